@@ -125,7 +125,7 @@ function placed(): Piece {
       taken -= 1;
     },
     ours: () => slots.take(host)!.release(),
-    check: () => equal([...slots.lines()][0]?.inFlight ?? 0, taken),
+    check: () => equal([...slots.loads()][0]?.inFlight ?? 0, taken),
   };
 }
 

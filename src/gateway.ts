@@ -34,10 +34,10 @@ import { Affinity } from "./routing/affinity.ts";
 import { Health } from "./routing/health.ts";
 import { nameRefusal } from "./routing/naming.ts";
 import { routeReports } from "./routing/route-report.ts";
-import { Departure } from "./server/departure.ts";
+import type { ActiveConfig } from "./server/active-config.ts";
 import { drain } from "./server/draining.ts";
-import type { InForce } from "./server/in-force.ts";
-import { Reporting } from "./server/reporting.ts";
+import { GracefulShutdown } from "./server/graceful-shutdown.ts";
+import { RequestReporting } from "./server/reporting.ts";
 import type { Bookkeeping } from "./store/books/bookkeeping.ts";
 import { ledgerOperations } from "./store/books/ledger-operations.ts";
 import { Retention } from "./store/retention.ts";
@@ -53,34 +53,34 @@ import type { Log } from "./units/log.ts";
 import { faultsTo } from "./units/log.ts";
 import { chanceOf, type RandomBytes } from "./units/random.ts";
 import { contractSignatures } from "./wallets/contract-signatures.ts";
-import { Colleagues } from "./workers/colleagues.ts";
-import type { Line } from "./workers/messages.ts";
+import type { IpcChannel } from "./workers/messages.ts";
+import { WorkerPeers } from "./workers/worker-peers.ts";
 
 /**
  * Joins the rooms: whatever any floor needs from another is handed over here and nowhere else, to production
  * (`server/open-gateway`), the simulator, test houses and benches alike. They differ in what they hand in.
  */
 export function buildGateway(parts: GatewayParts): BuiltGateway {
-  const { config: inForce, clock, listen, log } = parts;
+  const { config: active, clock, listen, log } = parts;
   const rooms = roomsOf(parts);
   const generation = generationDeps(rooms, parts);
   const generate = generator(generation);
   const upkeep = listen === null ? [] : upkeepOf(parts, listen);
   let started = false;
-  const departure = new Departure({
+  const shutdown = new GracefulShutdown({
     clock,
-    delayMs: () => inForce.config.shutdownDelayMs,
+    delayMs: () => active.config.shutdownDelayMs,
     async leave() {
       log("draining");
       rooms.freeRoutes.stop();
-      const { drainMs } = inForce.config;
+      const { drainMs } = active.config;
       if (server !== null)
         await drain(server, { ledger: parts.books.ledger, openStreams: rooms.openStreams, clock, drainMs });
       await closed(rooms, upkeep, parts);
     },
   });
-  const serving = { generate, hasStarted: () => started, isStopping: () => departure.begun };
-  rooms.slots.prepare(inForce.config.catalog.hosts.values());
+  const serving = { generate, hasStarted: () => started, isStopping: () => shutdown.begun };
+  rooms.slots.prepare(active.config.catalog.hosts.values());
   const server = listen === null ? null : listen.open(depsOf(rooms, parts, listen, serving));
   return {
     generation,
@@ -92,13 +92,13 @@ export function buildGateway(parts: GatewayParts): BuiltGateway {
       parts.counting.loadAhead();
     },
     configChanged() {
-      const { catalog, bodyMemoryBytes } = inForce.config;
+      const { catalog, bodyMemoryBytes } = active.config;
       rooms.bodies.resize(bodyMemoryBytes);
       rooms.health.keep(catalog);
       rooms.slots.prepare(catalog.hosts.values());
       void rooms.freeRoutes.verify();
     },
-    stop: () => departure.depart(),
+    stop: () => shutdown.shutDown(),
   };
 }
 
@@ -115,14 +115,14 @@ export interface GatewayParts {
   /** Also what the networks of free requests are told apart by. */
   readonly adminToken: string;
   /** To the supervisor, where this is one of several workers. */
-  readonly line: Line | null;
+  readonly channel: IpcChannel | null;
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Takes the lines of the request log. */
   readonly writeLog: LogWriter | null;
 }
 
 /** The configuration as it is now: a reload changes what it answers. */
-export type ConfigInForce = Pick<InForce, "config" | "links" | "generation" | "http" | "needsRestart">;
+export type ConfigInForce = Pick<ActiveConfig, "config" | "links" | "generation" | "http" | "needsRestart">;
 
 /** As its thread does it. */
 export type TokenCounting = Pick<Counting, keyof Counting>;
@@ -158,23 +158,23 @@ type Rooms = ReturnType<typeof roomsOf>;
 
 /** What requests, pages and reports share. */
 function roomsOf(parts: GatewayParts) {
-  const { config: inForce, clock, transport, books, log } = parts;
+  const { config: active, clock, transport, books, log } = parts;
   const onFault = faultsTo(log);
-  const catalog = () => inForce.config.catalog;
+  const catalog = () => active.config.catalog;
   const destinations = new Destinations(SURFACES);
-  const hostsHere = () => ({ routes: routeReports(health, catalog()), lines: [...slots.lines()] });
+  const hostsHere = () => ({ routes: routeReports(health, catalog()), loads: [...slots.loads()] });
   const ownParts = {
     state: () => ({ metrics: reporting.metrics.read(), hosts: hostsHere() }),
     slots: () => slots,
     health: () => health,
     receipts: () => receipts,
   };
-  const colleagues = parts.line === null ? null : new Colleagues(parts.line, clock, ownParts);
-  const health = new Health(clock, colleagues?.rests);
-  const receipts = new Receipts(books, colleagues);
-  const slots = new HostSlots(clock, colleagues?.places);
-  const bodies = new ByteBudget(inForce.config.bodyMemoryBytes, clock);
-  const reporting = new Reporting(inForce, parts, { health, slots, bodies, books });
+  const peers = parts.channel === null ? null : new WorkerPeers(parts.channel, clock, ownParts);
+  const health = new Health(clock, peers?.rests);
+  const receipts = new Receipts(books, peers);
+  const slots = new HostSlots(clock, peers?.slots);
+  const bodies = new ByteBudget(active.config.bodyMemoryBytes, clock);
+  const reporting = new RequestReporting(active, parts, { health, slots, bodies, books });
   const probe = (route: Route) =>
     probeFree(route, { transport, destinations, clock, surfaces: SURFACES, pairing });
   const freeRoutes = new FreeRoutes(health, probe, clock, catalog);
@@ -186,7 +186,7 @@ function roomsOf(parts: GatewayParts) {
     destinations,
     health,
     hostsHere,
-    colleagues,
+    peers,
     slots,
     bodies,
     reporting,
@@ -199,15 +199,15 @@ function roomsOf(parts: GatewayParts) {
       return unpaidRequests.take({ balance, network: wideNetwork(blocks()) }, bytes);
     },
     receipts,
-    suggest: (id: string) => suggestion(id, catalog(), inForce.links.baseUrl),
+    suggest: (id: string) => suggestion(id, catalog(), active.links.baseUrl),
     allowances: (balance: Balance, blocks: readonly string[]) =>
-      allowancesOf(balance, blocks, inForce.config.openTier, pseudonym),
+      allowancesOf(balance, blocks, active.config.openTier, pseudonym),
   };
 }
 
 /** What a generation request passes through. */
 function generationDeps(rooms: Rooms, parts: GatewayParts): GenerationDeps {
-  const { config: inForce, clock, random, books, counting, transport, log } = parts;
+  const { config: active, clock, random, books, counting, transport, log } = parts;
   const hostCosts = new HostCosts(clock);
   const { health, freeRoutes, reporting, receipts } = rooms;
   return {
@@ -232,8 +232,8 @@ function generationDeps(rooms: Rooms, parts: GatewayParts): GenerationDeps {
     },
     openStreams: rooms.openStreams,
     deadlines: rooms.deadlines,
-    catalog: () => inForce.config.catalog,
-    settings: () => inForce.generation,
+    catalog: () => active.config.catalog,
+    settings: () => active.generation,
     suggest: rooms.suggest,
     identify: (secret, at) => books.keyring.identify(secret, at),
     allowances: ({ balance }, call) => rooms.allowances(balance, call.blocks()),
@@ -279,8 +279,8 @@ function depsOf(
   { mailer, reload }: Listening,
   serving: Serving,
 ): HttpDeps {
-  const { config: inForce, clock, random, books, counting, log } = parts;
-  const { health, colleagues, hostsHere, reporting } = rooms;
+  const { config: active, clock, random, books, counting, log } = parts;
+  const { health, peers, hostsHere, reporting } = rooms;
   const { ledger, keyring } = books;
   const countDesk: CountTokensDeps = {
     count: (what, { body }, turn) => counting.prompt(what, body, turn),
@@ -289,7 +289,7 @@ function depsOf(
     allowance: new CountAllowance(clock),
     later: new DeferredCounts(),
     nameRefusal: (model: string, { allowedModels }: Key) =>
-      nameRefusal({ model, allowedModels }, inForce.config.catalog, rooms.suggest),
+      nameRefusal({ model, allowedModels }, active.config.catalog, rooms.suggest),
   };
   const wrongTokens = new WrongTokens(clock, (network, count) =>
     log("wrong admin token", { network, ...(count > 1 ? { more: count } : {}) }),
@@ -304,28 +304,28 @@ function depsOf(
       keyring,
       clock,
       random,
-      settings: () => inForce.config,
+      settings: () => active.config,
       credit: (balance) => rooms.spendable.of(balance),
     },
     accounts: {
       store: books.accounts,
       clock,
       random,
-      contracts: contractSignatures(() => inForce.config.walletRpc),
+      contracts: contractSignatures(() => active.config.walletRpc),
       post: (mail) => mailer.post(mail),
-      links: () => inForce.links,
+      links: () => active.links,
       forgetBalance: (id) => keyring.forgetBalance(id),
     },
-    throttles: colleagues?.throttles ?? throttlesOf(() => new AddressThrottle(clock)),
+    throttles: peers?.throttles ?? throttlesOf(() => new AddressThrottle(clock)),
     adminToken: parts.adminToken,
     wrongAdminToken: (network) => wrongTokens.note(network),
     untrustedProxy: (address) => untrustedProxies.note(address),
-    settings: () => inForce.http,
+    settings: () => active.http,
     generate: serving.generate,
     turnedAway: (surface, code) => reporting.metrics.turnedAway(surface, code),
     overRate(key) {
       const short = ledger.overRate(key);
-      return short === null ? null : rateRefusal(short, inForce.links.dashboardUrl);
+      return short === null ? null : rateRefusal(short, active.links.dashboardUrl);
     },
     bodies: rooms.bodies,
     unpaidBytes: new UnpaidBytes(clock),
@@ -334,10 +334,10 @@ function depsOf(
     controlBodies: new ByteBudget(CONTROL_BODY_MEMORY_BYTES, clock),
     compactUnpaid: (body, turn) => counting.compaction(body, turn),
     countTokens: (body, asker) => countMessages(body, asker, countDesk),
-    catalog: () => inForce.config.catalog,
+    catalog: () => active.config.catalog,
     routeState: health,
-    hostsNow: async () => (await colleagues?.hosts()) ?? hostsHere(),
-    hostReports: () => health.report(inForce.config.catalog),
+    hostsNow: async () => (await peers?.hosts()) ?? hostsHere(),
+    hostReports: () => health.report(active.config.catalog),
     ledger: ledgerOperations(books, rooms.allowances),
     receipts: rooms.receipts,
     nodes: books.nodes,
@@ -350,9 +350,9 @@ function depsOf(
       return books.healthy() ? null : "it cannot record requests";
     },
     stopping: serving.isStopping,
-    reload: async () => ({ problem: await reload(), needsRestart: inForce.needsRestart }),
-    configInForce: () => configView(inForce.config, inForce.links),
-    metrics: async () => prometheusText((await colleagues?.metrics()) ?? reporting.metrics.read()),
+    reload: async () => ({ problem: await reload(), needsRestart: active.needsRestart }),
+    configInForce: () => configView(active.config, active.links),
+    metrics: async () => prometheusText((await peers?.metrics()) ?? reporting.metrics.read()),
     diskRefused: books.diskRefused,
     onFault: rooms.onFault,
   };
@@ -362,19 +362,19 @@ const UNTRUSTED =
   "It sends X-Forwarded-For. If it is your proxy, add it to trusted_proxies: until then all its clients count as one.";
 
 /** What is done now and then, whoever asks for what. */
-function upkeepOf({ config: inForce, clock, books, log }: GatewayParts, { mailer }: Listening) {
+function upkeepOf({ config: active, clock, books, log }: GatewayParts, { mailer }: Listening) {
   const onFault = (error: unknown) => log("books", { error: String(error) });
   return [
     new Retention({
       clock,
-      keepDays: () => inForce.config.receipts.keepDays,
+      keepDays: () => active.config.receipts.keepDays,
       fold: books.fold,
       onDeleted: (receipts) => log("receipts deleted", { receipts }),
       onFault,
     }),
     new UnusedRemoval({
       clock,
-      days: () => inForce.config.unusedDays,
+      days: () => active.config.unusedDays,
       store: books.keys,
       keyring: books.keyring,
       inUse: (balance) => books.ledger.isLoaded(balance),
@@ -385,9 +385,9 @@ function upkeepOf({ config: inForce, clock, books, log }: GatewayParts, { mailer
       store: books.lowCredit,
       clock,
       log,
-      below: () => inForce.config.lowCredit,
+      below: () => active.config.lowCredit,
       deliver: (mail) => mailer.deliver(mail),
-      links: () => inForce.links,
+      links: () => active.links,
     }),
   ];
 }

@@ -1,4 +1,4 @@
-import { FairLine } from "../limits/fair-line.ts";
+import { FairQueue } from "../limits/fair-queue.ts";
 import type { Clock } from "../units/clock.ts";
 import type { Work, WorkDone } from "./work.ts";
 
@@ -12,7 +12,7 @@ export class CountingWorker {
   private stopped = false;
   /** Ends what the thread does now. */
   private finish: ((done: WorkDone | null) => void) | null = null;
-  private readonly line: FairLine<true>;
+  private readonly line: FairQueue<true>;
 
   constructor(
     private readonly clock: Clock,
@@ -20,7 +20,7 @@ export class CountingWorker {
     /** Arguments of the thread, and how many ranks its line has. */
     private readonly options: { readonly args: readonly string[]; readonly ranks: number },
   ) {
-    this.line = new FairLine(MAX_WAITING, clock, options.ranks);
+    this.line = new FairQueue(MAX_WAITING, clock, options.ranks);
   }
 
   /** Null when it cannot be done in time. What is handed over with it is no longer here, and comes back. */

@@ -14,14 +14,14 @@ export class Receipts implements ReceiptReader {
 
   constructor(
     private readonly books: ReceiptReader,
-    private readonly colleagues: Pick<ReceiptReader, "receipt"> | null,
+    private readonly peers: Pick<ReceiptReader, "receipt"> | null,
   ) {
     this.receipts = books.receipts;
   }
 
   async receipt(id: ReceiptId): Promise<StoredReceipt | null> {
     const here = this.refusedHere(id) ?? (await this.books.receipt(id));
-    return here ?? this.colleagues?.receipt(id) ?? null;
+    return here ?? this.peers?.receipt(id) ?? null;
   }
 
   refusedHere(id: ReceiptId): StoredReceipt | null {

@@ -24,10 +24,10 @@ import { ownershipEndpoints } from "./endpoints/ownership.ts";
 import { receiptEndpoints } from "./endpoints/receipts.ts";
 import { sessionEndpoints } from "./endpoints/sessions.ts";
 import { usageEndpoints } from "./endpoints/usage.ts";
+import { IdleTimeout } from "./idle-timeout.ts";
 import { apiDocEndpoints } from "./pages/api-docs.ts";
 import { movedPage } from "./pages/moved-pages.ts";
 import { pageEndpoints } from "./pages/pages.ts";
-import { Patience } from "./patience.ts";
 import { refusalResponse } from "./reply.ts";
 import { unknownPath } from "./unknown-path.ts";
 
@@ -37,12 +37,12 @@ import { unknownPath } from "./unknown-path.ts";
  * response makes Elysia re-encode the stream and break characters that are split across chunks.
  */
 export function httpApp(deps: HttpDeps, silenceSeconds = SILENCE_SECONDS) {
-  const patience = new Patience(silenceSeconds, deps.keyDeps.clock);
+  const idleTimeout = new IdleTimeout(silenceSeconds, deps.keyDeps.clock);
   const own = [...generationEndpoints(deps), ...controlEndpoints(), ...pageEndpoints(deps)];
   const endpoints = [...own, ...apiDocEndpoints(own, deps)].flatMap(withAlias);
   const served: Served = (endpoint, request, params) => {
     // Not with Elysia's own `server`, which it would define anew for every request.
-    const exchange = new Exchange(request, params, app.server, deps.keyDeps, patience);
+    const exchange = new Exchange(request, params, app.server, deps.keyDeps, idleTimeout);
     const answered = answer(endpoint, exchange, deps);
     return fromAnyOrigin(endpoint, request) ? answered.then(readable) : answered;
   };
@@ -61,7 +61,7 @@ export function httpApp(deps: HttpDeps, silenceSeconds = SILENCE_SECONDS) {
   // Before the endpoints: Elysia's hooks hold for what is added after them.
   app.onError(({ request, code, error }) => {
     try {
-      const exchange = new Exchange(request, {}, app.server, deps.keyDeps, patience);
+      const exchange = new Exchange(request, {}, app.server, deps.keyDeps, idleTimeout);
       if (code !== "NOT_FOUND") throw error;
       const moved = movedPage(request);
       if (moved !== null) return closingWhereStopping(moved, deps);

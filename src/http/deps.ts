@@ -12,7 +12,7 @@ import type { ByteBudget } from "../limits/byte-budget.ts";
 import type { UnpaidBytes } from "../limits/unpaid-allowance.ts";
 import type { RouteState } from "../routing/candidate.ts";
 import type { HostReport } from "../routing/health.ts";
-import type { HostsNow } from "../routing/route-report.ts";
+import type { LiveRoutes } from "../routing/route-report.ts";
 import type { LedgerOperations } from "../store/books/ledger-operations.ts";
 import type { NodeOperations } from "../store/nodes.ts";
 import type { ReceiptReader } from "../store/receipts.ts";
@@ -59,7 +59,7 @@ export interface HttpDeps {
   catalog(): Catalog;
   readonly routeState: RouteStatus & Pick<RouteState, "speed">;
   /** What routing and the hosts' lines show, over all workers. */
-  hostsNow(): Promise<HostsNow>;
+  hostsNow(): Promise<LiveRoutes>;
   /** Reports on every host of the catalog, as this process knows them. */
   hostReports(): readonly HostReport[];
   readonly ledger: LedgerOperations;

@@ -5,7 +5,7 @@ import type { Release } from "../limits/byte-budget.ts";
 import { newReceiptId, type ReceiptId } from "../units/id.ts";
 import type { HttpDeps } from "./deps.ts";
 import { foreignPage } from "./foreign-page.ts";
-import type { Connection, Patience } from "./patience.ts";
+import type { ClientConnection, IdleTimeout } from "./idle-timeout.ts";
 import { type Reply, refusalResponse, replyResponse } from "./reply.ts";
 import { unreadResponse } from "./unread-response.ts";
 
@@ -26,8 +26,8 @@ export interface Endpoint {
 }
 
 /** A request under way. */
-export class Exchange implements Connection {
-  patient = false;
+export class Exchange implements ClientConnection {
+  isExempt = false;
   /**
    * Lets an owner in once more, or says why not. A body takes as long as its sender likes, and their
    * credential may have ended meanwhile; null for anybody else.
@@ -43,7 +43,7 @@ export class Exchange implements Connection {
     readonly params: Readonly<Record<string, string>>,
     private readonly server: Bun.Server<unknown> | null,
     private readonly keyDeps: Pick<HttpDeps["keyDeps"], "clock" | "random">,
-    private readonly patience: Patience,
+    private readonly idleTimeout: IdleTimeout,
   ) {}
 
   /** Made on first use, because generation requests make their own. */
@@ -59,7 +59,7 @@ export class Exchange implements Connection {
 
   /** The client waits for the gateway; see Patience. */
   gatewaysTurn(): void {
-    this.patience.begin(this);
+    this.idleTimeout.begin(this);
   }
 
   /**
@@ -67,7 +67,7 @@ export class Exchange implements Connection {
    * done.
    */
   clientsTurn(): void {
-    this.patience.end(this);
+    this.idleTimeout.end(this);
   }
 
   /** Keeps the memory for the body until `giveRoomBack`. */
@@ -81,7 +81,7 @@ export class Exchange implements Connection {
     this.room = null;
   }
 
-  limit(seconds: number): void {
+  setTimeout(seconds: number): void {
     this.server?.timeout(this.request, seconds);
   }
 }

@@ -1,6 +1,6 @@
 import { assert } from "../units/assert.ts";
 import type { Clock } from "../units/clock.ts";
-import { FairLine } from "./fair-line.ts";
+import { FairQueue } from "./fair-queue.ts";
 
 /**
  * Memory for large request bodies, taken before a body is read and released once its answer has begun. Bodies
@@ -10,17 +10,17 @@ import { FairLine } from "./fair-line.ts";
 export class ByteBudget {
   taken = 0;
   private takenUnpaid = 0;
-  private readonly line: FairLine<Release>;
+  private readonly queue: FairQueue<Release>;
 
   constructor(
     private most: number,
     clock: Clock,
   ) {
-    this.line = new FairLine(MAX_WAITING, clock, 2);
+    this.queue = new FairQueue(MAX_WAITING, clock, 2);
   }
 
   get waiting(): number {
-    return this.line.waiting;
+    return this.queue.waiting;
   }
 
   /** Somebody waits, or soon will. */
@@ -39,7 +39,7 @@ export class ByteBudget {
     this.invite();
   }
 
-  /** Room for so many bytes within `ms`; null when the line is full, time is up, or the client has left. */
+  /** Room for so many bytes within `ms`; null when the queue is full, time is up, or the client has left. */
   take(
     { turn, pays }: Sender,
     bytes: number,
@@ -47,7 +47,7 @@ export class ByteBudget {
     signal: AbortSignal,
   ): Release | Promise<Release | null> {
     const rank = pays ? PAID : UNPAID;
-    return this.takeAtRank(bytes, rank) ?? this.line.wait(turn, bytes, ms, signal, rank);
+    return this.takeAtRank(bytes, rank) ?? this.queue.wait(turn, bytes, ms, signal, rank);
   }
 
   /** The same without waiting; null when there is no room. */
@@ -56,7 +56,7 @@ export class ByteBudget {
   }
 
   private takeAtRank(bytes: number, rank: number): Release | null {
-    return this.line.isFree(rank) ? this.occupy(bytes, rank) : null;
+    return this.queue.isFree(rank) ? this.occupy(bytes, rank) : null;
   }
 
   private occupy(bytes: number, rank: number): Release | null {
@@ -84,7 +84,7 @@ export class ByteBudget {
   }
 
   private invite(): void {
-    this.line.invite((size, rank) => this.occupy(size, rank));
+    this.queue.invite((size, rank) => this.occupy(size, rank));
   }
 }
 

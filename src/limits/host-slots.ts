@@ -1,7 +1,7 @@
 import type { Clock } from "../units/clock.ts";
 import { AdaptiveLimit } from "./adaptive-limit.ts";
-import { FairLine } from "./fair-line.ts";
-import { PlaceShare, type ShareTeller } from "./place-share.ts";
+import { FairQueue } from "./fair-queue.ts";
+import { SlotShare, type SlotShareMessages } from "./slot-share.ts";
 
 /**
  * Places at the hosts. A request takes one for as long as the host works on it; while none is free, a bounded
@@ -10,82 +10,82 @@ import { PlaceShare, type ShareTeller } from "./place-share.ts";
  */
 export class HostSlots {
   /** By id: those of the configuration, and of former ones those that were busy at the last reload. */
-  private readonly hosts = new Map<string, HostLine>();
+  private readonly hosts = new Map<string, HostQueue>();
 
   /** `sharing` reaches the processes that share the operator's limits; null for a process that is alone. */
   constructor(
     private readonly clock: Clock,
-    private readonly sharing: Sharing | null = null,
+    private readonly sharing: OpenSlotShare | null = null,
   ) {}
 
   /**
-   * The hosts of the configuration in force. Asks for a first place at each, so that the first request need not
+   * The hosts of the configuration in force. Asks for a first slot at each, so that the first request need not
    * wait for it, and forgets the others as far as they are idle.
    */
-  prepare(hosts: Iterable<Limited>): void {
+  prepare(hosts: Iterable<LimitedHost>): void {
     const present = new Set<string>();
     for (const host of hosts) {
       present.add(host.id);
-      if (this.sharing !== null) this.line(host);
+      if (this.sharing !== null) this.queue(host);
     }
-    for (const [id, line] of this.hosts) {
-      if (present.has(id) || !line.isIdle) continue;
-      line.retire();
+    for (const [id, queue] of this.hosts) {
+      if (present.has(id) || !queue.isIdle) continue;
+      queue.retire();
       this.hosts.delete(id);
     }
   }
 
-  /** A place at once; null when none is free. */
-  take(host: Limited): Slot | null {
-    return this.line(host).take();
+  /** A slot at once; null when none is free. */
+  take(host: LimitedHost): Slot | null {
+    return this.queue(host).take();
   }
 
-  /** A place within `ms`; null when the line is full, time is up, or the client has left. */
-  wait(host: Limited, key: string, ms: number, signal: AbortSignal): Promise<Slot | null> {
-    return this.line(host).wait(key, ms, signal);
+  /** A slot within `ms`; null when the queue is full, time is up, or the client has left. */
+  wait(host: LimitedHost, key: string, ms: number, signal: AbortSignal): Promise<Slot | null> {
+    return this.queue(host).wait(key, ms, signal);
   }
 
-  /** There is neither a free place nor room in the line. */
-  full({ id }: Limited): boolean {
+  /** There is neither a free slot nor room in the queue. */
+  full({ id }: LimitedHost): boolean {
     return this.hosts.get(id)?.full === true;
   }
 
-  /** Other processes have left `count` places of the limit `most` to this one. */
+  /** Other processes have left `count` slots of the limit `most` to this one. */
   given(id: string, most: number, count: number): void {
-    const line = this.hosts.get(id);
-    if (line?.most === most) line.given(count);
+    const queue = this.hosts.get(id);
+    if (queue?.most === most) queue.given(count);
     // A reload has changed the limit in the meantime.
     else this.sharing?.(id, most).giveBack(count);
   }
 
-  /** Other processes want `count` places of the limit `most`. */
+  /** Other processes want `count` slots of the limit `most`. */
   recalled(id: string, most: number, count: number): void {
-    const line = this.hosts.get(id);
-    if (line?.most === most) line.recalled(count);
+    const queue = this.hosts.get(id);
+    if (queue?.most === most) queue.recalled(count);
   }
 
   /** For the metrics and the operator: every host that has something to tell. */
-  *lines(): Generator<HostLoad> {
-    for (const [host, { inFlight, places, waiting, isCut }] of this.hosts)
-      yield { host, inFlight, limit: places, waiting, cut: isCut ? 1 : 0 };
+  *loads(): Generator<HostLoad> {
+    for (const [host, { inFlight, slots, waiting, isCut }] of this.hosts)
+      yield { host, inFlight, limit: slots, waiting, cut: isCut ? 1 : 0 };
   }
 
-  private line({ id, maxConcurrent }: Limited): HostLine {
+  private queue({ id, maxConcurrent }: LimitedHost): HostQueue {
     const known = this.hosts.get(id);
     const most = maxConcurrent ?? DEFAULT_CONCURRENT;
     if (known?.most === most) return known;
-    // A reload changed the limit: what is in flight gives back its place to the old line.
+    // A reload changed the limit: what is in flight gives back its slot to the old queue.
     known?.retire();
     // The default is what one process can carry, so it is not shared.
     const share = maxConcurrent === undefined ? null : (this.sharing?.(id, most) ?? null);
-    const line = new HostLine(most, this.clock, share);
-    this.hosts.set(id, line);
-    return line;
+    const queue = new HostQueue(most, this.clock, share);
+    this.hosts.set(id, queue);
+    return queue;
   }
 }
 
 /** Opens this process's share of a host's limit: by it, others hear what it needs and what it gives back. */
-export type Sharing = (host: string, most: number) => ShareTeller;
+export type OpenSlotShare = (host: string, most: number) => SlotShareMessages;
 
 /** How many requests a host has, may have, and has waiting. */
 export interface HostLoad {
@@ -98,7 +98,7 @@ export interface HostLoad {
 }
 
 /** What matters of a host here; `maxConcurrent` is the operator's limit. */
-export interface Limited {
+export interface LimitedHost {
   readonly id: string;
   readonly maxConcurrent?: number;
 }
@@ -106,7 +106,7 @@ export interface Limited {
 /** Streams that one process can carry. */
 export const DEFAULT_CONCURRENT = 10_000;
 
-/** A place at a host. */
+/** A slot at a host. */
 export interface Slot {
   /** The host said, or showed, that it has too much to do. */
   overloaded(): void;
@@ -117,26 +117,26 @@ export interface Slot {
 /** Requests that may wait for one host. */
 export const MAX_WAITING = 1_000;
 
-class HostLine {
+class HostQueue {
   inFlight = 0;
   private readonly limit: AdaptiveLimit;
-  private readonly line: FairLine<Slot>;
-  private readonly share: PlaceShare | null;
+  private readonly queue: FairQueue<Slot>;
+  private readonly share: SlotShare | null;
 
   constructor(
     readonly most: number,
     private readonly clock: Clock,
-    sharedWith: ShareTeller | null,
+    sharedWith: SlotShareMessages | null,
   ) {
     this.limit = new AdaptiveLimit(most);
-    this.line = new FairLine(MAX_WAITING, clock);
-    this.share = sharedWith === null ? null : new PlaceShare(sharedWith);
+    this.queue = new FairQueue(MAX_WAITING, clock);
+    this.share = sharedWith === null ? null : new SlotShare(sharedWith);
     this.share?.need(1);
   }
 
-  get places(): number {
-    const places = this.limit.now(this.clock);
-    return this.share === null ? places : Math.min(places, this.share.held);
+  get slots(): number {
+    const slots = this.limit.now(this.clock);
+    return this.share === null ? slots : Math.min(slots, this.share.held);
   }
 
   get isCut(): boolean {
@@ -144,11 +144,11 @@ class HostLine {
   }
 
   get waiting(): number {
-    return this.line.waiting;
+    return this.queue.waiting;
   }
 
   get full(): boolean {
-    return this.line.full && this.inFlight >= this.places;
+    return this.queue.full && this.inFlight >= this.slots;
   }
 
   get isIdle(): boolean {
@@ -164,9 +164,9 @@ class HostLine {
   async wait(key: string, ms: number, signal: AbortSignal): Promise<Slot | null> {
     const slot = this.take();
     if (slot !== null) return slot;
-    const place = this.line.wait(key, 1, ms, signal);
+    const waiting = this.queue.wait(key, 1, ms, signal);
     this.askForMore();
-    return place;
+    return waiting;
   }
 
   given(count: number): void {
@@ -184,23 +184,23 @@ class HostLine {
     this.share?.retire(this.inFlight);
   }
 
-  /** One place for each request that is in flight or waits, and one for the next. */
+  /** One slot for each request that is in flight or waits, and one for the next. */
   private askForMore(): void {
     this.share?.need(Math.min(this.inFlight + this.waiting + 1, this.limit.now(this.clock)));
   }
 
   private invite(): void {
-    if (this.waiting > 0) this.line.invite(this.occupy);
+    if (this.waiting > 0) this.queue.invite(this.occupy);
   }
 
   private readonly occupy = (): Slot | null => {
-    if (this.inFlight >= this.places) {
+    if (this.inFlight >= this.slots) {
       this.askForMore();
       return null;
     }
     this.inFlight += 1;
     if (this.inFlight === this.share?.held) this.askForMore();
-    return new Place(this, this.clock.elapsedMs());
+    return new HostSlot(this, this.clock.elapsedMs());
   };
 
   overloaded(startedMs: number): void {
@@ -214,21 +214,21 @@ class HostLine {
   }
 }
 
-class Place implements Slot {
+class HostSlot implements Slot {
   private open = true;
 
   constructor(
-    private readonly line: HostLine,
+    private readonly queue: HostQueue,
     private readonly startedMs: number,
   ) {}
 
   overloaded(): void {
-    this.line.overloaded(this.startedMs);
+    this.queue.overloaded(this.startedMs);
   }
 
   release(): void {
     if (!this.open) return;
     this.open = false;
-    this.line.vacate();
+    this.queue.vacate();
   }
 }

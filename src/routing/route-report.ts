@@ -90,7 +90,7 @@ function mean(values: readonly (number | null)[]): number | null {
 }
 
 /** What routing knows about routes, and how busy hosts are. */
-export interface HostsNow {
+export interface LiveRoutes {
   readonly routes: readonly RouteReport[];
-  readonly lines: readonly HostLoad[];
+  readonly loads: readonly HostLoad[];
 }

@@ -19,8 +19,8 @@ import { inTurn } from "../units/in-turn.ts";
 import type { Log } from "../units/log.ts";
 import { faultsTo } from "../units/log.ts";
 import { type RandomBytes, systemRandom } from "../units/random.ts";
-import type { Line } from "../workers/messages.ts";
-import { InForce } from "./in-force.ts";
+import type { IpcChannel } from "../workers/messages.ts";
+import { ActiveConfig } from "./active-config.ts";
 import { hostOf, opened, portOf } from "./listening.ts";
 /** Finds the configuration, opens disk, database and sockets, builds the gateway on them, and opens its port. */
 export async function openGateway(options: GatewayOptions): Promise<Gateway> {
@@ -39,7 +39,7 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
   try {
     const read = await find();
     folder = openFolder(read.config, options);
-    return await openIn(folder, { ...options, clock, random, inForce: new InForce(read), find, release });
+    return await openIn(folder, { ...options, clock, random, active: new ActiveConfig(read), find, release });
   } catch (error) {
     await release();
     throw error;
@@ -62,13 +62,13 @@ function openFolder(config: Config, { env, cwd, random = systemRandom }: Gateway
 interface Start extends GatewayOptions {
   readonly clock: Clock;
   readonly random: RandomBytes;
-  readonly inForce: InForce;
+  readonly active: ActiveConfig;
   find(): Promise<FoundConfig>;
   release(): Promise<void>;
 }
 
 async function openIn(folder: DataFolder, start: Start): Promise<Gateway> {
-  const { inForce, clock, random, env, log, onReloaded = () => {} } = start;
+  const { active, clock, random, env, log, onReloaded = () => {} } = start;
   const hostname = hostOf(env.HOST);
   const reload = inTurn(async () => {
     const problem = await reread(start);
@@ -80,12 +80,12 @@ async function openIn(folder: DataFolder, start: Start): Promise<Gateway> {
     folder: env.GATEWAY_WORKER === undefined ? folder.path : dirname(folder.path),
     clock,
     random,
-    smtp: () => inForce.config.smtp,
+    smtp: () => active.config.smtp,
     log,
   });
   const books = await openBooks(folder, start);
   const gateway: BuiltGateway = buildGateway({
-    config: inForce,
+    config: active,
     clock,
     random,
     transport: http1Transport({ clock, onFault: faultsTo(log) }),
@@ -103,21 +103,21 @@ async function openIn(folder: DataFolder, start: Start): Promise<Gateway> {
     },
     log,
     adminToken: folder.adminToken,
-    line: start.line ?? null,
+    channel: start.channel ?? null,
     env,
     writeLog: start.writeLog ?? null,
   });
   const url = listeningUrl(hostname, gateway.port!);
-  inForce.listensAt(url);
+  active.listensAt(url);
   await gateway.start();
   return {
     url,
     folder,
     get config() {
-      return inForce.config;
+      return active.config;
     },
     get found() {
-      return inForce.found;
+      return active.found;
     },
     reload,
     async stop() {
@@ -128,15 +128,15 @@ async function openIn(folder: DataFolder, start: Start): Promise<Gateway> {
 }
 
 /** Null once the new configuration is in force; otherwise why it is not. */
-async function reread({ inForce, find, log }: Start): Promise<string | null> {
+async function reread({ active, find, log }: Start): Promise<string | null> {
   try {
-    inForce.replace(await find());
+    active.replace(await find());
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     log("reload refused", { problem: error.message });
     return error.message;
   }
-  const { needsRestart, config } = inForce;
+  const { needsRestart, config } = active;
   log("reloaded", {
     models: config.catalog.models.size,
     hosts: config.catalog.hosts.size,
@@ -147,9 +147,9 @@ async function reread({ inForce, find, log }: Start): Promise<string | null> {
 
 function openBooks(
   folder: DataFolder,
-  { inForce, clock, log, onLost = () => {} }: Start,
+  { active, clock, log, onLost = () => {} }: Start,
 ): Promise<Bookkeeping> {
-  const { config } = inForce;
+  const { config } = active;
   const tools = { config, folder, clock, log, onLost };
   return config.store.kind === "sqlite" ? openSqliteBooks(tools) : openPostgresBooks(tools, config.store);
 }
@@ -176,7 +176,7 @@ export interface GatewayOptions {
   /** The configuration was read again because the operator asked this process over HTTP. */
   readonly onReloaded?: () => void;
   /** To the supervisor, where this is one of several workers. */
-  readonly line?: Line | null;
+  readonly channel?: IpcChannel | null;
 }
 
 export interface Gateway {

@@ -14,26 +14,26 @@ import type { Clock } from "../units/clock.ts";
 import type { Log } from "../units/log.ts";
 import type { RandomBytes } from "../units/random.ts";
 import type { Trace } from "../units/trace-context.ts";
-import type { InForce } from "./in-force.ts";
+import type { ActiveConfig } from "./active-config.ts";
 
 /** What the operator hears of requests: metrics, the request log and traces, each where it is wanted. */
-export class Reporting {
+export class RequestReporting {
   readonly metrics: Metrics;
   private readonly requestLog: RequestLog | null;
   private readonly tracing: TraceExporter | null;
 
   constructor(
-    private readonly inForce: Pick<InForce, "config">,
+    private readonly active: Pick<ActiveConfig, "config">,
     deps: ReportingDeps,
-    { health, slots, bodies, books }: Reported,
+    { health, slots, bodies, books }: MeasuredParts,
   ) {
     const { writeLog, clock } = deps;
-    const knows = (model: string) => isNameable(model, inForce.config.catalog);
+    const knows = (model: string) => isNameable(model, active.config.catalog);
     this.requestLog = writeLog === null ? null : new RequestLog(writeLog, clock, knows);
-    this.tracing = openTracing(deps, { model: knows, server: (host) => serverOf(host, inForce.config) });
+    this.tracing = openTracing(deps, { model: knows, server: (host) => serverOf(host, active.config) });
     this.metrics = new Metrics({
       knows,
-      hosts: () => health.report(inForce.config.catalog),
+      hosts: () => health.report(active.config.catalog),
       slots,
       bodies,
       ledger: books.ledger,
@@ -52,7 +52,7 @@ export class Reporting {
 
   finished(done: FinishedRequest): void {
     this.metrics.finished(done);
-    if (this.inForce.config.log === "json") this.requestLog?.add(done);
+    if (this.active.config.log === "json") this.requestLog?.add(done);
     this.tracing?.add(done);
   }
 
@@ -77,7 +77,7 @@ interface ReportingDeps {
 }
 
 /** What is measured beside the requests. */
-interface Reported {
+interface MeasuredParts {
   readonly health: Health;
   readonly slots: HostSlots;
   readonly bodies: ByteBudget;

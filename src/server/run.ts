@@ -8,7 +8,7 @@ import { isDamagedFile } from "../store/journal/journal.ts";
 import { diskRefused, isDamaged } from "../store/sqlite/database.ts";
 import { isoTime, systemClock } from "../units/clock.ts";
 import type { Log } from "../units/log.ts";
-import { lineToSupervisor } from "../workers/line.ts";
+import { channelToSupervisor } from "../workers/ipc-channel.ts";
 import { Supervisor, WorkersEnded } from "../workers/supervisor.ts";
 import { hostOf, portOf } from "./listening.ts";
 import { openGateway, wantedWorkers } from "./open-gateway.ts";
@@ -121,7 +121,7 @@ async function serve(): Promise<Serving> {
     cwd: process.cwd(),
     log,
     writeLog,
-    line: worker === undefined ? null : lineToSupervisor(),
+    channel: worker === undefined ? null : channelToSupervisor(),
     onLost(error) {
       log("lost", { error: error.message });
       process.exit(1);

@@ -180,11 +180,11 @@ class RouteSeries {
 
 function gauges(sources: MetricSources): Metric[] {
   const { slots, bodies, ledger, journal } = sources;
-  const lines = [...slots.lines()];
-  const each = (name: string, help: string, value: (line: (typeof lines)[number]) => number) =>
+  const loads = [...slots.loads()];
+  const each = (name: string, help: string, value: (load: (typeof loads)[number]) => number) =>
     looked(
       { name, help },
-      lines.map((line) => [labels({ host: line.host }), value(line)]),
+      loads.map((load) => [labels({ host: load.host }), value(load)]),
     );
   const one = (name: string, help: string, value: number, more: Pick<Figure, "type" | "together"> = {}) =>
     looked({ name, help, ...more }, [["", value]]);

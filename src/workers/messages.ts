@@ -1,6 +1,6 @@
 import type { Throttled } from "../http/address.ts";
 import type { HostRest } from "../routing/health.ts";
-import type { HostsNow } from "../routing/route-report.ts";
+import type { LiveRoutes } from "../routing/route-report.ts";
 import type { StoredReceipt } from "../store/receipts.ts";
 import type { Metric } from "../telemetry/metric.ts";
 import type { ReceiptId } from "../units/id.ts";
@@ -10,7 +10,7 @@ import type { ReceiptId } from "../units/id.ts";
  * version.
  */
 export type FromWorker =
-  | { readonly kind: "question"; readonly id: number; readonly ask: Question }
+  | { readonly kind: "question"; readonly id: number; readonly ask: SupervisorQuery }
   | { readonly kind: "given_back"; readonly throttled: Throttled; readonly block: string }
   | { readonly kind: "told"; readonly round: number; readonly state: WorkerState }
   | { readonly kind: "looked"; readonly search: number; readonly receipt: StoredReceipt | null }
@@ -20,7 +20,7 @@ export type FromWorker =
 /** What a worker says of itself. */
 export interface WorkerState {
   readonly metrics: readonly Metric[];
-  readonly hosts: HostsNow;
+  readonly hosts: LiveRoutes;
 }
 
 /** About a host's limit of so many requests at once. */
@@ -37,7 +37,7 @@ export interface RestMessage {
   readonly rest: HostRest;
 }
 
-export type Question =
+export type SupervisorQuery =
   | { readonly about: "metrics" }
   | { readonly about: "hosts" }
   /** In the memory of another worker. */
@@ -50,9 +50,9 @@ export type Question =
     };
 
 /** What is answered to each question. */
-export interface Answers {
+export interface SupervisorAnswers {
   readonly metrics: readonly Metric[];
-  readonly hosts: HostsNow;
+  readonly hosts: LiveRoutes;
   readonly receipt: StoredReceipt | null;
   /** Null: it was taken; or seconds until one is free. */
   readonly throttle: number | null;
@@ -69,10 +69,14 @@ export type ToWorker =
       readonly count: number;
     }
   | RestMessage
-  | { readonly kind: "answer"; readonly id: number; readonly answer: Answers[keyof Answers] };
+  | {
+      readonly kind: "answer";
+      readonly id: number;
+      readonly answer: SupervisorAnswers[keyof SupervisorAnswers];
+    };
 
-/** A worker's end of the line to its supervisor. */
-export interface Line {
+/** A worker's end of the channel to its supervisor. */
+export interface IpcChannel {
   send(message: FromWorker): void;
   listen(take: (message: ToWorker) => void): void;
 }

@@ -4,10 +4,10 @@ import { cannotListen } from "../server/listening.ts";
 import { RUNTIME } from "../server/runtime.ts";
 import type { Clock } from "../units/clock.ts";
 import type { Log } from "../units/log.ts";
-import type { Answers, FromWorker, Question, ToWorker } from "./messages.ts";
-import { Places } from "./places.ts";
-import { RollCall } from "./roll-call.ts";
-import { Search } from "./search.ts";
+import type { FromWorker, SupervisorAnswers, SupervisorQuery, ToWorker } from "./messages.ts";
+import { ReceiptSearch } from "./receipt-search.ts";
+import { SharedSlots } from "./shared-slots.ts";
+import { WorkerReport } from "./worker-report.ts";
 
 /**
  * `workers: N`: N gateways on one port, each a node of the shared store with a data folder of its own. The
@@ -16,10 +16,10 @@ import { Search } from "./search.ts";
  * port free.
  */
 export class Supervisor {
-  private readonly workers: Worker[];
-  private readonly rollCall: RollCall;
-  private readonly search: Search;
-  private readonly places: Places;
+  private readonly workers: WorkerProcess[];
+  private readonly report: WorkerReport;
+  private readonly search: ReceiptSearch;
+  private readonly slots: SharedSlots;
   private readonly throttles: Record<Throttled, AddressThrottle>;
   private stopping = false;
 
@@ -32,13 +32,13 @@ export class Supervisor {
       failures: 0,
       serving: false,
     }));
-    this.places = new Places(options.workers, (number, message) => {
+    this.slots = new SharedSlots(options.workers, (number, message) => {
       const worker = this.workers[number - 1];
       if (worker !== undefined) send(worker, message);
     });
     this.throttles = throttlesOf(() => new AddressThrottle(options.clock));
-    this.search = new Search(options.clock);
-    this.rollCall = new RollCall(options.clock, () =>
+    this.search = new ReceiptSearch(options.clock);
+    this.report = new WorkerReport(options.clock, () =>
       this.workers.map((worker) => ({
         number: worker.number,
         tell: worker.serving ? (round) => send(worker, { kind: "tell", round }) : null,
@@ -78,7 +78,7 @@ export class Supervisor {
   }
 
   /** Null when the worker ended before it served. */
-  private async begin(worker: Worker): Promise<string | null> {
+  private async begin(worker: WorkerProcess): Promise<string | null> {
     const { command, env, dataFolder, clock } = this.options;
     const startedMs = clock.elapsedMs();
     const child = Bun.spawn([...command], {
@@ -104,10 +104,10 @@ export class Supervisor {
     return announcement;
   }
 
-  private hear(worker: Worker, message: FromWorker): void {
+  private hear(worker: WorkerProcess, message: FromWorker): void {
     switch (message.kind) {
       case "told":
-        return this.rollCall.told(worker.number, message.round, message.state);
+        return this.report.told(worker.number, message.round, message.state);
       case "looked":
         return this.search.looked(message.search, message.receipt);
       case "given_back":
@@ -116,13 +116,13 @@ export class Supervisor {
         return void this.answer(worker, message);
       case "places_wanted":
       case "places_returned":
-        return this.places.hear(worker.number, message);
+        return this.slots.hear(worker.number, message);
       case "rests":
         for (const other of this.others(worker)) send(other, message);
     }
   }
 
-  private async answer(worker: Worker, { id, ask }: FromWorker & { kind: "question" }): Promise<void> {
+  private async answer(worker: WorkerProcess, { id, ask }: FromWorker & { kind: "question" }): Promise<void> {
     const { child } = worker;
     const answer = await this.answerTo(ask, worker);
     // Another process in its place has asked nothing.
@@ -130,14 +130,14 @@ export class Supervisor {
   }
 
   private answerTo(
-    question: Question,
-    asker: Worker,
-  ): Answers[keyof Answers] | Promise<Answers[keyof Answers]> {
+    question: SupervisorQuery,
+    asker: WorkerProcess,
+  ): SupervisorAnswers[keyof SupervisorAnswers] | Promise<SupervisorAnswers[keyof SupervisorAnswers]> {
     switch (question.about) {
       case "metrics":
-        return this.rollCall.metrics();
+        return this.report.metrics();
       case "hosts":
-        return this.rollCall.hosts();
+        return this.report.hosts();
       case "receipt":
         return this.search.find(
           question.receipt,
@@ -150,16 +150,16 @@ export class Supervisor {
     }
   }
 
-  private others(than: Worker): readonly Worker[] {
+  private others(than: WorkerProcess): readonly WorkerProcess[] {
     return this.workers.filter((worker) => worker !== than && worker.serving);
   }
 
-  private ended(worker: Worker, served: boolean, startedMs: number): void {
+  private ended(worker: WorkerProcess, served: boolean, startedMs: number): void {
     worker.child = undefined;
     worker.serving = false;
     if (this.stopping) return;
-    this.rollCall.ended(worker.number);
-    this.places.ended(worker.number);
+    this.report.ended(worker.number);
+    this.slots.ended(worker.number);
     const { clock, log } = this.options;
     const lived = served && clock.elapsedMs() - startedMs > STEADY_MS;
     worker.failures = lived ? 0 : worker.failures + 1;
@@ -189,7 +189,7 @@ export interface SupervisorOptions {
   readonly log: Log;
 }
 
-interface Worker {
+interface WorkerProcess {
   readonly number: number;
   /** Undefined between two processes. */
   child?: Bun.Subprocess<"ignore", "pipe", "inherit"> | undefined;
@@ -198,7 +198,7 @@ interface Worker {
   failures: number;
 }
 
-function send({ child }: Worker, message: ToWorker): void {
+function send({ child }: WorkerProcess, message: ToWorker): void {
   try {
     child?.send(message);
   } catch {

@@ -13,7 +13,7 @@ export function partsOf(own: OwnParts): GatewayParts {
     listen: null,
     log: () => {},
     adminToken: "a secret of the operator",
-    line: null,
+    channel: null,
     env: {},
     writeLog: null,
     ...own,

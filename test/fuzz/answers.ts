@@ -220,7 +220,7 @@ class World {
     if (house.ledger.openHolds !== 0) wrong.push(`${house.ledger.openHolds} holds are open`);
     for (const { account, driftNano } of await house.drifts())
       wrong.push(`${account} drifted by ${driftNano}`);
-    for (const { host: id, inFlight } of house.slots.lines())
+    for (const { host: id, inFlight } of house.slots.loads())
       if (inFlight > 0) wrong.push(`${inFlight} places at ${id} are taken`);
     await house.close();
     await host.close();

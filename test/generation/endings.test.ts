@@ -470,7 +470,7 @@ describe.each([...SURFACE_NAMES])(
       const receipt = await durableReceipt(house, answer);
       expect(receipt).toMatchObject({ state: "failed", cost_usd: 0, error_code: "internal_error" });
       expect(house.faults).toEqual([new Error("a mistake")]);
-      expect([...house.slots.lines()].map(({ inFlight }) => inFlight)).toEqual([0]);
+      expect([...house.slots.loads()].map(({ inFlight }) => inFlight)).toEqual([0]);
       expect(host.requests.length).toBe(1);
       expect(await heldNano(house)).toBe(0 as never);
     });

@@ -84,7 +84,7 @@ describe("what cannot be taken in time is shed", () => {
     const line = Array.from({ length: MAX_WAITING }, () =>
       house.send("chat.completions", chat(), leaving.signal),
     );
-    while ([...house.slots.lines()][0]!.waiting < MAX_WAITING) await Bun.sleep(1);
+    while ([...house.slots.loads()][0]!.waiting < MAX_WAITING) await Bun.sleep(1);
     const shed = await house.send("chat.completions", chat());
     expect(shed.status).toBe(503);
     expect(house.refusals.map(({ errorCode }) => errorCode)).toEqual(["model_unavailable"]);
@@ -93,12 +93,12 @@ describe("what cannot be taken in time is shed", () => {
     finish.open();
     expect(await read(first)).toEndWith("data: [DONE]\n\n");
     expect(await heldNano(house)).toBe(0 as never);
-    expect([...house.slots.lines()][0]).toMatchObject({ inFlight: 0, waiting: 0 });
+    expect([...house.slots.loads()][0]).toMatchObject({ inFlight: 0, waiting: 0 });
   });
 });
 
 describe("the place is given back", () => {
-  const inFlight = ({ slots }: TestHouse) => [...slots.lines()].map((line) => line.inFlight);
+  const inFlight = ({ slots }: TestHouse) => [...slots.loads()].map((line) => line.inFlight);
 
   test.each<[string, Behaviour]>([
     ["after an answer", json(whole)],
@@ -142,7 +142,7 @@ test("a host that complains is given less at once", async () => {
   behaviour = status(429);
   house = await openHouse([hostRow(host, { id: "busy", maxConcurrent: 100 })]);
   await Promise.all(Array.from({ length: 50 }, () => house!.send("chat.completions", chat())));
-  expect([...house.slots.lines()]).toEqual([{ host: "busy", inFlight: 0, limit: 35, waiting: 0, cut: 1 }]);
+  expect([...house.slots.loads()]).toEqual([{ host: "busy", inFlight: 0, limit: 35, waiting: 0, cut: 1 }]);
 });
 
 test("a key that has reached its rate is refused before its body is looked at", async () => {

@@ -287,7 +287,7 @@ describe("a host that cannot stream", () => {
     const outcome = start({ a: answersWhole(100) }, { plan });
     await pass(100);
     expect((await outcome).kind).toBe("opened");
-    expect([...slots.lines()].map(({ inFlight }) => inFlight)).toEqual([0]);
+    expect([...slots.loads()].map(({ inFlight }) => inFlight)).toEqual([0]);
   });
 });
 
@@ -368,7 +368,7 @@ describe("what a host says of the gateway's account there", () => {
   test("concerns all of its models, and is no reason to give it fewer requests at once", async () => {
     for (let count = 0; count < 3; count++) {
       await start({ a: quota });
-      expect([...slots.lines()].map(({ cut }) => cut)).not.toContain(1);
+      expect([...slots.loads()].map(({ cut }) => cut)).not.toContain(1);
     }
     expect(health.usable(route("a", { model: "another" }))).toBe(false);
   });
@@ -506,7 +506,7 @@ describe("a mistake of the gateway's own", () => {
       expect(tried(await outcome)).toStartWith(`a refused 100, b ${stream ? "opened" : "refused"} 100`);
       expect(faults).toEqual([new Error("a mistake")]);
       expect(hosts.left).toContain("a");
-      expect([...slots.lines()].map(({ inFlight }) => inFlight)).toEqual(stream ? [0, 1] : [0, 0, 0]);
+      expect([...slots.loads()].map(({ inFlight }) => inFlight)).toEqual(stream ? [0, 1] : [0, 0, 0]);
       expect(health.report(catalogOf([MODEL])).find(({ id }) => id === "a")!.failed).toBe(1);
     });
   }
@@ -526,6 +526,6 @@ describe("a mistake of the gateway's own", () => {
     expect(await failed).toBe("a mistake");
     expect(hosts.asked).toEqual(["a"]);
     expect(hosts.left).toEqual(["a"]);
-    expect([...slots.lines()].map(({ inFlight }) => inFlight)).toEqual([0]);
+    expect([...slots.loads()].map(({ inFlight }) => inFlight)).toEqual([0]);
   });
 });

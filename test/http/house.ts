@@ -182,7 +182,7 @@ export class TestHouse {
         verifiedFree: () => true,
         speed: () => null,
       },
-      hostsNow: async () => ({ routes: this.routes, lines: [] }),
+      hostsNow: async () => ({ routes: this.routes, loads: [] }),
       hostReports: () => this.hostReports,
       ledger: {
         balance: async (id) => {

@@ -72,7 +72,7 @@ describe("the line before a host", () => {
     taken[0]!.release();
     expect(await waiting).not.toBeNull();
     expect(slots.take(host)).toBeNull();
-    expect([...slots.lines()]).toEqual([{ host: "h", inFlight: 2, limit: 2, waiting: 0, cut: 0 }]);
+    expect([...slots.loads()]).toEqual([{ host: "h", inFlight: 2, limit: 2, waiting: 0, cut: 0 }]);
   });
 
   test("who waits too long, or leaves, gets none, and takes none from the others", async () => {
@@ -120,7 +120,7 @@ describe("the line before a host", () => {
     void slots.wait(host, "modest", 1_000, STAYS);
     await settled();
     expect(shed).toBe(1);
-    expect([...slots.lines()][0]!.waiting).toBe(MAX_WAITING);
+    expect([...slots.loads()][0]!.waiting).toBe(MAX_WAITING);
   });
 
   test("a lower limit lets nobody in until enough have gone", () => {

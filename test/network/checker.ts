@@ -99,9 +99,9 @@ function capBy(
   over: "request" | "ever" = "request",
 ): number {
   // What is taken back counts once that was answered.
-  const inForce = ({ nano, askedMs: sinceMs, answeredMs }: Credit) =>
+  const active = ({ nano, askedMs: sinceMs, answeredMs }: Credit) =>
     nano > 0 ? sinceMs <= endedMs : over === "ever" || (answeredMs !== null && answeredMs <= askedMs);
-  const credited = once(credits.filter((one) => one.balance === counter && inForce(one)));
+  const credited = once(credits.filter((one) => one.balance === counter && active(one)));
   if (credited.length > 0) return credited.reduce((sum, { nano }) => sum + nano, 0);
   const set = limits.filter((one) => one.limit === counter && one.askedMs <= endedMs);
   if (over === "ever") return Math.max(0, ...set.map(({ nano }) => nano));

@@ -1,6 +1,6 @@
 import { ADMIN, type HostAnswer, type RouteAnswer } from "../../api/admin.ts";
 import type { Catalog, Host, Route } from "../../catalog/catalog.ts";
-import { type HostsNow, type RouteReport, routeKey } from "../../routing/route-report.ts";
+import { type LiveRoutes, type RouteReport, routeKey } from "../../routing/route-report.ts";
 import { isoTime } from "../../units/clock.ts";
 import type { Endpoint } from "../endpoint.ts";
 import { operation } from "../operation.ts";
@@ -13,10 +13,10 @@ import { list, ok } from "../reply.ts";
 export const adminHostEndpoints = (): Endpoint[] => [
   operation("GET /admin/hosts", ADMIN.hosts, async (_, { catalog, hostsNow }) => {
     const present = catalog();
-    const { routes, lines } = await hostsNow();
+    const { routes, loads } = await hostsNow();
     const known = new Map(routes.map((route) => [routeKey(route.host, route.model), route]));
     return list(
-      [...present.hosts.values()].map((host) => hostView(host, routesTo(host, present), known, lines)),
+      [...present.hosts.values()].map((host) => hostView(host, routesTo(host, present), known, loads)),
     );
   }),
   operation("GET /admin/config", ADMIN.config, (_, deps) => ok(deps.configInForce())),
@@ -39,10 +39,10 @@ function hostView(
   host: Host,
   routes: readonly RouteTo[],
   known: ReadonlyMap<string, RouteReport>,
-  lines: HostsNow["lines"],
+  loads: LiveRoutes["loads"],
 ): HostAnswer {
   const views = routes.map((to) => routeView(to, known.get(routeKey(host.id, to.route.model))));
-  const line = lines.find((one) => one.host === host.id);
+  const load = loads.find((one) => one.host === host.id);
   return {
     id: host.id,
     object: "host",
@@ -53,10 +53,10 @@ function hostView(
     has_api_key: host.apiKey !== null,
     state: host.paused ? "paused" : stateOf(views),
     max_concurrent: host.maxConcurrent ?? null,
-    limit: line?.limit ?? null,
-    cut_workers: line?.cut ?? 0,
-    in_flight: line?.inFlight ?? 0,
-    waiting: line?.waiting ?? 0,
+    limit: load?.limit ?? null,
+    cut_workers: load?.cut ?? 0,
+    in_flight: load?.inFlight ?? 0,
+    waiting: load?.waiting ?? 0,
     routes: views,
   };
 }

@@ -6,10 +6,10 @@ import { clientBlocks } from "../client-blocks.ts";
 import { ClientCall } from "../client-call.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Endpoint, Exchange } from "../endpoint.ts";
+import { EventLoopTurn } from "../event-loop-turn.ts";
 import { bearerOf, bearerOrApiKeyOf, identify, keysOnly, missingKey } from "../identity.ts";
 import { ok, type Reply } from "../reply.ts";
 import { answerResponse } from "../streaming.ts";
-import { Turn } from "../turn.ts";
 import { readWanted } from "../wanted-body.ts";
 import { compactionEndpoint } from "./compaction.ts";
 
@@ -18,7 +18,7 @@ import { compactionEndpoint } from "./compaction.ts";
  * generation/generate.
  */
 export function generationEndpoints(deps: HttpDeps): Endpoint[] {
-  const turn = new Turn();
+  const turn = new EventLoopTurn();
   return [
     surface("chat.completions", "/v1/chat/completions", bearerOf, turn, deps),
     surface("responses", "/v1/responses", bearerOf, turn, deps),
@@ -38,7 +38,7 @@ function surface(
   name: SurfaceName,
   path: string,
   secretOf: (request: Request) => string | null,
-  turn: Turn,
+  turn: EventLoopTurn,
   deps: HttpDeps,
 ): Endpoint {
   const turnedAway = (refusal: Refusal): Refusal => {

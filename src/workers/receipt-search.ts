@@ -4,14 +4,14 @@ import type { ReceiptId } from "../units/id.ts";
 import { ANSWER_MS } from "./messages.ts";
 
 /** A receipt that is in the memory of one worker, for whichever of the others was asked for it. */
-export class Search {
+export class ReceiptSearch {
   private searches = 0;
-  private readonly open = new Map<number, Open>();
+  private readonly open = new Map<number, OpenSearch>();
 
   constructor(private readonly clock: Clock) {}
 
   /** Null when none of them has it, or those that have not said so keep silent. */
-  async find(id: ReceiptId, workers: readonly Searched[]): Promise<StoredReceipt | null> {
+  async find(id: ReceiptId, workers: readonly SearchedWorker[]): Promise<StoredReceipt | null> {
     if (workers.length === 0) return null;
     const search = ++this.searches;
     const { promise, resolve } = Promise.withResolvers<StoredReceipt | null>();
@@ -34,11 +34,11 @@ export class Search {
   }
 }
 
-export interface Searched {
+export interface SearchedWorker {
   look(search: number, id: ReceiptId): void;
 }
 
-interface Open {
+interface OpenSearch {
   /** Workers that have not answered. */
   missing: number;
   resolve(receipt: StoredReceipt | null): void;

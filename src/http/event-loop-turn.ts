@@ -3,7 +3,7 @@
  * gateway side by side, a stage at a time, and find each stage's code and data in the processor's caches
  * (docs/performance.md, "Side by side"). A request on its own waits only for one poll of the sockets.
  */
-export class Turn {
+export class EventLoopTurn {
   private ending: Promise<void> | null = null;
 
   end(): Promise<void> {

@@ -2,15 +2,15 @@ import type { Clock } from "../units/clock.ts";
 
 /**
  * Requests that wait for something scarce: a bounded number, each for a bounded time. Whoever shares a turn
- * (a key, a balance, a network) takes turns with the others, so that a key with a thousand requests in line
- * does not keep the others waiting. A lower rank goes first: nobody of rank 1 gets a place while one of rank 0
- * waits. When the line is full, the newest request of those with the most, of the highest rank, makes room for
+ * (a key, a balance, a network) takes turns with the others, so that a key with a thousand requests in the queue
+ * does not keep the others waiting. A lower rank goes first: nobody of rank 1 gets a slot while one of rank 0
+ * waits. When the queue is full, the newest request of those with the most, of the highest rank, makes room for
  * one of a lower rank or of those with fewer.
  */
-export class FairLine<Place> {
+export class FairQueue<Slot> {
   waiting = 0;
   /** By rank and turn, in the order in which each has its next turn. */
-  private readonly ranks: readonly Map<string, Waiter<Place>[]>[];
+  private readonly ranks: readonly Map<string, Waiter<Slot>[]>[];
 
   constructor(
     private readonly most: number,
@@ -25,18 +25,18 @@ export class FairLine<Place> {
   }
 
   /**
-   * A place for something of this size within `ms`; null when the line is full, time is up, or the client has
+   * A slot for something of this size within `ms`; null when the queue is full, time is up, or the client has
    * left.
    */
-  wait(turn: string, size: number, ms: number, signal: AbortSignal, rank = 0): Promise<Place | null> {
+  wait(turn: string, size: number, ms: number, signal: AbortSignal, rank = 0): Promise<Slot | null> {
     if (signal.aborted || !this.admits(turn, rank)) return Promise.resolve(null);
     return new Promise((resolve) => {
-      const waiter: Waiter<Place> = {
+      const waiter: Waiter<Slot> = {
         size,
-        end: (place) => {
+        end: (slot) => {
           timer.cancel();
           signal.removeEventListener("abort", leave);
-          resolve(place);
+          resolve(slot);
         },
       };
       const leave = () => this.leave(turn, rank, waiter);
@@ -56,19 +56,19 @@ export class FairLine<Place> {
     return true;
   }
 
-  /** Lets requests in by turn until `take` has no place for the next; none is passed over for being large. */
-  invite(take: (size: number, rank: number) => Place | null): void {
+  /** Lets requests in by turn until `take` has no slot for the next; none is passed over for being large. */
+  invite(take: (size: number, rank: number) => Slot | null): void {
     while (this.waiting > 0) {
       const rank = this.ranks.findIndex(({ size }) => size > 0);
       const queues = this.ranks[rank]!;
       const [turn, queue] = queues.entries().next().value!;
-      const place = take(queue[0]!.size, rank);
-      if (place === null) return;
+      const slot = take(queue[0]!.size, rank);
+      if (slot === null) return;
       const waiter = queue.shift()!;
       queues.delete(turn);
       if (queue.length > 0) queues.set(turn, queue);
       this.waiting -= 1;
-      waiter.end(place);
+      waiter.end(slot);
     }
   }
 
@@ -76,7 +76,7 @@ export class FairLine<Place> {
     if (!this.full) return true;
     const highest = this.ranks.findLastIndex(({ size }) => size > 0);
     if (highest < rank) return false;
-    let longest: [string, Waiter<Place>[]] | null = null;
+    let longest: [string, Waiter<Slot>[]] | null = null;
     for (const entry of this.ranks[highest]!) {
       if (longest === null || entry[1].length > longest[1].length) longest = entry;
     }
@@ -87,7 +87,7 @@ export class FairLine<Place> {
     return true;
   }
 
-  private leave(turn: string, rank: number, waiter: Waiter<Place>): void {
+  private leave(turn: string, rank: number, waiter: Waiter<Slot>): void {
     const queues = this.ranks[rank]!;
     const queue = queues.get(turn);
     const at = queue?.indexOf(waiter) ?? -1;
@@ -99,7 +99,7 @@ export class FairLine<Place> {
   }
 }
 
-interface Waiter<Place> {
+interface Waiter<Slot> {
   readonly size: number;
-  end(place: Place | null): void;
+  end(slot: Slot | null): void;
 }

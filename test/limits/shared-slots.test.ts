@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { HostSlots, type Slot } from "../../src/limits/host-slots.ts";
-import { PlaceBook } from "../../src/limits/place-book.ts";
+import { SlotPool } from "../../src/limits/slot-pool.ts";
 import { ManualClock } from "../fakes/clock.ts";
 import { Random } from "../sim/random.ts";
 
@@ -16,7 +16,7 @@ class Fleet {
   readonly clock = new ManualClock();
   readonly lines: (() => void)[][];
   readonly workers: HostSlots[];
-  readonly book: PlaceBook;
+  readonly book: SlotPool;
   messages = 0;
   private readonly lives: number[];
 
@@ -26,7 +26,7 @@ class Fleet {
   ) {
     this.lives = Array.from({ length: size }, () => 0);
     this.lines = Array.from({ length: size * 2 }, () => []);
-    this.book = new PlaceBook(most, size, {
+    this.book = new SlotPool(most, size, {
       give: (worker, count) =>
         this.say(size + worker, worker, () => this.workers[worker]!.given("h", most, count)),
       recall: (worker, count) =>
@@ -124,7 +124,7 @@ test.each<[most: number, workers: number]>([
 );
 
 const waitingAt = (slots: HostSlots): number =>
-  [...slots.lines()].reduce((sum, line) => sum + line.waiting, 0);
+  [...slots.loads()].reduce((sum, line) => sum + line.waiting, 0);
 
 test("a single place goes back and forth between two workers that both always have somebody waiting", async () => {
   const fleet = new Fleet(1, 2);
@@ -155,7 +155,7 @@ test("one worker may have all places while the others need none", async () => {
 
 test("a worker is asked for what others lack once, and not again for what it was asked for before", () => {
   const told: string[] = [];
-  const book = new PlaceBook(4, 3, {
+  const book = new SlotPool(4, 3, {
     give: (worker, count) => void told.push(`give ${worker}: ${count}`),
     recall: (worker, count) => void told.push(`recall ${worker}: ${count}`),
   });
@@ -213,7 +213,7 @@ test("a reload that drops a host gives its places back and forgets it, once noth
   for (const id of ["kept", "dropped", "busy"]) slots.given(id, 5, 2);
   const slot = slots.take(busy!)!;
   told.length = 0;
-  const listed = () => [...slots.lines()].map(({ host, inFlight }) => `${host} ${inFlight}`);
+  const listed = () => [...slots.loads()].map(({ host, inFlight }) => `${host} ${inFlight}`);
   slots.prepare([kept!]);
   expect(told).toEqual(["dropped: back 2"]);
   expect(listed()).toEqual(["kept 0", "busy 1"]);

@@ -1,5 +1,5 @@
 import type { HostLoad } from "../limits/host-slots.ts";
-import { type HostsNow, routesTogether } from "../routing/route-report.ts";
+import { type LiveRoutes, routesTogether } from "../routing/route-report.ts";
 import { lasting, type Metric, togetherOf } from "../telemetry/metric.ts";
 import { labels, looked } from "../telemetry/series.ts";
 import type { Clock } from "../units/clock.ts";
@@ -11,7 +11,7 @@ import { ANSWER_MS, type WorkerState } from "./messages.ts";
  * stay as they were last heard, even those of a worker that has ended: a sum that fell and came back would
  * look like that many new requests.
  */
-export class RollCall {
+export class WorkerReport {
   private rounds = 0;
   /** Resolves with the workers that kept silent. */
   private running: Promise<ReadonlySet<number>> | null = null;
@@ -26,7 +26,7 @@ export class RollCall {
 
   constructor(
     private readonly clock: Clock,
-    private readonly workers: () => readonly Member[],
+    private readonly workers: () => readonly ReportingWorker[],
   ) {}
 
   async metrics(): Promise<Metric[]> {
@@ -38,12 +38,12 @@ export class RollCall {
     return [...togetherOf([...reports, { worker: 0, metrics: this.past }]), ...this.own(silent.size)];
   }
 
-  async hosts(): Promise<HostsNow> {
+  async hosts(): Promise<LiveRoutes> {
     const silent = await this.round();
     const told = [...this.heard].flatMap(([worker, { hosts }]) => (silent.has(worker) ? [] : [hosts]));
     return {
       routes: routesTogether(told.map(({ routes }) => routes)),
-      lines: loadsTogether(told.flatMap(({ lines }) => lines)),
+      loads: loadsTogether(told.flatMap(({ loads: lines }) => lines)),
     };
   }
 
@@ -122,7 +122,7 @@ export class RollCall {
   }
 }
 
-export interface Member {
+export interface ReportingWorker {
   readonly number: number;
   /** Asks it to tell of itself; null while it does not serve. */
   readonly tell: ((round: number) => void) | null;

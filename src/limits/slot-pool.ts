@@ -1,17 +1,17 @@
 /**
- * Who has the places of one host, where several workers share its limit. Each place is either with one worker
+ * Who has the slots of one host, where several workers share its limit. Each slot is either with one worker
  * or in the book. Messages carry differences and arrive in order, so the workers together never have more
- * places than there are, whatever is still under way. Workers that run short take turns at what is free. When
+ * slots than there are, whatever is still under way. Workers that run short take turns at what is free. When
  * nothing is free, those with more are asked to give back what they do not use, and what they use as soon as
  * they are done with it.
  */
-export class PlaceBook {
-  private readonly tallies = new Map<number, Tally>();
+export class SlotPool {
+  private readonly tallies = new Map<number, WorkerSlots>();
 
   constructor(
     private readonly most: number,
     private readonly workers: number,
-    private readonly teller: Teller,
+    private readonly teller: SlotPoolMessages,
   ) {}
 
   /** The worker needs `count` more. */
@@ -32,7 +32,7 @@ export class PlaceBook {
     if (this.tallies.delete(worker)) this.settle(null);
   }
 
-  /** No worker has a place or wants one. */
+  /** No worker has a slot or wants one. */
   get idle(): boolean {
     return [...this.tallies.values()].every(({ has, lacks }) => has === 0 && lacks === 0);
   }
@@ -46,7 +46,7 @@ export class PlaceBook {
   private settle(asker: number | null): void {
     const given = new Map<number, number>();
     let free = this.free;
-    const give = (worker: number, tally: Tally, count: number) => {
+    const give = (worker: number, tally: WorkerSlots, count: number) => {
       tally.has += count;
       free -= count;
       given.set(worker, (given.get(worker) ?? 0) + count);
@@ -67,7 +67,7 @@ export class PlaceBook {
     this.recall();
   }
 
-  /** Asks each for as many as all the others lack: which of its places a worker uses is not known here. */
+  /** Asks each for as many as all the others lack: which of its slots a worker uses is not known here. */
   private recall(): void {
     for (const [worker, tally] of this.tallies) {
       const count = this.due(worker, tally) - tally.owes;
@@ -78,10 +78,10 @@ export class PlaceBook {
   }
 
   /**
-   * Among workers that all lack places, the one with more gives to the one with fewer; an odd place goes
+   * Among workers that all lack slots, the one with more gives to the one with fewer; an odd slot goes
    * round.
    */
-  private due(worker: number, { has, lacks }: Tally): number {
+  private due(worker: number, { has, lacks }: WorkerSlots): number {
     let wanted = 0;
     let fewest = Number.POSITIVE_INFINITY;
     for (const [other, tally] of this.tallies) {
@@ -92,7 +92,7 @@ export class PlaceBook {
     return Math.min(wanted, lacks === 0 ? has : Math.ceil(Math.max(0, has - fewest) / 2));
   }
 
-  private tally(worker: number): Tally {
+  private tally(worker: number): WorkerSlots {
     let tally = this.tallies.get(worker);
     if (tally === undefined) {
       tally = { has: 0, lacks: 0, owes: 0 };
@@ -102,14 +102,14 @@ export class PlaceBook {
   }
 }
 
-export interface Teller {
+export interface SlotPoolMessages {
   give(worker: number, count: number): void;
-  /** Asks for `count` places back, each as soon as it is not used. */
+  /** Asks for `count` slots back, each as soon as it is not used. */
   recall(worker: number, count: number): void;
 }
 
 /** Where one worker stands. */
-interface Tally {
+interface WorkerSlots {
   /** Places, including those on the way to it or back. */
   has: number;
   lacks: number;

@@ -1,34 +1,34 @@
 import { type Throttles, throttlesOf } from "../http/address.ts";
-import type { HostSlots, Sharing } from "../limits/host-slots.ts";
+import type { HostSlots, OpenSlotShare } from "../limits/host-slots.ts";
 import type { Health, HostRest } from "../routing/health.ts";
-import type { HostsNow } from "../routing/route-report.ts";
+import type { LiveRoutes } from "../routing/route-report.ts";
 import type { StoredReceipt } from "../store/receipts.ts";
 import type { Metric } from "../telemetry/metric.ts";
 import type { Clock } from "../units/clock.ts";
 import type { ReceiptId } from "../units/id.ts";
-import type { Answers, Line, Question, ToWorker, WorkerState } from "./messages.ts";
+import type { IpcChannel, SupervisorAnswers, SupervisorQuery, ToWorker, WorkerState } from "./messages.ts";
 
 /** What one worker shares with the others, through the supervisor. */
-export class Colleagues {
+export class WorkerPeers {
   /** Of the machine: a network that has asked one worker too often has asked all of them. */
   readonly throttles: Throttles = throttlesOf((throttled) => ({
     take: (block, limit) => this.ask({ about: "throttle", throttled, block, limit }),
-    giveBack: (block) => this.line.send({ kind: "given_back", throttled, block }),
+    giveBack: (block) => this.channel.send({ kind: "given_back", throttled, block }),
   }));
-  readonly places: Sharing = (host, most) => ({
-    ask: (count) => this.line.send({ kind: "places_wanted", host, most, count }),
-    giveBack: (count) => this.line.send({ kind: "places_returned", host, most, count }),
+  readonly slots: OpenSlotShare = (host, most) => ({
+    ask: (count) => this.channel.send({ kind: "places_wanted", host, most, count }),
+    giveBack: (count) => this.channel.send({ kind: "places_returned", host, most, count }),
   });
-  readonly rests = (rest: HostRest): void => this.line.send({ kind: "rests", rest });
+  readonly rests = (rest: HostRest): void => this.channel.send({ kind: "rests", rest });
   private asked = 0;
   private readonly open = new Map<number, (answer: unknown) => void>();
 
   constructor(
-    private readonly line: Line,
+    private readonly channel: IpcChannel,
     private readonly clock: Clock,
     private readonly own: OwnParts,
   ) {
-    line.listen((message) => this.hear(message));
+    channel.listen((message) => this.hear(message));
   }
 
   /** Of all workers. */
@@ -37,7 +37,7 @@ export class Colleagues {
   }
 
   /** At all workers that answer. */
-  hosts(): Promise<HostsNow> {
+  hosts(): Promise<LiveRoutes> {
     return this.ask({ about: "hosts" });
   }
 
@@ -51,9 +51,9 @@ export class Colleagues {
       case "answer":
         return this.open.get(message.id)?.(message.answer);
       case "tell":
-        return this.line.send({ kind: "told", round: message.round, state: this.own.state() });
+        return this.channel.send({ kind: "told", round: message.round, state: this.own.state() });
       case "look":
-        return this.line.send({
+        return this.channel.send({
           kind: "looked",
           search: message.search,
           receipt: this.own.receipts().refusedHere(message.receipt),
@@ -70,13 +70,13 @@ export class Colleagues {
   /**
    * Fails when the supervisor does not answer: one worker's view in place of all of theirs would be wrong.
    */
-  private async ask<Q extends Question>(question: Q): Promise<Answers[Q["about"]]> {
+  private async ask<Q extends SupervisorQuery>(question: Q): Promise<SupervisorAnswers[Q["about"]]> {
     if (this.open.size >= MAX_OPEN) throw new Error("the supervisor is being asked too much");
     const id = ++this.asked;
-    const { promise, resolve, reject } = Promise.withResolvers<Answers[Q["about"]]>();
+    const { promise, resolve, reject } = Promise.withResolvers<SupervisorAnswers[Q["about"]]>();
     const timer = this.clock.after(PATIENCE_MS, () => reject(new Error("the supervisor does not answer")));
     this.open.set(id, resolve as (answer: unknown) => void);
-    this.line.send({ kind: "question", id, ask: question });
+    this.channel.send({ kind: "question", id, ask: question });
     try {
       return await promise;
     } finally {

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { type Metric, prometheusText } from "../../src/telemetry/metric.ts";
 import { epochMs } from "../../src/units/clock.ts";
 import type { WorkerState } from "../../src/workers/messages.ts";
-import { type Member, RollCall } from "../../src/workers/roll-call.ts";
+import { type ReportingWorker, WorkerReport } from "../../src/workers/worker-report.ts";
 import { ManualClock } from "../fakes/clock.ts";
 
 /** Two workers that count what they are told to, and answer when they are told to. */
@@ -11,7 +11,7 @@ class House {
   readonly counts = [0, 0];
   readonly asked: number[][] = [[], []];
   readonly serving = [true, true];
-  readonly call = new RollCall(this.clock, () => [this.member(0), this.member(1)]);
+  readonly call = new WorkerReport(this.clock, () => [this.member(0), this.member(1)]);
 
   answer(index: number): void {
     for (const round of this.asked[index]!.splice(0)) this.call.told(index + 1, round, this.state(index));
@@ -40,7 +40,7 @@ class House {
             lastFailure,
           },
         ],
-        lines: [{ host: "h", inFlight: 2, limit: 5, waiting: index, cut: index }],
+        loads: [{ host: "h", inFlight: 2, limit: 5, waiting: index, cut: index }],
       },
     };
   }
@@ -54,7 +54,7 @@ class House {
     ];
   }
 
-  private member(index: number): Member {
+  private member(index: number): ReportingWorker {
     const tell = this.serving[index]! ? (round: number) => void this.asked[index]!.push(round) : null;
     return { number: index + 1, tell };
   }
@@ -147,6 +147,6 @@ test("of hosts, it is said at how many workers a route rests and why, and what a
         lastFailure: { at: epochMs(9_000), detail: "status 500" },
       },
     ],
-    lines: [{ host: "h", inFlight: 4, limit: 10, waiting: 1, cut: 1 }],
+    loads: [{ host: "h", inFlight: 4, limit: 10, waiting: 1, cut: 1 }],
   });
 });

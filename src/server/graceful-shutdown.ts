@@ -4,18 +4,18 @@ import { atMost, type Clock } from "../units/clock.ts";
  * A gateway on its way out. At first it serves as ever, while `/readyz` tells load balancers to send
  * requests elsewhere; then it drains.
  */
-export class Departure {
+export class GracefulShutdown {
   private readonly hurry = Promise.withResolvers<void>();
   private done: Promise<void> | null = null;
 
-  constructor(private readonly steps: DepartureSteps) {}
+  constructor(private readonly steps: ShutdownSteps) {}
 
   get begun(): boolean {
     return this.done !== null;
   }
 
   /** Resolves when it is over. Called again, it does not wait for balancers any longer. */
-  depart(): Promise<void> {
+  shutDown(): Promise<void> {
     if (this.done !== null) this.hurry.resolve();
     this.done ??= this.run();
     return this.done;
@@ -29,7 +29,7 @@ export class Departure {
   }
 }
 
-interface DepartureSteps {
+interface ShutdownSteps {
   readonly clock: Clock;
   delayMs(): number;
   leave(): Promise<void>;

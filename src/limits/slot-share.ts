@@ -1,16 +1,16 @@
 /**
- * A worker's part of the places at one host, which it shares with other workers. `PlaceBook` is the other
+ * A worker's part of the slots at one host, which it shares with other workers. `SlotPool` is the other
  * side.
  */
-export class PlaceShare {
+export class SlotShare {
   /** Places that are this worker's now. */
   held = 0;
   private asked = 0;
   private owed = 0;
 
-  constructor(private readonly tell: ShareTeller) {}
+  constructor(private readonly tell: SlotShareMessages) {}
 
-  /** `count` places are used or wanted in all. Asks for those that are missing. */
+  /** `count` slots are used or wanted in all. Asks for those that are missing. */
   need(count: number): void {
     const lack = count - this.held - this.asked;
     if (lack <= 0) return;
@@ -20,7 +20,7 @@ export class PlaceShare {
 
   given(count: number): void {
     this.held += count;
-    // Extra places come unasked.
+    // Extra slots come unasked.
     this.asked = Math.max(0, this.asked - count);
   }
 
@@ -29,7 +29,7 @@ export class PlaceShare {
     this.settle(used);
   }
 
-  /** Gives back what is owed, as far as it is not used: others come first at a place that becomes free. */
+  /** Gives back what is owed, as far as it is not used: others come first at a slot that becomes free. */
   settle(used: number): void {
     const count = Math.min(this.owed, this.held - used);
     if (count <= 0) return;
@@ -38,13 +38,13 @@ export class PlaceShare {
     this.tell.giveBack(count);
   }
 
-  /** A reload has changed the limit: every place under the old one goes back as it becomes free. */
+  /** A reload has changed the limit: every slot under the old one goes back as it becomes free. */
   retire(used: number): void {
     this.recalled(Number.POSITIVE_INFINITY, used);
   }
 }
 
-export interface ShareTeller {
+export interface SlotShareMessages {
   ask(count: number): void;
   giveBack(count: number): void;
 }

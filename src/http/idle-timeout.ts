@@ -6,8 +6,8 @@ import type { Clock } from "../units/clock.ts";
  * own, it may be silent for as long as that takes. Most answers come long before this matters, so the server
  * is told only about those that do not.
  */
-export class Patience {
-  private readonly waiting = new Set<Connection>();
+export class IdleTimeout {
+  private readonly waiting = new Set<ClientConnection>();
   private looking = false;
 
   constructor(
@@ -16,18 +16,18 @@ export class Patience {
   ) {}
 
   /** The gateway is working for this client. */
-  begin(connection: Connection): void {
-    if (connection.patient) return;
+  begin(connection: ClientConnection): void {
+    if (connection.isExempt) return;
     this.waiting.add(connection);
     if (!this.looking) this.lookAgain();
   }
 
   /** It is the client's turn again; any sign of life restarts its time. */
-  end(connection: Connection): void {
+  end(connection: ClientConnection): void {
     this.waiting.delete(connection);
-    if (!connection.patient) return;
-    connection.patient = false;
-    connection.limit(this.seconds);
+    if (!connection.isExempt) return;
+    connection.isExempt = false;
+    connection.setTimeout(this.seconds);
   }
 
   private lookAgain(): void {
@@ -38,18 +38,18 @@ export class Patience {
   private look(): void {
     this.looking = false;
     for (const connection of this.waiting) {
-      connection.patient = true;
-      connection.limit(0);
+      connection.isExempt = true;
+      connection.setTimeout(0);
     }
     this.waiting.clear();
   }
 }
 
-export interface Connection {
+export interface ClientConnection {
   /** Whether the client's silence is unlimited for now. */
-  patient: boolean;
+  isExempt: boolean;
   /** Bun keeps what is set here for as long as the connection is open; 0 is no limit. */
-  limit(seconds: number): void;
+  setTimeout(seconds: number): void;
 }
 
 /** Within a client's time, so that none runs out while the gateway works. */

@@ -6,14 +6,14 @@ import type { GenerationSettings } from "../generation/deps.ts";
 import type { HttpSettings } from "../http/deps.ts";
 
 /** The configuration in force, and what the floors are told of it: worked out once, not for every request. */
-export class InForce {
+export class ActiveConfig {
   private readonly started: Config;
   private url = "";
-  private told: Told;
+  private settings: ActiveSettings;
 
   constructor(private read: FoundConfig) {
     this.started = read.config;
-    this.told = toldOf(read.config, this.url);
+    this.settings = settingsOf(read.config, this.url);
   }
 
   get config(): Config {
@@ -25,15 +25,15 @@ export class InForce {
   }
 
   get links(): Links {
-    return this.told.links;
+    return this.settings.links;
   }
 
   get generation(): GenerationSettings {
-    return this.told.generation;
+    return this.settings.generation;
   }
 
   get http(): HttpSettings {
-    return this.told.http;
+    return this.settings.http;
   }
 
   /** Fields that the latest reload changed, and that will be in force after a restart. */
@@ -49,17 +49,17 @@ export class InForce {
 
   replace(read: FoundConfig): void {
     this.read = read;
-    this.told = toldOf(read.config, this.url);
+    this.settings = settingsOf(read.config, this.url);
   }
 }
 
-interface Told {
+interface ActiveSettings {
   readonly links: Links;
   readonly generation: GenerationSettings;
   readonly http: HttpSettings;
 }
 
-function toldOf(config: Config, url: string): Told {
+function settingsOf(config: Config, url: string): ActiveSettings {
   const links = linksOf(config, url);
   const { generation, routing, openTier } = config;
   return {
