@@ -4,6 +4,7 @@ import { dirname, join } from "node:path";
 import type { TSchema } from "@sinclair/typebox";
 import { Glob } from "bun";
 import { parse } from "yaml";
+import { isDiskless } from "../../src/config/config.ts";
 import { PRESETS } from "../../src/config/presets.ts";
 import { quirkRow } from "../../src/config/quirks.ts";
 import { FileSchema } from "../../src/config/schema.ts";
@@ -49,11 +50,13 @@ function keysOf(schema: TSchema): string[] {
   ];
 }
 
-test("deploy/compose.cluster.yaml trusts the address that its proxy has, and no wider block", async () => {
-  const text = await read("deploy/compose.cluster.yaml");
-  const { services, networks } = parse(text);
+test("deploy/gateway.cluster.yaml is good, and trusts the address that its proxy has, and no wider block", async () => {
+  const { services, networks } = parse(await read("deploy/compose.cluster.yaml"));
   const address = services.proxy.networks.default.ipv4_address;
-  expect(/^# +trusted_proxies: (.*)$/m.exec(text)![1]).toBe(`[${address}]`);
+  const file = await read("deploy/gateway.cluster.yaml");
+  expect(services.gateway.volumes).toEqual(["./gateway.cluster.yaml:/etc/gateway.yaml:ro"]);
+  expect(isDiskless(goodConfig(file, { PG_PASSWORD: "a" }))).toBe(true);
+  expect(parse(file).trusted_proxies).toEqual([address]);
   const [{ subnet, ip_range: range }] = networks.default.ipam.config;
   expect([subnet, range].map((row) => networksOf(row).has(address))).toEqual([true, false]);
 });
