@@ -9,6 +9,9 @@ import { option } from "./option.ts";
  */
 const PORT = Number(option("port", "0"));
 const KEYS = option("keys", "").split(",");
+/** Recovery secrets of the same balances, and the keys' ids. */
+const OWNERS = option("owners", "").split(",");
+const IDS = option("ids", "").split(",");
 const MOST = Number(option("most", "10000"));
 const SECONDS = Number(option("seconds", "20"));
 const answers: Record<string, number> = {};
@@ -34,16 +37,100 @@ const ATTACKS: Readonly<Record<string, () => Promise<void>>> = {
 
   /** Large bodies that hardly come: four connections a key, 2 kB a second each, each key from another network. */
   async uploads() {
-    const from = (n: number) => `198.51.${n % 256}.${Math.floor(n / 256)}`;
-    await Promise.all(KEYS.flatMap((key, n) => Array.from({ length: 4 }, () => uploadSlowly(key, from(n)))));
+    const slowly = (key: string, n: number) =>
+      Array.from({ length: 4 }, () => uploadSlowly(key, networkOf(n)));
+    await Promise.all(KEYS.flatMap(slowly));
   },
 
   /** Keys without an account, from ever other /64 of one /48. */
   setups: () =>
     spread(32, async (n) => {
-      const from = `2001:db8:5:${(n % 65_536).toString(16)}::1`;
-      told(await post("/v1/keys", { "x-forwarded-for": from }, "{}"));
+      const address = `2001:db8:5:${(n % 65_536).toString(16)}::1`;
+      told(await post("/v1/keys", { "x-forwarded-for": address }, "{}"));
     }),
+
+  /** As many requests as each key gets answered, small ones. */
+  requests: () =>
+    withoutEnd(64, (n) => post(CHAT, { authorization: `Bearer ${KEYS[n % KEYS.length]}` }, SMALL)),
+
+  /** The same, with bodies that consist of nothing but values. */
+  values: () =>
+    withoutEnd(16, (n) => post(CHAT, { authorization: `Bearer ${KEYS[n % KEYS.length]}` }, VALUES)),
+
+  /** Free requests, each key from another network. */
+  free: () =>
+    withoutEnd(16, (n) =>
+      post(
+        CHAT,
+        { authorization: `Bearer ${KEYS[n % KEYS.length]}`, "x-forwarded-for": networkOf(n % KEYS.length) },
+        FREE,
+      ),
+    ),
+
+  /** Large bodies of endpoints without a prompt, that hardly come. */
+  async controls() {
+    const slow = async () => {
+      for (;;) {
+        told(await uploadOnce("POST /v1/auth/email HTTP/1.1\r\ncontent-length: 5000000", 2_000));
+        await Bun.sleep(100);
+      }
+    };
+    await Promise.all(Array.from({ length: 32 }, slow));
+  },
+
+  /** More keys for balances without credit, made and revoked. */
+  keys: () =>
+    withoutEnd(8, (n) => post("/v1/keys", { authorization: `Bearer ${OWNERS[n % OWNERS.length]}` }, "{}")),
+
+  /** Changes of keys, each of which is written. */
+  changes: () =>
+    withoutEnd(16, (n) =>
+      post(
+        `/v1/keys/${IDS[n % IDS.length]}`,
+        { authorization: `Bearer ${OWNERS[n % OWNERS.length]}` },
+        JSON.stringify({ name: `n${n}` }),
+        "PATCH",
+      ),
+    ),
+
+  /** Wrong admin tokens, from ever other networks. */
+  admin: () =>
+    withoutEnd(16, (n) =>
+      get("/admin/balances", { authorization: `Bearer wrong-admin-token-${n}`, ...from(n) }),
+    ),
+
+  /** Mails, from ever other networks. */
+  mails: () =>
+    withoutEnd(16, (n) => post("/v1/auth/email", from(n), JSON.stringify({ email: `a${n}@example.com` }))),
+
+  /** Messages for wallets, from ever other networks. */
+  wallets: () => {
+    const body = JSON.stringify({ address: `0x${"1".repeat(40)}`, chain_id: 1 });
+    return withoutEnd(16, (n) => post("/v1/auth/wallet", from(n), body));
+  },
+
+  /** Sums of usage. */
+  usage: () =>
+    withoutEnd(32, (n) =>
+      get("/v1/usage?period=month", { authorization: `Bearer ${KEYS[n % KEYS.length]}` }),
+    ),
+
+  /** Pages, and keys that do not exist, from ever other networks. */
+  pages: () =>
+    withoutEnd(16, (n) =>
+      get(PAGES[n % PAGES.length]!, {
+        authorization: `Bearer or-live-${String(n).padStart(32, "z").replaceAll("0", "y")}`,
+        ...from(n),
+      }),
+    ),
+
+  /** Two thousand connections that stop within their heads. */
+  async connections() {
+    const open = async () => {
+      for (;;) told(await uploadOnce("GET / HTTP/1.1\r\nho", 0));
+    };
+    await Promise.all(Array.from({ length: 2_000 }, open));
+  },
 
   /** Recovery secrets that do not exist. */
   secrets: () =>
@@ -68,14 +155,53 @@ async function spread(atOnce: number, once: (n: number) => Promise<void>): Promi
   await Promise.all(Array.from({ length: atOnce }, again));
 }
 
+/** Again and again, so many at a time, a hundred a second at most each. */
+async function withoutEnd(atOnce: number, once: (n: number) => Promise<number | string>): Promise<void> {
+  let next = 0;
+  const again = async () => {
+    for (;;) {
+      told(await once(next++));
+      await Bun.sleep(10);
+    }
+  };
+  await Promise.all(Array.from({ length: atOnce }, again));
+}
+
+const networkOf = (n: number): string => `198.18.${n % 256}.${n >> 8}`;
+/** An address in a /24 of its own. */
+const from = (n: number) => ({
+  "x-forwarded-for": `${1 + ((n >> 16) % 200)}.${(n >> 8) % 256}.${n % 256}.1`,
+});
+
+const prompt = (model: string, more: object = {}) =>
+  JSON.stringify({ model, max_tokens: 16, messages: [{ role: "user", content: "ping" }], ...more });
+const SMALL = prompt("bench/model");
+const FREE = prompt("bench/free:free");
+const VALUES = prompt("bench/model", { zeros: Array(30_000).fill(0) });
+const PAGES = ["/docs/errors", "/status", "/openapi.json", "/v1/me", "/nowhere"];
 const CHAT = "/v1/chat/completions";
 const COUNT = "/v1/messages/count_tokens";
 const url = (path: string): string => `http://127.0.0.1:${PORT}${path}`;
 
-async function post(path: string, headers: Record<string, string>, body: string): Promise<number | string> {
+async function get(path: string, headers: Record<string, string>): Promise<number | string> {
+  try {
+    const answer = await fetch(url(path), { headers });
+    await answer.arrayBuffer();
+    return answer.status;
+  } catch {
+    return "closed";
+  }
+}
+
+async function post(
+  path: string,
+  headers: Record<string, string>,
+  body: string,
+  method = "POST",
+): Promise<number | string> {
   try {
     const answer = await fetch(url(path), {
-      method: "POST",
+      method,
       headers: { "content-type": "application/json", ...headers },
       body,
     });
@@ -87,19 +213,24 @@ async function post(path: string, headers: Record<string, string>, body: string)
 }
 
 /** Again as soon as the gateway gives it up. */
-async function uploadSlowly(key: string, from: string): Promise<never> {
+async function uploadSlowly(key: string, address: string): Promise<never> {
   for (;;) {
-    const socket = connect(PORT, "127.0.0.1");
-    socket.write(
-      `POST ${CHAT} HTTP/1.1\r\nhost: gateway\r\nauthorization: Bearer ${key}\r\nx-forwarded-for: ${from}\r\ncontent-length: 10400000\r\n\r\n`,
-    );
-    const trickle = setInterval(() => socket.write("x".repeat(2_000)), 1_000);
-    told(await answerOf(socket));
-    clearInterval(trickle);
-    socket.destroy();
+    const head = `POST ${CHAT} HTTP/1.1\r\nauthorization: Bearer ${key}\r\nx-forwarded-for: ${address}\r\ncontent-length: 10400000`;
+    told(await uploadOnce(head, 2_000));
     // As quickly as a client that keeps to Retry-After would not.
     await Bun.sleep(100);
   }
+}
+
+/** A head, and so many bytes of its body a second; without any, the head stays as it is. */
+async function uploadOnce(head: string, bytes: number): Promise<number | string> {
+  const socket = connect(PORT, "127.0.0.1");
+  socket.write(bytes === 0 ? head : `${head}\r\nhost: gateway\r\n\r\n`);
+  const trickle = bytes === 0 ? null : setInterval(() => socket.write("x".repeat(bytes)), 1_000);
+  const answer = await answerOf(socket);
+  if (trickle !== null) clearInterval(trickle);
+  socket.destroy();
+  return answer;
 }
 
 const answerOf = (socket: Socket): Promise<number | string> =>

@@ -7,11 +7,11 @@ import { option } from "./option.ts";
 import { type Measured, start } from "./processes.ts";
 
 /**
- * What a client that pays notices of attacks that cost nothing. It sends 50 small requests a second, a prompt of
- * 450 kB a second and a count of tokens a second, alone and beside each attack; its owner makes a key and revokes
+ * What a client that pays notices of attacks that cost nothing. It sends 50 small requests, ten prompts of 450 kB
+ * and ten counts of tokens a second, alone and beside each attack; its owner makes a key and revokes
  * it a second. Attackers are processes of their own, with less of the processor, as they would have none of it.
  *
- *     bun run bench attacks --seconds 20
+ *     bun run bench attacks --seconds 20 [--only letters,uploads]
  */
 export async function benchAttacks(options: AttackOptions): Promise<Row[]> {
   const folder = mkdtempSync(join(tmpdir(), "attacks-"));
@@ -23,18 +23,21 @@ export async function benchAttacks(options: AttackOptions): Promise<Row[]> {
     // What has not run yet is slow once, for everybody.
     await measure("warming up", { ...scene, seconds: Math.min(3, options.seconds) }, null);
     const free = await freeKeys(gateway, options.keys);
-    const during = ["--seconds", String(options.seconds)];
-    const attacks: [beside: string, args: string[]][] = [
-      ["10 MB of random letters, 6 keys without credit", ["letters", "--keys", free.slice(0, 6).join(",")]],
-      [`4 slow uploads each, ${free.length} keys without credit`, ["uploads", "--keys", free.join(",")]],
-      [`${options.setUps} set-ups from one /48`, ["setups", "--most", String(options.setUps), ...during]],
-      [
-        `${options.secrets} wrong secrets from the owner's address`,
-        ["secrets", "--most", String(options.secrets), ...during],
-      ],
-    ];
     const rows = [await measure("nobody", scene, null)];
-    for (const [beside, args] of attacks) rows.push(await measure(beside, scene, args));
+    for (const [name, { beside, keys }] of Object.entries(ATTACKS)) {
+      if (options.only !== null && !options.only.includes(name)) continue;
+      const used = free.slice(0, keys ?? free.length);
+      const most = name === "setups" ? options.setUps : options.secrets;
+      const args = {
+        keys: used.map(({ key }) => key).join(","),
+        owners: used.map(({ recovery_secret }) => recovery_secret).join(","),
+        ids: used.map(({ id }) => id).join(","),
+        most: `${most}`,
+        seconds: `${options.seconds}`,
+      };
+      const flags = Object.entries(args).flatMap(([flag, value]) => [`--${flag}`, value]);
+      rows.push(await measure(beside, scene, [name, ...flags]));
+    }
     return rows;
   } finally {
     await gateway.stop();
@@ -43,7 +46,29 @@ export async function benchAttacks(options: AttackOptions): Promise<Row[]> {
   }
 }
 
+/** By the names that docs/unpaid-work.md and attacker.ts have for them. */
+export const ATTACKS: Readonly<Record<string, { readonly beside: string; readonly keys?: number }>> = {
+  requests: { beside: "small requests, 60 keys without credit" },
+  values: { beside: "60 kB of nothing but values, 60 keys without credit" },
+  letters: { beside: "10 MB of random letters, 6 keys without credit", keys: 6 },
+  uploads: { beside: "4 slow uploads each, 60 keys without credit" },
+  controls: { beside: "32 slow bodies of 5 MB without a prompt" },
+  free: { beside: "free requests, 60 keys from 60 networks" },
+  setups: { beside: "10,000 set-ups from one /48" },
+  keys: { beside: "more keys for balances without credit" },
+  changes: { beside: "changes of keys without credit" },
+  secrets: { beside: "1,000 wrong secrets from the owner's address" },
+  admin: { beside: "wrong admin tokens from ever other networks" },
+  mails: { beside: "mails from ever other networks" },
+  wallets: { beside: "messages for wallets from ever other networks" },
+  usage: { beside: "sums of usage, 60 keys without credit" },
+  pages: { beside: "pages and unknown keys from ever other networks" },
+  connections: { beside: "2,000 connections that stop within their heads" },
+};
+
 export interface AttackOptions {
+  /** Null: all of them. */
+  readonly only: readonly string[] | null;
   readonly seconds: number;
   /** Without credit. */
   readonly keys: number;
@@ -86,8 +111,8 @@ async function measure(beside: string, scene: Scene, attack: string[] | null): P
     const beforeUs = gateway.cpuUs();
     const [small, large, counts, owned] = await Promise.all([
       each(CHAT, SMALL_BODY, 4, 50),
-      each(CHAT, LARGE_BODY, 2, 1),
-      each(COUNT, SMALL_BODY, 2, 1),
+      each(CHAT, LARGE_BODY, 4, 10),
+      each(COUNT, SMALL_BODY, 4, 10),
       revokeKeys(scene),
     ]);
     const cpuPercent = (gateway.cpuUs() - beforeUs) / seconds / 10_000;
@@ -186,11 +211,11 @@ const SMALL_BODY = bodyOf("ping");
 const LARGE_BODY = bodyOf("The quick brown fox jumps over the lazy dog. ".repeat(10_000));
 
 /** Balances without credit, all in one network. */
-async function freeKeys({ port }: Measured, count: number): Promise<string[]> {
+async function freeKeys({ port }: Measured, count: number): Promise<FundedKey[]> {
   const made = Array.from({ length: count }, async () => {
     const headers = { "x-forwarded-for": "198.51.100.7" };
     const response = await fetch(`http://127.0.0.1:${port}/v1/keys`, { method: "POST", headers });
-    return ((await answered(response)) as FundedKey).key;
+    return (await answered(response)) as FundedKey;
   });
   return Promise.all(made);
 }
@@ -204,22 +229,29 @@ models:
     max_output_tokens: 1000
     price: { input: 0.1, output: 0.1 }
     routes: [{ host: mock, model: m }]
+  - id: bench/free
+    context_length: 200000
+    max_output_tokens: 1000
+    routes: [{ host: mock, model: m, free: true }]
 trusted_proxies: [127.0.0.0/8]
 defaults:
   accountless: { rpm_limit: 6000, tpm_limit: null, daily_limit_usd: null, monthly_limit_usd: null }
 `;
 
 if (import.meta.main) {
+  const only = option("only", "");
   const rows = await benchAttacks({
+    only: only === "" ? null : only.split(","),
     seconds: Number(option("seconds", "20")),
     keys: Number(option("keys", "60")),
     setUps: Number(option("set-ups", "10000")),
     secrets: Number(option("secrets", "1000")),
   });
   console.log(
-    "| beside | small p50 ms | p99 | 450 kB p50 | p99 | count_tokens p50 | p99 | requests | errors | revoked | failed | CPU | the attacker was answered |",
+    "| beside | small p50 ms | p99 | 450 kB p50 | p99 | count_tokens p50 | p99 | p99 to that beside nobody | requests | errors | revoked | failed | CPU | the attacker was answered |",
   );
-  console.log(`|${" --- |".repeat(13)}`);
+  console.log(`|${" --- |".repeat(14)}`);
+  const [quiet] = rows;
   for (const {
     beside,
     small,
@@ -233,10 +265,16 @@ if (import.meta.main) {
     answers,
   } of rows) {
     const times = [small, large, counts].flatMap(({ p50, p99 }) => [p50.toFixed(1), p99.toFixed(1)]);
+    const ratios = [
+      small.p99 / quiet!.small.p99,
+      large.p99 / quiet!.large.p99,
+      counts.p99 / quiet!.counts.p99,
+    ];
     const told = Object.entries(answers).map(([status, times]) => `${times} × ${status}`);
     const cells = [
       beside,
       ...times,
+      ratios.map((ratio) => ratio.toFixed(1)).join(", "),
       requests,
       errors,
       revoked,

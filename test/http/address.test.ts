@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { blocksOf } from "../../src/http/address.ts";
+import { AddressThrottle, blocksOf } from "../../src/http/address.ts";
 import { Networks } from "../../src/units/networks.ts";
+import { ManualClock } from "../fakes/clock.ts";
 import { networks } from "./house.ts";
 
 /** nginx on this machine, behind a balancer in 10/8 and in fd00::/8. */
@@ -44,6 +45,18 @@ describe("whose address counts", () => {
     const headers = new Headers({ "x-forwarded-for": "[2001:db8:1:2::9]:443" });
     expect(blocksOf("fd00::5", headers, PROXIES)[0]).toBe("2001:db8:1:2::/64");
   });
+});
+
+test("so many networks are remembered, and the idlest are forgotten first", () => {
+  const throttle = new AddressThrottle(new ManualClock());
+  expect(throttle.take("first", 1)).toBeNull();
+  expect(throttle.take("second", 1)).toBeNull();
+  for (let n = 0; n < 99_998; n++) throttle.take(`network ${n}`, 1);
+  expect(throttle.take("first", 1)).toBe(3_600);
+  // It is the idlest now.
+  throttle.take("one more", 1);
+  expect(throttle.take("second", 1)).toBeNull();
+  expect(throttle.take("first", 1)).toBe(3_600);
 });
 
 describe("rows of trusted proxies", () => {
