@@ -27,7 +27,7 @@ export function banner(facts: BannerFacts): string[] {
     ...priceDoubts(config.catalog).map((doubt) => `  ${doubt}`),
     ...damagedFiles.map(
       (path) =>
-        `  ${path} is a journal whose lines behind a damage were not booked. Keep it until you know why.`,
+        `  ${path} is a journal that was damaged; some of it may not be booked. Keep it until you know why.`,
     ),
     "",
     "Create a key:",

@@ -261,7 +261,7 @@ test("a journal whose disk has changed a line is kept under another name, with t
     books.follow(NOTHING_OPEN);
     expect(booked).toEqual(["rcpt_a"]);
     expect(damages).toMatchObject([
-      { file: "journal-00000001.log", keptAs: "journal-00000001.damaged", linesBehind: 1 },
+      { file: "journal-00000001.log", keptAs: "journal-00000001.damaged", linesLeftOut: 1 },
     ]);
     while (existsSync(path)) await passed(clock, 1);
     expect(readFileSync(join(folder, "journal-00000001.damaged"), "latin1")).toBe(text);

@@ -268,7 +268,7 @@ test("a disk that refuses a new file leaves the old one in use", async () => {
   expect(receiptsOn(disk)).toEqual(["rcpt_a", "rcpt_b"]);
 });
 
-test("a line that was altered on the disk is not believed, and neither is what follows it in that file", async () => {
+test("a line that was altered on the disk is not believed, and neither is what follows it in the last write", async () => {
   const disk = new SimulatedDisk();
   const { journal, written } = journalOn(disk);
   for (const name of ["a", "b", "c"]) journal.append(end(name));
@@ -285,8 +285,16 @@ test("a line that was altered on the disk is not believed, and neither is what f
   // Told, because a whole line is behind it; where it begins is where the first one ends.
   expect([...readJournal(disk, (damage) => damages.push(damage))]).toHaveLength(1);
   const byte = text.indexOf("\n") + 1;
+  const tornBytes = text.indexOf("\n", byte) + 1 - byte;
   expect(damages).toEqual([
-    { file: "journal-00000001.log", keptAs: "journal-00000001.damaged", byte, linesBehind: 1 },
+    {
+      file: "journal-00000001.log",
+      keptAs: "journal-00000001.damaged",
+      byte,
+      tornBytes,
+      linesRead: 0,
+      linesLeftOut: 1,
+    },
   ]);
   // What a former use of a file left behind is no damage.
   disk.open("journal-00000002.log", "journal-00000001.log");

@@ -106,8 +106,15 @@ export function journalOptions(
     onRecovered: (orphans) => {
       if (orphans > 0) log("recovered", { open_holds: orphans });
     },
-    onDamaged: ({ file, keptAs, byte, linesBehind }) =>
-      log("journal damaged", { file, kept_as: keptAs, byte, lines_behind: linesBehind }),
+    onDamaged: ({ file, keptAs, byte, tornBytes, linesRead, linesLeftOut }) =>
+      log("journal damaged", {
+        file,
+        kept_as: keptAs,
+        byte,
+        torn_bytes: tornBytes,
+        lines_read_behind: linesRead,
+        lines_left_out: linesLeftOut,
+      }),
     onFault: (error) => log("books", { error: String(error) }),
   };
 }

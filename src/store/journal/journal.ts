@@ -243,7 +243,7 @@ export class DurableJournal implements Journal {
     this.pending = [];
     this.waiters.sent(this.appended);
     this.writeWaiters.sent(this.appended);
-    this.lines.begin(this.number);
+    this.lines.begin(this.number, this.bytes === this.syncedBytes);
     for (const line of batch) line.place(this.number, this.bytes + this.lines.add(line.record));
     if (this.unsynced.length === 0) this.unsynced = batch;
     else for (const line of batch) this.unsynced.push(line);
@@ -377,8 +377,8 @@ const RETRY_MS = 250;
 const RELAXED_SYNC_MS = 1_000;
 
 /**
- * Every record in the journal's files, in order, with the place where it ends; stops at the first torn line
- * of a file, and tells of whole ones behind it.
+ * Every record in the journal's files, in order, with the place where it ends. Behind the first torn line of a
+ * file, only what the disk had confirmed; and it is told that there is something.
  */
 export function* readJournal(
   disk: Disk,
@@ -391,9 +391,17 @@ export function* readJournal(
       read = end;
       yield { record: parseRecord(text), file, bytes: end };
     }
-    const lines = linesBehind(bytes, read, file);
-    if (lines === 0) continue;
-    onDamage({ file: fileName(file), keptAs: damagedName(file), byte: read, linesBehind: lines });
+    const { confirmed, unconfirmed, tornBytes } = linesBehind(bytes, read, file);
+    for (const { text, end } of confirmed) yield { record: parseRecord(text), file, bytes: end };
+    if (confirmed.length + unconfirmed === 0) continue;
+    onDamage({
+      file: fileName(file),
+      keptAs: damagedName(file),
+      byte: read,
+      tornBytes,
+      linesRead: confirmed.length,
+      linesLeftOut: unconfirmed,
+    });
   }
 }
 
@@ -407,7 +415,12 @@ export interface Damage {
   readonly keptAs: string;
   /** Where the torn line begins. */
   readonly byte: number;
-  readonly linesBehind: number;
+  /** In all, up to the last whole line. */
+  readonly tornBytes: number;
+  /** Whole lines behind it that the disk had confirmed, and that are read as if nothing were torn. */
+  readonly linesRead: number;
+  /** The others. */
+  readonly linesLeftOut: number;
 }
 
 /** Numbers of the journal's files, ascending. */

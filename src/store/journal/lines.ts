@@ -4,16 +4,21 @@ import { formatRecord, type LedgerRecord } from "../../ledger/record.ts";
  * Journal records as lines, `check json`: the check is the CRC-32 of the JSON's bytes, salted with the number
  * of the file, in eight hexadecimal digits. A file that is used again still holds the lines of its former
  * number, and none of them passes.
+ *
+ * Behind the check stands `|` in place of the space where the disk had confirmed all lines before this one. So
+ * it is known of lines whether they were written for good, although one before them is torn.
  */
 export class JournalLines {
   /** Used again for every batch: what is written is on its way to the disk before the next. */
   private buffer = Buffer.alloc(LEAST_BYTES);
   private length = 0;
   private salt = 0;
+  private separator = SPACE;
 
-  /** Begins a new batch, for this file. */
-  begin(file: number): void {
+  /** Begins a new batch, for this file; `allConfirmed` says that what is in the file before it is durable. */
+  begin(file: number, allConfirmed: boolean): void {
     this.length = 0;
+    this.separator = allConfirmed ? BEHIND_CONFIRMED : SPACE;
     this.salt = saltOf(file);
     if (this.buffer.length > MOST_KEPT_BYTES) this.buffer = Buffer.alloc(LEAST_BYTES);
   }
@@ -26,7 +31,8 @@ export class JournalLines {
     writeHex((Bun.hash.crc32(text) ^ this.salt) >>> 0, buffer, this.length);
     const start = this.length + CRC_LENGTH + 1;
     const end = start + buffer.write(text, start, "utf8");
-    buffer[start - 1] = SPACE;
+    buffer[start - 1] = this.separator;
+    this.separator = SPACE;
     buffer[end] = LF;
     this.length = end + 1;
     return this.length;
@@ -57,31 +63,59 @@ function writeHex(value: number, into: Uint8Array, at: number): void {
  * The records, as JSON, in the bytes of the file with this number, in order, with the place where each ends;
  * stops at the first line that was torn, or belongs to a former number.
  */
-export function* readLines(bytes: Uint8Array, file: number): Generator<{ text: string; end: number }> {
+export function* readLines(bytes: Uint8Array, file: number): Generator<JournalLine> {
   const content = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
   for (let start = 0; ; ) {
     const end = content.indexOf(LF, start);
     if (end === -1 || saltOfLine(content, start, end, file) === null) return;
-    const textStart = start + CRC_LENGTH + 1;
+    yield lineAt(content, start, end);
     start = end + 1;
-    yield { text: content.toString("utf8", textStart, end), end: start };
   }
 }
 
+export interface JournalLine {
+  readonly text: string;
+  /** Where the next one begins. */
+  readonly end: number;
+}
+
 /**
- * How many lines of this file are whole behind `from`, where reading stopped. They are not read: they may be
- * of a write that was taken back.
+ * The lines of this file that are whole behind `from`, where reading stopped. Those that the disk had confirmed
+ * are read. The others may be of a write that was never acknowledged, or was taken back.
  */
-export function linesBehind(bytes: Uint8Array, from: number, file: number): number {
+export function linesBehind(bytes: Uint8Array, from: number, file: number): LinesBehind {
   const content = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
-  let lines = 0;
+  const confirmed: JournalLine[] = [];
+  let others: JournalLine[] = [];
+  let tornBytes = 0;
+  let wholeEnd = from;
   for (let start = from, end = content.indexOf(LF, from); end !== -1; end = content.indexOf(LF, start)) {
     // What a former use of the file left behind has another salt, or none.
-    if (saltOfLine(content, start, end, file) === "own") lines += 1;
+    if (saltOfLine(content, start, end, file) === "own") {
+      if (content[start + CRC_LENGTH] === BEHIND_CONFIRMED) {
+        for (const line of others) confirmed.push(line);
+        others = [];
+      }
+      others.push(lineAt(content, start, end));
+      tornBytes += start - wholeEnd;
+      wholeEnd = end + 1;
+    }
     start = end + 1;
   }
-  return lines;
+  return { confirmed, unconfirmed: others.length, tornBytes };
 }
+
+interface LinesBehind {
+  readonly confirmed: readonly JournalLine[];
+  readonly unconfirmed: number;
+  /** Between `from` and the last whole line. */
+  readonly tornBytes: number;
+}
+
+const lineAt = (content: Buffer, start: number, end: number): JournalLine => ({
+  text: content.toString("utf8", start + CRC_LENGTH + 1, end),
+  end: end + 1,
+});
 
 /**
  * Lines had no salt while files were never used again, and a folder may be of that time. Null: the line is
@@ -104,6 +138,8 @@ const HEX_DIGITS = "0123456789abcdef";
 const hex = (crc: number): string => (crc >>> 0).toString(16).padStart(CRC_LENGTH, "0");
 
 const SPACE = 0x20;
+/** The sign `|`. Versions that do not know it read any sign there. */
+const BEHIND_CONFIRMED = 0x7c;
 const LF = 0x0a;
 /** The space and the line feed. */
 const SEPARATORS = 2;
