@@ -16,6 +16,7 @@ import { accountEndpoints } from "./endpoints/accounts.ts";
 import { budgetEndpoints } from "./endpoints/budgets.ts";
 import { catalogEndpoints } from "./endpoints/catalog.ts";
 import { claimEndpoints } from "./endpoints/claims.ts";
+import { compatibleEndpoints } from "./endpoints/compatible.ts";
 import { creditEndpoints } from "./endpoints/credits.ts";
 import { generationEndpoints } from "./endpoints/generation.ts";
 import { keyEndpoints } from "./endpoints/keys.ts";
@@ -91,6 +92,7 @@ export const controlEndpoints = (): Endpoint[] => [
   ...receiptEndpoints(),
   ...creditEndpoints(),
   ...usageEndpoints(),
+  ...compatibleEndpoints(),
   ...catalogEndpoints(),
   ...adminEndpoints(),
   ...adminAccountEndpoints(),

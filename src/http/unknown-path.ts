@@ -21,6 +21,8 @@ export function unknownPath(request: Request, endpoints: readonly Endpoint[]): M
     const message = `${shown(path)} is not served, but ${shown(unslashed)} is: leave out the slash at the end.`;
     return { why: refuse("unsupported_endpoint", message), headers: {} };
   }
+  if (COMPLETIONS.test(path))
+    return { why: refuse("unsupported_endpoint", noCompletions(path)), headers: {} };
   const meant = methodsAt(`/v1${path}`, endpoints).includes(request.method)
     ? `/v1${path}`
     : endOf(path, request.method, endpoints);
@@ -47,6 +49,12 @@ function noWebSocket(path: string, allowed: string): Misdirected {
     headers: { allow: allowed, connection: "upgrade", upgrade: "HTTP/1.1" },
   };
 }
+
+/** OpenAI's older way to generate text, which many tools still have as a setting. */
+const COMPLETIONS = /^(\/api)?(\/v1)*\/completions\/?$/;
+
+const noCompletions = (path: string): string =>
+  `${shown(path)} is not served: it takes a \`prompt\`, which few models still complete. Send POST /v1/chat/completions, with the prompt as \`"messages": [{"role": "user", "content": "…"}]\`; tools call this their chat API.`;
 
 export interface Misdirected {
   readonly why: Refusal;

@@ -336,8 +336,10 @@ export class Ledger {
   /** A balance as its owner sees it. */
   async balance(id: BalanceId): Promise<BalanceView> {
     const book = await this.loadBalance(id);
-    const total = (book.credited - book.counter.spent) as NanoUsd;
-    return { total, held: book.counter.held, available: (total - book.counter.held) as NanoUsd };
+    const { credited, counter } = book;
+    const { held, spent } = counter;
+    const total = (credited - spent) as NanoUsd;
+    return { credited, total, held, available: (total - held) as NanoUsd };
   }
 
   /** Credit that is not spent; null where it is not in memory, or other ledgers may know of more. */
@@ -670,6 +672,8 @@ export interface RunningSums {
 }
 
 export interface BalanceView {
+  /** All that it ever was, less what was taken back. */
+  readonly credited: NanoUsd;
   /** Credits less charges. */
   readonly total: NanoUsd;
   readonly held: NanoUsd;

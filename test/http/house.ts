@@ -187,7 +187,7 @@ export class TestHouse {
       ledger: {
         balance: async (id) => {
           const total = this.creditOf(id);
-          return { total, held: 0 as NanoUsd, available: total };
+          return { credited: total, total, held: 0 as NanoUsd, available: total };
         },
         keyUse: async () => ({
           day: 1_000_000 as NanoUsd,

@@ -145,6 +145,7 @@ test("what is refused takes nothing from anything", async () => {
   const key = keyOf({ dailyLimit: 100 as NanoUsd, rpmLimit: 2 });
   expect(shortOf(await ask(books, 200, key))).toBe("daily_limit_usd");
   expect(await books.ledger.balance(key.balanceId)).toEqual({
+    credited: 1_000 as NanoUsd,
     total: 1_000 as NanoUsd,
     held: ZERO_USD,
     available: 1_000 as NanoUsd,

@@ -16,7 +16,7 @@ function open(memory: number | null, store: number) {
     async () => {
       asked++;
       const total = amounts.store as NanoUsd;
-      return { total, held: 0 as NanoUsd, available: total };
+      return { credited: total, total, held: 0 as NanoUsd, available: total };
     },
     clock,
   );

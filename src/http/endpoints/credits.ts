@@ -1,15 +1,24 @@
 import { CREDITS, type CreditAnswer } from "../../api/credits.ts";
 import type { Credit } from "../../ledger/credit.ts";
 import { isoTime } from "../../units/clock.ts";
-import { usdFromNano } from "../../units/usd.ts";
+import { type NanoUsd, usdFromNano } from "../../units/usd.ts";
 import type { Endpoint } from "../endpoint.ts";
 import { operation } from "../operation.ts";
-import { page } from "../reply.ts";
+import { ok, page } from "../reply.ts";
 
-/** `GET /v1/credits`: what was credited to the balance and taken back, newest first. For its owner. */
+/** What was credited to the balance and taken back: each of it for its owner, and the sum for a key. */
 export const creditEndpoints = (): Endpoint[] => [
-  operation("GET /v1/credits", CREDITS, async ({ who, query: { limit } }, { ledger }) =>
-    page(await ledger.credits(who.balance.id, limit + 1), limit, creditView),
+  operation(
+    "GET /v1/credits",
+    CREDITS,
+    async ({ who, query: { limit } }, { ledger }) => {
+      const { id } = who.balance;
+      if (who.kind === "owner") return page(await ledger.credits(id, limit + 1), limit, creditView);
+      const { credited, total } = await ledger.balance(id);
+      const used = (credited - total) as NanoUsd;
+      return ok({ data: { total_credits: usdFromNano(credited), total_usage: usdFromNano(used) } });
+    },
+    { anyOrigin: true },
   ),
 ];
 

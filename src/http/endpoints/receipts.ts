@@ -69,7 +69,7 @@ function kept(deps: HttpDeps): string {
   return receiptDays === null ? "" : ` Receipts are kept for ${receiptDays} days.`;
 }
 
-async function visible(id: string, who: Identity, deps: HttpDeps): Promise<StoredReceipt | null> {
+export async function visible(id: string, who: Identity, deps: HttpDeps): Promise<StoredReceipt | null> {
   const receipt = await deps.receipts.receipt(id as ReceiptId);
   if (receipt === null) return null;
   const theirs =

@@ -104,7 +104,7 @@ export async function openPostgresBooks(
       const { credited, spent } = await store.balance(id);
       const held = ledger.heldOn(balanceCounter(id));
       const total = (credited - spent) as NanoUsd;
-      return { total, held, available: (total - held) as NanoUsd };
+      return { credited, total, held, available: (total - held) as NanoUsd };
     },
     async use(id) {
       await books.catchUp();
