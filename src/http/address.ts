@@ -5,13 +5,20 @@ import type { Clock } from "../units/clock.ts";
 import type { Networks } from "../units/networks.ts";
 
 /**
- * The network blocks that a request comes from, the narrowest first: an IPv4 address; or the /64 of an IPv6
- * one, because a single subscriber has all of it, and the /48, because some have all of that. `address` is
+ * The network blocks that a request comes from, the narrowest first: an IPv4 address and its /24; or the /64 of
+ * an IPv6 one, because a single subscriber has all of it, and the /48, because some have all of that. `address` is
  * the other end of the connection.
  */
 export function blocksOf(address: string | null, headers: Headers, proxies: Networks): Blocks {
   const client = clientOf(address, headers, proxies);
-  return client.includes(":") ? [network(client, 64), network(client, 48)] : [client];
+  switch (isIP(client)) {
+    case 6:
+      return [network(client, 64), network(client, 48)];
+    case 4:
+      return [client, `${client.slice(0, client.lastIndexOf("."))}.0/24`];
+    default:
+      return [client];
+  }
 }
 
 export type Blocks = readonly [narrowest: string, ...wider: string[]];
@@ -94,7 +101,7 @@ export interface Throttle {
  */
 export async function takeOfAll(throttle: Throttle, blocks: Blocks, limit: number): Promise<number | null> {
   for (const [width, block] of blocks.entries()) {
-    const wait = await throttle.take(block, width === 0 ? limit : limit * WIDE_BLOCK_SHARES);
+    const wait = await throttle.take(block, width === 0 ? limit : limit * sharesOf(block));
     if (wait === null) continue;
     for (const taken of blocks.slice(0, width)) throttle.giveBack(taken);
     return wait;
@@ -105,8 +112,11 @@ export async function takeOfAll(throttle: Throttle, blocks: Blocks, limit: numbe
 /** Of a throttle: what is limited for all networks together. */
 export const EVERYBODY = "everybody";
 
-/** A /48 is often one subscriber's, and sometimes an office's: it may do as much as this many of its /64s. */
-const WIDE_BLOCK_SHARES = 4;
+/**
+ * A /48 is often one subscriber's, and sometimes an office's: it may do as much as this many of its /64s. A /24
+ * mostly has many subscribers, and can be rented whole for little.
+ */
+const sharesOf = (wide: string): number => (wide.includes(":") ? 4 : 16);
 
 /** Wrong secrets and signatures, mails and messages asked for, keys made without an account or without credit. */
 const THROTTLED = [

@@ -328,6 +328,10 @@ describe("set-ups", () => {
     const { allowed, refused } = await untilRefused(100, () => create("192.0.2.1"));
     expect([allowed, ...refusal(refused)]).toEqual([60, ...RATE_LIMITED]);
   });
+  test("from ever other address of one /24", async () => {
+    const { allowed, refused } = await untilRefused(1_100, (n) => create(`192.1.1.${n % 255}`));
+    expect([allowed, ...refusal(refused)]).toEqual([960, ...RATE_LIMITED]);
+  });
   test("from ever other /64 of one /48", async () => {
     const { allowed, refused } = await untilRefused(400, (n) => create(`2001:db8:7:${n.toString(16)}::1`));
     expect([allowed, ...refusal(refused)]).toEqual([240, ...RATE_LIMITED]);

@@ -32,7 +32,14 @@ describe("whose address counts", () => {
     ["a proxy so written", "::ffff:7f00:1", "192.0.2.1", "192.0.2.1"],
   ])("%s", (_name, address, forwarded, expected) => {
     const headers = new Headers(forwarded === null ? {} : { "x-forwarded-for": forwarded });
-    expect(blocksOf(address, headers, PROXIES)).toEqual([expected]);
+    expect(blocksOf(address, headers, PROXIES)[0]).toBe(expected);
+  });
+
+  test("an IPv4 client counts by itself, and more loosely by its /24", () => {
+    const blocks = (address: string) => blocksOf(address, new Headers(), PROXIES);
+    expect(blocks("203.0.113.9")).toEqual(["203.0.113.9", "203.0.113.0/24"]);
+    expect(blocks("::ffff:203.0.113.10")).toEqual(["203.0.113.10", "203.0.113.0/24"]);
+    expect(blocksOf(null, new Headers(), PROXIES)).toEqual(["unknown"]);
   });
 
   test("an IPv6 client counts by its /64, and more loosely by its /48", () => {
