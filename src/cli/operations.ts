@@ -105,14 +105,15 @@ interface CreditOptions extends OperationOptions {
 export async function setSuspension(
   id: string,
   reason: string | null,
-  options: OperationOptions,
+  { by, note, ...options }: OperationOptions & { readonly by?: string; readonly note?: string },
   place: Place,
 ): Promise<void> {
   const client = adminClient(options, place);
   const path = `/admin/accounts/${encodeURIComponent(id)}`;
+  const record = { ...(by === undefined ? {} : { by }), ...(note === undefined ? {} : { note }) };
   const done = await (reason === null
-    ? client.post<SuspensionAnswer>(`${path}/unsuspend`)
-    : client.post<SuspensionAnswer>(`${path}/suspend`, { reason }));
+    ? client.post<SuspensionAnswer>(`${path}/unsuspend`, record)
+    : client.post<SuspensionAnswer>(`${path}/suspend`, { reason, ...record }));
   const balances = done.balance_ids.join(", ");
   show(place, options.json, done, [
     reason === null

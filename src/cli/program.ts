@@ -1,4 +1,5 @@
 import { Argument, Command, CommanderError, Option } from "@commander-js/extra-typings";
+import manifest from "../../package.json" with { type: "json" };
 import { SUSPENSION_REASONS } from "../errors/suspension.ts";
 import {
   allowHttpOption,
@@ -49,6 +50,7 @@ export async function run(args: readonly string[], place: Place): Promise<ExitCo
 function program(place: Place) {
   const gateway = new Command("gateway")
     .description("Operates a text generation gateway, on this machine or over HTTP.")
+    .version(`${manifest.version} on Bun ${Bun.version}`, "--version", "print the version")
     .exitOverride()
     .configureOutput({ writeOut: (text) => place.out(text), writeErr: (text) => place.err(text) })
     .showHelpAfterError("Add --help to see the usage.")
@@ -62,6 +64,70 @@ function program(place: Place) {
       .addOption(allowHttpOption())
       .addOption(jsonOption());
 
+  gateway.commandsGroup("To run it:");
+  gateway
+    .command("start")
+    .description(
+      "Run the gateway until SIGTERM or Ctrl-C; the configuration is read as docs/configuration.md says.",
+    )
+    .action(() => place.serve());
+  gateway
+    .command("doctor")
+    .description(
+      "Check configuration, data folder, disk, port, hosts and their keys; exit code 1 if a check fails.",
+    )
+    .addOption(jsonOption())
+    .action((options) => doctor(options, place));
+  gateway
+    .command("config")
+    .description("Check a configuration file.")
+    .command("check")
+    .description("Read a configuration as a start would; exit code 1 if it has problems.")
+    .argument("[file]", "default: GATEWAY_CONFIG, else gateway.yaml here")
+    .addOption(jsonOption())
+    .action((file, options) => checkConfig(file, options, place));
+  const models = gateway
+    .command("models")
+    .description("Import known models and prices, and try whether models answer.");
+  models
+    .command("try")
+    .description("Ask each model once at each of its hosts, for a few tokens each; exit code 1 if one fails.")
+    .argument("[model...]", "ids of models (default: all)")
+    .addOption(new Option("--host <id>", "only at this host; repeatable").argParser(several))
+    .addOption(jsonOption())
+    .action((ids, options) => tryModels(ids, options, place));
+  models
+    .command("import")
+    .description("Print known models as rows for gateway.yaml.")
+    .addOption(
+      new Option("--host <id>", "a host; repeatable (default: those whose key is set)").argParser(several),
+    )
+    .addOption(new Option("--match <text>", "only ids that contain this; repeatable").argParser(several))
+    .option("--models-only", "print the rows of models without those of hosts")
+    .addOption(jsonOption())
+    .action((options) => importModels(options, place));
+  connected("reload")
+    .description("Make the gateway reload its configuration; a bad file is refused as a whole.")
+    .action((options) => reload(options, place));
+  connected("audit")
+    .description("Recompute every balance from its entries; exit code 1 if one is off.")
+    .action((options) => audit(options, place));
+  connected("hosts")
+    .description("Show hosts with their health, as the gateway sees them.")
+    .action((options) => listHosts(options, place));
+  gateway
+    .command("backup")
+    .description("Copy the data folder as it is now, even while the gateway runs.")
+    .argument("<folder>", "a new or empty folder")
+    .addOption(jsonOption())
+    .action((folder, options) => backup(folder, options, place));
+  gateway
+    .command("health")
+    .description("Ask the gateway on this machine whether it serves; exit code 4 if not. For containers.")
+    .addOption(urlOption())
+    .action((options) => health(options, place));
+
+  gateway.commandsGroup("For customers:");
   const keys = gateway
     .command("keys")
     .description("Create, list, show, change and revoke API keys.") as Command;
@@ -167,10 +233,14 @@ function program(place: Place) {
         .choices(SUSPENSION_REASONS)
         .makeOptionMandatory(),
     )
+    .addOption(byOption())
+    .addOption(noteOption())
     .action((id, options) => setSuspension(id, options.reason, options, place));
   connected("unsuspend")
     .description("Lift a suspension.")
     .argument("<id>", "acct_… or bal_…")
+    .addOption(byOption())
+    .addOption(noteOption())
     .action((id, options) => setSuspension(id, null, options, place));
   connected("detach")
     .description("Take a balance that was claimed out of an account; its recovery secret opens it again.")
@@ -188,70 +258,11 @@ function program(place: Place) {
     .option("--until <time>", "the end, itself not included (default: now)", moment)
     .option("--csv", "as comma-separated values")
     .action((balance, options) => showUsage(balance, options, place));
-  connected("reload")
-    .description("Make the gateway reload its configuration; a bad file is refused as a whole.")
-    .action((options) => reload(options, place));
-  connected("audit")
-    .description("Recompute every balance from its entries; exit code 1 if one is off.")
-    .action((options) => audit(options, place));
-  connected("hosts")
-    .description("Show hosts with their health, as the gateway sees them.")
-    .action((options) => listHosts(options, place));
-
-  gateway
-    .command("config")
-    .description("Check a configuration file.")
-    .command("check")
-    .description("Read a configuration as a start would; exit code 1 if it has problems.")
-    .argument("[file]", "default: GATEWAY_CONFIG, else gateway.yaml here")
-    .addOption(jsonOption())
-    .action((file, options) => checkConfig(file, options, place));
-  const models = gateway
-    .command("models")
-    .description("Import known models and prices, and try whether models answer.");
-  models
-    .command("try")
-    .description("Ask each model once at each of its hosts, for a few tokens each; exit code 1 if one fails.")
-    .argument("[model...]", "ids of models (default: all)")
-    .addOption(new Option("--host <id>", "only at this host; repeatable").argParser(several))
-    .addOption(jsonOption())
-    .action((ids, options) => tryModels(ids, options, place));
-  models
-    .command("import")
-    .description("Print known models as rows for gateway.yaml.")
-    .addOption(
-      new Option("--host <id>", "a host; repeatable (default: those whose key is set)").argParser(several),
-    )
-    .addOption(new Option("--match <text>", "only ids that contain this; repeatable").argParser(several))
-    .option("--models-only", "print the rows of models without those of hosts")
-    .addOption(jsonOption())
-    .action((options) => importModels(options, place));
-  gateway
-    .command("start")
-    .description(
-      "Run the gateway until SIGTERM or Ctrl-C; the configuration is read as docs/configuration.md says.",
-    )
-    .action(() => place.serve());
-  gateway
-    .command("health")
-    .description("Ask the gateway on this machine whether it serves; exit code 4 if not. For containers.")
-    .addOption(urlOption())
-    .action((options) => health(options, place));
-  gateway
-    .command("backup")
-    .description("Copy the data folder as it is now, even while the gateway runs.")
-    .argument("<folder>", "a new or empty folder")
-    .addOption(jsonOption())
-    .action((folder, options) => backup(folder, options, place));
-  gateway
-    .command("doctor")
-    .description(
-      "Check configuration, data folder, disk, port, hosts and their keys; exit code 1 if a check fails.",
-    )
-    .addOption(jsonOption())
-    .action((options) => doctor(options, place));
   return gateway;
 }
+
+const byOption = () => new Option("--by <name>", "who decided it, for the record (default: admin)");
+const noteOption = () => new Option("--note <text>", "why, for the record");
 
 const HELP = `
 Environment:

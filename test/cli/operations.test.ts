@@ -176,10 +176,16 @@ describe("credit", () => {
 test("a suspended balance is refused and says why, until the suspension is lifted", async () => {
   const { key, balance_id } = await running.keyWith(1);
   const chat = { model: "test/model", messages: [{ role: "user", content: "Hi" }], max_tokens: 1 };
-  expect((await operator("suspend", balance_id, "--reason", "chargeback")).code).toBe(0);
+  const why = ["--by", "Ada", "--note", "case 12"];
+  expect((await operator("suspend", balance_id, "--reason", "chargeback", ...why)).code).toBe(0);
   const refused = await running.post("/v1/chat/completions", chat, key);
   expect([refused.status, refused.json.error.code]).toEqual([403, "account_suspended"]);
   expect((await operator("unsuspend", balance_id)).out).toContain("no longer suspended");
+  const { json: kept } = await running.get(`/admin/accounts/${balance_id}/suspensions`, ADMIN);
+  expect(kept.data).toMatchObject([
+    { reason: null, by: "admin", note: null },
+    { reason: "chargeback", by: "Ada", note: "case 12" },
+  ]);
   expect((await running.post("/v1/chat/completions", chat, key)).status).not.toBe(403);
 });
 
@@ -443,4 +449,9 @@ test("the token is found in the data folder, and the port in the gateway's own v
   await second.stop();
   own.remove();
   expect([run.err, run.code]).toEqual(["", 0]);
+});
+
+test("--version names the gateway's and Bun's, for whoever reports what is wrong", async () => {
+  const { out, code } = await operator("--version");
+  expect([out, code]).toEqual([expect.stringMatching(/^\d+\.\d+\.\d+ on Bun \d+\.\d+\.\d+\n$/), 0]);
 });
