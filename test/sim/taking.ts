@@ -172,11 +172,12 @@ class Fleet {
 
   private budgetsOf = (key: Key): Budget[] => this.budgets.filter(({ name }) => key.budgets.includes(name));
 
-  private async admit(node: Node, key: Key): Promise<void> {
-    if (!node.usable || key.state === "revoked" || this.suspended) return;
+  private async admit(node: Node, { id }: Key): Promise<void> {
     const at = this.clock.now();
+    const holder = node.usable ? node.holders.current({ id }, at) : null;
+    if (!holder) return;
+    const { key, budgets } = holder;
     const amount = usd(1 + this.random.below(6_000));
-    const budgets = this.budgetsOf(key);
     const receipt = `rcpt_${this.receipts++}` as ReceiptId;
     const limits = { allowances: [], rpmLimit: null, freeRpmLimit: null, tpmLimit: null };
     const most = { amount: usd(amount * 4), tokens: 0 };
@@ -184,6 +185,8 @@ class Fleet {
     const rest = { rateTokens: 0, most, promptTokens: 0, price: PRICE, about };
     const want: ReservationRequest = { receipt, at, key, budgets, ...limits, amount, worst: amount, ...rest };
     const keyCounters = await node.ledger.countersOf(key, budgets, [], at);
+    // While it waits.
+    if (this.random.chance(0.1)) await this.change();
     let outcome = node.ledger.admit(keyCounters, want);
     if (!(outcome instanceof Reservation) && node.grants !== null) {
       const answer = node.ledger.replenish(keyCounters, want)!;

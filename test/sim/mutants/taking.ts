@@ -3,6 +3,11 @@ import type { Mutant } from "./mutant.ts";
 /** What `sim:taking` has to notice, at one node unless it says otherwise. */
 export const TAKING_MUTANTS: readonly Mutant[] = [
   {
+    breaks: "a request that waited is admitted by its key as it was",
+    file: "src/ledger/ledger.ts",
+    edits: [["    if (!this.isCurrent(want)) return KEY_CHANGED;\n", ""]],
+  },
+  {
     breaks: "extensions use the limits of admission",
     file: "src/ledger/ledger.ts",
     edits: [["reservation.want = { ...want, key, budgets };", "reservation.want = { ...want };"]],
