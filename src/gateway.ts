@@ -377,7 +377,7 @@ function upkeepOf({ config: active, clock, books, log }: GatewayParts, { mailer 
       days: () => active.config.unusedDays,
       store: books.keys,
       keyring: books.keyring,
-      inUse: (balance) => books.ledger.isLoaded(balance),
+      isInUse: (balance) => books.ledger.isLoaded(balance),
       onRemoved: (removed) => log("unused removed", removed),
       onFault,
     }),

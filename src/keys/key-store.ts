@@ -50,13 +50,9 @@ export interface KeyStore {
   /**
    * Deletes what nobody ever used, among some of the balances that were made before then: balances without an
    * account, a claim, credit or a request, with all they have; and keys that have ended without a request. Goes
-   * on behind `from`. Balances that are `inUse` at this moment stay, with all their keys.
+   * on behind `from`. Balances that are in use at this moment stay, with all their keys.
    */
-  removeUnused(
-    before: EpochMs,
-    from: BalanceCursor,
-    inUse: (id: BalanceId) => boolean,
-  ): Promise<RemovedUnused>;
+  removeUnused(before: EpochMs, from: BalanceCursor, here: InUseHere): Promise<RemovedUnused>;
   /** `drawnFrom` counts the live keys that name each budget. */
   changeBudgets(
     balance: BalanceId,
@@ -111,6 +107,13 @@ export interface SuspensionRecord {
 export interface BalanceCursor {
   readonly createdAt: EpochMs;
   readonly id: string;
+}
+
+/** What only this process knows of requests that are under way. */
+export interface InUseHere {
+  isInUse(id: BalanceId): boolean;
+  /** Called in the turn in which `isInUse` was: what is removed is not used from then on. */
+  forget(keys: readonly Pick<Key, "hash">[], balances: readonly BalanceId[]): void;
 }
 
 export interface RemovedUnused {

@@ -76,18 +76,26 @@ export class Keyring {
   }
 
   forgetKey(key: Pick<Key, "hash">): void {
-    const reading = this.loading.get(key.hash);
-    if (reading !== undefined) reading.isStale = true;
-    this.keys.delete(key.hash);
-    this.unknown.delete(key.hash);
-    this.onForgotten(({ hash }) => hash === key.hash);
+    this.forget([key], []);
   }
 
   forgetBalance(balance: BalanceId): void {
-    // An withBudgets is read after its key. If it is not known yet, it will be read as it is now.
-    for (const reading of this.loading.values()) if (reading.balance === balance) reading.isStale = true;
-    this.estates.delete(balance);
-    this.onForgotten(({ balanceId }) => balanceId === balance);
+    this.forget([], [balance]);
+  }
+
+  /** Many at once: whoever needs some of them soon looks for that once. */
+  forget(keys: readonly Pick<Key, "hash">[], balances: readonly BalanceId[]): void {
+    const hashes = new Set(keys.map(({ hash }) => hash));
+    const ids = new Set(balances);
+    // What a balance shares is read after its key. If the balance is not known yet, it will be read as it is now.
+    for (const [hash, reading] of this.loading)
+      if (hashes.has(hash) || (reading.balance !== null && ids.has(reading.balance))) reading.isStale = true;
+    for (const hash of hashes) {
+      this.keys.delete(hash);
+      this.unknown.delete(hash);
+    }
+    for (const id of ids) this.estates.delete(id);
+    this.onForgotten(({ hash, balanceId }) => hashes.has(hash) || ids.has(balanceId));
   }
 
   forgetAll(): void {
@@ -117,14 +125,14 @@ export class Keyring {
       const key = await this.store.keyByHash(hash);
       reading.balance = key?.balanceId ?? null;
       const withBudgets = key === null ? null : await this.store.balanceWithBudgets(key.balanceId);
-      if (reading.isStale) continue;
+      // Without a balance, the key was removed with it in between.
+      if (reading.isStale || (key !== null && withBudgets === null)) continue;
       if (key === null) {
         this.unknown.set(hash, true);
         return null;
       }
-      assert(withBudgets !== null, `key ${key.id} has no balance`);
-      this.estates.set(key.balanceId, withBudgets);
-      return this.remember(hash, key, withBudgets);
+      this.estates.set(key.balanceId, withBudgets!);
+      return this.remember(hash, key, withBudgets!);
     }
     throw new Error("a key kept changing while it was read");
   }

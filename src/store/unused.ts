@@ -24,20 +24,22 @@ export class UnusedRemoval {
   }
 
   private async removeSome(): Promise<number> {
-    const { clock, days, store, keyring, inUse, onRemoved, onFault } = this.options;
+    const { clock, days, store, keyring, isInUse, onRemoved, onFault } = this.options;
     const after = days();
     if (after === null) return EVERY_MS;
     try {
       const before = (clock.now() - after * DAY_MS) as EpochMs;
-      const { balances, keys, next } = await store.removeUnused(before, this.from, inUse);
-      for (const key of keys) keyring.forgetKey(key);
-      for (const balance of balances) keyring.forgetBalance(balance);
+      const { balances, keys, next } = await store.removeUnused(before, this.from, {
+        isInUse,
+        forget: (keys, balances) => keyring.forget(keys, balances),
+      });
       this.removed.balances += balances.length;
       this.removed.keys += keys.length;
       this.from = next ?? START;
       if (next !== null) return PAUSE_MS;
     } catch (error) {
       onFault(error);
+      return RETRY_MS;
     }
     if (this.removed.keys > 0) onRemoved(this.removed);
     this.removed = { balances: 0, keys: 0 };
@@ -50,9 +52,9 @@ export interface UnusedOptions {
   /** Null: never. Asked anew for each round. */
   readonly days: () => number | null;
   readonly store: Pick<KeyStore, "removeUnused">;
-  readonly keyring: Pick<Keyring, "forgetKey" | "forgetBalance">;
+  readonly keyring: Pick<Keyring, "forget">;
   /** Requests of the balance may be under way. */
-  readonly inUse: (balance: BalanceId) => boolean;
+  readonly isInUse: (balance: BalanceId) => boolean;
   readonly onRemoved: (removed: { readonly balances: number; readonly keys: number }) => void;
   readonly onFault: (error: unknown) => void;
 }
@@ -62,3 +64,5 @@ const DAY_MS = 86_400_000;
 const FIRST_MS = 300_000;
 const EVERY_MS = DAY_MS;
 const PAUSE_MS = 50;
+/** After the store refused. */
+const RETRY_MS = 60_000;

@@ -45,7 +45,7 @@ function keyFor(secret: string, changes: Partial<Key> = {}): Key {
 /** A store in memory that counts what it is asked. */
 class Shelf {
   readonly keys = new Map<SecretHash, Key>();
-  balanceNow: BalanceWithBudgets = { balance, budgets: [] };
+  balanceNow: BalanceWithBudgets | null = { balance, budgets: [] };
   asked = 0;
   /** Runs while a key is being read. */
   meanwhile: () => void | Promise<void> = () => {};
@@ -199,6 +199,36 @@ describe("unknown keys", () => {
     expect(ring.peek(hashSecret(strangers.at(-1)!))).toBeNull();
     expect(ring.peek(hashSecret(strangers[0]!))).toBeUndefined();
     expect(ring.peek(key.hash)).toBeDefined();
+  });
+
+  test("a key that is removed with its balance while it is read is nobody", async () => {
+    const { shelf, secret, key, ring } = shelfWith();
+    shelf.meanwhile = () => {
+      shelf.keys.delete(key.hash);
+      shelf.balanceNow = null;
+    };
+    expect(await ring.identify(secret, NOW)).toBeNull();
+  });
+
+  test("many are forgotten at once, of which others hear once", async () => {
+    const { shelf, secret, key } = shelfWith();
+    const heard: ((one: Pick<Key, "hash" | "balanceId">) => boolean)[] = [];
+    const ring = new Keyring(
+      shelf,
+      undefined,
+      () => true,
+      (concerns) => heard.push(concerns),
+    );
+    await ring.identify(secret, NOW);
+    const others = Array.from({ length: 100 }, (_, n) => keyFor(`key ${n}`, { balanceId: `bal_other${n}` }));
+    ring.forget(
+      [key, ...others],
+      others.map(({ balanceId }) => balanceId),
+    );
+    expect(heard).toHaveLength(1);
+    expect([key, ...others].every(heard[0]!)).toBe(true);
+    expect(heard[0]!(keyFor("another", { balanceId: "bal_2" }))).toBe(false);
+    expect(ring.peek(key.hash)).toBeUndefined();
   });
 
   const malformed = [

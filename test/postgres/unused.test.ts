@@ -3,6 +3,7 @@ import { refused } from "../../src/errors/refusal.ts";
 import { setUp } from "../../src/keys/creation.ts";
 import { Keyring } from "../../src/keys/keyring.ts";
 import { revoke } from "../../src/keys/rotation.ts";
+import { allowanceCounter, balanceCounter, rateCounter } from "../../src/ledger/counter.ts";
 import { PostgresKeyStore } from "../../src/store/postgres/key-store.ts";
 import { migratePostgres, Postgres } from "../../src/store/postgres/postgres.ts";
 import type { EpochMs } from "../../src/units/clock.ts";
@@ -38,23 +39,55 @@ describeOnPostgres("balances and keys that nobody uses", (cluster) => {
     await revoke(desk, ended.id);
     // So that only its ended key could be removed.
     await postgres.query((sql) => sql`UPDATE balances SET suspended = 'fraud' WHERE id = ${ended.balanceId}`);
-    const granted = (amount: number) =>
+    const grant = (counter: string, amount: number) =>
       postgres.query(
         (sql) => sql`INSERT INTO grants (counter, node, granted, used, number)
-          SELECT 'free_rpm:' || lineage, 'another', ${amount}::bigint, 0, 1 FROM keys
+          VALUES (${counter}, 'another', ${amount}, 0, 1)
           ON CONFLICT (node, counter) DO UPDATE SET granted = excluded.granted`,
       );
+    // Of all that the request of a key may hold, for as long as it is open or within a minute.
+    const heldBy = ({ balanceId, rotationId }: typeof live) => [
+      balanceCounter(balanceId),
+      allowanceCounter(balanceId, systemClock.now()),
+      allowanceCounter(balanceId, (systemClock.now() - 86_400_000) as EpochMs),
+      rateCounter("rpm", rotationId),
+      rateCounter("free_rpm", rotationId),
+    ];
     const remove = async () => {
       const start = { createdAt: 0 as EpochMs, id: "" };
       const later = (systemClock.now() + 1_000) as EpochMs;
-      const { keys, balances } = await store.removeUnused(later, start, () => false);
+      const { keys, balances } = await store.removeUnused(later, start, {
+        isInUse: () => false,
+        forget() {},
+      });
       return { keys: keys.map(({ hash }) => hash).toSorted(), balances };
     };
-    await granted(5);
-    expect(await remove()).toEqual({ keys: [], balances: [] });
-    await granted(0);
+    // Whoever changes another balance meanwhile is not waited for.
+    const used = await make();
+    await postgres.query(
+      (sql) =>
+        sql`INSERT INTO credits (idempotency_key, at, balance_id, amount) VALUES ('one', 1, ${used.balanceId}, 1)`,
+    );
+    const other = new Bun.SQL(url, { max: 1 });
+    const released = Promise.withResolvers<void>();
+    const locked = Promise.withResolvers<void>();
+    const changing = other.begin(async (sql) => {
+      await sql`SELECT id FROM balances WHERE id = ${used.balanceId} FOR UPDATE`;
+      locked.resolve();
+      await released.promise;
+    });
+    await locked.promise;
+    for (const [at] of heldBy(live).entries()) {
+      const counters = [heldBy(live)[at]!, heldBy(ended)[at]!];
+      for (const counter of counters) await grant(counter, 5);
+      expect(await remove()).toEqual({ keys: [], balances: [] });
+      for (const counter of counters) await grant(counter, 0);
+    }
     const keys = [live.hash, ended.hash].toSorted();
     expect(await remove()).toEqual({ keys, balances: [live.balanceId] });
+    released.resolve();
+    await changing;
+    await other.close();
     await postgres.close();
   });
 });

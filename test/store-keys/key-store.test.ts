@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect, mock, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -7,7 +7,12 @@ import type { SuspensionReason } from "../../src/errors/suspension.ts";
 import { createBudget } from "../../src/keys/budgets.ts";
 import { createKey, setUp } from "../../src/keys/creation.ts";
 import type { KeyDeps } from "../../src/keys/deps.ts";
-import { type BalanceCursor, MOST_ENDS_LOOKED_AT, type RemovedUnused } from "../../src/keys/key-store.ts";
+import {
+  type BalanceCursor,
+  MOST_ENDS_LOOKED_AT,
+  type RemovedUnused,
+  SWEPT_AT_ONCE,
+} from "../../src/keys/key-store.ts";
 import { Keyring } from "../../src/keys/keyring.ts";
 import { type Actor, revoke, rotate } from "../../src/keys/rotation.ts";
 import { openDatabase } from "../../src/store/sqlite/database.ts";
@@ -212,11 +217,40 @@ describe("what nobody used is removed", () => {
     clock.advance(DAY_MS);
     const remove = async (isInUse: boolean) => {
       const start = { createdAt: 0 as EpochMs, id: "" };
-      await deps.store.removeUnused(clock.now(), start, () => isInUse);
+      await deps.store.removeUnused(clock.now(), start, { isInUse: () => isInUse, forget() {} });
       return (await deps.store.keysOf([balance.id], 10, null)).map(({ id }) => id).toSorted();
     };
     expect(await remove(true)).toEqual([key.id, ended.id].toSorted());
     expect(await remove(false)).toEqual([]);
+  });
+
+  test("behind more ended keys that were used than are looked at in one go", async () => {
+    const deps = openDeps();
+    const { key } = await done(setUp(deps, {}));
+    await done(revoke(deps, key.id));
+    const db = openDatabase(join(folder, "gateway.sqlite"));
+    const row = db.query("SELECT * FROM keys WHERE id = ?").get(key.id) as Record<string, string>;
+    const names = Object.keys(row);
+    const insert = db.query(
+      `INSERT INTO keys (${names.join(", ")}) VALUES (${names.map(() => "?").join(", ")})`,
+    );
+    const end =
+      db.query(`INSERT INTO ends (receipt, at, balance_id, key_id, state, charged, written_off, lost,
+      counters, allowances, body) VALUES (?, 1, ?, ?, 'settled', 0, 0, 0, '', '', '{}')`);
+    for (let n = 0; n < 2 * SWEPT_AT_ONCE; n++) {
+      const used = { ...row, id: `key_${n}`, hash: `${n}`.padStart(64, "0") };
+      insert.run(...names.map((name) => used[name as keyof typeof used]!));
+      end.run(`rcpt_${n}`, key.balanceId, used.id);
+    }
+    // Whichever way they are found, the unused one is last.
+    db.run("DELETE FROM keys WHERE id = ?", [key.id]);
+    insert.run(...names.map((name) => row[name]!));
+    db.close();
+    clock.advance(DAY_MS);
+    const here = { isInUse: () => false, forget: mock() };
+    const { keys } = await deps.store.removeUnused(clock.now(), { createdAt: 0 as EpochMs, id: "" }, here);
+    expect(keys.map(({ hash }) => hash)).toEqual([key.hash]);
+    expect(here.forget).toHaveBeenCalledTimes(1);
   });
 
   test("a few at a time, however many requests their balances had", async () => {
@@ -241,7 +275,10 @@ describe("what nobody used is removed", () => {
     const removed: string[][] = [];
     let from: BalanceCursor | null = { createdAt: 0 as EpochMs, id: "" };
     while (from !== null) {
-      const some: RemovedUnused = await deps.store.removeUnused(clock.now(), from, () => false);
+      const some: RemovedUnused = await deps.store.removeUnused(clock.now(), from, {
+        isInUse: () => false,
+        forget() {},
+      });
       removed.push(some.keys.map(({ hash }) => hash));
       from = some.next;
     }

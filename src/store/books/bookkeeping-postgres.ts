@@ -225,10 +225,11 @@ function statementsTo(
 }
 
 function forget(keyring: Keyring, changes: readonly MembershipChange[]): void {
-  for (const { key, balance } of changes) {
-    if (key !== null) keyring.forgetKey({ hash: key });
-    keyring.forgetBalance(balance);
-  }
+  const keys = changes.flatMap(({ key }) => (key === null ? [] : [{ hash: key }]));
+  keyring.forget(
+    keys,
+    changes.map(({ balance }) => balance),
+  );
 }
 
 /** Keeps the grants' correspondence going; returns what ends it. */

@@ -7,6 +7,7 @@ import {
   type BalanceWithBudgets,
   type BudgetChange,
   type ChangedKey,
+  type InUseHere,
   type KeyChange,
   type KeyStore,
   MOST_ENDS_LOOKED_AT,
@@ -15,10 +16,11 @@ import {
   type SuspensionRecord,
   SWEPT_AT_ONCE,
 } from "../../keys/key-store.ts";
+import { allowanceCounter, balanceCounter } from "../../ledger/counter.ts";
 import type { MembershipChange } from "../../ledger/membership.ts";
 import { assert } from "../../units/assert.ts";
 import type { Clock, EpochMs } from "../../units/clock.ts";
-import type { BalanceId, BudgetId, KeyId } from "../../units/id.ts";
+import type { AccountId, BalanceId, BudgetId, KeyId } from "../../units/id.ts";
 import type { SecretHash } from "../../units/secret-hash.ts";
 import type { NanoUsd } from "../../units/usd.ts";
 import type { WindowKind } from "../../units/window.ts";
@@ -195,61 +197,67 @@ export class PostgresKeyStore implements KeyStore {
     }));
   }
 
-  async removeUnused(
-    before: EpochMs,
-    from: BalanceCursor,
-    inUse: (id: BalanceId) => boolean,
-  ): Promise<RemovedUnused> {
+  async removeUnused(before: EpochMs, from: BalanceCursor, here: InUseHere): Promise<RemovedUnused> {
     const rows = await this.postgres.query<SweptRow>(
-      (sql) => sql`SELECT id, created_at FROM balances WHERE created_at < ${before}
-        AND (created_at, id) > (${from.createdAt}, ${from.id}) ORDER BY created_at, id LIMIT ${SWEPT_AT_ONCE}`,
+      (sql) => sql`SELECT id, created_at, ${unusedBalance(sql, before)} AS unused,
+          ${hasFewEnds(sql)} AND EXISTS (SELECT 1 FROM keys k WHERE balance_id = b.id AND ${unusedKey(sql, before)}) AS has_unused
+        FROM balances b WHERE created_at < ${before}
+          AND (created_at, id) > (${from.createdAt}, ${from.id}) ORDER BY created_at, id LIMIT ${SWEPT_AT_ONCE}`,
     );
     const last = rows.at(-1);
     const next =
       rows.length < SWEPT_AT_ONCE || last === undefined
         ? null
         : { createdAt: Number(last.created_at) as EpochMs, id: last.id };
-    const ids = JSON.stringify(rows.map(({ id }) => id));
-    if (ids === "[]") return { balances: [], keys: [], next };
-    return this.change<RemovedUnused>(async (sql) => {
-      // Whoever credits one of them holds its row until the credit can be seen here.
-      const locked = await sql<{ id: BalanceId; lone: boolean; ends: string }[]>`
-        SELECT id, account_id IS NULL AND suspended IS NULL AND undo_hash IS NULL AND claimed_at IS NULL
-            AND closed_at IS NULL AS lone,
-          (SELECT count(*) FROM (SELECT 1 FROM ends WHERE balance_id = b.id LIMIT ${MOST_ENDS_LOOKED_AT + 1}) AS few) AS ends
-        FROM balances b WHERE id IN (SELECT value FROM json_array_elements_text(${ids}::text::json)) ORDER BY id FOR UPDATE`;
-      // The end of a request may not be here yet.
-      const idle = locked.filter(({ id }) => !inUse(id));
-      const lone = JSON.stringify(idle.filter((row) => row.lone && row.ends === "0").map(({ id }) => id));
+    const found = rows.filter((row) => row.unused || row.has_unused).map(({ id }) => id);
+    if (found.length === 0) return { balances: [], keys: [], next };
+    const removed = await this.change<Omit<RemovedUnused, "next">>(async (sql) => {
+      // Whoever credits one of them holds its row until the credit can be seen by the statements after this one.
+      const locked = await sql<{ id: BalanceId; account_id: AccountId | null }[]>`
+        SELECT id, account_id FROM balances
+        WHERE id IN (SELECT value FROM json_array_elements_text(${JSON.stringify(found)}::text::json)) ORDER BY id FOR UPDATE`;
+      const served = await this.servedElsewhere(sql, locked);
+      const idle = locked.map(({ id }) => id).filter((id) => !here.isInUse(id) && !served.has(id));
       const unused = await sql<{ id: BalanceId }[]>`
-        SELECT id FROM balances b WHERE id IN (SELECT value FROM json_array_elements_text(${lone}::text::json))
-          AND NOT EXISTS (SELECT 1 FROM keys k WHERE balance_id = b.id AND ${servedNow(sql)})
-          AND NOT EXISTS (SELECT 1 FROM ends WHERE balance_id = b.id)
-          AND NOT EXISTS (SELECT 1 FROM keys WHERE balance_id = b.id AND created_at >= ${before})
-          AND NOT EXISTS (SELECT 1 FROM credits WHERE balance_id = b.id)
-          AND NOT EXISTS (SELECT 1 FROM folded WHERE balance_id = b.id)
-          AND NOT EXISTS (SELECT 1 FROM claims WHERE balance_id = b.id)
-          AND NOT EXISTS (SELECT 1 FROM low_credit WHERE balance_id = b.id)
-          AND NOT EXISTS (SELECT 1 FROM suspensions WHERE subject = b.id)`;
+        SELECT id FROM balances b WHERE id IN (SELECT value FROM json_array_elements_text(${JSON.stringify(idle)}::text::json))
+          AND ${unusedBalance(sql, before)}`;
       const balances = unused.map(({ id }) => id);
       const gone = JSON.stringify(balances);
-      const looked = JSON.stringify(
-        idle
-          .filter(({ id, ends }) => Number(ends) <= MOST_ENDS_LOOKED_AT && !balances.includes(id))
-          .map(({ id }) => id),
-      );
+      const kept = JSON.stringify(idle.filter((id) => !balances.includes(id)));
       const keys = await sql<KeyRow<string>[]>`
         DELETE FROM keys k WHERE balance_id IN (SELECT value FROM json_array_elements_text(${gone}::text::json))
-          OR (balance_id IN (SELECT value FROM json_array_elements_text(${looked}::text::json))
-            AND created_at < ${before} AND (state = 'revoked' OR expires_at < ${before})
-            AND NOT ${servedNow(sql)}
-            AND NOT EXISTS (SELECT 1 FROM ends WHERE balance_id = k.balance_id AND key_id = k.id))
+          OR (balance_id IN (SELECT value FROM json_array_elements_text(${kept}::text::json)) AND ${unusedKey(sql, before)}
+            AND (SELECT ${hasFewEnds(sql)} FROM balances b WHERE id = k.balance_id))
         RETURNING *`;
       await sql`DELETE FROM budgets WHERE balance_id IN (SELECT value FROM json_array_elements_text(${gone}::text::json))`;
       await sql`DELETE FROM balances WHERE id IN (SELECT value FROM json_array_elements_text(${gone}::text::json))`;
+      here.forget(keys, balances);
       const changes = keys.map((row) => keyChange(keyFromRow(row)));
-      return { result: { balances, keys: keys.map(keyFromRow), next }, changes };
+      return { result: { balances, keys }, changes };
     });
+    return { ...removed, next };
+  }
+
+  /**
+   * Those that some node may be serving, whose ends are not here yet: it was granted what their requests hold as
+   * long as they are open, of the balance or, for free ones, of an allowance; or of a rate within the last minute.
+   */
+  private async servedElsewhere(
+    sql: TransactionSQL,
+    balances: readonly { readonly id: BalanceId; readonly account_id: AccountId | null }[],
+  ): Promise<Set<BalanceId>> {
+    const now = this.clock.now();
+    const counters = balances.flatMap(({ id, account_id }) => {
+      const days = [now, (now - DAY_MS) as EpochMs];
+      const allowances = days.map((at) => allowanceCounter(account_id ?? id, at));
+      return [balanceCounter(id), ...allowances].map((counter) => ({ id, counter }));
+    });
+    const rows = await sql<{ id: BalanceId }[]>`
+      WITH asked AS (SELECT * FROM json_to_recordset(${JSON.stringify(counters)}::text::json) AS row (id TEXT, counter TEXT)
+        UNION ALL SELECT balance_id, kind || lineage FROM keys, unnest(ARRAY['rpm:', 'tpm:', 'free_rpm:']) AS kind
+          WHERE balance_id IN (SELECT value FROM json_array_elements_text(${JSON.stringify(balances.map(({ id }) => id))}::text::json)))
+      SELECT DISTINCT asked.id FROM asked JOIN grants ON grants.counter = asked.counter WHERE granted > shipped`;
+    return new Set(rows.map(({ id }) => id));
   }
 
   /**
@@ -292,10 +300,28 @@ const keyChange = ({ balanceId, hash, rotationId: lineage }: Key): Noted => ({
   counters: ["day", "month", "rpm", "tpm"].map((kind) => `${kind}:${lineage}`),
 });
 
-/** Whether some node has a part of the rates of key `k`: it may serve requests whose ends are not here yet. */
-const servedNow = (sql: TransactionSQL) => sql`EXISTS (
-  SELECT 1 FROM grants WHERE granted > shipped
-    AND counter IN ('rpm:' || k.lineage, 'tpm:' || k.lineage, 'free_rpm:' || k.lineage))`;
+/** Whether balance `b` was never used. */
+const unusedBalance = (sql: SQL, before: EpochMs) => sql`(
+  account_id IS NULL AND suspended IS NULL AND undo_hash IS NULL AND claimed_at IS NULL AND closed_at IS NULL
+  AND NOT EXISTS (SELECT 1 FROM ends WHERE balance_id = b.id)
+  AND NOT EXISTS (SELECT 1 FROM keys WHERE balance_id = b.id AND created_at >= ${before})
+  AND NOT EXISTS (SELECT 1 FROM credits WHERE balance_id = b.id)
+  AND NOT EXISTS (SELECT 1 FROM folded WHERE balance_id = b.id)
+  AND NOT EXISTS (SELECT 1 FROM claims WHERE balance_id = b.id)
+  AND NOT EXISTS (SELECT 1 FROM low_credit WHERE balance_id = b.id)
+  AND NOT EXISTS (SELECT 1 FROM suspensions WHERE subject = b.id))`;
+
+/** Whether key `k` has ended without a request. */
+const unusedKey = (sql: SQL, before: EpochMs) => sql`(
+  k.created_at < ${before} AND (k.state = 'revoked' OR k.expires_at < ${before})
+  AND NOT EXISTS (SELECT 1 FROM ends WHERE balance_id = k.balance_id AND key_id = k.id))`;
+
+/** Whether the ends of balance `b` are few enough to look for each key among them. */
+const hasFewEnds = (sql: SQL) => sql`(
+  (SELECT count(*) FROM (SELECT 1 FROM ends WHERE balance_id = b.id LIMIT ${MOST_ENDS_LOOKED_AT + 1}) AS few)
+    <= ${MOST_ENDS_LOOKED_AT})`;
+
+const DAY_MS = 86_400_000;
 
 async function lockEstate(sql: TransactionSQL, id: BalanceId): Promise<BalanceWithBudgets> {
   await sql`SELECT id FROM balances WHERE id = ${id} FOR UPDATE`;
@@ -373,6 +399,8 @@ interface SuspensionRow {
 }
 
 interface SweptRow {
+  readonly unused: boolean;
+  readonly has_unused: boolean;
   readonly id: BalanceId;
   readonly created_at: string;
 }

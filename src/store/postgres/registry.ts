@@ -172,14 +172,20 @@ export async function noteChanges(
   sql: TransactionSQL,
   changes: readonly Omit<MembershipChange, "version">[],
 ): Promise<number> {
-  let version = 0;
-  for (const { balance, key, counters } of changes) {
-    const [row] = await sql<{ version: string }[]>`
-      UPDATE latest_change SET version = version + 1 WHERE one = 1 RETURNING version`;
-    version = Number(row!.version);
-    await sql`INSERT INTO changes (version, at, key_hash, balance_id, counters)
-      VALUES (${version}, clock_timestamp(), ${key}, ${balance}, ${counters.join(" ")})`;
-  }
+  const [row] = await sql<{ version: string }[]>`
+    UPDATE latest_change SET version = version + ${changes.length} WHERE one = 1 RETURNING version`;
+  const version = Number(row!.version);
+  const rows = changes.map(({ balance, key, counters }, at) => ({
+    version: version - changes.length + 1 + at,
+    key_hash: key,
+    balance_id: balance,
+    counters: counters.join(" "),
+  }));
+  // Every lease that is renewed meanwhile waits for this.
+  await sql`INSERT INTO changes (version, at, key_hash, balance_id, counters)
+    SELECT version, clock_timestamp(), key_hash, balance_id, counters
+    FROM json_to_recordset(${JSON.stringify(rows)}::text::json)
+      AS row (version BIGINT, key_hash TEXT, balance_id TEXT, counters TEXT)`;
   await postgres.say(sql, CHANGES, [""]);
   return version;
 }

@@ -6,6 +6,7 @@ import {
   type BalanceWithBudgets,
   type BudgetChange,
   type ChangedKey,
+  type InUseHere,
   type KeyChange,
   type KeyStore,
   MOST_ENDS_LOOKED_AT,
@@ -157,11 +158,7 @@ export class SqliteKeyStore implements KeyStore {
     return this.statements.suspensions.all(subject, limit);
   }
 
-  async removeUnused(
-    before: EpochMs,
-    from: BalanceCursor,
-    inUse: (id: BalanceId) => boolean,
-  ): Promise<RemovedUnused> {
+  async removeUnused(before: EpochMs, from: BalanceCursor, here: InUseHere): Promise<RemovedUnused> {
     const { swept, removeKeysOf, removeBudgetsOf, removeBalance } = this.statements;
     const rows = swept.all(before, before, from.createdAt, from.id);
     const balances: BalanceId[] = [];
@@ -172,7 +169,7 @@ export class SqliteKeyStore implements KeyStore {
       for (const row of rows) {
         const { id, lone } = row;
         // The end of a request may not be here yet.
-        if (inUse(id)) continue;
+        if (here.isInUse(id)) continue;
         if (lone === 1) {
           keys.push(...removeKeysOf.all(id));
           removeBudgetsOf.run(id);
@@ -182,8 +179,9 @@ export class SqliteKeyStore implements KeyStore {
         // Everybody waits meanwhile.
         if (looked + keys.length < MOST_ENDS_LOOKED_AT) continue;
         next = placeOf(row);
-        return;
+        break;
       }
+      here.forget(keys, balances);
     };
     if (rows.length > 0) await this.change(remove);
     return { balances, keys, next };
@@ -191,13 +189,11 @@ export class SqliteKeyStore implements KeyStore {
 
   /** Of a balance, those without a request. Returns how many ends it had to look at for that. */
   private removeEndedKeys(balance: BalanceId, before: EpochMs, removed: Pick<Key, "hash">[]): number {
-    const { endedKeys, endsOf, usedKeys, removeKey } = this.statements;
-    const ended = endedKeys.all(balance, before, before, SWEPT_AT_ONCE);
-    if (ended.length === 0) return 0;
+    const { hasEndedKey, endsOf, removeEndedKeys } = this.statements;
+    if (hasEndedKey.get(balance, before, before) === null) return 0;
     const { ends } = endsOf.get(balance)!;
     if (ends > MOST_ENDS_LOOKED_AT) return 0;
-    const used = new Set(usedKeys.all(balance).map(({ key_id }) => key_id));
-    for (const key of ended) if (!used.has(key.id)) removed.push(...removeKey.all(key.id));
+    removed.push(...removeEndedKeys.all(balance, before, before, balance, SWEPT_AT_ONCE));
     return ends;
   }
 
@@ -348,15 +344,20 @@ function prepare(db: Database) {
        FROM balances b WHERE created_at < ? AND (created_at, id) > (?, ?)
        ORDER BY created_at, id LIMIT ${SWEPT_AT_ONCE}`,
     ),
-    endedKeys: db.query<{ id: string }, [string, number, number, number]>(
-      `SELECT id FROM keys WHERE balance_id = ? AND created_at < ?
-         AND (state = 'revoked' OR expires_at < ?) LIMIT ?`,
+    hasEndedKey: db.query<object, [string, number, number]>(
+      `SELECT 1 FROM keys WHERE balance_id = ? AND created_at < ?
+         AND (state = 'revoked' OR expires_at < ?) LIMIT 1`,
+    ),
+    // Those that were used stay for good: were they among so many, others would never be reached.
+    removeEndedKeys: db.query<Pick<Key, "hash">, [string, number, number, string, number]>(
+      `DELETE FROM keys WHERE id IN (
+         SELECT id FROM keys WHERE balance_id = ? AND created_at < ? AND (state = 'revoked' OR expires_at < ?)
+           AND id NOT IN (SELECT key_id FROM ends WHERE balance_id = ?) ORDER BY created_at, id LIMIT ?)
+       RETURNING hash`,
     ),
     endsOf: db.query<{ ends: number }, [string]>(
       `SELECT count(*) AS ends FROM (SELECT 1 FROM ends WHERE balance_id = ? LIMIT ${MOST_ENDS_LOOKED_AT + 1})`,
     ),
-    usedKeys: db.query<{ key_id: string }, [string]>("SELECT DISTINCT key_id FROM ends WHERE balance_id = ?"),
-    removeKey: db.query<Pick<Key, "hash">, [string]>("DELETE FROM keys WHERE id = ? RETURNING hash"),
     removeKeysOf: db.query<Pick<Key, "hash">, [string]>(
       "DELETE FROM keys WHERE balance_id = ? RETURNING hash",
     ),

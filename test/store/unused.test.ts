@@ -1,0 +1,45 @@
+import { expect, test } from "bun:test";
+import type { BalanceCursor, RemovedUnused } from "../../src/keys/key-store.ts";
+import { UnusedRemoval } from "../../src/store/unused.ts";
+import type { EpochMs } from "../../src/units/clock.ts";
+import type { BalanceId } from "../../src/units/id.ts";
+import { ManualClock } from "../fakes/clock.ts";
+
+const MINUTE_MS = 60_000;
+
+test("a store that refused is asked again soon, and from where it was", async () => {
+  const clock = new ManualClock();
+  const faults: unknown[] = [];
+  const asked: string[] = [];
+  const pages: (RemovedUnused | Error)[] = [
+    { balances: [], keys: [], next: { createdAt: 1 as EpochMs, id: "bal_1" as BalanceId } },
+    new Error("the database restarts"),
+    { balances: [], keys: [], next: null },
+  ];
+  const removal = new UnusedRemoval({
+    clock,
+    days: () => 30,
+    store: {
+      async removeUnused(_: EpochMs, from: BalanceCursor) {
+        asked.push(from.id);
+        const page = pages.shift()!;
+        if (page instanceof Error) throw page;
+        return page;
+      },
+    },
+    keyring: { forget() {} },
+    isInUse: () => false,
+    onRemoved() {},
+    onFault: (error) => faults.push(error),
+  });
+  const pass = async (ms: number) => {
+    clock.advance(ms);
+    for (let turn = 0; turn < 10; turn++) await Promise.resolve();
+  };
+  await pass(5 * MINUTE_MS);
+  await pass(MINUTE_MS);
+  await pass(MINUTE_MS);
+  expect(asked).toEqual(["", "bal_1", "bal_1"]);
+  expect(faults).toHaveLength(1);
+  await removal.stop();
+});
