@@ -12,7 +12,7 @@ import { declaredLength } from "./body.ts";
 import { clientBlocks } from "./client-blocks.ts";
 import { cookieSession, fromOwnPage } from "./cookie.ts";
 import type { HttpDeps } from "./deps.ts";
-import type { Exchange } from "./endpoint.ts";
+import { type Exchange, pathOf } from "./endpoint.ts";
 import { invalidField } from "./fields.ts";
 
 /** Who sends a request. An owner shows the recovery secret of the balance, or a session of its account. */
@@ -83,7 +83,8 @@ export async function identify(
   return waitS === null ? who : tooMuchUnpaid(waitS);
 }
 
-const isEnding = ({ method, url }: Request): boolean => method === "DELETE" || url.endsWith("/revoke");
+const isEnding = (request: Request): boolean =>
+  request.method === "DELETE" || (request.method === "POST" && pathOf(request).endsWith("/revoke"));
 
 /** As it is declared; without that, as of a small one. */
 function lengthOf(request: Request): number {

@@ -1,6 +1,7 @@
 import type { Catalog } from "../catalog/catalog.ts";
 import { type Refusal, refuse } from "../errors/refusal.ts";
 import type { Sender } from "../limits/byte-budget.ts";
+import type { BytesTaken } from "../limits/unpaid-allowance.ts";
 import { wideNetwork } from "../limits/wide-network.ts";
 import { clientBlocks } from "./client-blocks.ts";
 import type { HttpDeps } from "./deps.ts";
@@ -18,17 +19,23 @@ export async function senderOf(
   length: number,
   exchange: Exchange,
   deps: HttpDeps,
-): Promise<Sender | Refusal> {
+): Promise<BodySender | Refusal> {
   const credit = await deps.keyDeps.credit(balance.id);
-  if (credit > 0 && credit >= leastCost(length, deps.catalog())) return { turn: balance.id, pays: true };
+  if (credit > 0 && credit >= leastCost(length, deps.catalog()))
+    return { turn: balance.id, pays: true, read: null };
   const blocks = clientBlocks(exchange, deps);
   const network = wideNetwork(blocks);
   if (credit <= 0 && deps.bodies.scarceUnpaid) {
     const { limit, used } = await deps.ledger.openTier(balance, blocks, deps.keyDeps.clock.now());
     if (used >= limit) return onlyPaid();
   }
-  const retryAfterS = deps.unpaidBytes.take({ balance: balance.id, network }, length);
-  return retryAfterS === null ? { turn: network, pays: false } : tooMuch(retryAfterS);
+  const read = deps.unpaidBytes.take({ balance: balance.id, network }, length);
+  return typeof read === "number" ? tooMuch(read) : { turn: network, pays: false, read };
+}
+
+export interface BodySender extends Sender {
+  /** Of those who could not pay: what they have read for nothing. */
+  readonly read: BytesTaken | null;
 }
 
 /** What so much text costs at least, in nano-dollars. */

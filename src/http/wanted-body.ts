@@ -1,5 +1,6 @@
 import { type Refusal, refuse, refused } from "../errors/refusal.ts";
 import type { Release } from "../limits/byte-budget.ts";
+import type { BytesTaken } from "../limits/unpaid-allowance.ts";
 import { declaredLength, readBody } from "./body.ts";
 import type { HttpDeps } from "./deps.ts";
 import type { Exchange } from "./endpoint.ts";
@@ -50,7 +51,10 @@ async function readLarge(
   const identity = await wantedSender(exchange, sender, deps);
   if (refused(identity)) return identity;
   const room = await takeRoom(identity, length, exchange, deps);
-  return refused(room) ? room : readTimed(length, room, exchange, deps);
+  if (refused(room)) return room;
+  const body = await readTimed(length, room, exchange, deps);
+  if (!refused(body)) room.read?.were(body.length);
+  return body;
 }
 
 /**
@@ -84,7 +88,10 @@ async function readPacked(
   }
   const body = await unpacked(packed, coding, bodyBytes);
   if (body === null) return unpacksTooLarge(bodyBytes);
-  if (!refused(body)) room.release.keepOnly(body.length);
+  if (!refused(body)) {
+    room.release.keepOnly(body.length);
+    room.read?.were(Math.min(body.length, bodyBytes));
+  }
   return body;
 }
 
@@ -112,12 +119,13 @@ async function takeRoom(
   if (release === null) return noRoom();
   exchange.keepRoom(release);
   exchange.isUnpaid = !sender.pays;
-  return { release, pays: sender.pays };
+  return { release, pays: sender.pays, read: sender.read };
 }
 
 interface Room {
   readonly release: Release;
   readonly pays: boolean;
+  readonly read: BytesTaken | null;
 }
 
 const readTimed = (

@@ -43,12 +43,17 @@ export class UnpaidBytes {
     this.allowance = new UnpaidAllowance(UNPAID_BYTES, clock);
   }
 
-  /** Null when they may be read; otherwise the seconds until so many may be. */
-  take(sender: Unpaid, bytes: number): number | null {
-    const room = this.allowance.room(sender, Math.min(bytes, UNPAID_BYTES.aBalance));
-    if (typeof room === "number") return room;
-    for (const window of room) window.take(bytes, this.clock.elapsedMs());
-    return null;
+  /** What may be read; otherwise the seconds until so many may be. */
+  take(sender: Unpaid, bytes: number): BytesTaken | number {
+    const windows = this.allowance.room(sender, Math.min(bytes, UNPAID_BYTES.aBalance));
+    if (typeof windows === "number") return windows;
+    const slots = windows.map((window) => window.take(bytes, this.clock.elapsedMs()));
+    return {
+      were: (length) => {
+        for (const [n, window] of windows.entries())
+          window.adjust(slots[n]!, length - bytes, this.clock.elapsedMs());
+      },
+    };
   }
 }
 
@@ -78,6 +83,12 @@ const BYTES_A_LOOK = 8_192;
 /** Larger ones are read in a thread. */
 const MOST_LOOKS = 8;
 const UNPAID_REQUESTS = { aBalance: 600, aNetwork: 3_000, inAll: 60_000 };
+
+/** What was taken for a body whose length was not known: a packed one, or one that does not declare it. */
+export interface BytesTaken {
+  /** Once, when it was read: so many bytes it had, no more than were taken. */
+  were(length: number): void;
+}
 
 const MIB = 1024 * 1024;
 /** One of the largest bodies a minute from a balance, two from a network, and nine in all. */

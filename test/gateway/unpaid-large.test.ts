@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { brotliCompressSync, gzipSync, zstdCompressSync } from "node:zlib";
 import { type OpenGateway, open } from "./open.ts";
 
 /** Large requests of somebody without credit are read in a thread; they are answered as any others. */
@@ -53,6 +54,40 @@ test("the host gets all of a prompt that is served free", async () => {
   });
   expect(answer.json.choices[0].message.content).toContain(end);
 });
+
+test.each(["gzip", "br", "zstd"] as const)("a request packed with %s", async (coding) => {
+  const bytes = Buffer.from(JSON.stringify({ model: "sim/echo", messages }));
+  const packed = { gzip: gzipSync, br: brotliCompressSync, zstd: zstdCompressSync }[coding](bytes);
+  const headers = { "content-encoding": coding, "content-type": "application/json" };
+  const { key } = await gateway.key(0);
+  for (let round = 0; round < 3; round++) {
+    const { status, json } = await gateway.send("POST", "/v1/chat/completions", {
+      bearer: key,
+      bytes: new Uint8Array(packed),
+      headers,
+    });
+    expect([status, json.error.code]).toEqual([402, "insufficient_credit"]);
+  }
+});
+
+test.each([10, 1_000, 70_000, 200_000])(
+  "a request of no declared length, in parts of %i bytes",
+  async (size) => {
+    const bytes = Buffer.from(
+      JSON.stringify({ model: "sim/echo", messages: [{ role: "user", content: "x".repeat(2 * size) }] }),
+    );
+    const { key } = await gateway.key(0);
+    const parts = async function* () {
+      for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
+    };
+    const answer = await fetch(`${gateway.url}/v1/chat/completions`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${key}` },
+      body: parts() as unknown as BodyInit,
+    });
+    expect(answer.status).toBe(402);
+  },
+);
 
 test("a receipt names the model that was asked for", async () => {
   const { headers } = await gateway.chat(key, { ...free, model: "no/model" });

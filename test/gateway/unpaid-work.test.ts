@@ -149,6 +149,8 @@ test("requests to any endpoint, and changes: what ends a key is never too much",
   const { allowed, refused } = await untilRefused(1_000, me);
   expect(allowed).toBeWithin(580, 640);
   expect(refusal(refused)).toEqual(RATE_LIMITED);
+  const disguised = await gateway.send("GET", "/v1/me?/revoke", { bearer: key });
+  expect(refusal(disguised)).toEqual(RATE_LIMITED);
   const change = { bearer: recovery_secret, json: { name: "mine" } };
   expect(refusal(await gateway.send("PATCH", `/v1/keys/${id}`, change))).toEqual(RATE_LIMITED);
   expect((await gateway.send("DELETE", `/v1/keys/${id}`, { bearer: recovery_secret })).status).toBe(200);
