@@ -1,5 +1,5 @@
 import { type Refusal, refuse, refused, retryAfter } from "../errors/refusal.ts";
-import { suspension } from "../errors/suspension.ts";
+import { suspension } from "../errors/suspension-refusal.ts";
 import type { EpochMs } from "../units/clock.ts";
 import type { AccountId, BalanceId, KeyId } from "../units/id.ts";
 import type { Account } from "./account.ts";

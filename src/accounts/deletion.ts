@@ -1,5 +1,5 @@
 import { type Refusal, refuse, refused } from "../errors/refusal.ts";
-import { suspension } from "../errors/suspension.ts";
+import { suspension } from "../errors/suspension-refusal.ts";
 import type { AccountId, BalanceId } from "../units/id.ts";
 import type { AccountChange } from "./account-store.ts";
 import { belonging, undoEnds } from "./belonging.ts";

@@ -1,5 +1,5 @@
 import { type Refusal, refuse, refused } from "../errors/refusal.ts";
-import { suspension } from "../errors/suspension.ts";
+import { suspension } from "../errors/suspension-refusal.ts";
 import type { AccountId, BalanceId } from "../units/id.ts";
 import type { SecretHash } from "../units/secret-hash.ts";
 import type { AccountChange, Belongings } from "./account-store.ts";

@@ -2,7 +2,7 @@ import type { Catalog, SurfaceName } from "../catalog/catalog.ts";
 import type { ReadRequest } from "../counting/counting.ts";
 import { bookkeepingDown, StoreUnreachable } from "../errors/bookkeeping.ts";
 import { errorObject, internalError, type Refusal, refusalHeaders, refused } from "../errors/refusal.ts";
-import { suspension } from "../errors/suspension.ts";
+import { suspension } from "../errors/suspension-refusal.ts";
 import { type AttemptOutcome, attempt } from "../hosts/attempt.ts";
 import type { Answered, Opened } from "../hosts/host-attempt.ts";
 import type { Holder } from "../keys/keyring.ts";

@@ -1,5 +1,5 @@
 import { type Refusal, refuse, refused, retryAfter } from "../errors/refusal.ts";
-import { suspension } from "../errors/suspension.ts";
+import { suspension } from "../errors/suspension-refusal.ts";
 import { type AccountId, newId } from "../units/id.ts";
 import { hashSecret } from "../units/secret-hash.ts";
 import type { KeyDeps } from "./deps.ts";

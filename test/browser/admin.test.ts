@@ -288,7 +288,7 @@ models:
     const { session } = (await gateway.send("POST", "/v1/auth/email/verify", { json: { token } })).json;
     const own = (await gateway.send("GET", "/v1/me", { bearer: session })).json.balance_id;
     await operator.link("Balances").click();
-    await operator.page.getByRole("row", { name: new RegExp(`${balance_id} thief@example.com`) }).waitFor();
+    await operator.page.getByRole("row", { name: new RegExp(`thief@example.com ${balance_id}`) }).waitFor();
     for (const [id, told] of [
       [balance_id, "none"],
       [own, "made by the account's first sign-in"],

@@ -1,3 +1,5 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { openGateway } from "../../src/server/open-gateway.ts";
 import { type Clock, type EpochMs, systemClock } from "../../src/units/clock.ts";
 import { type Made, OpenGateway } from "../gateway/open.ts";
@@ -54,11 +56,13 @@ export class PicturedWorld {
     });
     const keys = [owner.key, owner.key, owner.key, nightly.key, editor.key] as string[];
     const others: string[] = [];
-    while (others.length < OTHERS) others.push((await gateway.key(5)).key);
+    for (const person of PEOPLE) others.push(await this.arrive(person));
+    while (others.length < OTHERS) others.push((await gateway.key(5, { name: "agent" })).key);
     const ask = (key: string) =>
       gateway.chat(key, {
         model: MODELS[Math.min(random.below(MODELS.length), random.below(MODELS.length))]!.id,
         stream: true,
+        max_tokens: 2_000,
         messages: [{ role: "user", content: "report ".repeat(20 + random.below(3_000)) }],
       });
     for (let hour = -QUIET_DAYS * 24; hour < 0; hour++) {
@@ -74,6 +78,22 @@ export class PicturedWorld {
       }
       if (hour < DAYS * 24) clock.wind(3_600_000);
     }
+    const { data } = (await gateway.admin("/admin/balances?limit=3")).json;
+    const why = { reason: "chargeback", by: "kim", note: "case 1207" };
+    await gateway.admin(`/admin/accounts/${data[2].id}/suspend`, why);
+  }
+
+  /** Somebody who signs in by mail, is given credit and makes a key. */
+  private async arrive(person: string): Promise<string> {
+    const { gateway } = this;
+    await gateway.send("POST", "/v1/auth/email", { json: { email: `${person}@example.com` } });
+    const outbox = join(gateway.gateway.folder.path, "outbox");
+    const mail = readFileSync(join(outbox, readdirSync(outbox).sort().at(-1)!), "utf8");
+    const json = { token: /#signin=(\S+)/.exec(mail)![1]! };
+    const { session: bearer } = (await gateway.send("POST", "/v1/auth/email/verify", { json })).json;
+    await gateway.credit((await gateway.send("GET", "/v1/me", { bearer })).json.balance_id, 5);
+    const wish = { name: `${person}'s laptop`, rpm_limit: 5_000, tpm_limit: null };
+    return (await gateway.send("POST", "/v1/keys", { bearer, json: wish })).json.key;
   }
 }
 
@@ -82,6 +102,7 @@ const QUIET_DAYS = 7;
 const DAYS = 6;
 /** Other customers. */
 const OTHERS = 14;
+const PEOPLE = ["ada", "grace", "katherine", "hedy", "radia", "margaret"];
 const DAY_MS = 86_400_000;
 
 const MODELS = [
@@ -135,8 +156,9 @@ function startHost({ delayMs, failsOneIn }: Habits, random: Random): Bun.Server<
       if (random.below(failsOneIn) === 0)
         return Response.json({ error: { message: "busy" } }, { status: 503 });
       await Bun.sleep(delayMs + random.below(delayMs * 2));
-      const prompt_tokens = asked.messages[0]!.content.length;
-      const completion_tokens = 60 + random.below(900);
+      const prompt_tokens = Math.ceil(asked.messages[0]!.content.length / LETTERS_OF_A_TOKEN);
+      const content = ANSWER.repeat(1 + random.below(4));
+      const completion_tokens = Math.ceil(content.length / LETTERS_OF_A_TOKEN);
       const event = (data: object) =>
         `data: ${JSON.stringify({ id: "c", object: "chat.completion.chunk", ...data })}\n\n`;
       const choice = (delta: object, finish_reason: string | null = null) => ({
@@ -144,12 +166,33 @@ function startHost({ delayMs, failsOneIn }: Habits, random: Random): Bun.Server<
       });
       const usage = { prompt_tokens, completion_tokens, total_tokens: prompt_tokens + completion_tokens };
       return new Response(
-        `${event(choice({ role: "assistant", content: "Well" }))}${event(choice({}, "stop"))}${event({ choices: [], usage })}data: [DONE]\n\n`,
+        `${event(choice({ role: "assistant", content }))}${event(choice({}, "stop"))}${event({ choices: [], usage })}data: [DONE]\n\n`,
         { headers: { "content-type": "text/event-stream" } },
       );
     },
   });
 }
+
+const LETTERS_OF_A_TOKEN = 5;
+
+const ANSWER = `Spring tides come **twice a month**, when sun and moon pull along one line.
+
+1. At *new moon* both stand on the same side.
+2. At *full moon* they stand opposite.
+
+| Place | Range |
+|:--|--:|
+| Bay of Fundy | 16.3 m |
+| Brest | 7.2 m |
+
+A rough estimate, with \`range\` in metres:
+
+\`\`\`python
+def height(mean, range, hours):
+    return mean + range / 2 * math.cos(2 * math.pi * hours / 12.42)
+\`\`\`
+
+`;
 
 async function credit(
   gateway: OpenGateway,

@@ -8,7 +8,8 @@ import { PicturedWorld } from "./pictured-world.ts";
 
 /**
  * Pictures of every page in light, dark and on a phone, for people to look at: `bun run
- * test/browser/screenshots.ts <folder> [light | dark | phone]`. docs/dashboard.png is the top of `overview-light`.
+ * test/browser/screenshots.ts <folder> [light | dark | phone]`. docs/dashboard.png, docs/playground.png
+ * and docs/usage.png are the tops of `overview-light`, `playground-light` and `admin-usage-light`.
  */
 const [FOLDER = join(tmpdir(), "gateway-screenshots"), only] = process.argv.slice(2);
 
@@ -50,6 +51,7 @@ async function picture(browser: Browser, name: string, look: Look): Promise<void
 function shootWith({ page }: Visitor, name: string, look: Look) {
   return async (what: string) => {
     await page.waitForLoadState("networkidle");
+    await page.mouse.move(0, 0);
     const size = page.viewportSize()!;
     const whole = await page.evaluate(() => document.documentElement.scrollHeight);
     await page.setViewportSize({ ...size, height: Math.min(Math.max(whole, look.height ?? 800), TALLEST) });
@@ -101,8 +103,8 @@ async function pictureOwner(owner: Visitor, shoot: (what: string) => Promise<voi
   await owner.link("Playground").click();
   await owner.field("API key").fill(world.owner.key);
   await owner.button("Use it").click();
-  await owner.field("Model").selectOption("sim/echo:free");
-  await owner.field("Message").fill("What does the tide do at full moon?");
+  await owner.field("Model").selectOption("aurora/grand");
+  await owner.field("Message").fill("When is the tide highest, and how do I estimate its height?");
   await owner.page.keyboard.press("Enter");
   await owner.link("Receipt of this answer").waitFor();
   await shoot("playground");

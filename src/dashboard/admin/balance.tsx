@@ -141,6 +141,7 @@ export function Balance({ id }: { id: string }) {
         <ReceiptPages
           key={filter.key_id}
           keyNames={keyNames(keys.data ?? [])}
+          empty={<p class="soft">Requests that were refused before they began are not listed.</p>}
           ask={(before, limit) => {
             const more = { ...(filter.key_id === "" ? {} : filter), ...(before === null ? {} : { before }) };
             return api.get(

@@ -13,7 +13,7 @@ import { TableCard } from "../parts/table.tsx";
 import { useAction } from "../resource.ts";
 import { go } from "../route.ts";
 import { useOperator } from "./operator.ts";
-import { Person } from "./person.tsx";
+import { BalanceLink } from "./person.tsx";
 
 /** Everybody's balances, newest first, and the way to the one that somebody asks about. */
 export function Balances() {
@@ -119,13 +119,8 @@ const BalanceTable = ({ rows }: { rows: readonly ListedBalance[] }) => (
     {rows.map(({ id, suspended, created_at, live_keys, held_usd, available_usd, ...owner }) => (
       <tr key={id}>
         <td>
-          <a href={`#/balances/${id}`} class="mono">
-            {id}
-          </a>{" "}
+          <BalanceLink id={id} of={owner} />
           {suspended !== null && <span class="tag bad-tag">suspended</span>}
-          <div class="soft small">
-            <Person of={owner} />
-          </div>
         </td>
         <td class="wide-only">{moment(created_at)}</td>
         <td class="end wide-only">{live_keys}</td>

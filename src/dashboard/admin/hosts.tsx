@@ -129,7 +129,7 @@ const routeRow = (route: RouteAnswer) => (
     <td class="soft wide-only">{route.host_model}</td>
     <td class="end">{route.first_token_ms === null ? "–" : milliseconds(route.first_token_ms)}</td>
     <td class="end wide-only">
-      {route.tokens_per_second === null ? "–" : Math.round(route.tokens_per_second)}
+      {route.tokens_per_second === null ? "–" : count(Math.round(route.tokens_per_second))}
     </td>
     <td class="end">
       <RouteState of={route} />

@@ -12,7 +12,7 @@ import { Periods, UsageBars } from "../parts/usage-bars.tsx";
 import { useResource } from "../resource.ts";
 import { useQuery } from "../route.ts";
 import { useOperator } from "./operator.ts";
-import { Person } from "./person.tsx";
+import { BalanceLink } from "./person.tsx";
 
 /** Who spends what, on which model, and whether it grows. */
 export function Usage() {
@@ -57,18 +57,18 @@ function InPeriod({ period, order, onOrder }: InPeriodProps) {
         ) : (
           <>
             <Totals of={data.total} period={period} />
-            <div class="row">
-              <ExportButton
-                label="usage by key"
-                file={`usage-by-key-${period}-${data.since.slice(0, 10)}`}
-                columns={KEY_COLUMNS}
-                rows={async () =>
-                  keyRows(await api.get(`admin/usage?period=${period}&order=${order}&limit=${MANY_ROWS}`))
-                }
-              />
-            </div>
             <section class="card charts" aria-label="Over time">
               <UsageBars of={data} />
+              <div class="row">
+                <ExportButton
+                  label="usage by key"
+                  file={`usage-by-key-${period}-${data.since.slice(0, 10)}`}
+                  columns={KEY_COLUMNS}
+                  rows={async () =>
+                    keyRows(await api.get(`admin/usage?period=${period}&order=${order}&limit=${MANY_ROWS}`))
+                  }
+                />
+              </div>
               {data.counted_since !== null && (
                 <p class="hint">
                   Only the newest 1,000,000 requests are counted, those since {moment(data.counted_since)}.
@@ -247,14 +247,7 @@ const Sums = ({ of, cost }: { of: ComparedSum; cost: (amount: number) => string 
 );
 
 const BalanceName = ({ balance_id, ...owner }: Ranked<"balances">) => (
-  <>
-    <a href={`#/balances/${balance_id}`} class="mono">
-      {balance_id}
-    </a>
-    <div class="soft small">
-      <Person of={owner} />
-    </div>
-  </>
+  <BalanceLink id={balance_id} of={owner} />
 );
 
 /** Leads to the key's requests, which are with its balance. */

@@ -1,27 +1,31 @@
+import type { KeyAnswer } from "../../api/keys.ts";
 import type { ReceiptAnswer } from "../../api/receipts.ts";
 import { useOwner } from "../owner.ts";
+import { keyName } from "../parts/key-state.tsx";
 import { Loaded } from "../parts/notice.tsx";
 import { ReceiptView } from "../parts/receipt-view.tsx";
 import { useResource } from "../resource.ts";
 
 export function ReceiptPage({ id }: { id: string }) {
   const { api } = useOwner();
-  const receipt = useResource(
-    () => api.get<ReceiptAnswer>(`v1/receipts/${encodeURIComponent(id)}`),
-    [api, id],
-  );
+  const found = useResource(async () => {
+    const receipt = await api.get<ReceiptAnswer>(`v1/receipts/${encodeURIComponent(id)}`);
+    // A key that ended long ago may be removed, and its receipts are kept.
+    const key = await api.get<KeyAnswer>(`v1/keys/${receipt.key_id}`).catch(() => null);
+    return { receipt, key };
+  }, [api, id]);
   return (
     <>
       <p class="crumb">
         <a href="#/receipts">Receipts</a>
       </p>
-      <Loaded of={receipt}>
-        {(data) => (
-          <ReceiptView of={data}>
+      <Loaded of={found}>
+        {({ receipt, key }) => (
+          <ReceiptView of={receipt}>
             <dt>Key</dt>
             <dd>
-              <a href={`#/keys/${data.key_id}`} class="mono">
-                {data.key_id}
+              <a href={`#/keys/${receipt.key_id}`} class={key === null ? "mono" : ""}>
+                {key === null ? receipt.key_id : keyName(key)}
               </a>
             </dd>
           </ReceiptView>

@@ -53,9 +53,13 @@ export function Receipts() {
         keyNames={keyNames(keys.data?.data ?? [])}
         ask={(before, limit) => api.get(`v1/receipts?${pageOf(query, before, limit)}`)}
         empty={
-          <p class="soft">
-            Send a request, for instance from the <a href="#/playground">playground</a>.
-          </p>
+          query.size > 0 ? (
+            <p class="soft">Nothing fits these filters: choose others.</p>
+          ) : (
+            <p class="soft">
+              Send a request, for instance from the <a href="#/playground">playground</a>.
+            </p>
+          )
         }
       />
     </>

@@ -1,6 +1,6 @@
 import { KEYS, KeyFields, type RevokedAnswer, type SetUpAnswer } from "../../api/keys.ts";
 import { type Refusal, refuse, refused, retryAfter } from "../../errors/refusal.ts";
-import { suspension } from "../../errors/suspension.ts";
+import { suspension } from "../../errors/suspension-refusal.ts";
 import { createKey, setUp } from "../../keys/creation.ts";
 import type { Key } from "../../keys/key.ts";
 import { type Actor, revise, revoke, rotate } from "../../keys/rotation.ts";

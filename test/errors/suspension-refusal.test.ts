@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { errorObject } from "../../src/errors/refusal.ts";
-import { suspension } from "../../src/errors/suspension.ts";
+import { suspension } from "../../src/errors/suspension-refusal.ts";
 
 test.each([
   ["chargeback", "a chargeback"],
