@@ -103,6 +103,7 @@ const balanceMembers = {
   suspended,
   closed: Type.Boolean({ description: "its owner has ended it: no key of it works" }),
   created_at: time,
+  credited_usd: Type.Number({ minimum: 0, description: "in all, less what was taken back" }),
   balance_usd: amountUsd,
   available_usd: amountUsd,
   held_usd: amountUsd,

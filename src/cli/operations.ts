@@ -210,7 +210,7 @@ async function lowBalances(client: Client, below: number, most: number, onPage: 
   const low: ListedBalance[] = [];
   let read = 0;
   for await (const page of client.pages<ListedBalance>("/admin/balances")) {
-    low.push(...page.filter((row) => row.balance_usd !== 0 && row.available_usd < below));
+    low.push(...page.filter((row) => row.credited_usd > 0 && row.available_usd < below));
     onPage((read += page.length));
     if (low.length > most) break;
   }

@@ -133,13 +133,18 @@ describe("credit", () => {
     expect((await operator("debit", balance_id, "-1")).code).toBe(2);
   });
 
-  test("that is nearly used up is found, and a balance that never had any is not", async () => {
+  test("that is nearly or wholly used up is found, and a balance that never had any is not", async () => {
+    const empty = await running.keyWith(1);
+    const body = { model: "test/model", max_tokens: 10, messages: [{ role: "user", content: "Hello" }] };
+    expect((await running.post("/v1/chat/completions", body, empty.key)).status).toBe(200);
+    await json("debit", empty.balance_id, "all");
     const low = await running.keyWith(0.75);
     const high = await running.keyWith(9);
     const never = await running.keyWith(0);
     const { data } = await json("balances", "--below", "1");
     const ids = data.map(({ id }: { id: string }) => id);
     expect(ids).toContain(low.balance_id);
+    expect(ids).toContain(empty.balance_id);
     expect(ids).not.toContain(high.balance_id);
     expect(ids).not.toContain(never.balance_id);
   });

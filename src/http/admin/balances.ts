@@ -105,6 +105,7 @@ async function balanceView(
     suspended,
     closed,
     created_at: isoTime(createdAt),
+    credited_usd: usdFromNano(money.credited),
     balance_usd: usdFromNano(money.total),
     available_usd: usdFromNano(money.available),
     held_usd: usdFromNano(money.held),
