@@ -175,6 +175,7 @@ export const OPERATIONS: readonly Operation[] = [
     "/docs/errors",
     "/docs/api",
     "/openapi.json",
+    "/models",
     "/status",
     "/dashboard",
     "/admin",

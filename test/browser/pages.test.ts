@@ -13,7 +13,7 @@ describe.skipIf(browserMissing)("every page", () => {
   let receipt = "";
 
   beforeAll(async () => {
-    gateway = await open("");
+    gateway = await open("catalog: public\n");
     browser = await launch();
     owner = await gateway.key(30, { name: "a-key-with-quite-a-long-name-that-has-to-fit-somewhere" });
     const answer = await gateway.chat(owner.key, { model: "sim/echo" });
@@ -49,6 +49,7 @@ describe.skipIf(browserMissing)("every page", () => {
     ["/admin#/usage", "Usage"],
     ["/admin#/books", "Books"],
     ["/admin#/config", "Configuration"],
+    ["/models", "Models"],
     ["/status", "All models are available."],
     ["/docs/errors", "Errors reference"],
     ["/docs/api", "API reference"],

@@ -90,7 +90,7 @@ const SECURITY = {
 function operation({ method, path, about }: Endpoint, template: string, schemas: Schemas): Operation {
   const parameters = [...pathParameters(template), ...queryParameters(about, schemas)];
   return {
-    operationId: operationId(method, path),
+    operationId: operationId(method, path) + (isPage(about) ? "Page" : ""),
     tags: [tagOf(path)],
     summary: about.summary,
     ...(about.details === undefined ? {} : { description: about.details }),
@@ -100,6 +100,10 @@ function operation({ method, path, about }: Endpoint, template: string, schemas:
     responses: answers(about, template, schemas),
   };
 }
+
+/** `/models` is a page, and `/v1/models` is not. */
+const isPage = ({ answers }: About): boolean =>
+  Array.isArray(answers[200]) && answers[200].includes("text/html");
 
 /** GET /v1/keys/:id → getKeysId: stable while the path is. */
 const operationId = (method: string, path: string): string =>

@@ -18,7 +18,7 @@ export const makePage = (title: string, style: string, body: string, root = ""):
 
 const bar = (root: string): string => `<header class="bar">
 <a class="brand" href="${root}dashboard">${MARK}<span>Gateway</span></a>
-<nav aria-label="Pages"><a href="${root}dashboard">Dashboard</a><a href="${root}status">Status</a><a href="${root}docs/api">API</a><a href="${root}docs/errors">Errors</a></nav>
+<nav aria-label="Pages"><a href="${root}dashboard">Dashboard</a><a href="${root}models">Models</a><a href="${root}status">Status</a><a href="${root}docs/api">API</a><a href="${root}docs/errors">Errors</a></nav>
 </header>`;
 
 const MARK = `<svg viewBox="0 0 32 32" width="30" height="30" aria-hidden="true"><rect width="32" height="32" rx="9"/><path d="M8 11h9M8 16h16M8 21h6"/></svg>`;
@@ -111,7 +111,7 @@ const READING_STYLE = `
 .bar .brand { display: flex; align-items: center; gap: .7rem; color: var(--ink); font-weight: 650; font-size: 1.05rem; letter-spacing: -.015em; text-decoration: none; }
 .bar rect { fill: var(--accent); }
 .bar path { stroke: var(--on-accent); stroke-width: 2.6; stroke-linecap: round; }
-.bar nav { display: flex; gap: 1.6rem; }
+.bar nav { display: flex; flex-wrap: wrap; gap: .2rem 1.6rem; }
 .bar nav a { color: var(--soft); text-decoration: none; font-weight: 500; }
 .bar nav a:hover { color: var(--ink); }
 .reading { margin: 0 auto; max-width: 64rem; padding: 2.6rem 1.25rem 5rem; }

@@ -1,16 +1,19 @@
 import type { About } from "../../api/about.ts";
+import type { Catalog } from "../../catalog/catalog.ts";
 import { type Refusal, refuse } from "../../errors/refusal.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Endpoint, Exchange } from "../endpoint.ts";
 import { DailyFigures } from "./daily-figures.ts";
 import { errorsPage } from "./errors-page.ts";
-import { icon, makeAppPage, page } from "./page.ts";
+import { closedModelsPage, modelsPage } from "./models-page.ts";
+import { icon, makeAppPage, type Page, page } from "./page.ts";
 import { statusPage } from "./status-page.ts";
 
 /** What a person who opens the address sees, and what a supervisor asks. */
 export function pageEndpoints(deps: HttpDeps): Endpoint[] {
   const errors = errorsPage();
   const figures = new DailyFigures(deps);
+  const models = modelsOf(deps);
   return [
     { method: "GET", path: "/", about: PAGES.greeting, handle: () => plainText(greeting(deps)) },
     { method: "GET", path: "/healthz", about: PAGES.health, handle: () => plainText("ok\n") },
@@ -28,6 +31,7 @@ export function pageEndpoints(deps: HttpDeps): Endpoint[] {
       about: PAGES.status,
       handle: () => status(deps, figures),
     },
+    { method: "GET", path: "/models", about: PAGES.models, handle: () => page(models()) },
     {
       method: "GET",
       path: "/dashboard",
@@ -43,6 +47,23 @@ export function pageEndpoints(deps: HttpDeps): Endpoint[] {
     },
   ];
 }
+
+/** Made anew when the configuration was read again, and every few seconds: anybody may ask for it. */
+function modelsOf({ settings, catalog, routeState, keyDeps }: HttpDeps): () => Page {
+  const closed = closedModelsPage();
+  let made: { readonly of: Catalog; readonly at: number; readonly page: Page } | null = null;
+  return () => {
+    const { baseUrl, catalogIsPublic } = settings();
+    if (!catalogIsPublic) return closed;
+    const now = keyDeps.clock.now();
+    const of = catalog();
+    if (made === null || made.of !== of || now - made.at > MODELS_MS || now < made.at)
+      made = { of, at: now, page: modelsPage(of, routeState, baseUrl) };
+    return made.page;
+  };
+}
+
+const MODELS_MS = 5_000;
 
 async function status(deps: HttpDeps, figures: DailyFigures): Promise<Response> {
   const { catalog, routeState, hostReports, keyDeps } = deps;
@@ -90,6 +111,7 @@ function greeting(deps: HttpDeps): string {
 Create a key:   curl -X POST ${baseUrl}/v1/keys
 Base URL:       ${baseUrl}/v1
 Dashboard:      ${dashboardUrl}
+Models:         ${baseUrl}/models
 API reference:  ${baseUrl}/docs/api
 Errors:         ${baseUrl}/docs/errors
 `;
@@ -112,6 +134,12 @@ const PAGES = {
   icon: { summary: "The icon for browsers", who: [], answers: { 200: ["image/svg+xml"] } },
   errors: { summary: "The errors reference", who: [], answers: { 200: ["text/html"] } },
   status: { summary: "The public status page of models and hosts", who: [], answers: { 200: ["text/html"] } },
+  models: {
+    summary: "The models with what they take, their limits and prices, as a page",
+    details: "Shown without a key where the operator says `catalog: public`.",
+    who: [],
+    answers: { 200: ["text/html"] },
+  },
   dashboard: { summary: "The dashboard", who: [], answers: { 200: ["text/html"] } },
   admin: {
     summary: "The operator's page",
