@@ -198,6 +198,10 @@ export async function walk(seed: number, steps: number, make: (clock: ManualCloc
         throw new Error(`${when}: ${id} is not opened, or taken back, by the secret that should`);
       }
     }
+    const named = await store.accounts([...people.values(), "acct_none" as AccountId]);
+    const told = named.map(({ id, email }) => `${email} ${id}`).sort();
+    const met = [...people].map(([email, id]) => `${email} ${id}`).sort();
+    if (told.join() !== met.join()) throw new Error(`${when}: the accounts are ${told}, not ${met}`);
     for (const account of people.values()) {
       const { balances: held } = (await store.holdings({ account }))!;
       const known = balances.filter((one) => one.account === account).map(({ id }) => id);

@@ -14,14 +14,14 @@ import { useOperator } from "./operator.ts";
 export function BalanceCredits({ id, round }: { id: string; round: number }) {
   const api = useOperator();
   const credits = useResource(
-    () => api.get<List<CreditAnswer>>(`admin/balances/${id}/credits`),
+    () => api.get<List<CreditAnswer>>(`admin/balances/${id}/credits?limit=200`),
     [api, id, round],
   );
   if (credits.data === null || credits.data.data.length === 0) return <Problem error={credits.error} />;
   return (
     <section aria-labelledby="credits">
       <h2 id="credits">Credit</h2>
-      <CreditTable of={credits.data.data} />
+      <CreditTable of={credits.data} />
     </section>
   );
 }

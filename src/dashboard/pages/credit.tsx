@@ -12,7 +12,7 @@ import { useResource } from "../resource.ts";
 /** The balance, every credit that it had, and what was taken back. */
 export function CreditPage() {
   const { api, me } = useOwner();
-  const credits = useResource(() => api.get<List<CreditAnswer>>("v1/credits"), [api]);
+  const credits = useResource(() => api.get<List<CreditAnswer>>("v1/credits?limit=200"), [api]);
   return (
     <>
       <Head title="Credit" lead="Prepaid: a request runs only if the balance covers its worst case." />
@@ -32,8 +32,8 @@ export function CreditPage() {
       <section aria-labelledby="history">
         <h2 id="history">History</h2>
         <Loaded of={credits}>
-          {({ data }) =>
-            data.length === 0 ? (
+          {(list) =>
+            list.data.length === 0 ? (
               <Empty title="No credit yet">
                 <p class="soft">
                   Models marked “Open Tier”, where there are any, need none:{" "}
@@ -41,7 +41,7 @@ export function CreditPage() {
                 </p>
               </Empty>
             ) : (
-              <CreditTable of={data} />
+              <CreditTable of={list} />
             )
           }
         </Loaded>

@@ -14,6 +14,7 @@ export function Models() {
   const { api } = useOwner();
   const models = useResource(() => api.get<List<EntryAnswer>>("v1/catalog"), [api]);
   const [search, setSearch] = useState("");
+  const [shown, setShown] = useState(ROWS);
   return (
     <>
       <Head
@@ -44,7 +45,16 @@ export function Models() {
                   </p>
                 </Empty>
               ) : (
-                <ModelTable rows={found} />
+                <>
+                  <ModelTable rows={found.slice(0, shown)} />
+                  {found.length > shown && (
+                    <div>
+                      <button type="button" class="quiet" onClick={() => setShown(shown + ROWS)}>
+                        Show more of {found.length}
+                      </button>
+                    </div>
+                  )}
+                </>
               )}
             </>
           );
@@ -53,6 +63,8 @@ export function Models() {
     </>
   );
 }
+
+const ROWS = 100;
 
 const stateOf = (free: boolean, available: boolean) => (
   <>
