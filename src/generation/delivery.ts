@@ -14,6 +14,7 @@ import { aheadOf } from "./expected-output.ts";
 import { type Hold, RunningStream } from "./hold.ts";
 import type { Recount } from "./recount.ts";
 import { stoppedForCredit, upstreamError } from "./refusals.ts";
+import { RunningCount } from "./running-count.ts";
 
 /**
  * A stream that is ready for its client: the first token is in hand and the hold is durable. From here on no
@@ -85,7 +86,8 @@ async function deliver(context: DeliveryContext, sink: Sink): Promise<void> {
     });
     const pace = deps.expected.paceOf([candidate], deps.health);
     const ahead = aheadOf(pace, deps.expected.growth);
-    const running = new RunningStream(request, judge, candidate.price, pace, bill.startedMs, ahead);
+    const count = new RunningCount(judge.text, context.counts);
+    const running = new RunningStream(request, judge, candidate.price, pace, bill.startedMs, ahead, count);
     const line = {
       source: opened.source,
       judge,

@@ -6,6 +6,7 @@ import type { GenerationRequest, StreamJudge, Usage } from "../surfaces/surface.
 import type { NanoUsd } from "../units/usd.ts";
 import { type HoldGrowth, LOOK_EVERY_MS, tokensIn } from "./expected-output.ts";
 import { completed } from "./metering.ts";
+import type { RunningCount } from "./running-count.ts";
 
 /**
  * The money that one request holds, as long as it is open: its prompt, and `output` tokens of its answer. It gives
@@ -102,7 +103,10 @@ export class Hold {
         this.step = Math.min(stepTokens, this.step * 2);
       } else if (this.step > leastStepTokens) this.step /= 2;
       // An answer should not stop while there is credit for more of it.
-      else return written < this.output;
+      else {
+        this.stream?.countExactly();
+        return written < this.output;
+      }
     }
     return true;
   }
@@ -138,6 +142,8 @@ export class RunningStream {
   /** Tokens that came, and that the host may have thought beside them until the last one came. */
   private seen = 0;
   private unseen = 0;
+  /** By how much the estimate of the tokens that came is too low; below 0, too high. */
+  private tooLow = 0;
   private lookedMs: number;
 
   constructor(
@@ -151,16 +157,26 @@ export class RunningStream {
     private seenMs: number,
     /** Tokens that are held before they are needed. */
     readonly ahead: number,
+    private readonly count: Pick<RunningCount, "look"> | null = null,
   ) {
     this.lookedMs = seenMs;
+  }
+
+  /** Has the tokens that came counted, where there is no room for what they are estimated at. */
+  countExactly(): void {
+    this.count?.look((tooLow) => {
+      this.tooLow += tooLow;
+      this.seen = Math.max(0, this.seen + tooLow);
+    });
   }
 
   look(deliveredTokens: number, nowMs: number, longest: number): void {
     this.lookedMs = nowMs;
     const { usage } = this.judge;
-    if (deliveredTokens > this.seen) {
+    const came = deliveredTokens + this.tooLow;
+    if (came > this.seen) {
       this.unseen += this.silently(nowMs);
-      this.seen = deliveredTokens;
+      this.seen = came;
       this.seenMs = nowMs;
     }
     if (usage === this.usage || usage === null || usage.output === 0) return;

@@ -81,6 +81,17 @@ export class AnswerText {
     return this.between(this.reported, this.reportedUnkept);
   }
 
+  /** How far it has come, for `since`. */
+  get moment(): TextMoment {
+    const { length, unkept, estimate } = this;
+    return { length, unkept, estimate };
+  }
+
+  /** The texts from that moment on. */
+  since({ length, unkept }: TextMoment): Written {
+    return this.between(length, unkept);
+  }
+
   private goesOn(bytes: number, channel: number, tokens: number): boolean {
     if (this.ended) return false;
     this.estimate += tokens;
@@ -126,6 +137,13 @@ export class AnswerText {
     }
     return { texts: [...texts.values(), ...alone].map(plain), unkept: Math.ceil(this.unkept - unkeptBefore) };
   }
+}
+
+/** A place in what is written so far, and the tokens up to there: those that are not kept, and all by estimate. */
+export interface TextMoment {
+  readonly length: number;
+  readonly unkept: number;
+  readonly estimate: number;
 }
 
 export interface Written {

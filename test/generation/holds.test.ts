@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import type { Host, Price } from "../../src/catalog/catalog.ts";
 import { Hold, RunningStream } from "../../src/generation/hold.ts";
+import { RunningCount } from "../../src/generation/running-count.ts";
 import { Ledger } from "../../src/ledger/ledger.ts";
 import type { Reservation, ReservationRequest } from "../../src/ledger/reservation.ts";
 import type { GenerationRequest, Usage } from "../../src/surfaces/surface.ts";
@@ -130,7 +131,7 @@ describe("a hold that follows its stream", () => {
     private readonly journal: number[] = [];
     hold!: Hold;
 
-    static async open(room: number, isNamed = true): Promise<Stream> {
+    static async open(room: number, isNamed = true, count: RunningCount | null = null): Promise<Stream> {
       const stream = new Stream();
       const { clock, journal } = stream;
       const price = { input: 1e6, output: 1e6, cacheRead: 1e5, cacheWrite: 1e6 } as Price;
@@ -165,7 +166,15 @@ describe("a hold that follows its stream", () => {
       stream.hold = new Hold(ledger, reservation, prompt, 2_000, LONGEST, isNamed, growth);
       const request = { promptEstimate: 400, promptUnseen: false, promptBesideAudio: null };
       stream.hold.begin(
-        new RunningStream(request as GenerationRequest, stream.judge, price, 250, clock.elapsedMs(), 512),
+        new RunningStream(
+          request as GenerationRequest,
+          stream.judge,
+          price,
+          250,
+          clock.elapsedMs(),
+          512,
+          count,
+        ),
       );
       return stream;
     }
@@ -225,6 +234,38 @@ describe("a hold that follows its stream", () => {
     let ms = 0;
     while (thinking.covers(0, 250)) ms += 250;
     expect((ms * 250) / MS).toBeWithin(2_200, 2_501);
+  });
+
+  test.each<[string, number | null, number]>([
+    ["too high: it goes on as far as the credit does", 0.75, 2_500 / 0.75],
+    ["right", 1, 2_500],
+    ["too low: it stops in time", 1.25, 2_500 / 1.25],
+    ["all that there is, because too much is to be counted", null, 2_500],
+  ])("where nothing is left, what came is counted; its estimate is %s", async (_, share, stopsAt) => {
+    let estimate = 0;
+    const pieces: number[] = [];
+    const text = {
+      get moment() {
+        return { length: estimate, unkept: 0, estimate };
+      },
+      since: ({ length }: { length: number }) => ({ texts: [`${estimate - length}`], unkept: 0 }),
+    };
+    const answer = async ([tokens]: readonly string[]) => {
+      pieces.push(Number(tokens));
+      return share === null ? null : Number(tokens) * share;
+    };
+    const stream = await Stream.open(500, true, new RunningCount(text, { answer }));
+    while (stream.covers(estimate, 100)) {
+      await Promise.resolve();
+      estimate += 10;
+    }
+    expect(estimate).toBeWithin(stopsAt - 100, stopsAt + 100);
+    expect(stream.held).toBeWithin(3_400, 3_501);
+    // Each piece once, none of them tiny, and none before it matters.
+    expect(pieces[0]).toBeGreaterThan(1_400);
+    expect(Math.min(...pieces)).toBeGreaterThanOrEqual(64);
+    expect(pieces.reduce((sum, tokens) => sum + tokens, 0)).toBeLessThanOrEqual(estimate);
+    if (share === null) expect(pieces).toHaveLength(1);
   });
 
   test("believes a host that says how much it has written, and no more than can be", async () => {

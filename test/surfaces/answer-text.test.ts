@@ -210,6 +210,23 @@ describe("kept text", () => {
     expect(text.sinceReport().unkept).toBe(unkept);
   });
 
+  test("read piece by piece, from moment to moment, it is the same text", () => {
+    const text = new AnswerText();
+    let read = "";
+    let { moment } = text;
+    for (const [at, word] of [...TRICKY, ...TRICKY].entries()) {
+      text.add(word, 7);
+      if (at % 3 !== 0) continue;
+      const piece = text.since(moment);
+      expect(piece.unkept).toBe(0);
+      read += piece.texts.join("");
+      moment = text.moment;
+    }
+    read += text.since(moment).texts.join("");
+    expect(read).toBe(WHOLE + WHOLE);
+    expect(text.since(text.moment)).toEqual({ texts: [], unkept: 0 });
+  });
+
   test("texts that stand alone do not join, and empty ones are none", () => {
     const text = new AnswerText();
     for (const word of ["a", "", "b"]) text.add(word, ALONE);

@@ -55,7 +55,7 @@ export const HOLD_MUTANTS: readonly Mutant[] = [
   {
     breaks: "a stream goes on although its hold cannot grow",
     file: "src/generation/hold.ts",
-    edits: [["else return written < this.output;", "else return true;"]],
+    edits: [["        return written < this.output;", "        return true;"]],
   },
   {
     breaks: "a stream stops although a small step would fit",

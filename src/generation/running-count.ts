@@ -1,0 +1,38 @@
+import type { AnswerText, TextMoment } from "../tokens/answer-text.ts";
+import type { Counts } from "./billed-tokens.ts";
+
+/**
+ * The exact tokens of a stream that runs, for where its estimate would end it: prose is estimated a third too high,
+ * so it would end well before what its limits pay. Counted off the loop and piece by piece, each piece once. The
+ * pieces of a text have no fewer tokens than the whole, so this is not less than what will be billed.
+ */
+export class RunningCount {
+  private from: TextMoment = BEGINNING;
+  private isBusy = false;
+
+  constructor(
+    private readonly text: Pick<AnswerText, "moment" | "since">,
+    private readonly counts: Pick<Counts, "answer">,
+  ) {}
+
+  /** Counts what has come since the last time, and tells by how many tokens its estimate was too low. */
+  look(tell: (tooLow: number) => void): void {
+    const { from, text } = this;
+    const to = text.moment;
+    const estimate = to.estimate - from.estimate;
+    if (this.isBusy || estimate < LEAST_TOKENS) return;
+    const { texts, unkept } = text.since(from);
+    this.isBusy = true;
+    void this.counts.answer(texts).then((tokens) => {
+      // There is too much to count: from here on the estimate stands.
+      if (tokens === null) return;
+      this.isBusy = false;
+      this.from = to;
+      tell(tokens + unkept - estimate);
+    });
+  }
+}
+
+const BEGINNING: TextMoment = { length: 0, unkept: 0, estimate: 0 };
+/** Less is not worth a turn of the thread. */
+const LEAST_TOKENS = 64;
