@@ -55,6 +55,34 @@ describeOnPostgres("three gateways on one PostgreSQL", (cluster) => {
     return statuses;
   }
 
+  test("a refusal tells what is left in all, whoever was granted it, and what open requests hold elsewhere", async () => {
+    const { key, balance_id } = await gateways[0]!.key(0.0015);
+    gates = { held: gate(), arrivals: 0 };
+    expect((await ask(0, key)).status).toBe(200);
+    const refused = async (max_tokens: number) => {
+      const { status, headers, json } = await gateways[1]!.chat(key, { max_tokens });
+      expect(status).toBe(402);
+      return { available: headers.get("x-gateway-balance-usd"), message: json.error.message as string };
+    };
+    const open = gateways[0]!.chat(key);
+    while (gates.arrivals < 2) await Bun.sleep(5);
+    // $0.00001 is spent and $0.001 held, of $0.0015.
+    const beside = await refused(100);
+    expect(beside.available).toBe("0.00049");
+    // What was spent counts as held until it is shipped.
+    expect(beside.message).toMatch(/balance of \$0\.00049, beside \$0\.001(01)? held by open requests,/);
+    expect(beside.message).toContain("set max_tokens to at most 49");
+    gates.held.open();
+    expect((await open).status).toBe(200);
+    expect((await ask(1, key)).status).toBe(200);
+    await gateways[2]!.credit(balance_id, 0.00001);
+    while ((await ask(2, key)).status === 200);
+    const last = await refused(100);
+    expect(Number(last.available)).toBeLessThan(0.001);
+    expect(Number(last.available)).toBeGreaterThan(0.0009);
+    expect(last.message).not.toContain("held by open requests");
+  }, 60_000);
+
   async function expectBooksInOrder(): Promise<void> {
     for (const gateway of gateways) {
       expect((await gateway.admin("/admin/ledger/audit")).json).toMatchObject({ ok: true, drift_nano: "0" });
