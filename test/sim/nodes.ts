@@ -98,10 +98,13 @@ const KEYS: readonly Key[] = [0, 1, 2, 3].map((index) =>
 );
 
 const HOLDERS = new KnownHolders();
-for (const key of KEYS) HOLDERS.put(key, key.budgets.length > 0 ? [BUDGET] : []);
+/** A want is of the budgets that were read with its key: another list is a change of them. */
+const TEAM = [BUDGET];
+for (const key of KEYS) HOLDERS.put(key, key.budgets.length > 0 ? TEAM : []);
 
 /** Its requests cost nothing, and draw on an allowance. */
 const FREE_KEY = keyOf({ id: "key_free" as KeyId, balanceId: BALANCE });
+HOLDERS.put(FREE_KEY, []);
 const ALLOWANCE = { owner: "acct_shared", limit: 12 };
 const MOST_WORDS = 50;
 
@@ -329,7 +332,7 @@ class Fleet {
       receipt: `rcpt_${this.receipts++}` as ReceiptId,
       at: this.now(node),
       key,
-      budgets: key.budgets.length > 0 ? [BUDGET] : [],
+      budgets: key.budgets.length > 0 ? TEAM : [],
       allowances: key === FREE_KEY ? [ALLOWANCE] : [],
       rpmLimit: key.rpmLimit,
       freeRpmLimit: null,
