@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { causeOf, SUSPENSION_REASONS } from "../../src/errors/suspension.ts";
 import { type OpenGateway, open } from "./open.ts";
 
 let gateway: OpenGateway;
@@ -47,11 +48,11 @@ test("a suspended account's keys are refused with its reason, and served again o
     await newKey(session),
     (await gateway.send("GET", "/v1/me", { bearer: session })).json,
   ];
-  for (const reason of ["chargeback", "sanctions", "acceptable_use"]) {
+  for (const reason of SUSPENSION_REASONS) {
     await gateway.admin(`/admin/accounts/${account.id}/suspend`, { reason });
     const { status, json } = await gateway.chat(key, { model: "gateway/auto:free" });
     expect([status, json.error.code]).toEqual([403, "account_suspended"]);
-    expect(json.error.message).toContain(`(${reason})`);
+    expect(json.error.message).toContain(causeOf(reason));
     const me = (await gateway.send("GET", "/v1/me", { bearer: session })).json;
     expect([me.suspended, me.account.suspended]).toEqual([reason, reason]);
     expect((await gateway.send("POST", "/v1/keys", { bearer: session })).json.error.code).toBe(
