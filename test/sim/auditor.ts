@@ -1,8 +1,11 @@
+import type { SurfaceName } from "../../src/catalog/catalog.ts";
 import { LOOK_EVERY_MS } from "../../src/generation/expected-output.ts";
 import type { Budget, Key } from "../../src/keys/key.ts";
 import type { Debit } from "../../src/ledger/credit.ts";
 import type { BalanceId } from "../../src/units/id.ts";
-import { type Served, THOUGHTS_PER_SECOND, tellsAlways } from "./hosts.ts";
+import { NANO_PER_USD } from "../../src/units/usd.ts";
+import { type Served, THOUGHTS_PER_SECOND, tellsAlways, WORD } from "./hosts.ts";
+import type { Seen } from "./languages.ts";
 import { type Counted, DEFAULT_CEILING, type Death } from "./limits.ts";
 
 /**
@@ -72,6 +75,7 @@ export class Auditor {
     // Of two that were asked at the same time, the slower is left before its end.
     const server = hosts.findLast(({ endedMs }) => endedMs !== null);
     if (hosts.length > 0 && ask.draws === null) this.judgeWorst(ask, about);
+    this.judgeSeen(ask, hosts, about);
     if (ask.mayBeLost && receipt === undefined) return;
     switch (ask.outcome) {
       case "complete": {
@@ -86,6 +90,11 @@ export class Auditor {
         check(receipt.state === "settled", `an acknowledged answer is not settled: ${about}`);
         check(receipt.host === server?.host, `another host is named than the one that served: ${about}`);
         const { kind, prompt } = server.script.usage;
+        const { cost: told, outputTokens } = ask.seen!;
+        check(
+          told !== null && Math.round(told * NANO_PER_USD) === receipt.charged,
+          `told a cost of ${told}: ${about}`,
+        );
         const { words, thoughts } = server.script;
         check(receipt.charged <= receipt.held, `more was charged than was held: ${about}`);
         if (kind === "honest") {
@@ -93,6 +102,7 @@ export class Auditor {
             receipt.charged === cost(ask.prices, receipt.host, prompt, words + thoughts),
             `a wrong charge: ${about}`,
           );
+          check(outputTokens === words + thoughts, `told of ${outputTokens} output tokens: ${about}`);
         } else if (kind !== "beyond") {
           this.judgeCounted(ask, receipt, words, about);
         }
@@ -104,10 +114,7 @@ export class Auditor {
       case "broken": {
         check(receipt !== undefined, `a broken stream has no receipt: ${about}`);
         // Thoughts count where their host has told of them.
-        const thoughts = Math.max(
-          0,
-          ...hosts.map(({ script }) => (tellsAlways(script) ? script.thoughts : 0)),
-        );
+        const thoughts = Math.max(0, ...hosts.map((one) => (tellsAlways(one) ? one.script.thoughts : 0)));
         if (ask.words + thoughts < SURELY_WRITTEN_OFF && ask.error === "upstream_error") {
           check(receipt.charged === 0, `fewer than 50 tokens were charged: ${about}`);
         }
@@ -133,6 +140,19 @@ export class Auditor {
       case "open":
         throw new AuditFailure(`a request never ended: ${about}`);
     }
+  }
+
+  /** Clients are told what a host has said, all of it or its beginning, and nothing else. */
+  private judgeSeen({ seen, outcome }: Asked, hosts: readonly Served[], about: string): void {
+    if (seen === null) return;
+    check(seen.illegal === undefined, `no legal stream: ${seen.illegal}: ${about}`);
+    const words = seen.text.length / WORD.length;
+    check(seen.text === WORD.repeat(words), `a client read what no host wrote: ${about}`);
+    const most = Math.max(0, ...hosts.map(({ wordsSent }) => wordsSent));
+    check(words <= most, `a client read ${words} words, of ${most}: ${about}`);
+    if (outcome !== "complete") return;
+    const server = hosts.findLast(({ endedMs }) => endedMs !== null)!;
+    check(words === server.script.words, `a client read ${words} of ${server.script.words} words: ${about}`);
   }
 
   /** However little is held of it: no limit is smaller than all that the request could come to. */
@@ -251,6 +271,9 @@ export interface Asked extends Counted {
   readonly budgets: readonly Budget[];
   /** Nano-dollars a token, by the hosts that may be asked. */
   readonly prices: ReadonlyMap<string, { input: number; output: number }>;
+  readonly surface: SurfaceName;
+  /** Of an answer; null where nothing was read. */
+  seen: Seen | null;
   receipt: string | null;
   /** `unknown`: the gateway died. `broken`: the stream ended with an error. */
   outcome: "open" | "complete" | "refused" | "broken" | "left" | "unknown";

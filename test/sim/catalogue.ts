@@ -1,4 +1,11 @@
-import { type Catalog, catalogOf, type Host, type Model, type Price } from "../../src/catalog/catalog.ts";
+import {
+  type Catalog,
+  catalogOf,
+  type Host,
+  type Model,
+  type Price,
+  type SurfaceName,
+} from "../../src/catalog/catalog.ts";
 import type { GenerationSettings } from "../../src/generation/deps.ts";
 import { ExpectedOutput, type HoldGrowth } from "../../src/generation/expected-output.ts";
 import type { NanoPerMillion } from "../../src/units/usd.ts";
@@ -8,10 +15,10 @@ import type { Random } from "./random.ts";
 
 /** What the simulated gateway has on offer, and how it is configured. */
 
-const hostOf = (id: string, onDisconnect: Host["onDisconnect"]): Host => ({
+const hostOf = (id: string, onDisconnect: Host["onDisconnect"], ...speaks: SurfaceName[]): Host => ({
   id,
   baseUrl: `http://${id}`,
-  speaks: ["chat.completions"],
+  speaks,
   apiKey: null,
   auth: "bearer",
   headers: {},
@@ -32,8 +39,16 @@ const priceOf = (input: number, output: number): Price => {
 const perToken = ({ input, output }: Price) => ({ input: input / 1_000_000, output: output / 1_000_000 });
 
 /** Of `b` nobody can be stopped, so what is asked of it is held whole. */
-const HOSTS = [hostOf("a", "cancel"), hostOf("b", "drain"), hostOf("c", "cancel"), hostOf("d", "cancel")];
-const [FREE_1, FREE_2] = [hostOf("free_1", "cancel"), hostOf("free_2", "drain")];
+const HOSTS = [
+  hostOf("a", "cancel", "messages"),
+  hostOf("b", "drain", "chat.completions"),
+  hostOf("c", "cancel", "responses"),
+  hostOf("d", "cancel", "chat.completions", "responses", "messages"),
+];
+const [FREE_1, FREE_2] = [
+  hostOf("free_1", "cancel", "chat.completions"),
+  hostOf("free_2", "drain", "messages"),
+];
 export const FREE_HOSTS = [FREE_1.id, FREE_2.id];
 const freeRoute = (host: Host) => ({ host, model: "free-model", price: null, free: true });
 const MODELS: readonly Model[] = [

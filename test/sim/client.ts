@@ -1,8 +1,10 @@
 import type { GenerationAnswer } from "../../src/generation/answer.ts";
 import type { generator } from "../../src/generation/generate.ts";
 import type { Clock } from "../../src/units/clock.ts";
+import { brokenRules } from "../surfaces/event-order.ts";
 import type { Asked, Auditor } from "./auditor.ts";
 import { WORD } from "./hosts.ts";
+import { seenIn, seenInWhole } from "./languages.ts";
 import type { Random } from "./random.ts";
 
 /** Sends one request and notes what it sees; may leave at any time, or read slowly. */
@@ -20,7 +22,7 @@ export class Client {
   async send(body: string, blocks: readonly string[], generate: Generate): Promise<void> {
     const { ask, random, clock, abort } = this;
     if (random.chance(0.15)) clock.after(random.below(8_000), () => this.leave());
-    const answer = await generate("chat.completions", {
+    const answer = await generate(ask.surface, {
       secret: ask.key.id,
       headers: new Headers(),
       body: new TextEncoder().encode(body),
@@ -39,10 +41,12 @@ export class Client {
     };
     if (answer.kind === "stream") return this.read(answer);
     if (ask.outcome !== "open") return;
-    if (answer.status === 200) return this.end("complete");
-    const { error } = JSON.parse(new TextDecoder().decode(answer.body)) as {
-      error: { code: string; message: string };
-    };
+    const told = JSON.parse(new TextDecoder().decode(answer.body));
+    if (answer.status === 200) {
+      ask.seen = seenInWhole(ask.surface, told);
+      return this.end("complete");
+    }
+    const { error } = told as { error: { code: string; message: string } };
     ask.error = error.code;
     ask.message = error.message;
     ask.retryAfterS = Number(answer.headers["retry-after"] ?? Number.NaN) || null;
@@ -66,18 +70,29 @@ export class Client {
   private take(): boolean {
     const { ask, text, clock } = this;
     if (ask.outcome !== "open") return false;
-    if (ask.firstWordMs === null && text.includes(WORD_SENT)) ask.firstWordMs = clock.elapsedMs();
+    if (ask.firstWordMs === null && text.includes(WORD_SENT[ask.surface]))
+      ask.firstWordMs = clock.elapsedMs();
     return true;
   }
 
   private judge(): void {
     const { ask, text, clock } = this;
     ask.heardMs = clock.elapsedMs();
-    ask.words = text.split(WORD_SENT).length - 1;
+    ask.seen = seenIn(ask.surface, text);
+    ask.words = ask.seen.text.length / WORD.length;
     if (ask.outcome !== "open") return;
-    if (text.endsWith("data: [DONE]\n\n")) return this.end("complete");
     ask.error = /"code":"(\w+)"/.exec(text)?.[1] ?? null;
-    this.end("broken");
+    const broken = brokenRules(ask.surface, text, { usage: true }).filter((rule) => !this.mayBreak(rule));
+    if (broken.length > 0) ask.seen = { ...ask.seen, illegal: broken.join("; ") };
+    if (ask.seen.isComplete) ask.error = null;
+    this.end(ask.seen.isComplete ? "complete" : "broken");
+  }
+
+  private mayBreak(rule: string): boolean {
+    // Hosts that tell usage with every word are passed on as they are; so is a reason to finish, after which the
+    // disk may refuse to record the answer.
+    if (rule.includes("usage")) return true;
+    return this.ask.error === "internal_error" && rule === "a choice goes on after its end";
   }
 
   private leave(): void {
@@ -94,4 +109,9 @@ export class Client {
 
 export type Generate = ReturnType<typeof generator>;
 
-const WORD_SENT = `"content":"${WORD}"`;
+/** How the first word is told. */
+const WORD_SENT = {
+  "chat.completions": `"content":"${WORD}`,
+  responses: `"delta":"${WORD}`,
+  messages: `"text":"${WORD}`,
+};

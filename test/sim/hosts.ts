@@ -1,3 +1,4 @@
+import type { SurfaceName } from "../../src/catalog/catalog.ts";
 import {
   bytesOf,
   type Exchange,
@@ -8,15 +9,17 @@ import {
   type Transport,
 } from "../../src/hosts/transport.ts";
 import type { Clock } from "../../src/units/clock.ts";
+import { eventText, type HostAnswer } from "../fakes/transcripts.ts";
+import { LANGUAGES, pieces, type Report, reported } from "./languages.ts";
 import type { Random } from "./random.ts";
 
 /**
- * Hosts that speak chat completions and fail as real ones do, at any point. What each exchange did is kept,
+ * Hosts that speak each of the three languages and fail as real ones do, at any point. What each exchange did is kept,
  * so that the auditor can work out what the answer was worth without asking the gateway.
  */
 export class SimulatedHosts implements Transport {
   constructor(
-    /** By the request's `user` field, which carries the client's name for it. */
+    /** By the client's name for the request, with which its prompt begins. */
     private readonly served: Map<string, Served[]>,
     private readonly clock: Clock,
     private readonly random: Random,
@@ -24,14 +27,14 @@ export class SimulatedHosts implements Transport {
   ) {}
 
   open(call: HostCall): Exchange {
-    const body = JSON.parse(new TextDecoder().decode(call.body!)) as {
-      user: string;
-      stream?: boolean;
-      max_tokens?: number;
-    };
-    const script = writeScript(this.random, this.trouble(), body.max_tokens ?? 400);
-    const served: Served = { host: call.to.host.id, script, wordsSent: 0, endedMs: null };
-    this.served.set(body.user, [...(this.served.get(body.user) ?? []), served]);
+    const text = new TextDecoder().decode(call.body!);
+    const body = JSON.parse(text) as { stream?: boolean; max_tokens?: number; max_output_tokens?: number };
+    const script = writeScript(this.random, this.trouble(), body.max_tokens ?? body.max_output_tokens ?? 400);
+    const { host, path } = { host: call.to.host.id, path: call.to.path };
+    const language = LANGUAGE_AT.find(([end]) => path.endsWith(end))![1];
+    const served: Served = { host, language, script, wordsSent: 0, endedMs: null };
+    const name = CLIENTS_NAME.exec(text)![1]!;
+    this.served.set(name, [...(this.served.get(name) ?? []), served]);
     return body.stream === true
       ? new StreamedExchange(this.clock, this.random, served)
       : new WholeExchange(this.clock, this.random, served);
@@ -40,8 +43,16 @@ export class SimulatedHosts implements Transport {
   close(): void {}
 }
 
+const LANGUAGE_AT = [
+  ["/chat/completions", "chat.completions"],
+  ["/responses", "responses"],
+  ["/messages", "messages"],
+] as const;
+const CLIENTS_NAME = /\b(r\d+) x/;
+
 export interface Served {
   readonly host: string;
+  readonly language: SurfaceName;
   readonly script: Script;
   wordsSent: number;
   /** When the host had sent its whole answer. */
@@ -102,39 +113,38 @@ function writeScript(random: Random, trouble: number, most: number): Script {
 }
 
 /** Some say with every word what they have used so far. */
-export const tellsAlways = ({ usage }: Script): boolean => usage.kind === "honest" && usage.prompt % 5 === 0;
+export const tellsAlways = ({ language, script: { usage } }: Pick<Served, "language" | "script">): boolean =>
+  language === "chat.completions" && usage.kind === "honest" && usage.prompt % 5 === 0;
 
-const honestUsage = (prompt: number, output: number, thoughts: number): Record<string, unknown> => ({
-  prompt_tokens: prompt,
-  completion_tokens: output,
-  total_tokens: prompt + output,
-  completion_tokens_details: { reasoning_tokens: thoughts },
-});
-
-/** What the wire says of the usage. */
-function reportedUsage({ usage, words, thoughts }: Script): Record<string, unknown> | null {
-  switch (usage.kind) {
-    case "honest":
-      return honestUsage(usage.prompt, words + thoughts, thoughts);
-    case "absent":
-      return null;
-    case "negative":
-      return { prompt_tokens: -5, completion_tokens: -words, total_tokens: 0 };
-    case "huge":
-      return { prompt_tokens: 9e15, completion_tokens: 9e15, total_tokens: 9e15 };
-    case "zero":
-      return { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
-    case "beyond":
-      // Possible, but more than was asked for and held.
-      return {
-        prompt_tokens: usage.prompt,
-        completion_tokens: 100_000,
-        total_tokens: usage.prompt + 100_000,
-      };
-    case "text":
-      return { prompt_tokens: "many", completion_tokens: null, total_tokens: {} };
-  }
-}
+/** What the wire says of the usage, given the honest one. */
+const reportOf =
+  ({ usage, words }: Script): Report =>
+  (honest) => {
+    const to = (input: unknown, output: unknown) => {
+      const told = Object.entries(honest).map(([name, value]) => {
+        if (name === "prompt_tokens" || name === "input_tokens") return [name, input];
+        return [name, name === "completion_tokens" || name === "output_tokens" ? output : value];
+      });
+      return Object.fromEntries(told);
+    };
+    switch (usage.kind) {
+      case "honest":
+        return honest;
+      case "absent":
+        return undefined;
+      case "negative":
+        return to(-5, -words);
+      case "huge":
+        return to(9e15, 9e15);
+      case "zero":
+        return to(0, 0);
+      case "beyond":
+        // Possible, but more than was asked for and held.
+        return to(usage.prompt, 100_000);
+      case "text":
+        return to("many", null);
+    }
+  };
 
 /** The gateway is told that no host thinks faster. */
 export const THOUGHTS_PER_SECOND = 20;
@@ -142,14 +152,7 @@ export const THOUGHTS_PER_SECOND = 20;
 /** One delta's text: one token for every vocabulary. */
 export const WORD = " the";
 
-const encode = (value: unknown): Uint8Array => new TextEncoder().encode(`data: ${JSON.stringify(value)}\n\n`);
-const chunk = (delta: object, finish: string | null = null) => ({
-  id: "c",
-  object: "chat.completion.chunk",
-  created: 1,
-  model: "host-model",
-  choices: [{ index: 0, delta, finish_reason: finish }],
-});
+const encode = (text: string): Uint8Array => new TextEncoder().encode(text);
 
 /** What both kinds of answer share: a head that comes or does not, and a queue that the gateway reads. */
 abstract class SimulatedExchange implements Exchange, HostReply {
@@ -199,6 +202,25 @@ abstract class SimulatedExchange implements Exchange, HostReply {
 
   protected abstract write(): void;
 
+  protected answer(): HostAnswer {
+    const { language, script } = this.served;
+    const { usage, words, thoughts } = script;
+    const used = { input: usage.prompt, output: words + thoughts, reasoning: thoughts };
+    return LANGUAGES[language].answer(
+      Array.from({ length: words }, () => WORD),
+      used,
+    );
+  }
+
+  protected errorOf(message: string): Uint8Array {
+    return encode(
+      LANGUAGES[this.served.language]
+        .error(message)
+        .map((event) => eventText(event))
+        .join(""),
+    );
+  }
+
   protected push(next: Uint8Array | null | HostFault): void {
     if (this.reader === null) this.queue.push(next);
     else {
@@ -221,13 +243,13 @@ abstract class SimulatedExchange implements Exchange, HostReply {
     if (typeof start === "number") {
       this.status = start;
       this.answerHead(this);
-      this.push(new TextEncoder().encode(JSON.stringify({ error: { message: "no" } })));
+      this.push(encode(JSON.stringify({ type: "error", error: { type: "api_error", message: "no" } })));
       return this.push(null);
     }
     this.answerHead(this);
     if (start === "empty") return this.push(null);
     if (start === "error_first") {
-      this.push(encode({ error: { message: "overloaded" } }));
+      this.push(this.errorOf("overloaded"));
       return this.push(null);
     }
     if (start === "answers") this.write();
@@ -236,13 +258,16 @@ abstract class SimulatedExchange implements Exchange, HostReply {
 
 class StreamedExchange extends SimulatedExchange {
   private thought = 0;
+  private pieces!: ReturnType<typeof pieces>;
 
   constructor(clock: Clock, random: Random, served: Served) {
     super(clock, random, served, "text/event-stream");
   }
 
   protected write(): void {
-    this.push(encode(chunk({ role: "assistant", content: "" })));
+    const { language, script } = this.served;
+    this.pieces = pieces(language, this.answer(), reportOf(script));
+    this.push(encode(this.pieces.head));
     this.later(this.random.below(200), () => this.words());
   }
 
@@ -254,36 +279,40 @@ class StreamedExchange extends SimulatedExchange {
     }
     const burst = Math.min(1 + this.random.below(20), script.words - this.served.wordsSent);
     for (let index = 0; index < burst; index++) {
+      const word = this.pieces.words[this.served.wordsSent]!;
       this.served.wordsSent += 1;
-      const output = this.served.wordsSent + this.thought;
-      const told = tellsAlways(script)
-        ? { usage: honestUsage(script.usage.prompt, output, this.thought) }
-        : {};
-      this.push(encode({ ...chunk({ content: WORD }), ...told }));
+      const used = tellsAlways(this.served) ? `"usage":${JSON.stringify(this.usedSoFar())}` : '"usage":null';
+      this.push(encode(eventText({ ...word, data: word.data.replace('"usage":null', used) })));
     }
     if (this.served.wordsSent < script.words) return this.later(this.random.below(400), () => this.words());
     this.later(this.random.below(50), () => this.finish());
   }
 
+  private usedSoFar(): object {
+    const { script, wordsSent } = this.served;
+    const [prompt_tokens, completion_tokens] = [script.usage.prompt, wordsSent + this.thought];
+    return {
+      prompt_tokens,
+      completion_tokens,
+      total_tokens: prompt_tokens + completion_tokens,
+      completion_tokens_details: { reasoning_tokens: this.thought },
+    };
+  }
+
   private finish(): void {
-    const { script } = this.served;
-    switch (script.death) {
+    switch (this.served.script.death) {
       case "truncated":
         return this.push(new HostFault("truncated", "cut off"));
       case "error_event":
-        return this.push(encode({ error: { message: "died" } }));
+        return this.push(this.errorOf("died"));
       case "stalls":
         return;
       case "no_end_mark":
         return this.push(null);
-      case "none": {
-        this.push(encode(chunk({}, "stop")));
-        const usage = reportedUsage(script);
-        if (usage !== null) this.push(encode({ ...chunk({}), choices: [], usage }));
-        this.push(new TextEncoder().encode("data: [DONE]\n\n"));
+      case "none":
+        this.push(encode(this.pieces.tail));
         this.served.endedMs = this.clock.elapsedMs();
         this.push(null);
-      }
     }
   }
 }
@@ -297,22 +326,7 @@ class WholeExchange extends SimulatedExchange {
     const { script } = this.served;
     if (script.death === "stalls") return;
     this.later(script.words * 5, () => {
-      const usage = reportedUsage(script);
-      const whole = JSON.stringify({
-        id: "c",
-        object: "chat.completion",
-        created: 1,
-        model: "host-model",
-        choices: [
-          {
-            index: 0,
-            message: { role: "assistant", content: WORD.repeat(script.words) },
-            finish_reason: "stop",
-          },
-        ],
-        ...(usage === null ? {} : { usage }),
-      });
-      const bytes = new TextEncoder().encode(whole);
+      const bytes = encode(JSON.stringify(reported(this.answer().whole, reportOf(script))));
       if (script.death !== "none") {
         this.push(bytes.slice(0, bytes.length >> 1));
         return this.push(new HostFault("truncated", "cut off"));

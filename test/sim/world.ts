@@ -1,3 +1,4 @@
+import { SURFACE_NAMES } from "../../src/catalog/catalog.ts";
 import type { GatewayParts } from "../../src/gateway.ts";
 import { buildGateway } from "../../src/gateway.ts";
 import { generator } from "../../src/generation/generate.ts";
@@ -35,7 +36,8 @@ import { SimulatedDatabase } from "./database.ts";
 import { SimulatedDisk } from "./disk.ts";
 import { accountOf, fromOneBudget, Holders, makeBusyKeys, makeKeys } from "./holders.ts";
 import { type Served, SimulatedHosts } from "./hosts.ts";
-import { drawsOf, judgeLimits, type LimitCounts, type Tier } from "./limits.ts";
+import { LANGUAGES } from "./languages.ts";
+import { DEFAULT_CEILING, drawsOf, judgeLimits, type LimitCounts, type Tier } from "./limits.ts";
 import { Operator } from "./operator.ts";
 import { Random } from "./random.ts";
 import { Takes } from "./takes.ts";
@@ -105,6 +107,8 @@ class World {
    * suspended, while streams run: then this decides what.
    */
   private readonly changing: Random | null;
+  /** Decides in which language each client speaks. */
+  private readonly speaking: Random;
   private readonly takes: Takes;
   private readonly tier: Tier;
   /** Free hosts that no probe has shown to be free. */
@@ -134,6 +138,7 @@ class World {
     this.deleting = new Random(seed + 1_000_000_007);
     this.booking = new Random(seed + 2_000_000_011);
     this.taking = new Random(seed + 6_000_000_041);
+    this.speaking = new Random(seed + 10_000_000_019);
     this.operator = new Operator(this.taking, this.auditor);
     this.time = new VirtualClock(new Random(seed + 5_000_000_029).pick(STARTS));
     this.relaxed = new Random(seed + 3_000_000_019).chance(0.25);
@@ -350,14 +355,12 @@ class World {
     const stream = random.chance(0.7);
     const prompt = "x".repeat(40 + random.below(PROMPT_BYTES - 200));
     const name = `r${auditor.asks.length}`;
-    const maxTokens = random.chance(0.8) ? 400 + random.below(200) : null;
-    const body = JSON.stringify({
-      model: model.id,
-      messages: [{ role: "user", content: prompt }],
-      user: name,
-      ...(stream ? { stream } : {}),
-      ...(maxTokens === null ? {} : { max_tokens: maxTokens }),
-    });
+    const surface = this.speaking.pick(SURFACE_NAMES);
+    const wanted = random.chance(0.8) ? 400 + random.below(200) : null;
+    // A message has to name a ceiling.
+    const maxTokens = wanted ?? (surface === "messages" ? DEFAULT_CEILING : null);
+    const about = { model: model.id, prompt: `${name} ${prompt}`, stream, maxTokens };
+    const body = JSON.stringify(LANGUAGES[surface].ask(about));
     const blocks = isFree ? random.pick(NETWORKS) : [];
     const ask: Asked = {
       name,
@@ -373,6 +376,8 @@ class World {
       life: this.crashes,
       turn: auditor.turn(),
       endTurn: null,
+      surface,
+      seen: null,
       receipt: null,
       outcome: "open",
       error: null,

@@ -18,6 +18,7 @@ import {
   type SseEvent,
   sseText,
 } from "../fakes/transcripts.ts";
+import { brokenRules } from "./event-order.ts";
 import { bodyOf, COST_USD, lastOf } from "./harness.ts";
 
 /** The host speaks the client's own language: what passes, what is changed, what is withheld. */
@@ -169,6 +170,14 @@ describe.each([...SURFACE_NAMES])("%s", (surface) => {
     expect(text).toContain("upstream_error");
     expect(text).not.toMatch(/\[DONE\]|message_stop|response\.completed/);
     for (const data of dataOf(text)) expect(() => JSON.parse(data)).not.toThrow();
+  });
+
+  test("an error in place of the withheld end takes the end's number", () => {
+    if (surface !== "responses") return;
+    const judge = judgeFor(surface);
+    const before = decode(judge.push(encode(sseText(FIXTURES[surface].text!.events))));
+    const error: ErrorObject = { message: "No.", type: "api_error", code: "internal_error", param: null };
+    expect(brokenRules(surface, before + decode(judge.fail(error, null)))).toEqual([]);
   });
 
   test("the request reaches the host byte for byte, but for the model and what is the gateway's own", () => {

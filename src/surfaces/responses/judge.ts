@@ -6,6 +6,13 @@ import type { CurrentEvent } from "../sse.ts";
 import { readOpenAiUsage } from "../usage.ts";
 import { writeResponsesUsage } from "./usage.ts";
 
+const LAST_WORDS: ReadonlySet<unknown> = new Set([
+  "response.completed",
+  "response.incomplete",
+  "response.failed",
+  "error",
+]);
+
 /** A responses host's events on their way to a responses client (platform.openai.com, "Streaming events"). */
 export class ResponsesJudge extends PassingJudge {
   protected readonly writeUsage = writeResponsesUsage;
@@ -32,9 +39,8 @@ export class ResponsesJudge extends PassingJudge {
     const data = this.dataOf(event.data);
     if (data === null) return;
     const { type, sequence_number: sequence } = data;
-    // The host's own words of its failure are not given on, so their number is free for ours.
-    const given = type !== "response.failed" && type !== "error";
-    if (given && typeof sequence === "number") this.sequence = sequence;
+    // The host's own last words may never be given on, so their number is free for ours.
+    if (typeof sequence === "number" && !LAST_WORDS.has(type)) this.sequence = sequence;
     switch (type) {
       case "response.created":
       case "response.in_progress":
