@@ -19,6 +19,8 @@ const OPEN: [method: string, path: string][] = [
   ["GET", "/v1/models/sim/echo"],
   ["GET", "/v1/catalog"],
   ["GET", "/v1/me"],
+  ["GET", "/v1/key"],
+  ["GET", "/v1/generation"],
   ["GET", "/v1/receipts"],
   ["GET", "/v1/receipts/rcpt_1"],
 ];
@@ -28,6 +30,7 @@ const CLOSED: [method: string, path: string][] = [
   ["POST", "/v1/me/claim"],
   ["GET", "/v1/budgets"],
   ["GET", "/v1/credits"],
+  ["GET", "/key/info"],
   ["GET", "/v1/usage"],
   ["POST", "/v1/auth/email"],
   ["POST", "/v1/auth/logout"],

@@ -8,18 +8,13 @@ import { ok, page } from "../reply.ts";
 
 /** What was credited to the balance and taken back: each of it for its owner, and the sum for a key. */
 export const creditEndpoints = (): Endpoint[] => [
-  operation(
-    "GET /v1/credits",
-    CREDITS,
-    async ({ who, query: { limit } }, { ledger }) => {
-      const { id } = who.balance;
-      if (who.kind === "owner") return page(await ledger.credits(id, limit + 1), limit, creditView);
-      const { credited, total } = await ledger.balance(id);
-      const used = (credited - total) as NanoUsd;
-      return ok({ data: { total_credits: usdFromNano(credited), total_usage: usdFromNano(used) } });
-    },
-    { anyOrigin: true },
-  ),
+  operation("GET /v1/credits", CREDITS, async ({ who, query: { limit } }, { ledger }) => {
+    const { id } = who.balance;
+    if (who.kind === "owner") return page(await ledger.credits(id, limit + 1), limit, creditView);
+    const { credited, total } = await ledger.balance(id);
+    const used = (credited - total) as NanoUsd;
+    return ok({ data: { total_credits: usdFromNano(credited), total_usage: usdFromNano(used) } });
+  }),
 ];
 
 export const creditView = ({ amount, note, at }: Credit): CreditAnswer => ({
