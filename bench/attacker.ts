@@ -9,6 +9,8 @@ import { option } from "./option.ts";
  */
 const PORT = Number(option("port", "0"));
 const KEYS = option("keys", "").split(",");
+/** The attacker's own address, where an attack does not say another. */
+const FROM = { "x-forwarded-for": option("from", "198.18.0.1") };
 /** Recovery secrets of the same balances, and the keys' ids. */
 const OWNERS = option("owners", "").split(",");
 const IDS = option("ids", "").split(",");
@@ -185,7 +187,7 @@ const url = (path: string): string => `http://127.0.0.1:${PORT}${path}`;
 
 async function get(path: string, headers: Record<string, string>): Promise<number | string> {
   try {
-    const answer = await fetch(url(path), { headers });
+    const answer = await fetch(url(path), { headers: { ...FROM, ...headers } });
     await answer.arrayBuffer();
     return answer.status;
   } catch {
@@ -202,7 +204,7 @@ async function post(
   try {
     const answer = await fetch(url(path), {
       method,
-      headers: { "content-type": "application/json", ...headers },
+      headers: { "content-type": "application/json", ...FROM, ...headers },
       body,
     });
     await answer.arrayBuffer();

@@ -22,13 +22,15 @@ export async function benchAttacks(options: AttackOptions): Promise<Row[]> {
     const scene = { gateway, owner, seconds: options.seconds };
     // What has not run yet is slow once, for everybody.
     await measure("warming up", { ...scene, seconds: Math.min(3, options.seconds) }, null);
-    const free = await freeKeys(gateway, options.keys);
     const rows = [await measure("nobody", scene, null)];
     for (const [name, { beside, keys }] of Object.entries(ATTACKS)) {
       if (options.only !== null && !options.only.includes(name)) continue;
-      const used = free.slice(0, keys ?? free.length);
+      // Each has a network of its own, whose allowances the one before has not used up.
+      const from = `198.51.${Object.keys(ATTACKS).indexOf(name)}.7`;
+      const used = await freeKeys(gateway, keys ?? options.keys, from);
       const most = name === "setups" ? options.setUps : options.secrets;
       const args = {
+        from,
         keys: used.map(({ key }) => key).join(","),
         owners: used.map(({ recovery_secret }) => recovery_secret).join(","),
         ids: used.map(({ id }) => id).join(","),
@@ -210,10 +212,10 @@ const bodyOf = (content: string): string =>
 const SMALL_BODY = bodyOf("ping");
 const LARGE_BODY = bodyOf("The quick brown fox jumps over the lazy dog. ".repeat(10_000));
 
-/** Balances without credit, all in one network. */
-async function freeKeys({ port }: Measured, count: number): Promise<FundedKey[]> {
+/** Balances without credit, all of one address. */
+async function freeKeys({ port }: Measured, count: number, from: string): Promise<FundedKey[]> {
   const made = Array.from({ length: count }, async () => {
-    const headers = { "x-forwarded-for": "198.51.100.7" };
+    const headers = { "x-forwarded-for": from };
     const response = await fetch(`http://127.0.0.1:${port}/v1/keys`, { method: "POST", headers });
     return (await answered(response)) as FundedKey;
   });
