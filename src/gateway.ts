@@ -25,7 +25,7 @@ import { SpendableCredit } from "./ledger/spendable-credit.ts";
 import { ByteBudget } from "./limits/byte-budget.ts";
 import { CountAllowance } from "./limits/count-allowance.ts";
 import { HostSlots } from "./limits/host-slots.ts";
-import { UnpaidBytes, UnpaidRequests } from "./limits/unpaid-allowance.ts";
+import { UnpaidBytes, type UnpaidRequest, UnpaidRequests } from "./limits/unpaid-allowance.ts";
 import { wideNetwork } from "./limits/wide-network.ts";
 import { LowCreditWatch } from "./mail/low-credit.ts";
 import type { Mailer } from "./mail/mailer.ts";
@@ -194,9 +194,9 @@ function roomsOf(parts: GatewayParts) {
     openStreams: new OpenStreams(),
     deadlines: new Deadlines(clock, onFault),
     spendable,
-    unpaidWaitS(balance: BalanceId, blocks: () => readonly string[], bytes: number): number | null {
+    unpaidWaitS(balance: BalanceId, blocks: () => readonly string[], request: UnpaidRequest): number | null {
       if (spendable.known(balance) !== 0) return null;
-      return unpaidRequests.take({ balance, network: wideNetwork(blocks()) }, bytes);
+      return unpaidRequests.take({ balance, network: wideNetwork(blocks()) }, request);
     },
     receipts,
     suggest: (id: string) => suggestion(id, catalog(), active.links.baseUrl),
@@ -249,7 +249,8 @@ function generationDeps(rooms: Rooms, parts: GatewayParts): GenerationDeps {
       const undercharged = hostCosts.note(`${at.host} ${at.model}`, saidUsd, cost);
       if (undercharged !== null) log("host charges more", { ...at, ...undercharged });
     },
-    unpaidWaitS: (balance, call) => rooms.unpaidWaitS(balance, () => call.blocks(), call.body.length),
+    unpaidWaitS: (balance, call) =>
+      rooms.unpaidWaitS(balance, () => call.blocks(), { bytes: call.body.length, writes: false }),
     counting: {
       count: (what, { body }, turn) => counting.prompt(what, body, turn),
       readUnpaid: (asked, turn) => counting.request(asked, turn),

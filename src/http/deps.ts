@@ -9,7 +9,7 @@ import type { CountRequester } from "../generation/count-tokens.ts";
 import type { KeyDeps } from "../keys/deps.ts";
 import type { Key } from "../keys/key.ts";
 import type { ByteBudget } from "../limits/byte-budget.ts";
-import type { UnpaidBytes } from "../limits/unpaid-allowance.ts";
+import type { UnpaidBytes, UnpaidRequest } from "../limits/unpaid-allowance.ts";
 import type { RouteState } from "../routing/candidate.ts";
 import type { HostReport } from "../routing/health.ts";
 import type { LiveRoutes } from "../routing/route-report.ts";
@@ -45,10 +45,10 @@ export interface HttpDeps {
   /** Memory for large bodies with prompts. */
   readonly bodies: ByteBudget;
   /** What is read of large bodies whose senders have no credit. */
-  /** Seconds to wait where too much was asked without credit; null where a request of so many bytes may be looked at. */
+  /** Seconds to wait where too much was asked without credit; null where the request may be looked at. */
   /** Mails were asked for beyond the limit of the hour, and those to addresses without an account were not sent. */
   mailsHeldBack(): void;
-  unpaidWaitS(balance: BalanceId, blocks: () => readonly string[], bytes: number): number | null;
+  unpaidWaitS(balance: BalanceId, blocks: () => readonly string[], request: UnpaidRequest): number | null;
   readonly unpaidBytes: Pick<UnpaidBytes, "take">;
   /** Memory for all other large bodies; see control-body. */
   readonly controlBodies: ByteBudget;

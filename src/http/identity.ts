@@ -75,16 +75,16 @@ export async function identify(
 ): Promise<Identity | Refusal> {
   const who = await whoSends(exchange, deps, secretOf);
   if (refused(who) || isEnding(exchange.request)) return who;
-  const waitS = deps.unpaidWaitS(
-    who.balance.id,
-    () => clientBlocks(exchange, deps),
-    lengthOf(exchange.request),
-  );
+  const asked = { bytes: lengthOf(exchange.request), writes: isChange(exchange.request) };
+  const waitS = deps.unpaidWaitS(who.balance.id, () => clientBlocks(exchange, deps), asked);
   return waitS === null ? who : tooMuchUnpaid(waitS);
 }
 
 const isEnding = (request: Request): boolean =>
   request.method === "DELETE" || (request.method === "POST" && pathOf(request).endsWith("/revoke"));
+
+const isChange = (request: Request): boolean =>
+  !SAFE_METHODS.has(request.method) && !pathOf(request).endsWith("/count_tokens");
 
 /** As it is declared; without that, as of a small one. */
 function lengthOf(request: Request): number {

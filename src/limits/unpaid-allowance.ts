@@ -69,8 +69,8 @@ export class UnpaidRequests {
   }
 
   /** Null when it may be looked at; otherwise the seconds until another may be. */
-  take(sender: Unpaid, bytes: number): number | null {
-    const looks = 1 + Math.min(Math.floor(bytes / BYTES_A_LOOK), MOST_LOOKS);
+  take(sender: Unpaid, { bytes, writes }: UnpaidRequest): number | null {
+    const looks = (writes ? LOOKS_A_WRITE : 1) + Math.min(Math.floor(bytes / BYTES_A_LOOK), MOST_LOOKS);
     const room = this.allowance.room(sender, looks);
     if (typeof room === "number") return room;
     for (const window of room) window.take(looks, this.clock.elapsedMs());
@@ -79,6 +79,15 @@ export class UnpaidRequests {
 }
 
 /** A key may send 60 a minute, and a network can come to have thousands of keys. */
+/** What there is to do for a request. */
+export interface UnpaidRequest {
+  /** Of its body. */
+  readonly bytes: number;
+  /** It is to change something, which has to be synced to the disk that streams wait for, too. */
+  readonly writes: boolean;
+}
+
+const LOOKS_A_WRITE = 5;
 const BYTES_A_LOOK = 8_192;
 /** Larger ones are read in a thread. */
 const MOST_LOOKS = 8;

@@ -156,6 +156,15 @@ test("requests to any endpoint, and changes: what ends a key is never too much",
   expect((await gateway.send("DELETE", `/v1/keys/${id}`, { bearer: recovery_secret })).status).toBe(200);
 });
 
+test("changes of keys count for five, because each is synced to the disk", async () => {
+  const { id, recovery_secret: bearer } = await freeKey();
+  const change = (n: number) =>
+    gateway.send("PATCH", `/v1/keys/${id}`, { bearer, json: { name: `n${n}` }, ...from("198.51.202.1") });
+  const { allowed, refused } = await untilRefused(200, change);
+  expect(allowed).toBeWithin(115, 135);
+  expect(refusal(refused)).toEqual(RATE_LIMITED);
+});
+
 test("requests with a body of nothing but values count by its size", async () => {
   const { key } = await freeKey();
   const zeros = Array(30_000).fill(0);
