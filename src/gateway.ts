@@ -268,7 +268,7 @@ function generationDeps(rooms: Rooms, parts: GatewayParts): GenerationDeps {
   };
 }
 
-interface Serving extends Pick<BuiltGateway, "generate"> {
+interface ServingState extends Pick<BuiltGateway, "generate"> {
   hasStarted(): boolean;
   isStopping(): boolean;
 }
@@ -278,7 +278,7 @@ function depsOf(
   rooms: Rooms,
   parts: GatewayParts,
   { mailer, reload }: Listening,
-  serving: Serving,
+  serving: ServingState,
 ): HttpDeps {
   const { config: active, clock, random, books, counting, log } = parts;
   const { health, peers, hostsHere, reporting } = rooms;

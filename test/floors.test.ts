@@ -96,3 +96,15 @@ test("Elysia lives on the HTTP floor and nowhere below", () => {
   );
   expect(below).toEqual([]);
 });
+
+const TYPE = /^(?:export )?(?:declare )?(?:abstract )?(?:interface|type|class|enum) (\w+)/gm;
+
+test("no type name is declared twice", async () => {
+  const places = new Map<string, string[]>();
+  for (const file of files) {
+    const names = [...(await Bun.file(SRC + file).text()).matchAll(TYPE)].map(([, name]) => name!);
+    for (const name of new Set(names)) places.set(name, [...(places.get(name) ?? []), file]);
+  }
+  const twice = [...places].filter(([, among]) => among.length > 1);
+  expect(twice).toEqual([]);
+});

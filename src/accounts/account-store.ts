@@ -5,7 +5,7 @@ import type { AccountId, BalanceId } from "../units/id.ts";
 import type { SecretHash } from "../units/secret-hash.ts";
 import type { Account, Claim, Holdings, Session } from "./account.ts";
 import type { Email } from "./email.ts";
-import type { WalletMessage, WalletName } from "./wallet.ts";
+import type { IssuedMessage, WalletName } from "./wallet.ts";
 
 /**
  * Persists accounts. As with keys, a change is decided by a function that gets the current state and returns
@@ -15,14 +15,14 @@ import type { WalletMessage, WalletName } from "./wallet.ts";
 export interface AccountStore {
   /** The link or message that is asked about is used up by a change, and left as it was by a refusal. */
   change<C extends AccountChange>(
-    about: Question,
+    about: AccountQuery,
     decide: (state: AccountState) => C | Refusal,
   ): Promise<C | Refusal>;
   /** Null for somebody unknown. */
-  holdings(about: Pick<Question, "email" | "wallet" | "account">): Promise<Holdings | null>;
+  holdings(about: Pick<AccountQuery, "email" | "wallet" | "account">): Promise<Holdings | null>;
   /** Those of the ids that exist, in no order. */
   accounts(ids: readonly AccountId[]): Promise<readonly Account[]>;
-  message(hash: SecretHash): Promise<WalletMessage | null>;
+  message(hash: SecretHash): Promise<IssuedMessage | null>;
   /** Expired ones too. */
   session(hash: SecretHash): Promise<(Holdings & { readonly expiresAt: EpochMs }) | null>;
   /** Those that have not expired, the newest first. */
@@ -36,7 +36,7 @@ export interface AccountStore {
 }
 
 /** Which state a change is decided on. */
-export interface Question {
+export interface AccountQuery {
   readonly link?: SecretHash;
   readonly message?: SecretHash;
   /** Counts the links on their way to it, and asks nothing about its account. */
@@ -52,7 +52,7 @@ export interface Question {
 
 export interface AccountState {
   readonly link: Link | null;
-  readonly message: WalletMessage | null;
+  readonly message: IssuedMessage | null;
   /** How many links to the mailbox have not expired and were not used: those of claims, and the others. */
   readonly liveLinks: { readonly signIn: number; readonly claim: number };
   readonly holdings: Holdings | null;
@@ -110,5 +110,5 @@ export interface AccountChange {
   readonly decline?: BalanceId;
   readonly session?: Session;
   readonly link?: Link;
-  readonly message?: WalletMessage;
+  readonly message?: IssuedMessage;
 }

@@ -1,6 +1,6 @@
 import { type Refusal, refused } from "../errors/refusal.ts";
 import type { EpochMs } from "../units/clock.ts";
-import type { AccountChange, AccountState, Question } from "./account-store.ts";
+import type { AccountChange, AccountQuery, AccountState } from "./account-store.ts";
 import type { AccountDeps } from "./deps.ts";
 
 /**
@@ -9,7 +9,7 @@ import type { AccountDeps } from "./deps.ts";
  */
 export async function changeAccounts<C extends AccountChange>(
   deps: AccountDeps,
-  about: Question,
+  about: AccountQuery,
   decide: (state: AccountState, now: EpochMs) => C | Refusal,
 ): Promise<C | Refusal> {
   const now = deps.clock.now();

@@ -7,7 +7,7 @@ import { changeAccounts } from "./change.ts";
 import type { AccountDeps } from "./deps.ts";
 
 /** What an end has come to. */
-export interface Ended {
+export interface DeletedBelongings {
   /** Their keys are revoked; the books keep their ids and amounts. */
   readonly closed: readonly BalanceId[];
   /** Their claims could still be undone: they are again whose recovery secret opens them. */
@@ -18,19 +18,26 @@ export interface Ended {
  * Deletes an account: its addresses and sessions are erased, and the keys of its balances end. What it claimed
  * less than a week ago is not its own to end, so that goes back to whoever set it up.
  */
-export async function deleteAccount(deps: AccountDeps, account: AccountId): Promise<Ended | Refusal> {
-  const change = await changeAccounts(deps, { account }, ({ holdings }, now): Required<Ending> | Refusal => {
-    if (holdings === null) return refuse("invalid_request", "There is no such account.");
-    const { account, balances, claimed } = holdings;
-    if (account.suspended !== null) return suspension(account.suspended, deps.links().contact);
-    const detach = claimed.filter(({ at }) => now < undoEnds(at)).map(({ id }) => id);
-    return { account, detach, close: balances.filter((id) => !detach.includes(id)), erase: true };
-  });
+export async function deleteAccount(
+  deps: AccountDeps,
+  account: AccountId,
+): Promise<DeletedBelongings | Refusal> {
+  const change = await changeAccounts(
+    deps,
+    { account },
+    ({ holdings }, now): Required<DeletionChange> | Refusal => {
+      if (holdings === null) return refuse("invalid_request", "There is no such account.");
+      const { account, balances, claimed } = holdings;
+      if (account.suspended !== null) return suspension(account.suspended, deps.links().contact);
+      const detach = claimed.filter(({ at }) => now < undoEnds(at)).map(({ id }) => id);
+      return { account, detach, close: balances.filter((id) => !detach.includes(id)), erase: true };
+    },
+  );
   return refused(change) ? change : { closed: change.close, detached: change.detach };
 }
 
 /** Ends a balance without an account: its recovery secret and its keys. A claim that waits ends with it. */
-export async function closeBalance(deps: AccountDeps, id: BalanceId): Promise<Ended | Refusal> {
+export async function closeBalance(deps: AccountDeps, id: BalanceId): Promise<DeletedBelongings | Refusal> {
   const change = await changeAccounts(deps, { balance: id }, ({ balance }, now): AccountChange | Refusal => {
     if (balance === null) return refuse("invalid_request", "There is no such balance.");
     if (balance.suspended !== null) return suspension(balance.suspended, deps.links().contact);
@@ -47,4 +54,4 @@ export async function closeBalance(deps: AccountDeps, id: BalanceId): Promise<En
   return refused(change) ? change : { closed: [id], detached: [] };
 }
 
-type Ending = Pick<AccountChange, "account" | "detach" | "close" | "erase">;
+type DeletionChange = Pick<AccountChange, "account" | "detach" | "close" | "erase">;

@@ -3,7 +3,7 @@ import type { EpochMs } from "../units/clock.ts";
 import { type BalanceId, newId } from "../units/id.ts";
 import { hashSecret } from "../units/secret-hash.ts";
 import type { Account, Holdings } from "./account.ts";
-import type { AccountChange, AccountState, Link, Question } from "./account-store.ts";
+import type { AccountChange, AccountQuery, AccountState, Link } from "./account-store.ts";
 import { isPending } from "./belonging.ts";
 import { changeAccounts } from "./change.ts";
 import type { AccountDeps } from "./deps.ts";
@@ -94,15 +94,15 @@ function confirmedBy({ claimed }: Link, { account, claims }: Holdings, now: Epoc
   return claimed !== null && waits && account.suspended === null ? [claimed] : [];
 }
 
-interface Opened {
+interface SignInTarget {
   readonly known: Holdings;
   readonly attach: readonly BalanceId[];
 }
 
 async function enter(
   deps: AccountDeps,
-  about: Question,
-  prove: (state: AccountState, now: EpochMs) => Opened | Refusal,
+  about: AccountQuery,
+  prove: (state: AccountState, now: EpochMs) => SignInTarget | Refusal,
 ): Promise<SignedIn | Refusal> {
   const session = newSession(deps.random);
   const own = ownBalance(deps);

@@ -36,7 +36,7 @@ const NONCE_CHARACTERS = 22;
 
 function writeMessage(
   deps: AccountDeps,
-  address: Address,
+  address: HexAddress,
   chainId: number,
   expiresAt: EpochMs,
 ): string | Refusal {
@@ -66,14 +66,14 @@ function writeMessage(
 }
 
 /** A message on its way to being signed, by its hash. */
-export interface WalletMessage {
+export interface IssuedMessage {
   readonly hash: SecretHash;
-  readonly address: Address;
+  readonly address: HexAddress;
   readonly chainId: number;
   readonly expiresAt: EpochMs;
 }
 
-type Address = `0x${string}`;
+type HexAddress = `0x${string}`;
 
 /**
  * What an account knows its wallet by: the address of a key pair, which has one owner on every chain; or, for
@@ -116,7 +116,7 @@ interface ProvedWallet {
 
 /** Asks a chain whether a contract takes a signature for its own: EIP-1271. */
 export interface ContractSignatures {
-  check(signed: SignedMessage & Pick<WalletMessage, "address" | "chainId">): Promise<ContractAnswer>;
+  check(signed: SignedMessage & Pick<IssuedMessage, "address" | "chainId">): Promise<ContractAnswer>;
 }
 
 /** `unknown` where no address of the chain is configured. */
@@ -129,9 +129,9 @@ export const spentMessage = (): Refusal =>
   );
 
 /** In the one form that it is written in, EIP-55. */
-function readAddress(text: string): Address | null {
+function readAddress(text: string): HexAddress | null {
   if (!ADDRESS.test(text)) return null;
-  const address = getAddress(text.toLowerCase() as Address);
+  const address = getAddress(text.toLowerCase() as HexAddress);
   const mixed = /[a-f]/.test(text.slice(2)) && /[A-F]/.test(text.slice(2));
   return mixed && text !== address ? null : address;
 }
@@ -139,7 +139,7 @@ function readAddress(text: string): Address | null {
 const ADDRESS = /^0x[0-9a-fA-F]{40}$/;
 
 async function signedByKeyPair(
-  address: Address,
+  address: HexAddress,
   message: string,
   signature: `0x${string}`,
 ): Promise<boolean> {

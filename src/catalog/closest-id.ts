@@ -38,7 +38,7 @@ export function* nameableIds({ models, auto }: Pick<Catalog, "models" | "auto">)
  * The sentences for `unknown_model`: the suggestion and the address of the catalog; before anything is set up,
  * what to set.
  */
-export function suggestion(wanted: string, served: Served, baseUrl: string): string {
+export function suggestion(wanted: string, served: ServedCatalog, baseUrl: string): string {
   const id = closestId(wanted, nameableIds(served));
   const catalog = `The catalog is at ${baseUrl}/v1/catalog.`;
   const near = id === null ? catalog : `Did you mean \`${id}\`? ${catalog}`;
@@ -46,7 +46,7 @@ export function suggestion(wanted: string, served: Served, baseUrl: string): str
   return isNew ? `${near} ${NO_PROVIDER}` : near;
 }
 
-type Served = Pick<Catalog, "models" | "auto" | "hosts">;
+type ServedCatalog = Pick<Catalog, "models" | "auto" | "hosts">;
 
 const NO_PROVIDER =
   "No provider is set up here yet: its operator puts a provider's key, such as OPENAI_API_KEY or ANTHROPIC_API_KEY, into the environment and restarts the gateway.";
@@ -55,7 +55,7 @@ const WANTED_CHARACTERS_MAX = 96;
 /** More edits than this are no longer a typo. */
 const EDITS_MAX = 5;
 
-interface Parts {
+interface IdParts {
   readonly author: string;
   readonly name: string;
 }
@@ -75,7 +75,7 @@ enum Rank {
 }
 
 /** Case and the choice between `.`, `_` and `-` are what people most often get wrong. */
-function split(id: string): Parts {
+function split(id: string): IdParts {
   const text = id.toLowerCase().replaceAll(/[._]/g, "-");
   const slash = text.indexOf("/");
   return slash === -1
@@ -83,7 +83,7 @@ function split(id: string): Parts {
     : { author: text.slice(0, slash), name: text.slice(slash + 1) };
 }
 
-function judge(id: string, sought: Parts): IdMatch {
+function judge(id: string, sought: IdParts): IdMatch {
   const published = split(id);
   const otherAuthor = published.author === sought.author ? 0 : 1;
   if (published.name === sought.name) return { id, rank: Rank.SameName, distance: otherAuthor };

@@ -3,11 +3,11 @@ import { join, resolve } from "node:path";
 import { DATABASE } from "../store/data-folder.ts";
 import { BackupError, backUp } from "../store/sqlite/backup.ts";
 import { dataFolder } from "./connection.ts";
-import { type Place, show } from "./console.ts";
-import { EXIT, Failure } from "./failure.ts";
+import { type CommandContext, show } from "./console.ts";
+import { CommandFailure, EXIT } from "./failure.ts";
 
 /** Copies the data folder, while the gateway serves or while it is stopped. */
-export function backup(to: string, { json }: { readonly json: boolean }, place: Place): void {
+export function backup(to: string, { json }: { readonly json: boolean }, place: CommandContext): void {
   const from = dataFolder(place);
   const folder = resolve(place.cwd, to);
   try {
@@ -15,7 +15,7 @@ export function backup(to: string, { json }: { readonly json: boolean }, place: 
     backUp(from, folder);
   } catch (error) {
     if (!(error instanceof BackupError)) throw error;
-    throw new Failure(
+    throw new CommandFailure(
       EXIT.found,
       error.message,
       "Set GATEWAY_DATA to the gateway's data folder, and name a new or empty folder for the copy. With store: postgres://…, use pg_dump instead.",

@@ -1,9 +1,9 @@
 import type { ErrorAnswer, List } from "../api/answers.ts";
 import { adminToken, type ConnectionOptions, gatewayUrl } from "./connection.ts";
-import { messageOf, type Place, printable } from "./console.ts";
-import { EXIT, Failure } from "./failure.ts";
+import { type CommandContext, messageOf, printable } from "./console.ts";
+import { CommandFailure, EXIT } from "./failure.ts";
 
-export function adminClient(options: ConnectionOptions, place: Place): Client {
+export function adminClient(options: ConnectionOptions, place: CommandContext): Client {
   const url = gatewayUrl(options, place);
   return new Client(place, url, adminToken(options, url, place));
 }
@@ -11,7 +11,7 @@ export function adminClient(options: ConnectionOptions, place: Place): Client {
 /** The gateway's HTTP operations, with one credential. */
 export class Client {
   constructor(
-    private readonly place: Pick<Place, "fetch">,
+    private readonly place: Pick<CommandContext, "fetch">,
     readonly url: string,
     /** Null for operations that need none. */
     private readonly bearer: string | null,
@@ -72,14 +72,14 @@ export class Client {
     if (status >= 200 && status < 300 && json !== undefined) return json as Answer;
     const { message, code } = (json as Partial<ErrorAnswer> | undefined)?.error ?? {};
     if (message === undefined) {
-      throw new Failure(
+      throw new CommandFailure(
         EXIT.refused,
         `${method} ${this.url}${path} answered ${status}, but not as a gateway does`,
         "Check that --url or GATEWAY_URL is the gateway's address, without /v1.",
         status >= 500,
       );
     }
-    throw new Failure(
+    throw new CommandFailure(
       EXIT.refused,
       // Each mistake of a configuration stands on a line of its own.
       message.split("\n").map(printable).join("\n"),
@@ -105,7 +105,7 @@ export class Client {
       const text = await response.text();
       return { status: response.status, text, receipt: response.headers.get("x-gateway-receipt") };
     } catch (error) {
-      throw new Failure(
+      throw new CommandFailure(
         EXIT.unreachable,
         `no answer from ${this.url}: ${messageOf(error)}`,
         "Check that the gateway runs there, or set --url or GATEWAY_URL; `gateway doctor` checks this machine.",

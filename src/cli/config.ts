@@ -4,19 +4,19 @@ import { type FoundConfig, findConfig } from "../config/find-config.ts";
 import { priceDoubts } from "../config/price-doubts.ts";
 import { type ConfigProblem, formatProblems } from "../config/problem.ts";
 import { systemClock } from "../units/clock.ts";
-import { counted, type Place, pairs, show } from "./console.ts";
-import { EXIT, Failure } from "./failure.ts";
+import { type CommandContext, counted, pairs, show } from "./console.ts";
+import { CommandFailure, EXIT } from "./failure.ts";
 
 /** Reads a configuration as a start would, without starting anything. */
 export async function checkConfig(
   file: string | undefined,
   { json }: { readonly json: boolean },
-  place: Place,
+  place: CommandContext,
 ): Promise<void> {
   const found = await readConfiguration(file, place);
   if (Array.isArray(found)) {
     if (json) show(place, json, { ok: false, problems: found }, []);
-    throw new Failure(
+    throw new CommandFailure(
       EXIT.found,
       `${counted(found.length, "problem")} in the configuration\n${formatProblems(found)}`,
       "docs/configuration.md explains every field.",
@@ -66,7 +66,7 @@ export async function checkConfig(
 /** `file` undefined: as the gateway would find it. */
 export function readConfiguration(
   file: string | undefined,
-  { env, cwd, fetch }: Pick<Place, "env" | "cwd" | "fetch">,
+  { env, cwd, fetch }: Pick<CommandContext, "env" | "cwd" | "fetch">,
 ): Promise<FoundConfig | ConfigProblem[]> {
   return findConfig({
     env: file === undefined ? env : { ...env, GATEWAY_CONFIG: file },

@@ -1,8 +1,8 @@
 import type { Cell } from "../units/csv.ts";
-import { EXIT, type ExitCode, Failure } from "./failure.ts";
+import { CommandFailure, EXIT, type ExitCode } from "./failure.ts";
 
 /** Where a command runs: everything outside of it that it reads or writes. */
-export interface Place {
+export interface CommandContext {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
   readonly fetch: typeof fetch;
@@ -18,13 +18,13 @@ export interface Place {
  * Results for people as text, or with `--json` for programs: one JSON document on stdout and nothing else
  * there.
  */
-export function show(place: Place, json: boolean, value: unknown, lines: readonly string[]): void {
+export function show(place: CommandContext, json: boolean, value: unknown, lines: readonly string[]): void {
   place.out(json ? `${JSON.stringify(value, null, 2)}\n` : lines.map((line) => `${line}\n`).join(""));
 }
 
 /** What failed and the next step, on stderr; returns the exit code. */
-export function showFailure(place: Place, json: boolean, error: unknown): ExitCode {
-  const failure = error instanceof Failure ? error : new Failure(EXIT.found, messageOf(error));
+export function showFailure(place: CommandContext, json: boolean, error: unknown): ExitCode {
+  const failure = error instanceof CommandFailure ? error : new CommandFailure(EXIT.found, messageOf(error));
   const { message, next, exitCode } = failure;
   place.err(
     json

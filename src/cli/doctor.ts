@@ -3,8 +3,8 @@ import { isDiskless } from "../config/config.ts";
 import { formatProblems } from "../config/problem.ts";
 import { doubtfulPrices, isSimulated, readConfiguration, unpricedModels } from "./config.ts";
 import { dataFolder, knownAdminToken, localUrl } from "./connection.ts";
-import { counted, type Place, show } from "./console.ts";
-import { EXIT, Failure } from "./failure.ts";
+import { type CommandContext, counted, show } from "./console.ts";
+import { CommandFailure, EXIT } from "./failure.ts";
 import { type Finding, linesOf, ok } from "./finding.ts";
 import { checkHost } from "./host-check.ts";
 import { checkAdminToken, checkDisk, checkFolder, checkPort, checkProxies } from "./machine-checks.ts";
@@ -16,18 +16,18 @@ import { checkDatabase, checkMail } from "./service-checks.ts";
  * mail server where they are configured, and that each host can be reached and takes its key. It changes
  * nothing, and asks hosts for nothing that costs.
  */
-export async function doctor({ json }: { readonly json: boolean }, place: Place): Promise<void> {
+export async function doctor({ json }: { readonly json: boolean }, place: CommandContext): Promise<void> {
   const findings = await withProgress(place, (progress) => examine(place, progress));
   const failed = findings.filter(({ state }) => state === "fail");
   show(place, json, { ok: failed.length === 0, findings }, findings.flatMap(linesOf));
   if (failed.length === 0) return;
-  throw new Failure(
+  throw new CommandFailure(
     EXIT.found,
     `${failed.length} of ${counted(findings.length, "check")} failed: ${failed.map(({ check }) => check).join(", ")}`,
   );
 }
 
-async function examine(place: Place, progress: Progress): Promise<Finding[]> {
+async function examine(place: CommandContext, progress: Progress): Promise<Finding[]> {
   progress(0, null, "reading the configuration");
   const found = await readConfiguration(undefined, place);
   const folder = dataFolder(place);
@@ -72,7 +72,7 @@ async function examine(place: Place, progress: Progress): Promise<Finding[]> {
 async function askHosts(
   hosts: readonly Host[],
   { models }: Catalog,
-  place: Place,
+  place: CommandContext,
   progress: Progress,
 ): Promise<Finding[]> {
   const routes = [...models.values()].flatMap((model) => model.routes);

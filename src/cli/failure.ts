@@ -1,5 +1,5 @@
 /** Why a command ends without success, in words for its operator. */
-export class Failure extends Error {
+export class CommandFailure extends Error {
   override name = "Failure";
 
   constructor(

@@ -1,15 +1,18 @@
 import { gatewayUrl } from "./connection.ts";
-import { messageOf, type Place } from "./console.ts";
-import { EXIT, Failure } from "./failure.ts";
+import { type CommandContext, messageOf } from "./console.ts";
+import { CommandFailure, EXIT } from "./failure.ts";
 
 /** A container's health check, where there is no curl. */
-export async function health(options: { readonly url?: string | undefined }, place: Place): Promise<void> {
+export async function health(
+  options: { readonly url?: string | undefined },
+  place: CommandContext,
+): Promise<void> {
   const url = `${gatewayUrl(options, place)}/healthz`;
   const signal = AbortSignal.timeout(ANSWER_MS);
   const response = await place.fetch(url, { redirect: "manual", signal }).catch((error: unknown) => {
-    throw new Failure(EXIT.unreachable, `${url} cannot be reached: ${messageOf(error)}`);
+    throw new CommandFailure(EXIT.unreachable, `${url} cannot be reached: ${messageOf(error)}`);
   });
-  if (!response.ok) throw new Failure(EXIT.found, `${url} answered ${response.status}`);
+  if (!response.ok) throw new CommandFailure(EXIT.found, `${url} answered ${response.status}`);
   place.out(`${url} answered ${response.status}\n`);
 }
 

@@ -7,8 +7,8 @@ import {
   knownAdminToken,
   refuseClearText,
 } from "./connection.ts";
-import { type Place, pairs, show, table } from "./console.ts";
-import { EXIT, Failure } from "./failure.ts";
+import { type CommandContext, pairs, show, table } from "./console.ts";
+import { CommandFailure, EXIT } from "./failure.ts";
 import { withProgress } from "./progress.ts";
 
 export interface KeyOptions extends ConnectionOptions {
@@ -34,7 +34,7 @@ export interface KeySpecOptions extends KeyOptions {
  * Without an owner's credential: a balance without an account, with its first key; as the operator where that
  * is who asks.
  */
-export async function createKey(options: KeySpecOptions, place: Place): Promise<void> {
+export async function createKey(options: KeySpecOptions, place: CommandContext): Promise<void> {
   const owner = ownerOf(options, place);
   const url = gatewayUrl(options, place);
   // The answer holds secrets whether or not a credential is sent.
@@ -77,11 +77,11 @@ const limitOf = (limit: number | "none" | undefined) => (limit === "none" ? null
 export async function listKeys(
   balance: string | undefined,
   options: KeyOptions & { readonly limit: number },
-  place: Place,
+  place: CommandContext,
 ): Promise<void> {
   const owner = ownerOf(options, place);
   if (owner === null && balance === undefined) {
-    throw new Failure(
+    throw new CommandFailure(
       EXIT.usage,
       "no balance was named, so there are no keys to list",
       "Name one of `gateway balances`, or set GATEWAY_OWNER to act as an owner.",
@@ -113,7 +113,7 @@ export async function listKeys(
   ]);
 }
 
-export async function showKey(id: string, options: KeyOptions, place: Place): Promise<void> {
+export async function showKey(id: string, options: KeyOptions, place: CommandContext): Promise<void> {
   const owner = ownerOf(options, place);
   const path = `${owner === null ? "/admin" : "/v1"}/keys/${encodeURIComponent(id)}`;
   const key = await clientFor(owner, options, place).get<KeyAnswer>(path);
@@ -121,10 +121,14 @@ export async function showKey(id: string, options: KeyOptions, place: Place): Pr
 }
 
 /** Changes what was named and leaves the rest as it is. */
-export async function changeKey(id: string, options: KeySpecOptions, place: Place): Promise<void> {
+export async function changeKey(id: string, options: KeySpecOptions, place: CommandContext): Promise<void> {
   const spec = specOf(options);
   if (Object.values(spec).every((value) => value === undefined)) {
-    throw new Failure(EXIT.usage, "no change was named", "Name at least one, such as --daily-limit-usd 20.");
+    throw new CommandFailure(
+      EXIT.usage,
+      "no change was named",
+      "Name at least one, such as --daily-limit-usd 20.",
+    );
   }
   const owner = ownerOf(options, place);
   const path = `${owner === null ? "/admin" : "/v1"}/keys/${encodeURIComponent(id)}`;
@@ -140,17 +144,17 @@ const linesOf = (key: KeyAnswer): string[] =>
     ]),
   );
 
-export async function revokeKey(id: string, options: KeyOptions, place: Place): Promise<void> {
+export async function revokeKey(id: string, options: KeyOptions, place: CommandContext): Promise<void> {
   const owner = ownerOf(options, place);
   const path = `${owner === null ? "/admin" : "/v1"}/keys/${encodeURIComponent(id)}/revoke`;
   const revoked = await clientFor(owner, options, place).post<RevokedAnswer>(path);
   show(place, options.json, revoked, [`${revoked.id} is revoked: its next request is refused.`]);
 }
 
-const ownerOf = ({ owner }: KeyOptions, { env }: Place): string | null =>
+const ownerOf = ({ owner }: KeyOptions, { env }: CommandContext): string | null =>
   owner ?? (env.GATEWAY_OWNER || null);
 
-function clientFor(owner: string | null, options: KeyOptions, place: Place): Client {
+function clientFor(owner: string | null, options: KeyOptions, place: CommandContext): Client {
   const url = gatewayUrl(options, place);
   if (owner === null) return new Client(place, url, adminToken(options, url, place));
   refuseClearText(url, options);

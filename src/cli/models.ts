@@ -5,8 +5,8 @@ import { PRESETS } from "../config/presets.ts";
 import { type QuirkRow, quirkRow } from "../config/quirks.ts";
 import { systemClock } from "../units/clock.ts";
 import { NANO_PER_USD } from "../units/usd.ts";
-import { counted, type Place } from "./console.ts";
-import { EXIT, Failure } from "./failure.ts";
+import { type CommandContext, counted } from "./console.ts";
+import { CommandFailure, EXIT } from "./failure.ts";
 
 export interface ImportOptions {
   readonly json: boolean;
@@ -21,7 +21,7 @@ export interface ImportOptions {
  * Prints what the catalogue packages know of hosts as rows of a configuration file, for an operator who wants
  * to decide about models and prices by hand. Keys stay in the environment: a row names their variable.
  */
-export async function importModels(options: ImportOptions, place: Place): Promise<void> {
+export async function importModels(options: ImportOptions, place: CommandContext): Promise<void> {
   const presets = chosenPresets(options.host, place.env);
   const { knownModels } = await import("../config/model-catalogue.ts");
   const found = foundHosts({
@@ -36,7 +36,7 @@ export async function importModels(options: ImportOptions, place: Place): Promis
       (match.length === 0 || match.some((part) => id.includes(part))),
   );
   if (wanted.length === 0) {
-    throw new Failure(
+    throw new CommandFailure(
       EXIT.found,
       `no model of ${presets.map(({ id }) => id).join(", ")} has an id that contains ${match.join(" or ")}`,
       "Leave out --match to see all of them.",
@@ -52,17 +52,21 @@ export async function importModels(options: ImportOptions, place: Place): Promis
   );
 }
 
-function chosenPresets(hosts: readonly string[] | undefined, env: Place["env"]) {
+function chosenPresets(hosts: readonly string[] | undefined, env: CommandContext["env"]) {
   const known = PRESETS.map(({ id }) => id).join(", ");
   const unknown = (hosts ?? []).filter((id) => !PRESETS.some((preset) => preset.id === id));
   if (unknown.length > 0) {
-    throw new Failure(EXIT.usage, `${unknown.join(", ")}: no such host is known`, `Known are ${known}.`);
+    throw new CommandFailure(
+      EXIT.usage,
+      `${unknown.join(", ")}: no such host is known`,
+      `Known are ${known}.`,
+    );
   }
   const chosen = PRESETS.filter(({ id, env: name }) =>
     hosts === undefined ? env[name]?.trim() : hosts.includes(id),
   );
   if (chosen.length > 0) return chosen;
-  throw new Failure(
+  throw new CommandFailure(
     EXIT.usage,
     "no host was named, and no host's key is set in the environment",
     `Name one with --host, of ${known}.`,

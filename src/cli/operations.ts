@@ -11,8 +11,8 @@ import type { List } from "../api/answers.ts";
 import { limitInForce } from "../api/host-limit.ts";
 import { adminClient, type Client } from "./client.ts";
 import type { ConnectionOptions } from "./connection.ts";
-import { counted, type Place, pairs, printable, show, table } from "./console.ts";
-import { EXIT, Failure } from "./failure.ts";
+import { type CommandContext, counted, pairs, printable, show, table } from "./console.ts";
+import { CommandFailure, EXIT } from "./failure.ts";
 import { withProgress } from "./progress.ts";
 
 /** The operator's commands that are one operation of the running gateway each. */
@@ -24,7 +24,7 @@ export async function credit(
   target: string,
   usd: number,
   options: CreditOptions,
-  place: Place,
+  place: CommandContext,
 ): Promise<void> {
   const done = await once<CreditedAnswer>(
     target,
@@ -45,7 +45,7 @@ export async function debit(
   target: string,
   usd: number | "all",
   options: CreditOptions,
-  place: Place,
+  place: CommandContext,
 ): Promise<void> {
   const done = await once<DebitedAnswer>(
     target,
@@ -66,13 +66,13 @@ async function once<Done>(
   target: string,
   usd: number | "all",
   options: CreditOptions,
-  place: Place,
+  place: CommandContext,
   what: "credit" | "debit",
   inDoubt: string,
 ): Promise<Done> {
   const kind = target.startsWith("bal_") ? "balance_id" : target.startsWith("key_") ? "key_id" : null;
   if (kind === null) {
-    throw new Failure(
+    throw new CommandFailure(
       EXIT.usage,
       `"${target}" is neither a balance (bal_…) nor a key (key_…)`,
       "`gateway balances` lists balances.",
@@ -87,9 +87,9 @@ async function once<Done>(
       note,
     })
     .catch((error: unknown) => {
-      if (!(error instanceof Failure) || !error.inDoubt) throw error;
+      if (!(error instanceof CommandFailure) || !error.inDoubt) throw error;
       const again = `gateway ${what} ${target} ${usd} --idempotency-key ${idempotencyKey}`;
-      throw new Failure(
+      throw new CommandFailure(
         error.exitCode,
         error.message,
         `${inDoubt} To be sure, repeat it with its idempotency key, which does it only once: ${again}`,
@@ -106,7 +106,7 @@ export async function setSuspension(
   id: string,
   reason: string | null,
   { by, note, ...options }: OperationOptions & { readonly by?: string; readonly note?: string },
-  place: Place,
+  place: CommandContext,
 ): Promise<void> {
   const client = adminClient(options, place);
   const path = `/admin/accounts/${encodeURIComponent(id)}`;
@@ -126,7 +126,7 @@ export async function detach(
   account: string,
   balance: string,
   options: OperationOptions,
-  place: Place,
+  place: CommandContext,
 ): Promise<void> {
   const path = `/admin/accounts/${encodeURIComponent(account)}/detach`;
   const done = await adminClient(options, place).post<object>(path, { balance_id: balance });
@@ -136,7 +136,7 @@ export async function detach(
 }
 
 /** Fails when the books do not add up, so that a scheduled run is noticed. */
-export async function audit(options: OperationOptions, place: Place): Promise<void> {
+export async function audit(options: OperationOptions, place: CommandContext): Promise<void> {
   const client = adminClient(options, place);
   const books = await withProgress(place, (progress) => {
     progress(0, null, "recomputing every balance");
@@ -155,7 +155,7 @@ export async function audit(options: OperationOptions, place: Place): Promise<vo
     ...books.drifts.map(({ account, drift_nano }) => `  ${account} is off by ${usd(drift_nano)}`),
   ]);
   if (books.ok) return;
-  throw new Failure(
+  throw new CommandFailure(
     EXIT.found,
     `the books are off by ${usd(books.drift_nano)} in ${counted(books.drifts.length, "account")}`,
     "Copy the data folder before anything else, then report the accounts above.",
@@ -176,7 +176,7 @@ const NANO = 1_000_000_000n;
 
 export async function listBalances(
   options: OperationOptions & { readonly limit: number; readonly below?: number | undefined },
-  place: Place,
+  place: CommandContext,
 ): Promise<void> {
   const client = adminClient(options, place);
   const { below } = options;
@@ -218,13 +218,13 @@ async function lowBalances(client: Client, below: number, most: number, onPage: 
 }
 
 /** A file with a mistake is refused whole; what the gateway says of it is the failure's message. */
-export async function reload(options: OperationOptions, place: Place): Promise<void> {
+export async function reload(options: OperationOptions, place: CommandContext): Promise<void> {
   const done = await adminClient(options, place).post<ReloadAnswer>("/admin/reload");
   const waiting = done.needs_restart.map((field) => `\`${field}\` was changed, and needs a restart.`);
   show(place, options.json, done, ["The configuration was read again and is in force.", ...waiting]);
 }
 
-export async function listHosts(options: OperationOptions, place: Place): Promise<void> {
+export async function listHosts(options: OperationOptions, place: CommandContext): Promise<void> {
   const { data } = await adminClient(options, place).get<List<HostAnswer>>("/admin/hosts");
   show(place, options.json, data, [
     ...table(

@@ -4,8 +4,8 @@ import type { DeletionAnswer, RecoveryAnswer } from "../api/ownership.ts";
 import type { OpenSession } from "../api/sessions.ts";
 import { Client } from "./client.ts";
 import { type ConnectionOptions, gatewayUrl, refuseClearText } from "./connection.ts";
-import { type Place, show, table } from "./console.ts";
-import { EXIT, Failure } from "./failure.ts";
+import { type CommandContext, show, table } from "./console.ts";
+import { CommandFailure, EXIT } from "./failure.ts";
 
 /** What owners do about their own credentials, with the recovery secret or a session. */
 export interface OwnerOptions extends ConnectionOptions {
@@ -15,7 +15,7 @@ export interface OwnerOptions extends ConnectionOptions {
   readonly balance?: string | undefined;
 }
 
-export async function replaceRecovery(options: OwnerOptions, place: Place): Promise<void> {
+export async function replaceRecovery(options: OwnerOptions, place: CommandContext): Promise<void> {
   const made = await clientFor(options, place).post<RecoveryAnswer>("/v1/me/recovery");
   show(place, options.json, made, [
     `The recovery secret of ${made.balance_id}, which is not shown again; the old one has ended:`,
@@ -24,7 +24,7 @@ export async function replaceRecovery(options: OwnerOptions, place: Place): Prom
   ]);
 }
 
-export async function undoClaim(options: OwnerOptions, place: Place): Promise<void> {
+export async function undoClaim(options: OwnerOptions, place: CommandContext): Promise<void> {
   const undone = await clientFor(options, place).delete<UndoneAnswer>("/v1/me/claim");
   show(place, options.json, undone, [
     `${undone.balance_id} belongs to no account, and is claimed for none.`,
@@ -32,7 +32,7 @@ export async function undoClaim(options: OwnerOptions, place: Place): Promise<vo
   ]);
 }
 
-export async function listSessions(options: OwnerOptions, place: Place): Promise<void> {
+export async function listSessions(options: OwnerOptions, place: CommandContext): Promise<void> {
   const { data } = await clientFor(options, place).get<List<OpenSession>>("/v1/auth/sessions");
   show(place, options.json, { data }, [
     ...table(
@@ -48,7 +48,7 @@ export async function listSessions(options: OwnerOptions, place: Place): Promise
 }
 
 /** One by its id, or all. */
-export async function endSession(id: string, options: OwnerOptions, place: Place): Promise<void> {
+export async function endSession(id: string, options: OwnerOptions, place: CommandContext): Promise<void> {
   const client = clientFor(options, place);
   const done =
     id === "all"
@@ -60,7 +60,7 @@ export async function endSession(id: string, options: OwnerOptions, place: Place
 }
 
 /** The id is typed, because nothing brings back what it names. */
-export async function deleteAll(id: string, options: OwnerOptions, place: Place): Promise<void> {
+export async function deleteAll(id: string, options: OwnerOptions, place: CommandContext): Promise<void> {
   const done = await clientFor(options, place).delete<DeletionAnswer>("/v1/me", { confirm: id });
   const { closed_balance_ids: closed, detached_balance_ids: detached } = done;
   show(place, options.json, done, [
@@ -71,10 +71,10 @@ export async function deleteAll(id: string, options: OwnerOptions, place: Place)
   ]);
 }
 
-function clientFor(options: OwnerOptions, place: Place): Client {
+function clientFor(options: OwnerOptions, place: CommandContext): Client {
   const owner = options.owner ?? (place.env.GATEWAY_OWNER || null);
   if (owner === null) {
-    throw new Failure(
+    throw new CommandFailure(
       EXIT.usage,
       "there is no owner's credential",
       "Set GATEWAY_OWNER to the recovery secret of a balance, or to a session.",

@@ -15,7 +15,7 @@ import {
 } from "./arguments.ts";
 import { backup } from "./backup.ts";
 import { checkConfig } from "./config.ts";
-import { type Place, showFailure } from "./console.ts";
+import { type CommandContext, showFailure } from "./console.ts";
 import { doctor } from "./doctor.ts";
 import { EXIT, type ExitCode } from "./failure.ts";
 import { health } from "./health.ts";
@@ -36,7 +36,7 @@ import { tryModels } from "./trial.ts";
 import { showReceipt, showUsage } from "./usage.ts";
 
 /** Runs one command line; whatever goes wrong becomes a message and an exit code. */
-export async function run(args: readonly string[], place: Place): Promise<ExitCode> {
+export async function run(args: readonly string[], place: CommandContext): Promise<ExitCode> {
   try {
     await program(place).parseAsync([...args], { from: "user" });
     return EXIT.ok;
@@ -47,7 +47,7 @@ export async function run(args: readonly string[], place: Place): Promise<ExitCo
   }
 }
 
-function program(place: Place) {
+function program(place: CommandContext) {
   const gateway = new Command("gateway")
     .description("Operates a text generation gateway, on this machine or over HTTP.")
     .version(`${manifest.version} on Bun ${Bun.version}`, "--version", "print the version")

@@ -1,11 +1,11 @@
-import { type Place, printable } from "./console.ts";
+import { type CommandContext, printable } from "./console.ts";
 
 /**
  * Runs work that may take a while, with a bar on stderr where that is a terminal, and nothing at all where it
  * is not.
  */
 export async function withProgress<Result>(
-  place: Pick<Place, "columns" | "err">,
+  place: Pick<CommandContext, "columns" | "err">,
   work: (progress: Progress) => Promise<Result>,
 ): Promise<Result> {
   const { columns } = place;

@@ -6,8 +6,8 @@ import { checkRoute, type RouteCheck } from "../hosts/route-check.ts";
 import { pairing, SURFACES } from "../surfaces/surfaces.ts";
 import { systemClock } from "../units/clock.ts";
 import { isSimulated, readConfiguration } from "./config.ts";
-import { counted, type Place, printable, show } from "./console.ts";
-import { EXIT, Failure } from "./failure.ts";
+import { type CommandContext, counted, printable, show } from "./console.ts";
+import { CommandFailure, EXIT } from "./failure.ts";
 import { type Finding, linesOf, ok } from "./finding.ts";
 import { withProgress } from "./progress.ts";
 
@@ -22,19 +22,23 @@ export interface TrialOptions {
  * whether a customer would be served. No gateway has to run. The operator pays the hosts a few tokens for
  * each.
  */
-export async function tryModels(ids: readonly string[], options: TrialOptions, place: Place): Promise<void> {
+export async function tryModels(
+  ids: readonly string[],
+  options: TrialOptions,
+  place: CommandContext,
+): Promise<void> {
   const found = await readConfiguration(undefined, place);
-  if (Array.isArray(found)) throw new Failure(EXIT.found, formatProblems(found));
+  if (Array.isArray(found)) throw new CommandFailure(EXIT.found, formatProblems(found));
   const trials = trialsOf(found.config.catalog, ids, options.host);
   if (trials.length === 0 && ids.length === 0 && options.host === undefined) {
-    throw new Failure(
+    throw new CommandFailure(
       EXIT.usage,
       "there is nothing to try: no model has a route to a host other than the simulated one",
       "Set a provider's key in the environment, such as OPENAI_API_KEY, or list hosts in gateway.yaml.",
     );
   }
   if (trials.length === 0) {
-    throw new Failure(
+    throw new CommandFailure(
       EXIT.usage,
       "no such model has a route to such a host",
       "`gateway config check` says what is configured; the simulated host needs no trial.",
@@ -62,13 +66,13 @@ export async function tryModels(ids: readonly string[], options: TrialOptions, p
   const bad = findings.filter(({ state }) => state === "fail");
   show(place, options.json, { ok: bad.length === 0, findings }, findings.flatMap(linesOf));
   if (bad.length > 0)
-    throw new Failure(EXIT.found, `${bad.length} of ${counted(findings.length, "trial")} failed`);
+    throw new CommandFailure(EXIT.found, `${bad.length} of ${counted(findings.length, "trial")} failed`);
 }
 
 /** Of hosts that charge for it, and that would call more a burst. */
 const MAX_AT_ONCE = 4;
 
-interface Trial {
+interface RouteTrial {
   readonly model: string;
   readonly route: Route;
   readonly spoken: SurfaceName;
@@ -79,8 +83,8 @@ function trialsOf(
   { models }: Catalog,
   ids: readonly string[],
   hosts: readonly string[] | undefined,
-): Trial[] {
-  const found = new Map<string, Trial>();
+): RouteTrial[] {
+  const found = new Map<string, RouteTrial>();
   for (const { id, routes } of models.values()) {
     if (ids.length > 0 && !ids.includes(id)) continue;
     for (const route of routes) {
@@ -95,7 +99,10 @@ function trialsOf(
   return [...found.values()];
 }
 
-function findingOf({ model, route: { host, model: hostModel }, spoken }: Trial, check: RouteCheck): Finding {
+function findingOf(
+  { model, route: { host, model: hostModel }, spoken }: RouteTrial,
+  check: RouteCheck,
+): Finding {
   const name = `${model} at ${host.id}, ${spoken}`;
   switch (check.kind) {
     case "whole":

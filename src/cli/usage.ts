@@ -5,15 +5,15 @@ import { type Cell, csvLine } from "../units/csv.ts";
 import { decimalUsd, type NanoUsd, nanoFromUsd } from "../units/usd.ts";
 import { adminClient, type Client } from "./client.ts";
 import type { ConnectionOptions } from "./connection.ts";
-import { type Place, pairs, show, table } from "./console.ts";
-import { EXIT, Failure } from "./failure.ts";
+import { type CommandContext, pairs, show, table } from "./console.ts";
+import { CommandFailure, EXIT } from "./failure.ts";
 import { type Progress, withProgress } from "./progress.ts";
 
 /** `gateway receipt rcpt_…`: what became of the request that a user reports. */
 export async function showReceipt(
   id: string,
   options: ConnectionOptions & { readonly json: boolean },
-  place: Place,
+  place: CommandContext,
 ): Promise<void> {
   const receipt = await adminClient(options, place).get<OwnedReceiptAnswer>(
     `/admin/receipts/${encodeURIComponent(id)}`,
@@ -43,12 +43,12 @@ export interface UsageOptions extends ConnectionOptions {
 export async function showUsage(
   balance: string | undefined,
   options: UsageOptions,
-  place: Place,
+  place: CommandContext,
 ): Promise<void> {
   const until = options.until ?? new Date();
   const since = options.since ?? new Date(Date.UTC(until.getUTCFullYear(), until.getUTCMonth()));
   if (since >= until) {
-    throw new Failure(
+    throw new CommandFailure(
       EXIT.usage,
       "--since must come before --until",
       "Both are UTC unless they name a zone.",
@@ -159,7 +159,7 @@ class UsageBook {
   readonly owners = new Map<string, Owned>();
   /** Null for a key without a name. */
   readonly keyNames = new Map<string, string | null>();
-  private readonly sums = new Map<string, Sum>();
+  private readonly sums = new Map<string, UsageTotal>();
 
   add({ balance_id, key_id, model, model_requested, state, tokens, cost_usd }: OwnedReceiptAnswer): void {
     this.receipts += 1;
@@ -209,6 +209,6 @@ const emptySum = (balance_id: string, key_id: string, model: string) => ({
   output: 0,
   nano: 0,
 });
-type Sum = ReturnType<typeof emptySum>;
+type UsageTotal = ReturnType<typeof emptySum>;
 
-const nameOf = ({ balance_id, key_id, model }: Sum): string => `${balance_id} ${key_id} ${model}`;
+const nameOf = ({ balance_id, key_id, model }: UsageTotal): string => `${balance_id} ${key_id} ${model}`;

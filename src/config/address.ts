@@ -1,11 +1,11 @@
-import type { Path, Report } from "./problem.ts";
+import type { Path, ReportProblem } from "./problem.ts";
 import { describe } from "./validate.ts";
 
 /**
  * Whatever is appended begins with a slash, so one at the end, with which `URL` prints an address, is
  * dropped.
  */
-export function readAddress(text: string | undefined, path: Path, report: Report): string | null {
+export function readAddress(text: string | undefined, path: Path, report: ReportProblem): string | null {
   if (text === undefined) return null;
   const url = URL.canParse(text) ? new URL(text) : null;
   const fine =
@@ -22,7 +22,7 @@ export function readAddress(text: string | undefined, path: Path, report: Report
 }
 
 /** A link that a customer may follow: a page as above, or a mailbox. */
-export function readContact(text: string | undefined, path: Path, report: Report): string | null {
+export function readContact(text: string | undefined, path: Path, report: ReportProblem): string | null {
   if (text?.startsWith("mailto:") !== true) return readAddress(text, path, report);
   if (/^mailto:[^\s@?]+@[^\s@?]+$/.test(text)) return text;
   report(path, describe(text), "mailto: and an email address");

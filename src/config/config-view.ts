@@ -1,10 +1,11 @@
 import type { ConfigAnswer } from "../api/admin.ts";
 import type { Host, Model, Price, Route } from "../catalog/catalog.ts";
+import type { NewKeyLimits } from "../keys/deps.ts";
 import { DEFAULT_CONCURRENT } from "../limits/host-slots.ts";
 import type { SmtpConfig } from "../mail/mailer.ts";
 import type { StoreConfig } from "../store/store-config.ts";
 import { NANO_PER_USD, type NanoUsd, usdFromNano } from "../units/usd.ts";
-import { type Config, isDiskless, type Links, type NewKeyLimits } from "./config.ts";
+import { type Config, isDiskless, type Links } from "./config.ts";
 
 /**
  * The configuration in force as its operator may read it: the members of the file, every default applied, and

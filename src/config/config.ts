@@ -1,8 +1,9 @@
 import type { Catalog } from "../catalog/catalog.ts";
+import type { NewKeyLimits } from "../keys/deps.ts";
 import type { SmtpConfig } from "../mail/mailer.ts";
 import type { OpenTierConfig } from "../open-tier/open-tier.ts";
 import type { HostOrder } from "../routing/candidate.ts";
-import type { Durability, StoreConfig } from "../store/store-config.ts";
+import type { DurabilityMode, StoreConfig } from "../store/store-config.ts";
 import type { Networks } from "../units/networks.ts";
 import type { NanoUsd } from "../units/usd.ts";
 
@@ -45,7 +46,7 @@ export interface Config {
   readonly graceMs: number;
   readonly store: StoreConfig;
   readonly workers: number;
-  readonly durability: Durability;
+  readonly durability: DurabilityMode;
   /** `json`: one line for each generation request. */
   readonly log: "off" | "json";
   /** Whose `X-Forwarded-For` is believed. */
@@ -54,14 +55,6 @@ export interface Config {
   readonly smtp: SmtpConfig | null;
   /** RPC nodes to ask about contract wallets, by chain. */
   readonly walletRpc: ReadonlyMap<number, string>;
-}
-
-/** Null means no limit. */
-export interface NewKeyLimits {
-  readonly rpmLimit: number | null;
-  readonly tpmLimit: number | null;
-  readonly dailyLimit: NanoUsd | null;
-  readonly monthlyLimit: NanoUsd | null;
 }
 
 export interface GenerationConfig {

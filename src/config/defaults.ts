@@ -1,5 +1,6 @@
+import type { NewKeyLimits } from "../keys/deps.ts";
 import { NANO_PER_USD, type NanoUsd } from "../units/usd.ts";
-import type { Config, NewKeyLimits } from "./config.ts";
+import type { Config } from "./config.ts";
 
 const usd = (amount: number): NanoUsd => (amount * NANO_PER_USD) as NanoUsd;
 const limits = (rpmLimit: number, tpmLimit: number, day: number, month: number): NewKeyLimits => ({

@@ -66,7 +66,7 @@ export function foundHosts({ env, simulatedUrl, knownModels, asked = [] }: Found
 }
 
 /** Whoever picks from a list picks from its beginning. */
-function currentFirst(merged: ReadonlyMap<string, Model>, served: readonly Served[]): Model[] {
+function currentFirst(merged: ReadonlyMap<string, Model>, served: readonly ServedHost[]): Model[] {
   const current = new Set(
     served.flatMap(({ models }) => models.filter((one) => one.current)).map(({ id }) => id),
   );
@@ -74,7 +74,7 @@ function currentFirst(merged: ReadonlyMap<string, Model>, served: readonly Serve
   return [...all.filter(({ id }) => current.has(id)), ...all.filter(({ id }) => !current.has(id))];
 }
 
-interface Served {
+interface ServedHost {
   readonly preset: Preset;
   readonly host: Host;
   readonly models: readonly KnownModel[];
@@ -84,7 +84,7 @@ interface Served {
  * One model, a route for each host that serves it, in the order of the presets. A host that takes shorter
  * prompts than the first one is left out: it would refuse what the catalog promises.
  */
-function mergeModels(served: readonly Served[]): Map<string, Model> {
+function mergeModels(served: readonly ServedHost[]): Map<string, Model> {
   const models = new Map<string, Model>();
   for (const { preset, host, models: known } of served) {
     for (const { id, name, wireName, contextLength, maxOutputTokens, price, abilities } of known) {
@@ -116,7 +116,7 @@ const AUTO_CANDIDATES_MAX = 8;
  * hosts that were asked have, which is free; the simulated host only where there is nothing else.
  */
 function autoVariants(
-  served: readonly Served[],
+  served: readonly ServedHost[],
   free: readonly Model[],
   echo: Model,
 ): Map<string, readonly string[]> {

@@ -35,7 +35,7 @@ function formatProblem({ file, line, column, path, found, expected }: ConfigProb
 export type Path = readonly (string | number)[];
 
 /** Takes what is wrong at a place of the file. */
-export type Report = (path: Path, found: string, expected: string) => void;
+export type ReportProblem = (path: Path, found: string, expected: string) => void;
 
 export function formatPath(path: Path): string {
   let text = "";

@@ -11,9 +11,9 @@ import { FREE_VARIANT, isModelId, isVariant } from "../catalog/model-name.ts";
 import { nanoFromUsd, pricePerMillion } from "../units/usd.ts";
 import { readAddress } from "./address.ts";
 import type { FoundHosts } from "./found-hosts.ts";
-import type { Path, Report } from "./problem.ts";
+import type { Path, ReportProblem } from "./problem.ts";
 import { readQuirks } from "./quirks.ts";
-import type { ConfigFile, HostRow, ModelRow, PriceRow, RouteRow } from "./schema.ts";
+import type { ConfigFile, HostConfig, ModelConfig, PriceConfig, RouteConfig } from "./schema.ts";
 import { SIMULATED_ADDRESS, SIMULATED_MODEL_ID, simulatedHost, simulatedModel } from "./simulated-model.ts";
 import { describe } from "./validate.ts";
 
@@ -22,7 +22,7 @@ import { describe } from "./validate.ts";
  * environment serve, and the simulated one; where it lists models alone, their routes may name the found
  * hosts. `sim` can always be named.
  */
-export function readCatalog(rows: ConfigFile, found: FoundHosts, report: Report): Catalog {
+export function readCatalog(rows: ConfigFile, found: FoundHosts, report: ReportProblem): Catalog {
   return new CatalogReader(rows, found, report).read();
 }
 
@@ -36,7 +36,7 @@ class CatalogReader {
   constructor(
     private readonly rows: ConfigFile,
     private readonly found: FoundHosts,
-    private readonly report: Report,
+    private readonly report: ReportProblem,
   ) {}
 
   read(): Catalog {
@@ -53,7 +53,7 @@ class CatalogReader {
     return catalogOf({ hosts, models: paused ? withoutPaused(models) : models, auto });
   }
 
-  private readHosts(rows: readonly HostRow[]): void {
+  private readHosts(rows: readonly HostConfig[]): void {
     for (const [index, row] of rows.entries()) {
       const path: Path = ["hosts", index];
       if (this.hosts.has(row.id)) {
@@ -63,7 +63,7 @@ class CatalogReader {
     }
   }
 
-  private readModels(rows: readonly ModelRow[]): void {
+  private readModels(rows: readonly ModelConfig[]): void {
     for (const [index, row] of rows.entries()) {
       const path: Path = ["models", index];
       if (this.models.has(row.id)) {
@@ -73,7 +73,7 @@ class CatalogReader {
     }
   }
 
-  private readModel(row: ModelRow, path: Path): Model {
+  private readModel(row: ModelConfig, path: Path): Model {
     const { report } = this;
     if (!isModelId(row.id)) {
       report([...path, "id"], describe(row.id), "<author>/<name>, with an author other than `gateway`");
@@ -98,7 +98,7 @@ class CatalogReader {
     };
   }
 
-  private readAliases({ id, aliases = [] }: ModelRow, path: Path): readonly string[] {
+  private readAliases({ id, aliases = [] }: ModelConfig, path: Path): readonly string[] {
     for (const [at, alias] of aliases.entries()) {
       const own: Path = [...path, "aliases", at];
       const other = this.aliases.get(alias);
@@ -110,7 +110,7 @@ class CatalogReader {
     return aliases;
   }
 
-  private readRoute(row: RouteRow, modelPrice: Price | null, path: Path): Route | null {
+  private readRoute(row: RouteConfig, modelPrice: Price | null, path: Path): Route | null {
     const { hosts, report } = this;
     const own = row.price === undefined ? null : readPrice(row.price, [...path, "price"], report);
     const free = row.free ?? false;
@@ -174,7 +174,7 @@ class CatalogReader {
 }
 
 /** Nothing is known of a row that says nothing. */
-const abilitiesOf = ({ inputs, tools, reasoning }: ModelRow): Pick<Model, "abilities"> =>
+const abilitiesOf = ({ inputs, tools, reasoning }: ModelConfig): Pick<Model, "abilities"> =>
   inputs === undefined && tools === undefined && reasoning === undefined
     ? {}
     : {
@@ -194,7 +194,7 @@ function withoutPaused(models: ReadonlyMap<string, Model>): ReadonlyMap<string, 
   return new Map([...models].map(([id, model]) => [id, { ...model, routes: model.routes.filter(open) }]));
 }
 
-function readHost(row: HostRow, { simulatedUrl }: FoundHosts, path: Path, report: Report): Host {
+function readHost(row: HostConfig, { simulatedUrl }: FoundHosts, path: Path, report: ReportProblem): Host {
   if (new Set(row.speaks).size < row.speaks.length) {
     report([...path, "speaks"], row.speaks.join(", "), "each of them only once");
   }
@@ -221,7 +221,7 @@ function readHost(row: HostRow, { simulatedUrl }: FoundHosts, path: Path, report
 }
 
 /** Providers show the whole address of an endpoint in their examples. */
-function hostAddress(text: string, path: Path, report: Report): string | null {
+function hostAddress(text: string, path: Path, report: ReportProblem): string | null {
   const address = readAddress(text, path, report);
   const endpoint = address === null ? undefined : ENDPOINT.exec(new URL(address).pathname)?.[0];
   if (endpoint === undefined) return address;
@@ -247,7 +247,7 @@ const TRANSPORT_HEADERS = new Set([
   "upgrade",
 ]);
 
-function secretOf({ api_key }: HostRow, path: Path, report: Report): string | null {
+function secretOf({ api_key }: HostConfig, path: Path, report: ReportProblem): string | null {
   if (api_key === undefined) return null;
   const meant = OTHER_REFERENCE.exec(api_key)?.[1];
   if (meant !== undefined) {
@@ -273,7 +273,7 @@ function secretOf({ api_key }: HostRow, path: Path, report: Report): string | nu
 function readHeaders(
   rows: Readonly<Record<string, string>>,
   path: Path,
-  report: Report,
+  report: ReportProblem,
 ): Record<string, string> {
   const headers: Record<string, string> = {};
   for (const [name, value] of Object.entries(rows)) {
@@ -290,8 +290,8 @@ function readHeaders(
   return headers;
 }
 
-function readPrice(row: PriceRow, path: Path, report: Report): Price {
-  const line = (key: keyof PriceRow, otherwise: number): Price["input"] => {
+function readPrice(row: PriceConfig, path: Path, report: ReportProblem): Price {
+  const line = (key: keyof PriceConfig, otherwise: number): Price["input"] => {
     const usd = row[key] ?? otherwise;
     const price = nanoFromUsd(usd) === null ? null : pricePerMillion(usd);
     if (price === null && row[key] !== undefined) {

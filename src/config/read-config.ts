@@ -1,20 +1,26 @@
+import type { NewKeyLimits } from "../keys/deps.ts";
 import type { StoreConfig } from "../store/store-config.ts";
 import { Networks } from "../units/networks.ts";
 import { type NanoUsd, nanoFromUsd } from "../units/usd.ts";
 import { readAddress, readContact } from "./address.ts";
-import type { Config, NewKeyLimits } from "./config.ts";
+import type { Config } from "./config.ts";
 import { DEFAULTS } from "./defaults.ts";
 import type { FoundHosts } from "./found-hosts.ts";
-import type { Path, Report } from "./problem.ts";
+import type { Path, ReportProblem } from "./problem.ts";
 import { readCatalog } from "./read-catalog.ts";
-import type { ConfigFile, LimitsRow } from "./schema.ts";
+import type { ConfigFile, LimitsConfig } from "./schema.ts";
 import { describe } from "./validate.ts";
 
 /**
  * The file's rows as the gateway uses them. What no schema can tell is checked here: references, duplicates,
  * addresses, decimals. Problems go to `report`; the config is only good when there were none.
  */
-export function readConfig(file: string | null, rows: ConfigFile, found: FoundHosts, report: Report): Config {
+export function readConfig(
+  file: string | null,
+  rows: ConfigFile,
+  found: FoundHosts,
+  report: ReportProblem,
+): Config {
   const { generation = {}, open_tier = {}, setup = {}, defaults = {}, smtp } = rows;
   const totalMs = generation.total_ms ?? DEFAULTS.generation.totalMs;
   const firstTokenMs = generation.first_token_ms ?? Math.min(DEFAULTS.generation.firstTokenMs, totalMs);
@@ -88,7 +94,7 @@ export function readConfig(file: string | null, rows: ConfigFile, found: FoundHo
 }
 
 /** Pages, links and endpoints are paths behind it. */
-function baseUrl(text: string | undefined, report: Report): string | null {
+function baseUrl(text: string | undefined, report: ReportProblem): string | null {
   const address = readAddress(text, ["base_url"], report);
   if (address === null) return null;
   if (address.includes("?")) report(["base_url"], describe(text), "the address without a query");
@@ -97,7 +103,12 @@ function baseUrl(text: string | undefined, report: Report): string | null {
   return address;
 }
 
-function limits(row: LimitsRow = {}, otherwise: NewKeyLimits, path: Path, report: Report): NewKeyLimits {
+function limits(
+  row: LimitsConfig = {},
+  otherwise: NewKeyLimits,
+  path: Path,
+  report: ReportProblem,
+): NewKeyLimits {
   return {
     rpmLimit: row.rpm_limit === undefined ? otherwise.rpmLimit : row.rpm_limit,
     tpmLimit: row.tpm_limit === undefined ? otherwise.tpmLimit : row.tpm_limit,
@@ -115,7 +126,7 @@ function amount(
   usd: number | null | undefined,
   otherwise: NanoUsd | null,
   path: Path,
-  report: Report,
+  report: ReportProblem,
 ): NanoUsd | null {
   if (usd === undefined) return otherwise;
   if (usd === null) return null;
@@ -125,7 +136,7 @@ function amount(
   return nano;
 }
 
-function trustedProxies(rows: readonly string[], report: Report): Networks {
+function trustedProxies(rows: readonly string[], report: ReportProblem): Networks {
   const networks = new Networks();
   for (const [index, row] of rows.entries()) {
     if (!networks.add(row))
@@ -134,7 +145,10 @@ function trustedProxies(rows: readonly string[], report: Report): Networks {
   return networks;
 }
 
-function walletRpc(rows: Readonly<Record<string, string>>, report: Report): ReadonlyMap<number, string> {
+function walletRpc(
+  rows: Readonly<Record<string, string>>,
+  report: ReportProblem,
+): ReadonlyMap<number, string> {
   const nodes = new Map<number, string>();
   for (const [chain, text] of Object.entries(rows)) {
     const path: Path = ["wallet", "rpc", chain];
@@ -145,7 +159,7 @@ function walletRpc(rows: Readonly<Record<string, string>>, report: Report): Read
   return nodes;
 }
 
-function store({ store: text, journal, durability }: ConfigFile, report: Report): StoreConfig {
+function store({ store: text, journal, durability }: ConfigFile, report: ReportProblem): StoreConfig {
   if (text === undefined || text === "sqlite") {
     if (journal === "postgres") report(["journal"], describe(journal), "disk, or store: postgres://…");
     return { kind: "sqlite" };

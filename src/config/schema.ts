@@ -252,8 +252,8 @@ export const FileSchema = Type.Object(
 );
 
 export type ConfigFile = Static<typeof FileSchema>;
-export type HostRow = Static<typeof Host>;
-export type ModelRow = Static<typeof Model>;
-export type RouteRow = Static<typeof Route>;
-export type PriceRow = Static<typeof Price>;
-export type LimitsRow = Static<typeof Limits>;
+export type HostConfig = Static<typeof Host>;
+export type ModelConfig = Static<typeof Model>;
+export type RouteConfig = Static<typeof Route>;
+export type PriceConfig = Static<typeof Price>;
+export type LimitsConfig = Static<typeof Limits>;

@@ -1,7 +1,7 @@
 import { type Refusal, refuse } from "../errors/refusal.ts";
 import type { Subject } from "../surfaces/refused-request.ts";
 import type { GenerationRequest } from "../surfaces/surface.ts";
-import type { Family } from "../tokens/families.ts";
+import type { TokenizerFamily } from "../tokens/families.ts";
 import type { Clock, Timer } from "../units/clock.ts";
 import { CountingWorker, MAX_WORK_MS } from "./counting-worker.ts";
 import { type Compacted, type Count, GIVES_WAY, type ReadWork, type RequestSeen, type Work } from "./work.ts";
@@ -28,7 +28,7 @@ export class Counting {
    * Tokens of an answer's texts, all together, in a family's vocabulary, special tokens being text; null when
    * they cannot be counted in time. Goes before all prompts, because a bill waits for it.
    */
-  async count(texts: readonly string[], family: Family): Promise<number | null> {
+  async count(texts: readonly string[], family: TokenizerFamily): Promise<number | null> {
     return (await this.counted({ what: "answer", texts, family }, BILLED))?.tokens ?? null;
   }
 
@@ -36,7 +36,7 @@ export class Counting {
    * The same of the text in a request body, of which no host has told the tokens. It may be megabytes, so answers
    * go before it.
    */
-  async billedPrompt(body: Uint8Array, family: Family): Promise<number | null> {
+  async billedPrompt(body: Uint8Array, family: TokenizerFamily): Promise<number | null> {
     const turn: CountTurn = { ...BILLED, rank: "paid" };
     return (await this.counted({ what: "text", body, family }, turn))?.tokens ?? null;
   }

@@ -3,12 +3,12 @@ import type { ErrorCode } from "../errors/codes.ts";
 import type { RefusalDetails } from "../errors/refusal.ts";
 import type { Subject } from "../surfaces/refused-request.ts";
 import type { GenerationRequest } from "../surfaces/surface.ts";
-import type { Family } from "../tokens/families.ts";
+import type { TokenizerFamily } from "../tokens/families.ts";
 
 /** What the thread is told to do. */
 export type Work =
-  | { readonly what: "answer"; readonly texts: readonly string[]; readonly family: Family }
-  | { readonly what: "text" | "files"; readonly body: Uint8Array; readonly family: Family }
+  | { readonly what: "answer"; readonly texts: readonly string[]; readonly family: TokenizerFamily }
+  | { readonly what: "text" | "files"; readonly body: Uint8Array; readonly family: TokenizerFamily }
   | { readonly what: "compaction"; readonly body: Uint8Array }
   | ReadWork;
 

@@ -4,7 +4,7 @@ import type { SetUpAnswer } from "../api/keys.ts";
 import type { MeAnswer } from "../api/me.ts";
 import { causeOf } from "../errors/suspension.ts";
 import { moment } from "./format.ts";
-import { type Owner, OwnerProvider } from "./owner.ts";
+import { type OwnerContext, OwnerProvider } from "./owner.ts";
 import { AccountPage } from "./pages/account.tsx";
 import { Budgets } from "./pages/budgets.tsx";
 import { CreditPage } from "./pages/credit.tsx";
@@ -174,7 +174,7 @@ function Inside({ visit, begins, secrets, onRecovery, onLeave, onEnded }: Inside
         {(data) => {
           const { reload: refresh } = me;
           const leave = onLeave;
-          const owner: Owner = { by, api, me: data, refresh, secrets, useRecovery: onRecovery, leave };
+          const owner: OwnerContext = { by, api, me: data, refresh, secrets, useRecovery: onRecovery, leave };
           return (
             <OwnerProvider value={owner}>
               <Notices of={data} place={place} />

@@ -4,7 +4,7 @@ import type { MeAnswer } from "../api/me.ts";
 import type { Api } from "./api.ts";
 
 /** What every page of a signed-in owner works with. */
-export interface Owner {
+export interface OwnerContext {
   readonly by: "recovery" | "session";
   readonly api: Api;
   readonly me: MeAnswer;
@@ -18,10 +18,10 @@ export interface Owner {
   readonly secrets: Map<string, string>;
 }
 
-const OwnerContext = createContext<Owner | null>(null);
+const OwnerContext = createContext<OwnerContext | null>(null);
 export const OwnerProvider = OwnerContext.Provider;
 
-export function useOwner(): Owner {
+export function useOwner(): OwnerContext {
   const owner = useContext(OwnerContext);
   if (owner === null) throw new Error("no owner is signed in");
   return owner;

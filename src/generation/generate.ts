@@ -4,14 +4,14 @@ import { bookkeepingDown, StoreUnreachable } from "../errors/bookkeeping.ts";
 import { errorObject, internalError, type Refusal, refusalHeaders, refused } from "../errors/refusal.ts";
 import { suspension } from "../errors/suspension-refusal.ts";
 import { type AttemptOutcome, attempt } from "../hosts/attempt.ts";
-import type { Answered, Opened } from "../hosts/host-attempt.ts";
+import type { AnsweredWhole, Opened } from "../hosts/host-attempt.ts";
 import type { Holder } from "../keys/keyring.ts";
 import { costOf, NO_TOKENS } from "../ledger/charge.ts";
 import { type RequestTrace, refusedReceipt } from "../ledger/receipt.ts";
 import type { Allowance } from "../ledger/reservation.ts";
 import type { StickyRoute } from "../routing/affinity.ts";
 import type { Candidate, RouteQuery } from "../routing/candidate.ts";
-import { type Conversation, conversationOf } from "../routing/conversation.ts";
+import { type ConversationId, conversationOf } from "../routing/conversation.ts";
 import { asksOpenTier, idMeantBy, idsMeantBy } from "../routing/naming.ts";
 import { namesOverrides, readOverrides } from "../routing/overrides.ts";
 import { makePlan, type Plan } from "../routing/plan.ts";
@@ -61,7 +61,7 @@ class Run {
   /** Counted once, however often the request is looked at. */
   private prompt: PromptCount | null = null;
   private looks = 0;
-  private conversation: Conversation | null = null;
+  private conversation: ConversationId | null = null;
   private bill: Bill | null = null;
   private opened: Opened | null = null;
 
@@ -303,7 +303,7 @@ class Run {
   }
 
   private billed(
-    { reply, candidate }: Answered,
+    { reply, candidate }: AnsweredWhole,
     request: GenerationRequest,
   ): BilledTokens | Promise<BilledTokens> {
     const { usage, countedTokens: estimate, texts } = reply;
@@ -313,14 +313,18 @@ class Run {
     return billedTokens({ usage, text, isLeft: false }, { request, model: candidate.model }, counts);
   }
 
-  private settle({ reply, candidate }: Answered, { tokens, from }: BilledTokens, bill: Bill): EndedRequest {
+  private settle(
+    { reply, candidate }: AnsweredWhole,
+    { tokens, from }: BilledTokens,
+    bill: Bill,
+  ): EndedRequest {
     const { usage } = reply;
     if (usage?.costUsd !== undefined)
       this.deps.hostCharged(candidate, usage.costUsd, costOf(tokens, candidate.price));
     return bill.settle({ state: "settled", tokens, from, candidate, firstTokenMs: bill.elapsedMs() });
   }
 
-  private whole({ reply, omitted }: Answered, ended: EndedRequest, bill: Bill): WholeAnswer {
+  private whole({ reply, omitted }: AnsweredWhole, ended: EndedRequest, bill: Bill): WholeAnswer {
     bill.tell(ended, true);
     const headers = this.headers("application/json", omitted);
     return { kind: "whole", status: 200, headers, body: reply.body(billedBy(ended)) };

@@ -1,11 +1,11 @@
 import type { Candidate } from "../routing/candidate.ts";
-import type { Family } from "../tokens/families.ts";
+import type { TokenizerFamily } from "../tokens/families.ts";
 import { familyOf } from "../tokens/model-family.ts";
 import type { Counts } from "./billed-tokens.ts";
 
 /** Exact counts of one request and its answer, in the vocabulary of the model that served, for its bill. */
 export class Recount implements Counts {
-  private readonly family: Family;
+  private readonly family: TokenizerFamily;
 
   constructor(
     private readonly deps: RecountDeps,
@@ -40,9 +40,9 @@ const orNull = (counting: Promise<number | null>): Promise<number | null> => cou
 /** Both may take a while, and answer null when there is too much to do. */
 export interface RecountDeps {
   /** Tokens of texts, all together. */
-  countAnswer(texts: readonly string[], family: Family): Promise<number | null>;
+  countAnswer(texts: readonly string[], family: TokenizerFamily): Promise<number | null>;
   /** Of a request body's text. */
-  countPrompt(body: Uint8Array, family: Family): Promise<number | null>;
+  countPrompt(body: Uint8Array, family: TokenizerFamily): Promise<number | null>;
 }
 
 interface PromptBody {

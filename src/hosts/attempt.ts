@@ -11,7 +11,7 @@ import type { BalanceId } from "../units/id.ts";
 import type { RandomBytes } from "../units/random.ts";
 import { childSpan, formatTraceparent, type TraceContext } from "../units/trace-context.ts";
 import {
-  type Answered,
+  type AnsweredWhole,
   HostAttempt,
   type HostAttemptCall,
   type HostAttemptDeps,
@@ -75,7 +75,7 @@ export interface AttemptLimits extends HostAttemptLimits {
 
 export type AttemptOutcome = { readonly tries: readonly AttemptRecord[] } & (
   | Opened
-  | Answered
+  | AnsweredWhole
   | Rejected
   | { readonly kind: "exhausted"; readonly timedOut: boolean; readonly waitedMs: number }
   | { readonly kind: "untranslatable"; readonly refusal: Refusal }
@@ -384,7 +384,7 @@ const traced = (call: AttemptCall, span: TraceContext | null): HostAttemptCall =
     ? call
     : { ...call, clientHeaders: { ...call.clientHeaders, traceparent: formatTraceparent(span) } };
 
-type FinalOutcome = Opened | Answered | Rejected | { readonly kind: "abandoned" };
+type FinalOutcome = Opened | AnsweredWhole | Rejected | { readonly kind: "abandoned" };
 
 /** A host that is being asked. */
 interface RunningAttempt {

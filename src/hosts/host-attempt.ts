@@ -7,7 +7,7 @@ import type {
   AnswerMetadata,
   GenerationRequest,
   HostError,
-  Reply,
+  ReadReply,
   StreamJudge,
   Surface,
   WholeJudge,
@@ -20,8 +20,8 @@ import { redact } from "./redact.ts";
 import type { TimeLimit } from "./time-limit.ts";
 import {
   beginsWhole,
-  type Exchange,
   type HostBytes,
+  type HostExchange,
   HostFault,
   type HostReply,
   type Read,
@@ -30,7 +30,7 @@ import {
 
 /** Asks one host for a first token (or for its whole answer, where that is wanted). */
 export class HostAttempt {
-  private exchange: Exchange | null = null;
+  private exchange: HostExchange | null = null;
   /** When the first token of a collected answer arrived. */
   private firstMs: number | null = null;
   /** Of the reply. */
@@ -121,7 +121,7 @@ export class HostAttempt {
 
   private judgeWhole(body: Uint8Array | HostFault, asked: AnswerMetadata): HostAttemptOutcome {
     if (body instanceof HostFault) return this.faulted(body);
-    if (this.request.stream) return this.retold(body, asked);
+    if (this.request.stream) return this.synthesized(body, asked);
     const reply = this.hostRequest.pairing.readReply(body, this.request, asked);
     return reply.kind === "reply" ? this.answered(reply) : this.failed(reply.error);
   }
@@ -138,9 +138,9 @@ export class HostAttempt {
   }
 
   /** All of a whole answer comes with its first token. */
-  private retold(body: Uint8Array, asked: AnswerMetadata): HostAttemptOutcome {
+  private synthesized(body: Uint8Array, asked: AnswerMetadata): HostAttemptOutcome {
     const { request, candidate, hostRequest, deps } = this;
-    const events = deps.surfaces[hostRequest.spoken].retell(body);
+    const events = deps.surfaces[hostRequest.spoken].synthesizeStream(body);
     if (!(events instanceof Uint8Array)) return this.failed(events);
     const judge = hostRequest.pairing.openStream(request, asked);
     const first = judge.push(events);
@@ -149,7 +149,7 @@ export class HostAttempt {
     return new Opened(candidate, hostRequest.body.omitted, ALL_READ, judge, first, this.exchange!, true);
   }
 
-  private answered(reply: Answered["reply"]): Answered {
+  private answered(reply: AnsweredWhole["reply"]): AnsweredWhole {
     return { kind: "answered", candidate: this.candidate, omitted: this.hostRequest.body.omitted, reply };
   }
 
@@ -317,7 +317,7 @@ export interface HostAttemptLimits {
 
 export type HostAttemptOutcome =
   | Opened
-  | Answered
+  | AnsweredWhole
   | Rejected
   | HostFailure
   | { readonly kind: "abandoned" | "outrun"; readonly message: string };
@@ -358,7 +358,7 @@ export class Opened {
     readonly source: HostBytes,
     readonly judge: StreamJudge,
     private first: Uint8Array,
-    private readonly exchange: Exchange,
+    private readonly exchange: HostExchange,
     /** The host gave its answer in one piece, and has nothing to do for it any more. */
     readonly isWhole = false,
   ) {}
@@ -383,11 +383,11 @@ export class Opened {
   }
 }
 
-export interface Answered {
+export interface AnsweredWhole {
   readonly kind: "answered";
   readonly candidate: Candidate;
   readonly omitted: readonly string[];
-  readonly reply: Extract<Reply, { kind: "reply" }>;
+  readonly reply: Extract<ReadReply, { kind: "reply" }>;
 }
 
 export interface Rejected {

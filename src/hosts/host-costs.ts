@@ -7,7 +7,7 @@ import { type NanoUsd, usdFromNano } from "../units/usd.ts";
  */
 export class HostCosts {
   /** By host and its model: as many as routes have been configured. */
-  private readonly routes = new Map<string, Compared>();
+  private readonly routes = new Map<string, ComparedCosts>();
 
   constructor(private readonly clock: Pick<Clock, "elapsedMs">) {}
 
@@ -34,7 +34,7 @@ export interface Undercharged {
   readonly charged_usd: number;
 }
 
-interface Compared {
+interface ComparedCosts {
   readonly sinceMs: number;
   isTold: boolean;
   saidUsd: number;

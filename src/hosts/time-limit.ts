@@ -1,6 +1,6 @@
 import type { Clock } from "../units/clock.ts";
 import type { Deadline, Deadlines } from "../units/deadlines.ts";
-import type { Exchange } from "./transport.ts";
+import type { HostExchange } from "./transport.ts";
 
 /**
  * Cancels a try when its time is up, the client leaves, or another host was faster. Whichever comes first
@@ -8,7 +8,7 @@ import type { Exchange } from "./transport.ts";
  */
 export class TimeLimit implements Deadline {
   dueMs: number;
-  private exchange: Exchange | null = null;
+  private exchange: HostExchange | null = null;
   private why: Why | null = null;
   private answering = false;
 
@@ -44,7 +44,7 @@ export class TimeLimit implements Deadline {
     this.end("silent");
   }
 
-  guard(exchange: Exchange): void {
+  guard(exchange: HostExchange): void {
     this.exchange = exchange;
     if (this.over) exchange.cancel();
   }

@@ -6,7 +6,7 @@ import type { HostFaultKind } from "../ledger/receipt.ts";
  * own; see hosts/http1/transport for the real one. An exchange is one POST: it is never repeated here.
  */
 export interface Transport {
-  open(call: HostCall): Exchange;
+  open(call: HostCall): HostExchange;
   /** Closes idle connections; those in use finish. */
   close(): void;
 }
@@ -36,7 +36,7 @@ export interface Destination {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-export interface Exchange {
+export interface HostExchange {
   /** Settles once, with the response head or with why there is none; never rejects. */
   readonly reply: Promise<HostReply | HostFault>;
   /**
@@ -90,10 +90,10 @@ export interface HostBytes {
    * The next bytes at once, or how they ended; undefined when nothing is there yet: then `reader` is told,
    * once. A promise per event would cost more than reading it.
    */
-  next(reader: Reader): Read | undefined;
+  next(reader: ReadListener): Read | undefined;
 }
 
-export interface Reader {
+export interface ReadListener {
   arrived(read: Read): void;
 }
 

@@ -1,5 +1,5 @@
 import type { Endpoint } from "./endpoint.ts";
-import { Reply } from "./reply.ts";
+import { JsonReply } from "./reply.ts";
 
 /**
  * Pages of any origin may call the endpoints that take an API key (CORS): whoever has a key could send it
@@ -13,7 +13,7 @@ export function preflights(endpoints: readonly Endpoint[]): Endpoint[] {
   return [...open.values()].map((endpoint) => ({
     ...endpoint,
     method: "OPTIONS",
-    handle: () => new Reply(204, undefined, PREFLIGHT),
+    handle: () => new JsonReply(204, undefined, PREFLIGHT),
   }));
 }
 

@@ -11,7 +11,7 @@ import { adminReceiptEndpoints } from "./admin/receipts.ts";
 import { adminUsageEndpoints } from "./admin/usage.ts";
 import { fromAnyOrigin, preflights, readable } from "./any-origin.ts";
 import type { HttpDeps } from "./deps.ts";
-import { answer, closingWhereStopping, type Endpoint, Exchange, refusal } from "./endpoint.ts";
+import { answer, closingWhereStopping, type Endpoint, HttpExchange, refusal } from "./endpoint.ts";
 import { accountEndpoints } from "./endpoints/accounts.ts";
 import { budgetEndpoints } from "./endpoints/budgets.ts";
 import { catalogEndpoints } from "./endpoints/catalog.ts";
@@ -41,9 +41,9 @@ export function httpApp(deps: HttpDeps, silenceSeconds = SILENCE_SECONDS) {
   const idleTimeout = new IdleTimeout(silenceSeconds, deps.keyDeps.clock);
   const own = [...generationEndpoints(deps), ...controlEndpoints(), ...pageEndpoints(deps)];
   const endpoints = [...own, ...apiDocEndpoints(own, deps)].flatMap(withAlias);
-  const served: Served = (endpoint, request, params) => {
+  const served: EndpointHandler = (endpoint, request, params) => {
     // Not with Elysia's own `server`, which it would define anew for every request.
-    const exchange = new Exchange(request, params, app.server, deps.keyDeps, idleTimeout);
+    const exchange = new HttpExchange(request, params, app.server, deps.keyDeps, idleTimeout);
     const answered = answer(endpoint, exchange, deps);
     return fromAnyOrigin(endpoint, request) ? answered.then(readable) : answered;
   };
@@ -62,7 +62,7 @@ export function httpApp(deps: HttpDeps, silenceSeconds = SILENCE_SECONDS) {
   // Before the endpoints: Elysia's hooks hold for what is added after them.
   app.onError(({ request, code, error }) => {
     try {
-      const exchange = new Exchange(request, {}, app.server, deps.keyDeps, idleTimeout);
+      const exchange = new HttpExchange(request, {}, app.server, deps.keyDeps, idleTimeout);
       if (code !== "NOT_FOUND") throw error;
       const moved = movedPage(request);
       if (moved !== null) return closingWhereStopping(moved, deps);
@@ -104,14 +104,14 @@ export const controlEndpoints = (): Endpoint[] => [
   ...adminNodeEndpoints(),
 ];
 
-type Served = (endpoint: Endpoint, request: Request, params: Params) => Promise<Response>;
+type EndpointHandler = (endpoint: Endpoint, request: Request, params: Params) => Promise<Response>;
 type Params = Readonly<Record<string, string>>;
 
 /**
  * The endpoints that nearly all requests are for, which Bun's router hands over itself. Elysia would make a
  * context and two more promises for each, and none of them is used.
  */
-function busyRoutes(endpoints: readonly Endpoint[], served: Served) {
+function busyRoutes(endpoints: readonly Endpoint[], served: EndpointHandler) {
   const routes: Record<string, Record<string, (request: Request) => Promise<Response>>> = {};
   for (const endpoint of endpoints) {
     const { isBusy, path, method } = endpoint;
@@ -152,7 +152,7 @@ const withAlias = (endpoint: Endpoint): Endpoint[] =>
  */
 export function listen(
   app: ReturnType<typeof httpApp>,
-  { hostname, port, shared }: Address,
+  { hostname, port, shared }: ListenAddress,
 ): Bun.Server<unknown> {
   const before = process.listeners("beforeExit");
   app.listen({
@@ -168,7 +168,7 @@ export function listen(
   return app.server!;
 }
 
-export interface Address {
+export interface ListenAddress {
   readonly hostname: string;
   readonly port: number;
   /** By several processes. */

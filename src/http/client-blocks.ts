@@ -1,13 +1,13 @@
 import { type Blocks, blocksOf, plain } from "./address.ts";
 import type { HttpDeps } from "./deps.ts";
-import type { Exchange } from "./endpoint.ts";
+import type { HttpExchange } from "./endpoint.ts";
 
 /**
  * The client's network, as throttles and allowances count it. Somebody who forwards addresses without being
  * trusted is reported: if that is the operator's own proxy, all clients behind it count as one.
  */
 export function clientBlocks(
-  { address, request: { headers } }: Pick<Exchange, "address" | "request">,
+  { address, request: { headers } }: Pick<HttpExchange, "address" | "request">,
   deps: Pick<HttpDeps, "settings" | "untrustedProxy">,
 ): Blocks {
   const { trustedProxies } = deps.settings();

@@ -1,7 +1,7 @@
 import type { GenerationCall } from "../generation/answer.ts";
 import { clientBlocks } from "./client-blocks.ts";
 import type { HttpDeps } from "./deps.ts";
-import type { Exchange } from "./endpoint.ts";
+import type { HttpExchange } from "./endpoint.ts";
 
 /** A generation request of the client at the other end of an exchange. */
 export class ClientCall implements GenerationCall {
@@ -11,7 +11,7 @@ export class ClientCall implements GenerationCall {
   constructor(
     readonly secret: string,
     readonly body: Uint8Array,
-    private readonly exchange: Exchange,
+    private readonly exchange: HttpExchange,
     private readonly deps: HttpDeps,
   ) {
     const { headers, signal } = exchange.request;

@@ -2,7 +2,7 @@ import { type Refusal, refuse, refused } from "../errors/refusal.ts";
 import { hasMoreValues } from "../surfaces/json-scan.ts";
 import { declaredLength, readBody } from "./body.ts";
 import type { HttpDeps } from "./deps.ts";
-import type { Exchange } from "./endpoint.ts";
+import type { HttpExchange } from "./endpoint.ts";
 import { inTime } from "./slow-body.ts";
 
 /**
@@ -12,7 +12,7 @@ import { inTime } from "./slow-body.ts";
  * nobody waits for it: prompts, and small bodies, go on however many large ones come. Whoever sends one slowly
  * loses the room.
  */
-export async function readControl(exchange: Exchange, deps: HttpDeps): Promise<unknown> {
+export async function readControl(exchange: HttpExchange, deps: HttpDeps): Promise<unknown> {
   const bytes = await readBounded(exchange, deps);
   if (refused(bytes)) return bytes;
   if (bytes.length === 0) return {};
@@ -25,7 +25,7 @@ export async function readControl(exchange: Exchange, deps: HttpDeps): Promise<u
   }
 }
 
-async function readBounded(exchange: Exchange, deps: HttpDeps): Promise<Uint8Array | Refusal> {
+async function readBounded(exchange: HttpExchange, deps: HttpDeps): Promise<Uint8Array | Refusal> {
   const { request } = exchange;
   const { bodyBytes } = deps.settings();
   const declared = declaredLength(request);
@@ -47,7 +47,7 @@ async function readBounded(exchange: Exchange, deps: HttpDeps): Promise<Uint8Arr
   return refused(body) || hasRoom || received <= SMALL_BYTES ? body : noRoom();
 }
 
-function takeRoom(bytes: number, exchange: Exchange, { controlBodies }: HttpDeps): boolean {
+function takeRoom(bytes: number, exchange: HttpExchange, { controlBodies }: HttpDeps): boolean {
   const release = controlBodies.takeNow(bytes);
   if (release !== null) exchange.keepRoom(release);
   return release !== null;

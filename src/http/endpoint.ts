@@ -6,7 +6,7 @@ import { newReceiptId, type ReceiptId } from "../units/id.ts";
 import type { HttpDeps } from "./deps.ts";
 import { foreignPage } from "./foreign-page.ts";
 import type { ClientConnection, IdleTimeout } from "./idle-timeout.ts";
-import { type Reply, refusalResponse, replyResponse } from "./reply.ts";
+import { type JsonReply, refusalResponse, replyResponse } from "./reply.ts";
 import { unreadResponse } from "./unread-response.ts";
 
 /** One row of the table of operations (contract §4). Paths under `/v1` are served under `/v1/v1` too. */
@@ -20,13 +20,13 @@ export interface Endpoint {
   /** What the API's document says of it. */
   readonly about: About;
   readonly handle: (
-    exchange: Exchange,
+    exchange: HttpExchange,
     deps: HttpDeps,
-  ) => Promise<Reply | Refusal | Response> | Reply | Refusal | Response;
+  ) => Promise<JsonReply | Refusal | Response> | JsonReply | Refusal | Response;
 }
 
 /** A request under way. */
-export class Exchange implements ClientConnection {
+export class HttpExchange implements ClientConnection {
   isExempt = false;
   /**
    * Lets an owner in once more, or says why not. A body takes as long as its sender likes, and their
@@ -87,7 +87,7 @@ export class Exchange implements ClientConnection {
 }
 
 /** Runs an endpoint. Whatever happens, the answer has the specification's form and a receipt id. */
-export async function answer(endpoint: Endpoint, exchange: Exchange, deps: HttpDeps): Promise<Response> {
+export async function answer(endpoint: Endpoint, exchange: HttpExchange, deps: HttpDeps): Promise<Response> {
   const { request } = exchange;
   try {
     const outcome =
@@ -103,14 +103,18 @@ export async function answer(endpoint: Endpoint, exchange: Exchange, deps: HttpD
   }
 }
 
-function failure(error: unknown, { request, receipt }: Exchange, deps: HttpDeps): Refusal {
+function failure(error: unknown, { request, receipt }: HttpExchange, deps: HttpDeps): Refusal {
   if (error instanceof StoreUnreachable) return bookkeepingDown();
   // Reading the body of a client that has left rejects, and nobody is there to be answered.
   if (!request.signal.aborted) deps.onFault(error, receipt);
   return deps.diskRefused(error) ? bookkeepingDown() : internalError();
 }
 
-function responseOf(outcome: Reply | Refusal | Response, exchange: Exchange, deps: HttpDeps): Response {
+function responseOf(
+  outcome: JsonReply | Refusal | Response,
+  exchange: HttpExchange,
+  deps: HttpDeps,
+): Response {
   if (outcome instanceof Response) return outcome;
   return refused(outcome) ? refusal(outcome, exchange, deps) : replyResponse(outcome, exchange.receipt);
 }
@@ -123,7 +127,7 @@ export function closingWhereStopping(response: Response, deps: Pick<HttpDeps, "s
 
 export function refusal(
   why: Refusal,
-  { request, receipt }: Exchange,
+  { request, receipt }: HttpExchange,
   deps: HttpDeps,
   headers: Readonly<Record<string, string>> = {},
 ): Response {

@@ -6,7 +6,7 @@ import type { EpochMs } from "../units/clock.ts";
 import { type NanoUsd, nanoFromUsd } from "../units/usd.ts";
 import { readControl } from "./control-body.ts";
 import type { HttpDeps } from "./deps.ts";
-import type { Exchange } from "./endpoint.ts";
+import type { HttpExchange } from "./endpoint.ts";
 
 /**
  * Reads a control-plane body. Each member's `description` completes the sentence "`rpm_limit` must be …",
@@ -14,7 +14,7 @@ import type { Exchange } from "./endpoint.ts";
  */
 export async function readFields<T extends TObject>(
   schema: T,
-  exchange: Exchange,
+  exchange: HttpExchange,
   deps: HttpDeps,
 ): Promise<Static<T> | Refusal> {
   const body = await readControl(exchange, deps);

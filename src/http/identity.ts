@@ -12,7 +12,7 @@ import { declaredLength } from "./body.ts";
 import { clientBlocks } from "./client-blocks.ts";
 import { cookieSession, fromOwnPage } from "./cookie.ts";
 import type { HttpDeps } from "./deps.ts";
-import { type Exchange, pathOf } from "./endpoint.ts";
+import { type HttpExchange, pathOf } from "./endpoint.ts";
 import { invalidField } from "./fields.ts";
 
 /** Who sends a request. An owner shows the recovery secret of the balance, or a session of its account. */
@@ -69,7 +69,7 @@ export const bearerOrApiKeyOf = (request: Request): string | null =>
  * session is never too much, because it is what whoever lost one has to do.
  */
 export async function identify(
-  exchange: Exchange,
+  exchange: HttpExchange,
   deps: HttpDeps,
   secretOf?: (request: Request) => string | null,
 ): Promise<Identity | Refusal> {
@@ -97,7 +97,7 @@ function lengthOf(request: Request): number {
  * revoked and expired credentials have one answer.
  */
 export async function whoSends(
-  exchange: Exchange,
+  exchange: HttpExchange,
   deps: HttpDeps,
   secretOf: (request: Request) => string | null = bearerOf,
 ): Promise<Identity | Refusal> {
@@ -123,7 +123,11 @@ export const isAnonymous = (request: Request): boolean =>
   !request.headers.has("x-api-key") &&
   cookieSession(request) === null;
 
-async function identifyBy(secret: string, exchange: Exchange, deps: HttpDeps): Promise<Identity | Refusal> {
+async function identifyBy(
+  secret: string,
+  exchange: HttpExchange,
+  deps: HttpDeps,
+): Promise<Identity | Refusal> {
   if (isRecoverySecret(secret)) return byRecovery(secret, exchange, deps);
   if (isSession(secret)) return bySession(secret, exchange, deps);
   const { keyDeps } = deps;
@@ -135,7 +139,7 @@ async function identifyBy(secret: string, exchange: Exchange, deps: HttpDeps): P
 
 async function byRecovery(
   secret: string,
-  exchange: Exchange,
+  exchange: HttpExchange,
   deps: HttpDeps,
 ): Promise<RecoveryIdentity | Refusal> {
   return againstGuessing(exchange, deps, async () => {
@@ -155,7 +159,7 @@ async function byRecovery(
  * everybody behind one proxy, must not lock out the owner, whose secret nobody guesses.
  */
 export async function againstGuessing<Opened>(
-  exchange: Exchange,
+  exchange: HttpExchange,
   deps: HttpDeps,
   lookUp: () => Promise<Opened | Refusal>,
 ): Promise<Opened | Refusal> {
@@ -169,7 +173,7 @@ export async function againstGuessing<Opened>(
 
 /** Checks a wallet's signature, which may cost a question to a chain: beyond the limit none is checked. */
 export async function againstForging<Opened>(
-  exchange: Exchange,
+  exchange: HttpExchange,
   deps: HttpDeps,
   check: () => Promise<Opened | Refusal>,
 ): Promise<Opened | Refusal> {
@@ -194,7 +198,7 @@ const MOST_WRONG = 60;
 
 async function bySession(
   secret: string,
-  exchange: Exchange,
+  exchange: HttpExchange,
   deps: HttpDeps,
 ): Promise<SessionIdentity | Refusal> {
   const { request } = exchange;

@@ -3,7 +3,7 @@ import type { About, AnswerTo, Credential } from "../api/about.ts";
 import { type Refusal, refused } from "../errors/refusal.ts";
 import { notAdmin } from "./admin/token.ts";
 import type { HttpDeps } from "./deps.ts";
-import { type Endpoint, type Exchange, queryOf } from "./endpoint.ts";
+import { type Endpoint, type HttpExchange, queryOf } from "./endpoint.ts";
 import { readFields, readQuery } from "./fields.ts";
 import {
   bearerOf,
@@ -16,7 +16,7 @@ import {
   type SessionIdentity,
   sessionsOnly,
 } from "./identity.ts";
-import type { Reply } from "./reply.ts";
+import type { JsonReply } from "./reply.ts";
 
 /**
  * An endpoint that is what its declaration says: whose credential opens it, what it reads, what it answers.
@@ -62,11 +62,11 @@ export interface Asked<P extends string, A extends About> {
   readonly who: Caller<A["who"][number]>;
   readonly query: { readonly [Q in keyof A["query"]]: Value<A["query"][Q]> };
   readonly fields: A["body"] extends TSchema ? Static<A["body"]> : null;
-  readonly params: Params<P>;
-  readonly exchange: Exchange;
+  readonly params: OperationParams<P>;
+  readonly exchange: HttpExchange;
 }
 
-export type Answered<A extends About> = Reply<AnswerTo<A>> | Refusal;
+export type Answered<A extends About> = JsonReply<AnswerTo<A>> | Refusal;
 
 type Caller<C extends Credential> = "owner" extends C
   ? "key" extends C
@@ -81,15 +81,15 @@ type Caller<C extends Credential> = "owner" extends C
 type Value<S> = S extends TSchema ? Static<S> | (S extends { default: unknown } ? never : null) : never;
 
 /** `:id` in a path. */
-type Params<P extends string> = P extends `${string}:${infer Name}/${infer Rest}`
-  ? { readonly [N in Name]: string } & Params<Rest>
+type OperationParams<P extends string> = P extends `${string}:${infer Name}/${infer Rest}`
+  ? { readonly [N in Name]: string } & OperationParams<Rest>
   : P extends `${string}:${infer Name}`
     ? { readonly [N in Name]: string }
     : object;
 
 async function callerOf(
   { who, act = "do this" }: About,
-  exchange: Exchange,
+  exchange: HttpExchange,
   deps: HttpDeps,
   secretOf: (request: Request) => string | null,
 ): Promise<Identity | Refusal | null> {

@@ -2,7 +2,7 @@ import { errorObject, type Refusal, refusalHeaders } from "../errors/refusal.ts"
 import type { ReceiptId } from "../units/id.ts";
 
 /** What an endpoint answers with, before it becomes a response. */
-export class Reply<T = unknown> {
+export class JsonReply<T = unknown> {
   constructor(
     readonly status: number,
     /** Undefined for no body. */
@@ -11,8 +11,8 @@ export class Reply<T = unknown> {
   ) {}
 }
 
-export const ok = <T>(json: T): Reply<T> => new Reply(200, json);
-export const created = <T>(json: T): Reply<T> => new Reply(201, json);
+export const ok = <T>(json: T): JsonReply<T> => new JsonReply(200, json);
+export const created = <T>(json: T): JsonReply<T> => new JsonReply(201, json);
 
 export const list = <Row>(data: readonly Row[]) => ok({ object: "list" as const, data });
 
@@ -28,7 +28,7 @@ export const page = async <Row, View>(
     has_more: rows.length > limit,
   });
 
-export const replyResponse = ({ status, json, headers }: Reply, receipt: ReceiptId): Response =>
+export const replyResponse = ({ status, json, headers }: JsonReply, receipt: ReceiptId): Response =>
   new Response(json === undefined ? null : JSON.stringify(json), {
     status,
     headers: { ...headersOf(receipt), ...headers },

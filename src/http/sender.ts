@@ -5,7 +5,7 @@ import type { BytesTaken } from "../limits/unpaid-allowance.ts";
 import { wideNetwork } from "../limits/wide-network.ts";
 import { clientBlocks } from "./client-blocks.ts";
 import type { HttpDeps } from "./deps.ts";
-import type { Exchange } from "./endpoint.ts";
+import type { HttpExchange } from "./endpoint.ts";
 import type { Identity } from "./identity.ts";
 
 /**
@@ -17,7 +17,7 @@ import type { Identity } from "./identity.ts";
 export async function senderOf(
   { balance }: Pick<Identity, "balance">,
   length: number,
-  exchange: Exchange,
+  exchange: HttpExchange,
   deps: HttpDeps,
 ): Promise<BodySender | Refusal> {
   const credit = await deps.keyDeps.credit(balance.id);

@@ -3,7 +3,7 @@ import type { Release } from "../limits/byte-budget.ts";
 import type { BytesTaken } from "../limits/unpaid-allowance.ts";
 import { declaredLength, readBody } from "./body.ts";
 import type { HttpDeps } from "./deps.ts";
-import type { Exchange } from "./endpoint.ts";
+import type { HttpExchange } from "./endpoint.ts";
 import { type Identity, whoSends } from "./identity.ts";
 import { senderOf } from "./sender.ts";
 import { inTime, LEAST_BYTES_PER_MS, READ_GRACE_MS, tooSlow } from "./slow-body.ts";
@@ -16,7 +16,7 @@ import { type Coding, codingOf, unpacked } from "./unpack.ts";
  * keeps the room until its answer has begun.
  */
 export function readWanted(
-  exchange: Exchange,
+  exchange: HttpExchange,
   sender: string | Identity,
   deps: HttpDeps,
 ): Promise<Uint8Array | Refusal> | Uint8Array | Refusal {
@@ -44,7 +44,7 @@ const LOOK_MS = 1_000;
 
 async function readLarge(
   length: number,
-  exchange: Exchange,
+  exchange: HttpExchange,
   sender: string | Identity,
   deps: HttpDeps,
 ): Promise<Uint8Array | Refusal> {
@@ -64,7 +64,7 @@ async function readLarge(
 async function readPacked(
   coding: Coding,
   length: number,
-  exchange: Exchange,
+  exchange: HttpExchange,
   sender: string | Identity,
   deps: HttpDeps,
 ): Promise<Uint8Array | Refusal> {
@@ -72,7 +72,7 @@ async function readPacked(
   const identity = await wantedSender(exchange, sender, deps);
   if (refused(identity)) return unread(identity);
   let packed: Uint8Array | Refusal;
-  let room: Room | Refusal;
+  let room: BodyReservation | Refusal;
   if (length <= SMALL_BYTES) {
     packed = await readBody(exchange.request, bodyBytes);
     if (refused(packed)) return packed;
@@ -97,7 +97,7 @@ async function readPacked(
 
 /** Whoever may send a prompt now. */
 async function wantedSender(
-  exchange: Exchange,
+  exchange: HttpExchange,
   sender: string | Identity,
   deps: HttpDeps,
 ): Promise<Identity | Refusal> {
@@ -110,9 +110,9 @@ async function wantedSender(
 async function takeRoom(
   identity: Identity,
   length: number,
-  exchange: Exchange,
+  exchange: HttpExchange,
   deps: HttpDeps,
-): Promise<Room | Refusal> {
+): Promise<BodyReservation | Refusal> {
   const sender = await senderOf(identity, length, exchange, deps);
   if (refused(sender)) return unread(sender);
   const release = await deps.bodies.take(sender, length, MAX_WAIT_MS, exchange.request.signal);
@@ -122,7 +122,7 @@ async function takeRoom(
   return { release, pays: sender.pays, read: sender.read };
 }
 
-interface Room {
+interface BodyReservation {
   readonly release: Release;
   readonly pays: boolean;
   readonly read: BytesTaken | null;
@@ -130,8 +130,8 @@ interface Room {
 
 const readTimed = (
   length: number,
-  { pays }: Room,
-  { request }: Exchange,
+  { pays }: BodyReservation,
+  { request }: HttpExchange,
   deps: HttpDeps,
 ): Promise<Uint8Array | Refusal> =>
   pays && length <= READ_AT_ONCE_BYTES && !deps.bodies.scarce

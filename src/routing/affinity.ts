@@ -1,23 +1,23 @@
 import { LRUCache } from "lru-cache";
 import type { Clock } from "../units/clock.ts";
 import type { Candidate } from "./candidate.ts";
-import type { Conversation } from "./conversation.ts";
+import type { ConversationId } from "./conversation.ts";
 
 /**
  * Which host each conversation was last served by. That host holds the conversation's prompt cache, which
  * makes the next turn cheaper and faster, and it alone can read the reasoning signatures that it gave out.
  */
 export class Affinity {
-  private readonly routes = new LRUCache<Conversation, StickyRoute>({ max: MAX_CONVERSATIONS });
+  private readonly routes = new LRUCache<ConversationId, StickyRoute>({ max: MAX_CONVERSATIONS });
 
   constructor(private readonly clock: Clock) {}
 
-  stickyRoute(conversation: Conversation): StickyRoute | null {
+  stickyRoute(conversation: ConversationId): StickyRoute | null {
     const sticky = this.routes.get(conversation);
     return sticky === undefined || this.clock.elapsedMs() - sticky.atMs > FORGOTTEN_MS ? null : sticky;
   }
 
-  served(conversation: Conversation, { model, route }: Candidate): void {
+  served(conversation: ConversationId, { model, route }: Candidate): void {
     const atMs = this.clock.elapsedMs();
     this.routes.set(conversation, { model: model.id, host: route.host.id, hostModel: route.model, atMs });
   }

@@ -10,8 +10,8 @@ import type { BalanceId } from "../units/id.ts";
  * balance's requests do not open the circuit while somebody else is being served.
  */
 export class Circuit {
-  private readonly failures = new Row();
-  private readonly deaths = new Row();
+  private readonly failures = new FailureRun();
+  private readonly deaths = new FailureRun();
   private readonly lastServed = new LastServed();
   /** How often it has opened since it was last closed; 0 while it is closed. */
   private openings = 0;
@@ -56,7 +56,7 @@ export class Circuit {
   }
 
   /** The rest that begins with this failure, or that it prolongs; null when it changes nothing. */
-  failed(nowMs: number, { by, doubtful, restMs }: Failure): Rest | null {
+  failed(nowMs: number, { by, doubtful, restMs }: AttemptFailure): Rest | null {
     const { failures } = this;
     this.probeUntilMs = 0;
     failures.add(by, doubtful);
@@ -85,7 +85,7 @@ export class Circuit {
     this.deaths.end();
   }
 
-  private fail(nowMs: number, row: Row, by: BalanceId): Rest | null {
+  private fail(nowMs: number, row: FailureRun, by: BalanceId): Rest | null {
     // Requests that were under way together fail together, which counts as one failure.
     if (this.state(nowMs) === "open") return null;
     if (!row.isCertain && nowMs - this.lastServed.otherThanMs(by) < LATELY_MS) return null;
@@ -115,7 +115,7 @@ export interface Rest {
 }
 
 /** One failed attempt. */
-export interface Failure {
+export interface AttemptFailure {
   /** Whose request it was. */
   readonly by: BalanceId;
   /** The request itself may have caused it. */
@@ -140,7 +140,7 @@ const LONGEST_PROBE_MS = 60_000;
 const LATELY_MS = 10_000;
 
 /** Failures in a row. */
-class Row {
+class FailureRun {
   length = 0;
   /** At least one of them cannot have been caused by the requests of a single balance. */
   isCertain = false;

@@ -3,7 +3,7 @@ import type { BalanceId } from "../units/id.ts";
 import { sessionOf } from "./session-ids.ts";
 
 /** Names a conversation of one balance; a hash, from which nothing of it can be read back. */
-export type Conversation = number & { readonly __unit: "Conversation" };
+export type ConversationId = number & { readonly __unit: "Conversation" };
 
 /**
  * The conversation that a request is a turn of: what its client calls its session (session-ids), or else its
@@ -16,7 +16,7 @@ export function conversationOf(
   { json, surface, model }: Pick<GenerationRequest, "json" | "surface" | "model">,
   headers: Headers,
   balance: BalanceId,
-): { readonly conversation: Conversation; readonly turned: boolean } {
+): { readonly conversation: ConversationId; readonly turned: boolean } {
   const begun = mixed(mixed(SEED, balance), model);
   const named = sessionOf(headers, json);
   if (named !== null) {
@@ -40,7 +40,7 @@ function ofTurns(opened: bigint, turns: readonly unknown[]): ReturnType<typeof c
   let hash = opened;
   let asked = false;
   for (let at = 0; at < turns.length && at < MAX_TURNS; at++) {
-    const turn = turns[at] as Turn | null;
+    const turn = turns[at] as RawTurn | null;
     if (isAnswer(turn)) return { conversation: finished(hash), turned: true };
     if (asked) continue;
     hash = mixedContent(hash, turn?.content);
@@ -49,14 +49,14 @@ function ofTurns(opened: bigint, turns: readonly unknown[]): ReturnType<typeof c
   return { conversation: finished(hash), turned: turns.length > MAX_TURNS };
 }
 
-interface Turn {
+interface RawTurn {
   readonly role?: unknown;
   readonly type?: unknown;
   readonly content?: unknown;
 }
 
 /** A turn of the model; on Responses also a thought or a call of its own. */
-const isAnswer = (turn: Turn | null): boolean =>
+const isAnswer = (turn: RawTurn | null): boolean =>
   turn?.role === "assistant" ||
   (turn?.role === undefined && turn?.type !== undefined && turn.type !== "message");
 
@@ -84,5 +84,5 @@ const mixed = (hash: bigint, text: string): bigint =>
     hash,
   );
 
-const finished = (hash: bigint): Conversation =>
-  Number(hash & BigInt(Number.MAX_SAFE_INTEGER)) as Conversation;
+const finished = (hash: bigint): ConversationId =>
+  Number(hash & BigInt(Number.MAX_SAFE_INTEGER)) as ConversationId;

@@ -1,7 +1,7 @@
 import type { Catalog, Model, Route } from "../catalog/catalog.ts";
 import type { Clock, EpochMs } from "../units/clock.ts";
 import type { BalanceId } from "../units/id.ts";
-import { Circuit, type CircuitState, type Failure, type Rest } from "./circuit.ts";
+import { type AttemptFailure, Circuit, type CircuitState, type Rest } from "./circuit.ts";
 import { RetryBudget } from "./retry-budget.ts";
 import { Speed, type StreamEnd } from "./speed.ts";
 
@@ -224,7 +224,7 @@ export type Observation =
       readonly promptTokens: number;
       readonly by: BalanceId;
     }
-  | (Failure & {
+  | (AttemptFailure & {
       readonly kind: "failed";
       /** It concerns all of the host's models. */
       readonly wholeHost: boolean;

@@ -2,7 +2,7 @@ import type { Price } from "../catalog/catalog.ts";
 import { type Refusal, refuse } from "../errors/refusal.ts";
 import { answersWhole, type Candidate, type RouteQuery, type RouteState } from "./candidate.ts";
 import { streamingFirst } from "./candidate-order.ts";
-import type { Cutoff, ProviderPreferences, Sort } from "./provider-preferences.ts";
+import type { Cutoff, HostSort, ProviderPreferences } from "./provider-preferences.ts";
 import { NO_PREFERENCES } from "./provider-preferences.ts";
 
 /**
@@ -73,14 +73,14 @@ function fastFirst(
   return [...candidates.filter(fast), ...candidates.filter((candidate) => !fast(candidate))];
 }
 
-interface Filter {
+interface PreferenceFilter {
   /** As the client spells it, below `provider`. */
   readonly name: string;
   applies(preferences: ProviderPreferences): boolean;
   keeps(candidate: Candidate, preferences: ProviderPreferences, query: RouteQuery): boolean;
 }
 
-const FILTERS: readonly Filter[] = [
+const FILTERS: readonly PreferenceFilter[] = [
   {
     name: "only",
     applies: ({ only }) => only !== null,
@@ -186,7 +186,7 @@ function drawn(
 const LEAST_PRICE = 1_000_000;
 
 /** Routes without measurements come last, in their previous order. */
-function sorted(candidates: readonly Candidate[], { by }: Sort, routeState: RouteState): Candidate[] {
+function sorted(candidates: readonly Candidate[], { by }: HostSort, routeState: RouteState): Candidate[] {
   const cost = ({ route, price }: Candidate): number => {
     if (by === "price") return plainPrice(price);
     const speed = routeState.speed(route);

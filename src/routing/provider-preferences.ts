@@ -21,14 +21,14 @@ export interface ProviderPreferences {
   /** Only hosts that are known to retain nothing. */
   readonly zdr: boolean;
   readonly quantizations: readonly Quantization[] | null;
-  readonly sort: Sort | null;
+  readonly sort: HostSort | null;
   /** Routes that miss these come later; they are not left out. */
   readonly minThroughput: readonly Cutoff[];
   readonly maxLatency: readonly Cutoff[];
   readonly maxPrice: { readonly prompt: NanoPerMillion | null; readonly completion: NanoPerMillion | null };
 }
 
-export interface Sort {
+export interface HostSort {
   readonly by: "price" | "throughput" | "latency";
   /** Sorts all hosts of all named models together instead of each model's own. */
   readonly acrossModels: boolean;
@@ -74,7 +74,7 @@ const MAX_HOSTS = 64;
 /** Of a name that the client made up, what a message repeats. */
 const SHOWN_CHARACTERS = 64;
 
-type Reader = (path: string, value: unknown) => Partial<ProviderPreferences> | Refusal;
+type PreferenceReader = (path: string, value: unknown) => Partial<ProviderPreferences> | Refusal;
 
 const READERS = {
   order: (path, value) => into(readNames(path, value, MAX_HOSTS), (names) => ({ order: lower(names) })),
@@ -95,7 +95,7 @@ const READERS = {
   preferred_max_latency: (path, value) =>
     into(readCutoffs(path, value, 1_000), (maxLatency) => ({ maxLatency })),
   max_price: (path, value) => into(readMaxPrice(path, value), (maxPrice) => ({ maxPrice })),
-} satisfies Record<string, Reader>;
+} satisfies Record<string, PreferenceReader>;
 
 const into = <T, R>(read: T | Refusal, use: (value: T) => R): R | Refusal =>
   refused(read) ? read : use(read);
@@ -124,7 +124,7 @@ function readQuantizations(path: string, value: unknown): readonly Quantization[
 
 const SORTS = ["price", "throughput", "latency"] as const;
 
-function readSort(path: string, value: unknown): Sort | Refusal {
+function readSort(path: string, value: unknown): HostSort | Refusal {
   if (!isObject(value)) {
     return into(readOneOf(path, value, SORTS), (by) => ({ by, acrossModels: false }));
   }

@@ -1,6 +1,4 @@
-import { asObject, parseObject } from "../surfaces/json.ts";
-
-type Json = Readonly<Record<string, unknown>>;
+import { asObject, type Json, parseObject } from "../surfaces/json.ts";
 
 /**
  * The session that a client says a request is a part of, by the first name that it has of this list: what is meant

@@ -1,7 +1,7 @@
 import { ConfigError } from "../config/problem.ts";
-import { type Address, type httpApp, listen } from "../http/app.ts";
+import { type httpApp, type ListenAddress, listen } from "../http/app.ts";
 
-export function opened(app: ReturnType<typeof httpApp>, address: Address): Bun.Server<unknown> {
+export function opened(app: ReturnType<typeof httpApp>, address: ListenAddress): Bun.Server<unknown> {
   try {
     return listen(app, address);
   } catch (error) {
@@ -11,7 +11,7 @@ export function opened(app: ReturnType<typeof httpApp>, address: Address): Bun.S
 
 /** An address that is taken or not this machine's is the operator's to mend, like any other setting. */
 export const cannotListen = (
-  { hostname, port }: Pick<Address, "hostname" | "port">,
+  { hostname, port }: Pick<ListenAddress, "hostname" | "port">,
   error: unknown,
 ): ConfigError =>
   new ConfigError(

@@ -81,7 +81,7 @@ async function end(): Promise<void> {
   process.exit(0);
 }
 
-async function start(): Promise<Serving> {
+async function start(): Promise<RunningServer> {
   try {
     const workers =
       worker === undefined ? await wantedWorkers({ env, cwd: process.cwd(), now: systemClock.now() }) : 1;
@@ -109,13 +109,13 @@ function isOfDisk(error: unknown): boolean {
   return /^(ENOSPC|EDQUOT|EROFS|EIO|EACCES|EPERM)$/.test((error as { code?: string } | null)?.code ?? "");
 }
 
-interface Serving {
+interface RunningServer {
   readonly announcement: string;
   reload(): void;
   stop(): Promise<void>;
 }
 
-async function serve(): Promise<Serving> {
+async function serve(): Promise<RunningServer> {
   const gateway = await openGateway({
     env,
     cwd: process.cwd(),
@@ -153,7 +153,7 @@ function damagedFiles(path: string): string[] {
   );
 }
 
-async function supervise(workers: number): Promise<Serving> {
+async function supervise(workers: number): Promise<RunningServer> {
   const { supervisor, announcement } = await Supervisor.start({
     workers,
     command: ownCommand(),

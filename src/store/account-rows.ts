@@ -1,7 +1,7 @@
 import type { Account, Claim, Holdings } from "../accounts/account.ts";
 import type { Belongings, Link } from "../accounts/account-store.ts";
 import type { Email } from "../accounts/email.ts";
-import type { WalletMessage, WalletName } from "../accounts/wallet.ts";
+import type { IssuedMessage, WalletName } from "../accounts/wallet.ts";
 import type { SuspensionReason } from "../errors/suspension.ts";
 import type { EpochMs } from "../units/clock.ts";
 import type { AccountId, BalanceId, KeyId } from "../units/id.ts";
@@ -109,12 +109,12 @@ export const linkFromRow = (hash: SecretHash, row: LinkRow<number | string>): Li
 
 /** A row of `wallet_messages` without its hash. */
 export interface MessageRow<Whole extends number | string> {
-  readonly address: WalletMessage["address"];
+  readonly address: IssuedMessage["address"];
   readonly chain_id: Whole;
   readonly expires_at: Whole;
 }
 
-export const messageFromRow = (hash: SecretHash, row: MessageRow<number | string>): WalletMessage => ({
+export const messageFromRow = (hash: SecretHash, row: MessageRow<number | string>): IssuedMessage => ({
   hash,
   address: row.address,
   chainId: Number(row.chain_id),

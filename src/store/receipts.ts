@@ -28,7 +28,7 @@ export interface ReceiptFilter {
   readonly state: string | null;
 }
 
-export interface ReceiptPage {
+export interface StoredReceiptPage {
   readonly receipts: readonly StoredReceipt[];
   /** The id to pass as `before` for the next page; null at the end. */
   readonly nextBefore: ReceiptId | null;
@@ -42,5 +42,5 @@ export interface ReceiptReader {
     filter: ReceiptFilter,
     limit: number,
     before: ReceiptId | null,
-  ): Promise<ReceiptPage>;
+  ): Promise<StoredReceiptPage>;
 }

@@ -3,12 +3,12 @@ import { FAILED_STATES } from "../ledger/record.ts";
 import type { EpochMs } from "../units/clock.ts";
 import type { Postgres } from "./postgres/postgres.ts";
 import {
+  type BalanceOwner,
   type KeyLabel,
-  type Owner,
-  type Ranking,
   rankSpending,
   type Spending,
   type SpendingGroup,
+  type SpendingRanking,
   type SpendingScope,
 } from "./spending.ts";
 
@@ -37,7 +37,7 @@ export function spendingFromSqlite(db: Database, scope: SpendingScope): Spending
     .iterate(scope.since, scope.stretchMs, lastSkipped, reach.before.from, reach.before.until);
   const ranked = rankSpending(groups, scope);
   const owners = db
-    .query<Owner & Named, [string]>(`${OWNERS} IN (SELECT value FROM json_each(?))`)
+    .query<BalanceOwner & Named, [string]>(`${OWNERS} IN (SELECT value FROM json_each(?))`)
     .all(namesOf(ranked.balances));
   const keyLabels = db
     .query<KeyLabel & Named, [string]>(`${KEY_LABELS} IN (SELECT value FROM json_each(?))`)
@@ -71,7 +71,7 @@ export async function spendingFromPostgres(store: Postgres, scope: SpendingScope
   );
   const ranked = rankSpending(rows.map(groupOf), scope);
   const listed = "IN (SELECT json_array_elements_text($1::text::json))";
-  const owners = await store.query<Owner & Named>((sql) =>
+  const owners = await store.query<BalanceOwner & Named>((sql) =>
     sql.unsafe(`${OWNERS} ${listed}`, [namesOf(ranked.balances)]),
   );
   const keyLabels = await store.query<KeyLabel & Named>((sql) =>
@@ -93,7 +93,7 @@ interface Named {
   readonly id: string;
 }
 
-const namesOf = ({ rows }: Ranking): string => JSON.stringify(rows.map(({ name }) => name));
+const namesOf = ({ rows }: SpendingRanking): string => JSON.stringify(rows.map(({ name }) => name));
 
 const byId = <T extends Named>(rows: readonly T[]): ReadonlyMap<string, T> =>
   new Map(rows.map((row) => [row.id, row]));

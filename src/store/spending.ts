@@ -10,13 +10,13 @@ export interface Spending {
   readonly total: Compared;
   /** In order of time; by model. */
   readonly stretches: readonly StretchSum[];
-  readonly balances: Ranking;
-  readonly keys: Ranking;
-  readonly models: Ranking;
+  readonly balances: SpendingRanking;
+  readonly keys: SpendingRanking;
+  readonly models: SpendingRanking;
   /** Requests that no host answered are in none of these. */
-  readonly hosts: Ranking;
+  readonly hosts: SpendingRanking;
   /** Of the balances that are listed, by id. */
-  readonly owners: ReadonlyMap<string, Owner>;
+  readonly owners: ReadonlyMap<string, BalanceOwner>;
   /** Of the keys that are listed, by id. */
   readonly keyLabels: ReadonlyMap<string, KeyLabel>;
   /** False where receipts of the period before are not all there: `beforeNano` is 0 then. */
@@ -30,12 +30,12 @@ export interface Compared extends Sum {
   readonly beforeNano: number;
 }
 
-export interface Ranking {
+export interface SpendingRanking {
   readonly rows: readonly (Compared & { readonly name: string })[];
   readonly rest: Compared & { readonly rows: number };
 }
 
-export interface Owner {
+export interface BalanceOwner {
   /** Null while accountless. */
   readonly accountId: string | null;
   readonly email: string | null;
@@ -81,7 +81,12 @@ export function rankSpending(
 ): Ranked {
   const total = emptySum();
   const stretches = new Map<string, Writable<StretchSum>>();
-  const [balances, keys, models, hosts] = [new Sums(), new Sums(), new Sums(), new Sums()];
+  const [balances, keys, models, hosts] = [
+    new SpendingSums(),
+    new SpendingSums(),
+    new SpendingSums(),
+    new SpendingSums(),
+  ];
   for (const group of groups) {
     const { start, model, host } = group;
     add(total, group);
@@ -91,7 +96,7 @@ export function rankSpending(
     if (host !== null) add(hosts.of(host), group);
     if (start !== null) addStretch(stretches, start, model, group);
   }
-  const ranked = (sums: Sums) => sums.ranked(order, most);
+  const ranked = (sums: SpendingSums) => sums.ranked(order, most);
   return {
     total,
     stretches: [...stretches.values()],
@@ -143,7 +148,7 @@ function addStretch(
   addNow(sum, group);
 }
 
-class Sums {
+class SpendingSums {
   private readonly sums = new Map<string, Writable<Compared>>();
 
   of(name: string): Writable<Compared> {
@@ -152,7 +157,7 @@ class Sums {
     return sum;
   }
 
-  ranked(order: SpendingOrder, most: number): Ranking {
+  ranked(order: SpendingOrder, most: number): SpendingRanking {
     const measure = MEASURES[order];
     const rows = [...this.sums]
       .map(([name, sum]) => ({ name, ...sum }))

@@ -9,4 +9,4 @@ export type JournalPlace = "disk" | "postgres";
  * `strict`: acknowledged once on the disk. `relaxed`: acknowledged before that, and a power cut or a crash
  * can lose the last second.
  */
-export type Durability = "strict" | "relaxed";
+export type DurabilityMode = "strict" | "relaxed";

@@ -4,7 +4,7 @@ import { systemClock } from "../units/clock.ts";
 import { Postgres } from "./postgres/postgres.ts";
 import type { Spending } from "./spending.ts";
 import { spendingFromPostgres, spendingFromSqlite } from "./spending-rows.ts";
-import type { UsageAnswer, UsageQuestion, UsageScope } from "./usage.ts";
+import type { UsageQuestion, UsageScope, UsageThreadAnswer } from "./usage.ts";
 import { sumUsage, type UsageRow, type UsageSums } from "./usage-sums.ts";
 
 /** Reads and adds up receipts, off the event loop: see usage.ts. */
@@ -16,11 +16,11 @@ let postgres: Postgres | null = null;
 
 self.onmessage = async ({ data: question }: MessageEvent<UsageQuestion>) => {
   try {
-    self.postMessage({ id: question.id, sums: await answer(question) } satisfies UsageAnswer);
+    self.postMessage({ id: question.id, sums: await answer(question) } satisfies UsageThreadAnswer);
   } catch (error) {
     const unreachable = error instanceof StoreUnreachable;
     const problem = unreachable ? error.message : String(error);
-    self.postMessage({ id: question.id, problem, unreachable } satisfies UsageAnswer);
+    self.postMessage({ id: question.id, problem, unreachable } satisfies UsageThreadAnswer);
   }
 };
 

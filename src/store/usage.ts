@@ -10,7 +10,7 @@ import type { UsageSums } from "./usage-sums.ts";
  */
 export class UsageReader {
   private thread: Worker | null = null;
-  private readonly waiting = new Map<number, Waiting>();
+  private readonly waiting = new Map<number, PendingUsage>();
   private asked = 0;
 
   /** `path` of the SQLite file, or the address of a PostgreSQL. */
@@ -34,7 +34,7 @@ export class UsageReader {
     const id = this.asked++;
     return new Promise((resolve, reject) => {
       const { balanceId = null } = wanted.kind === "sums" ? wanted.of : {};
-      this.waiting.set(id, { balanceId, resolve: resolve as Waiting["resolve"], reject });
+      this.waiting.set(id, { balanceId, resolve: resolve as PendingUsage["resolve"], reject });
       this.running().postMessage({ id, path: this.path, ...wanted } satisfies UsageQuestion);
     });
   }
@@ -57,7 +57,7 @@ export class UsageReader {
   private running(): Worker {
     if (this.thread !== null) return this.thread;
     const thread = new Worker(new URL("./usage-thread.ts", import.meta.url), { ref: false } as WorkerOptions);
-    thread.onmessage = ({ data }: MessageEvent<UsageAnswer>) => {
+    thread.onmessage = ({ data }: MessageEvent<UsageThreadAnswer>) => {
       const waiting = this.waiting.get(data.id);
       this.waiting.delete(data.id);
       if ("sums" in data) waiting?.resolve(data.sums);
@@ -84,11 +84,11 @@ type Wanted =
 
 export type UsageQuestion = Wanted & { readonly id: number; readonly path: string };
 
-export type UsageAnswer =
+export type UsageThreadAnswer =
   | { readonly id: number; readonly sums: UsageSums | Spending }
   | { readonly id: number; readonly problem: string; readonly unreachable: boolean };
 
-interface Waiting {
+interface PendingUsage {
   /** Whose receipts; null for everybody's. */
   readonly balanceId: BalanceId | null;
   resolve(sums: UsageSums | Spending | null): void;

@@ -1,8 +1,6 @@
 import { type Refusal, refuse } from "../errors/refusal.ts";
-import { asObject } from "./json.ts";
+import { asObject, type Json } from "./json.ts";
 import type { GenerationRequest, HostTarget } from "./surface.ts";
-
-type Json = Readonly<Record<string, unknown>>;
 
 /**
  * Refuses what stands for something that a host keeps in the operator's account: a file, a container, a prompt,

@@ -1,12 +1,10 @@
-import { asObject } from "./json.ts";
-
-type Json = Record<string, unknown>;
+import { asObject, type MutableJson } from "./json.ts";
 
 /**
  * Adds a delta to what is known: text goes on, lists and objects grow, whatever their names are. All in place:
  * there may be as many of each as tokens.
  */
-export function grow(known: Json, more: Json): void {
+export function grow(known: MutableJson, more: MutableJson): void {
   for (const [name, value] of Object.entries(more)) {
     // Of its own: a host may call a member what every object has.
     const before = Object.hasOwn(known, name) ? known[name] : undefined;
@@ -19,7 +17,7 @@ export function grow(known: Json, more: Json): void {
       else known[name] = value;
     } else if (asObject(value) !== null) {
       const inner = asObject(before) ?? {};
-      grow(inner, value as Json);
+      grow(inner, value as MutableJson);
       known[name] = inner;
     } else if (before === undefined || before === null || !ONCE.has(name)) {
       known[name] = value;

@@ -1,5 +1,5 @@
 import { blameOf, condemns } from "./blame.ts";
-import { asObject, asText } from "./json.ts";
+import { asObject, asText, type Json } from "./json.ts";
 import type { HostError } from "./surface.ts";
 
 /**
@@ -116,8 +116,6 @@ export const fault = (message: string): HostError => ({
 export const NO_OBJECT = fault("the answer is not a JSON object");
 /** Clients parse every event, and fail with an error of their parser's on one that is none. */
 export const NO_EVENT = fault("an event is not a JSON object");
-
-type Json = Readonly<Record<string, unknown>>;
 
 const asObjects = (list: unknown): Json[] =>
   Array.isArray(list) ? list.map(asObject).filter((entry) => entry !== null) : [];

@@ -1,3 +1,9 @@
+/** An object as it was parsed, of which nothing is known yet. */
+export type Json = Readonly<Record<string, unknown>>;
+
+/** One that is still being put together. */
+export type MutableJson = Record<string, unknown>;
+
 /** The object that a text spells; null for what is no JSON, or something else. */
 export function parseObject(text: string): Record<string, unknown> | null {
   try {

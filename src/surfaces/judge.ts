@@ -4,12 +4,12 @@ import { estimateJsonText, NO_JSON_TEXT } from "../tokens/estimate.ts";
 import { billedJson, billedUsage, type WriteUsage } from "./billed.ts";
 import { copyInto, NO_BYTES, replaceSpan, textOf } from "./bytes.ts";
 import { Edits } from "./edits.ts";
+import { COUNT, EventTemplate, FREE_TEXT, FreeMembers, NUMBER } from "./event-template.ts";
 import { fault, NO_EVENT } from "./host-error.ts";
 import { parseObject } from "./json.ts";
 import { JsonCursor } from "./json-cursor.ts";
-import { COUNT, FREE_TEXT, FreeMembers, Likeness, NUMBER } from "./likeness.ts";
 import { type CurrentEvent, EVENT, EventCutter, eventEnd } from "./sse.ts";
-import type { Billed, HostError, Reply, Usage, WholeJudge } from "./surface.ts";
+import type { Billed, HostError, ReadReply, Usage, WholeJudge } from "./surface.ts";
 
 /**
  * What the judges of the three languages share when the host speaks the client's own: they cut the stream
@@ -33,7 +33,7 @@ export abstract class PassingJudge implements WholeJudge {
   /** The model's name for the client, as JSON. */
   protected readonly modelJson: Uint8Array;
   private readonly cutter = new EventCutter();
-  private readonly likeness = new Likeness();
+  private readonly template = new EventTemplate();
   readonly text = new AnswerText();
   /** The event that may be the last with a usage, and what came behind it. */
   private tail: Uint8Array | null = null;
@@ -86,7 +86,7 @@ export abstract class PassingJudge implements WholeJudge {
     return Buffer.concat([tail, this.failure(error)]);
   }
 
-  reply(): Reply {
+  reply(): ReadReply {
     this.tellGathered();
     const { usage, countedTokens, publicModel: model, writeUsage } = this;
     const whole = this.collector!.whole();
@@ -240,7 +240,7 @@ export abstract class PassingJudge implements WholeJudge {
 
   /** What was learnt of events does not hold any more. */
   protected forgetLikeness(): void {
-    this.likeness.forget();
+    this.template.forget();
   }
 
   protected breakOff(message: string): void {
@@ -252,18 +252,18 @@ export abstract class PassingJudge implements WholeJudge {
   }
 
   private read(bytes: Uint8Array): Uint8Array {
-    const { edits, likeness } = this;
+    const { edits, template } = this;
     const event = EVENT;
     let start = 0;
     // An exception may have left some.
     edits.forget();
     for (let at = 0; at < bytes.length && !this.over; ) {
       start = at;
-      at = this.tail === null ? likeness.pass(bytes, start, this.collector === null ? edits : null) : -1;
+      at = this.tail === null ? template.pass(bytes, start, this.collector === null ? edits : null) : -1;
       if (at !== -1) {
-        this.gathered?.more(bytes, likeness.text.start, likeness.text.end);
-        this.wroteJson(bytes, likeness.text);
-        if (likeness.count !== -1) this.passedNumber(likeness.count);
+        this.gathered?.more(bytes, template.text.start, template.text.end);
+        this.wroteJson(bytes, template.text);
+        if (template.count !== -1) this.passedNumber(template.count);
         continue;
       }
       at = eventEnd(bytes, start);
@@ -276,7 +276,7 @@ export abstract class PassingJudge implements WholeJudge {
       this.tellGathered();
       if (!this.judgeText(event)) this.judge(event);
       else {
-        const learnt = FOUND.count === 1 && likeness.learn(event, FOUND.texts[0]!, FREE, edits, first);
+        const learnt = FOUND.count === 1 && template.learn(event, FOUND.texts[0]!, FREE, edits, first);
         if (this.collector !== null) this.collect(event, learnt);
       }
       if (this.usage !== usage && this.usage !== null && this.usage.output > 0) this.text.report();

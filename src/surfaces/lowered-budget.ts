@@ -17,11 +17,11 @@ export function lowerBudget(
   ceiling: number,
   changes: BodyChanges,
 ): void {
-  const wish = asObject(json[member]);
-  const budget = wish?.[name];
+  const settings = asObject(json[member]);
+  const budget = settings?.[name];
   if (typeof budget !== "number" || (named !== null && budget >= named)) return;
   const left = budgetUnder(ceiling, budget);
   if (left === budget) return;
-  changes.set(member, left === null ? null : JSON.stringify({ ...wish, [name]: left }));
+  changes.set(member, left === null ? null : JSON.stringify({ ...settings, [name]: left }));
   if (left === null) changes.omitted.push(member);
 }

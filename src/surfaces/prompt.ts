@@ -9,7 +9,7 @@ import { toolLists } from "./vocabulary/tool-names.ts";
  * than UTF-8 bytes, and the JSON around it only adds. Images and audio are not text: each counts at a bound
  * of its own. Embedded files have no bound until they are read.
  */
-export function sizePrompt(body: Uint8Array, json: Readonly<Record<string, unknown>>): PromptCharge {
+export function sizePrompt(body: Uint8Array, json: Readonly<Record<string, unknown>>): PromptEstimate {
   const unseen = isServedMore(json);
   if (!containsOne(body, MEDIA_MARKS)) {
     return {
@@ -49,7 +49,7 @@ export function sizePrompt(body: Uint8Array, json: Readonly<Record<string, unkno
   };
 }
 
-export interface PromptCharge {
+export interface PromptEstimate {
   /** Never below the tokens of the text for any byte-level vocabulary; without embedded files. */
   readonly bound: number;
   readonly estimate: number;

@@ -21,7 +21,7 @@ export interface Surface {
   /** What a host speaking this language said in an answer that is not a 2xx. */
   readHostError(status: number, body: Uint8Array): HostError;
   /** A whole 2xx answer of a host as the stream that the host would have sent, or what is wrong with it. */
-  retell(body: Uint8Array): Uint8Array | HostError;
+  synthesizeStream(body: Uint8Array): Uint8Array | HostError;
 }
 
 /** A client's request, parsed. `body` stays as it came; changes are spliced into a copy. */
@@ -117,7 +117,7 @@ export interface Pairing {
    */
   hostBody(request: GenerationRequest, target: HostTarget): HostBody | Refusal;
   /** Reads a whole, unstreamed 2xx answer. */
-  readReply(body: Uint8Array, request: GenerationRequest, asked: AnswerMetadata): Reply;
+  readReply(body: Uint8Array, request: GenerationRequest, asked: AnswerMetadata): ReadReply;
   /** Judges a streamed answer as it arrives. */
   openStream(request: GenerationRequest, asked: AnswerMetadata): StreamJudge;
   /** The same where the client wants it whole. */
@@ -156,7 +156,7 @@ export interface HostTarget {
   readonly defaultMaxOutputTokens: number;
 }
 
-export type Reply =
+export type ReadReply =
   | {
       readonly kind: "reply";
       /** For the client: the host's bytes with `model` put back and the bill in its usage. */
@@ -210,5 +210,5 @@ export interface StreamJudge {
 /** Assembles a streamed answer. What `push` returns on the way is not for the client. */
 export interface WholeJudge extends StreamJudge {
   /** The answer, once it is complete. */
-  reply(): Reply;
+  reply(): ReadReply;
 }

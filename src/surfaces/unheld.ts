@@ -1,6 +1,6 @@
 import type { SurfaceName } from "../catalog/catalog.ts";
 import type { BodyChanges } from "./body-changes.ts";
-import { asObject } from "./json.ts";
+import { asObject, type Json } from "./json.ts";
 import type { GenerationRequest } from "./surface.ts";
 
 /**
@@ -8,7 +8,6 @@ import type { GenerationRequest } from "./surface.ts";
  * because the client would notice that it is missing; a ceiling or a number of answers that the request's
  * language does not know is left out, because some hosts obey it all the same.
  */
-type Json = Readonly<Record<string, unknown>>;
 
 /** Left out for hosts of the request's own language; where it is translated, it never arrives. */
 export function leaveOutUnheld(

@@ -45,7 +45,7 @@ export function readOpenAiUsage(value: unknown, before: Usage | null = null): Us
   return later(before, withCost(used, usage.cost));
 }
 
-interface Told {
+interface ReportedUsage {
   readonly prompt: number | null;
   readonly answer: number | null;
   readonly total: number | null;
@@ -59,7 +59,7 @@ interface Told {
  * Cloud, "Reasoning for Grok models"; Gemini's `thoughtsTokenCount` beside `candidatesTokenCount`); Grok's
  * cache on Azure is beside the prompt.
  */
-function sort({ prompt, answer, total, cached, thoughts }: Told) {
+function sort({ prompt, answer, total, cached, thoughts }: ReportedUsage) {
   const isInTotal = prompt !== null && total !== null;
   // An answer of thoughts alone may have no `completion_tokens` at all.
   const beyond = isInTotal ? Math.max(0, total - prompt - (answer ?? 0)) : 0;

@@ -26,13 +26,13 @@ export function prometheusText(metrics: readonly Metric[]): string {
 }
 
 /** What one process said of itself. */
-export interface Report {
+export interface ProcessMetrics {
   readonly worker: number;
   readonly metrics: readonly Metric[];
 }
 
 /** One answer out of many: every metric once, every series once. */
-export function togetherOf(reports: readonly Report[]): Metric[] {
+export function togetherOf(reports: readonly ProcessMetrics[]): Metric[] {
   const found = new Map<string, { metric: Metric; series: Map<string, Series> }>();
   for (const { worker, metrics } of reports) {
     for (const metric of metrics) {

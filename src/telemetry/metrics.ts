@@ -5,7 +5,15 @@ import type { HostReport } from "../routing/health.ts";
 import type { Figure } from "../units/figure.ts";
 import { type NanoUsd, usdFromNano } from "../units/usd.ts";
 import type { Metric } from "./metric.ts";
-import { Count, counters, Distribution, distributions, labels, looked, MAX_SERIES } from "./series.ts";
+import {
+  CounterSeries,
+  counters,
+  Distribution,
+  distributions,
+  labels,
+  looked,
+  MAX_SERIES,
+} from "./series.ts";
 
 /**
  * What happened in this process since start. It names no key, balance or prompt, and no label comes from what
@@ -46,7 +54,7 @@ export class Metrics {
   /** By surface, model and host. */
   private readonly series = new Map<string, RouteSeries>();
   /** By host and outcome: as many as hosts were ever configured, times the outcomes of an attempt. */
-  private readonly tries = new Map<string, Count>();
+  private readonly tries = new Map<string, CounterSeries>();
 
   constructor(private readonly sources: MetricSources) {}
 
@@ -140,14 +148,14 @@ const DURATION_S = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1200];
 class RouteSeries {
   readonly firstToken: Distribution;
   readonly duration: Distribution;
-  readonly input: Count;
-  readonly cacheRead: Count;
-  readonly cacheWrite: Count;
-  readonly output: Count;
-  readonly reasoning: Count;
-  readonly cost: Count;
-  readonly writtenOff: Count;
-  private readonly outcomes = new Map<string, Count>();
+  readonly input: CounterSeries;
+  readonly cacheRead: CounterSeries;
+  readonly cacheWrite: CounterSeries;
+  readonly output: CounterSeries;
+  readonly reasoning: CounterSeries;
+  readonly cost: CounterSeries;
+  readonly writtenOff: CounterSeries;
+  private readonly outcomes = new Map<string, CounterSeries>();
 
   constructor(
     private readonly families: Metrics["families"],
@@ -156,7 +164,7 @@ class RouteSeries {
     const { model, host } = at;
     const here = labels(at);
     const tokens = (kind: string) =>
-      host === "" ? new Count() : families.tokens.of(labels({ model, host, kind }));
+      host === "" ? new CounterSeries() : families.tokens.of(labels({ model, host, kind }));
     this.duration = families.duration.of(here);
     this.firstToken = host === "" ? new Distribution(FIRST_TOKEN_S) : families.firstToken.of(here);
     this.input = tokens("input");
@@ -164,11 +172,11 @@ class RouteSeries {
     this.cacheWrite = tokens("cache_write");
     this.output = tokens("output");
     this.reasoning = tokens("reasoning");
-    this.cost = host === "" ? new Count() : families.cost.of(labels({ model, host }));
-    this.writtenOff = host === "" ? new Count() : families.writtenOff.of(labels({ model, host }));
+    this.cost = host === "" ? new CounterSeries() : families.cost.of(labels({ model, host }));
+    this.writtenOff = host === "" ? new CounterSeries() : families.writtenOff.of(labels({ model, host }));
   }
 
-  outcome(outcome: string, code: string): Count {
+  outcome(outcome: string, code: string): CounterSeries {
     const key = code === "" ? outcome : `${outcome}\n${code}`;
     const known = this.outcomes.get(key);
     if (known !== undefined) return known;

@@ -6,7 +6,7 @@ import type { Metric, Sample } from "./metric.ts";
  * so that counting is an addition; and their number has a bound, because what labels are made of may be sent
  * by clients. prom-client was measured and turned down: docs/decisions/0006-metrics.md.
  */
-class Family<Series extends { samples(labels: string): Sample[] }> {
+class MetricFamily<Series extends { samples(labels: string): Sample[] }> {
   private readonly series = new Map<string, Series>();
 
   constructor(
@@ -47,7 +47,7 @@ export const labels = (values: Readonly<Record<string, string>>): string =>
 const UNSAFE = /[\\"\n]/g;
 const escaped = (character: string): string => (character === "\n" ? "\\n" : `\\${character}`);
 
-export class Count {
+export class CounterSeries {
   value = 0;
 
   add(amount: number): void {
@@ -59,7 +59,8 @@ export class Count {
   }
 }
 
-export const counters = (name: string, help: string) => new Family(name, "counter", help, () => new Count());
+export const counters = (name: string, help: string) =>
+  new MetricFamily(name, "counter", help, () => new CounterSeries());
 
 /** How many values were at or below each bound. */
 export class Distribution {
@@ -90,7 +91,7 @@ export class Distribution {
 }
 
 export const distributions = (name: string, help: string, bounds: readonly number[]) =>
-  new Family(name, "histogram", help, () => new Distribution(bounds));
+  new MetricFamily(name, "histogram", help, () => new Distribution(bounds));
 
 /** Values that are read when the metrics are. */
 export function looked(

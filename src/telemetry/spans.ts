@@ -134,9 +134,9 @@ function answered({ host, model, tokens }: FinishedRequest) {
   };
 }
 
-type Value = string | number | boolean | Dollars | null;
+type AttributeValue = string | number | boolean | Dollars | null;
 
-function attributes(values: Readonly<Record<string, Value | undefined>>): Attribute[] {
+function attributes(values: Readonly<Record<string, AttributeValue | undefined>>): Attribute[] {
   const written: Attribute[] = [];
   for (const [key, value] of Object.entries(values)) {
     if (value === null || value === undefined) continue;

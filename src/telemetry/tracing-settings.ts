@@ -4,7 +4,7 @@ import type { TraceContext } from "../units/trace-context.ts";
  * OpenTelemetry's environment variables, as far as they mean something here ("OpenTelemetry Protocol
  * Exporter" and "General SDK Configuration"). Null: nobody asked for traces.
  */
-export function tracingSettings(env: Environment): TracingSettings | null {
+export function tracingSettings(env: TracingEnvironment): TracingSettings | null {
   if (env.OTEL_SDK_DISABLED?.toLowerCase() === "true" || env.OTEL_TRACES_EXPORTER === "none") return null;
   const url = env.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT || beneath(env.OTEL_EXPORTER_OTLP_ENDPOINT);
   if (url === null || url === "") return null;
@@ -23,7 +23,7 @@ export function tracingSettings(env: Environment): TracingSettings | null {
   };
 }
 
-export type Environment = Readonly<Record<string, string | undefined>>;
+export type TracingEnvironment = Readonly<Record<string, string | undefined>>;
 
 export interface TracingSettings {
   readonly url: string;

@@ -5,7 +5,7 @@ import { walkPrompt } from "./media.ts";
  * for others; images and files are not counted. Ten million characters take one to five seconds, so it runs in
  * a thread of its own and only where the byte bound leaves a doubt.
  */
-export function countPromptTokens(json: Readonly<Record<string, unknown>>, counter: Counter): number {
+export function countPromptTokens(json: Readonly<Record<string, unknown>>, counter: TokenCounter): number {
   let tokens = FRAMING_PER_PROMPT;
   for (const turns of [json.messages, json.input])
     if (Array.isArray(turns)) tokens += turns.length * FRAMING_PER_MESSAGE;
@@ -18,7 +18,7 @@ export function countPromptTokens(json: Readonly<Record<string, unknown>>, count
   return tokens;
 }
 
-export interface Counter {
+export interface TokenCounter {
   /** Special tokens in a text are text like any other. */
   count(text: string): number;
 }

@@ -2,13 +2,13 @@ import { CL100K_TOKEN_SPLIT_REGEX, O200K_TOKEN_SPLIT_REGEX } from "gpt-tokenizer
 import { BytePairs } from "./byte-pairs.ts";
 
 /** Vocabularies that models share. */
-export type Family = "o200k" | "cl100k";
+export type TokenizerFamily = "o200k" | "cl100k";
 
 /** Counts text by family. A vocabulary is loaded when it is first needed, which takes a third of a second. */
 export class Families {
-  private readonly loaded = new Map<Family, Promise<BytePairs>>();
+  private readonly loaded = new Map<TokenizerFamily, Promise<BytePairs>>();
 
-  get(family: Family): Promise<BytePairs> {
+  get(family: TokenizerFamily): Promise<BytePairs> {
     let pairs = this.loaded.get(family);
     if (pairs === undefined) this.loaded.set(family, (pairs = LOADERS[family]()));
     return pairs;
@@ -24,7 +24,7 @@ const LOADERS = {
     const { default: vocabulary } = await import("gpt-tokenizer/bpeRanks/cl100k_base");
     return new BytePairs(vocabulary, asInRust(CL100K_TOKEN_SPLIT_REGEX));
   },
-} satisfies Record<Family, () => Promise<BytePairs>>;
+} satisfies Record<TokenizerFamily, () => Promise<BytePairs>>;
 
 /** What is a space differs between Rust, where these patterns come from, and JavaScript: U+FEFF and U+0085. */
 const asInRust = ({ source, flags }: RegExp): RegExp =>

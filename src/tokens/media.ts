@@ -34,7 +34,7 @@ export interface Media {
 /** Where the three languages have what was said. */
 const TURNS = ["messages", "input", "instructions", "system"];
 
-interface Place {
+interface MediaContext {
   /**
    * A host looks for media here, and not for instance in the arguments of a call, which it shows to the model
    * as text.
@@ -45,7 +45,7 @@ interface Place {
   readonly depth: number;
 }
 
-function walk(value: unknown, place: Place, visitor: PromptVisitor): void {
+function walk(value: unknown, place: MediaContext, visitor: PromptVisitor): void {
   const { shows, carries, depth } = place;
   if (typeof value === "string") visitor.text(value);
   if (typeof value !== "object" || value === null || depth > MAX_DEPTH) return;

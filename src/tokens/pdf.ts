@@ -13,7 +13,7 @@ export function pdfTokenBound(file: Buffer, tokensOfImage: number): number | nul
   if (objects === null) return null;
   try {
     const texts = objects.texts();
-    const { pages, shown } = new Pages(objects).all();
+    const { pages, shown } = new PdfPages(objects).all();
     const aside = texts.reduce((sum, text) => sum + withoutStrings(text).bytes, 0);
     const bound = pages * tokensOfImage + (shown + aside) * bytesOfCharacter(texts, objects);
     return Number.isFinite(bound) ? Math.ceil(bound) : null;
@@ -29,7 +29,7 @@ interface Shown {
   readonly shown: number;
 }
 
-class Pages {
+class PdfPages {
   private readonly nodes = new Map<number, Shown | "open">();
   private readonly contents = new Map<number, number | "open">();
   /** Everything that a name in a content stream may refer to, whichever resources it is looked up in. */

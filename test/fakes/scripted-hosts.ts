@@ -1,8 +1,8 @@
 import {
   bytesOf,
-  type Exchange,
   type HostBytes,
   type HostCall,
+  type HostExchange,
   HostFault,
   type HostReply,
   type Transport,
@@ -36,7 +36,7 @@ export class ScriptedHosts implements Transport {
     private readonly script: (host: string) => Deed,
   ) {}
 
-  open({ to: { host } }: HostCall): Exchange {
+  open({ to: { host } }: HostCall): HostExchange {
     this.asked.push(host.id);
     return new ScriptedExchange(this.clock, this.script(host.id), () => this.left.push(host.id));
   }
@@ -54,7 +54,7 @@ const WHOLE = encode(
 const FAILURE = '{"error":{"message":"no"}}';
 const CANCELLED = new HostFault("cancelled", "cancelled");
 
-class ScriptedExchange implements Exchange, HostReply {
+class ScriptedExchange implements HostExchange, HostReply {
   readonly reply: Promise<HostReply | HostFault>;
   readonly status: number;
   readonly headers: Map<string, string>;

@@ -1,12 +1,12 @@
 import { expect, test } from "bun:test";
 import { Arrivals } from "../../src/hosts/http1/arrivals.ts";
-import type { Connection } from "../../src/hosts/http1/connection.ts";
+import type { HostConnection } from "../../src/hosts/http1/connection.ts";
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
 /** Notes when it hands on what arrived. */
 const connection = (name: string, heard: string[]) =>
-  ({ deliver: () => void heard.push(name) }) as unknown as Connection;
+  ({ deliver: () => void heard.push(name) }) as unknown as HostConnection;
 
 test("what arrives in one turn is handed on at its end, in order", async () => {
   const heard: string[] = [];

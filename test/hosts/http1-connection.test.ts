@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from "bun:test";
 import { Arrivals } from "../../src/hosts/http1/arrivals.ts";
-import { Connection, type Tenant } from "../../src/hosts/http1/connection.ts";
+import { HostConnection, type Tenant } from "../../src/hosts/http1/connection.ts";
 import { endpointOf } from "../../src/hosts/http1/endpoint.ts";
 import { Http1Exchange } from "../../src/hosts/http1/exchange.ts";
 import { Pool } from "../../src/hosts/http1/pool.ts";
@@ -105,7 +105,7 @@ test("bytes that come twice within a turn of the event loop reach whoever waits 
     takeRequest: () => ({ head: new Uint8Array(1), body: null }),
     received: (bytes: Uint8Array) => void heard.push(new TextDecoder().decode(bytes)),
   } as unknown as Tenant;
-  const connection = new Connection({} as never, endpoint, new Arrivals(), tenant);
+  const connection = new HostConnection({} as never, endpoint, new Arrivals(), tenant);
   const socket = { write: () => 1, setNoDelay() {}, setKeepAlive() {} };
   connection.connected(socket as never);
   for (const part of ["1", "2", "3"]) connection.received(new TextEncoder().encode(part));

@@ -4,7 +4,7 @@ import { AddressThrottle, throttlesOf } from "../../src/http/address.ts";
 import { WrongTokens } from "../../src/http/admin/wrong-tokens.ts";
 import { UntrustedProxies } from "../../src/http/client-blocks.ts";
 import type { HttpDeps } from "../../src/http/deps.ts";
-import type { Exchange } from "../../src/http/endpoint.ts";
+import type { HttpExchange } from "../../src/http/endpoint.ts";
 import { againstForging } from "../../src/http/identity.ts";
 import { Networks } from "../../src/units/networks.ts";
 import { ManualClock } from "../fakes/clock.ts";
@@ -139,7 +139,7 @@ const WRONG = refuse("invalid_request", "Wrong.");
 const exchange = {
   address: "192.0.2.1",
   request: new Request("http://gateway.test/"),
-} as unknown as Exchange;
+} as unknown as HttpExchange;
 
 function keyDeps(): HttpDeps {
   const settings = { trustedProxies: new Networks() };

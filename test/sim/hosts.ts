@@ -1,9 +1,9 @@
 import type { SurfaceName } from "../../src/catalog/catalog.ts";
 import {
   bytesOf,
-  type Exchange,
   type HostBytes,
   type HostCall,
+  type HostExchange,
   HostFault,
   type HostReply,
   type Transport,
@@ -26,7 +26,7 @@ export class SimulatedHosts implements Transport {
     private readonly trouble: () => number,
   ) {}
 
-  open(call: HostCall): Exchange {
+  open(call: HostCall): HostExchange {
     const text = new TextDecoder().decode(call.body!);
     const body = JSON.parse(text) as { stream?: boolean; max_tokens?: number; max_output_tokens?: number };
     const script = writeScript(this.random, this.trouble(), body.max_tokens ?? body.max_output_tokens ?? 400);
@@ -155,7 +155,7 @@ export const WORD = " the";
 const encode = (text: string): Uint8Array => new TextEncoder().encode(text);
 
 /** What both kinds of answer share: a head that comes or does not, and a queue that the gateway reads. */
-abstract class SimulatedExchange implements Exchange, HostReply {
+abstract class SimulatedExchange implements HostExchange, HostReply {
   readonly reply: Promise<HostReply | HostFault>;
   status = 200;
   readonly headers: ReadonlyMap<string, string>;

@@ -12,7 +12,7 @@ import { recoveredReceipt } from "../../src/ledger/receipt.ts";
 import type { LedgerRecord } from "../../src/ledger/record.ts";
 import type { Health } from "../../src/routing/health.ts";
 import { type LedgerOnDisk, openLedger } from "../../src/store/books/bookkeeping-sqlite.ts";
-import type { ReceiptPage, StoredReceipt } from "../../src/store/receipts.ts";
+import type { StoredReceipt, StoredReceiptPage } from "../../src/store/receipts.ts";
 import type { Books } from "../../src/store/sqlite/books.ts";
 import { type Clock, type EpochMs, epochMs } from "../../src/units/clock.ts";
 import type { BalanceId, ReceiptId } from "../../src/units/id.ts";
@@ -486,7 +486,7 @@ class World {
     const all: StoredReceipt[] = [];
     let before: ReceiptId | null = null;
     do {
-      const page: ReceiptPage = this.database.store.receipts(balanceId, EVERY_RECEIPT, 1_000, before);
+      const page: StoredReceiptPage = this.database.store.receipts(balanceId, EVERY_RECEIPT, 1_000, before);
       all.push(...page.receipts);
       before = page.nextBefore;
     } while (before !== null);

@@ -1,7 +1,7 @@
 import { expect } from "bun:test";
 import type { SurfaceName } from "../../src/catalog/catalog.ts";
 import { refused } from "../../src/errors/refusal.ts";
-import type { Billed, GenerationRequest, Reply, StreamJudge, Usage } from "../../src/surfaces/surface.ts";
+import type { Billed, GenerationRequest, ReadReply, StreamJudge, Usage } from "../../src/surfaces/surface.ts";
 import { pairing, SURFACES } from "../../src/surfaces/surfaces.ts";
 
 export const ASKED = { publicModel: "test/model", atS: 1_763_000_000 };
@@ -64,7 +64,7 @@ export function given(judge: StreamJudge, chunks: Iterable<Uint8Array>): string 
 export const lastOf = (judge: StreamJudge): string => decode(judge.last(billOf(judge)));
 
 /** The whole answer, as the client gets it. */
-export function bodyOf(reply: Reply): string {
+export function bodyOf(reply: ReadReply): string {
   if (reply.kind === "fault") throw new Error(reply.error.message);
   return decode(reply.body(billOf(reply)));
 }

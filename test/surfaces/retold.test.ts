@@ -11,7 +11,7 @@ import { tellable, toldByStream } from "./told.ts";
  * what it would have been told by a host that streams.
  */
 function retold(host: SurfaceName, whole: object): Uint8Array {
-  const events = SURFACES[host].retell(encode(JSON.stringify(whole)));
+  const events = SURFACES[host].synthesizeStream(encode(JSON.stringify(whole)));
   if (!(events instanceof Uint8Array)) throw new Error(events.message);
   return events;
 }
@@ -125,7 +125,9 @@ describe("a chat answer", () => {
 
   test("gives arguments as text, with every digit, where the host gave an object", () => {
     const body = JSON.stringify(chat({ tool_calls: [call({ arguments: { id: "#" } })] }));
-    const events = SURFACES["chat.completions"].retell(encode(body.replace('"#"', "175928847299117063")));
+    const events = SURFACES["chat.completions"].synthesizeStream(
+      encode(body.replace('"#"', "175928847299117063")),
+    );
     const text = decode(events as Uint8Array);
     expect(text).toContain('"arguments":"{\\"id\\":175928847299117063}"');
   });
@@ -172,7 +174,9 @@ test("a call of a messages host keeps every digit of its input", () => {
     content: [{ type: "tool_use", id: "t", name: "f", input: { id: "#" } }],
     stop_reason: "tool_use",
   };
-  const events = SURFACES.messages.retell(encode(JSON.stringify(whole).replace('"#"', "175928847299117063")));
+  const events = SURFACES.messages.synthesizeStream(
+    encode(JSON.stringify(whole).replace('"#"', "175928847299117063")),
+  );
   expect(decode(events as Uint8Array)).toContain('"partial_json":"{\\"id\\":175928847299117063}"');
 });
 
@@ -230,7 +234,7 @@ describe("an answer that is none is named as such", () => {
     ["messages", {}, "the answer has no content"],
     ["messages", { type: "error", error: { message: "Broken." } }, "Broken."],
   ])("%s: %j", (surface, whole, message) => {
-    expect(SURFACES[surface].retell(encode(JSON.stringify(whole)))).toMatchObject({ message });
+    expect(SURFACES[surface].synthesizeStream(encode(JSON.stringify(whole)))).toMatchObject({ message });
   });
 
   test("one whose stream would be larger than any is refused", () => {
@@ -239,7 +243,7 @@ describe("an answer that is none is named as such", () => {
       type: "message",
       content: Array(50).fill({ type: "output_text", text: "a" }),
     };
-    const events = SURFACES.responses.retell(encode(JSON.stringify({ output: [item] })));
+    const events = SURFACES.responses.synthesizeStream(encode(JSON.stringify({ output: [item] })));
     expect(events).toMatchObject({ message: expect.stringContaining("is larger than 134217728 bytes") });
   });
 });

@@ -11,7 +11,7 @@ import type { HostTarget } from "../../src/surfaces/surface.ts";
 import { pairing } from "../../src/surfaces/surfaces.ts";
 import type { AnswerWriter } from "../../src/surfaces/vocabulary/answer-writer.ts";
 import type { Conversation } from "../../src/surfaces/vocabulary/conversation.ts";
-import { Saying } from "../../src/surfaces/vocabulary/saying.ts";
+import { TranslationReport } from "../../src/surfaces/vocabulary/translation-report.ts";
 import { Random } from "../sim/random.ts";
 import { brokenRules, wrongEvents } from "./event-order.ts";
 import { ASKED, COST_USD, decode, encode, given, openRequest, readRequest } from "./harness.ts";
@@ -30,7 +30,7 @@ const TARGET: HostTarget = {
 };
 
 const WRITE: Readonly<
-  Record<SurfaceName, (conversation: Conversation, target: HostTarget, saying: Saying) => object>
+  Record<SurfaceName, (conversation: Conversation, target: HostTarget, report: TranslationReport) => object>
 > = {
   "chat.completions": writeChatRequest,
   responses: writeResponsesRequest,
@@ -58,7 +58,7 @@ describe.each(PAIRS)("%s, told in %s and back", (one, other) => {
   test("150 random conversations come back as they were", () => {
     for (let seed = 1; seed <= 150; seed++) {
       const conversation = randomConversation(new Random(seed), one, other);
-      const body = plain(WRITE[one](conversation, TARGET, new Saying(one, one)));
+      const body = plain(WRITE[one](conversation, TARGET, new TranslationReport(one, one)));
       const there = told(body, one, other);
       const back = told(there, other, one);
       expect({ seed, body: back }).toEqual({ seed, body });

@@ -65,7 +65,7 @@ test(`${SEEDS} spoilt answers, told as streams, end in an end mark or a fault`, 
   for (let seed = 0; seed < SEEDS; seed++) {
     const random = new Random(seed);
     const [, { host, whole }] = random.pick([...OFFICIAL, ...ACCENTED]);
-    const events = SURFACES[host].retell(encode(JSON.stringify(spoiltValue(whole, random))));
+    const events = SURFACES[host].synthesizeStream(encode(JSON.stringify(spoiltValue(whole, random))));
     if (!(events instanceof Uint8Array)) continue;
     told += 1;
     for (const client of SURFACE_NAMES) {

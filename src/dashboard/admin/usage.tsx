@@ -34,7 +34,7 @@ export function Usage() {
   );
 }
 
-type Ranked<List extends "balances" | "keys"> = EverybodysUsage[List]["data"][number];
+type RankedRow<List extends "balances" | "keys"> = EverybodysUsage[List]["data"][number];
 
 function InPeriod({ period, order, onOrder }: InPeriodProps) {
   const api = useOperator();
@@ -246,12 +246,12 @@ const Sums = ({ of, cost }: { of: ComparedSum; cost: (amount: number) => string 
   </>
 );
 
-const BalanceName = ({ balance_id, ...owner }: Ranked<"balances">) => (
+const BalanceName = ({ balance_id, ...owner }: RankedRow<"balances">) => (
   <BalanceLink id={balance_id} of={owner} />
 );
 
 /** Leads to the key's requests, which are with its balance. */
-const KeyName = ({ key_id, name, prefix, balance_id }: Ranked<"keys">) => (
+const KeyName = ({ key_id, name, prefix, balance_id }: RankedRow<"keys">) => (
   <>
     <a href={`#/balances/${balance_id}?key_id=${key_id}`}>{name ?? "Unnamed key"}</a>
     <div class="mono soft small unbroken">{prefix}…</div>

@@ -13,9 +13,9 @@ import { Note, Problem } from "./notice.tsx";
 export function Conversation({ secret, keyId, models }: ConversationProps) {
   const { me, refresh } = useOwner();
   const [model, setModel] = useState(() => (firstToAnswer(models, me) ?? models[0]!).id);
-  const [turns, setTurns] = useState<readonly Turn[]>([]);
+  const [turns, setTurns] = useState<readonly ChatTurn[]>([]);
   const [draft, setDraft] = useState("");
-  const [coming, setComing] = useState<Answered | null>(null);
+  const [coming, setComing] = useState<AnsweredTurn | null>(null);
   const abort = useRef<AbortController | null>(null);
   const end = useRef<HTMLDivElement>(null);
   useEffect(() => () => abort.current?.abort(), []);
@@ -29,7 +29,7 @@ export function Conversation({ secret, keyId, models }: ConversationProps) {
     const asked = [...turns, { role: "user", content } as const];
     const stop = new AbortController();
     abort.current = stop;
-    let turn: Answered = { role: "assistant", content: "", model, answer: null };
+    let turn: AnsweredTurn = { role: "assistant", content: "", model, answer: null };
     setTurns(asked);
     setDraft("");
     setComing(turn);
@@ -115,9 +115,9 @@ interface ConversationProps {
   readonly models: readonly ModelChoice[];
 }
 
-type Turn = Answered | { readonly role: "user"; readonly content: string };
+type ChatTurn = AnsweredTurn | { readonly role: "user"; readonly content: string };
 
-interface Answered {
+interface AnsweredTurn {
   readonly role: "assistant";
   readonly content: string;
   /** Which gave it. */
@@ -126,11 +126,11 @@ interface Answered {
   readonly answer: ChatAnswer | null;
 }
 
-const messageOf = ({ role, content }: Turn): ChatMessage => ({ role, content });
+const messageOf = ({ role, content }: ChatTurn): ChatMessage => ({ role, content });
 
 const SILENT = `The model ended without a word of an answer. One that thinks first may have used up the ${count(MAX_ANSWER_TOKENS)} tokens that an answer may have here: ask for something shorter, or choose another model.`;
 
-function Said({ turn, streaming = false }: { turn: Turn; streaming?: boolean }) {
+function Said({ turn, streaming = false }: { turn: ChatTurn; streaming?: boolean }) {
   const Markdown = useMarkdown();
   if (turn.role === "user") {
     return (

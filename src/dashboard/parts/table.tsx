@@ -1,10 +1,10 @@
 import type { ComponentChildren } from "preact";
 
 /** What a table is headed by. The class `unseen` leaves a heading to those who have the page read to them. */
-export type Column = string | readonly [label: string, className: string, sort?: Sort];
+export type Column = string | readonly [label: string, className: string, sort?: ColumnSort];
 
 /** Of a column that the rows can be ordered by, the most first. */
-export interface Sort {
+export interface ColumnSort {
   readonly isBy: boolean;
   readonly onSort: () => void;
 }
@@ -52,7 +52,7 @@ export const Headings = ({ of }: { of: readonly Column[] }) => (
   </thead>
 );
 
-const SortButton = ({ label, by: { isBy, onSort } }: { label: string; by: Sort }) => (
+const SortButton = ({ label, by: { isBy, onSort } }: { label: string; by: ColumnSort }) => (
   <button type="button" class="sort" onClick={onSort}>
     {label}
     {isBy && <span aria-hidden="true">{"\u00a0↓"}</span>}

@@ -1,4 +1,4 @@
-import type { Connection } from "./connection.ts";
+import type { HostConnection } from "./connection.ts";
 
 /**
  * What sockets received within one turn of the event loop, handed on together at its end. Answers that arrive
@@ -7,10 +7,10 @@ import type { Connection } from "./connection.ts";
  * (docs/performance.md, "Side by side").
  */
 export class Arrivals {
-  private waiting: Connection[] = [];
+  private waiting: HostConnection[] = [];
 
   /** The connection keeps what has arrived for it until its turn comes. */
-  add(connection: Connection): void {
+  add(connection: HostConnection): void {
     if (this.waiting.length === 0) setImmediate(this.deliver);
     this.waiting.push(connection);
   }

@@ -2,20 +2,20 @@ import type { Socket, SocketHandler, TCPSocketConnectOptions, TLSOptions } from 
 import type { Clock, Timer } from "../../units/clock.ts";
 import { HostFault } from "../transport.ts";
 import type { Arrivals } from "./arrivals.ts";
-import type { Endpoint } from "./endpoint.ts";
+import type { HostEndpoint } from "./endpoint.ts";
 import type { RequestBytes } from "./request.ts";
 
 /**
  * One socket to a host, and whoever has it now. It dials, proves the host's certificate, writes requests as
  * fast as the peer takes them, and hands on what arrives; what the bytes mean is the tenant's business.
  */
-export class Connection {
+export class HostConnection {
   /** It has carried an exchange before, so the host may have closed it unseen. */
   reused = false;
   /** On the clock's `elapsedMs`; meaningful while idle. */
   idleUntilMs = 0;
   private tenant: Tenant | null;
-  private socket: Socket<Connection> | null = null;
+  private socket: Socket<HostConnection> | null = null;
   private state: "dialling" | "open" | "closed" = "dialling";
   private dialTimer: Timer | null = null;
   /** Among its owner's sockets. */
@@ -30,7 +30,7 @@ export class Connection {
 
   constructor(
     readonly owner: ConnectionOwner,
-    readonly endpoint: Endpoint,
+    readonly endpoint: HostEndpoint,
     readonly arrivals: Arrivals,
     tenant: Tenant,
   ) {
@@ -40,7 +40,7 @@ export class Connection {
   dial(tls: TLSOptions | null, clock: Clock, timeoutMs: number): void {
     this.dialTimer = clock.after(timeoutMs, () => this.dialTimedOut(timeoutMs));
     const { hostname, port } = this.endpoint;
-    const target: TCPSocketConnectOptions<Connection> = { hostname, port, data: this, socket: HANDLERS };
+    const target: TCPSocketConnectOptions<HostConnection> = { hostname, port, data: this, socket: HANDLERS };
     // An empty `tls` would give a plain socket (Bun 1.4.5): it is left out or full, never in between.
     if (tls !== null) target.tls = tls;
     Bun.connect(target).catch((error) => this.unreachable(error));
@@ -96,7 +96,7 @@ export class Connection {
   }
 
   /** @internal The socket's events; see HANDLERS. */
-  connected(socket: Socket<Connection>): void {
+  connected(socket: Socket<HostConnection>): void {
     if (this.state === "closed") {
       // Given up while it was being dialled.
       socket.terminate();
@@ -279,9 +279,9 @@ export interface Tenant {
 
 export interface ConnectionOwner {
   /** Free for the next exchange. */
-  idle(connection: Connection, keepAliveS: number | null): void;
+  idle(connection: HostConnection, keepAliveS: number | null): void;
   /** No longer fit to be idle. */
-  forget(connection: Connection): void;
+  forget(connection: HostConnection): void;
   /** A tenant threw `error`. */
   faulted(error: unknown): void;
   /** A socket is gone; said once for each. */
@@ -299,7 +299,7 @@ const PROBE_AFTER_MS = 30_000;
  * memory of its own (measured: never reused after the callback), so nothing is copied. A `close` follows
  * every `end`: sockets are not half-open.
  */
-const HANDLERS: SocketHandler<Connection> = {
+const HANDLERS: SocketHandler<HostConnection> = {
   // A plain array: a Buffer makes each of its slices a Buffer too, which costs more.
   binaryType: "uint8array" as "buffer",
   open: (socket) => socket.data.connected(socket),

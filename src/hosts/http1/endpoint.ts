@@ -2,7 +2,7 @@ import type { Host } from "../../catalog/catalog.ts";
 import { assert } from "../../units/assert.ts";
 
 /** Where a host's base address leads: what its sockets, its TLS check and its request lines need. */
-export interface Endpoint {
+export interface HostEndpoint {
   /** `https://api.example.com:8443`; hosts with the same origin share sockets. */
   readonly origin: string;
   readonly secure: boolean;
@@ -18,7 +18,7 @@ export interface Endpoint {
 }
 
 /** The config floor has already checked that the address parses and is http or https. */
-export function endpointOf(host: Host): Endpoint {
+export function endpointOf(host: Host): HostEndpoint {
   const url = new URL(host.baseUrl);
   const secure = url.protocol === "https:";
   assert(secure || url.protocol === "http:", `host ${host.id}: base address is neither http nor https`);
@@ -35,7 +35,7 @@ export function endpointOf(host: Host): Endpoint {
 }
 
 /** The request target: prefix, path, and the queries of both. */
-export function targetOf(endpoint: Endpoint, path: string): string {
+export function targetOf(endpoint: HostEndpoint, path: string): string {
   const target = endpoint.prefix + path;
   if (endpoint.query === "") return target;
   return `${target}${path.includes("?") ? "&" : "?"}${endpoint.query}`;

@@ -1,14 +1,14 @@
 import { assert } from "../../units/assert.ts";
 import type { Clock, Timer } from "../../units/clock.ts";
 import {
-  type Exchange,
   type HostBytes,
+  type HostExchange,
   HostFault,
   type HostReply,
   type Read,
-  type Reader,
+  type ReadListener,
 } from "../transport.ts";
-import type { Connection, Tenant } from "./connection.ts";
+import type { HostConnection, Tenant } from "./connection.ts";
 import { type CompressedBody, decompressed } from "./decompress.ts";
 import { type HeaderFields, NO_FIELDS } from "./fields.ts";
 import type { Pool } from "./pool.ts";
@@ -20,17 +20,17 @@ import type { RequestBytes } from "./request.ts";
  * up to a high-water mark, the rest in the socket. The socket is given back as soon as the answer has arrived
  * whole, read or not.
  */
-export class Http1Exchange implements Exchange, Tenant, CompressedBody, HostBytes {
+export class Http1Exchange implements HostExchange, Tenant, CompressedBody, HostBytes {
   readonly reply: Promise<HostReply | HostFault>;
   /** Null once it has been called. */
   private settleReply: ((reply: HostReply | HostFault) => void) | null;
-  private connection: Connection | null = null;
+  private connection: HostConnection | null = null;
   private readonly reader = new ResponseReader();
 
   private readonly arrived: Uint8Array[] = [];
   private firstArrived = 0;
   private unreadBytes = 0;
-  private waiting: Reader | null = null;
+  private waiting: ReadListener | null = null;
   /** Runs while nobody reads on, and the body has to end. */
   private lastBytes: Timer | null = null;
   private lastBytesLeft = MAX_LAST_BYTES;
@@ -99,13 +99,13 @@ export class Http1Exchange implements Exchange, Tenant, CompressedBody, HostByte
     return new Promise((arrived) => this.wait({ arrived }));
   }
 
-  next(reader: Reader): Read | undefined {
+  next(reader: ReadListener): Read | undefined {
     if (this.unreadBytes > 0) return this.takeArrived();
     if (this.end === undefined) this.wait(reader);
     return this.end;
   }
 
-  private wait(reader: Reader): void {
+  private wait(reader: ReadListener): void {
     assert(this.waiting === null, "a body is read by one reader at a time");
     this.waiting = reader;
   }

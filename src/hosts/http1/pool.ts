@@ -1,8 +1,8 @@
 import type { TLSOptions } from "bun";
 import type { Clock, Timer } from "../../units/clock.ts";
 import type { Arrivals } from "./arrivals.ts";
-import { Connection, type ConnectionOwner, type Tenant } from "./connection.ts";
-import type { Endpoint } from "./endpoint.ts";
+import { type ConnectionOwner, HostConnection, type Tenant } from "./connection.ts";
+import type { HostEndpoint } from "./endpoint.ts";
 
 export interface PoolLimits {
   readonly connectTimeoutMs: number;
@@ -16,13 +16,13 @@ export interface PoolLimits {
  * go.
  */
 export class Pool implements ConnectionOwner {
-  private readonly pooled: Connection[] = [];
+  private readonly pooled: HostConnection[] = [];
   private sockets = 0;
   private sweep: Timer | null = null;
   private closed = false;
 
   constructor(
-    readonly endpoint: Endpoint,
+    readonly endpoint: HostEndpoint,
     readonly limits: PoolLimits,
     readonly tls: TLSOptions | null,
     readonly clock: Clock,
@@ -31,7 +31,7 @@ export class Pool implements ConnectionOwner {
   ) {}
 
   /** A connection for the tenant, pooled or dialled; null when the origin has as many sockets as it may. */
-  connect(tenant: Tenant, fresh: boolean): Connection | null {
+  connect(tenant: Tenant, fresh: boolean): HostConnection | null {
     const pooled = fresh ? null : this.takeIdle();
     if (pooled !== null) {
       pooled.lease(tenant);
@@ -39,7 +39,7 @@ export class Pool implements ConnectionOwner {
     }
     if (this.sockets >= this.limits.maxSockets) return null;
     this.sockets++;
-    const connection = new Connection(this, this.endpoint, this.arrivals, tenant);
+    const connection = new HostConnection(this, this.endpoint, this.arrivals, tenant);
     connection.dial(this.tls, this.clock, this.limits.connectTimeoutMs);
     return connection;
   }
@@ -56,7 +56,7 @@ export class Pool implements ConnectionOwner {
     for (const connection of this.pooled.splice(0)) connection.retire();
   }
 
-  idle(connection: Connection, keepAliveS: number | null): void {
+  idle(connection: HostConnection, keepAliveS: number | null): void {
     const keepMs = keepAliveS === null ? this.limits.idleTimeoutMs : hintedIdleMs(keepAliveS);
     if (this.closed || keepMs <= 0 || this.pooled.length >= this.limits.maxIdle) {
       connection.retire();
@@ -67,7 +67,7 @@ export class Pool implements ConnectionOwner {
     this.sweep ??= this.clock.after(SWEEP_EVERY_MS, this.retireExpired);
   }
 
-  forget(connection: Connection): void {
+  forget(connection: HostConnection): void {
     const at = this.pooled.indexOf(connection);
     if (at >= 0) this.pooled.splice(at, 1);
   }
@@ -76,7 +76,7 @@ export class Pool implements ConnectionOwner {
     this.sockets--;
   }
 
-  private takeIdle(): Connection | null {
+  private takeIdle(): HostConnection | null {
     const nowMs = this.clock.elapsedMs();
     for (let connection = this.pooled.pop(); connection !== undefined; connection = this.pooled.pop()) {
       if (connection.idleUntilMs > nowMs) return connection;

@@ -1,6 +1,6 @@
 import { assert } from "../../units/assert.ts";
 import type { Destination, HostCall } from "../transport.ts";
-import { type Endpoint, targetOf } from "./endpoint.ts";
+import { type HostEndpoint, targetOf } from "./endpoint.ts";
 
 /** A request as it goes out: usually one buffer, so that it leaves in one packet. */
 export interface RequestBytes {
@@ -33,7 +33,7 @@ export function encodeRequest({ to, headers, body }: HostCall, start: Uint8Array
 }
 
 /** The request line, and the header fields that all requests to the destination have. */
-export function headStart({ method, path, headers }: Destination, endpoint: Endpoint): Uint8Array {
+export function headStart({ method, path, headers }: Destination, endpoint: HostEndpoint): Uint8Array {
   const target = targetOf(endpoint, path);
   assert(TARGET.test(target), "request path holds a byte that HTTP does not allow there");
   // Bodies are asked for uncompressed: inflating costs more CPU here than the bytes cost on the way, and a

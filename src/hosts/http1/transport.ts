@@ -1,8 +1,8 @@
 import type { TLSOptions } from "bun";
 import type { Clock } from "../../units/clock.ts";
-import type { Destination, Exchange, HostCall, Transport } from "../transport.ts";
+import type { Destination, HostCall, HostExchange, Transport } from "../transport.ts";
 import { Arrivals } from "./arrivals.ts";
-import { type Endpoint, endpointOf } from "./endpoint.ts";
+import { endpointOf, type HostEndpoint } from "./endpoint.ts";
 import { Http1Exchange } from "./exchange.ts";
 import { Pool, type PoolLimits } from "./pool.ts";
 import { encodeRequest, headStart } from "./request.ts";
@@ -41,7 +41,7 @@ class Http1Transport implements Transport {
   private readonly ca: string[] | null;
   private readonly arrivals = new Arrivals();
   private readonly pools = new Map<string, Pool>();
-  private readonly lines = new WeakMap<Destination, Line>();
+  private readonly lines = new WeakMap<Destination, RequestHead>();
   private closed = false;
 
   constructor(options: Http1Options) {
@@ -56,7 +56,7 @@ class Http1Transport implements Transport {
     this.ca = options.ca === undefined ? null : [options.ca].flat();
   }
 
-  open(call: HostCall): Exchange {
+  open(call: HostCall): HostExchange {
     const { endpoint, start } = this.lineTo(call.to);
     const exchange = new Http1Exchange(encodeRequest(call, start), this.clock);
     exchange.begin(this.poolOf(endpoint), call.fresh === true);
@@ -68,7 +68,7 @@ class Http1Transport implements Transport {
     for (const pool of this.pools.values()) pool.close();
   }
 
-  private lineTo(destination: Destination): Line {
+  private lineTo(destination: Destination): RequestHead {
     let line = this.lines.get(destination);
     if (line === undefined) {
       const endpoint = endpointOf(destination.host);
@@ -78,7 +78,7 @@ class Http1Transport implements Transport {
     return line;
   }
 
-  private poolOf(endpoint: Endpoint): Pool {
+  private poolOf(endpoint: HostEndpoint): Pool {
     let pool = this.pools.get(endpoint.origin);
     if (pool === undefined) {
       this.dropVacantPools();
@@ -95,7 +95,7 @@ class Http1Transport implements Transport {
     for (const [origin, pool] of this.pools) if (pool.vacant) this.pools.delete(origin);
   }
 
-  private tlsOf(endpoint: Endpoint): TLSOptions | null {
+  private tlsOf(endpoint: HostEndpoint): TLSOptions | null {
     if (!endpoint.secure) return null;
     return {
       serverName: endpoint.hostname,
@@ -107,8 +107,8 @@ class Http1Transport implements Transport {
 }
 
 /** What is the same for all requests to a destination. */
-interface Line {
-  readonly endpoint: Endpoint;
+interface RequestHead {
+  readonly endpoint: HostEndpoint;
   /** Of each request's head. */
   readonly start: Uint8Array;
 }

@@ -8,10 +8,10 @@ import type { BalanceId, KeyId } from "../../units/id.ts";
 import { decimalUsd, MAX_NANO_USD, type NanoUsd, usdFromNano } from "../../units/usd.ts";
 import { isLoopback, plain } from "../address.ts";
 import type { HttpDeps } from "../deps.ts";
-import type { Endpoint, Exchange } from "../endpoint.ts";
+import type { Endpoint, HttpExchange } from "../endpoint.ts";
 import { invalidField, readUsd } from "../fields.ts";
 import { operation } from "../operation.ts";
-import { ok, page, type Reply } from "../reply.ts";
+import { type JsonReply, ok, page } from "../reply.ts";
 import { notAdmin } from "./token.ts";
 
 /** The operator's operations: the admin token and nothing else opens them. Contract §4. */
@@ -135,7 +135,7 @@ async function setSuspension(
   reason: SuspensionReason | null,
   { by = "admin", note }: UnsuspendFields,
   { keyDeps }: HttpDeps,
-): Promise<Reply<SuspensionAnswer> | Refusal> {
+): Promise<JsonReply<SuspensionAnswer> | Refusal> {
   const balances = await keyDeps.store.suspend({
     subject,
     reason,
@@ -164,7 +164,7 @@ const booksView = (books: LedgerAudit) => ({
 const magnitude = (amount: bigint): bigint => (amount < 0n ? -amount : amount);
 
 /** Open to this machine, where the scraper usually is. */
-async function metrics(exchange: Exchange, deps: HttpDeps): Promise<Refusal | Response> {
+async function metrics(exchange: HttpExchange, deps: HttpDeps): Promise<Refusal | Response> {
   if (!isLocal(exchange)) {
     const stranger = await notAdmin(exchange, deps);
     if (stranger !== null) return stranger;
@@ -178,7 +178,7 @@ async function metrics(exchange: Exchange, deps: HttpDeps): Promise<Refusal | Re
  * A proxy on this machine would make everybody look local, and a page elsewhere can make a browser on this
  * machine ask us under the page's own name.
  */
-function isLocal({ address, request: { headers } }: Exchange): boolean {
+function isLocal({ address, request: { headers } }: HttpExchange): boolean {
   if (address === null || !isLoopback(plain(address)) || !LOOPBACK_HOST.test(headers.get("host") ?? ""))
     return false;
   for (const name of headers.keys()) if (FORWARDED.test(name)) return false;

@@ -3,14 +3,14 @@ import { type Refusal, refuse } from "../../errors/refusal.ts";
 import { takeOfAll, tooOften } from "../address.ts";
 import { clientBlocks } from "../client-blocks.ts";
 import type { HttpDeps } from "../deps.ts";
-import type { Exchange } from "../endpoint.ts";
+import type { HttpExchange } from "../endpoint.ts";
 import { bearerOf } from "../identity.ts";
 
 /**
  * Null for the operator. The right token is always taken, so that nobody can lock the operator out by sending
  * wrong ones; it cannot be guessed, because it has at least 16 characters.
  */
-export async function notAdmin(exchange: Exchange, deps: HttpDeps): Promise<Refusal | null> {
+export async function notAdmin(exchange: HttpExchange, deps: HttpDeps): Promise<Refusal | null> {
   const token = bearerOf(exchange.request);
   if (token === null) {
     return refuse(

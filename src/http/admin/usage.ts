@@ -1,5 +1,5 @@
 import { EVERYBODYS_USAGE } from "../../api/usage.ts";
-import type { Compared, Ranking, Spending } from "../../store/spending.ts";
+import type { Compared, Spending, SpendingRanking } from "../../store/spending.ts";
 import { isoTime } from "../../units/clock.ts";
 import { type NanoUsd, usdFromNano } from "../../units/usd.ts";
 import type { HttpDeps } from "../deps.ts";
@@ -36,7 +36,7 @@ function view(spending: Spending) {
     ...sumView(sum),
     cost_before_usd: compared ? usdFromNano(beforeNano as NanoUsd) : null,
   });
-  const list = <Named>({ rows, rest }: Ranking, named: (name: string) => Named) => ({
+  const list = <Named>({ rows, rest }: SpendingRanking, named: (name: string) => Named) => ({
     data: rows.map(({ name, ...sum }) => ({ ...named(name), ...sums(sum) })),
     rest: { rows: rest.rows, ...sums(rest) },
   });

@@ -16,11 +16,11 @@ import { EVERYBODY, type Throttled, takeOfAll, tooOften } from "../address.ts";
 import { clientBlocks } from "../client-blocks.ts";
 import { fromOwnPage, sessionCookie } from "../cookie.ts";
 import type { HttpDeps } from "../deps.ts";
-import type { Endpoint, Exchange } from "../endpoint.ts";
+import type { Endpoint, HttpExchange } from "../endpoint.ts";
 import { invalidField } from "../fields.ts";
 import { againstForging, againstGuessing } from "../identity.ts";
 import { operation } from "../operation.ts";
-import { ok, Reply } from "../reply.ts";
+import { JsonReply, ok } from "../reply.ts";
 
 /**
  * Accounts without passwords: contract §4. Signing in is open to everybody, so it is throttled by network
@@ -39,7 +39,7 @@ export const accountEndpoints = (): Endpoint[] => [
       deps.mailsHeldBack();
       requestLink(deps.accounts, address, "accounts").catch((error) => deps.onFault(error, exchange.receipt));
     }
-    return new Reply(202, { expires_in: LINK_MINUTES * 60 });
+    return new JsonReply(202, { expires_in: LINK_MINUTES * 60 });
   }),
   // Whom a link is for, before anybody is signed in by it: it may have come from somebody else.
   operation("POST /v1/auth/email/preview", ACCOUNTS.preview, async ({ fields, exchange }, deps) => {
@@ -76,13 +76,13 @@ const MOST_MESSAGES = 120;
  */
 function signedIn(
   made: SignedIn | Refusal,
-  { request }: Exchange,
+  { request }: HttpExchange,
   deps: HttpDeps,
-): Reply<SessionAnswer> | Refusal {
+): JsonReply<SessionAnswer> | Refusal {
   if (refused(made)) return made;
   const { account, session, expiresAt } = made;
   const seconds = Math.floor((expiresAt - deps.keyDeps.clock.now()) / 1_000);
-  return new Reply(
+  return new JsonReply(
     200,
     { session, expires_at: isoTime(expiresAt), account_id: account.id },
     fromOwnPage(request, deps.settings()) ? { "set-cookie": sessionCookie(session, seconds) } : {},
@@ -103,7 +103,7 @@ export async function tooMany(
   what: string,
   throttled: Throttled,
   limit: number,
-  exchange: Exchange,
+  exchange: HttpExchange,
   deps: HttpDeps,
 ): Promise<Refusal | null> {
   const wait = await takeOfAll(deps.throttles[throttled], clientBlocks(exchange, deps), limit);

@@ -10,7 +10,7 @@ import type { HttpDeps } from "../deps.ts";
 import type { Endpoint } from "../endpoint.ts";
 import { readUsd } from "../fields.ts";
 import { operation } from "../operation.ts";
-import { created, list, ok, type Reply } from "../reply.ts";
+import { created, type JsonReply, list, ok } from "../reply.ts";
 
 /** Named spending caps: contract §4. */
 export const budgetEndpoints = (): Endpoint[] => [
@@ -45,7 +45,7 @@ export async function changedBudget(
   name: string,
   { cap_usd, window }: ChangedBudget,
   deps: HttpDeps,
-): Promise<Reply<BudgetAnswer> | Refusal> {
+): Promise<JsonReply<BudgetAnswer> | Refusal> {
   const cap = cap_usd === undefined ? undefined : readUsd("cap_usd", cap_usd);
   if (refused(cap)) return cap;
   const change = { ...(cap === undefined ? {} : { cap }), ...(window === undefined ? {} : { window }) };

@@ -60,7 +60,7 @@ const isOpen = (request: Request, { settings }: HttpDeps): boolean =>
 
 const LIKE_CLIENTS = { anyOrigin: true, secretOf: bearerOrApiKeyOf, isOpen };
 
-interface Page {
+interface ModelPage {
   readonly models: readonly Model[];
   readonly hasMore: boolean;
   /** The query of the page behind this one. */
@@ -74,7 +74,7 @@ interface Page {
 function pageOf(
   all: readonly Model[],
   { limit: most, after_id: after, before_id: before, offset }: Asked<string, typeof CATALOG.models>["query"],
-): Page | Refusal {
+): ModelPage | Refusal {
   const limit = most ?? all.length;
   if (after !== null && before !== null)
     return invalidField("before_id", "Send either `after_id` or `before_id`.");

@@ -12,7 +12,7 @@ import { hashSecret } from "../../units/secret-hash.ts";
 import { usdFromNano } from "../../units/usd.ts";
 import { EVERYBODY } from "../address.ts";
 import type { HttpDeps } from "../deps.ts";
-import type { Endpoint, Exchange } from "../endpoint.ts";
+import type { Endpoint, HttpExchange } from "../endpoint.ts";
 import { invalidField } from "../fields.ts";
 import {
   againstForging,
@@ -23,7 +23,7 @@ import {
   type SessionIdentity,
 } from "../identity.ts";
 import { operation } from "../operation.ts";
-import { list, ok, type Reply } from "../reply.ts";
+import { type JsonReply, list, ok } from "../reply.ts";
 import { emailOf, identityView, MOST_MAILS, tooMany } from "./accounts.ts";
 
 /** How balances come into accounts, and out of them again: decision 8. */
@@ -70,11 +70,11 @@ const tooManyForAll = (retryAfterS: number): Refusal =>
     retryAfter(retryAfterS),
   );
 
-const claimed = (account: Account, balance: BalanceId, confirmed: boolean): Reply<ClaimAnswer> =>
+const claimed = (account: Account, balance: BalanceId, confirmed: boolean): JsonReply<ClaimAnswer> =>
   ok({ account_id: account.id, balance_id: balance, ...identityView(account), confirmed });
 
 /** Takes the secret from before the claim too, which opens nothing else once the account has replaced it. */
-async function undo(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
+async function undo(exchange: HttpExchange, deps: HttpDeps): Promise<JsonReply | Refusal> {
   const secret = bearerOf(exchange.request);
   if (secret !== null && isRecoverySecret(secret)) {
     const taken = await takeBack(deps.accounts, hashSecret(secret));
@@ -113,7 +113,7 @@ async function settle(
   id: string,
   word: "confirm" | "decline",
   deps: HttpDeps,
-): Promise<Reply<ClaimAnswer> | Refusal> {
+): Promise<JsonReply<ClaimAnswer> | Refusal> {
   const balance = await settleClaim(deps.accounts, account.id, id as BalanceId, word);
   return refused(balance)
     ? balance

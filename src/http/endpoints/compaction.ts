@@ -7,7 +7,7 @@ import { compactionRequest, readCompaction } from "../../surfaces/responses/comp
 import { clientBlocks } from "../client-blocks.ts";
 import { ClientCall } from "../client-call.ts";
 import type { HttpDeps } from "../deps.ts";
-import type { Endpoint, Exchange } from "../endpoint.ts";
+import type { Endpoint, HttpExchange } from "../endpoint.ts";
 import { bearerOf, missingKey } from "../identity.ts";
 import { readWanted } from "../wanted-body.ts";
 
@@ -23,7 +23,7 @@ export const compactionEndpoint = (): Endpoint => ({
   handle: compact,
 });
 
-async function compact(exchange: Exchange, deps: HttpDeps): Promise<Response | Refusal> {
+async function compact(exchange: HttpExchange, deps: HttpDeps): Promise<Response | Refusal> {
   const secret = bearerOf(exchange.request);
   if (secret === null) return turnedAway(missingKey(exchange.request), deps);
   const body = await readWanted(exchange, secret, deps);
@@ -40,7 +40,7 @@ async function compact(exchange: Exchange, deps: HttpDeps): Promise<Response | R
 }
 
 /** Parsing ten megabytes would keep everybody else waiting. */
-function compactUnpaid(body: Uint8Array, exchange: Exchange, deps: HttpDeps): Promise<Uint8Array | null> {
+function compactUnpaid(body: Uint8Array, exchange: HttpExchange, deps: HttpDeps): Promise<Uint8Array | null> {
   const key = wideNetwork(clientBlocks(exchange, deps));
   return deps.compactUnpaid(body, { key, signal: exchange.request.signal, withinMs: COMPACT_MS });
 }

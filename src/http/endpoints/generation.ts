@@ -5,10 +5,10 @@ import { suspension } from "../../errors/suspension-refusal.ts";
 import { clientBlocks } from "../client-blocks.ts";
 import { ClientCall } from "../client-call.ts";
 import type { HttpDeps } from "../deps.ts";
-import type { Endpoint, Exchange } from "../endpoint.ts";
+import type { Endpoint, HttpExchange } from "../endpoint.ts";
 import { EventLoopTurn } from "../event-loop-turn.ts";
 import { bearerOf, bearerOrApiKeyOf, identify, keysOnly, missingKey } from "../identity.ts";
-import { ok, type Reply } from "../reply.ts";
+import { type JsonReply, ok } from "../reply.ts";
 import { answerResponse } from "../streaming.ts";
 import { readWanted } from "../wanted-body.ts";
 import { compactionEndpoint } from "./compaction.ts";
@@ -71,7 +71,7 @@ function surface(
   };
 }
 
-async function countTokens(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
+async function countTokens(exchange: HttpExchange, deps: HttpDeps): Promise<JsonReply | Refusal> {
   const identity = await identify(exchange, deps, bearerOrApiKeyOf);
   if (refused(identity)) return identity;
   if (identity.kind !== "key") return keysOnly("count tokens");

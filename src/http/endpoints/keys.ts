@@ -9,11 +9,11 @@ import type { BalanceId, KeyId } from "../../units/id.ts";
 import { EVERYBODY, takeOfAll, tooOften } from "../address.ts";
 import { clientBlocks } from "../client-blocks.ts";
 import type { HttpDeps } from "../deps.ts";
-import type { Endpoint, Exchange } from "../endpoint.ts";
+import type { Endpoint, HttpExchange } from "../endpoint.ts";
 import { invalidField, readFields, repeated } from "../fields.ts";
 import { type Identity, identify, isAnonymous, ownBalances, ownersOnly } from "../identity.ts";
 import { operation } from "../operation.ts";
-import { created, ok, page, type Reply } from "../reply.ts";
+import { created, type JsonReply, ok, page } from "../reply.ts";
 import { keySpec } from "./key-fields.ts";
 import { mintedView, usedKeyView } from "./key-view.ts";
 import { recoveryUrl } from "./ownership.ts";
@@ -66,7 +66,7 @@ export const keyEndpoints = (): Endpoint[] => [
   ),
 ];
 
-async function create(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
+async function create(exchange: HttpExchange, deps: HttpDeps): Promise<JsonReply | Refusal> {
   const { request } = exchange;
   if (isAnonymous(request)) {
     const { accountlessKeysPerAddressPerHour } = deps.settings();
@@ -95,7 +95,10 @@ async function create(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refus
 }
 
 /** For whoever asks, and for whom the operator makes one. */
-export async function newBalance(fields: KeyFields, deps: HttpDeps): Promise<Reply<SetUpAnswer> | Refusal> {
+export async function newBalance(
+  fields: KeyFields,
+  deps: HttpDeps,
+): Promise<JsonReply<SetUpAnswer> | Refusal> {
   const now = deps.keyDeps.clock.now();
   const spec = keySpec(fields, now);
   if (refused(spec)) return spec;
@@ -108,7 +111,7 @@ export async function newBalance(fields: KeyFields, deps: HttpDeps): Promise<Rep
   });
 }
 
-export const revoked = (key: Key | Refusal): Reply<RevokedAnswer> | Refusal =>
+export const revoked = (key: Key | Refusal): JsonReply<RevokedAnswer> | Refusal =>
   refused(key) ? key : ok({ id: key.id, state: "revoked" });
 
 const actorOf = (who: Identity): Actor => (who.kind === "key" ? "key" : who.by);
@@ -150,7 +153,7 @@ const tooManyForAll = (retryAfterS: number): Refusal =>
  * A key is a row that stays, and a balance without credit costs nothing: so many an hour from a network. Null, or
  * the seconds to wait.
  */
-async function unpaidKey(balance: BalanceId, exchange: Exchange, deps: HttpDeps): Promise<number | null> {
+async function unpaidKey(balance: BalanceId, exchange: HttpExchange, deps: HttpDeps): Promise<number | null> {
   if ((await deps.keyDeps.credit(balance)) > 0) return null;
   const { unpaid_keys: unpaidKeys } = deps.throttles;
   const wait = await takeOfAll(unpaidKeys, clientBlocks(exchange, deps), UNPAID_KEYS_AN_HOUR);

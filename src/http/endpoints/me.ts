@@ -8,7 +8,7 @@ import { usdFromNano } from "../../units/usd.ts";
 import { windowAt } from "../../units/window.ts";
 import { clientBlocks } from "../client-blocks.ts";
 import type { HttpDeps } from "../deps.ts";
-import type { Endpoint, Exchange } from "../endpoint.ts";
+import type { Endpoint, HttpExchange } from "../endpoint.ts";
 import type { Identity } from "../identity.ts";
 import { type Asked, operation } from "../operation.ts";
 import { ok } from "../reply.ts";
@@ -56,7 +56,7 @@ function defaultLimits({ accountId }: Balance, { keyDeps }: HttpDeps): DefaultLi
   };
 }
 
-async function openTier(balance: Balance, exchange: Exchange, now: EpochMs, deps: HttpDeps) {
+async function openTier(balance: Balance, exchange: HttpExchange, now: EpochMs, deps: HttpDeps) {
   const blocks = clientBlocks(exchange, deps);
   const { limit, used } = await deps.ledger.openTier(balance, blocks, now);
   return { limit, used, resets_at: isoTime(windowAt("day", now).resetsAt!) };

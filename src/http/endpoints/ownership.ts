@@ -10,7 +10,7 @@ import type { Endpoint } from "../endpoint.ts";
 import { invalidField } from "../fields.ts";
 import { notOfAccount } from "../identity.ts";
 import { operation } from "../operation.ts";
-import { ok, Reply } from "../reply.ts";
+import { JsonReply, ok } from "../reply.ts";
 import { withoutCookie } from "./sessions.ts";
 
 /** What owners do about their own credentials: replace what leaked, and end everything. */
@@ -44,7 +44,7 @@ export const ownershipEndpoints = (): Endpoint[] => [
     if (refused(ended)) return ended;
     const { closed, detached } = ended;
     const body = { id, deleted: true as const, closed_balance_ids: closed, detached_balance_ids: detached };
-    return new Reply(200, body, withoutCookie(exchange));
+    return new JsonReply(200, body, withoutCookie(exchange));
   }),
 ];
 

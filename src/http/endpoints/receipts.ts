@@ -1,6 +1,6 @@
 import { RECEIPTS, type ReceiptAnswer } from "../../api/receipts.ts";
 import type { Refusal } from "../../errors/refusal.ts";
-import type { ReceiptPage, StoredReceipt } from "../../store/receipts.ts";
+import type { StoredReceipt, StoredReceiptPage } from "../../store/receipts.ts";
 import type { KeyId, ReceiptId } from "../../units/id.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Endpoint } from "../endpoint.ts";
@@ -45,7 +45,7 @@ export const receiptEndpoints = (): Endpoint[] => [
 export const receiptView = ({ body }: StoredReceipt): ReceiptAnswer => JSON.parse(body);
 
 export const receiptsReply = <View>(
-  { receipts, nextBefore }: ReceiptPage,
+  { receipts, nextBefore }: StoredReceiptPage,
   view: (receipt: StoredReceipt) => View,
 ) =>
   ok({

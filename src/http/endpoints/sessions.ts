@@ -2,15 +2,15 @@ import { endSession, sessionId, signedInAt, signOut } from "../../accounts/sessi
 import { SESSIONS } from "../../api/sessions.ts";
 import { isoTime } from "../../units/clock.ts";
 import { cookieSession, noSessionCookie } from "../cookie.ts";
-import type { Endpoint, Exchange } from "../endpoint.ts";
+import type { Endpoint, HttpExchange } from "../endpoint.ts";
 import { operation } from "../operation.ts";
-import { list, Reply } from "../reply.ts";
+import { JsonReply, list } from "../reply.ts";
 
 /** An account's sessions, for their owner to see and to end. */
 export const sessionEndpoints = (): Endpoint[] => [
   operation("POST /v1/auth/logout", SESSIONS.logout, async ({ who, exchange }, { accounts }) => {
     await signOut(accounts, who.session);
-    return new Reply(204, undefined, withoutCookie(exchange));
+    return new JsonReply(204, undefined, withoutCookie(exchange));
   }),
   operation("GET /v1/auth/sessions", SESSIONS.list, async ({ who }, { accounts }) => {
     const sessions = await accounts.store.sessions(who.holdings.account.id);
@@ -25,17 +25,17 @@ export const sessionEndpoints = (): Endpoint[] => [
   }),
   operation("DELETE /v1/auth/sessions", SESSIONS.endAll, async ({ who, exchange }, { accounts }) => {
     const ended = await accounts.store.endSessions(who.holdings.account.id);
-    return new Reply(200, { ended }, withoutCookie(exchange));
+    return new JsonReply(200, { ended }, withoutCookie(exchange));
   }),
   operation("DELETE /v1/auth/sessions/:id", SESSIONS.end, async ({ who, params, exchange }, { accounts }) => {
     const { id } = params;
     const why = await endSession(accounts, who.holdings.account.id, id);
     if (why !== null) return why;
     const isOwn = sessionId({ hash: who.session }) === id;
-    return new Reply(200, { id, ended: true }, isOwn ? withoutCookie(exchange) : {});
+    return new JsonReply(200, { id, ended: true }, isOwn ? withoutCookie(exchange) : {});
   }),
 ];
 
 /** For a browser whose session has just ended. */
-export const withoutCookie = ({ request }: Exchange): Record<string, string> =>
+export const withoutCookie = ({ request }: HttpExchange): Record<string, string> =>
   cookieSession(request) === null ? {} : { "set-cookie": noSessionCookie() };

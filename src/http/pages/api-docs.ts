@@ -3,7 +3,7 @@ import type { HttpDeps } from "../deps.ts";
 import type { Endpoint } from "../endpoint.ts";
 import { apiPage } from "./api-page.ts";
 import { apiDocument } from "./openapi.ts";
-import { type Page, page } from "./page.ts";
+import { type HtmlPage, page } from "./page.ts";
 
 /** The document of the endpoints that are served, these two among them, for programs and for people. */
 export function apiDocEndpoints(others: readonly Endpoint[], deps: HttpDeps): Endpoint[] {
@@ -29,7 +29,7 @@ export function apiDocEndpoints(others: readonly Endpoint[], deps: HttpDeps): En
 interface Made {
   readonly baseUrl: string;
   readonly json: string;
-  readonly page: Page;
+  readonly page: HtmlPage;
 }
 
 function makeDocs(baseUrl: string, endpoints: readonly Endpoint[]): Made {

@@ -1,8 +1,8 @@
-import type { Answer, ApiDocument, Operation, Parameter } from "./openapi.ts";
-import { escapeHtml, makePage, type Page } from "./page.ts";
+import type { ApiDocument, Operation, Parameter, ResponseObject } from "./openapi.ts";
+import { escapeHtml, type HtmlPage, makePage } from "./page.ts";
 
 /** The API's document for people: an index of every operation, then what each takes and answers. */
-export function apiPage({ info, servers, paths, components, tags }: ApiDocument): Page {
+export function apiPage({ info, servers, paths, components, tags }: ApiDocument): HtmlPage {
   const rows = Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ method: method.toUpperCase(), path, operation })),
   );
@@ -29,13 +29,13 @@ ${Object.entries(components.schemas).map(schemaSection).join("\n")}
   );
 }
 
-interface Row {
+interface OperationRow {
   readonly method: string;
   readonly path: string;
   readonly operation: Operation;
 }
 
-const index = ({ name, rows }: { readonly name: string; readonly rows: readonly Row[] }): string =>
+const index = ({ name, rows }: { readonly name: string; readonly rows: readonly OperationRow[] }): string =>
   `<div><h3>${escapeHtml(name)}</h3><ul>${rows
     .map(
       ({ method, path, operation }) =>
@@ -43,7 +43,7 @@ const index = ({ name, rows }: { readonly name: string; readonly rows: readonly 
     )
     .join("")}</ul></div>`;
 
-function section({ method, path, operation }: Row): string {
+function section({ method, path, operation }: OperationRow): string {
   const { operationId, summary, description, security, parameters = [], requestBody, responses } = operation;
   const who = security.map((one) => Object.keys(one)[0] ?? "none");
   return `<section id="${operationId}">
@@ -79,7 +79,7 @@ function parameterLine({ name, in: place, schema }: Parameter): string {
   return `${name} (${place}): ${shown(schema)}${notes.length === 0 ? "" : `   — ${notes.join("; ")}`}`;
 }
 
-function answerText({ content }: Answer): string {
+function answerText({ content }: ResponseObject): string {
   if (content === undefined) return "no body";
   return Object.entries(content)
     .map(([type, { schema }]) => (type === "application/json" ? shown(schema) : type))

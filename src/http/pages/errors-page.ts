@@ -1,11 +1,11 @@
 import { ERROR_CODES, ERRORS, type ErrorCode } from "../../errors/codes.ts";
-import { escapeHtml, makePage, type Page } from "./page.ts";
+import { escapeHtml, type HtmlPage, makePage } from "./page.ts";
 
 /**
  * The errors reference: every message's link lands on the anchor of its code here. Made from the table
  * itself.
  */
-export const errorsPage = (): Page =>
+export const errorsPage = (): HtmlPage =>
   makePage(
     "Errors reference",
     STYLE,

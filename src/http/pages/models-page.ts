@@ -1,14 +1,14 @@
 import type { Catalog } from "../../catalog/catalog.ts";
 import { type CatalogEntry, catalogEntries, type RouteAvailability } from "../../catalog/entry.ts";
 import { AUTO_PREFIX, FREE_SUFFIX } from "../../catalog/model-name.ts";
-import { escapeHtml, makePage, type Page } from "./page.ts";
+import { escapeHtml, type HtmlPage, makePage } from "./page.ts";
 
 /**
  * What can be called and for how much, for whoever compares gateways before having a key: the rows of
  * `GET /v1/catalog` in their order. It works without a script: a click selects a whole id, and the choice of
  * what is shown is a rule of the style.
  */
-export function modelsPage(catalog: Catalog, routeState: RouteAvailability, baseUrl: string): Page {
+export function modelsPage(catalog: Catalog, routeState: RouteAvailability, baseUrl: string): HtmlPage {
   const entries = catalogEntries(catalog, routeState);
   const shown = FILTERS.filter(({ of }) => entries.some(of) && !entries.every(of));
   return makePage(
@@ -25,7 +25,7 @@ ${routes(catalog)}`,
 }
 
 /** Where the operator shows the catalogue only to those who have a key. */
-export const closedModelsPage = (): Page =>
+export const closedModelsPage = (): HtmlPage =>
   makePage(
     "Models",
     STYLE,
@@ -33,13 +33,13 @@ export const closedModelsPage = (): Page =>
 <p class="lead">This gateway shows its models to those who have a key: in its <a href="dashboard#/models">dashboard</a>, and at <code>GET /v1/models</code>. A first key is free of charge, and needs no account.</p>`,
   );
 
-interface Filter {
+interface ModelFilter {
   readonly name: string;
   readonly label: string;
   readonly of: (entry: CatalogEntry) => boolean;
 }
 
-const FILTERS: readonly Filter[] = [
+const FILTERS: readonly ModelFilter[] = [
   { name: "free", label: "Free", of: ({ free }) => free },
   { name: "images", label: "Takes images", of: takes("image") },
   { name: "files", label: "Takes files", of: takes("file") },
@@ -48,11 +48,11 @@ const FILTERS: readonly Filter[] = [
   { name: "reasoning", label: "Reasoning", of: ({ supported_parameters: all }) => all.includes("reasoning") },
 ];
 
-function takes(modality: CatalogEntry["input_modalities"][number]): Filter["of"] {
+function takes(modality: CatalogEntry["input_modalities"][number]): ModelFilter["of"] {
   return ({ input_modalities: all }) => all.includes(modality);
 }
 
-const choices = (filters: readonly Filter[]): string =>
+const choices = (filters: readonly ModelFilter[]): string =>
   `<fieldset class="choices"><legend class="unseen">Show</legend>${[{ name: "all", label: "All" }, ...filters]
     .map(
       ({ name, label }, at) =>

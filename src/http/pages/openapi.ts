@@ -50,7 +50,7 @@ export interface Operation {
   readonly security: readonly Record<string, readonly string[]>[];
   readonly parameters?: readonly Parameter[];
   readonly requestBody?: { readonly required: boolean; readonly content: MediaTypes };
-  readonly responses: Readonly<Record<string, Answer>>;
+  readonly responses: Readonly<Record<string, ResponseObject>>;
 }
 
 export interface Parameter {
@@ -60,7 +60,7 @@ export interface Parameter {
   readonly schema: unknown;
 }
 
-export interface Answer {
+export interface ResponseObject {
   readonly description: string;
   readonly headers?: object;
   readonly content?: MediaTypes;
@@ -151,7 +151,11 @@ const requestBody = (body: TSchema, schemas: Schemas) => ({
   content: { "application/json": { schema: referring(body, schemas) } },
 });
 
-function answers({ answers: served }: About, template: string, schemas: Schemas): Record<string, Answer> {
+function answers(
+  { answers: served }: About,
+  template: string,
+  schemas: Schemas,
+): Record<string, ResponseObject> {
   const headers = /^\/(v1|admin)\//.test(template) ? { headers: RECEIPT_HEADER } : {};
   const good = Object.entries(served).map(([status, content]) => [
     status,

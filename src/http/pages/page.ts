@@ -4,7 +4,7 @@ import look from "./look.css" with { type: "text" };
  * A page that needs nothing from anywhere: one style, no script, no request. The policy allows that one style
  * by its hash, and nothing else.
  */
-export interface Page {
+export interface HtmlPage {
   readonly html: string;
   readonly policy: string;
 }
@@ -13,7 +13,7 @@ export interface Page {
  * Links are relative, because the gateway may be mounted beneath a path: `root` is the way from the page to
  * the top, which is `../` for a page one level down.
  */
-export const makePage = (title: string, style: string, body: string, root = ""): Page =>
+export const makePage = (title: string, style: string, body: string, root = ""): HtmlPage =>
   pageOf(title, READING_STYLE + style, "", `${bar(root)}<main class="reading">${body}</main>`, []);
 
 const bar = (root: string): string => `<header class="bar">
@@ -26,7 +26,7 @@ const MARK = `<svg viewBox="0 0 32 32" width="30" height="30" aria-hidden="true"
 /**
  * A page that a script fills. `script` and `style` are addresses beneath this gateway, relative to the page.
  */
-export const makeAppPage = (title: string, { script, style }: AppFiles): Page =>
+export const makeAppPage = (title: string, { script, style }: AppFiles): HtmlPage =>
   pageOf(
     title,
     "",
@@ -41,7 +41,13 @@ export interface AppFiles {
   readonly style: string;
 }
 
-function pageOf(title: string, style: string, head: string, body: string, rules: readonly string[]): Page {
+function pageOf(
+  title: string,
+  style: string,
+  head: string,
+  body: string,
+  rules: readonly string[],
+): HtmlPage {
   const css = look + style;
   const hash = new Bun.CryptoHasher("sha256").update(css).digest("base64");
   const styles = `style-src ${rules.length > 0 ? "'self' " : ""}'sha256-${hash}'`;
@@ -90,7 +96,7 @@ export const icon = (): Response =>
     },
   });
 
-export const page = ({ html, policy }: Page): Response =>
+export const page = ({ html, policy }: HtmlPage): Response =>
   new Response(html, {
     headers: {
       "content-type": "text/html; charset=utf-8",

@@ -2,11 +2,11 @@ import type { About } from "../../api/about.ts";
 import type { Catalog } from "../../catalog/catalog.ts";
 import { type Refusal, refuse } from "../../errors/refusal.ts";
 import type { HttpDeps } from "../deps.ts";
-import type { Endpoint, Exchange } from "../endpoint.ts";
+import type { Endpoint, HttpExchange } from "../endpoint.ts";
 import { DailyFigures } from "./daily-figures.ts";
 import { errorsPage } from "./errors-page.ts";
 import { closedModelsPage, modelsPage } from "./models-page.ts";
-import { icon, makeAppPage, type Page, page } from "./page.ts";
+import { type HtmlPage, icon, makeAppPage, page } from "./page.ts";
 import { statusPage } from "./status-page.ts";
 
 /** What a person who opens the address sees, and what a supervisor asks. */
@@ -49,9 +49,9 @@ export function pageEndpoints(deps: HttpDeps): Endpoint[] {
 }
 
 /** Made anew when the configuration was read again, and every few seconds: anybody may ask for it. */
-function modelsOf({ settings, catalog, routeState, keyDeps }: HttpDeps): () => Page {
+function modelsOf({ settings, catalog, routeState, keyDeps }: HttpDeps): () => HtmlPage {
   const closed = closedModelsPage();
-  let made: { readonly of: Catalog; readonly at: number; readonly page: Page } | null = null;
+  let made: { readonly of: Catalog; readonly at: number; readonly page: HtmlPage } | null = null;
   return () => {
     const { baseUrl, catalogIsPublic } = settings();
     if (!catalogIsPublic) return closed;
@@ -77,7 +77,7 @@ async function app(name: "dashboard" | "admin", title: string, { apps }: HttpDep
   return page(makeAppPage(title, { script: `dashboard/${script}`, style: `dashboard/${style}` }));
 }
 
-async function appFile({ params }: Exchange, { apps }: HttpDeps): Promise<Response | Refusal> {
+async function appFile({ params }: HttpExchange, { apps }: HttpDeps): Promise<Response | Refusal> {
   const file = await apps.file(params.file ?? "");
   if (file === null) {
     return refuse(

@@ -8,13 +8,13 @@ import {
 import type { HostReport } from "../../routing/health.ts";
 import type { HostSum, ModelSum, StretchSum, UsageSums } from "../../store/usage-sums.ts";
 import { type EpochMs, isoTime } from "../../units/clock.ts";
-import { escapeHtml, makePage, type Page } from "./page.ts";
+import { escapeHtml, type HtmlPage, makePage } from "./page.ts";
 
 /**
  * For the public: which models are served right now, whether their hosts answer, and how both did over the
  * last day. Shares only, no numbers of requests: how much a gateway is used is its operator's business.
  */
-export function statusPage(catalog: Catalog, routeState: RouteStatus, day: DayReport): Page {
+export function statusPage(catalog: Catalog, routeState: RouteStatus, day: DayReport): HtmlPage {
   const { sums, now } = day;
   const entries = catalogEntries(catalog, routeState);
   const states = entries.map((entry) => modelState(entry, catalog, routeState));

@@ -18,7 +18,7 @@ import type { NodeOperations } from "../nodes.ts";
 import type { ReceiptReader } from "../receipts.ts";
 import type { Spending, SpendingScope } from "../spending.ts";
 import type { BooksOptions } from "../sqlite/books.ts";
-import type { Durability } from "../store-config.ts";
+import type { DurabilityMode } from "../store-config.ts";
 import type { UsageScope } from "../usage.ts";
 import type { UsageSums } from "../usage-sums.ts";
 
@@ -74,7 +74,7 @@ export interface RequestJournal {
 
 /** What the books need of the configuration. */
 export interface BooksConfig {
-  readonly durability: Durability;
+  readonly durability: DurabilityMode;
   readonly generation: { readonly writeOffTokens: number };
 }
 

@@ -38,8 +38,8 @@ export class DurableJournal implements Journal {
   private appended = 0;
   private writtenThrough = 0;
   private durableThrough = 0;
-  private pending: Line[] = [];
-  private unsynced: Line[] = [];
+  private pending: PendingRecord[] = [];
+  private unsynced: PendingRecord[] = [];
   /** Only a relaxed journal acknowledges writes before they are synced. */
   private readonly writeWaiters = new DurableWaiters();
   private readonly waiters = new DurableWaiters();
@@ -60,7 +60,7 @@ export class DurableJournal implements Journal {
   }
 
   append(record: LedgerRecord): number {
-    this.pending.push(new Line(record, ++this.appended));
+    this.pending.push(new PendingRecord(record, ++this.appended));
     return this.appended;
   }
 
@@ -166,7 +166,7 @@ export class DurableJournal implements Journal {
     this.file = next;
     this.number += 1;
     this.bytes = this.syncedBytes = this.keptBytes = 0;
-    this.pending = [...open.map((record) => new Line(record, 0)), ...this.pending];
+    this.pending = [...open.map((record) => new PendingRecord(record, 0)), ...this.pending];
     this.headWaits = this.pending.length > 0;
     this.schedule();
   }
@@ -349,7 +349,7 @@ export function places(batch: readonly Unapplied[]): ReadonlyMap<number, number>
 }
 
 /** A record on its way to the disk. */
-class Line {
+class PendingRecord {
   /** Where it stands once it is written. */
   file = 0;
   bytes = 0;

@@ -2,14 +2,14 @@ import type { SQL, TransactionSQL } from "bun";
 import type { Account, Claim, Holdings, Session } from "../../accounts/account.ts";
 import type {
   AccountChange,
+  AccountQuery,
   AccountState,
   AccountStore,
   Belongings,
   Link,
-  Question,
 } from "../../accounts/account-store.ts";
 import type { Email } from "../../accounts/email.ts";
-import type { WalletMessage } from "../../accounts/wallet.ts";
+import type { IssuedMessage } from "../../accounts/wallet.ts";
 import { type Refusal, refused } from "../../errors/refusal.ts";
 import { assert } from "../../units/assert.ts";
 import type { Clock, EpochMs } from "../../units/clock.ts";
@@ -46,7 +46,7 @@ export class PostgresAccountStore implements AccountStore {
   ) {}
 
   async change<C extends AccountChange>(
-    about: Question,
+    about: AccountQuery,
     decide: (state: AccountState) => C | Refusal,
   ): Promise<C | Refusal> {
     const { result, version } = await this.postgres.transaction(
@@ -73,7 +73,7 @@ export class PostgresAccountStore implements AccountStore {
     return result;
   }
 
-  async holdings(about: Question): Promise<Holdings | null> {
+  async holdings(about: AccountQuery): Promise<Holdings | null> {
     return this.postgres.transaction((sql) => readHoldings(sql, about, null));
   }
 
@@ -85,7 +85,7 @@ export class PostgresAccountStore implements AccountStore {
     return rows.map(accountFromRow);
   }
 
-  async message(hash: SecretHash): Promise<WalletMessage | null> {
+  async message(hash: SecretHash): Promise<IssuedMessage | null> {
     return this.postgres.transaction((sql) => readMessage(sql, hash));
   }
 
@@ -128,7 +128,7 @@ export class PostgresAccountStore implements AccountStore {
     return this.postgres.transaction((sql) => readLink(sql, hash));
   }
 
-  private async state(sql: TransactionSQL, about: Question): Promise<AccountState> {
+  private async state(sql: TransactionSQL, about: AccountQuery): Promise<AccountState> {
     const link = about.link === undefined ? null : await readLink(sql, about.link);
     const mailbox = about.mailbox ?? about.email;
     return {
@@ -226,7 +226,7 @@ export class PostgresAccountStore implements AccountStore {
       VALUES (${hash}, ${email}, ${claimed}, ${expiresAt})`;
   }
 
-  private async addMessage(sql: TransactionSQL, message: WalletMessage): Promise<void> {
+  private async addMessage(sql: TransactionSQL, message: IssuedMessage): Promise<void> {
     const { hash, address, chainId, expiresAt } = message;
     await sql`DELETE FROM wallet_messages WHERE expires_at <= ${this.clock.now()}`;
     await sql`INSERT INTO wallet_messages (hash, address, chain_id, expires_at)
@@ -236,7 +236,7 @@ export class PostgresAccountStore implements AccountStore {
 
 async function readHoldings(
   sql: TransactionSQL,
-  { email, wallet, account }: Question,
+  { email, wallet, account }: AccountQuery,
   link: Link | null,
 ): Promise<Holdings | null> {
   const asked = email ?? link?.email;
@@ -267,7 +267,7 @@ async function readLink(sql: SQL, hash: SecretHash): Promise<Link | null> {
   return row === undefined ? null : linkFromRow(hash, row);
 }
 
-async function readMessage(sql: SQL, hash: SecretHash): Promise<WalletMessage | null> {
+async function readMessage(sql: SQL, hash: SecretHash): Promise<IssuedMessage | null> {
   const [row] = await sql<MessageRow<string>[]>`
     SELECT address, chain_id, expires_at FROM wallet_messages WHERE hash = ${hash}`;
   return row === undefined ? null : messageFromRow(hash, row);
@@ -278,7 +278,7 @@ async function readClaim(sql: SQL, balance: BalanceId): Promise<Claim | null> {
   return row === undefined ? null : claimFromRow(row);
 }
 
-async function readBelongings(sql: SQL, { balance, recovery }: Question): Promise<Belongings | null> {
+async function readBelongings(sql: SQL, { balance, recovery }: AccountQuery): Promise<Belongings | null> {
   const where =
     balance !== undefined
       ? sql`id = ${balance}`

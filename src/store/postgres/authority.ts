@@ -21,7 +21,7 @@ import type { Postgres } from "./postgres.ts";
  */
 export class PostgresAuthority implements Authority {
   /** One per counter: a later statement replaces one that was not sent yet, because it supersedes it. */
-  private readonly queue = new Map<CounterId, Waiting>();
+  private readonly queue = new Map<CounterId, PendingStatement>();
   private busy = false;
 
   constructor(
@@ -91,7 +91,7 @@ interface Inquiry {
   readonly inquiry: number;
 }
 
-interface Waiting {
+interface PendingStatement {
   statement: Statement;
   readonly answer: PromiseWithResolvers<Grant>;
 }

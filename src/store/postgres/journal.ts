@@ -25,7 +25,7 @@ import { DurableWaiters } from "../journal/durable-waiters.ts";
 export class PostgresJournal implements Journal {
   private appended = 0;
   private durableThrough = 0;
-  private pending: Line[] = [];
+  private pending: PendingCommit[] = [];
   private readonly waiters = new DurableWaiters(MAX_BATCH);
   /** Holds that are in PostgreSQL, or may be. */
   private readonly placed = new Set<ReceiptId>();
@@ -133,7 +133,7 @@ export class PostgresJournal implements Journal {
     this.accept(lines.length, last);
   }
 
-  private nextLines(): Line[] {
+  private nextLines(): PendingCommit[] {
     const most = this.pending.slice(0, MAX_BATCH);
     const end = this.waiters.batchEnd(most.at(-1)?.sequence ?? 0);
     const lines = most.filter(({ sequence }) => sequence <= end);
@@ -213,7 +213,7 @@ export interface MovedHold {
   readonly delivered: number | null;
 }
 
-interface Line {
+interface PendingCommit {
   readonly record: LedgerRecord;
   readonly sequence: number;
 }
@@ -233,7 +233,7 @@ interface Fate {
   end: TerminalRecord | null;
 }
 
-function batchOf(lines: readonly Line[], placed: ReadonlySet<ReceiptId>): CommitBatch {
+function batchOf(lines: readonly PendingCommit[], placed: ReadonlySet<ReceiptId>): CommitBatch {
   const fates = new Map<ReceiptId, Fate>();
   const fateOf = (receipt: ReceiptId): Fate => {
     const known = fates.get(receipt);

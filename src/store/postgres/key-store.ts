@@ -335,7 +335,9 @@ async function readEstate(sql: TransactionSQL, id: BalanceId): Promise<BalanceWi
     BalanceRow<string>[]
   >`SELECT ${columns(sql)} FROM ${balancesOf(sql)} WHERE b.id = ${id}`;
   if (row === undefined) return null;
-  const budgets = await sql<BudgetRow[]>`SELECT * FROM budgets WHERE balance_id = ${id} ORDER BY name`;
+  const budgets = await sql<
+    PostgresBudgetRow[]
+  >`SELECT * FROM budgets WHERE balance_id = ${id} ORDER BY name`;
   return { balance: balanceFromRow(row), budgets: budgets.map(budgetOf) };
 }
 
@@ -405,7 +407,7 @@ interface SweptRow {
   readonly created_at: string;
 }
 
-interface BudgetRow {
+interface PostgresBudgetRow {
   readonly id: BudgetId;
   readonly balance_id: BalanceId;
   readonly name: string;
@@ -413,7 +415,7 @@ interface BudgetRow {
   readonly period: WindowKind;
 }
 
-const budgetOf = (row: BudgetRow): Budget => ({
+const budgetOf = (row: PostgresBudgetRow): Budget => ({
   id: row.id,
   balanceId: row.balance_id,
   name: row.name,

@@ -10,7 +10,7 @@ import { MAX_NANO_USD, type NanoUsd, ZERO_USD } from "../../units/usd.ts";
 import type { Drift, StoreAudit } from "../audit.ts";
 import { addSpending, countersColumn, type Fold, foldEnds, type SummedEnd } from "../fold.ts";
 import { places, type Unapplied } from "../journal/journal.ts";
-import type { ReceiptFilter, ReceiptPage, StoredReceipt } from "../receipts.ts";
+import type { ReceiptFilter, StoredReceipt, StoredReceiptPage } from "../receipts.ts";
 import type { Postgres } from "./postgres.ts";
 
 /**
@@ -130,7 +130,7 @@ export class PostgresLedgerStore {
   }
 
   async receipt(id: ReceiptId): Promise<StoredReceipt | null> {
-    const [row] = await this.postgres.query<ReceiptRow>(
+    const [row] = await this.postgres.query<StoredReceiptRow>(
       (sql) => sql`SELECT receipt, at, balance_id, key_id, body FROM ends WHERE receipt = ${id}`,
     );
     return row === undefined ? null : receiptOf(row);
@@ -145,8 +145,8 @@ export class PostgresLedgerStore {
     { keyId, model, state }: ReceiptFilter,
     limit: number,
     before: ReceiptId | null,
-  ): Promise<ReceiptPage> {
-    const rows = await this.postgres.query<ReceiptRow & { matches: boolean }>(
+  ): Promise<StoredReceiptPage> {
+    const rows = await this.postgres.query<StoredReceiptRow & { matches: boolean }>(
       (sql) => sql`
         SELECT receipt, at, balance_id, key_id, body,
           (${keyId}::text IS NULL OR key_id = ${keyId}) AND (${state}::text IS NULL OR state = ${state})
@@ -256,7 +256,7 @@ interface CreditRow {
   readonly took_all: boolean;
 }
 
-interface ReceiptRow {
+interface StoredReceiptRow {
   readonly receipt: ReceiptId;
   readonly at: string;
   readonly balance_id: BalanceId;
@@ -279,7 +279,7 @@ async function entryOf(sql: TransactionSQL, idempotencyKey: string): Promise<Cre
   return row === undefined ? null : creditOf(row);
 }
 
-const receiptOf = ({ receipt, at, balance_id, key_id, body }: ReceiptRow): StoredReceipt => ({
+const receiptOf = ({ receipt, at, balance_id, key_id, body }: StoredReceiptRow): StoredReceipt => ({
   id: receipt,
   at: Number(at) as EpochMs,
   balanceId: balance_id,

@@ -2,13 +2,13 @@ import type { Database } from "bun:sqlite";
 import type { Account, Holdings, Session } from "../../accounts/account.ts";
 import type {
   AccountChange,
+  AccountQuery,
   AccountState,
   AccountStore,
   Belongings,
   Link,
-  Question,
 } from "../../accounts/account-store.ts";
-import type { WalletMessage } from "../../accounts/wallet.ts";
+import type { IssuedMessage } from "../../accounts/wallet.ts";
 import { type Refusal, refused } from "../../errors/refusal.ts";
 import { assert } from "../../units/assert.ts";
 import type { Clock, EpochMs } from "../../units/clock.ts";
@@ -48,7 +48,7 @@ export class SqliteAccountStore implements AccountStore {
   }
 
   async change<C extends AccountChange>(
-    about: Question,
+    about: AccountQuery,
     decide: (state: AccountState) => C | Refusal,
   ): Promise<C | Refusal> {
     const changed = this.db
@@ -65,7 +65,7 @@ export class SqliteAccountStore implements AccountStore {
     return changed;
   }
 
-  async holdings(about: Question): Promise<Holdings | null> {
+  async holdings(about: AccountQuery): Promise<Holdings | null> {
     return this.readHoldings(about, null);
   }
 
@@ -73,7 +73,7 @@ export class SqliteAccountStore implements AccountStore {
     return this.statements.byIds.all(JSON.stringify(ids)).map(accountFromRow);
   }
 
-  async message(hash: SecretHash): Promise<WalletMessage | null> {
+  async message(hash: SecretHash): Promise<IssuedMessage | null> {
     return this.readMessage(hash);
   }
 
@@ -107,7 +107,7 @@ export class SqliteAccountStore implements AccountStore {
     return this.readLink(hash);
   }
 
-  private state(about: Question): AccountState {
+  private state(about: AccountQuery): AccountState {
     const link = about.link === undefined ? null : this.readLink(about.link);
     const mailbox = about.mailbox ?? about.email;
     return {
@@ -119,7 +119,7 @@ export class SqliteAccountStore implements AccountStore {
     };
   }
 
-  private readHoldings({ email, wallet, account }: Question, link: Link | null): Holdings | null {
+  private readHoldings({ email, wallet, account }: AccountQuery, link: Link | null): Holdings | null {
     const asked = email ?? link?.email;
     const row =
       asked !== undefined
@@ -142,12 +142,12 @@ export class SqliteAccountStore implements AccountStore {
     return row === null ? null : linkFromRow(hash, row);
   }
 
-  private readMessage(hash: SecretHash): WalletMessage | null {
+  private readMessage(hash: SecretHash): IssuedMessage | null {
     const row = this.statements.message.get(hash);
     return row === null ? null : messageFromRow(hash, row);
   }
 
-  private balanceRow({ balance, recovery }: Question): BelongingRow<number> | null {
+  private balanceRow({ balance, recovery }: AccountQuery): BelongingRow<number> | null {
     const { statements } = this;
     if (balance !== undefined) return statements.balance.get(balance);
     return recovery === undefined ? null : statements.balanceByRecovery.get(recovery);
@@ -231,7 +231,7 @@ export class SqliteAccountStore implements AccountStore {
     this.statements.addLink.run(hash, email, claimed, expiresAt);
   }
 
-  private addMessage({ hash, address, chainId, expiresAt }: WalletMessage): void {
+  private addMessage({ hash, address, chainId, expiresAt }: IssuedMessage): void {
     this.statements.dropEndedMessages.run(this.clock.now());
     this.statements.addMessage.run(hash, address, chainId, expiresAt);
   }

@@ -283,7 +283,7 @@ type Changeable = [
   string,
 ];
 
-interface BudgetRow {
+interface SqliteBudgetRow {
   readonly id: BudgetId;
   readonly balance_id: BalanceId;
   readonly name: string;
@@ -302,7 +302,7 @@ const placeOf = ({ created_at, id }: Swept): BalanceCursor => ({ createdAt: crea
 
 const keyOf = (row: KeyRow<number> | null): Key | null => (row === null ? null : keyFromRow(row));
 
-const budgetOf = (row: BudgetRow): Budget => ({
+const budgetOf = (row: SqliteBudgetRow): Budget => ({
   id: row.id,
   balanceId: row.balance_id,
   name: row.name,
@@ -412,7 +412,9 @@ function prepare(db: Database) {
     suspensions: db.query<SuspensionRecord, [string, number]>(
       "SELECT subject, reason, at, by, note FROM suspensions WHERE subject = ? ORDER BY seq DESC LIMIT ?",
     ),
-    budgetsOf: db.query<BudgetRow, [string]>("SELECT * FROM budgets WHERE balance_id = ? ORDER BY name"),
+    budgetsOf: db.query<SqliteBudgetRow, [string]>(
+      "SELECT * FROM budgets WHERE balance_id = ? ORDER BY name",
+    ),
     budgetUses: db.query<{ name: string; keys: number }, [string, number]>(
       `SELECT value AS name, count(*) AS keys FROM keys, json_each(keys.budgets)
        WHERE balance_id = ? AND ${LIVE} GROUP BY value`,

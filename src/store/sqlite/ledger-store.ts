@@ -11,7 +11,7 @@ import { MAX_NANO_USD, type NanoUsd, ZERO_USD } from "../../units/usd.ts";
 import type { Drift, StoreAudit } from "../audit.ts";
 import { addSpending, chargesOf, countersColumn, foldEnds, type SummedEnd, words } from "../fold.ts";
 import { places, type Unapplied } from "../journal/journal.ts";
-import type { ReceiptFilter, ReceiptPage, StoredReceipt } from "../receipts.ts";
+import type { ReceiptFilter, StoredReceipt, StoredReceiptPage } from "../receipts.ts";
 
 /**
  * The books in SQLite: append-only double entry, the running sums that a start reads, and the receipts. Ends
@@ -129,7 +129,7 @@ export class LedgerStore implements RunningSums, DebitStore {
     filter: ReceiptFilter,
     limit: number,
     before: ReceiptId | null,
-  ): ReceiptPage {
+  ): StoredReceiptPage {
     // Read in one transaction: if ends were booked between the statements, the next page would begin too
     // high.
     return this.db.transaction(() => this.readPage(balanceId, filter, limit, before))();
@@ -140,7 +140,7 @@ export class LedgerStore implements RunningSums, DebitStore {
     { keyId, model, state }: ReceiptFilter,
     limit: number,
     before: ReceiptId | null,
-  ): ReceiptPage {
+  ): StoredReceiptPage {
     const from = before === null ? null : this.statements.sequence.get(before);
     const below = from?.seq ?? Number.MAX_SAFE_INTEGER;
     const found = this.statements.receipts.all(balanceId, below, keyId, state, model, limit + 1);

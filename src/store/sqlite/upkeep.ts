@@ -7,7 +7,7 @@ import type { Clock, EpochMs, Timer } from "../../units/clock.ts";
 export class Upkeep {
   private thread: Worker | null = null;
   /** In the order in which they are answered. */
-  private questions: Asked[] = [];
+  private questions: PendingTask[] = [];
   private timer: Timer | null = null;
   private closed = false;
 
@@ -106,7 +106,7 @@ type UpkeepTask =
 
 export type UpkeepAnswer = { readonly result: unknown } | { readonly problem: string };
 
-type Asked = Pick<PromiseWithResolvers<unknown>, "resolve" | "reject">;
+type PendingTask = Pick<PromiseWithResolvers<unknown>, "resolve" | "reject">;
 
 const CLOSED = new Error("the books are closed");
 const COPY_LOG_EVERY_MS = 1_000;

@@ -1,5 +1,5 @@
 import { errorOf, fault, NO_EVENT } from "../host-error.ts";
-import { asObject, parseObject } from "../json.ts";
+import { asObject, type Json, parseObject } from "../json.ts";
 import type { HostError, Usage } from "../surface.ts";
 import { readCitation } from "../translation/citations.ts";
 import { readOpenAiUsage } from "../usage.ts";
@@ -9,8 +9,6 @@ import { BlockQueue } from "../vocabulary/block-queue.ts";
 import type { Seal } from "../vocabulary/conversation.ts";
 import { errorIn } from "./chunk-error.ts";
 import { StreamedCalls } from "./streamed-calls.ts";
-
-type Json = Readonly<Record<string, unknown>>;
 
 /**
  * A chat host's chunks, read (platform.openai.com, "Chat completion chunk"; DeepSeek, vLLM and OpenRouter for

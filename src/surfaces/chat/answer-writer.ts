@@ -1,15 +1,14 @@
 import type { ErrorObject } from "../../errors/refusal.ts";
 import { billedUsage } from "../billed.ts";
+import type { Json } from "../json.ts";
 import type { AnswerMetadata, Billed, Usage } from "../surface.ts";
 import { citationOf } from "../translation/citations.ts";
-import type { Answer, Citation, OpenBlock, StopReason } from "../vocabulary/answer-events.ts";
+import type { Citation, CollectedAnswer, OpenBlock, StopReason } from "../vocabulary/answer-events.ts";
 import { AnswerWriter, answerId } from "../vocabulary/answer-writer.ts";
 import type { Seal } from "../vocabulary/conversation.ts";
 import { present } from "../vocabulary/members.ts";
 import { sealText } from "../vocabulary/seal.ts";
 import { writeChatUsage } from "./usage.ts";
-
-type Json = Readonly<Record<string, unknown>>;
 
 /** Chunks for a chat client. */
 export class ChatWriter extends AnswerWriter {
@@ -153,7 +152,7 @@ function detailOf(text: string, seal: Seal | null, index: number): Json {
 }
 
 /** A whole answer for a chat client. */
-export function writeChatAnswer(answer: Answer, usage: Usage, asked: AnswerMetadata): Json {
+export function writeChatAnswer(answer: CollectedAnswer, usage: Usage, asked: AnswerMetadata): Json {
   return {
     id: answerId("chatcmpl-", answer.id),
     object: "chat.completion",
@@ -173,7 +172,7 @@ export function writeChatAnswer(answer: Answer, usage: Usage, asked: AnswerMetad
   };
 }
 
-function writeMessage({ blocks }: Answer): Json {
+function writeMessage({ blocks }: CollectedAnswer): Json {
   const told = (kind: OpenBlock["kind"]) => {
     const texts = blocks.filter(({ block }) => block.kind === kind).map(({ text }) => text);
     return texts.length === 0 ? null : texts.join("");
@@ -209,7 +208,7 @@ function writeMessage({ blocks }: Answer): Json {
   });
 }
 
-function writeLogprobs({ blocks }: Answer): Json | null {
+function writeLogprobs({ blocks }: CollectedAnswer): Json | null {
   const content = blocks.flatMap(({ logprobs }) => logprobs);
   return content.length === 0 ? null : { content, refusal: null };
 }

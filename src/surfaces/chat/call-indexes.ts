@@ -1,7 +1,5 @@
-import { asObject } from "../json.ts";
+import { asObject, type MutableJson } from "../json.ts";
 import { StreamedCalls } from "./streamed-calls.ts";
-
-type Json = Record<string, unknown>;
 
 /**
  * Indexes for calls that a host streams without one, or with that of another call: OpenAI's clients put calls
@@ -16,7 +14,7 @@ export class CallIndexes {
   private choices: Map<unknown, ChoiceIndexes> | null = null;
 
   /** Mends the chunk, and tells whether it had to. */
-  mend({ choices }: Json): boolean {
+  mend({ choices }: MutableJson): boolean {
     if (!Array.isArray(choices)) return false;
     let mended = false;
     for (const value of choices) {
@@ -32,7 +30,7 @@ export class CallIndexes {
     return mended;
   }
 
-  private number(choice: Json | null, call: Json | null): boolean {
+  private number(choice: MutableJson | null, call: MutableJson | null): boolean {
     if (choice === null || call === null) return false;
     this.choices ??= new Map();
     const indexes = this.choices.get(choice.index) ?? new ChoiceIndexes();
@@ -50,7 +48,7 @@ class ChoiceIndexes {
   private readonly taken = new Set<number>();
   private free = 0;
 
-  number(call: Json): boolean {
+  number(call: MutableJson): boolean {
     const { index: own } = call;
     const number = this.calls.numberOf(call);
     if (number === this.told.length) this.take(own);

@@ -16,15 +16,15 @@ import {
   readChoices,
   toRequest,
 } from "../request.ts";
-import { retelling } from "../retelling.ts";
 import { COMMENT } from "../sse.ts";
+import { streamSynthesizer } from "../stream-synthesis.ts";
 import type {
   AnswerMetadata,
   GenerationRequest,
   HostBody,
   HostTarget,
   Pairing,
-  Reply,
+  ReadReply,
   Surface,
 } from "../surface.ts";
 import { leaveOutUnsafe } from "../unsafe-members.ts";
@@ -36,7 +36,7 @@ import { fitMessages, isStrict } from "./host-messages.ts";
 import { ChatJudge } from "./judge.ts";
 import { putOpenRouterWords, wantsUsage } from "./openrouter-words.ts";
 import { makeContentPlain } from "./plain-content.ts";
-import { retellChat } from "./retold.ts";
+import { synthesizeChatStream } from "./synthesize-stream.ts";
 import { writeChatUsage } from "./usage.ts";
 import { forEachWritten } from "./written.ts";
 
@@ -48,7 +48,7 @@ export const chat: Surface = {
   readRequest,
   errorBody: (error) => Buffer.from(JSON.stringify({ error })),
   readHostError,
-  retell: retelling(faultIn, retellChat),
+  synthesizeStream: streamSynthesizer(faultIn, synthesizeChatStream),
 };
 
 /** Chat client, chat host. */
@@ -161,7 +161,11 @@ function passMessages({ body, json }: GenerationRequest, { quirks }: HostTarget,
   changes.omitted.push(...lost);
 }
 
-function readReply(body: Uint8Array, _request: GenerationRequest, { publicModel }: AnswerMetadata): Reply {
+function readReply(
+  body: Uint8Array,
+  _request: GenerationRequest,
+  { publicModel }: AnswerMetadata,
+): ReadReply {
   const reply = parseReply(body);
   if (reply === null) return { kind: "fault", error: NO_OBJECT };
   const error = faultIn(reply);

@@ -1,8 +1,6 @@
 import { grow } from "../deltas.ts";
-import { asObject, asText } from "../json.ts";
+import { asObject, asText, type MutableJson } from "../json.ts";
 import type { Collector } from "../judge.ts";
-
-type Json = Record<string, unknown>;
 
 /**
  * Whole answers from streamed ones of the same language, with every member that the host sent: what the
@@ -10,24 +8,24 @@ type Json = Record<string, unknown>;
  * for members that they know and members that they do not.
  */
 export class ChatCollector implements Collector {
-  private readonly top: Json = {};
+  private readonly top: MutableJson = {};
   private readonly choices = new Map<number, Choice>();
 
-  add(chunk: Json): void {
+  add(chunk: MutableJson): void {
     for (const [name, value] of Object.entries(chunk))
       if (!OF_A_CHUNK.includes(name) && value !== null && value !== undefined) this.top[name] = value;
     if (Array.isArray(chunk.choices))
       for (const [at, value] of chunk.choices.entries()) this.addChoice(at, asObject(value) ?? {});
   }
 
-  whole(): Json {
+  whole(): MutableJson {
     const choices = [...this.choices.entries()]
       .sort(([a], [b]) => a - b)
       .map(([, choice]) => finished(choice));
     return { ...this.top, object: "chat.completion", choices };
   }
 
-  private addChoice(at: number, given: Json): void {
+  private addChoice(at: number, given: MutableJson): void {
     const index = typeof given.index === "number" ? given.index : at;
     const choice = this.choices.get(index) ?? begunChoice(index);
     this.choices.set(index, choice);
@@ -48,10 +46,10 @@ export class ChatCollector implements Collector {
 const OF_A_CHUNK: readonly string[] = ["choices", "obfuscation"];
 
 interface Choice {
-  readonly said: Json;
-  readonly message: Json;
+  readonly said: MutableJson;
+  readonly message: MutableJson;
   /** By their index, which each has: see `CallIndexes`. Null while the host has named no list of them. */
-  calls: Map<unknown, Json> | null;
+  calls: Map<unknown, MutableJson> | null;
 }
 
 const begunChoice = (index: number): Choice => ({
@@ -60,7 +58,7 @@ const begunChoice = (index: number): Choice => ({
   calls: null,
 });
 
-function growMessage(choice: Choice, delta: Json): void {
+function growMessage(choice: Choice, delta: MutableJson): void {
   const { message } = choice;
   const { content, tool_calls: calls, ...rest } = delta;
   if (Array.isArray(content) || Array.isArray(message.content))
@@ -73,7 +71,7 @@ function growMessage(choice: Choice, delta: Json): void {
   grow(message, rest);
 }
 
-function growCalls(known: Map<unknown, Json>, more: readonly unknown[]): void {
+function growCalls(known: Map<unknown, MutableJson>, more: readonly unknown[]): void {
   for (const value of more) {
     const call = asObject(value);
     if (call === null) continue;
@@ -86,9 +84,9 @@ function growCalls(known: Map<unknown, Json>, more: readonly unknown[]): void {
 /**
  * Content in parts, as Mistral has it, where strings may come between: neighbours of one type are one part.
  */
-function growParts(before: unknown, more: unknown): Json[] {
+function growParts(before: unknown, more: unknown): MutableJson[] {
   // In place: there may be as many parts as tokens.
-  const parts: Json[] = Array.isArray(before) ? before : partsOf(before);
+  const parts: MutableJson[] = Array.isArray(before) ? before : partsOf(before);
   for (const part of partsOf(more)) {
     const last = parts.at(-1);
     if (last === undefined || last.type !== part.type) parts.push({ ...part });
@@ -98,14 +96,14 @@ function growParts(before: unknown, more: unknown): Json[] {
   return parts;
 }
 
-function partsOf(content: unknown): Json[] {
+function partsOf(content: unknown): MutableJson[] {
   if (Array.isArray(content)) return content.map((part) => asObject(part) ?? {});
   return typeof content === "string" && content !== "" ? [{ type: "text", text: content }] : [];
 }
 
-function finished({ said, message: told, calls }: Choice): Json {
+function finished({ said, message: told, calls }: Choice): MutableJson {
   const { role = "assistant", content = null, refusal = null, ...rest } = told;
-  const message: Json = { role, content, refusal, ...rest };
+  const message: MutableJson = { role, content, refusal, ...rest };
   if (calls !== null) {
     // An unstreamed call has no index, and an unstreamed message of calls no empty text.
     message.tool_calls = [...calls.values()].map(({ index, ...call }) => call);

@@ -1,7 +1,5 @@
 import type { Quirks } from "../../catalog/catalog.ts";
-import { asObject } from "../json.ts";
-
-type Json = Readonly<Record<string, unknown>>;
+import { asObject, type Json } from "../json.ts";
 
 /**
  * Messages as a host takes them whose chat is stricter than OpenAI's. A client answers with what it was

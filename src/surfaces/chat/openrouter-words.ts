@@ -23,9 +23,9 @@ export function putOpenRouterWords(
     return;
   }
   if (json.include_reasoning !== undefined) leaveOut("include_reasoning", changes);
-  const wish = asObject(json.reasoning);
-  if (wish === null) return;
-  const effort = wish.enabled === false ? "none" : wish.effort;
+  const settings = asObject(json.reasoning);
+  if (settings === null) return;
+  const effort = settings.enabled === false ? "none" : settings.effort;
   const mayNotBeSaid = (json.reasoning_effort ?? null) !== null || quirks.noReasoningEffort === true;
   if (typeof effort !== "string" || mayNotBeSaid) return leaveOut("reasoning", changes);
   changes.set("reasoning", null);

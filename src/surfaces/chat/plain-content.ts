@@ -1,14 +1,12 @@
-import { asObject } from "../json.ts";
+import { asObject, type MutableJson } from "../json.ts";
 import { forEachPart } from "./answer-reader.ts";
-
-type Json = Record<string, unknown>;
 
 /**
  * Mistral's thinking models answer with a list of texts and thoughts, which OpenAI's clients print as
  * “[object Object]”. Texts become one, and thoughts `reasoning_content`. A list that holds anything else, such as
  * pictures, stays as it is. Tells whether it changed the message, or the delta.
  */
-export function makeContentPlain(said: Json | null): boolean {
+export function makeContentPlain(said: MutableJson | null): boolean {
   const content = said?.content;
   if (!Array.isArray(content) || !content.every((part) => WORDS.has(asObject(part)?.type))) return false;
   const words = { text: "", reasoning: "" };

@@ -1,4 +1,4 @@
-import { asObject, asText } from "../json.ts";
+import { asObject, asText, type Json } from "../json.ts";
 import {
   type AnswerFormat,
   type AssistantPart,
@@ -7,7 +7,7 @@ import {
   type FilePart,
   isEffort,
   type ReasoningPart,
-  type ReasoningWish,
+  type ReasoningSettings,
   type TextPart,
   type Tool,
   type ToolCallPart,
@@ -31,113 +31,111 @@ import {
   readTexts,
   textPart,
 } from "../vocabulary/members.ts";
-import type { Saying } from "../vocabulary/saying.ts";
 import { readSeal } from "../vocabulary/seal.ts";
 import { fileSource, sourceOf } from "../vocabulary/sources.ts";
+import type { TranslationReport } from "../vocabulary/translation-report.ts";
 import { readThinkingWords } from "../vocabulary/vendor-words.ts";
 
-type Json = Readonly<Record<string, unknown>>;
-
 /** A request of Chat Completions, understood (platform.openai.com, "Create chat completion"). */
-export function readChatRequest(json: Json, saying: Saying): Conversation {
+export function readChatRequest(json: Json, report: TranslationReport): Conversation {
   return {
-    turns: readList(json, "messages", saying).flatMap((message, at) =>
-      readMessage(message, `messages[${at}]`, saying),
+    turns: readList(json, "messages", report).flatMap((message, at) =>
+      readMessage(message, `messages[${at}]`, report),
     ),
-    tools: readList(json, "tools", saying).flatMap((tool, at) => readTool(tool, `tools[${at}]`, saying)),
-    toolChoice: readToolChoice(json.tool_choice, saying),
-    parallelToolCalls: readBoolean(json, "parallel_tool_calls", saying),
-    format: readFormat(readObject(json, "response_format", saying), saying),
+    tools: readList(json, "tools", report).flatMap((tool, at) => readTool(tool, `tools[${at}]`, report)),
+    toolChoice: readToolChoice(json.tool_choice, report),
+    parallelToolCalls: readBoolean(json, "parallel_tool_calls", report),
+    format: readFormat(readObject(json, "response_format", report), report),
     maxOutputTokens: largest(
-      readNumber(json, "max_tokens", saying),
-      readNumber(json, "max_completion_tokens", saying),
+      readNumber(json, "max_tokens", report),
+      readNumber(json, "max_completion_tokens", report),
     ),
-    temperature: readNumber(json, "temperature", saying),
-    topP: readNumber(json, "top_p", saying),
-    topK: readNumber(json, "top_k", saying),
-    stop: json.stop === undefined || json.stop === null ? [] : readTexts(json.stop, "stop", saying),
-    reasoning: readReasoning(json, saying) ?? readThinkingWords(json, saying),
-    verbosity: readText(json, "verbosity", saying),
-    logprobs: json.logprobs === true ? (readNumber(json, "top_logprobs", saying) ?? 0) : null,
-    user: readText(json, "safety_identifier", saying) ?? readText(json, "user", saying),
-    cacheKey: readText(json, "prompt_cache_key", saying),
-    cache: readObject(json, "cache_control", saying),
+    temperature: readNumber(json, "temperature", report),
+    topP: readNumber(json, "top_p", report),
+    topK: readNumber(json, "top_k", report),
+    stop: json.stop === undefined || json.stop === null ? [] : readTexts(json.stop, "stop", report),
+    reasoning: readReasoning(json, report) ?? readThinkingWords(json, report),
+    verbosity: readText(json, "verbosity", report),
+    logprobs: json.logprobs === true ? (readNumber(json, "top_logprobs", report) ?? 0) : null,
+    user: readText(json, "safety_identifier", report) ?? readText(json, "user", report),
+    cacheKey: readText(json, "prompt_cache_key", report),
+    cache: readObject(json, "cache_control", report),
     openai: pick(json, OPENAI_MEMBERS),
     chat: {},
   };
 }
 
-function readMessage(message: Json, path: string, saying: Saying): Turn[] {
-  saying.judgePart("messages[]", message);
+function readMessage(message: Json, path: string, report: TranslationReport): Turn[] {
+  report.judgePart("messages[]", message);
   if (message.name !== undefined && message.name !== null && message.role !== "function")
-    saying.omit("messages[].name");
+    report.omit("messages[].name");
   switch (message.role) {
     case "system":
     case "developer":
-      return [{ role: message.role, parts: readTextParts(message.content, `${path}.content`, saying) }];
+      return [{ role: message.role, parts: readTextParts(message.content, `${path}.content`, report) }];
     case "user":
-      return [{ role: "user", parts: readUserParts(message.content, `${path}.content`, saying) }];
+      return [{ role: "user", parts: readUserParts(message.content, `${path}.content`, report) }];
     case "assistant":
-      return [{ role: "assistant", parts: readAssistantMessage(message, path, saying) }];
+      return [{ role: "assistant", parts: readAssistantMessage(message, path, report) }];
     case "tool":
       return [
         {
           role: "tool",
-          callId: needText(message, "tool_call_id", `${path}.tool_call_id`, saying),
-          parts: readUserParts(message.content, `${path}.content`, saying),
+          callId: needText(message, "tool_call_id", `${path}.tool_call_id`, report),
+          parts: readUserParts(message.content, `${path}.content`, report),
           failed: false,
           custom: false,
           cache: readCacheMark(message),
         },
       ];
     default:
-      saying.wrong(`${path}.role`, "must be one of system, developer, user, assistant, tool");
+      report.wrong(`${path}.role`, "must be one of system, developer, user, assistant, tool");
       return [];
   }
 }
 
 /** An assistant's message: thoughts, then text, then calls. */
-function readAssistantMessage(message: Json, path: string, saying: Saying): AssistantPart[] {
+function readAssistantMessage(message: Json, path: string, report: TranslationReport): AssistantPart[] {
   const parts: AssistantPart[] = readThoughts(message);
   const { content } = message;
   if (typeof content === "string") {
     if (content !== "") parts.push(textPart(content, readCacheMark(message)));
   } else if (content !== null && content !== undefined) {
-    for (const [at, part] of readList(message, "content", saying, `${path}.content`).entries()) {
+    for (const [at, part] of readList(message, "content", report, `${path}.content`).entries()) {
       const here = `${path}.content[${at}]`;
-      saying.judgePart(part.type, part);
+      report.judgePart(part.type, part);
       if (part.type === "text")
-        parts.push(textPart(needText(part, "text", `${here}.text`, saying), readCacheMark(part)));
+        parts.push(textPart(needText(part, "text", `${here}.text`, report), readCacheMark(part)));
       else if (part.type === "refusal")
-        parts.push({ kind: "refusal", text: needText(part, "refusal", `${here}.refusal`, saying) });
-      else saying.wrong(`${here}.type`, "must be text or refusal");
+        parts.push({ kind: "refusal", text: needText(part, "refusal", `${here}.refusal`, report) });
+      else report.wrong(`${here}.type`, "must be text or refusal");
     }
   }
   if (typeof message.refusal === "string" && message.refusal !== "")
     parts.push({ kind: "refusal", text: message.refusal });
   if (message.function_call !== undefined && message.function_call !== null)
-    saying.cannot(`${path}.function_call`, "functions were replaced by tools in 2023; use `tool_calls`");
+    report.cannot(`${path}.function_call`, "functions were replaced by tools in 2023; use `tool_calls`");
   if (message.audio !== undefined && message.audio !== null)
-    saying.cannot(`${path}.audio`, "it is kept in an account at OpenAI");
-  for (const [at, call] of readList(message, "tool_calls", saying, `${path}.tool_calls`).entries())
-    parts.push(readToolCall(call, `${path}.tool_calls[${at}]`, saying));
+    report.cannot(`${path}.audio`, "it is kept in an account at OpenAI");
+  for (const [at, call] of readList(message, "tool_calls", report, `${path}.tool_calls`).entries())
+    parts.push(readToolCall(call, `${path}.tool_calls[${at}]`, report));
   return parts;
 }
 
-function readToolCall(call: Json, path: string, saying: Saying): ToolCallPart {
+function readToolCall(call: Json, path: string, report: TranslationReport): ToolCallPart {
   const custom = call.type === "custom";
   const member = custom ? "custom" : "function";
-  const called = readObject(call, member, saying, path) ?? {};
-  saying.judgePart("tool_calls[]", call);
-  saying.judgePart(`tool_calls[].${member}`, called);
+  const called = readObject(call, member, report, path) ?? {};
+  report.judgePart("tool_calls[]", call);
+  report.judgePart(`tool_calls[].${member}`, called);
   return {
     kind: "tool_call",
-    id: needText(call, "id", `${path}.id`, saying),
-    name: needText(called, "name", `${path}.${member}.name`, saying),
+    id: needText(call, "id", `${path}.id`, report),
+    name: needText(called, "name", `${path}.${member}.name`, report),
     custom,
     input: custom
-      ? needText(called, "input", `${path}.custom.input`, saying)
-      : needText(called, "arguments", `${path}.function.arguments`, saying),
+      ? needText(called, "input", `${path}.custom.input`, report)
+      : needText(called, "arguments", `${path}.function.arguments`, report),
     cache: null,
   };
 }
@@ -167,88 +165,88 @@ function readThoughts(message: Json): ReasoningPart[] {
   return plain === undefined ? [] : [{ kind: "reasoning", text: plain as string, seal: null }];
 }
 
-function readTextParts(content: unknown, path: string, saying: Saying): TextPart[] {
+function readTextParts(content: unknown, path: string, report: TranslationReport): TextPart[] {
   if (typeof content === "string") return [textPart(content)];
-  return readList({ content }, "content", saying, path).map((part, at) => {
-    saying.judgePart("text", part);
-    if (part.type !== "text") saying.wrong(`${path}[${at}].type`, "must be text");
-    return textPart(needText(part, "text", `${path}[${at}].text`, saying), readCacheMark(part));
+  return readList({ content }, "content", report, path).map((part, at) => {
+    report.judgePart("text", part);
+    if (part.type !== "text") report.wrong(`${path}[${at}].type`, "must be text");
+    return textPart(needText(part, "text", `${path}[${at}].text`, report), readCacheMark(part));
   });
 }
 
-const readUserParts = (content: unknown, path: string, saying: Saying): UserPart[] =>
-  readParts(content, path, saying, readUserPart);
+const readUserParts = (content: unknown, path: string, report: TranslationReport): UserPart[] =>
+  readParts(content, path, report, readUserPart);
 
-function readUserPart(part: Json, path: string, saying: Saying): UserPart[] {
-  saying.judgePart(part.type, part);
+function readUserPart(part: Json, path: string, report: TranslationReport): UserPart[] {
+  report.judgePart(part.type, part);
   const cache = readCacheMark(part);
   switch (part.type) {
     case "text":
-      return [textPart(needText(part, "text", `${path}.text`, saying), cache)];
+      return [textPart(needText(part, "text", `${path}.text`, report), cache)];
     case "image_url": {
-      const image = readObject(part, "image_url", saying, `${path}.image_url`) ?? {};
-      saying.judgePart("image_url.image_url", image);
-      const url = needText(image, "url", `${path}.image_url.url`, saying);
-      return [{ kind: "image", source: sourceOf(url), detail: readText(image, "detail", saying), cache }];
+      const image = readObject(part, "image_url", report, `${path}.image_url`) ?? {};
+      report.judgePart("image_url.image_url", image);
+      const url = needText(image, "url", `${path}.image_url.url`, report);
+      return [{ kind: "image", source: sourceOf(url), detail: readText(image, "detail", report), cache }];
     }
     case "file":
-      return readFile(readObject(part, "file", saying, `${path}.file`) ?? {}, path, cache, saying);
+      return readFile(readObject(part, "file", report, `${path}.file`) ?? {}, path, cache, report);
     case "input_audio":
-      saying.cannot(path, "it takes no audio");
+      report.cannot(path, "it takes no audio");
       return [];
     default:
-      saying.cannot(`${path}.type`, `the gateway does not know this kind of content`);
+      report.cannot(`${path}.type`, `the gateway does not know this kind of content`);
       return [];
   }
 }
 
-function readFile(file: Json, path: string, cache: CacheMark, saying: Saying): FilePart[] {
-  saying.judgePart("file.file", file);
+function readFile(file: Json, path: string, cache: CacheMark, report: TranslationReport): FilePart[] {
+  report.judgePart("file.file", file);
   if (typeof file.file_data !== "string") {
-    saying.cannot(`${path}.file.file_id`, "the file is kept in an account at OpenAI; send it as `file_data`");
+    report.cannot(`${path}.file.file_id`, "the file is kept in an account at OpenAI; send it as `file_data`");
     return [];
   }
   return [
-    { kind: "file", source: fileSource(file.file_data), name: readText(file, "filename", saying), cache },
+    { kind: "file", source: fileSource(file.file_data), name: readText(file, "filename", report), cache },
   ];
 }
 
-function readTool(tool: Json, path: string, saying: Saying): Tool[] {
-  saying.judgePart("tools[]", tool);
+function readTool(tool: Json, path: string, report: TranslationReport): Tool[] {
+  report.judgePart("tools[]", tool);
   if (tool.type === "function") {
-    const fn = readObject(tool, "function", saying, `${path}.function`) ?? {};
-    saying.judgePart("tools[].function", fn);
+    const fn = readObject(tool, "function", report, `${path}.function`) ?? {};
+    report.judgePart("tools[].function", fn);
     return [
       {
         kind: "function",
-        name: needText(fn, "name", `${path}.function.name`, saying),
-        description: readText(fn, "description", saying, `${path}.function.description`),
-        parameters: readObject(fn, "parameters", saying, `${path}.function.parameters`) ?? NO_PARAMETERS,
-        strict: readBoolean(fn, "strict", saying),
+        name: needText(fn, "name", `${path}.function.name`, report),
+        description: readText(fn, "description", report, `${path}.function.description`),
+        parameters: readObject(fn, "parameters", report, `${path}.function.parameters`) ?? NO_PARAMETERS,
+        strict: readBoolean(fn, "strict", report),
         cache: readCacheMark(tool),
       },
     ];
   }
   if (tool.type === "custom") {
-    const custom = readObject(tool, "custom", saying, `${path}.custom`) ?? {};
-    saying.judgePart("tools[].custom", custom);
-    const format = readObject(custom, "format", saying, `${path}.custom.format`);
+    const custom = readObject(tool, "custom", report, `${path}.custom`) ?? {};
+    report.judgePart("tools[].custom", custom);
+    const format = readObject(custom, "format", report, `${path}.custom.format`);
     const grammar = asObject(format?.grammar);
     return [
       {
         kind: "custom",
-        name: needText(custom, "name", `${path}.custom.name`, saying),
-        description: readText(custom, "description", saying),
+        name: needText(custom, "name", `${path}.custom.name`, report),
+        description: readText(custom, "description", report),
         // Chat nests the grammar; Responses, whose form is kept here, does not.
         format: grammar === null ? format : { type: "grammar", ...grammar },
       },
     ];
   }
-  saying.cannot(`${path}.type`, "only functions and custom tools can be called from here");
+  report.cannot(`${path}.type`, "only functions and custom tools can be called from here");
   return [];
 }
 
-function readToolChoice(value: unknown, saying: Saying): ToolChoice | null {
+function readToolChoice(value: unknown, report: TranslationReport): ToolChoice | null {
   if (value === undefined || value === null) return null;
   if (value === "none" || value === "auto" || value === "required") return { kind: value };
   const choice = asObject(value) ?? {};
@@ -258,41 +256,41 @@ function readToolChoice(value: unknown, saying: Saying): ToolChoice | null {
   const allowed = asObject(choice.allowed_tools);
   if (choice.type === "allowed_tools" && allowed !== null) {
     const path = "tool_choice.allowed_tools.tools";
-    const names = readList(allowed, "tools", saying, path).map((tool, at) =>
+    const names = readList(allowed, "tools", report, path).map((tool, at) =>
       needText(
         asObject(tool.function) ?? asObject(tool.custom) ?? tool,
         "name",
         `${path}[${at}].name`,
-        saying,
+        report,
       ),
     );
     return { kind: "allowed", mode: allowed.mode === "required" ? "required" : "auto", names };
   }
-  saying.wrong("tool_choice", "must be none, auto, required, or name a tool");
+  report.wrong("tool_choice", "must be none, auto, required, or name a tool");
   return null;
 }
 
-function readFormat(format: Json | null, saying: Saying): AnswerFormat | null {
+function readFormat(format: Json | null, report: TranslationReport): AnswerFormat | null {
   if (format === null || format.type === "text") return null;
   if (format.type === "json_object") return { kind: "json_object" };
   if (format.type !== "json_schema") {
-    saying.wrong("response_format.type", "must be text, json_object or json_schema");
+    report.wrong("response_format.type", "must be text, json_object or json_schema");
     return null;
   }
-  return readSchema(readObject(format, "json_schema", saying, "response_format.json_schema") ?? {}, saying);
+  return readSchema(readObject(format, "json_schema", report, "response_format.json_schema") ?? {}, report);
 }
 
-function readReasoning(json: Json, saying: Saying): ReasoningWish | null {
-  const nested = readObject(json, "reasoning", saying) ?? {};
+function readReasoning(json: Json, report: TranslationReport): ReasoningSettings | null {
+  const nested = readObject(json, "reasoning", report) ?? {};
   const effort = json.reasoning_effort ?? nested.effort ?? null;
-  const budget = readNumber(nested, "max_tokens", saying, "reasoning.max_tokens");
+  const budget = readNumber(nested, "max_tokens", report, "reasoning.max_tokens");
   // Whether thoughts are shown is the answer's to heed (hidden-thoughts).
-  readBoolean(json, "include_reasoning", saying);
-  readBoolean(nested, "exclude", saying, "reasoning.exclude");
-  if (json.reasoning_format === "raw") saying.omit("reasoning_format");
+  readBoolean(json, "include_reasoning", report);
+  readBoolean(nested, "exclude", report, "reasoning.exclude");
+  if (json.reasoning_format === "raw") report.omit("reasoning_format");
   if (effort === null && budget === null && nested.enabled !== true) return null;
   if (effort !== null && effort !== "none" && !isEffort(effort)) {
-    saying.wrong("reasoning_effort", "must be none, minimal, low, medium, high, xhigh or max");
+    report.wrong("reasoning_effort", "must be none, minimal, low, medium, high, xhigh or max");
     return null;
   }
   return {

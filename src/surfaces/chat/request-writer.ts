@@ -1,3 +1,4 @@
+import type { Json } from "../json.ts";
 import type { HostTarget } from "../surface.ts";
 import type {
   AnswerFormat,
@@ -5,7 +6,7 @@ import type {
   CacheMark,
   Conversation,
   FilePart,
-  ReasoningWish,
+  ReasoningSettings,
   TextPart,
   Tool,
   ToolCallPart,
@@ -18,28 +19,26 @@ import { INPUT_SCHEMA, wrappedDescription, wrappedInput } from "../vocabulary/cu
 import { present, textPart, writeSchema } from "../vocabulary/members.ts";
 import { effortFor } from "../vocabulary/reasoning.ts";
 import { samplingFor } from "../vocabulary/sampling.ts";
-import type { Saying } from "../vocabulary/saying.ts";
 import { familyOf } from "../vocabulary/seal.ts";
 import { DEFAULT_NAME, titledText, urlOf } from "../vocabulary/sources.ts";
+import type { TranslationReport } from "../vocabulary/translation-report.ts";
 import { fitMessages } from "./host-messages.ts";
-
-type Json = Readonly<Record<string, unknown>>;
 
 /** The same request for a host that speaks Chat Completions. */
 export function writeChatRequest(
   conversation: Conversation,
   target: HostTarget,
-  saying: Saying,
+  report: TranslationReport,
 ): Record<string, unknown> {
   const { quirks } = target;
   const ceiling = target.maxOutputTokens ?? conversation.maxOutputTokens ?? undefined;
   const { tools, logprobs } = conversation;
-  const { temperature, topP, topK } = samplingFor(conversation, quirks, saying);
+  const { temperature, topP, topK } = samplingFor(conversation, quirks, report);
   if (topK !== null && (quirks.maxCompletionTokens === true || quirks.coreFieldsOnly === true))
-    saying.cannot("top_k", "it has no `top_k`");
+    report.cannot("top_k", "it has no `top_k`");
   return present({
     model: target.model,
-    messages: fitMessages(writeTurns(conversation.turns, target, saying), quirks).messages,
+    messages: fitMessages(writeTurns(conversation.turns, target, report), quirks).messages,
     stream: target.stream ? true : undefined,
     stream_options: target.stream && quirks.noStreamOptions !== true ? { include_usage: true } : undefined,
     [quirks.maxCompletionTokens === true ? "max_completion_tokens" : "max_tokens"]: ceiling,
@@ -48,15 +47,15 @@ export function writeChatRequest(
     top_k: topK ?? undefined,
     ...conversation.chat,
     stop: conversation.stop.length > 0 ? conversation.stop : undefined,
-    tools: tools.length > 0 ? tools.map((tool) => writeTool(tool, saying)) : undefined,
+    tools: tools.length > 0 ? tools.map((tool) => writeTool(tool, report)) : undefined,
     tool_choice: tools.length > 0 ? writeToolChoice(conversation.toolChoice) : undefined,
     parallel_tool_calls: tools.length > 0 ? (conversation.parallelToolCalls ?? undefined) : undefined,
     response_format: writeFormat(conversation.format),
-    reasoning_effort: writeEffort(conversation.reasoning, target, saying),
+    reasoning_effort: writeEffort(conversation.reasoning, target, report),
     logprobs: logprobs === null ? undefined : true,
     top_logprobs: logprobs === null || logprobs === 0 ? undefined : logprobs,
-    cache_control: writeCache(conversation.cache, target, saying),
-    ...writeOpenAi(conversation, target, saying),
+    cache_control: writeCache(conversation.cache, target, report),
+    ...writeOpenAi(conversation, target, report),
   });
 }
 
@@ -64,18 +63,18 @@ export function writeChatRequest(
  * A tool's message holds text only. What else the tools gave follows as the user's, behind the last of their
  * results: a host wants those together.
  */
-function writeTurns(turns: readonly Turn[], target: HostTarget, saying: Saying): Json[] {
+function writeTurns(turns: readonly Turn[], target: HostTarget, report: TranslationReport): Json[] {
   const messages: Json[] = [];
   let given: UserPart[] = [];
   for (const turn of turns) {
     if (turn.role !== "tool" && given.length > 0) {
-      messages.push({ role: "user", content: writeContent(given, target, saying) });
+      messages.push({ role: "user", content: writeContent(given, target, report) });
       given = [];
     }
     if (turn.role === "tool") given.push(...mediaOf(turn));
-    messages.push(writeTurn(turn, target, saying));
+    messages.push(writeTurn(turn, target, report));
   }
-  if (given.length > 0) messages.push({ role: "user", content: writeContent(given, target, saying) });
+  if (given.length > 0) messages.push({ role: "user", content: writeContent(given, target, report) });
   return messages;
 }
 
@@ -84,41 +83,41 @@ function mediaOf({ callId, parts }: ToolTurn): UserPart[] {
   return media.length === 0 ? [] : [textPart(`Given by the tool call ${callId}:`), ...media];
 }
 
-function writeTurn(turn: Turn, target: HostTarget, saying: Saying): Json {
+function writeTurn(turn: Turn, target: HostTarget, report: TranslationReport): Json {
   switch (turn.role) {
     case "system":
     case "developer":
       // Every host knows `system`; OpenAI's own takes it for `developer` where its model does.
-      return { role: "system", content: writeContent(turn.parts, target, saying) };
+      return { role: "system", content: writeContent(turn.parts, target, report) };
     case "user":
-      return { role: "user", content: writeContent(turn.parts, target, saying) };
+      return { role: "user", content: writeContent(turn.parts, target, report) };
     case "assistant":
-      return writeAssistant(turn.parts, target, saying);
+      return writeAssistant(turn.parts, target, report);
     case "tool": {
-      if (turn.failed) saying.omit("tool_result.is_error");
+      if (turn.failed) report.omit("tool_result.is_error");
       const texts = turn.parts.filter((part) => part.kind === "text");
-      return { role: "tool", tool_call_id: turn.callId, content: writeContent(texts, target, saying) };
+      return { role: "tool", tool_call_id: turn.callId, content: writeContent(texts, target, report) };
     }
   }
 }
 
-function writeContent(parts: readonly UserPart[], target: HostTarget, saying: Saying): unknown {
+function writeContent(parts: readonly UserPart[], target: HostTarget, report: TranslationReport): unknown {
   if (parts.every((part) => part.kind === "text")) {
     const texts = parts as readonly TextPart[];
     const marked = texts.some(({ cache }) => cache !== null);
-    if (marked && target.quirks.cacheControl !== true) saying.omit("cache_control");
+    if (marked && target.quirks.cacheControl !== true) report.omit("cache_control");
     if (texts.length === 0) return "";
     const plain = !marked || target.quirks.cacheControl !== true;
     if (plain && (texts.length === 1 || target.quirks.plainContent === true))
       return texts.map((part) => part.text).join("\n\n");
   }
-  return parts.map((part) => writePart(part, target, saying));
+  return parts.map((part) => writePart(part, target, report));
 }
 
-function writePart(part: UserPart, target: HostTarget, saying: Saying): Json {
+function writePart(part: UserPart, target: HostTarget, report: TranslationReport): Json {
   const mark =
     part.cache !== null && target.quirks.cacheControl === true ? { cache_control: part.cache } : {};
-  if (part.cache !== null && target.quirks.cacheControl !== true) saying.omit("cache_control");
+  if (part.cache !== null && target.quirks.cacheControl !== true) report.omit("cache_control");
   switch (part.kind) {
     case "text":
       return { type: "text", text: part.text, ...mark };
@@ -128,29 +127,33 @@ function writePart(part: UserPart, target: HostTarget, saying: Saying): Json {
       return { type: "image_url", image_url: detail === null ? { url } : { url, detail }, ...mark };
     }
     case "file":
-      return writeFile(part, mark, saying);
+      return writeFile(part, mark, report);
   }
 }
 
-function writeFile({ source, name }: FilePart, mark: object, saying: Saying): Json {
+function writeFile({ source, name }: FilePart, mark: object, report: TranslationReport): Json {
   if (source.from === "text") return { type: "text", text: titledText(source, name), ...mark };
   if (source.from === "url") {
-    saying.cannot("file", "it takes files embedded as base64, not by URL");
+    report.cannot("file", "it takes files embedded as base64, not by URL");
     return {};
   }
   const file = { filename: name ?? DEFAULT_NAME, file_data: urlOf(source) };
   return { type: "file", file, ...mark };
 }
 
-function writeAssistant(parts: readonly AssistantPart[], target: HostTarget, saying: Saying): Json {
+function writeAssistant(
+  parts: readonly AssistantPart[],
+  target: HostTarget,
+  report: TranslationReport,
+): Json {
   const texts = parts.filter((part) => part.kind === "text");
   const refusals = parts.filter((part) => part.kind === "refusal");
   const calls = writeCalls(parts, target);
   return present({
     role: "assistant",
-    content: texts.length === 0 ? null : writeContent(texts, target, saying),
+    content: texts.length === 0 ? null : writeContent(texts, target, report),
     refusal: refusals.length === 0 ? undefined : refusals.map((part) => part.text).join(""),
-    ...writeThoughts(parts, target, saying),
+    ...writeThoughts(parts, target, report),
     tool_calls: calls.length === 0 ? undefined : calls,
   });
 }
@@ -178,7 +181,7 @@ const writeToolCall = ({ id, name, custom, input }: ToolCallPart): Json => ({
 });
 
 /** Thoughts go back to the family that can read them, and as plain text to hosts that ask for it. */
-function writeThoughts(parts: readonly AssistantPart[], target: HostTarget, saying: Saying): Json {
+function writeThoughts(parts: readonly AssistantPart[], target: HostTarget, report: TranslationReport): Json {
   const family = familyOf("chat.completions", target.publicModel);
   const thoughts = parts
     .filter((part) => part.kind === "reasoning")
@@ -191,16 +194,16 @@ function writeThoughts(parts: readonly AssistantPart[], target: HostTarget, sayi
       : { type: "reasoning.encrypted", data: seal!.data },
   );
   const words = thoughts.map((part) => part.text).join("");
-  if (own.length < thoughts.length && target.quirks.takesReasoning !== true) saying.omit("reasoning");
+  if (own.length < thoughts.length && target.quirks.takesReasoning !== true) report.omit("reasoning");
   return {
     ...(details.length === 0 ? {} : { reasoning_details: details }),
     ...(target.quirks.takesReasoning === true && words !== "" ? { reasoning_content: words } : {}),
   };
 }
 
-function writeTool(tool: Tool, saying: Saying): Json {
+function writeTool(tool: Tool, report: TranslationReport): Json {
   if (tool.kind === "custom") {
-    if (tool.format !== null && tool.format.type !== "text") saying.omit("tools[].format");
+    if (tool.format !== null && tool.format.type !== "text") report.omit("tools[].format");
     return {
       type: "function",
       function: { name: tool.name, description: wrappedDescription(tool), parameters: INPUT_SCHEMA },
@@ -239,21 +242,29 @@ function writeFormat(format: AnswerFormat | null): unknown {
     : { type: "json_schema", json_schema: writeSchema(format) };
 }
 
-function writeEffort(wish: ReasoningWish | null, { quirks }: HostTarget, saying: Saying): string | undefined {
-  if (wish === null) return undefined;
+function writeEffort(
+  settings: ReasoningSettings | null,
+  { quirks }: HostTarget,
+  report: TranslationReport,
+): string | undefined {
+  if (settings === null) return undefined;
   // A messages client gets summaries without asking: its reader names what it asked for.
-  if (wish.summary !== null && saying.client === "responses") saying.omit("reasoning.summary");
-  return effortFor(wish, quirks, saying) ?? undefined;
+  if (settings.summary !== null && report.client === "responses") report.omit("reasoning.summary");
+  return effortFor(settings, quirks, report) ?? undefined;
 }
 
-function writeCache(cache: CacheMark, { quirks }: HostTarget, saying: Saying): CacheMark | undefined {
+function writeCache(
+  cache: CacheMark,
+  { quirks }: HostTarget,
+  report: TranslationReport,
+): CacheMark | undefined {
   if (cache === null || quirks.cacheControl === true) return cache ?? undefined;
-  saying.omit("cache_control");
+  report.omit("cache_control");
   return undefined;
 }
 
 /** Hosts other than OpenAI's own often refuse what they do not know. */
-function writeOpenAi(conversation: Conversation, { quirks }: HostTarget, saying: Saying): Json {
+function writeOpenAi(conversation: Conversation, { quirks }: HostTarget, report: TranslationReport): Json {
   const { user, cacheKey, verbosity, openai } = conversation;
   const all = present({
     ...openai,
@@ -262,6 +273,6 @@ function writeOpenAi(conversation: Conversation, { quirks }: HostTarget, saying:
     verbosity: verbosity ?? undefined,
   });
   if (quirks.coreFieldsOnly !== true) return all;
-  if (Object.keys(all).length > 0) saying.omit("openai");
+  if (Object.keys(all).length > 0) report.omit("openai");
   return {};
 }

@@ -1,6 +1,4 @@
-import { asObject } from "../json.ts";
-
-type Json = Readonly<Record<string, unknown>>;
+import { asObject, type Json } from "../json.ts";
 
 /**
  * Which call each piece of an answer's calls belongs to. OpenAI gives each call an index of its own. Gemini

@@ -1,13 +1,11 @@
 import { parseExactObject } from "../exact-json.ts";
 import { errorOf, fault, NO_EVENT, untypedError } from "../host-error.ts";
-import { asObject, asText } from "../json.ts";
+import { asObject, asText, type Json } from "../json.ts";
 import type { HostError, Usage } from "../surface.ts";
 import { readAnthropicBeginning, readAnthropicUsage } from "../usage.ts";
 import type { AnswerEvents, OpenBlock, StopReason } from "../vocabulary/answer-events.ts";
 import { type AnswerReader, ENDED_EARLY } from "../vocabulary/answer-reader.ts";
 import type { Seal } from "../vocabulary/conversation.ts";
-
-type Json = Readonly<Record<string, unknown>>;
 
 /**
  * A messages host's events, read (docs.anthropic.com, "Streaming Messages"). Its blocks come one after

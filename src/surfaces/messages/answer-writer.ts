@@ -1,14 +1,13 @@
 import type { ErrorObject } from "../../errors/refusal.ts";
 import { billedUsage } from "../billed.ts";
+import type { Json } from "../json.ts";
 import type { AnswerMetadata, Billed, Usage } from "../surface.ts";
-import type { Answer, AnswerBlock, OpenBlock, StopReason } from "../vocabulary/answer-events.ts";
+import type { AnswerBlock, CollectedAnswer, OpenBlock, StopReason } from "../vocabulary/answer-events.ts";
 import { AnswerWriter, answerId, NO_USAGE } from "../vocabulary/answer-writer.ts";
 import type { Seal } from "../vocabulary/conversation.ts";
 import { sealText } from "../vocabulary/seal.ts";
 import { inputObject, toolId } from "./request-writer.ts";
 import { writeMessagesUsage, writeMessageUsage } from "./usage.ts";
-
-type Json = Readonly<Record<string, unknown>>;
 
 /** Events for a messages client. */
 export class MessagesWriter extends AnswerWriter {
@@ -156,7 +155,7 @@ const messageOf = (id: string, { publicModel }: AnswerMetadata): Json => ({
 
 /** A whole answer for a messages client. */
 export function writeMessagesAnswer(
-  answer: Answer,
+  answer: CollectedAnswer,
   usage: Usage,
   asked: AnswerMetadata,
   hostFamily: string,

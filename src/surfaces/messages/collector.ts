@@ -1,17 +1,15 @@
 import { grow } from "../deltas.ts";
 import { parseExactObject } from "../exact-json.ts";
-import { asObject, asText } from "../json.ts";
+import { asObject, asText, type MutableJson } from "../json.ts";
 import type { Collector } from "../judge.ts";
 
-type Json = Record<string, unknown>;
-
 export class MessagesCollector implements Collector {
-  private message: Json = {};
-  private readonly blocks: Json[] = [];
+  private message: MutableJson = {};
+  private readonly blocks: MutableJson[] = [];
   /** JSON of a call's input, until its block ends. */
   private input = "";
 
-  add(data: Json): void {
+  add(data: MutableJson): void {
     switch (data.type) {
       case "message_start":
         this.message = { ...asObject(data.message) };
@@ -36,11 +34,11 @@ export class MessagesCollector implements Collector {
     }
   }
 
-  whole(): Json {
+  whole(): MutableJson {
     return { ...this.message, content: this.blocks };
   }
 
-  private addDelta({ type, ...delta }: Json): void {
+  private addDelta({ type, ...delta }: MutableJson): void {
     const block = this.blocks.at(-1);
     if (block === undefined) return;
     if (type === "input_json_delta") {

@@ -1,11 +1,12 @@
+import type { MutableJson } from "../json.ts";
 import type { EmbeddedSource, FilePart, ImagePart } from "../vocabulary/conversation.ts";
-import type { Saying } from "../vocabulary/saying.ts";
+import type { TranslationReport } from "../vocabulary/translation-report.ts";
 
 /**
  * Files as Anthropic takes them ("PDF support", "Files"): PDFs and four kinds of pictures as base64, and texts as
  * text. Anything else it refuses, with a sentence that does not name the file.
  */
-export function writeFile({ source, name }: FilePart, saying: Saying): Json | null {
+export function writeFile({ source, name }: FilePart, report: TranslationReport): MutableJson | null {
   if (source.from === "url") return document({ type: "url", url: source.url }, name);
   if (source.from === "text") return textDocument(source.text, name);
   const type = typeOf(source, name);
@@ -13,31 +14,29 @@ export function writeFile({ source, name }: FilePart, saying: Saying): Json | nu
   if (PICTURES.has(type)) return picture(type, source.data);
   const text = isText(type) ? decoded(source.data) : null;
   if (text !== null) return textDocument(text, name);
-  refuseType(name === null ? type : `${name} (${type})`, saying);
+  refuseType(name === null ? type : `${name} (${type})`, report);
   return null;
 }
 
-export function writeImage({ source }: ImagePart, saying: Saying): Json | null {
+export function writeImage({ source }: ImagePart, report: TranslationReport): MutableJson | null {
   if (source.from === "url") return { type: "image", source: { type: "url", url: source.url } };
   const type = source.mediaType.toLowerCase();
   const known = type === "image/jpg" ? "image/jpeg" : type;
   if (PICTURES.has(known)) return picture(known, source.data);
-  refuseType(`an image of type ${type === "" ? "unknown" : type}`, saying);
+  refuseType(`an image of type ${type === "" ? "unknown" : type}`, report);
   return null;
 }
 
-type Json = Record<string, unknown>;
-
-const document = (source: Json, name: string | null): Json => ({
+const document = (source: MutableJson, name: string | null): MutableJson => ({
   type: "document",
   source,
   ...(name === null ? {} : { title: name }),
 });
 
-const textDocument = (text: string, name: string | null): Json =>
+const textDocument = (text: string, name: string | null): MutableJson =>
   document({ type: "text", media_type: "text/plain", data: text }, name);
 
-const picture = (type: string, data: string): Json => ({
+const picture = (type: string, data: string): MutableJson => ({
   type: "image",
   source: { type: "base64", media_type: type, data },
 });
@@ -45,9 +44,9 @@ const picture = (type: string, data: string): Json => ({
 const PDF = "application/pdf";
 const PICTURES = new Set(["image/jpeg", "image/png", "image/gif", "image/webp"]);
 
-function refuseType(what: string, saying: Saying): void {
-  const field = saying.client === "responses" ? "input" : "messages";
-  saying.cannot(field, `it takes PDF, text, JPEG, PNG, GIF and WebP, and not ${what}`);
+function refuseType(what: string, report: TranslationReport): void {
+  const field = report.client === "responses" ? "input" : "messages";
+  report.cannot(field, `it takes PDF, text, JPEG, PNG, GIF and WebP, and not ${what}`);
 }
 
 /** A name tells more than what clients say when they do not know: no type, or that of any bytes. */

@@ -9,14 +9,14 @@ import { lowerBudget } from "../lowered-budget.ts";
 import { leaveOutOwnTools } from "../own-tools.ts";
 import { addText, counted, parseReply } from "../reply.ts";
 import { checkMessages, invalid, passedChanges, readBody, readCeiling, toRequest } from "../request.ts";
-import { retelling } from "../retelling.ts";
+import { streamSynthesizer } from "../stream-synthesis.ts";
 import type {
   AnswerMetadata,
   GenerationRequest,
   HostBody,
   HostTarget,
   Pairing,
-  Reply,
+  ReadReply,
   Surface,
 } from "../surface.ts";
 import { leaveOutUnsafe } from "../unsafe-members.ts";
@@ -25,7 +25,7 @@ import { mayHoldSeals, withoutSeals } from "../vocabulary/seal.ts";
 import { faultIn } from "./answer-reader.ts";
 import { MessagesCollector } from "./collector.ts";
 import { MessagesJudge } from "./judge.ts";
-import { retellMessages } from "./retold.ts";
+import { synthesizeMessagesStream } from "./synthesize-stream.ts";
 import { writeMessagesUsage } from "./usage.ts";
 
 /** Anthropic's Messages (docs.anthropic.com, "Messages" and "Streaming messages"). */
@@ -37,7 +37,7 @@ export const messages: Surface = {
   errorBody: (error, receiptId) =>
     Buffer.from(JSON.stringify({ type: "error", error, request_id: receiptId })),
   readHostError,
-  retell: retelling(faultIn, retellMessages),
+  synthesizeStream: streamSynthesizer(faultIn, synthesizeMessagesStream),
 };
 
 /** Messages client, messages host. */
@@ -93,7 +93,11 @@ function leaveOutSeals({ body, json }: GenerationRequest, changes: BodyChanges):
   changes.omitted.push("reasoning");
 }
 
-function readReply(body: Uint8Array, _request: GenerationRequest, { publicModel }: AnswerMetadata): Reply {
+function readReply(
+  body: Uint8Array,
+  _request: GenerationRequest,
+  { publicModel }: AnswerMetadata,
+): ReadReply {
   const reply = parseReply(body);
   if (reply === null) return { kind: "fault", error: NO_OBJECT };
   const error = faultIn(reply);

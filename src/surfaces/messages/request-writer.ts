@@ -1,4 +1,5 @@
 import { parseExactObject } from "../exact-json.ts";
+import type { Json } from "../json.ts";
 import type { HostTarget } from "../surface.ts";
 import type {
   AssistantPart,
@@ -15,39 +16,37 @@ import { INPUT_SCHEMA, wrappedDescription } from "../vocabulary/custom-tool.ts";
 import { present } from "../vocabulary/members.ts";
 import { anthropicEffort, budgetOf } from "../vocabulary/reasoning.ts";
 import { type Sampling, samplingFor } from "../vocabulary/sampling.ts";
-import type { Saying } from "../vocabulary/saying.ts";
 import { familyOf } from "../vocabulary/seal.ts";
+import type { TranslationReport } from "../vocabulary/translation-report.ts";
 import { writeFile, writeImage } from "./documents.ts";
 import { withinLimits } from "./schema-limits.ts";
-
-type Json = Readonly<Record<string, unknown>>;
 
 /** The same request for a host that speaks Messages. */
 export function writeMessagesRequest(
   conversation: Conversation,
   target: HostTarget,
-  saying: Saying,
+  report: TranslationReport,
 ): Record<string, unknown> {
   const ceiling = target.maxOutputTokens ?? conversation.maxOutputTokens ?? target.defaultMaxOutputTokens;
   const leading = conversation.turns.findIndex(({ role }) => role !== "system" && role !== "developer");
   const split = leading === -1 ? conversation.turns.length : leading;
-  const thinking = writeThinking(conversation, ceiling, target, saying);
+  const thinking = writeThinking(conversation, ceiling, target, report);
   const before = conversation.turns.slice(0, split).flatMap(({ parts }) => writeTexts(parts as TextPart[]));
-  const after = writeTurns(conversation.turns.slice(split), thinking !== null, target, saying);
+  const after = writeTurns(conversation.turns.slice(split), thinking !== null, target, report);
   const { system, messages } = withOneTurn(before, after);
   if (conversation.format?.kind === "json_object") {
     system.push({ type: "text", text: JSON_MODE });
-    saying.omit("json_mode");
+    report.omit("json_mode");
   }
   if (messages.length === 0)
-    saying.cannot(
-      saying.client === "responses" ? "input" : "messages",
+    report.cannot(
+      report.client === "responses" ? "input" : "messages",
       "it needs at least one message that says something",
     );
   const { stop, user, cache } = conversation;
   if (conversation.cacheKey !== null && cache === null) markForCache(system, messages);
   const tools = offered(conversation);
-  const { temperature, topP, topK } = writeSampling(conversation, thinking !== null, target, saying);
+  const { temperature, topP, topK } = writeSampling(conversation, thinking !== null, target, report);
   return present({
     model: target.model,
     max_tokens: ceiling,
@@ -58,10 +57,10 @@ export function writeMessagesRequest(
     top_p: topP ?? undefined,
     top_k: topK ?? undefined,
     stop_sequences: stop.length > 0 ? stop : undefined,
-    tools: tools.length > 0 ? tools.map((tool) => writeTool(tool, saying)) : undefined,
+    tools: tools.length > 0 ? tools.map((tool) => writeTool(tool, report)) : undefined,
     tool_choice: tools.length > 0 ? writeToolChoice(conversation) : undefined,
     thinking: thinking ?? undefined,
-    output_config: writeOutputConfig(conversation, target, thinking !== null, saying),
+    output_config: writeOutputConfig(conversation, target, thinking !== null, report),
     metadata: user === null ? undefined : { user_id: user },
     cache_control: cache ?? undefined,
   });
@@ -105,12 +104,12 @@ function writeTurns(
   turns: readonly Turn[],
   thinking: boolean,
   target: HostTarget,
-  saying: Saying,
+  report: TranslationReport,
 ): Message[] {
   const messages: Message[] = [];
   for (const turn of turns) {
     const role = turn.role === "tool" ? "user" : turn.role === "developer" ? "system" : turn.role;
-    const content = writeTurnContent(turn, thinking, target, saying);
+    const content = writeTurnContent(turn, thinking, target, report);
     if (content.length === 0) continue;
     const last = messages.at(-1);
     if (last?.role === role) last.content.push(...content);
@@ -123,30 +122,30 @@ function writeTurnContent(
   turn: Turn,
   thinking: boolean,
   target: HostTarget,
-  saying: Saying,
+  report: TranslationReport,
 ): Record<string, unknown>[] {
   switch (turn.role) {
     case "system":
     case "developer":
       return writeTexts(turn.parts);
     case "user":
-      return turn.parts.flatMap((part) => writeUserPart(part, saying));
+      return turn.parts.flatMap((part) => writeUserPart(part, report));
     case "tool":
-      return [writeToolResult(turn, saying)];
+      return [writeToolResult(turn, report)];
     case "assistant":
-      return turn.parts.flatMap((part) => writeAssistantPart(part, thinking, target, saying));
+      return turn.parts.flatMap((part) => writeAssistantPart(part, thinking, target, report));
   }
 }
 
 function writeToolResult(
   { callId, parts, failed, cache }: ToolTurn,
-  saying: Saying,
+  report: TranslationReport,
 ): Record<string, unknown> {
   const [only] = parts;
   const content =
     parts.length === 1 && only!.kind === "text" && only!.cache === null
       ? only!.text
-      : parts.flatMap((part) => writeUserPart(part, saying));
+      : parts.flatMap((part) => writeUserPart(part, report));
   return present({
     type: "tool_result",
     tool_use_id: toolId(callId),
@@ -156,16 +155,16 @@ function writeToolResult(
   });
 }
 
-function writeUserPart(part: UserPart, saying: Saying): Record<string, unknown>[] {
+function writeUserPart(part: UserPart, report: TranslationReport): Record<string, unknown>[] {
   const mark = part.cache === null ? {} : { cache_control: part.cache };
   switch (part.kind) {
     case "text":
       return writeTexts([part]);
     case "image":
-      if (part.detail !== null && part.detail !== "auto") saying.omit("image.detail");
-      return marked(writeImage(part, saying), mark);
+      if (part.detail !== null && part.detail !== "auto") report.omit("image.detail");
+      return marked(writeImage(part, report), mark);
     case "file":
-      return marked(writeFile(part, saying), mark);
+      return marked(writeFile(part, report), mark);
   }
 }
 
@@ -176,7 +175,7 @@ function writeAssistantPart(
   part: AssistantPart,
   thinking: boolean,
   target: HostTarget,
-  saying: Saying,
+  report: TranslationReport,
 ): Record<string, unknown>[] {
   switch (part.kind) {
     case "text":
@@ -184,7 +183,7 @@ function writeAssistantPart(
     case "refusal":
       return part.text === "" ? [] : [{ type: "text", text: part.text }];
     case "reasoning":
-      return writeThought(part, thinking, target, saying);
+      return writeThought(part, thinking, target, report);
     case "tool_call":
       return [writeToolUse(part)];
   }
@@ -195,10 +194,10 @@ function writeThought(
   { text, seal }: ReasoningPart,
   thinking: boolean,
   target: HostTarget,
-  saying: Saying,
+  report: TranslationReport,
 ): Json[] {
   if (seal?.family !== familyOf("messages", target.publicModel) || !thinking) {
-    saying.omit("reasoning");
+    report.omit("reasoning");
     return [];
   }
   return seal.kind === "redacted"
@@ -246,9 +245,9 @@ function offered({ tools, toolChoice }: Conversation): readonly Tool[] {
   return tools.filter(({ name }) => allowed.has(name));
 }
 
-function writeTool(tool: Tool, saying: Saying): Json {
+function writeTool(tool: Tool, report: TranslationReport): Json {
   if (tool.kind === "custom") {
-    if (tool.format !== null && tool.format.type !== "text") saying.omit("tools[].format");
+    if (tool.format !== null && tool.format.type !== "text") report.omit("tools[].format");
     return { name: tool.name, description: wrappedDescription(tool), input_schema: INPUT_SCHEMA };
   }
   const { name, description, parameters, strict, cache } = tool;
@@ -256,7 +255,7 @@ function writeTool(tool: Tool, saying: Saying): Json {
     name,
     description: description ?? undefined,
     // Anthropic insists on the type, which OpenAI lets clients leave out.
-    input_schema: { type: "object", ...(strict === true ? limited(parameters, saying) : parameters) },
+    input_schema: { type: "object", ...(strict === true ? limited(parameters, report) : parameters) },
     strict: strict === true ? true : undefined,
     cache_control: cache ?? undefined,
   });
@@ -284,7 +283,7 @@ function writeThinking(
   { reasoning, toolChoice, turns, maxOutputTokens: named }: Conversation,
   ceiling: number,
   target: HostTarget,
-  saying: Saying,
+  report: TranslationReport,
 ): Json | null {
   if (reasoning === null || reasoning.off) return null;
   const forced =
@@ -292,13 +291,13 @@ function writeThinking(
     toolChoice?.kind === "named" ||
     (toolChoice?.kind === "allowed" && toolChoice.mode === "required");
   if (forced || !thoughtsKept(turns, target)) {
-    saying.omit("reasoning.effort");
+    report.omit("reasoning.effort");
     return null;
   }
   const display = reasoning.summary === null ? {} : { display: "summarized" };
   if (target.quirks.adaptiveThinking === true) return { type: "adaptive", ...display };
   const budget = budgetOf(reasoning, ceiling, named);
-  if (budget === null) saying.omit("reasoning.effort");
+  if (budget === null) report.omit("reasoning.effort");
   return budget === null ? null : { type: "enabled", budget_tokens: budget, ...display };
 }
 
@@ -323,14 +322,14 @@ function writeSampling(
   conversation: Conversation,
   thinking: boolean,
   { quirks }: HostTarget,
-  saying: Saying,
+  report: TranslationReport,
 ): Sampling {
-  const { temperature, topP, topK } = samplingFor(conversation, quirks, saying);
-  if (temperature !== null && temperature > 1) saying.cannot("temperature", "its highest temperature is 1");
+  const { temperature, topP, topK } = samplingFor(conversation, quirks, report);
+  if (temperature !== null && temperature > 1) report.cannot("temperature", "its highest temperature is 1");
   if (thinking && temperature !== null && temperature !== 1)
-    saying.cannot("temperature", "it cannot be set while the model reasons");
+    report.cannot("temperature", "it cannot be set while the model reasons");
   if (temperature === null || topP === null) return { temperature, topP, topK };
-  if (topP !== 1) saying.omit("top_p");
+  if (topP !== 1) report.omit("top_p");
   return { temperature, topP: null, topK };
 }
 
@@ -338,20 +337,20 @@ function writeOutputConfig(
   { reasoning, format }: Conversation,
   { quirks }: HostTarget,
   thinking: boolean,
-  saying: Saying,
+  report: TranslationReport,
 ): Json | undefined {
   const effort = thinking && quirks.adaptiveThinking === true ? (reasoning?.effort ?? null) : null;
   const config = {
     ...(effort === null ? {} : { effort: anthropicEffort(effort) }),
     ...(format?.kind === "json_schema"
-      ? { format: { type: "json_schema", schema: limited(format.schema, saying) } }
+      ? { format: { type: "json_schema", schema: limited(format.schema, report) } }
       : {}),
   };
   return Object.keys(config).length > 0 ? config : undefined;
 }
 
-function limited(given: Json, saying: Saying): Json {
+function limited(given: Json, report: TranslationReport): Json {
   const { schema, told } = withinLimits(given);
-  if (told) saying.omit("schema.bounds");
+  if (told) report.omit("schema.bounds");
   return schema;
 }

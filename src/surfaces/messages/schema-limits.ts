@@ -1,6 +1,4 @@
-import { asObject } from "../json.ts";
-
-type Json = Readonly<Record<string, unknown>>;
+import { asObject, type Json } from "../json.ts";
 
 /**
  * A JSON Schema as Anthropic's models can be held to (docs.anthropic.com, "Structured outputs", "JSON Schema

@@ -10,7 +10,7 @@ import { readChatRequest } from "../chat/request-reader.ts";
 import { writeChatRequest } from "../chat/request-writer.ts";
 import { exactly, parseExactObject } from "../exact-json.ts";
 import { fault, NO_OBJECT } from "../host-error.ts";
-import { asObject } from "../json.ts";
+import { asObject, type Json } from "../json.ts";
 import { BLANK_LINE, MAX_EVENT_BYTES } from "../judge.ts";
 import { MessagesReader, readMessagesAnswer } from "../messages/answer-reader.ts";
 import { MessagesWriter, writeMessagesAnswer } from "../messages/answer-writer.ts";
@@ -30,24 +30,24 @@ import type {
   HostError,
   HostTarget,
   Pairing,
-  Reply,
+  ReadReply,
   StreamJudge,
   Usage,
   WholeJudge,
 } from "../surface.ts";
 import { asCut } from "../translation/stop-cutter.ts";
 import {
-  Answer,
   type AnswerEvents,
   type Citation,
+  CollectedAnswer,
   type OpenBlock,
   type StopReason,
 } from "../vocabulary/answer-events.ts";
 import { type AnswerReader, isFault } from "../vocabulary/answer-reader.ts";
 import { type AnswerWriter, WholeWriter } from "../vocabulary/answer-writer.ts";
 import type { Conversation, Seal } from "../vocabulary/conversation.ts";
-import { Saying } from "../vocabulary/saying.ts";
 import { familyOf } from "../vocabulary/seal.ts";
+import { TranslationReport } from "../vocabulary/translation-report.ts";
 import { asOffered } from "./called-tools.ts";
 import { asShown } from "./hidden-thoughts.ts";
 
@@ -74,13 +74,17 @@ export function translation(client: SurfaceName, host: SurfaceName): Pairing {
 
 /** What the vocabulary is spoken with, by language. */
 interface Language {
-  readRequest(json: Json, saying: Saying): Conversation;
-  writeRequest(conversation: Conversation, target: HostTarget, saying: Saying): Record<string, unknown>;
+  readRequest(json: Json, report: TranslationReport): Conversation;
+  writeRequest(
+    conversation: Conversation,
+    target: HostTarget,
+    report: TranslationReport,
+  ): Record<string, unknown>;
   openReader(events: AnswerEvents, family: string): AnswerReader;
   readAnswer(json: Json, events: AnswerEvents, family: string): HostError | null;
   openWriter(request: GenerationRequest, asked: AnswerMetadata, hostFamily: string): AnswerWriter;
   writeAnswer(
-    answer: Answer,
+    answer: CollectedAnswer,
     usage: Usage,
     request: GenerationRequest,
     asked: AnswerMetadata,
@@ -89,8 +93,6 @@ interface Language {
   /** Its hosts call functions only: freeform tools are wrapped. */
   readonly wrapsCustomTools: boolean;
 }
-
-type Json = Readonly<Record<string, unknown>>;
 
 const LANGUAGES: Readonly<Record<SurfaceName, Language>> = {
   "chat.completions": {
@@ -132,15 +134,15 @@ function hostBody(
   target: HostTarget,
 ): HostBody | Refusal {
   const { body: asked, json: read } = request;
-  const saying = new Saying(client, host);
+  const report = new TranslationReport(client, host);
   const json = exactly(textOf(asked, 0, asked.length), read) as Json;
-  saying.judge(json);
-  const conversation = LANGUAGES[client].readRequest(json, saying);
-  const refusal = saying.refusal ?? accountReference(request, target);
+  report.judge(json);
+  const conversation = LANGUAGES[client].readRequest(json, report);
+  const refusal = report.refusal ?? accountReference(request, target);
   if (refusal !== null) return refusal;
-  const body = LANGUAGES[host].writeRequest(conversation, target, saying);
-  if (saying.refusal !== null) return saying.refusal;
-  return { bytes: Buffer.from(JSON.stringify(body)), omitted: saying.omitted };
+  const body = LANGUAGES[host].writeRequest(conversation, target, report);
+  if (report.refusal !== null) return report.refusal;
+  return { bytes: Buffer.from(JSON.stringify(body)), omitted: report.omitted };
 }
 
 function readReply(
@@ -149,13 +151,13 @@ function readReply(
   bytes: Uint8Array,
   request: GenerationRequest,
   asked: AnswerMetadata,
-): Reply {
+): ReadReply {
   const json = parseExactObject(textOf(bytes, 0, bytes.length));
   if (json === null) return { kind: "fault", error: NO_OBJECT };
-  const answer = new Answer();
+  const answer = new CollectedAnswer();
   const nothing = () => {};
   const shown = asCut(asSummary(asShown(answer, request, nothing), request, nothing), request, host, nothing);
-  const counter = new Counter(asOffered(shown, request, LANGUAGES[host].wrapsCustomTools));
+  const counter = new CountingEvents(asOffered(shown, request, LANGUAGES[host].wrapsCustomTools));
   const family = familyOf(host, asked.publicModel);
   const problem = LANGUAGES[host].readAnswer(json, counter, family);
   if (problem !== null) return { kind: "fault", error: problem };
@@ -164,12 +166,12 @@ function readReply(
 
 function writeReply(
   client: SurfaceName,
-  answer: Answer,
+  answer: CollectedAnswer,
   text: AnswerText,
   request: GenerationRequest,
   asked: AnswerMetadata,
   hostFamily: string,
-): Extract<Reply, { kind: "reply" }> {
+): Extract<ReadReply, { kind: "reply" }> {
   const body = ({ tokens, costUsd }: Billed) => {
     const whole = LANGUAGES[client].writeAnswer(answer, tokens, request, asked, hostFamily);
     return Buffer.from(JSON.stringify({ ...whole, usage: { ...asObject(whole.usage), cost: costUsd } }));
@@ -183,7 +185,7 @@ class TranslatingJudge implements StreamJudge {
   isComplete = false;
   fault: HostError | null = null;
   private readonly cutter = new EventCutter();
-  private readonly counter: Counter;
+  private readonly counter: CountingEvents;
   private readonly reader: AnswerReader;
 
   constructor(
@@ -195,7 +197,7 @@ class TranslatingJudge implements StreamJudge {
     const onSilence = () => writer.ping();
     const told = asSummary(asShown(writer, request, onSilence), request, onSilence);
     const shown = asCut(told, request, host, onSilence);
-    this.counter = new Counter(asOffered(shown, request, LANGUAGES[host].wrapsCustomTools));
+    this.counter = new CountingEvents(asOffered(shown, request, LANGUAGES[host].wrapsCustomTools));
     this.reader = LANGUAGES[host].openReader(this.counter, hostFamily);
   }
 
@@ -276,7 +278,7 @@ class TranslatingJudge implements StreamJudge {
 /** A streamed answer for a client of another language that wants it whole. */
 class TranslatingWhole extends TranslatingJudge implements WholeJudge {
   private readonly family: string;
-  private readonly answer: Answer;
+  private readonly answer: CollectedAnswer;
 
   constructor(
     private readonly client: SurfaceName,
@@ -284,21 +286,21 @@ class TranslatingWhole extends TranslatingJudge implements WholeJudge {
     private readonly whole: GenerationRequest,
     private readonly asked: AnswerMetadata,
   ) {
-    const answer = new Answer();
+    const answer = new CollectedAnswer();
     const family = familyOf(host, asked.publicModel);
     super(new WholeWriter(answer), host, whole, family);
     this.family = family;
     this.answer = answer;
   }
 
-  reply(): Reply {
+  reply(): ReadReply {
     const { client, answer, text, whole, asked, family, usage } = this;
     return { ...writeReply(client, answer, text, whole, asked, family), usage };
   }
 }
 
 /** Counts what passes, and notes when the first token has. */
-class Counter implements AnswerEvents {
+class CountingEvents implements AnswerEvents {
   readonly text = new AnswerText();
   tokenSeen = false;
   stoppedShort = false;

@@ -1,5 +1,5 @@
 import { errorOf, fault, NO_EVENT, untypedError } from "../host-error.ts";
-import { asObject, asText, parseObject } from "../json.ts";
+import { asObject, asText, type Json, parseObject } from "../json.ts";
 import type { HostError } from "../surface.ts";
 import { readCitation } from "../translation/citations.ts";
 import { readOpenAiUsage } from "../usage.ts";
@@ -8,8 +8,6 @@ import { type AnswerReader, ENDED_EARLY } from "../vocabulary/answer-reader.ts";
 import { BlockQueue } from "../vocabulary/block-queue.ts";
 import type { Seal } from "../vocabulary/conversation.ts";
 import { readReasoningItem } from "./request-reader.ts";
-
-type Json = Readonly<Record<string, unknown>>;
 
 /**
  * A responses host's events, read (platform.openai.com, "Streaming events"). Items may be told side by side;

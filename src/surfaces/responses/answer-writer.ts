@@ -1,9 +1,15 @@
 import type { ErrorObject } from "../../errors/refusal.ts";
 import { billedUsage } from "../billed.ts";
-import { asObject } from "../json.ts";
+import { asObject, type Json } from "../json.ts";
 import type { AnswerMetadata, Billed, Usage } from "../surface.ts";
 import { citationOf } from "../translation/citations.ts";
-import type { Answer, AnswerBlock, Citation, OpenBlock, StopReason } from "../vocabulary/answer-events.ts";
+import type {
+  AnswerBlock,
+  Citation,
+  CollectedAnswer,
+  OpenBlock,
+  StopReason,
+} from "../vocabulary/answer-events.ts";
 import { AnswerWriter, answerId } from "../vocabulary/answer-writer.ts";
 import type { Seal } from "../vocabulary/conversation.ts";
 import { NO_PARAMETERS } from "../vocabulary/members.ts";
@@ -12,8 +18,6 @@ import { callName, type NamedTool, offeredTools } from "../vocabulary/tool-names
 import { asksForSummary, summaryMark } from "./compaction.ts";
 import { wantsEncrypted } from "./request-reader.ts";
 import { writeResponsesUsage } from "./usage.ts";
-
-type Json = Readonly<Record<string, unknown>>;
 
 /** Events for a responses client, numbered from 0. */
 export class ResponsesWriter extends AnswerWriter {
@@ -206,7 +210,7 @@ export const itemForm = (request: Json): ItemForm => ({
 
 /** A whole answer for a responses client. */
 export function writeResponsesAnswer(
-  answer: Answer,
+  answer: CollectedAnswer,
   usage: Usage,
   request: Json,
   asked: AnswerMetadata,
@@ -226,7 +230,7 @@ export function writeResponsesAnswer(
 const statusOf = (reason: StopReason): "completed" | "incomplete" =>
   reason === "length" || reason === "filter" ? "incomplete" : "completed";
 
-interface Told {
+interface ResponseBody {
   readonly id: string;
   readonly status: string;
   readonly output: readonly Json[];
@@ -238,7 +242,7 @@ interface Told {
  * The object that a response is, with what the client asked for repeated, as OpenAI does. Every member is always
  * there, and never null where Open Responses has a number: strict clients refuse what lacks one.
  */
-function responseOf(request: Json, { publicModel, atS, endS }: AnswerMetadata, told: Told): Json {
+function responseOf(request: Json, { publicModel, atS, endS }: AnswerMetadata, told: ResponseBody): Json {
   const { id, status, output, reason, usage } = told;
   return {
     id,

@@ -1,5 +1,5 @@
 import type { BodyChanges } from "../body-changes.ts";
-import { asObject } from "../json.ts";
+import { asObject, type Json } from "../json.ts";
 import { mayHoldSeals, withoutSeals } from "../vocabulary/seal.ts";
 import { ENCRYPTED } from "./request-reader.ts";
 
@@ -48,5 +48,3 @@ function isBareId(value: unknown): boolean {
   const isEncrypted = typeof encrypted === "string" && encrypted !== "";
   return !isEncrypted && !(Array.isArray(content) && content.length > 0);
 }
-
-type Json = Readonly<Record<string, unknown>>;

@@ -1,7 +1,7 @@
 import { refused } from "../../errors/refusal.ts";
 import { BodyChanges } from "../body-changes.ts";
 import { contains } from "../bytes.ts";
-import { asObject } from "../json.ts";
+import { asObject, type Json } from "../json.ts";
 import { parseReply } from "../reply.ts";
 import { readBody } from "../request.ts";
 import type { GenerationRequest } from "../surface.ts";
@@ -19,7 +19,7 @@ export const asksForSummary = ({ input }: Json): boolean =>
 
 export const TRIGGER = "compaction_trigger";
 
-export const SUMMARY_WISH =
+export const SUMMARY_REQUEST =
   "Summarize this conversation for the model that will continue it and will see nothing else of it: the task and its constraints, decisions and their reasons, files and commands that matter, results, what is left to do. Answer with the summary alone.";
 
 export const summaryMark = (summary: string): string => `${MARK}${summary}`;
@@ -115,8 +115,6 @@ class Summarizer extends PassingEvents {
 const NO_SEAL: Seal | null = null;
 /** Seconds of a slow model, far below the minute after which proxies give a silent connection up. */
 const DELTAS_PER_SIGN = 16;
-
-type Json = Readonly<Record<string, unknown>>;
 
 const MARK = "gwsummary:1:";
 const MARK_BYTES = Buffer.from(MARK);

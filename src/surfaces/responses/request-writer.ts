@@ -1,3 +1,4 @@
+import type { Json } from "../json.ts";
 import type { HostTarget } from "../surface.ts";
 import { MAX_SEQUENCE_LENGTH, MAX_SEQUENCES } from "../translation/stop-cutter.ts";
 import type {
@@ -6,7 +7,7 @@ import type {
   Conversation,
   FilePart,
   ReasoningPart,
-  ReasoningWish,
+  ReasoningSettings,
   TextPart,
   Tool,
   ToolChoice,
@@ -17,27 +18,25 @@ import type {
 import { present, writeSchema } from "../vocabulary/members.ts";
 import { effortFor } from "../vocabulary/reasoning.ts";
 import { samplingFor } from "../vocabulary/sampling.ts";
-import type { Saying } from "../vocabulary/saying.ts";
 import { familyOf } from "../vocabulary/seal.ts";
 import { DEFAULT_NAME, titledText, urlOf } from "../vocabulary/sources.ts";
+import type { TranslationReport } from "../vocabulary/translation-report.ts";
 import { ENCRYPTED, LOGPROBS } from "./request-reader.ts";
-
-type Json = Readonly<Record<string, unknown>>;
 
 /** The same request for a host that speaks Responses. */
 export function writeResponsesRequest(
   conversation: Conversation,
   target: HostTarget,
-  saying: Saying,
+  report: TranslationReport,
 ): Record<string, unknown> {
   const { tools, toolChoice, logprobs, reasoning } = conversation;
-  const { temperature, topP } = samplingFor(conversation, target.quirks, saying);
-  checkStop(conversation.stop, saying);
+  const { temperature, topP } = samplingFor(conversation, target.quirks, report);
+  checkStop(conversation.stop, report);
   const thinks = reasoning !== null && !reasoning.off && target.quirks.noReasoningEffort !== true;
   const include = [...(thinks ? [ENCRYPTED] : []), ...(logprobs === null ? [] : [LOGPROBS])];
   return present({
     model: target.model,
-    input: writeInput(conversation.turns, target, saying),
+    input: writeInput(conversation.turns, target, report),
     stream: target.stream ? true : undefined,
     // Absent means true at OpenAI, and the client could not fetch what is stored under the gateway's account
     // there.
@@ -48,7 +47,7 @@ export function writeResponsesRequest(
     tools: tools.length > 0 ? tools.map(writeTool) : undefined,
     tool_choice: tools.length > 0 ? writeToolChoice(toolChoice, tools) : undefined,
     parallel_tool_calls: tools.length > 0 ? (conversation.parallelToolCalls ?? undefined) : undefined,
-    reasoning: writeReasoning(reasoning, target, saying),
+    reasoning: writeReasoning(reasoning, target, report),
     text: writeText(conversation),
     include: include.length > 0 ? include : undefined,
     top_logprobs: logprobs === null || logprobs === 0 ? undefined : logprobs,
@@ -59,21 +58,21 @@ export function writeResponsesRequest(
 }
 
 /** They are looked for here (stop-cutter), in every word. */
-function checkStop(stop: readonly string[], saying: Saying): void {
+function checkStop(stop: readonly string[], report: TranslationReport): void {
   if (stop.length <= MAX_SEQUENCES && stop.every(({ length }) => length <= MAX_SEQUENCE_LENGTH)) return;
-  const field = saying.client === "messages" ? "stop_sequences" : "stop";
-  saying.cannot(
+  const field = report.client === "messages" ? "stop_sequences" : "stop";
+  report.cannot(
     field,
     `at most ${MAX_SEQUENCES} sequences of ${MAX_SEQUENCE_LENGTH} characters are looked for`,
   );
 }
 
-function writeInput(turns: readonly Turn[], target: HostTarget, saying: Saying): Json[] {
+function writeInput(turns: readonly Turn[], target: HostTarget, report: TranslationReport): Json[] {
   const calls = turns.flatMap((turn) => (turn.role === "assistant" ? turn.parts : []));
   const custom = new Set(
     calls.flatMap((part) => (part.kind === "tool_call" && part.custom ? [part.id] : [])),
   );
-  return turns.flatMap((turn, at) => writeTurn(turn, at, custom, target, saying));
+  return turns.flatMap((turn, at) => writeTurn(turn, at, custom, target, report));
 }
 
 function writeTurn(
@@ -81,22 +80,26 @@ function writeTurn(
   at: number,
   custom: ReadonlySet<string>,
   target: HostTarget,
-  saying: Saying,
+  report: TranslationReport,
 ): Json[] {
   switch (turn.role) {
     case "assistant":
-      return turn.parts.flatMap((part, n) => writeAssistantPart(part, `${at}_${n}`, target, saying));
+      return turn.parts.flatMap((part, n) => writeAssistantPart(part, `${at}_${n}`, target, report));
     case "tool":
-      return [writeToolTurn(turn, custom.has(turn.callId), saying)];
+      return [writeToolTurn(turn, custom.has(turn.callId), report)];
     default: {
-      const content = turn.parts.map((part) => writePart(part, saying));
+      const content = turn.parts.map((part) => writePart(part, report));
       return content.length === 0 ? [] : [{ type: "message", role: turn.role, content }];
     }
   }
 }
 
-function writeToolTurn({ callId, parts, failed }: ToolTurn, custom: boolean, saying: Saying): Json {
-  if (failed) saying.omit("tool_result.is_error");
+function writeToolTurn(
+  { callId, parts, failed }: ToolTurn,
+  custom: boolean,
+  report: TranslationReport,
+): Json {
+  if (failed) report.omit("tool_result.is_error");
   const texts = parts.every(({ kind }) => kind === "text") ? (parts as readonly TextPart[]) : null;
   return {
     type: custom ? "custom_tool_call_output" : "function_call_output",
@@ -104,12 +107,12 @@ function writeToolTurn({ callId, parts, failed }: ToolTurn, custom: boolean, say
     output:
       texts !== null && texts.length <= 1
         ? (texts[0]?.text ?? "")
-        : parts.map((part) => writePart(part, saying)),
+        : parts.map((part) => writePart(part, report)),
   };
 }
 
-function writePart(part: UserPart, saying: Saying): Json {
-  if (part.cache !== null) saying.omit("cache_control");
+function writePart(part: UserPart, report: TranslationReport): Json {
+  if (part.cache !== null) report.omit("cache_control");
   switch (part.kind) {
     case "text":
       return { type: "input_text", text: part.text };
@@ -138,7 +141,12 @@ function writeFile({ source, name }: FilePart): Json {
   }
 }
 
-function writeAssistantPart(part: AssistantPart, n: string, target: HostTarget, saying: Saying): Json[] {
+function writeAssistantPart(
+  part: AssistantPart,
+  n: string,
+  target: HostTarget,
+  report: TranslationReport,
+): Json[] {
   switch (part.kind) {
     case "text":
       return part.text === "" ? [] : [{ type: "message", role: "assistant", content: part.text }];
@@ -147,7 +155,7 @@ function writeAssistantPart(part: AssistantPart, n: string, target: HostTarget, 
       return [{ type: "message", id: `msg_${n}`, role: "assistant", status: "completed", content }];
     }
     case "reasoning":
-      return writeThought(part, target, saying);
+      return writeThought(part, target, report);
     case "tool_call": {
       const { id, name, input, custom } = part;
       return [
@@ -159,11 +167,11 @@ function writeAssistantPart(part: AssistantPart, n: string, target: HostTarget, 
   }
 }
 
-function writeThought({ text, seal }: ReasoningPart, target: HostTarget, saying: Saying): Json[] {
+function writeThought({ text, seal }: ReasoningPart, target: HostTarget, report: TranslationReport): Json[] {
   const own = seal?.kind === "encrypted" && seal.family === familyOf("responses", target.publicModel);
   const space = own ? seal.data.indexOf(" ") : -1;
   if (space === -1) {
-    saying.omit("reasoning");
+    report.omit("reasoning");
     return [];
   }
   return [
@@ -216,16 +224,21 @@ function writeToolChoice(choice: ToolChoice | null, tools: readonly Tool[]): unk
 }
 
 function writeReasoning(
-  wish: ReasoningWish | null,
+  settings: ReasoningSettings | null,
   { quirks }: HostTarget,
-  saying: Saying,
+  report: TranslationReport,
 ): Json | undefined {
-  if (wish === null) return undefined;
-  const effort = effortFor(wish, quirks, saying);
-  const shown = !(wish.off || wish.summary === null || quirks.noReasoningSummary || quirks.noReasoningEffort);
+  if (settings === null) return undefined;
+  const effort = effortFor(settings, quirks, report);
+  const shown = !(
+    settings.off ||
+    settings.summary === null ||
+    quirks.noReasoningSummary ||
+    quirks.noReasoningEffort
+  );
   const reasoning = {
     ...(effort === null ? {} : { effort }),
-    ...(shown ? { summary: wish.summary } : {}),
+    ...(shown ? { summary: settings.summary } : {}),
   };
   return Object.keys(reasoning).length > 0 ? reasoning : undefined;
 }

@@ -3,19 +3,19 @@ import { accountReference } from "../account-references.ts";
 import { billedJson } from "../billed.ts";
 import type { BodyChanges } from "../body-changes.ts";
 import { NO_OBJECT, readHostError } from "../host-error.ts";
-import { asObject } from "../json.ts";
+import { asObject, type Json } from "../json.ts";
 import { leaveOutOwnTools, withoutAddedOwnTools } from "../own-tools.ts";
 import { addText, counted, parseReply } from "../reply.ts";
 import { checkCount, invalid, passedChanges, readBody, readCeiling, toRequest } from "../request.ts";
-import { retelling } from "../retelling.ts";
 import { COMMENT } from "../sse.ts";
+import { streamSynthesizer } from "../stream-synthesis.ts";
 import type {
   AnswerMetadata,
   GenerationRequest,
   HostBody,
   HostTarget,
   Pairing,
-  Reply,
+  ReadReply,
   Surface,
 } from "../surface.ts";
 import { leaveOutUnsafe } from "../unsafe-members.ts";
@@ -23,9 +23,9 @@ import { readOpenAiUsage } from "../usage.ts";
 import { faultIn } from "./answer-reader.ts";
 import { askForEncrypted, withReadableThoughts } from "./carried-thoughts.ts";
 import { ResponsesCollector } from "./collector.ts";
-import { asksForSummary, SUMMARY_WISH, withPlainSummaries } from "./compaction.ts";
+import { asksForSummary, SUMMARY_REQUEST, withPlainSummaries } from "./compaction.ts";
 import { ResponsesJudge } from "./judge.ts";
-import { retellResponses } from "./retold.ts";
+import { synthesizeResponsesStream } from "./synthesize-stream.ts";
 import { writeResponsesUsage } from "./usage.ts";
 
 /** OpenAI's Responses (platform.openai.com, "Responses", create and "Streaming events"). */
@@ -36,7 +36,7 @@ export const responses: Surface = {
   readRequest,
   errorBody: (error) => Buffer.from(JSON.stringify({ error })),
   readHostError,
-  retell: retelling(faultIn, retellResponses),
+  synthesizeStream: streamSynthesizer(faultIn, synthesizeResponsesStream),
 };
 
 /** Responses client, responses host. */
@@ -56,14 +56,14 @@ function readRequest(bytes: Uint8Array): GenerationRequest | Refusal {
   const ceiling = readCeiling(json, "max_output_tokens");
   if (refused(ceiling)) return ceiling;
   const request = toRequest(read, ceiling, 1);
-  return asksForSummary(json) ? withSummaryWish(request) : request;
+  return asksForSummary(json) ? withSummaryRequest(request) : request;
 }
 
 /** What hosts of other languages are told beside the prompt is held like it. */
-const withSummaryWish = (request: GenerationRequest): GenerationRequest => ({
+const withSummaryRequest = (request: GenerationRequest): GenerationRequest => ({
   ...request,
-  promptBound: request.promptBound + SUMMARY_WISH.length,
-  mediaTokens: request.mediaTokens + SUMMARY_WISH.length,
+  promptBound: request.promptBound + SUMMARY_REQUEST.length,
+  mediaTokens: request.mediaTokens + SUMMARY_REQUEST.length,
 });
 
 /** A prompt that is kept at OpenAI may stand for the input. */
@@ -102,8 +102,6 @@ const REMEMBERED = {
 const NO_REFERENCES =
   "refers to an item of an earlier response, and responses are not stored: send the item itself (in Vercel's AI SDK, set `providerOptions.openai.store` to false)";
 
-type Json = Readonly<Record<string, unknown>>;
-
 function hostBody(request: GenerationRequest, target: HostTarget): HostBody | Refusal {
   const changes = passedChanges(request, target);
   leaveOutUnsafe(request, target, changes);
@@ -129,7 +127,11 @@ function passedInput({ body, json }: GenerationRequest, target: HostTarget, chan
     : withReadableThoughts(withPlainSummaries(offering, body), body, changes);
 }
 
-function readReply(body: Uint8Array, _request: GenerationRequest, { publicModel }: AnswerMetadata): Reply {
+function readReply(
+  body: Uint8Array,
+  _request: GenerationRequest,
+  { publicModel }: AnswerMetadata,
+): ReadReply {
   const reply = parseReply(body);
   if (reply === null) return { kind: "fault", error: NO_OBJECT };
   const error = faultIn(reply);

@@ -48,7 +48,7 @@ export interface AnswerBlock {
 }
 
 /** A whole answer, put together from its events. */
-export class Answer implements AnswerEvents {
+export class CollectedAnswer implements AnswerEvents {
   id: string | null = null;
   readonly blocks: AnswerBlock[] = [];
   reported: Usage | null = null;

@@ -1,6 +1,6 @@
 import type { ErrorObject } from "../../errors/refusal.ts";
 import type { Billed, Usage } from "../surface.ts";
-import type { Answer, AnswerEvents, Citation, OpenBlock, StopReason } from "./answer-events.ts";
+import type { AnswerEvents, Citation, CollectedAnswer, OpenBlock, StopReason } from "./answer-events.ts";
 import type { Seal } from "./conversation.ts";
 
 /** Writes the frames of a streamed answer in a client's language. */
@@ -52,7 +52,7 @@ export abstract class AnswerWriter implements AnswerEvents {
 
 /** Writes nothing: the answer is put together instead, for a client that wants it whole. */
 export class WholeWriter extends AnswerWriter {
-  constructor(private readonly answer: Answer) {
+  constructor(private readonly answer: CollectedAnswer) {
     super();
   }
 

@@ -6,7 +6,7 @@ import type { Seal } from "./conversation.ts";
  * straight on, the others wait until it is closed.
  */
 export class BlockQueue {
-  private readonly waiting: Waiting[] = [];
+  private readonly waiting: QueuedBlock[] = [];
   /** Characters that wait behind the first block. */
   private held = 0;
 
@@ -60,7 +60,7 @@ export class BlockQueue {
     this.advance();
   }
 
-  private find(key: string): Waiting | undefined {
+  private find(key: string): QueuedBlock | undefined {
     for (const block of this.waiting) if (block.key === key && !block.closed) return block;
     return undefined;
   }
@@ -85,7 +85,7 @@ export class BlockQueue {
   }
 }
 
-interface Waiting {
+interface QueuedBlock {
   readonly key: string;
   readonly block: OpenBlock;
   readonly texts: string[];

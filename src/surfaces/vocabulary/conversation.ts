@@ -16,7 +16,7 @@ export interface Conversation {
   readonly topP: number | null;
   readonly topK: number | null;
   readonly stop: readonly string[];
-  readonly reasoning: ReasoningWish | null;
+  readonly reasoning: ReasoningSettings | null;
   readonly verbosity: string | null;
   /** How many alternatives to report for each token; null when no probabilities are asked for. */
   readonly logprobs: number | null;
@@ -168,7 +168,7 @@ export interface JsonSchemaFormat {
 }
 
 /** Absent members were not named. */
-export interface ReasoningWish {
+export interface ReasoningSettings {
   readonly off: boolean;
   readonly effort: Effort | null;
   readonly budgetTokens: number | null;

@@ -17,7 +17,7 @@ export interface Omission {
   readonly why: string;
 }
 
-type Row = Readonly<Partial<Record<SurfaceName, Verdict>>>;
+type FieldVerdicts = Readonly<Partial<Record<SurfaceName, Verdict>>>;
 
 const SAID: Verdict = { kind: "said" };
 const omit = (why: string): Omission => ({ kind: "omit", why });
@@ -55,7 +55,7 @@ const NO_PENALTIES = refuse("it has no penalties", isOneOf(0));
 /** Words of single vendors for how to think (vendor-words). */
 const THINKING = Object.fromEntries(THINKING_WORDS.map((name) => [name, SAID]));
 
-const chat: Readonly<Record<string, Row>> = {
+const chat: Readonly<Record<string, FieldVerdicts>> = {
   ...both("responses", "messages", { ...ALWAYS, ...THINKING, reasoning_format: SAID }),
   messages: { responses: SAID, messages: SAID },
   max_tokens: { responses: SAID, messages: SAID },
@@ -100,7 +100,7 @@ const chat: Readonly<Record<string, Row>> = {
   }),
 };
 
-const responses: Readonly<Record<string, Row>> = {
+const responses: Readonly<Record<string, FieldVerdicts>> = {
   ...both("chat.completions", "messages", { ...ALWAYS, ...THINKING, reasoning_effort: SAID }),
   ...both("chat.completions", "messages", {
     input: SAID,
@@ -143,7 +143,7 @@ const responses: Readonly<Record<string, Row>> = {
   frequency_penalty: { "chat.completions": SAID, messages: NO_PENALTIES },
 };
 
-const messages: Readonly<Record<string, Row>> = {
+const messages: Readonly<Record<string, FieldVerdicts>> = {
   ...both("chat.completions", "responses", { ...ALWAYS, ...THINKING, reasoning_effort: SAID }),
   ...both("chat.completions", "responses", {
     messages: SAID,
@@ -179,7 +179,7 @@ const messages: Readonly<Record<string, Row>> = {
 };
 
 /** By the client's language, then by the host's. */
-export const FIELDS: Readonly<Record<SurfaceName, Readonly<Record<string, Row>>>> = {
+export const FIELDS: Readonly<Record<SurfaceName, Readonly<Record<string, FieldVerdicts>>>> = {
   "chat.completions": chat,
   responses,
   messages,
@@ -231,7 +231,7 @@ function both(
   one: SurfaceName,
   other: SurfaceName,
   rows: Readonly<Record<string, Verdict>>,
-): Record<string, Row> {
+): Record<string, FieldVerdicts> {
   return Object.fromEntries(
     Object.entries(rows).map(([field, verdict]) => [field, { [one]: verdict, [other]: verdict }]),
   );

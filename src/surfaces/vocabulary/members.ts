@@ -1,68 +1,71 @@
-import { asObject } from "../json.ts";
+import { asObject, type Json } from "../json.ts";
 import type { AnswerFormat, CacheMark, JsonSchemaFormat, TextPart } from "./conversation.ts";
-import type { Saying } from "./saying.ts";
-
-type Json = Readonly<Record<string, unknown>>;
+import type { TranslationReport } from "./translation-report.ts";
 
 /**
  * Members of a client's body, each of its one type; absent and null are the same. A wrong type is told by its
  * path.
  */
-export function readNumber(json: Json, name: string, saying: Saying, path = name): number | null {
+export function readNumber(json: Json, name: string, report: TranslationReport, path = name): number | null {
   const value = json[name] ?? null;
   if (value === null || typeof value === "number") return value;
-  saying.wrong(path, "must be a number");
+  report.wrong(path, "must be a number");
   return null;
 }
 
-export function readBoolean(json: Json, name: string, saying: Saying, path = name): boolean | null {
+export function readBoolean(
+  json: Json,
+  name: string,
+  report: TranslationReport,
+  path = name,
+): boolean | null {
   const value = json[name] ?? null;
   if (value === null || typeof value === "boolean") return value;
-  saying.wrong(path, "must be true or false");
+  report.wrong(path, "must be true or false");
   return null;
 }
 
-export function readText(json: Json, name: string, saying: Saying, path = name): string | null {
+export function readText(json: Json, name: string, report: TranslationReport, path = name): string | null {
   const value = json[name] ?? null;
   if (value === null || typeof value === "string") return value;
-  saying.wrong(path, "must be a string");
+  report.wrong(path, "must be a string");
   return null;
 }
 
 /** A text without which nothing can be said. */
-export function needText(json: Json, name: string, path: string, saying: Saying): string {
+export function needText(json: Json, name: string, path: string, report: TranslationReport): string {
   const value = json[name];
   if (typeof value === "string") return value;
-  saying.wrong(path, "must be a string");
+  report.wrong(path, "must be a string");
   return "";
 }
 
-export function readObject(json: Json, name: string, saying: Saying, path = name): Json | null {
+export function readObject(json: Json, name: string, report: TranslationReport, path = name): Json | null {
   const value = json[name] ?? null;
   if (value === null) return null;
   const object = asObject(value);
-  if (object === null) saying.wrong(path, "must be an object");
+  if (object === null) report.wrong(path, "must be an object");
   return object;
 }
 
 /** The objects of a list. */
-export function readList(json: Json, name: string, saying: Saying, path = name): Json[] {
+export function readList(json: Json, name: string, report: TranslationReport, path = name): Json[] {
   const value = json[name] ?? [];
   if (!Array.isArray(value)) {
-    saying.wrong(path, "must be an array");
+    report.wrong(path, "must be an array");
     return [];
   }
   return value.map((item, at) => {
     const object = asObject(item);
-    if (object === null) saying.wrong(`${path}[${at}]`, "must be an object");
+    if (object === null) report.wrong(`${path}[${at}]`, "must be an object");
     return object ?? {};
   });
 }
 
-export function readTexts(value: unknown, path: string, saying: Saying): string[] {
+export function readTexts(value: unknown, path: string, report: TranslationReport): string[] {
   const texts = Array.isArray(value) ? value : [value];
   if (texts.every((text) => typeof text === "string")) return texts as string[];
-  saying.wrong(path, "must be a string or an array of strings");
+  report.wrong(path, "must be a string or an array of strings");
   return [];
 }
 
@@ -71,13 +74,13 @@ export function readCacheMark(json: Json): CacheMark {
   return asObject(json.cache_control);
 }
 
-export function readSchema(given: Json, saying: Saying): AnswerFormat {
+export function readSchema(given: Json, report: TranslationReport): AnswerFormat {
   return {
     kind: "json_schema",
-    name: readText(given, "name", saying),
-    description: readText(given, "description", saying),
-    schema: readObject(given, "schema", saying) ?? { type: "object" },
-    strict: readBoolean(given, "strict", saying),
+    name: readText(given, "name", report),
+    description: readText(given, "description", report),
+    schema: readObject(given, "schema", report) ?? { type: "object" },
+    strict: readBoolean(given, "strict", report),
   };
 }
 
@@ -97,16 +100,16 @@ export const NO_PARAMETERS = { type: "object", properties: {} } as const;
 export function readParts<Part>(
   content: unknown,
   path: string,
-  saying: Saying,
-  readPart: (part: Json, path: string, saying: Saying) => Part[],
+  report: TranslationReport,
+  readPart: (part: Json, path: string, report: TranslationReport) => Part[],
 ): (Part | TextPart)[] {
   if (typeof content === "string") return [textPart(content)];
   if (content === undefined || content === null) {
-    saying.wrong(path, "must be a string or an array");
+    report.wrong(path, "must be a string or an array");
     return [];
   }
-  return readList({ content }, "content", saying, path).flatMap((part, at) =>
-    readPart(part, `${path}[${at}]`, saying),
+  return readList({ content }, "content", report, path).flatMap((part, at) =>
+    readPart(part, `${path}[${at}]`, report),
   );
 }
 

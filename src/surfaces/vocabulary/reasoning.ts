@@ -1,9 +1,9 @@
 import type { Quirks } from "../../catalog/catalog.ts";
-import { EFFORTS, type Effort, type ReasoningWish } from "./conversation.ts";
-import type { Saying } from "./saying.ts";
+import { EFFORTS, type Effort, type ReasoningSettings } from "./conversation.ts";
+import type { TranslationReport } from "./translation-report.ts";
 
 /**
- * How hard to think, between two ways of saying it: OpenAI's languages name efforts, Anthropic's older models
+ * How hard to think, between two ways of report it: OpenAI's languages name efforts, Anthropic's older models
  * take a budget of tokens. The shares are those that OpenRouter documents for the same purpose.
  */
 const SHARES: Readonly<Record<Effort, number>> = {
@@ -31,9 +31,9 @@ const BUDGET_STEPS: readonly [number, Effort][] = [
 ];
 
 /** The effort to name; null leaves it to the host. */
-function effortOf({ effort, budgetTokens }: ReasoningWish, saying: Saying): Effort | null {
+function effortOf({ effort, budgetTokens }: ReasoningSettings, report: TranslationReport): Effort | null {
   if (effort !== null || budgetTokens === null) return effort;
-  saying.omit("thinking.budget_tokens");
+  report.omit("thinking.budget_tokens");
   return BUDGET_STEPS.find(([most]) => budgetTokens <= most)?.[1] ?? "high";
 }
 
@@ -41,13 +41,18 @@ function effortOf({ effort, budgetTokens }: ReasoningWish, saying: Saying): Effo
  * The same where the model may not be asked, or where only the three middle efforts are known, as outside of
  * OpenAI.
  */
-export function effortFor(wish: ReasoningWish, quirks: Quirks, saying: Saying): Effort | "none" | null {
+export function effortFor(
+  settings: ReasoningSettings,
+  quirks: Quirks,
+  report: TranslationReport,
+): Effort | "none" | null {
   if (quirks.noReasoningEffort === true) {
-    if (wish.off || wish.effort !== null || wish.budgetTokens !== null) saying.omit("reasoning.effort");
+    if (settings.off || settings.effort !== null || settings.budgetTokens !== null)
+      report.omit("reasoning.effort");
     return null;
   }
-  if (wish.off) return "none";
-  const effort = effortOf(wish, saying);
+  if (settings.off) return "none";
+  const effort = effortOf(settings, report);
   return effort !== null && quirks.coreFieldsOnly === true ? CORE_EFFORTS[effort] : effort;
 }
 
@@ -64,8 +69,8 @@ const CORE_EFFORTS = {
  * Tokens to think with under a ceiling, which they are a part of; null where it leaves no room. `named` is the
  * ceiling of the client's own, and null where it named none.
  */
-export function budgetOf(wish: ReasoningWish, ceiling: number, named: number | null): number | null {
-  const { effort, budgetTokens } = wish;
+export function budgetOf(settings: ReasoningSettings, ceiling: number, named: number | null): number | null {
+  const { effort, budgetTokens } = settings;
   const wished = budgetTokens ?? Math.min(MOST_BUDGET, Math.floor(ceiling * SHARES[effort ?? "medium"]));
   const budget = Math.max(wished, LEAST_BUDGET);
   const isMeant = budgetTokens === null || ceiling === named;

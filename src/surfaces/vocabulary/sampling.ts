@@ -1,6 +1,6 @@
 import type { Quirks } from "../../catalog/catalog.ts";
 import type { Conversation } from "./conversation.ts";
-import type { Saying } from "./saying.ts";
+import type { TranslationReport } from "./translation-report.ts";
 
 export type Sampling = Pick<Conversation, "temperature" | "topP" | "topK">;
 
@@ -9,11 +9,11 @@ export type Sampling = Pick<Conversation, "temperature" | "topP" | "topK">;
  * Anthropic's from Opus 4.7 on ("Migrating to Claude Opus 4.7"), OpenAI's from o1 on. What is left out is
  * named, but for values that ask for nothing.
  */
-export function samplingFor(wish: Sampling, quirks: Quirks, saying: Saying): Sampling {
-  if (quirks.noSampling !== true) return wish;
-  if ((wish.temperature ?? 1) !== 1) saying.omit("temperature");
-  if ((wish.topP ?? 1) !== 1) saying.omit("top_p");
-  if (wish.topK !== null) saying.omit("top_k");
+export function samplingFor(settings: Sampling, quirks: Quirks, report: TranslationReport): Sampling {
+  if (quirks.noSampling !== true) return settings;
+  if ((settings.temperature ?? 1) !== 1) report.omit("temperature");
+  if ((settings.topP ?? 1) !== 1) report.omit("top_p");
+  if (settings.topK !== null) report.omit("top_k");
   return NONE;
 }
 

@@ -1,6 +1,4 @@
-import { asObject } from "../json.ts";
-
-type Json = Readonly<Record<string, unknown>>;
+import { asObject, type Json } from "../json.ts";
 
 /**
  * Tools of Responses may live in a namespace, as Codex's do; the other languages have one flat list. There a

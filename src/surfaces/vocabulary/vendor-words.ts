@@ -1,9 +1,7 @@
-import { asObject } from "../json.ts";
-import { isEffort, type ReasoningWish } from "./conversation.ts";
+import { asObject, type Json } from "../json.ts";
+import { isEffort, type ReasoningSettings } from "./conversation.ts";
 import { readBoolean, readNumber, readObject } from "./members.ts";
-import type { Saying } from "./saying.ts";
-
-type Json = Readonly<Record<string, unknown>>;
+import type { TranslationReport } from "./translation-report.ts";
 
 /**
  * Whether and how much to think, in words that are not the language's own: clients made for one host send
@@ -11,18 +9,18 @@ type Json = Readonly<Record<string, unknown>>;
  * form), `chat_template_kwargs` of vLLM and SGLang, Cerebras' `disable_reasoning`, and OpenAI's
  * `reasoning_effort` where it stands in another language than chat.
  */
-export function readThinkingWords(json: Json, saying: Saying): ReasoningWish | null {
+export function readThinkingWords(json: Json, report: TranslationReport): ReasoningSettings | null {
   const { thinking, reasoning_effort: effort } = json;
   const { type, budget_tokens: budget } = asObject(thinking) ?? {};
   const wished =
     typeof thinking === "boolean"
       ? thinking
-      : (readTemplate(json, saying) ??
-        readBoolean(json, "enable_thinking", saying) ??
-        (readBoolean(json, "disable_reasoning", saying) === true ? false : null));
+      : (readTemplate(json, report) ??
+        readBoolean(json, "enable_thinking", report) ??
+        (readBoolean(json, "disable_reasoning", report) === true ? false : null));
   if (wished === false || type === "disabled" || effort === "none") return OFF;
   const budgetTokens =
-    readNumber(json, "thinking_budget", saying) ?? (typeof budget === "number" ? budget : null);
+    readNumber(json, "thinking_budget", report) ?? (typeof budget === "number" ? budget : null);
   const isNamed = isEffort(effort);
   if (wished === null && budgetTokens === null && !isNamed && !THINKING.has(type)) return null;
   return { off: false, effort: isNamed ? effort : null, budgetTokens, summary: null };
@@ -36,15 +34,15 @@ export const THINKING_WORDS = [
   "disable_reasoning",
 ] as const;
 
-const OFF: ReasoningWish = { off: true, effort: null, budgetTokens: null, summary: null };
+const OFF: ReasoningSettings = { off: true, effort: null, budgetTokens: null, summary: null };
 const THINKING = new Set<unknown>(["enabled", "adaptive", "auto"]);
 
-function readTemplate(json: Json, saying: Saying): boolean | null {
-  const given = readObject(json, "chat_template_kwargs", saying) ?? {};
+function readTemplate(json: Json, report: TranslationReport): boolean | null {
+  const given = readObject(json, "chat_template_kwargs", report) ?? {};
   const path = "chat_template_kwargs";
   return (
-    readBoolean(given, "enable_thinking", saying, `${path}.enable_thinking`) ??
-    readBoolean(given, "thinking", saying, `${path}.thinking`)
+    readBoolean(given, "enable_thinking", report, `${path}.enable_thinking`) ??
+    readBoolean(given, "thinking", report, `${path}.thinking`)
   );
 }
 

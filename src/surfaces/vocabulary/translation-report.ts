@@ -1,18 +1,16 @@
 import type { SurfaceName } from "../../catalog/catalog.ts";
 import { type Refusal, refuse } from "../../errors/refusal.ts";
-import { asObject } from "../json.ts";
+import { asObject, type Json } from "../json.ts";
 import { FIELDS, type NestedField, type Verdict } from "./fields.ts";
 import { PARTS } from "./parts.ts";
 import { SETTINGS } from "./settings.ts";
-
-type Json = Readonly<Record<string, unknown>>;
 
 /**
  * Collects, for one request on its way into another language, what is left out, and the first thing that
  * cannot be expressed. Readers and writers continue after that, so that none of them has to pass it up; the
  * request is refused in the end.
  */
-export class Saying {
+export class TranslationReport {
   refusal: Refusal | null = null;
   private readonly left = new Set<string>();
 

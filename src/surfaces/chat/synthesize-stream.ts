@@ -1,29 +1,27 @@
-import { asObject } from "../json.ts";
-import { Retelling } from "../retelling.ts";
+import { asObject, type Json } from "../json.ts";
+import { StreamSynthesis } from "../stream-synthesis.ts";
 import type { HostError } from "../surface.ts";
 import { DONE } from "./judge.ts";
-
-type Json = Readonly<Record<string, unknown>>;
 
 /**
  * A chat host's whole answer, in which no fault was found, as chunks (platform.openai.com, "Chat completion
  * chunk"). Thoughts, text and calls come in chunks of their own, because clients look for one thing in each.
  */
-export function retellChat({ choices, usage, ...rest }: Json): Uint8Array | HostError {
-  const retelling = new Retelling();
+export function synthesizeChatStream({ choices, usage, ...rest }: Json): Uint8Array | HostError {
+  const synthesis = new StreamSynthesis();
   const { id, created, model, system_fingerprint, service_tier } = rest;
   const repeated = { id, created, model, system_fingerprint, service_tier };
   // What else the host says of its answer is said once.
   let head: Json = rest;
   const tell = (more: Json) => {
-    retelling.tell(null, { ...head, object: "chat.completion.chunk", ...more });
+    synthesis.emit(null, { ...head, object: "chat.completion.chunk", ...more });
     head = repeated;
   };
   for (const [at, value] of (choices as readonly unknown[]).entries())
     for (const choice of chunksOf(asObject(value)!, at)) tell({ choices: [choice] });
   if (asObject(usage) !== null) tell({ choices: [], usage });
-  retelling.add(DONE);
-  return retelling.bytes();
+  synthesis.add(DONE);
+  return synthesis.bytes();
 }
 
 function* chunksOf(choice: Json, at: number): Generator<Json> {

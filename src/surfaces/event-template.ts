@@ -11,7 +11,7 @@ import type { CurrentEvent } from "./sse.ts";
  * with the same bytes around its text means the same: a few comparisons show that, and only the word has to be
  * read. A member that means nothing to the judge and was seen to change becomes a gap, which is stepped over.
  */
-export class Likeness {
+export class EventTemplate {
   /** The text of the event that was passed. */
   readonly text: FoundText = { start: 0, end: 0, channel: 0, tokens: 0 };
   /** The event that was learnt, without what may change in it. */
@@ -19,7 +19,7 @@ export class Likeness {
   /** Where its text stood, as long as nothing else is known to change. */
   private textAt = 0;
   /** Null where nothing else changes, as in most streams. */
-  private gaps: Gaps | null = null;
+  private gaps: TemplateGaps | null = null;
   /** Start and end of each span that is changed in it, as if its gaps were empty. */
   private readonly spans: number[] = [];
   private readonly texts: Uint8Array[] = [];
@@ -55,7 +55,7 @@ export class Likeness {
     return start + around.length + shift;
   }
 
-  private passWithGaps(gaps: Gaps, bytes: Uint8Array, start: number, edits: Edits | null): number {
+  private passWithGaps(gaps: TemplateGaps, bytes: Uint8Array, start: number, edits: Edits | null): number {
     const { around } = this;
     let at = start;
     let from = 0;
@@ -110,7 +110,7 @@ export class Likeness {
     this.learns += 1;
     this.spans.length = this.texts.length = 0;
     if (this.learns > 1 || free.hasCount) {
-      this.gaps ??= new Gaps();
+      this.gaps ??= new TemplateGaps();
       const { gaps } = this;
       this.around = gaps.learn(event, textStart, textEnd, free);
       edits.each(first, (from, to, by) => {
@@ -145,12 +145,12 @@ export class Likeness {
 }
 
 /** What changes from event to event beside the text. Only streams in which something does have one. */
-class Gaps {
+class TemplateGaps {
   /** The number of the event that was passed; -1 where they have none. */
   count = -1;
   /** Where they stand in the event without them, in order; and what each is. */
   readonly at: number[] = [];
-  readonly kinds: Kind[] = [];
+  readonly kinds: GapKind[] = [];
   /** For each change in the event, the gaps before it. */
   readonly before: number[] = [];
   /** Which of the free members were seen to change. */
@@ -206,7 +206,7 @@ class Gaps {
     return taken;
   }
 
-  private open(from: number, to: number, kind: Kind): void {
+  private open(from: number, to: number, kind: GapKind): void {
     STARTS.push(from);
     ENDS.push(to);
     this.kinds.push(kind);
@@ -239,7 +239,7 @@ class Gaps {
 }
 
 /** What stands in a gap: the text, another text without its quotes, a number, the event's own number. */
-type Kind = 0 | 1 | 2 | 3;
+type GapKind = 0 | 1 | 2 | 3;
 const TEXT = 0;
 export const FREE_TEXT = 1;
 export const NUMBER = 2;
@@ -251,9 +251,9 @@ export class FreeMembers {
   /** One of them is the event's own number. */
   hasCount = false;
   readonly spans: number[] = [];
-  readonly kinds: Kind[] = [];
+  readonly kinds: GapKind[] = [];
 
-  add(from: number, to: number, kind: Kind): void {
+  add(from: number, to: number, kind: GapKind): void {
     if (this.count === MOST_FREE) return;
     this.spans[2 * this.count] = from;
     this.spans[2 * this.count + 1] = to;

@@ -1,19 +1,18 @@
-import { asObject } from "../json.ts";
-import { Retelling } from "../retelling.ts";
+import { asObject, type Json } from "../json.ts";
+import { StreamSynthesis } from "../stream-synthesis.ts";
 import type { HostError } from "../surface.ts";
 
-type Json = Readonly<Record<string, unknown>>;
-type Tell = (type: string, more: Json) => void;
+type EventEmitter = (type: string, more: Json) => void;
 
 /**
  * A responses host's whole answer, in which no fault was found, as events (platform.openai.com, "Streaming
  * events"). Items that are neither messages, thoughts nor calls begin as they end.
  */
-export function retellResponses(reply: Json): Uint8Array | HostError {
-  const retelling = new Retelling();
+export function synthesizeResponsesStream(reply: Json): Uint8Array | HostError {
+  const synthesis = new StreamSynthesis();
   let sequence_number = 0;
-  const tell: Tell = (type, more) =>
-    retelling.tell(type, { type, sequence_number: sequence_number++, ...more });
+  const tell: EventEmitter = (type, more) =>
+    synthesis.emit(type, { type, sequence_number: sequence_number++, ...more });
   const status = reply.status === "incomplete" ? "incomplete" : "completed";
   const begun = { status: "in_progress", output: [], incomplete_details: null, usage: null };
   const response = { ...reply, ...begun, ...("completed_at" in reply ? { completed_at: null } : {}) };
@@ -27,7 +26,7 @@ export function retellResponses(reply: Json): Uint8Array | HostError {
     tell("response.output_item.done", { output_index: at, item });
   }
   tell(`response.${status}`, { response: { ...reply, status } });
-  return retelling.bytes();
+  return synthesis.bytes();
 }
 
 /** The members of an item that are told in events of their own. */
@@ -46,7 +45,7 @@ function emptied({ type }: Json): Json {
   }
 }
 
-function tellItem(item: Json, place: Json, tell: Tell): void {
+function tellItem(item: Json, place: Json, tell: EventEmitter): void {
   switch (item.type) {
     case "message":
       tellParts(item.content, place, tell);
@@ -65,7 +64,7 @@ function tellItem(item: Json, place: Json, tell: Tell): void {
   }
 }
 
-function tellSummary(parts: unknown, place: Json, tell: Tell): void {
+function tellSummary(parts: unknown, place: Json, tell: EventEmitter): void {
   for (const [summary_index, part] of partsOf(parts)) {
     const { text } = part;
     const at = { ...place, summary_index };
@@ -76,7 +75,7 @@ function tellSummary(parts: unknown, place: Json, tell: Tell): void {
   }
 }
 
-function tellParts(parts: unknown, place: Json, tell: Tell): void {
+function tellParts(parts: unknown, place: Json, tell: EventEmitter): void {
   for (const [content_index, part] of partsOf(parts)) {
     const at = { ...place, content_index };
     switch (part.type) {

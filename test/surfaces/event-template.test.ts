@@ -1,6 +1,6 @@
 import { afterEach, expect, spyOn, test } from "bun:test";
 import { ChatCollector } from "../../src/surfaces/chat/collector.ts";
-import { Likeness } from "../../src/surfaces/likeness.ts";
+import { EventTemplate } from "../../src/surfaces/event-template.ts";
 import { MessagesCollector } from "../../src/surfaces/messages/collector.ts";
 import { ResponsesCollector } from "../../src/surfaces/responses/collector.ts";
 import type { StreamJudge } from "../../src/surfaces/surface.ts";
@@ -28,11 +28,11 @@ function verdict(language: Language, events: readonly string[]): unknown {
   return { given, tokenSeen, countedTokens, usage, fault, last: isComplete && lastOf(judge) };
 }
 
-afterEach(() => spyOn(Likeness.prototype, "pass").mockRestore());
+afterEach(() => spyOn(EventTemplate.prototype, "pass").mockRestore());
 
 /** The same, by a judge that reads each event. */
 function verdictByReading(language: Language, events: readonly string[]): unknown {
-  const blind = spyOn(Likeness.prototype, "pass").mockReturnValue(-1);
+  const blind = spyOn(EventTemplate.prototype, "pass").mockReturnValue(-1);
   const said = verdict(language, events);
   blind.mockRestore();
   return said;
@@ -45,7 +45,7 @@ const chatText = (content: string): string => chatEvent({ content });
 
 test("an event that differs from the last in its text alone is passed without being read", () => {
   const judge = judgeOf("chat.completions");
-  const passes = spyOn(Likeness.prototype, "pass");
+  const passes = spyOn(EventTemplate.prototype, "pass");
   for (const word of ["one", "two", "three", "four"]) {
     expect(text(judge.push(bytes(chatText(word))))).toBe(
       chatText(word).replace("host-model", "public/model"),
@@ -113,7 +113,7 @@ test("what a host pads and numbers each event with is stepped over from the fift
     ["responses", numbered],
   ] as const) {
     const judge = judgeOf(language);
-    const passes = spyOn(Likeness.prototype, "pass");
+    const passes = spyOn(EventTemplate.prototype, "pass");
     for (let at = 0; at < 8; at++) judge.push(bytes(event(at)));
     expect(passes.mock.results.map(({ value }) => value !== -1).lastIndexOf(false)).toBeLessThan(4);
     passes.mockRestore();

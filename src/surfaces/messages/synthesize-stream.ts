@@ -1,16 +1,14 @@
-import { asObject } from "../json.ts";
-import { Retelling } from "../retelling.ts";
+import { asObject, type Json } from "../json.ts";
+import { StreamSynthesis } from "../stream-synthesis.ts";
 import type { HostError } from "../surface.ts";
-
-type Json = Readonly<Record<string, unknown>>;
 
 /**
  * A messages host's whole answer, in which no fault was found, as events (docs.anthropic.com, "Streaming
  * messages").
  */
-export function retellMessages({ content, usage, ...message }: Json): Uint8Array | HostError {
-  const retelling = new Retelling();
-  const tell = (type: string, more: Json) => retelling.tell(type, { type, ...more });
+export function synthesizeMessagesStream({ content, usage, ...message }: Json): Uint8Array | HostError {
+  const synthesis = new StreamSynthesis();
+  const tell = (type: string, more: Json) => synthesis.emit(type, { type, ...more });
   const { stop_reason = null, stop_sequence = null, stop_details, container, context_management } = message;
   const used = asObject(usage);
   tell("message_start", {
@@ -34,7 +32,7 @@ export function retellMessages({ content, usage, ...message }: Json): Uint8Array
     usage: used ?? undefined,
   });
   tell("message_stop", {});
-  return retelling.bytes();
+  return synthesis.bytes();
 }
 
 /** How a block begins, and what is added to it. Claude Code empties whatever a text or a call begins with. */

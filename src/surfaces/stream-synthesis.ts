@@ -1,6 +1,7 @@
 import { textOf } from "./bytes.ts";
 import { parseExactObject } from "./exact-json.ts";
 import { fault, NO_OBJECT } from "./host-error.ts";
+import type { Json } from "./json.ts";
 import { encodeEvent } from "./judge.ts";
 import type { HostError, Surface } from "./surface.ts";
 
@@ -8,25 +9,23 @@ import type { HostError, Surface } from "./surface.ts";
  * A whole answer is told again as the stream that its host would have sent: the opposite of what a collector
  * does. It then takes the way of every stream, so clients of all languages get it as they get those.
  */
-export function retelling(
+export function streamSynthesizer(
   faultIn: (json: Json) => HostError | null,
-  retell: (json: Json) => Uint8Array | HostError,
-): Surface["retell"] {
+  synthesize: (json: Json) => Uint8Array | HostError,
+): Surface["synthesizeStream"] {
   return (body) => {
     const json = parseExactObject(textOf(body, 0, body.length));
-    return json === null ? NO_OBJECT : (faultIn(json) ?? retell(json));
+    return json === null ? NO_OBJECT : (faultIn(json) ?? synthesize(json));
   };
 }
 
-type Json = Readonly<Record<string, unknown>>;
-
 /** The events so far. */
-export class Retelling {
+export class StreamSynthesis {
   private readonly events: Uint8Array[] = [];
   private length = 0;
 
-  tell(name: string | null, data: object): void {
-    if (this.length <= MAX_RETOLD_BYTES) this.add(encodeEvent(name, data));
+  emit(name: string | null, data: object): void {
+    if (this.length <= MAX_SYNTHESIZED_BYTES) this.add(encodeEvent(name, data));
   }
 
   /** An event as it stands. */
@@ -36,8 +35,8 @@ export class Retelling {
   }
 
   bytes(): Uint8Array | HostError {
-    return this.length > MAX_RETOLD_BYTES
-      ? fault(`the answer, told as a stream, is larger than ${MAX_RETOLD_BYTES} bytes`)
+    return this.length > MAX_SYNTHESIZED_BYTES
+      ? fault(`the answer, told as a stream, is larger than ${MAX_SYNTHESIZED_BYTES} bytes`)
       : Buffer.concat(this.events);
   }
 }
@@ -46,4 +45,4 @@ export class Retelling {
  * Responses repeat a text up to five times, and every event the ids of what it belongs to, which a sick host
  * may make as long as it likes.
  */
-const MAX_RETOLD_BYTES = 128 * 1024 * 1024;
+const MAX_SYNTHESIZED_BYTES = 128 * 1024 * 1024;
