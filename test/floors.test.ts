@@ -90,6 +90,14 @@ test("floors 1 to 5 are pure: no I/O, no clock, no randomness of their own", asy
   expect(wrong).toEqual([]);
 });
 
+test("rooms are joined in gateway.ts and nowhere else", async () => {
+  const joined = /\bnew (Health|HostSlots|Affinity|OpenStreams|FreeRoutes|ExpectedOutput|SpendableCredit)\(/;
+  const elsewhere: string[] = [];
+  for (const file of files)
+    if (file !== "gateway.ts" && joined.test(await Bun.file(SRC + file).text())) elsewhere.push(file);
+  expect(elsewhere).toEqual([]);
+});
+
 test("Elysia lives on the HTTP floor and nowhere below", () => {
   const below = imports.filter(
     ({ file, target }) => target.startsWith("elysia") && floorOf(file.split("/")[0]!) < ELYSIA_FLOOR,

@@ -151,7 +151,8 @@ export class Auditor {
     const most = Math.max(0, ...hosts.map(({ wordsSent }) => wordsSent));
     check(words <= most, `a client read ${words} words, of ${most}: ${about}`);
     if (outcome !== "complete") return;
-    const server = hosts.findLast(({ endedMs }) => endedMs !== null)!;
+    const server = hosts.findLast(({ endedMs }) => endedMs !== null);
+    check(server !== undefined, `complete, although no host was: ${about}`);
     check(words === server.script.words, `a client read ${words} of ${server.script.words} words: ${about}`);
   }
 

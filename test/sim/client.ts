@@ -1,10 +1,9 @@
 import type { GenerationAnswer } from "../../src/generation/answer.ts";
 import type { generator } from "../../src/generation/generate.ts";
 import type { Clock } from "../../src/units/clock.ts";
-import { brokenRules } from "../surfaces/event-order.ts";
 import type { Asked, Auditor } from "./auditor.ts";
 import { WORD } from "./hosts.ts";
-import { seenIn, seenInWhole } from "./languages.ts";
+import { brokenRules, seenIn, seenInWhole } from "./languages.ts";
 import type { Random } from "./random.ts";
 
 /** Sends one request and notes what it sees; may leave at any time, or read slowly. */
@@ -82,7 +81,7 @@ export class Client {
     ask.words = ask.seen.text.length / WORD.length;
     if (ask.outcome !== "open") return;
     ask.error = /"code":"(\w+)"/.exec(text)?.[1] ?? null;
-    const broken = brokenRules(ask.surface, text, { usage: true }).filter((rule) => !this.mayBreak(rule));
+    const broken = brokenRules(ask.surface, text).filter((rule) => !this.mayBreak(rule));
     if (broken.length > 0) ask.seen = { ...ask.seen, illegal: broken.join("; ") };
     if (ask.seen.isComplete) ask.error = null;
     this.end(ask.seen.isComplete ? "complete" : "broken");

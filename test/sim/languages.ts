@@ -10,7 +10,10 @@ import {
   responsesText,
   type SseEvent,
 } from "../fakes/transcripts.ts";
-import { framesOf, type Loose } from "../surfaces/event-order.ts";
+import { ChatOrder } from "../surfaces/chat-order.ts";
+import type { Frame, Loose } from "../surfaces/event-order.ts";
+import { MessagesOrder } from "../surfaces/messages-order.ts";
+import { ResponsesOrder } from "../surfaces/responses-order.ts";
 
 /** What hosts write and clients read, in each language; nothing of this is the gateway's. */
 interface Language {
@@ -138,6 +141,26 @@ export function reported(value: Loose, report: Report): Loose {
   }
   return value;
 }
+
+/** What no client of the language may be told. */
+export function brokenRules(language: SurfaceName, stream: string): string[] {
+  const order = ORDERS[language]();
+  for (const frame of framesOf(stream)) order.take(frame);
+  order.end();
+  return order.broken;
+}
+
+const ORDERS = {
+  "chat.completions": () => new ChatOrder({ usage: true }),
+  responses: () => new ResponsesOrder(),
+  messages: () => new MessagesOrder(),
+};
+
+const framesOf = (stream: string): Frame[] =>
+  [...stream.matchAll(/(?:^event: (.*)\n)?^data: (.*)\n\n/gm)].map(([, event = null, data]) => ({
+    event,
+    data: data!,
+  }));
 
 /** What a client has read of a stream. */
 export interface Seen {

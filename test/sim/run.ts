@@ -1,12 +1,22 @@
+import { GATEWAY_MUTANTS } from "./mutants/gateway.ts";
+import { showMutants } from "./mutants/mutant.ts";
 import { option } from "./option.ts";
 import { Progress } from "./progress.ts";
 import { totalsOf } from "./shards.ts";
 import { simulate } from "./world.ts";
 
-/** `bun run sim --seed N --steps M [--seeds K]`: replays one seed, or runs K of them from N on, on all cores. */
+/**
+ * `bun run sim --seed N --steps M [--seeds K]`: replays one seed, or runs K of them from N on, on all cores. With
+ * `--mutants`, the first seed that notices each rule that is broken on purpose.
+ */
 const seed = option("seed", 1);
 const steps = option("steps", 1_000);
 const seeds = option("seeds", 1);
+
+if (process.argv.includes("--mutants")) {
+  await showMutants(GATEWAY_MUTANTS, ["test/sim/run.ts", "--steps", "30"]);
+  process.exit();
+}
 
 const started = performance.now();
 const totals = seeds === 1 ? await replayed() : await totalsOf({ seed, seeds }, (one) => run(one));

@@ -79,4 +79,12 @@ async function firstSeed(folder: string, program: readonly string[], seeds: numb
 
 /** Enough for each that is known. */
 export const SEEDS = 100;
-const COPIED = ["src", "test/sim", "test/fakes", "package.json", "tsconfig.json", "bunfig.toml"];
+const COPIED = [
+  "src",
+  "test/sim",
+  "test/fakes",
+  "test/surfaces",
+  "package.json",
+  "tsconfig.json",
+  "bunfig.toml",
+];

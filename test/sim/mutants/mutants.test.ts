@@ -1,10 +1,11 @@
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
+import { GATEWAY_MUTANTS } from "./gateway.ts";
 import { HOLD_MUTANTS } from "./holds.ts";
 import { broken } from "./mutant.ts";
 import { TAKING_MUTANTS } from "./taking.ts";
 
-test.each([...HOLD_MUTANTS, ...TAKING_MUTANTS])(
+test.each([...GATEWAY_MUTANTS, ...HOLD_MUTANTS, ...TAKING_MUTANTS])(
   "what is broken on purpose is still there: $breaks",
   (mutant) => {
     const whole = readFileSync(mutant.file, "utf8");
