@@ -19,7 +19,7 @@ import type { BalanceId, BudgetId, KeyId, ReceiptId } from "../../src/units/id.t
 import { type NanoUsd, ZERO_USD } from "../../src/units/usd.ts";
 import { KnownHolders } from "../fakes/holders.ts";
 import { keyOf } from "../fakes/key.ts";
-import { type Asked, Asking } from "./asking.ts";
+import { type Asked, Asking, type Use } from "./asking.ts";
 import { check } from "./auditor.ts";
 import { VirtualClock } from "./clock.ts";
 import { commitsOver, Promises, SimulatedPostgres } from "./diskless.ts";
@@ -133,7 +133,7 @@ class Fleet {
   private taken: number[] = [];
   /** The same by lives that are not over, for as long as they count it. */
   private counted: { readonly atMs: number; readonly node: Node }[] = [];
-  private readonly asking = new Asking((limit) => this.roomIn(limit));
+  private readonly asking = new Asking((limit) => this.use(limit));
   private receipts = 0;
   private lives = 0;
   private debits = 0;
@@ -553,30 +553,33 @@ class Fleet {
     }
   }
 
-  /** What nobody has spent or holds. */
-  private roomIn(limit: string): number {
-    if (limit === RATE) return RPM - this.counted.filter(({ node }) => !node.dead).length;
-    const { spent, held } = this.spent(limit as CounterId);
-    return this.limits.get(limit as CounterId)! - spent - held;
+  private use(limit: string): Use {
+    if (limit === RATE) {
+      const counted = this.counted.filter(({ node }) => !node.dead).length;
+      return { of: RPM, by: new Map([["all", counted]]) };
+    }
+    return { of: this.limits.get(limit as CounterId)!, by: this.spent(limit as CounterId).by };
   }
 
-  /** By every life of every ledger, from their own counters. */
-  private spent(id: CounterId): { spent: number; held: number } {
-    let [spent, held] = [this.buried.get(id) ?? 0, 0];
+  /** By every life of every ledger, from their own counters; in all, and by the name of the node. */
+  private spent(id: CounterId): { spent: number; held: number; by: Map<string, number> } {
+    let [spent, held] = [0, 0];
+    const by = new Map<string, number>();
+    const add = (name: string, part: { spent: number; held: number }) => {
+      spent += part.spent;
+      held += part.held;
+      by.set(name, (by.get(name) ?? 0) + part.spent + part.held);
+    };
+    add("buried", { spent: this.buried.get(id) ?? 0, held: 0 });
     for (const { name } of this.gone) {
-      spent += this.postgres.spent(name).get(id) ?? 0;
-      held += this.postgres.held(name, id);
+      add(name, { spent: this.postgres.spent(name).get(id) ?? 0, held: this.postgres.held(name, id) });
     }
     for (const { name, ledger } of this.nodes) {
       // What it counts in its memory, nobody will be told of.
       if (this.postgres.isClosed(name)) continue;
-      for (const counter of ledger.booked()) {
-        if (counter.id !== id) continue;
-        spent += counter.spent;
-        held += counter.held;
-      }
+      for (const counter of ledger.booked()) if (counter.id === id) add(name, counter);
     }
-    return { spent, held };
+    return { spent, held, by };
   }
 }
 
