@@ -26,14 +26,16 @@ export class HeaderFields {
   }
 
   /** Names in lower case, with what `get` says of them. */
-  *[Symbol.iterator](): Generator<[string, string]> {
+  [Symbol.iterator](): Iterator<[string, string]> {
     const { text, places } = this;
-    const seen = new Set<string>();
+    const values = new Map<string, string>();
     for (let n = 0; n < places.length; n += PLACES_PER_FIELD) {
       const name = text.slice(places[n], text.indexOf(":", places[n])).toLowerCase();
-      if (!seen.has(name)) yield [name, this.get(name)!];
-      seen.add(name);
+      const given = text.slice(places[n + 1], places[n + 2]);
+      const before = values.get(name);
+      values.set(name, before === undefined ? given : `${before}, ${given}`);
     }
+    return values.entries();
   }
 
   private isNamed(name: string, from: number): boolean {
