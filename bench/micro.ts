@@ -187,11 +187,13 @@ async function admission(): Promise<Piece> {
     append: (record: LedgerRecord) => (written += formatRecord(record).length),
     withdraw: () => false,
   };
+  const holders = new KnownHolders();
+  holders.put(key);
   const ledger = new Ledger(
     systemClock,
     journal,
     { spent: () => ZERO_USD, credited: () => MAX_NANO_USD },
-    new KnownHolders(),
+    holders,
   );
   const keyCounters = await ledger.countersOf(key, [], [], NOW);
   const want: ReservationRequest = {

@@ -8,11 +8,12 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Ledger } from "../src/ledger/ledger.ts";
+import type { Ledger } from "../src/ledger/ledger.ts";
 import { recoveredReceipt } from "../src/ledger/receipt.ts";
 import { Reservation, type ReservationRequest } from "../src/ledger/reservation.ts";
+import { openLedger } from "../src/store/books/bookkeeping-sqlite.ts";
 import { folderDisk, probeSync } from "../src/store/journal/disk.ts";
-import { Books, onTheLoop } from "../src/store/sqlite/books.ts";
+import { type Books, onTheLoop } from "../src/store/sqlite/books.ts";
 import { openDatabase } from "../src/store/sqlite/database.ts";
 import { LedgerStore } from "../src/store/sqlite/ledger-store.ts";
 import { Upkeep } from "../src/store/sqlite/upkeep.ts";
@@ -66,9 +67,14 @@ export async function benchSettle(rate: number, seconds: number, parent = tmpdir
     recoveredBody: recoveredReceipt,
     onFault,
   };
-  const books = await Books.open(opening, store.reached());
-  const ledger = new Ledger(clock, books.journal, store, new KnownHolders());
-  books.follow(ledger);
+  const holders = new KnownHolders();
+  holders.put(KEY);
+  const { books, ledger } = await openLedger(opening, {
+    reached: store.reached(),
+    sums: store,
+    debits: store,
+    holders,
+  });
   const waits: number[] = [];
   const lag = watchLoop();
   const startedMs = performance.now();
