@@ -164,7 +164,9 @@ export class RunningStream {
 
   /** Has the tokens that came counted, where there is no room for what they are estimated at. */
   countExactly(): void {
+    if (this.isTold) return;
     this.count?.look((tooLow) => {
+      if (this.isTold) return;
       this.tooLow += tooLow;
       this.seen = Math.max(0, this.seen + tooLow);
     });
@@ -189,6 +191,11 @@ export class RunningStream {
   written(nowMs: number, longest: number): number {
     const { seen } = this;
     return Math.max(seen, Math.min(longest, seen + this.unseen + this.silently(nowMs)));
+  }
+
+  /** The host says itself how much it has written. */
+  private get isTold(): boolean {
+    return this.usage !== null && this.usage.output > 0;
   }
 
   /** In even steps: thousands of streams must not wake the timer one by one. */

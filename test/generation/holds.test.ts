@@ -268,6 +268,17 @@ describe("a hold that follows its stream", () => {
     if (share === null) expect(pieces).toHaveLength(1);
   });
 
+  test("a host that says how much it has written is believed, whatever its text counts", async () => {
+    const asked: unknown[] = [];
+    const count = { look: (tell: (tooLow: number) => void) => void asked.push(tell(-1_000)) };
+    const stream = await Stream.open(500, true, count as unknown as RunningCount);
+    stream.judge.usage = { ...NO_USAGE, input: 1_000, output: 2_400 };
+    let estimate = 1_600;
+    while (estimate < 5_000 && stream.covers(estimate, 100)) estimate += 10;
+    expect(estimate).toBeWithin(1_640, 1_721);
+    expect(asked).toEqual([]);
+  });
+
   test("believes a host that says how much it has written, and no more than can be", async () => {
     const stream = await Stream.open(1_000_000, false);
     expect(stream.covers(100, 20 * MS)).toBe(true);

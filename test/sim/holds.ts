@@ -3,6 +3,7 @@ import { type AdmissionRequest, admit } from "../../src/generation/admission.ts"
 import { aheadOf, ExpectedOutput, LOOK_EVERY_MS } from "../../src/generation/expected-output.ts";
 import { type Hold, RunningStream } from "../../src/generation/hold.ts";
 import { DeferredCounts, PromptCount, type PromptCountDeps } from "../../src/generation/prompt-count.ts";
+import { RunningCount } from "../../src/generation/running-count.ts";
 import type { AttemptLimits } from "../../src/hosts/attempt.ts";
 import type { Key } from "../../src/keys/key.ts";
 import { costOf, NO_TOKENS, type Tokens, within } from "../../src/ledger/charge.ts";
@@ -89,6 +90,8 @@ interface Work {
   readonly usage: Usage & { readonly output: number };
   /** Tokens that it counts for each that can be seen, or thought at the pace that holds reckon with. */
   readonly hides: number;
+  /** The estimate of its words is as many times too high; a count, of which it hears a step later, says so. */
+  readonly overrated: number;
   /** Says what it has used so far, with its words and while it thinks. */
   readonly tells: boolean;
   readonly judge: { usage: Usage | null };
@@ -200,6 +203,7 @@ class HoldWorld {
       longest: ceiling ?? LONGEST,
       usage,
       hides,
+      overrated: random.chance(0.5) ? 1 : 1 + random.next() / 2,
       tells: hides === 1 && random.chance(0.2),
       judge: { usage: null },
       startedMs,
@@ -252,7 +256,8 @@ class HoldWorld {
       }
     } else if (work.doing === "first") {
       const ahead = aheadOf(PACE, this.expected.growth);
-      hold.begin(new RunningStream(work.request, judge, PRICE, PACE, work.startedMs, ahead));
+      const count = new RunningCount(textOf(work), { answer: async ([tokens]) => Number(tokens) });
+      hold.begin(new RunningStream(work.request, judge, PRICE, PACE, work.startedMs, ahead, count));
       judge.usage = this.firstTold(work);
       this.turn(work, "writing");
     } else this.turn(work, work.doing === "writing" ? "thinking" : "writing");
@@ -264,7 +269,7 @@ class HoldWorld {
 
   /** Whether it goes on. */
   private look(work: Work): boolean {
-    const goesOn = work.hold.covers(Math.ceil(work.seen), this.nowMs);
+    const goesOn = work.hold.covers(Math.ceil(work.seen * work.overrated), this.nowMs);
     work.wasFull = !this.ledger.coversMore(work.reservation, ONE_STEP);
     if (goesOn) this.judge(work);
     else this.stop(work);
@@ -364,6 +369,14 @@ class HoldWorld {
 
 /** Tokens that it can still show, or think at the pace that holds reckon with. */
 const left = ({ longest, hides, seen, unseen }: Work): number => longest / hides - seen - unseen;
+
+/** Its words, as they are estimated, and as they are counted. */
+const textOf = (work: Work): ConstructorParameters<typeof RunningCount>[0] => ({
+  get moment() {
+    return { length: work.seen, unkept: 0, estimate: work.seen * work.overrated };
+  },
+  since: ({ length }) => ({ texts: [`${work.seen - length}`], unkept: 0 }),
+});
 
 const usedBy = ({ usage, hides, seen, unseen }: Work): Tokens => ({
   ...usage,
