@@ -61,6 +61,8 @@ class Run {
   /** Counted once, however often the request is looked at. */
   private prompt: PromptCount | null = null;
   private looks = 0;
+  /** Of a sender without credit: their body was handed over to be read, so that is done once. */
+  private seen: ReadRequest | null = null;
   private conversation: ConversationId | null = null;
   private bill: Bill | null = null;
   private opened: Opened | null = null;
@@ -83,7 +85,7 @@ class Run {
   async answer(): Promise<GenerationAnswer> {
     const { deps, call, surface, settings } = this;
     try {
-      const found = deps.identify(call.secret, this.at);
+      const found = deps.identify(call.secret, deps.clock.now());
       const holder = found instanceof Promise ? await found : found;
       if (holder === null) return this.refusal(notAKey(call.secret, settings.dashboardUrl));
       if (holder.balance.suspended !== null) {
@@ -95,10 +97,11 @@ class Run {
       // much.
       const tooOften = deps.ledger.overRate(holder.key);
       if (tooOften !== null) return this.refusal(rateRefusal(tooOften, settings.dashboardUrl));
-      const unpaidWaitS = deps.unpaidWaitS(holder.balance.id, call);
+      const unpaidWaitS = this.looks > 0 ? null : deps.unpaidWaitS(holder.balance.id, call);
       if (unpaidWaitS !== null) return this.refusal(tooMuchUnpaid(unpaidWaitS));
 
-      const seen = call.isUnpaid ? await this.readUnpaid() : null;
+      if (call.isUnpaid) this.seen ??= await this.readUnpaid();
+      const { seen } = this;
       const read = seen === null ? surface.readRequest(call.body) : seen.read;
       if (refused(read)) return this.refusal(read, seen?.subject ?? subjectOf(call.body));
       const meant = idMeantBy(read.model, this.catalog, deps.suggest);

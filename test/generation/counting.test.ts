@@ -2,10 +2,12 @@ import { afterEach, describe, expect, test } from "bun:test";
 import type { GenerationAnswer } from "../../src/generation/answer.ts";
 import type { Key } from "../../src/keys/key.ts";
 import { PAID_MS_A_MINUTE } from "../../src/limits/count-allowance.ts";
+import type { EpochMs } from "../../src/units/clock.ts";
 import type { NanoUsd } from "../../src/units/usd.ts";
 import { json } from "../fakes/behaviours.ts";
 import { ManualClock } from "../fakes/clock.ts";
 import { type FakeHost, hostRow, startFakeHost } from "../fakes/host.ts";
+import { until } from "../fakes/until.ts";
 import { ask, COUNTED_MS_PER_BYTE, type HouseOptions, openHouse, read, type TestHouse } from "./house.ts";
 
 let host: FakeHost;
@@ -107,6 +109,19 @@ describe("while a prompt is counted", () => {
     expect(host.requests).toHaveLength(answered === 200 ? 1 : 0);
   });
 
+  test("the key expires: it is told so", async () => {
+    await open({
+      promptTokens: 10,
+      creditUsd: 0.05,
+      async counting() {
+        const expiresAt = (Date.now() + 1) as EpochMs;
+        house.change({ expiresAt });
+        await until(() => Date.now() > expiresAt);
+      },
+    });
+    expect(await codeOf(await send("x".repeat(100_001)))).toBe("invalid_api_key");
+  });
+
   test("a cap is raised: the request that it was too low for is served", async () => {
     await open({
       promptTokens: 10,
@@ -115,6 +130,21 @@ describe("while a prompt is counted", () => {
     });
     expect(await codeOf(await send("x".repeat(9_000)))).toBe(200);
   });
+});
+
+test("a large request of who cannot pay is read once, although its key changes meanwhile", async () => {
+  let readings = 0;
+  await open({
+    free: true,
+    creditUsd: 0,
+    readingUnpaid() {
+      readings += 1;
+      house.change({ dailyLimit: 1 as NanoUsd });
+    },
+  });
+  const body = ask("chat.completions", { model: "test/model:free" });
+  expect(await codeOf(await house.send("chat.completions", body))).toBe(200);
+  expect(readings).toBe(1);
 });
 
 describe("without credit", () => {

@@ -14,7 +14,7 @@ import { generator } from "../../src/generation/generate.ts";
 import type { PromptTurn } from "../../src/generation/prompt-count.ts";
 import { http1Transport } from "../../src/hosts/http1/transport.ts";
 import type { Key } from "../../src/keys/key.ts";
-import type { Holder, Keyring } from "../../src/keys/keyring.ts";
+import { type Holder, isLive, type Keyring } from "../../src/keys/keyring.ts";
 import type { Ledger, RunningSums } from "../../src/ledger/ledger.ts";
 import { type Receipt, recoveredReceipt } from "../../src/ledger/receipt.ts";
 import { CountAllowance } from "../../src/limits/count-allowance.ts";
@@ -25,6 +25,7 @@ import { openLedger } from "../../src/store/books/bookkeeping-sqlite.ts";
 import { onTheLoop } from "../../src/store/sqlite/books.ts";
 import { LedgerStore } from "../../src/store/sqlite/ledger-store.ts";
 import { MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
+import { SURFACES } from "../../src/surfaces/surfaces.ts";
 import { countPromptTokens } from "../../src/tokens/count.ts";
 import { Families } from "../../src/tokens/families.ts";
 import { type Clock, type EpochMs, systemClock } from "../../src/units/clock.ts";
@@ -66,13 +67,14 @@ export async function openHouse(hosts: readonly Host[], options: HouseOptions = 
     onFault: (error: unknown) => faults.push(error),
   };
   let holder: Holder | null = holderOf(options.key);
-  const identify = (secret: string) => (secret === SECRET ? holder : null);
+  const current = (_: unknown, at: EpochMs) => (holder !== null && isLive(holder.key, at) ? holder : null);
+  const identify = (secret: string, at: EpochMs) => (secret === SECRET ? current(secret, at) : null);
   const sums = options.sums ?? store;
   const { books, ledger } = await openLedger(opening, {
     reached: store.reached(),
     sums,
     debits: store,
-    holders: { current: () => holder },
+    holders: { current },
   });
   const catalog = catalogOf(hosts, options);
   const credit = nanoFromUsd(options.creditUsd ?? 10)!;
@@ -129,6 +131,12 @@ export async function openHouse(hosts: readonly Host[], options: HouseOptions = 
         await options.countingAnswer?.();
         return generation.counting.countAnswer(texts, family);
       },
+      readUnpaid: async ({ body: handedOver }) => {
+        const body = new Uint8Array((handedOver.buffer as ArrayBuffer).transfer());
+        await options.readingUnpaid?.();
+        const read = SURFACES["chat.completions"].readRequest(body);
+        return { read, subject: { model: MODEL, stream: false } };
+      },
       credit: () => credit,
       allowance: new CountAllowance(options.countClock ?? clock),
     },
@@ -153,7 +161,7 @@ export async function openHouse(hosts: readonly Host[], options: HouseOptions = 
         headers,
         body: new TextEncoder().encode(JSON.stringify(body)),
         blocks: () => [],
-        isUnpaid: false,
+        isUnpaid: options.readingUnpaid !== undefined,
         signal,
       }),
     sendBytes: (surface, body) =>
@@ -217,6 +225,8 @@ export interface HouseOptions {
   readonly countingAnswer?: () => void | Promise<void>;
   /** Happens before a prompt is counted. */
   readonly counting?: () => void | Promise<void>;
+  /** Requests are of somebody who could not pay; happens while such a request is read, for which it is handed over. */
+  readonly readingUnpaid?: () => void;
   /** Of the minutes within which prompts may be counted for nothing. */
   readonly countClock?: Clock;
   /** In place of the surfaces' own. */
