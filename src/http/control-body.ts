@@ -38,12 +38,16 @@ async function readBounded(exchange: HttpExchange, deps: HttpDeps): Promise<Uint
   }
   let received = 0;
   let hasRoom = false;
+  let isOver = false;
   const reading = readBody(request, bodyBytes, (bytes) => {
+    // What comes of a body that was given up must not take room, which nobody would give back.
+    if (isOver) return false;
     received += bytes;
     hasRoom ||= received > SMALL_BYTES && takeRoom(bodyBytes, exchange, deps);
     return hasRoom || received <= SMALL_BYTES;
   });
   const body = await inTime(reading, bodyBytes, deps.keyDeps.clock);
+  isOver = true;
   return refused(body) || hasRoom || received <= SMALL_BYTES ? body : noRoom();
 }
 

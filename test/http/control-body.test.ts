@@ -77,6 +77,20 @@ describe("a large body that hardly comes", () => {
     client.leave();
     clock.advance(300);
   });
+
+  test("takes no room once it is given up, whatever else comes of it", async () => {
+    const client = new RawClient(house.port);
+    const chunk = (bytes: number) => `${bytes.toString(16)}\r\n${wish(bytes)}\r\n`;
+    await client.write(`${head("Transfer-Encoding: chunked")}${chunk(100_000)}`);
+    await until(() => clock.pending > 0);
+    clock.advance(24_000);
+    await client.until((text) => text.includes("\r\n\r\n"));
+    await client.write(chunk(100_000));
+    for (let turn = 0; turn < 20; turn++) await answered(framed(wish(15), "declared"));
+    expect(house.controlBodies.taken).toBe(0);
+    client.leave();
+    clock.advance(300);
+  });
 });
 
 test("what a large body says is judged like what a small one says", async () => {
