@@ -107,13 +107,14 @@ const leadOf = (models: number): string =>
 
 /** A model without a price is served by its free route alone. */
 const perMillion = (price: number | undefined): string =>
-  price === undefined
-    ? "–"
-    : `$${price.toLocaleString("en", { minimumFractionDigits: 2, maximumFractionDigits: 9 })}`;
+  price === undefined ? "–" : `$${PRICE.format(price)}`;
+
+const PRICE = new Intl.NumberFormat("en", { minimumFractionDigits: 2, maximumFractionDigits: 9 });
 
 /** 128000 → 128K. */
-const rough = (tokens: number): string =>
-  tokens.toLocaleString("en", { notation: "compact", maximumFractionDigits: 1 });
+const rough = (tokens: number): string => COMPACT.format(tokens);
+
+const COMPACT = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
 
 const STYLE = `
 .choices { display: flex; flex-wrap: wrap; gap: .4rem; margin: 1.4rem 0 0; padding: 0; border: 0; }
