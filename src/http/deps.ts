@@ -44,11 +44,11 @@ export interface HttpDeps {
   overRate(key: Key): Refusal | null;
   /** Memory for large bodies with prompts. */
   readonly bodies: ByteBudget;
-  /** What is read of large bodies whose senders have no credit. */
-  /** Seconds to wait where too much was asked without credit; null where the request may be looked at. */
   /** Mails were asked for beyond the limit of the hour, and those to addresses without an account were not sent. */
   mailsHeldBack(): void;
+  /** Seconds to wait where too much was asked without credit; null where the request may be looked at. */
   unpaidWaitS(balance: BalanceId, blocks: () => readonly string[], request: UnpaidRequest): number | null;
+  /** What is read of large bodies whose senders have no credit. */
   readonly unpaidBytes: Pick<UnpaidBytes, "take">;
   /** Memory for all other large bodies; see control-body. */
   readonly controlBodies: ByteBudget;

@@ -78,7 +78,6 @@ export class UnpaidRequests {
   }
 }
 
-/** A key may send 60 a minute, and a network can come to have thousands of keys. */
 /** What there is to do for a request. */
 export interface UnpaidRequest {
   /** Of its body. */
@@ -91,6 +90,7 @@ const LOOKS_A_WRITE = 5;
 const BYTES_A_LOOK = 8_192;
 /** Larger ones are read in a thread. */
 const MOST_LOOKS = 8;
+/** A key may send 60 a minute, and a network can come to have thousands of keys. */
 const UNPAID_REQUESTS = { aBalance: 600, aNetwork: 3_000, inAll: 60_000 };
 
 /** What was taken for a body whose length was not known: a packed one, or one that does not declare it. */
