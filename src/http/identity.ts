@@ -81,7 +81,9 @@ export async function identify(
 }
 
 const isEnding = (request: Request): boolean =>
-  request.method === "DELETE" || (request.method === "POST" && pathOf(request).endsWith("/revoke"));
+  request.method === "DELETE" || (request.method === "POST" && ENDING.test(pathOf(request)));
+
+const ENDING = /\/(revoke|logout)$/;
 
 const isChange = (request: Request): boolean =>
   !SAFE_METHODS.has(request.method) && !pathOf(request).endsWith("/count_tokens");

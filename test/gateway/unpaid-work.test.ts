@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { until } from "../fakes/until.ts";
 import { RawClient } from "../http/raw-client.ts";
 import type { Reply } from "../process/gateway.ts";
@@ -154,6 +155,17 @@ test("requests to any endpoint, and changes: what ends a key is never too much",
   const change = { bearer: recovery_secret, json: { name: "mine" } };
   expect(refusal(await gateway.send("PATCH", `/v1/keys/${id}`, change))).toEqual(RATE_LIMITED);
   expect((await gateway.send("DELETE", `/v1/keys/${id}`, { bearer: recovery_secret })).status).toBe(200);
+});
+
+test("requests to any endpoint: signing out is never too much", async () => {
+  const send = (path: string, json: object) => gateway.send("POST", path, { json, ...from("198.51.203.1") });
+  const wallet = privateKeyToAccount(generatePrivateKey());
+  const { message } = (await send("/v1/auth/wallet", { address: wallet.address, chain_id: 1 })).json;
+  const signature = await wallet.signMessage({ message });
+  const { session: bearer } = (await send("/v1/auth/wallet/verify", { message, signature })).json;
+  const keys = () => gateway.send("GET", "/v1/keys", { bearer });
+  await untilRefused(1_000, keys);
+  expect((await gateway.send("POST", "/v1/auth/logout", { bearer })).status).toBe(204);
 });
 
 test("changes of keys count for five, because each is synced to the disk", async () => {
@@ -408,6 +420,19 @@ test("mails for all together: who has signed in before still gets one", async ()
   // Only the latest fifty are kept.
   await until(() => mailsTo("owner@example.com").length === 1);
   expect(mailsTo("stranger@example.com")).toEqual([]);
+});
+
+test("claims for all together: who has credit still makes one", async () => {
+  const claim = ({ key }: Made, n: number) => {
+    const json = { email: `c${n}@example.com` };
+    return gateway.send("POST", "/v1/me/claim", { bearer: key, json, ...from(`192.3.${n % 10}.1`) });
+  };
+  const stranger = async (n: number): Promise<Reply> =>
+    claim((await gateway.send("POST", "/v1/keys", from(`192.4.${n % 10}.1`))).json, n);
+  const { refused } = await untilRefused(300, stranger);
+  expect(refusal(refused)).toEqual(RATE_LIMITED);
+  expect(refused.json.error.message).toContain("More claims of balances without credit");
+  expect((await claim(await gateway.key(1), 400)).status).toBe(200);
 });
 
 test("nodes that are asked about wallets: so many questions at once", async () => {

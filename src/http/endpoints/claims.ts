@@ -44,8 +44,10 @@ export const claimEndpoints = (): Endpoint[] => [
     if (refused(address)) return address;
     const busy = await tooMany("claims", "claims", MOST_MAILS, exchange, deps);
     if (busy !== null) return busy;
-    const crowded = await deps.throttles.claims.take(EVERYBODY, deps.settings().mailsPerHour);
-    if (crowded !== null) return tooManyForAll(crowded);
+    if ((await deps.keyDeps.credit(id)) <= 0) {
+      const crowded = await deps.throttles.claims.take(EVERYBODY, deps.settings().mailsPerHour);
+      if (crowded !== null) return tooManyForAll(crowded);
+    }
     const account = await claimByEmail(deps.accounts, id, address);
     return refused(account) ? account : claimed(account, id, false);
   }),
@@ -66,7 +68,7 @@ export const claimEndpoints = (): Endpoint[] => [
 const tooManyForAll = (retryAfterS: number): Refusal =>
   refuse(
     "rate_limited",
-    `More claims were mailed within an hour than this gateway sends. Retry in ${retryAfterS} s, or claim with a wallet.`,
+    `More claims of balances without credit were mailed within an hour than this gateway sends. Add credit, claim with a wallet, or retry in ${retryAfterS} s.`,
     retryAfter(retryAfterS),
   );
 
