@@ -121,7 +121,8 @@ interface JudgedOutput extends OutputTokensBilled {
   readonly isTold: boolean;
 }
 
-const isTooLittle = (told: number, written: number): boolean => told * VOCABULARIES_DIFFER < written;
+/** Whether a host says less than anything can come to that was written. */
+export const isTooLittle = (told: number, written: number): boolean => told * VOCABULARIES_DIFFER < written;
 
 const outputOf = ({ reasoning, audioOutput }: Usage, output: number): OutputTokensBilled => ({
   output,

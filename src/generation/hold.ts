@@ -3,7 +3,9 @@ import { costOf, NO_PROMPT, type PromptCharge, withAudioAnswer, worstCase } from
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Reservation } from "../ledger/reservation.ts";
 import type { GenerationRequest, StreamJudge, Usage } from "../surfaces/surface.ts";
+import type { AnswerText } from "../tokens/answer-text.ts";
 import type { NanoUsd } from "../units/usd.ts";
+import { isTooLittle } from "./billed-tokens.ts";
 import { type HoldGrowth, LOOK_EVERY_MS, tokensIn } from "./expected-output.ts";
 import { completed } from "./metering.ts";
 import type { RunningCount } from "./running-count.ts";
@@ -148,7 +150,7 @@ export class RunningStream {
 
   constructor(
     readonly request: GenerationRequest,
-    readonly judge: Pick<StreamJudge, "usage">,
+    readonly judge: RunningJudge,
     /** Of the route that serves. */
     readonly price: Price,
     /** Tokens a second that the host does not exceed. */
@@ -182,7 +184,12 @@ export class RunningStream {
       this.seenMs = nowMs;
     }
     if (usage === this.usage || usage === null || usage.output === 0) return;
-    // It says so itself.
+    // It says so itself. Its own tokens are billed, unless they are too few to be true.
+    const told = Math.min(usage.output + this.judge.text.estimateSinceReport, longest);
+    if (told < this.seen && !isTooLittle(told, deliveredTokens)) {
+      this.tooLow = told - deliveredTokens;
+      this.seen = told;
+    }
     this.unseen = Math.max(0, Math.min(usage.output, longest) - this.seen);
     this.seenMs = nowMs;
   }
@@ -208,6 +215,8 @@ export class RunningStream {
     return ms > QUIET_MS ? tokensIn(ms, this.pace) : 0;
   }
 }
+
+type RunningJudge = Pick<StreamJudge, "usage"> & { readonly text: Pick<AnswerText, "estimateSinceReport"> };
 
 /** Between the tokens of a host that writes pass less. */
 const QUIET_MS = 250;

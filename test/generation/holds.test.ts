@@ -126,7 +126,7 @@ describe("a hold that follows its stream", () => {
   /** A stream that holds 2,000 of at most 64,000 tokens and a prompt of 1,000, at a nano-dollar each. */
   class Stream {
     readonly clock = new ManualClock();
-    readonly judge = { usage: null as Usage | null };
+    readonly judge = { usage: null as Usage | null, text: { estimateSinceReport: 0 } };
     private reservation!: Reservation;
     private readonly journal: number[] = [];
     hold!: Hold;
@@ -277,6 +277,34 @@ describe("a hold that follows its stream", () => {
     while (estimate < 5_000 && stream.covers(estimate, 100)) estimate += 10;
     expect(estimate).toBeWithin(1_640, 1_721);
     expect(asked).toEqual([]);
+  });
+
+  test("where nothing is left, a host that says to have written less than is estimated is believed", async () => {
+    const stream = await Stream.open(500);
+    let estimate = 0;
+    while (estimate < 9_000 && stream.covers(estimate, 100)) {
+      estimate += 10;
+      stream.judge.usage = { ...NO_USAGE, input: 1_000, output: Math.ceil(estimate * 0.75) };
+    }
+    expect(estimate).toBeWithin(2_500 / 0.75 - 100, 2_500 / 0.75 + 100);
+  });
+
+  test("and what came after it said so is held beside that", async () => {
+    const stream = await Stream.open(500);
+    stream.judge.usage = { ...NO_USAGE, input: 1_000, output: 2_000 };
+    stream.judge.text.estimateSinceReport = 400;
+    expect(stream.covers(2_900)).toBe(true);
+    expect(stream.covers(3_000)).toBe(false);
+  });
+
+  test("unless that is too little to be true", async () => {
+    const stream = await Stream.open(500);
+    let estimate = 0;
+    while (estimate < 9_000 && stream.covers(estimate, 100)) {
+      estimate += 10;
+      stream.judge.usage = { ...NO_USAGE, input: 1_000, output: 1 };
+    }
+    expect(estimate).toBeWithin(2_400, 2_511);
   });
 
   test("believes a host that says how much it has written, and no more than can be", async () => {

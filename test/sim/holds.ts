@@ -94,7 +94,7 @@ interface Work {
   readonly overrated: number;
   /** Says what it has used so far, with its words and while it thinks. */
   readonly tells: boolean;
-  readonly judge: { usage: Usage | null };
+  readonly judge: { usage: Usage | null; readonly text: { readonly estimateSinceReport: number } };
   readonly startedMs: number;
   /** No limit had room for a step when the hold was looked at. */
   wasFull: boolean;
@@ -205,7 +205,7 @@ class HoldWorld {
       hides,
       overrated: random.chance(0.5) ? 1 : 1 + random.next() / 2,
       tells: hides === 1 && random.chance(0.2),
-      judge: { usage: null },
+      judge: { usage: null, text: { estimateSinceReport: 0 } },
       startedMs,
       wasFull: false,
       doing: "first",
