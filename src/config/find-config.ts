@@ -6,7 +6,8 @@ import { type FoundHosts, foundHosts } from "./found-hosts.ts";
 import { listsModels, loadConfig } from "./load-config.ts";
 import { askOllama } from "./ollama.ts";
 import { presentPresets } from "./presets.ts";
-import type { ConfigProblem } from "./problem.ts";
+import { type ConfigProblem, ENVIRONMENT } from "./problem.ts";
+import { HEADER_TEXT } from "./read-catalog.ts";
 
 /**
  * Finds the configuration and reads it: `GATEWAY_CONFIG`, else `gateway.yaml` in the working folder, else the
@@ -18,7 +19,23 @@ export async function findConfig(place: ConfigPlace): Promise<FoundConfig | Conf
   if ("problem" in file) return [file.problem];
   const found = await offer(place, listsModels(file.text));
   const config = loadConfig({ file: file.path, text: file.text, env, found });
-  return Array.isArray(config) ? config : { config, found };
+  if (Array.isArray(config)) return config;
+  const unusable = unusableKeys(config, found);
+  return unusable.length > 0 ? unusable : { config, found };
+}
+
+/** The environment's keys that no header can hold, such as a placeholder with an ellipsis. */
+function unusableKeys({ catalog }: Config, { hosts, sources }: FoundHosts): ConfigProblem[] {
+  return hosts
+    .filter((host) => catalog.hosts.get(host.id) === host && !HEADER_TEXT.test(host.apiKey ?? ""))
+    .map(({ id }) => ({
+      file: ENVIRONMENT,
+      line: 1,
+      column: 1,
+      path: sources.find(({ host }) => host === id)?.env ?? id,
+      found: "a string with characters that a header cannot hold",
+      expected: "a secret in printable ASCII",
+    }));
 }
 
 export interface ConfigPlace {

@@ -1,5 +1,6 @@
-/** One thing that is wrong with a configuration file. All of them are reported together. */
+/** One thing that is wrong with a configuration file, or with the environment. All of them are reported together. */
 export interface ConfigProblem {
+  /** Its path, or `ENVIRONMENT`, which has no lines. */
   readonly file: string;
   /** From 1. */
   readonly line: number;
@@ -16,6 +17,8 @@ export class ConfigError extends Error {
   override name = "ConfigError";
 }
 
+export const ENVIRONMENT = "environment";
+
 const PROBLEMS_SHOWN_MAX = 50;
 
 /** One problem a line, in the order of the file. */
@@ -27,7 +30,7 @@ export function formatProblems(problems: readonly ConfigProblem[]): string {
 
 /** `gateway.yaml:12:15: models[2].routes[0].host: found "opena", expected a host id: openai, groq` */
 function formatProblem({ file, line, column, path, found, expected }: ConfigProblem): string {
-  const where = `${file}:${line}:${column}`;
+  const where = file === ENVIRONMENT ? file : `${file}:${line}:${column}`;
   return `${where}: ${path === "" ? "" : `${path}: `}found ${found}, expected ${expected}`;
 }
 

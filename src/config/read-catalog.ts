@@ -232,7 +232,7 @@ function hostAddress(text: string, path: Path, report: ReportProblem): string | 
 const ENDPOINT = /\/(chat\/completions|completions|responses|messages)$/;
 
 /** A line break in a header would let its author write further ones. */
-const HEADER_TEXT = /^[\t\x20-\x7e]*$/;
+export const HEADER_TEXT = /^[\t\x20-\x7e]*$/;
 const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 /** How shells, and other gateways' files, write `${NAME}`. */
 const OTHER_REFERENCE = /^(?:\$|os\.environ\/|env\.|env:)([A-Z][A-Z0-9_]{2,63})$/;

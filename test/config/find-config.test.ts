@@ -37,6 +37,15 @@ test.each(["sk-1\n", '"sk-1"', "'sk-1'\n"])(
   },
 );
 
+test("a provider's key that no header can hold is refused by name, where its host would serve", async () => {
+  const env = { ...GOOD_ENV, GROQ_API_KEY: "gsk-…" };
+  expect(await problems(env)).toBe(
+    "environment: GROQ_API_KEY: found a string with characters that a header cannot hold, expected a secret in printable ASCII",
+  );
+  writeFileSync(join(cwd, "gateway.yaml"), GOOD);
+  expect(await problems(env)).toBe("");
+});
+
 describe("which file", () => {
   test("none: the built-in defaults", async () => {
     const { config } = await found({});
