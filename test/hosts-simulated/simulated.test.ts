@@ -188,6 +188,21 @@ describe("messages, by Anthropic's client", () => {
     });
   });
 
+  test("an agent's instructions before and behind the user's words are not repeated", async () => {
+    const reminded = [
+      {
+        role: "user" as const,
+        content: [
+          { type: "text" as const, text: "<system-reminder>Be brief.</system-reminder>" },
+          { type: "text" as const, text: SAID },
+        ],
+      },
+      { role: "system" as const, content: "Available agents: none." },
+    ];
+    const text = await raw("/messages", { ...ask, messages: reminded });
+    expect(JSON.parse(text).content).toMatchObject([{ type: "text", text: GREETING + SAID }]);
+  });
+
   test("a stream has the whole sequence of events", async () => {
     const text = await raw("/messages", { ...ask, stream: true });
     const names = [...text.matchAll(/^event: (.*)$/gm)].map(([, name]) => name!);

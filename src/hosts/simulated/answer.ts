@@ -34,7 +34,7 @@ export interface SimulatedRequest {
   readonly maxOutputTokens: number | null;
   /** All the text of the prompt, to be counted. */
   readonly prompt: readonly string[];
-  /** The last thing said to the model. */
+  /** The last thing that a user or a tool said to the model. */
   readonly lastWords: string;
   /** The tool that must be called. */
   readonly tool: ForcedTool | null;
@@ -149,7 +149,9 @@ export function textsOf(content: unknown, depth = 0): string[] {
   });
 }
 
-export const joined = (texts: readonly string[]): string => texts.join("\n");
+/** By a user or a tool: what an agent instructs the model with may stand behind the user's words. */
+export const isSaid = (message: unknown): boolean =>
+  !["assistant", "system", "developer"].includes(String(record(message).role));
 
 export const ceilingOf = (value: unknown): number | null =>
   typeof value === "number" && Number.isSafeInteger(value) && value > 0 ? value : null;

@@ -1,4 +1,4 @@
-import { ceilingOf, type ForcedTool, joined, list, record, type SimulatedAnswer, textsOf } from "./answer.ts";
+import { ceilingOf, type ForcedTool, isSaid, list, record, type SimulatedAnswer, textsOf } from "./answer.ts";
 import { openAiError, type SimulatedEvent, type SimulatedLanguage } from "./language.ts";
 
 /** OpenAI, "Chat completions" and "Chat completion chunk". */
@@ -10,13 +10,12 @@ export const SIMULATED_CHAT: SimulatedLanguage = {
     if (messages.length === 0) return "'messages' must be a non-empty array.";
     if (json.n !== undefined && json.n !== null && json.n !== 1)
       return "'n' must be 1: this host gives one answer.";
-    const heard = messages.filter((message) => record(message).role !== "assistant");
     return {
       model: String(json.model),
       stream: json.stream === true,
       maxOutputTokens: ceilingOf(json.max_completion_tokens) ?? ceilingOf(json.max_tokens),
       prompt: messages.flatMap((message) => textsOf(record(message).content)),
-      lastWords: joined(textsOf(record(heard.at(-1)).content)),
+      lastWords: textsOf(record(messages.findLast(isSaid)).content).at(-1) ?? "",
       tool: forcedTool(json),
     };
   },

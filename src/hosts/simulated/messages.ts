@@ -1,4 +1,4 @@
-import { ceilingOf, type ForcedTool, joined, list, record, type SimulatedAnswer, textsOf } from "./answer.ts";
+import { ceilingOf, type ForcedTool, isSaid, list, record, type SimulatedAnswer, textsOf } from "./answer.ts";
 import type { SimulatedEvent, SimulatedLanguage } from "./language.ts";
 
 /** Anthropic, "Messages" and "Streaming messages". */
@@ -10,13 +10,12 @@ export const SIMULATED_MESSAGES: SimulatedLanguage = {
     if (messages.length === 0) return "messages: at least one message is required";
     const maxOutputTokens = ceilingOf(json.max_tokens);
     if (maxOutputTokens === null) return "max_tokens: Field required";
-    const heard = messages.filter((message) => record(message).role !== "assistant");
     return {
       model: String(json.model),
       stream: json.stream === true,
       maxOutputTokens,
       prompt: [...textsOf(json.system), ...messages.flatMap((message) => textsOf(record(message).content))],
-      lastWords: joined(textsOf(record(heard.at(-1)).content)),
+      lastWords: textsOf(record(messages.findLast(isSaid)).content).at(-1) ?? "",
       tool: forcedTool(json),
     };
   },

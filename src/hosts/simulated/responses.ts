@@ -1,4 +1,4 @@
-import { ceilingOf, type ForcedTool, joined, list, record, type SimulatedAnswer, textsOf } from "./answer.ts";
+import { ceilingOf, type ForcedTool, isSaid, list, record, type SimulatedAnswer, textsOf } from "./answer.ts";
 import { openAiError, type SimulatedEvent, type SimulatedLanguage } from "./language.ts";
 
 /**
@@ -13,9 +13,9 @@ export const SIMULATED_RESPONSES: SimulatedLanguage = {
     if (typeof json.previous_response_id === "string") {
       return "'previous_response_id': this host keeps no responses. Send the whole conversation in 'input'.";
     }
-    const heard = input.filter((item) => {
-      const { type = "message", role } = record(item);
-      return (type === "message" && role !== "assistant") || String(type).endsWith("_call_output");
+    const heard = input.findLast((item) => {
+      const { type = "message" } = record(item);
+      return type === "message" ? isSaid(item) : String(type).endsWith("_call_output");
     });
     const wantsSummary = record(input.at(-1)).type === "compaction_trigger";
     return {
@@ -23,7 +23,7 @@ export const SIMULATED_RESPONSES: SimulatedLanguage = {
       stream: json.stream === true,
       maxOutputTokens: ceilingOf(json.max_output_tokens),
       prompt: [...textsOf(json.instructions), ...input.flatMap(itemTexts)],
-      lastWords: joined(heard.length === 0 ? [] : itemTexts(heard.at(-1))),
+      lastWords: itemTexts(heard).at(-1) ?? "",
       tool: wantsSummary ? null : forcedTool(json),
       wantsSummary,
     };
