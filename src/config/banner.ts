@@ -65,7 +65,7 @@ function everywhere({ config, hostname }: BannerFacts): string[] {
  * be pasted as it is.
  */
 const createKeyCommand = ({ baseUrl }: Links): string =>
-  `MADE=$(curl -s -X POST ${baseUrl}/v1/keys); echo "$MADE"; KEY=$(echo "$MADE" | grep -oE 'or-live-[[:alnum:]]{32}' | head -n 1)`;
+  `MADE=$(curl -s -X POST ${baseUrl}/v1/keys); echo "$MADE"; export KEY=$(echo "$MADE" | grep -oE 'or-live-[[:alnum:]]{32}' | head -n 1)`;
 
 /** Of the key's balance, once, however often it is pasted. */
 function creditCommand({ baseUrl }: Links, adminTokenPath: string | null): string {
