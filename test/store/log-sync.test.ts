@@ -16,16 +16,22 @@ import { keyOf } from "../fakes/key.ts";
 
 /** The disk's syncs, which end when the test says so. */
 const syncs: { file: number; end: (error: Error | null) => void }[] = [];
+const told: string[] = [];
 let folder: string;
 let log: LogSync;
 let store: SqliteKeyStore;
 let close: () => void;
 beforeEach(() => {
   syncs.length = 0;
+  told.length = 0;
   folder = mkdtempSync(join(tmpdir(), "log-"));
   const path = join(folder, "gateway.sqlite");
   const db = openDatabase(path, "NORMAL");
-  log = new LogSync(path, (file, end) => void syncs.push({ file, end }));
+  log = new LogSync(
+    path,
+    (error) => told.push(error.message),
+    (file, end) => void syncs.push({ file, end }),
+  );
   store = new SqliteKeyStore(db, new ManualClock(), () => log.durable());
   close = () => db.close();
 });
@@ -80,7 +86,7 @@ test("who commits while a sync is under way shares the next one", async () => {
   expect(new Set(others.map(({ state }) => state()))).toEqual(new Set(["durable"]));
 });
 
-test("after a sync that failed nothing is acknowledged any more, whatever the next one says", async () => {
+test("after a sync that failed nothing is acknowledged any more, whatever the next one says; it is told once", async () => {
   const [one, two] = [setUp(), setUp()];
   await turn();
   syncs[0]!.end(new Error("EIO"));
@@ -89,6 +95,9 @@ test("after a sync that failed nothing is acknowledged any more, whatever the ne
   const three = setUp();
   await turn();
   expect([three.state(), syncs.length]).toEqual(["unreachable", 1]);
+  expect(told).toHaveLength(1);
+  expect(told[0]).toContain("EIO");
+  expect(told[0]).toContain("until the gateway is started again");
 });
 
 test("what is refused writes nothing, and waits for nothing", async () => {
@@ -103,10 +112,14 @@ test("a log that begins anew is the same file", async () => {
   const path = join(folder, "other.sqlite");
   const db = openDatabase(path, "NORMAL");
   const synced: number[] = [];
-  const real = new LogSync(path, (file, done) => {
-    synced.push(fstatSync(file).ino);
-    fdatasync(file, done);
-  });
+  const real = new LogSync(
+    path,
+    (error) => told.push(error.message),
+    (file, done) => {
+      synced.push(fstatSync(file).ino);
+      fdatasync(file, done);
+    },
+  );
   for (let round = 0; round < 3; round++) {
     db.run(`CREATE TABLE t${round} (a)`);
     await real.durable();

@@ -27,7 +27,7 @@ export async function openSqliteBooks(parts: BookkeepingParts): Promise<Bookkeep
   const opening = { ...journalOptions(parts, folder.path), store: { ...onTheLoop(ends), checkpoint } };
   // What strangers change as well: keys, accounts, sessions. The event loop does not wait for their syncs.
   const controlDb = openDatabase(folder.databasePath, "NORMAL");
-  const log = new LogSync(folder.databasePath);
+  const log = new LogSync(folder.databasePath, onFault);
   const durable = () => log.durable();
   const keys = new SqliteKeyStore(controlDb, clock, durable);
   const keyring = new Keyring(keys, undefined, undefined, (concerns) => ledger.lookAgain(concerns));

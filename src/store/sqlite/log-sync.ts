@@ -16,9 +16,10 @@ export class LogSync {
   /** A kernel that fails a sync may forget what it was about, and then call the next one done. */
   private failed: StoreUnreachable | null = null;
 
-  /** `database` is the path of SQLite's file. */
+  /** `database` is the path of SQLite's file; `onFault` is told once, because nothing mends it but a new start. */
   constructor(
     private readonly database: string,
+    private readonly onFault: (error: Error) => void,
     private readonly sync: SyncFile = fdatasync,
   ) {}
 
@@ -52,7 +53,11 @@ export class LogSync {
       const file = (this.file ??= this.open());
       this.sync(file, (error) => {
         if (error === null) return resolve();
-        this.failed = new StoreUnreachable("the database's log could not be synced", { cause: error });
+        this.failed = new StoreUnreachable(
+          `the database's log could not be synced (${error.message}): keys and accounts do not change until the gateway is started again`,
+          { cause: error },
+        );
+        this.onFault(this.failed);
         reject(this.failed);
       });
     });
