@@ -109,7 +109,9 @@ export class Grants {
     });
     for (const { negotiation, number } of stated) {
       // Requests may state more all the while; an answer to that says that this has arrived, too.
-      while (negotiation.lastHeard < number) if (!(await this.heard(negotiation))) return false;
+      while (negotiation.lastHeard < number)
+        // The lease is renewed only once this is done.
+        if (!(await this.heard(negotiation, this.usable))) return false;
     }
     return true;
   }
@@ -268,11 +270,14 @@ export class Grants {
    * Whether the Authority answers. A loaded one takes its time, and one that restarts is back soon: it is asked
    * again and waited for, for as long as a lease lasts.
    */
-  private async heard(negotiation: GrantNegotiation): Promise<boolean> {
+  private async heard(
+    negotiation: GrantNegotiation,
+    hasLease: () => boolean | Promise<boolean> = () => this.regain(),
+  ): Promise<boolean> {
     const untilMs = this.clock.elapsedMs() + LOADED_MS;
     do {
       if (await this.answered(negotiation, this.clock.elapsedMs() + ANSWER_MS)) return true;
-    } while ((await this.regain()) && this.clock.elapsedMs() < untilMs);
+    } while ((await hasLease()) && this.clock.elapsedMs() < untilMs);
     return false;
   }
 

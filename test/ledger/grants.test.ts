@@ -124,6 +124,22 @@ test("what is given back is known to have arrived, although more is stated all t
   expect(await Promise.race([released, "not known"])).toBe(true);
 });
 
+test("giving back does not wait for a lease that ran out, because the lease is renewed only after that", async () => {
+  let isUsable = true;
+  const { grants, counter, pass } = house(
+    () => {},
+    () => isUsable,
+  );
+  counter.granted = 500 as NanoUsd;
+  grants.giveBack(counter, LIMIT);
+  const released = grants.release(["balance:"]);
+  await pass(1_500);
+  expect(await Promise.race([released, "waits"])).toBe("waits");
+  isUsable = false;
+  await pass(1_100);
+  expect(await Promise.race([released, "waits"])).toBe(false);
+});
+
 test("what is given back in the moment in which it was granted is not missing", async () => {
   let told = 0;
   const { grants, counter, pass } = house((statement, to) => {
