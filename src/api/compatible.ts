@@ -22,7 +22,12 @@ const CurrentKey = answerOf(
       limit_remaining: orNone(amountUsd),
       usage: Type.Number({ description: "in this UTC month, in USD: keys are not summed for longer" }),
       usage_daily: amountUsd,
-      usage_weekly: Type.Number({ description: "since Monday, of the newest 50,000 requests, in USD" }),
+      usage_weekly: orNone(
+        Type.Number({
+          description:
+            "since Monday, of the newest 50,000 requests, in USD; null while too many sums are being computed",
+        }),
+      ),
       usage_monthly: amountUsd,
       byok_usage: none,
       byok_usage_daily: none,

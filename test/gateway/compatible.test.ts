@@ -33,6 +33,15 @@ afterAll(async () => {
   await host.close();
 });
 
+test("a fleet that asks about its keys at once is answered, each of them", async () => {
+  const answers = await Promise.all(Array.from({ length: 100 }, () => get("/v1/key")));
+  expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
+  for (const { json } of answers) {
+    expect(json.data).toMatchObject({ limit: 2, usage_monthly: COST });
+    expect(json.data.usage_weekly).toBeOneOf([COST, null]);
+  }
+});
+
 const get = (path: string, bearer = mine.key) => gateway.send("GET", path, { bearer });
 
 describe("OpenRouter's", () => {

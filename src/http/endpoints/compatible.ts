@@ -11,7 +11,6 @@ import { invalidField } from "../fields.ts";
 import { operation } from "../operation.ts";
 import { ok } from "../reply.ts";
 import { noReceipt, receiptView, visible } from "./receipts.ts";
-import { tooManyAtOnce } from "./usage.ts";
 
 /** What programs made for OpenRouter or LiteLLM ask for, from the same books as everything else: api/compatible. */
 export const compatibleEndpoints = (): Endpoint[] => [
@@ -29,8 +28,8 @@ export const compatibleEndpoints = (): Endpoint[] => [
           deps.ledger.openTier(balance, clientBlocks(exchange, deps), now),
           deps.usage({ balanceId: balance.id, keyId: key.id, since, stretchMs: WEEK_MS }),
         ]);
-        if (week === null) return tooManyAtOnce();
-        const weekly = week.stretches.reduce((sum, { chargedNano }) => sum + chargedNano, 0) as NanoUsd;
+        // Programs ask as they start, a fleet of them at once, and want to know their limit.
+        const weekly = week?.stretches.reduce((sum, { chargedNano }) => sum + chargedNano, 0) ?? null;
         return ok({
           data: {
             label: key.name ?? `${key.prefix}…`,
@@ -39,7 +38,7 @@ export const compatibleEndpoints = (): Endpoint[] => [
             limit_remaining: cap && usdFromNano(Math.max(0, cap.limit - cap.used) as NanoUsd),
             usage: usdFromNano(month),
             usage_daily: usdFromNano(day),
-            usage_weekly: usdFromNano(weekly),
+            usage_weekly: weekly === null ? null : usdFromNano(weekly as NanoUsd),
             usage_monthly: usdFromNano(month),
             byok_usage: 0,
             byok_usage_daily: 0,
