@@ -109,6 +109,20 @@ export async function takeOfAll(throttle: Throttle, blocks: Blocks, limit: numbe
   return null;
 }
 
+/**
+ * Takes one of what there is for all networks together, after `takeOfAll` took one from the client's own. Where
+ * there is none, the client has that back: who is refused has not used it.
+ */
+export async function takeOfEverybody(
+  throttle: Throttle,
+  blocks: Blocks,
+  limit: number,
+): Promise<number | null> {
+  const wait = await throttle.take(EVERYBODY, limit);
+  if (wait !== null) for (const block of blocks) throttle.giveBack(block);
+  return wait;
+}
+
 /** Of a throttle: what is limited for all networks together. */
 export const EVERYBODY = "everybody";
 

@@ -399,9 +399,12 @@ test("all networks together create a hundred times as many keys an hour as one a
       crowded.send("POST", "/v1/keys", { headers: { "x-forwarded-for": `198.18.${n}.1` } });
     const made = await Promise.all(Array.from({ length: 100 }, (_, n) => create(n)));
     expect(made.filter(({ status }) => status === 201)).toHaveLength(100);
-    const { status, json } = await create(100);
-    expect([status, json.error.code]).toEqual([429, "rate_limited"]);
-    expect(json.error.message).toContain("than this gateway gives out");
+    // Who tries again has not used up what their own network may do.
+    for (let tries = 0; tries < 3; tries++) {
+      const { status, json } = await create(100);
+      expect([status, json.error.code]).toEqual([429, "rate_limited"]);
+      expect(json.error.message).toContain("than this gateway gives out");
+    }
     const bearer = made[0]!.json.recovery_secret;
     expect((await crowded.send("POST", "/v1/keys", { bearer, body: {} })).status).toBe(201);
   } finally {

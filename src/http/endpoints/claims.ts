@@ -10,7 +10,8 @@ import { isoTime } from "../../units/clock.ts";
 import type { BalanceId } from "../../units/id.ts";
 import { hashSecret } from "../../units/secret-hash.ts";
 import { usdFromNano } from "../../units/usd.ts";
-import { EVERYBODY } from "../address.ts";
+import { takeOfEverybody } from "../address.ts";
+import { clientBlocks } from "../client-blocks.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Endpoint, HttpExchange } from "../endpoint.ts";
 import { invalidField } from "../fields.ts";
@@ -45,7 +46,8 @@ export const claimEndpoints = (): Endpoint[] => [
     const busy = await tooMany("claims", "claims", MOST_MAILS, exchange, deps);
     if (busy !== null) return busy;
     if ((await deps.keyDeps.credit(id)) <= 0) {
-      const crowded = await deps.throttles.claims.take(EVERYBODY, deps.settings().mailsPerHour);
+      const blocks = clientBlocks(exchange, deps);
+      const crowded = await takeOfEverybody(deps.throttles.claims, blocks, deps.settings().mailsPerHour);
       if (crowded !== null) return tooManyForAll(crowded);
     }
     const account = await claimByEmail(deps.accounts, id, address);

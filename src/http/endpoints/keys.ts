@@ -6,7 +6,7 @@ import type { Key } from "../../keys/key.ts";
 import { type Actor, revise, revoke, rotate } from "../../keys/rotation.ts";
 import { isoTime } from "../../units/clock.ts";
 import type { BalanceId, KeyId } from "../../units/id.ts";
-import { EVERYBODY, takeOfAll, tooOften } from "../address.ts";
+import { takeOfAll, takeOfEverybody, tooOften } from "../address.ts";
 import { clientBlocks } from "../client-blocks.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Endpoint, HttpExchange } from "../endpoint.ts";
@@ -75,7 +75,7 @@ async function create(exchange: HttpExchange, deps: HttpDeps): Promise<JsonReply
     const blocks = clientBlocks(exchange, deps);
     const wait = await takeOfAll(setUps, blocks, accountlessKeysPerAddressPerHour);
     if (wait !== null) return tooManySetUps(accountlessKeysPerAddressPerHour, wait);
-    const crowded = await setUps.take(EVERYBODY, accountlessKeysPerAddressPerHour * SET_UP_SHARES);
+    const crowded = await takeOfEverybody(setUps, blocks, accountlessKeysPerAddressPerHour * SET_UP_SHARES);
     if (crowded !== null) return tooManyForAll(crowded);
     const fields = await readFields(KeyFields, exchange, deps);
     return refused(fields) ? fields : newBalance(fields, deps);
@@ -156,8 +156,9 @@ const tooManyForAll = (retryAfterS: number): Refusal =>
 async function unpaidKey(balance: BalanceId, exchange: HttpExchange, deps: HttpDeps): Promise<number | null> {
   if ((await deps.keyDeps.credit(balance)) > 0) return null;
   const { unpaid_keys: unpaidKeys } = deps.throttles;
-  const wait = await takeOfAll(unpaidKeys, clientBlocks(exchange, deps), UNPAID_KEYS_AN_HOUR);
-  return wait ?? (await unpaidKeys.take(EVERYBODY, UNPAID_KEYS_AN_HOUR * SET_UP_SHARES));
+  const blocks = clientBlocks(exchange, deps);
+  const wait = await takeOfAll(unpaidKeys, blocks, UNPAID_KEYS_AN_HOUR);
+  return wait ?? takeOfEverybody(unpaidKeys, blocks, UNPAID_KEYS_AN_HOUR * SET_UP_SHARES);
 }
 
 const UNPAID_KEYS_AN_HOUR = 120;
