@@ -169,7 +169,7 @@ class Relay implements OpenStream, Deadline {
 
   private goesOn(): boolean {
     if (this.over) return false;
-    const { judge, meter } = this.context;
+    const { judge } = this.context;
     if (!this.left) {
       this.delivered = judge.countedTokens;
       judge.text.deliver();
@@ -177,8 +177,14 @@ class Relay implements OpenStream, Deadline {
     if (this.left && (this.halted || judge.isComplete || judge.fault !== null)) this.end(this.cause(""));
     else if (judge.isComplete) this.end({ kind: "complete" });
     else if (judge.fault !== null) this.end({ kind: "host_failed", message: judge.fault.message });
-    else if (!this.left && !meter.covers(this.delivered, this.touchedMs)) this.end({ kind: "out_of_credit" });
+    else if (!this.left && !this.covered(this.touchedMs)) this.end({ kind: "out_of_credit" });
     return !this.over;
+  }
+
+  /** An answer that has ended is not stopped for what the host says at its end that it used. */
+  private covered(nowMs: number): boolean {
+    const { judge, meter } = this.context;
+    return meter.covers(this.delivered, nowMs) || judge.hasStopped;
   }
 
   /**
@@ -291,11 +297,11 @@ class Relay implements OpenStream, Deadline {
 
   /** @internal */
   timeIsUp(): void {
-    const { clock, limits, meter, deadlines } = this.context;
+    const { clock, limits, deadlines } = this.context;
     const nowMs = clock.elapsedMs();
     if (nowMs < this.endMs) {
       if (this.left) deadlines.add(this);
-      else if (meter.covers(this.delivered, nowMs)) {
+      else if (this.covered(nowMs)) {
         if (nowMs >= this.pingMs) void this.ping(nowMs);
         if (!this.over) deadlines.add(this);
       } else {

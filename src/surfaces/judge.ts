@@ -22,6 +22,8 @@ export abstract class PassingJudge implements WholeJudge {
   fault: HostError | null = null;
   usage: Usage | null = null;
   stoppedShort = false;
+  /** The text's estimate when the host last said why the answer ended. */
+  private stoppedAt = -1;
   /** What the client is sent last of all. */
   protected endMark = NO_BYTES;
   protected abstract readonly writeUsage: WriteUsage;
@@ -54,6 +56,10 @@ export abstract class PassingJudge implements WholeJudge {
 
   get countedTokens(): number {
     return Math.ceil(this.text.estimate);
+  }
+
+  get hasStopped(): boolean {
+    return this.stoppedAt === this.text.estimate;
   }
 
   push(chunk: Uint8Array): Uint8Array {
@@ -145,6 +151,11 @@ export abstract class PassingJudge implements WholeJudge {
   /** The event at hand tells usage, and may be the last that does: it waits for another, or for the bill. */
   protected waitForBill(): void {
     this.tellsUsage = this.collector === null;
+  }
+
+  /** The event at hand says why the answer ended. */
+  protected stop(): void {
+    this.stoppedAt = this.text.estimate;
   }
 
   /** The event at hand ends the stream. */

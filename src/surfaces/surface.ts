@@ -191,6 +191,8 @@ export interface StreamJudge {
    * then.
    */
   readonly stoppedShort: boolean;
+  /** The host has said why the answer ended, and no text since: only its usage and its end mark may follow. */
+  readonly hasStopped: boolean;
   /** Output tokens delivered so far, counted cheaply from the text (see tokens/estimate). */
   readonly countedTokens: number;
   /** The text that they were counted from. */

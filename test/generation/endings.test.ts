@@ -28,6 +28,12 @@ const ERRORS: Record<SurfaceName, SseEvent[]> = {
   responses: [responsesError("died")].flat(),
   messages: [messagesError("died")],
 };
+/** Messages' clients have to name one. */
+const UNCEILED: Record<SurfaceName, object> = {
+  "chat.completions": {},
+  responses: {},
+  messages: { max_tokens: 100 },
+};
 /** Events before the host's usage report and end mark. */
 const UNFINISHED: Record<SurfaceName, number> = { "chat.completions": -3, responses: -4, messages: -3 };
 
@@ -252,6 +258,34 @@ describe("money", () => {
     expect(text).toContain("The tokens delivered cost $");
     await (await host.arrived(0)).gone;
   });
+
+  test.each<[SurfaceName, SurfaceName, string]>([
+    ["messages", "messages", "message_stop"],
+    ["chat.completions", "messages", "[DONE]"],
+    ["chat.completions", "chat.completions", "[DONE]"],
+    ["responses", "messages", "response.completed"],
+    ["responses", "chat.completions", "response.completed"],
+  ])(
+    "an answer in %s that a host of %s has ended is not stopped for what it says then that it used",
+    async (surface, hostSurface, endMark) => {
+      // More than the credit covers was thought, unseen; it is told before the end mark.
+      const text = hostSurface === "messages" ? messagesText : chatText;
+      const { events } = text(words(20), { input: 10, output: 4_000 });
+      const before = (n: number) => (n === events.length - 1 ? Bun.sleep(5) : undefined);
+      const { house } = await serving(hostSurface, sse(events, { before }), {
+        creditUsd: 0.012,
+        model: { maxOutputTokens: 100_000 },
+      });
+      const answer = await house.send(surface, ask(surface, { stream: true, ...UNCEILED[surface] }));
+      const given = await read(answer);
+      expect(given).toContain(endMark);
+      expect(given).not.toContain("insufficient_credit");
+      const receipt = house.receipt(answer);
+      expect(receipt).toMatchObject({ state: "settled", error_code: null });
+      expect(receipt.cost_usd).toBeLessThanOrEqual(receipt.held_usd);
+      expect(receipt.held_usd).toBeLessThanOrEqual(0.012);
+    },
+  );
 
   test.each<[string, object]>([
     [

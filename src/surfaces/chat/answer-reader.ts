@@ -4,7 +4,7 @@ import type { HostError, Usage } from "../surface.ts";
 import { readCitation } from "../translation/citations.ts";
 import { readOpenAiUsage } from "../usage.ts";
 import type { AnswerEvents, OpenBlock, StopReason } from "../vocabulary/answer-events.ts";
-import { type AnswerReader, ENDED_EARLY } from "../vocabulary/answer-reader.ts";
+import { type AnswerReader, ENDED_EARLY, type ReadOutcome } from "../vocabulary/answer-reader.ts";
 import { BlockQueue } from "../vocabulary/block-queue.ts";
 import type { Seal } from "../vocabulary/conversation.ts";
 import { errorIn } from "./chunk-error.ts";
@@ -34,16 +34,17 @@ export class ChatReader implements AnswerReader {
     this.queue = new BlockQueue(events);
   }
 
-  read(data: string | null): "more" | "ping" | "end" | HostError {
+  read(data: string | null): ReadOutcome {
     if (data === null) return "ping";
     if (data.trim() === "[DONE]") return this.finish();
     const chunk = parseObject(data);
     if (chunk === null) return data.trim() === "" ? "more" : NO_EVENT;
     const error = errorIn(chunk);
     if (error !== null) return error;
-    this.note(chunk);
+    const stops = this.note(chunk);
     if (brokeDown(this.reason)) return fault(`the host stopped with ${this.reason}`);
-    return this.queue.isOverfull ? fault("too many tool calls at once") : "more";
+    if (this.queue.isOverfull) return fault("too many tool calls at once");
+    return stops ? "stop" : "more";
   }
 
   /** A host may leave `[DONE]` out once it has given its reason to finish. */
@@ -51,11 +52,12 @@ export class ChatReader implements AnswerReader {
     return this.reason === null ? ENDED_EARLY : this.finish();
   }
 
-  private note(chunk: Json): void {
+  /** Whether it says why the answer ended. */
+  private note(chunk: Json): boolean {
     const choice = Array.isArray(chunk.choices) ? asObject(chunk.choices[0]) : null;
     if (!this.started) {
       // Azure first says what its filters found, before the answer has a name.
-      if (choice === null && chunk.id === "") return;
+      if (choice === null && chunk.id === "") return false;
       this.started = true;
       this.events.start(typeof chunk.id === "string" ? chunk.id : null, null);
     }
@@ -64,6 +66,7 @@ export class ChatReader implements AnswerReader {
     const usage = readOpenAiUsage(chunk.usage, this.used);
     if (usage !== null && usage !== this.used) this.events.usage(usage);
     this.used = usage;
+    return typeof choice?.finish_reason === "string";
   }
 
   private noteChoice(choice: Json): void {

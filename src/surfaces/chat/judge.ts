@@ -190,10 +190,11 @@ export class ChatJudge extends PassingJudge {
     if (typeof chunk.created === "number") this.created = chunk.created;
     this.usage = readOpenAiUsage(chunk.usage, this.usage);
     if (!Array.isArray(chunk.choices)) return;
+    let stops = false;
     for (const [at, choice] of chunk.choices.entries()) {
       const given = asObject(choice);
       const reason = given?.finish_reason;
-      if (typeof reason === "string") this.finished = true;
+      if (typeof reason === "string") stops = true;
       if (reason === "length" || reason === "content_filter") this.stoppedShort = true;
       if (brokeDown(reason)) this.breakOff(`the host stopped with ${reason}`);
       const nth = typeof given?.index === "number" ? given.index : at;
@@ -201,6 +202,9 @@ export class ChatJudge extends PassingJudge {
         this.wrote(text, kind === ALONE ? ALONE : nth * CHANNELS_OF_A_CHOICE + kind);
       });
     }
+    if (!stops) return;
+    this.finished = true;
+    this.stop();
   }
 
   /** The client gets its own name for the model, and usage only if it asked for it. */

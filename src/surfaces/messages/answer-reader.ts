@@ -4,7 +4,7 @@ import { asObject, asText, type Json } from "../json.ts";
 import type { HostError, Usage } from "../surface.ts";
 import { readAnthropicBeginning, readAnthropicUsage } from "../usage.ts";
 import type { AnswerEvents, OpenBlock, StopReason } from "../vocabulary/answer-events.ts";
-import { type AnswerReader, ENDED_EARLY } from "../vocabulary/answer-reader.ts";
+import { type AnswerReader, ENDED_EARLY, type ReadOutcome } from "../vocabulary/answer-reader.ts";
 import type { Seal } from "../vocabulary/conversation.ts";
 
 /**
@@ -26,7 +26,7 @@ export class MessagesReader implements AnswerReader {
     private readonly family: string,
   ) {}
 
-  read(text: string | null): "more" | "ping" | "end" | HostError {
+  read(text: string | null): ReadOutcome {
     if (text === null) return "ping";
     const data = parseExactObject(text);
     if (data === null) return text.trim() === "" ? "more" : NO_EVENT;
@@ -51,8 +51,7 @@ export class MessagesReader implements AnswerReader {
         this.used = readAnthropicUsage(data.usage, this.used);
         if (typeof asObject(data.delta)?.stop_reason === "string") this.end();
         if (this.used !== null && asObject(data.usage) !== null) this.events.usage(this.used);
-        this.stop(asObject(data.delta) ?? {});
-        return "more";
+        return this.stop(asObject(data.delta) ?? {});
       case "message_stop":
         // Some hosts give no reason to stop, and leave the last block open.
         this.end();
@@ -128,11 +127,12 @@ export class MessagesReader implements AnswerReader {
     this.events.close(this.seal);
   }
 
-  private stop({ stop_reason: reason, stop_sequence: sequence }: Json): void {
-    if (typeof reason !== "string") return;
+  private stop({ stop_reason: reason, stop_sequence: sequence }: Json): "more" | "stop" {
+    if (typeof reason !== "string") return "more";
     this.end();
     this.stopped = true;
     this.events.stop(reasonOf(reason, this.called), typeof sequence === "string" ? sequence : null);
+    return "stop";
   }
 }
 

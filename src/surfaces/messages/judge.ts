@@ -48,6 +48,7 @@ export class MessagesJudge extends PassingJudge {
         this.usage = readAnthropicUsage(data.usage, this.usage);
         this.stopped = asObject(data.delta) ?? NOT_SAID;
         this.stoppedShort = isShort(this.stopped.stop_reason);
+        if (typeof this.stopped.stop_reason === "string") this.stop();
         this.waitForBill();
         return;
       case "message_stop":

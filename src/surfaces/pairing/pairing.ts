@@ -43,7 +43,7 @@ import {
   type OpenBlock,
   type StopReason,
 } from "../vocabulary/answer-events.ts";
-import { type AnswerReader, isFault } from "../vocabulary/answer-reader.ts";
+import { type AnswerReader, isFault, type ReadOutcome } from "../vocabulary/answer-reader.ts";
 import { type AnswerWriter, WholeWriter } from "../vocabulary/answer-writer.ts";
 import type { Conversation, Seal } from "../vocabulary/conversation.ts";
 import { familyOf } from "../vocabulary/seal.ts";
@@ -184,6 +184,8 @@ function writeReply(
 class TranslatingJudge implements StreamJudge {
   isComplete = false;
   fault: HostError | null = null;
+  /** The text's estimate when the host last said why the answer ended. */
+  private stoppedAt = -1;
   private readonly cutter = new EventCutter();
   private readonly counter: CountingEvents;
   private readonly reader: AnswerReader;
@@ -207,6 +209,10 @@ class TranslatingJudge implements StreamJudge {
 
   get stoppedShort(): boolean {
     return this.counter.stoppedShort;
+  }
+
+  get hasStopped(): boolean {
+    return this.stoppedAt === this.counter.text.estimate;
   }
 
   get countedTokens(): number {
@@ -258,8 +264,12 @@ class TranslatingJudge implements StreamJudge {
     }
   }
 
-  private settle(outcome: "more" | "ping" | "end" | HostError): void {
+  private settle(outcome: ReadOutcome): void {
     if (outcome === "more") return;
+    if (outcome === "stop") {
+      this.stoppedAt = this.text.estimate;
+      return;
+    }
     if (outcome === "ping") {
       // Before the first token nothing may be sent: another host may still have to serve.
       if (this.tokenSeen) this.writer.ping();

@@ -4,14 +4,17 @@ import type { AnswerEvents } from "./answer-events.ts";
 
 /** Reads one host's streamed answer and tells it as events. */
 export interface AnswerReader {
-  /**
-   * An event's data, null where it has none. `end` once the host's own end mark was read; `ping` for a sign
-   * of life without content.
-   */
-  read(data: string | null): "more" | "ping" | "end" | HostError;
+  /** An event's data, null where it has none. */
+  read(data: string | null): ReadOutcome;
   /** The host's body is over without an end mark: still complete, or why not. */
   close(): "end" | HostError;
 }
+
+/**
+ * `ping` for a sign of life without content; `stop` where the host says why the answer ended; `end` once its own end
+ * mark was read.
+ */
+export type ReadOutcome = "more" | "ping" | "stop" | "end" | HostError;
 
 /** Reads a whole answer: null when all is told. */
 export type WholeReader = (
