@@ -177,6 +177,18 @@ test("changes of keys count for five, because each is synced to the disk", async
   expect(refusal(refused)).toEqual(RATE_LIMITED);
 });
 
+test("what ends a key is never too much, once: ending it again is a change like others", async () => {
+  const { id, recovery_secret: bearer } = await freeKey();
+  const end = (n: number) => {
+    const [method, path] = n % 2 === 0 ? ["DELETE", `/v1/keys/${id}`] : ["POST", `/v1/keys/${id}/revoke`];
+    return gateway.send(method!, path!, { bearer, ...from("198.51.204.1") });
+  };
+  expect((await end(0)).status).toBe(200);
+  const { allowed, refused } = await untilRefused(200, end);
+  expect(allowed).toBeWithin(115, 135);
+  expect(refusal(refused)).toEqual(RATE_LIMITED);
+});
+
 test("requests with a body of nothing but values count by its size", async () => {
   const { key } = await freeKey();
   const zeros = Array(30_000).fill(0);

@@ -1,6 +1,7 @@
 import { KEYS, KeyFields, type RevokedAnswer, type SetUpAnswer } from "../../api/keys.ts";
 import { type Refusal, refuse, refused, retryAfter } from "../../errors/refusal.ts";
 import { suspension } from "../../errors/suspension-refusal.ts";
+import { tooMuchUnpaid } from "../../generation/refusals.ts";
 import { createKey, setUp } from "../../keys/creation.ts";
 import type { Key } from "../../keys/key.ts";
 import { type Actor, revise, revoke, rotate } from "../../keys/rotation.ts";
@@ -59,9 +60,15 @@ export const keyEndpoints = (): Endpoint[] => [
     });
   }),
   ...(["DELETE /v1/keys/:id", "POST /v1/keys/:id/revoke"] as const).map((name) =>
-    operation(name, KEYS.revoke, async ({ who, params: { id } }, deps) => {
+    operation(name, KEYS.revoke, async ({ who, params: { id }, exchange }, deps) => {
       const found = await addressed(id, who, deps);
-      return refused(found) ? found : revoked(await revoke(deps.keyDeps, found.id));
+      if (refused(found)) return found;
+      // The first time is never too much; each further one is synced to the disk as well, and changes nothing.
+      const waitS =
+        found.state === "revoked"
+          ? deps.unpaidWaitS(found.balanceId, () => clientBlocks(exchange, deps), AGAIN)
+          : null;
+      return waitS === null ? revoked(await revoke(deps.keyDeps, found.id)) : tooMuchUnpaid(waitS);
     }),
   ),
 ];
@@ -115,6 +122,8 @@ export const revoked = (key: Key | Refusal): JsonReply<RevokedAnswer> | Refusal 
   refused(key) ? key : ok({ id: key.id, state: "revoked" });
 
 const actorOf = (who: Identity): Actor => (who.kind === "key" ? "key" : who.by);
+
+const AGAIN = { bytes: 0, writes: true };
 
 /** The key that the path names, if whoever asks may see it. */
 async function addressed(id: string, who: Identity, deps: HttpDeps): Promise<Key | Refusal> {
