@@ -15,6 +15,7 @@ import type { NanoUsd } from "../../src/units/usd.ts";
 import { keyOf } from "../fakes/key.ts";
 
 const CENT = 10_000_000 as NanoUsd;
+const SECRET = "or-live-123456789ABCDEFGHJKLMNPQRSTUVWXY";
 const RECEIPT = "rcpt_1" as ReceiptId;
 
 let close = async () => {};
@@ -33,11 +34,13 @@ async function opened() {
     await books.close();
     rmSync(path, { recursive: true, force: true });
   };
-  const key = keyOf();
+  const stored = keyOf({ hash: hashSecret(SECRET) });
   const at = systemClock.now();
-  const { balanceId: id, rotationId: setUpKey } = key;
+  const { balanceId: id, rotationId: setUpKey } = stored;
   const balance = { id, accountId: null, suspended: null, createdAt: at, setUpKey, closed: false };
-  await books.keys.addBalance(balance, hashSecret("recovery"), key);
+  await books.keys.addBalance(balance, hashSecret("recovery"), stored);
+  // A request is admitted by its key as it is known then.
+  const { key } = (await books.keyring.identify(SECRET, at))!;
   await books.credit({ balanceId: key.balanceId, amount: CENT, idempotencyKey: "one", note: null, at });
   const { ledger } = books;
   const about = { stream: true };

@@ -345,14 +345,25 @@ test("the journal: what is refused writes nothing to it", async () => {
 });
 
 test("receipts of refused requests: the latest are kept, and those of who pays apart", async () => {
-  const receipt = async ({ headers }: Reply, bearer: string) =>
-    (await gateway.send("GET", `/v1/receipts/${headers.get("x-gateway-receipt")}`, { bearer })).status;
+  // Of a network that has not used up its requests.
+  const elsewhere = from("198.18.77.1");
+  const receipt = async ({ headers }: Reply, bearer: string) => {
+    const path = `/v1/receipts/${headers.get("x-gateway-receipt")}`;
+    return (await gateway.send("GET", path, { bearer, ...elsewhere })).status;
+  };
   const paid = await gateway.chat(owner.key, { model: "no/model" });
   const { key, recovery_secret } = await freeKey();
-  const first = await gateway.chat(key, { model: "no/model" });
+  const ask = (bearer: string, address: string) =>
+    gateway.send("POST", "/v1/chat/completions", {
+      bearer,
+      json: { model: "no/model", messages: [{ role: "user", content: "Hello" }] },
+      ...from(address),
+    });
+  const first = await ask(key, "198.18.77.1");
+  expect(await receipt(first, recovery_secret)).toBe(200);
   const other = (await freeKey()).key;
   for (let n = 0; n < 5_100; n += 100)
-    await Promise.all(Array.from({ length: 100 }, () => gateway.chat(other, { model: "no/model" })));
+    await Promise.all(Array.from({ length: 100 }, () => ask(other, `198.19.${n / 100}.1`)));
   expect(await receipt(first, recovery_secret)).toBe(400);
   expect(await receipt(paid, owner.key)).toBe(200);
 });
@@ -495,7 +506,9 @@ test("connections that say nothing, or only the beginning of a head", async () =
 
 test("free requests", async () => {
   const { key } = await freeKey();
-  const ask = () => gateway.chat(key, { model: "gateway/auto:free" });
+  const json = { model: "gateway/auto:free", messages: [{ role: "user", content: "Hello" }] };
+  const ask = () =>
+    gateway.send("POST", "/v1/chat/completions", { bearer: key, json, ...from("198.18.78.1") });
   const { allowed, refused } = await untilRefused(100, ask);
   expect(allowed).toBeWithin(20, 21);
   expect(refused.status).toBe(429);
