@@ -8,7 +8,7 @@ import { type CountTokensDeps, countMessages } from "./generation/count-tokens.t
 import type { GenerationDeps } from "./generation/deps.ts";
 import { ExpectedOutput } from "./generation/expected-output.ts";
 import { generator } from "./generation/generate.ts";
-import { DeferredCounts } from "./generation/prompt-count.ts";
+import { DeferredCounts, type PromptCountDeps } from "./generation/prompt-count.ts";
 import { Receipts } from "./generation/refused-receipts.ts";
 import { rateRefusal } from "./generation/shortfall.ts";
 import { Destinations } from "./hosts/destination.ts";
@@ -252,13 +252,9 @@ function generationDeps(rooms: Rooms, parts: GatewayParts): GenerationDeps {
     unpaidWaitS: (balance, call) =>
       rooms.unpaidWaitS(balance, () => call.blocks(), { bytes: call.body.length, writes: false }),
     counting: {
-      count: (what, { body }, turn) => counting.prompt(what, body, turn),
-      readUnpaid: (asked, turn) => counting.request(asked, turn),
-      credit: (balance) => rooms.spendable.of(balance),
-      later: new DeferredCounts(),
+      ...promptCountDeps(rooms, parts),
       countAnswer: (texts, family) => counting.count(texts, family),
       countPrompt: (body, family) => counting.billedPrompt(body, family),
-      allowance: new CountAllowance(clock),
     },
     openTrace: (headers) => reporting.openTrace(headers),
     finished: (done) => reporting.finished(done),
@@ -267,6 +263,15 @@ function generationDeps(rooms: Rooms, parts: GatewayParts): GenerationDeps {
     onFault: rooms.onFault,
   };
 }
+
+/** Requests and `count_tokens` have an allowance each. */
+const promptCountDeps = ({ spendable }: Rooms, { counting, clock }: GatewayParts): PromptCountDeps => ({
+  count: (what, { body }, turn) => counting.prompt(what, body, turn),
+  readUnpaid: (asked, turn) => counting.request(asked, turn),
+  credit: (balance) => spendable.of(balance),
+  allowance: new CountAllowance(clock),
+  later: new DeferredCounts(),
+});
 
 interface ServingState extends Pick<BuiltGateway, "generate"> {
   hasStarted(): boolean;
@@ -283,12 +288,8 @@ function depsOf(
   const { config: active, clock, random, books, counting, log } = parts;
   const { health, peers, hostsHere, reporting } = rooms;
   const { ledger, keyring } = books;
-  const countDesk: CountTokensDeps = {
-    count: (what, { body }, turn) => counting.prompt(what, body, turn),
-    readUnpaid: (asked, turn) => counting.request(asked, turn),
-    credit: (balance) => rooms.spendable.of(balance),
-    allowance: new CountAllowance(clock),
-    later: new DeferredCounts(),
+  const countTokensDeps: CountTokensDeps = {
+    ...promptCountDeps(rooms, parts),
     nameRefusal: (model: string, { allowedModels }: Key) =>
       nameRefusal({ model, allowedModels }, active.config.catalog, rooms.suggest),
   };
@@ -334,7 +335,7 @@ function depsOf(
     mailsHeldBack: () => mailer.heldBack(),
     controlBodies: new ByteBudget(CONTROL_BODY_MEMORY_BYTES, clock),
     compactUnpaid: (body, turn) => counting.compaction(body, turn),
-    countTokens: (body, asker) => countMessages(body, asker, countDesk),
+    countTokens: (body, asker) => countMessages(body, asker, countTokensDeps),
     catalog: () => active.config.catalog,
     routeState: health,
     hostsNow: async () => (await peers?.hosts()) ?? hostsHere(),

@@ -32,15 +32,7 @@ const money = (amount: number, digits: number): string =>
     maximumFractionDigits: digits,
   })}`;
 
-/** A price per million tokens, with every digit that the operator gave it. */
-export const perMillion = (price: number): string =>
-  `$${price.toLocaleString("en", { minimumFractionDigits: 2, maximumFractionDigits: 9 })}`;
-
 export const count = (number: number): string => number.toLocaleString("en");
-
-/** 128000 → 128K. */
-export const rough = (number: number): string =>
-  number.toLocaleString("en", { notation: "compact", maximumFractionDigits: 1 });
 
 export const milliseconds = (ms: number): string =>
   ms < 0.5

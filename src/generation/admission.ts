@@ -235,9 +235,9 @@ async function take(
 ): Promise<Reservation | Shortfall> {
   const { ledger, clock } = deps;
   const { key, budgets, allowances } = ask;
-  // A keyCounters that took long to load may be yesterday's by now, and a grant may have gone to another request.
+  // Counters that took long to load may be yesterday's by now, and a grant may have gone to another request.
   let isFinal = false;
-  for (let round = 0; round < MAX_LANE_ROUNDS; round++) {
+  for (let round = 0; round < MAX_ROUNDS; round++) {
     const at = clock.now();
     const loading = ledger.countersOf(key, budgets, allowances, at);
     if (loading instanceof Promise) {
@@ -262,7 +262,7 @@ async function take(
   return BOOKS_AWAY;
 }
 
-const MAX_LANE_ROUNDS = 32;
+const MAX_ROUNDS = 32;
 
 function reservationRequest(ask: AdmissionRequest, sized: SizedRequest, at: EpochMs): ReservationRequest {
   const { receipt, key, budgets, request, plan, allowances, settings } = ask;

@@ -6,6 +6,7 @@ import type { Candidate } from "../routing/candidate.ts";
 import type { Health, Observation } from "../routing/health.ts";
 import type { Plan } from "../routing/plan.ts";
 import type { GenerationRequest } from "../surfaces/surface.ts";
+import { atMost } from "../units/clock.ts";
 import type { Deadlines } from "../units/deadlines.ts";
 import type { BalanceId } from "../units/id.ts";
 import type { RandomBytes } from "../units/random.ts";
@@ -280,13 +281,7 @@ class Walk {
     if (second !== undefined) return Promise.race([whenEnded(first!), whenEnded(second)]);
     const { clock } = this.deps;
     const waitMs = Math.max(0, first!.startedMs + this.call.limits.hedgeMs! - clock.elapsedMs());
-    const { promise, resolve } = Promise.withResolvers<null>();
-    const timer = clock.after(waitMs, () => resolve(null));
-    try {
-      return await Promise.race([whenEnded(first!), promise]);
-    } finally {
-      timer.cancel();
-    }
+    return (await atMost(clock, waitMs, whenEnded(first!))) ?? null;
   }
 
   /** The outcome of the request, if this try decides it; null when the walk goes on. */

@@ -1,5 +1,5 @@
 import { type Refusal, refuse } from "../errors/refusal.ts";
-import type { Clock } from "../units/clock.ts";
+import { atMost, type Clock } from "../units/clock.ts";
 
 /** A body that arrives more slowly than this keeps others waiting for its room. */
 export const LEAST_BYTES_PER_MS = 100;
@@ -11,13 +11,7 @@ export async function inTime(
   length: number,
   clock: Pick<Clock, "after">,
 ): Promise<Uint8Array | Refusal> {
-  const late = Promise.withResolvers<Refusal>();
-  const timer = clock.after(READ_GRACE_MS + length / LEAST_BYTES_PER_MS, () => late.resolve(tooSlow()));
-  try {
-    return await Promise.race([reading, late.promise]);
-  } finally {
-    timer.cancel();
-  }
+  return (await atMost(clock, READ_GRACE_MS + length / LEAST_BYTES_PER_MS, reading)) ?? tooSlow();
 }
 
 export const tooSlow = (): Refusal =>

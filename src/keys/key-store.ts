@@ -33,20 +33,9 @@ export interface KeyStore {
    * `liveKeys` counts those that are neither revoked nor expired, `recentKeys` all that were made within a day,
    * revoked or not.
    */
-  addKey(
-    balance: BalanceId,
-    decide: (withBudgets: BalanceWithBudgets, liveKeys: number, recentKeys: number) => Key | Refusal,
-  ): Promise<Key | Refusal>;
+  addKey(balance: BalanceId, decide: NewKeyDecision): Promise<Key | Refusal>;
   /** `siblings` counts the live keys of the same rotation, this one included; `recentKeys` as in `addKey`. */
-  changeKey(
-    id: KeyId,
-    decide: (
-      key: Key,
-      withBudgets: BalanceWithBudgets,
-      siblings: number,
-      recentKeys: number,
-    ) => KeyChange | Refusal,
-  ): Promise<ChangedKey | Refusal>;
+  changeKey(id: KeyId, decide: KeyDecision): Promise<ChangedKey | Refusal>;
   /**
    * Deletes what nobody ever used, among some of the balances that were made before then: balances without an
    * account, a claim, credit or a request, with all they have; and keys that have ended without a request. Goes
@@ -54,13 +43,7 @@ export interface KeyStore {
    */
   removeUnused(before: EpochMs, from: BalanceCursor, here: InUseHere): Promise<RemovedUnused>;
   /** `drawnFrom` counts the live keys that name each budget. */
-  changeBudgets(
-    balance: BalanceId,
-    decide: (
-      withBudgets: BalanceWithBudgets,
-      drawnFrom: ReadonlyMap<string, number>,
-    ) => BudgetChange | Refusal,
-  ): Promise<BudgetChange | Refusal>;
+  changeBudgets(balance: BalanceId, decide: BudgetDecision): Promise<BudgetChange | Refusal>;
   /**
    * A balance, or an account with all its balances, now and in future; returns the balances, or null where
    * nothing has the id. The record is kept for good.
@@ -69,6 +52,24 @@ export interface KeyStore {
   /** Newest first, at most `limit`. */
   suspensions(subject: string, limit: number): Promise<SuspensionRecord[]>;
 }
+
+export type NewKeyDecision = (
+  withBudgets: BalanceWithBudgets,
+  liveKeys: number,
+  recentKeys: number,
+) => Key | Refusal;
+
+export type KeyDecision = (
+  key: Key,
+  withBudgets: BalanceWithBudgets,
+  siblings: number,
+  recentKeys: number,
+) => KeyChange | Refusal;
+
+export type BudgetDecision = (
+  withBudgets: BalanceWithBudgets,
+  drawnFrom: ReadonlyMap<string, number>,
+) => BudgetChange | Refusal;
 
 /** A balance and what its keys share. */
 export interface BalanceWithBudgets {

@@ -13,13 +13,13 @@ import { isApiKey } from "./secret.ts";
  * and expired keys all come out as null. Unknown ones are remembered too, apart from the others, so that a
  * flood of them reaches the store once each and pushes no good key out.
  *
- * Whoever changes a key or an withBudgets calls `forgetKey` or `forgetBalance` once the change is durable and
+ * Whoever changes a key, a balance or its budgets calls `forgetKey` or `forgetBalance` once the change is durable and
  * before it is answered: the next request then reads it anew. Forgetting is safe in any order, where putting
  * the new state in would need the changes' order.
  */
 export class Keyring {
   private readonly keys: LRUCache<SecretHash, KeyringEntry>;
-  private readonly estates: LRUCache<BalanceId, BalanceWithBudgets>;
+  private readonly balances: LRUCache<BalanceId, BalanceWithBudgets>;
   private readonly unknown: LRUCache<SecretHash, true>;
   /** One per hash, so there are no more than requests in flight. */
   private readonly loading = new Map<SecretHash, KeyRead>();
@@ -33,7 +33,7 @@ export class Keyring {
     private readonly onForgotten: (concerns: KeyPredicate) => void = () => {},
   ) {
     this.keys = new LRUCache({ max: bounds.keys });
-    this.estates = new LRUCache({ max: bounds.keys });
+    this.balances = new LRUCache({ max: bounds.keys });
     this.unknown = new LRUCache({ max: bounds.unknown });
   }
 
@@ -69,7 +69,7 @@ export class Keyring {
     if (!this.remembers()) return undefined;
     const entry = this.keys.get(hash);
     if (entry === undefined) return this.unknown.has(hash) ? null : undefined;
-    const withBudgets = this.estates.get(entry.key.balanceId);
+    const withBudgets = this.balances.get(entry.key.balanceId);
     if (withBudgets === undefined) return undefined;
     if (entry.withBudgets === withBudgets) return entry;
     return this.remember(hash, entry.key, withBudgets);
@@ -94,14 +94,14 @@ export class Keyring {
       this.keys.delete(hash);
       this.unknown.delete(hash);
     }
-    for (const id of ids) this.estates.delete(id);
+    for (const id of ids) this.balances.delete(id);
     this.onForgotten(({ hash, balanceId }) => hashes.has(hash) || ids.has(balanceId));
   }
 
   forgetAll(): void {
     for (const reading of this.loading.values()) reading.isStale = true;
     this.keys.clear();
-    this.estates.clear();
+    this.balances.clear();
     this.unknown.clear();
     this.onForgotten(() => true);
   }
@@ -131,7 +131,7 @@ export class Keyring {
         this.unknown.set(hash, true);
         return null;
       }
-      this.estates.set(key.balanceId, withBudgets!);
+      this.balances.set(key.balanceId, withBudgets!);
       return this.remember(hash, key, withBudgets!);
     }
     throw new Error("a key kept changing while it was read");
@@ -163,7 +163,7 @@ export interface KeyringEntry {
 
 type KeyPredicate = (key: Pick<Key, "hash" | "balanceId">) => boolean;
 
-/** One key, with its withBudgets, on its way from the store. */
+/** One key, with its balance and budgets, on its way from the store. */
 class KeyRead {
   entry!: Promise<KeyringEntry | null>;
   /** Once it is known. */

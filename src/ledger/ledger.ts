@@ -83,7 +83,7 @@ export class Ledger {
 
   /**
    * Everything that admission looks at, in memory. At once in the common case; a promise on a key's first
-   * request of the day or after a start. Call `admit` in the same turn in which the keyCounters was received.
+   * request of the day or after a start. Call `admit` in the same turn in which they were received.
    */
   countersOf(
     key: Key,
@@ -407,7 +407,7 @@ export class Ledger {
         keyCounters.openHolds === 0
       )
         this.byKey.delete(rotationId);
-      // A keyCounters that stays keeps its counters: were one forgotten and loaded anew, two would count the same
+      // A key that stays keeps its counters: were one forgotten and loaded anew, two would count the same
       // thing.
       else for (const counter of keyCounters.money.counters.all) counter.usedAt = nowMs;
     }
@@ -568,7 +568,7 @@ export class Ledger {
       counter.end(ONE_REQUEST, end.allowanceUsed ? ONE_REQUEST : ZERO_USD, settled.sequence, nowMs);
   }
 
-  /** The keyCounters's, with these budgets; null where they are not in memory. */
+  /** The key's, with those of these budgets; null where they are not in memory. */
   private moneyCounters(
     keyCounters: KeyCounters,
     budgets: readonly Budget[],

@@ -35,7 +35,7 @@ export class Reservation {
 
   constructor(
     readonly keyCounters: KeyCounters,
-    /** Of the day of admission: by now the keyCounters may have entered another. */
+    /** Of the day of admission: by now the key may be counted in another. */
     public money: MoneyCounters,
     public want: ReservationRequest,
     readonly allowances: Counters,

@@ -22,6 +22,7 @@ import { type RandomBytes, systemRandom } from "../units/random.ts";
 import type { IpcChannel } from "../workers/messages.ts";
 import { ActiveConfig } from "./active-config.ts";
 import { hostOf, opened, portOf } from "./listening.ts";
+
 /** Finds the configuration, opens disk, database and sockets, builds the gateway on them, and opens its port. */
 export async function openGateway(options: GatewayOptions): Promise<Gateway> {
   const { env, cwd, clock = systemClock, random = systemRandom } = options;
@@ -150,8 +151,8 @@ function openBooks(
   { active, clock, log, onLost = () => {} }: Start,
 ): Promise<Bookkeeping> {
   const { config } = active;
-  const tools = { config, folder, clock, log, onLost };
-  return config.store.kind === "sqlite" ? openSqliteBooks(tools) : openPostgresBooks(tools, config.store);
+  const parts = { config, folder, clock, log, onLost };
+  return config.store.kind === "sqlite" ? openSqliteBooks(parts) : openPostgresBooks(parts, config.store);
 }
 
 /** How many processes the configuration asks for; a file with problems is left to `openGateway` to refuse. */

@@ -37,12 +37,19 @@ class SystemTimer implements Timer {
 export const pause = (clock: Pick<Clock, "after">, ms: number): Promise<void> =>
   new Promise((resolve) => void clock.after(ms, resolve));
 
-/** Resolves with the work, or after `ms` without it. No timer is left, which would keep all that waits alive. */
-export async function atMost(clock: Pick<Clock, "after">, ms: number, work: Promise<unknown>): Promise<void> {
-  const late = Promise.withResolvers<void>();
-  const timer = clock.after(ms, late.resolve);
+/**
+ * Resolves with what the work brings, or after `ms` with undefined. No timer is left, which would keep all that waits
+ * alive.
+ */
+export async function atMost<Result>(
+  clock: Pick<Clock, "after">,
+  ms: number,
+  work: Promise<Result> | Result,
+): Promise<Result | undefined> {
+  const late = Promise.withResolvers<undefined>();
+  const timer = clock.after(ms, () => late.resolve(undefined));
   try {
-    await Promise.race([work, late.promise]);
+    return await Promise.race([work, late.promise]);
   } finally {
     timer.cancel();
   }

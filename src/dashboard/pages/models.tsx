@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import type { List } from "../../api/answers.ts";
 import type { EntryAnswer } from "../../api/catalog.ts";
-import { perMillion, rough } from "../format.ts";
+import { perMillion, rough } from "../../units/numbers.ts";
 import { useOwner } from "../owner.ts";
 import { TextField } from "../parts/field.tsx";
 import { Head } from "../parts/frame.tsx";

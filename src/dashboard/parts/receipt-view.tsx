@@ -1,6 +1,7 @@
 import type { ComponentChildren } from "preact";
 import type { AttemptAnswer, ReceiptAnswer } from "../../api/receipts.ts";
-import { count, milliseconds, moment, perMillion, usd, words } from "../format.ts";
+import { perMillion } from "../../units/numbers.ts";
+import { count, milliseconds, moment, usd, words } from "../format.ts";
 import { Head } from "./frame.tsx";
 import { Outcome } from "./receipt-table.tsx";
 import { Headings } from "./table.tsx";

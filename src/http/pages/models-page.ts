@@ -1,6 +1,7 @@
 import type { Catalog } from "../../catalog/catalog.ts";
 import { type CatalogEntry, catalogEntries, type RouteAvailability } from "../../catalog/entry.ts";
 import { AUTO_PREFIX, FREE_SUFFIX } from "../../catalog/model-name.ts";
+import { perMillion, rough } from "../../units/numbers.ts";
 import { escapeHtml, type HtmlPage, makePage } from "./page.ts";
 
 /**
@@ -68,9 +69,9 @@ function row(entry: CatalogEntry): string {
   const { id, name, price, free, available, context_length, max_output_tokens } = entry;
   const classes = FILTERS.filter(({ of }) => of(entry)).map((filter) => filter.name);
   const facts = [
-    ["Input", perMillion(price?.input)],
-    ["Output", perMillion(price?.output)],
-    ["Cached", perMillion(price?.cache_read)],
+    ["Input", priceOf(price?.input)],
+    ["Output", priceOf(price?.output)],
+    ["Cached", priceOf(price?.cache_read)],
     ["Context", rough(context_length)],
     ["Max output", rough(max_output_tokens)],
   ];
@@ -106,15 +107,7 @@ const leadOf = (models: number): string =>
       : `${models} models are served here.`;
 
 /** A model without a price is served by its free route alone. */
-const perMillion = (price: number | undefined): string =>
-  price === undefined ? "–" : `$${PRICE.format(price)}`;
-
-const PRICE = new Intl.NumberFormat("en", { minimumFractionDigits: 2, maximumFractionDigits: 9 });
-
-/** 128000 → 128K. */
-const rough = (tokens: number): string => COMPACT.format(tokens);
-
-const COMPACT = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
+const priceOf = (price: number | undefined): string => (price === undefined ? "–" : perMillion(price));
 
 const STYLE = `
 .choices { display: flex; flex-wrap: wrap; gap: .4rem; margin: 1.4rem 0 0; padding: 0; border: 0; }

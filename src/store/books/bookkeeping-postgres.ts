@@ -12,6 +12,7 @@ import { type Clock, epochMs, pause } from "../../units/clock.ts";
 import type { Figure } from "../../units/figure.ts";
 import { isLaterThan } from "../../units/id.ts";
 import type { Log } from "../../units/log.ts";
+import { Rounds } from "../../units/rounds.ts";
 import { MAX_NANO_USD, type NanoUsd, ZERO_USD } from "../../units/usd.ts";
 import { PostgresAccountStore } from "../postgres/account-store.ts";
 import { PostgresAuthority, RECALLS } from "../postgres/authority.ts";
@@ -77,7 +78,7 @@ export async function openPostgresBooks(
   });
   await node.follow();
   const stopTending = tend(grants, clock);
-  const stopAnswering = answerInquiries(authority, name, grants, clock);
+  const answering = answerInquiries(authority, name, grants, clock);
   const stopClosing = closeGoneNodes({ registry, usable: () => node.usable(), clock, log });
   postgres.listen({
     [CHANGES]: () => void node.hurry(),
@@ -155,7 +156,7 @@ export async function openPostgresBooks(
     figures: () => figures(grants, books, node),
     async close() {
       stopTending();
-      stopAnswering();
+      void answering.stop();
       stopClosing();
       // The epoch of a node that could not ship everything stays open: its next life ships the rest and
       // closes it.
@@ -244,26 +245,14 @@ function tend(grants: Grants, clock: Clock): () => void {
   return () => timer.cancel();
 }
 
-/** Finds the inquiries that no notification told of; returns what ends it. */
-function answerInquiries(
-  authority: PostgresAuthority,
-  node: string,
-  grants: Grants,
-  clock: Clock,
-): () => void {
-  let timer = clock.after(LOOK_MS, look);
-  let stopped = false;
-  async function look(): Promise<void> {
+/** Finds the inquiries that no notification told of. */
+const answerInquiries = (authority: PostgresAuthority, node: string, grants: Grants, clock: Clock): Rounds =>
+  new Rounds(clock, LOOK_MS, async () => {
     // A database that is away is told of elsewhere.
     const found = await authority.inquiries(node).catch(() => []);
     for (const { counter, inquiry } of found) grants.recall(counter, inquiry);
-    if (!stopped) timer = clock.after(LOOK_MS, look);
-  }
-  return () => {
-    stopped = true;
-    timer.cancel();
-  };
-}
+    return LOOK_MS;
+  });
 
 function figures(grants: Grants, { journal, shipped, batches }: NodeBooks, node: Membership): Figure[] {
   const { counters, granted, stranded, statements, recalls } = grants.figures;

@@ -6,11 +6,13 @@ import {
   type BalanceCursor,
   type BalanceWithBudgets,
   type BudgetChange,
+  type BudgetDecision,
   type ChangedKey,
   type InUseHere,
-  type KeyChange,
+  type KeyDecision,
   type KeyStore,
   MOST_ENDS_LOOKED_AT,
+  type NewKeyDecision,
   RECENT_MS,
   type RemovedUnused,
   type SuspensionRecord,
@@ -82,7 +84,7 @@ export class PostgresKeyStore implements KeyStore {
   }
 
   async balanceWithBudgets(id: BalanceId): Promise<BalanceWithBudgets | null> {
-    return this.postgres.transaction((sql) => readEstate(sql, id));
+    return this.postgres.transaction((sql) => readWithBudgets(sql, id));
   }
 
   async keysOf(balances: readonly BalanceId[], limit: number, before: KeyId | null): Promise<Key[]> {
@@ -106,12 +108,9 @@ export class PostgresKeyStore implements KeyStore {
     });
   }
 
-  async addKey(
-    balance: BalanceId,
-    decide: (withBudgets: BalanceWithBudgets, liveKeys: number, recentKeys: number) => Key | Refusal,
-  ): Promise<Key | Refusal> {
+  async addKey(balance: BalanceId, decide: NewKeyDecision): Promise<Key | Refusal> {
     return this.postgres.transaction(async (sql) => {
-      const withBudgets = await lockEstate(sql, balance);
+      const withBudgets = await lockWithBudgets(sql, balance);
       const recent = await this.recentKeys(sql, balance);
       const decided = decide(withBudgets, await this.liveKeys(sql, balance, null), recent);
       // Nobody can have remembered a key that was not there: no node need be told.
@@ -120,19 +119,11 @@ export class PostgresKeyStore implements KeyStore {
     });
   }
 
-  async changeKey(
-    id: KeyId,
-    decide: (
-      key: Key,
-      withBudgets: BalanceWithBudgets,
-      siblings: number,
-      recentKeys: number,
-    ) => KeyChange | Refusal,
-  ): Promise<ChangedKey | Refusal> {
+  async changeKey(id: KeyId, decide: KeyDecision): Promise<ChangedKey | Refusal> {
     return this.change<ChangedKey | Refusal>(async (sql) => {
       const [at] = await sql<{ balance_id: BalanceId }[]>`SELECT balance_id FROM keys WHERE id = ${id}`;
       assert(at !== undefined, `change of ${id}, which does not exist`);
-      const withBudgets = await lockEstate(sql, at.balance_id);
+      const withBudgets = await lockWithBudgets(sql, at.balance_id);
       const [row] = await sql<KeyRow<string>[]>`SELECT * FROM keys WHERE id = ${id}`;
       const key = keyFromRow(row!);
       const siblings = await this.liveKeys(sql, key.balanceId, key.rotationId);
@@ -145,15 +136,9 @@ export class PostgresKeyStore implements KeyStore {
     });
   }
 
-  async changeBudgets(
-    balance: BalanceId,
-    decide: (
-      withBudgets: BalanceWithBudgets,
-      drawnFrom: ReadonlyMap<string, number>,
-    ) => BudgetChange | Refusal,
-  ): Promise<BudgetChange | Refusal> {
+  async changeBudgets(balance: BalanceId, decide: BudgetDecision): Promise<BudgetChange | Refusal> {
     return this.change<BudgetChange | Refusal>(async (sql) => {
-      const withBudgets = await lockEstate(sql, balance);
+      const withBudgets = await lockWithBudgets(sql, balance);
       const uses = await sql<{ budgets: string }[]>`SELECT budgets FROM keys WHERE balance_id = ${balance}
         AND budgets <> '[]' AND ${live(sql, this.clock.now())}`;
       const decided = decide(withBudgets, countUses(uses.map(({ budgets }) => JSON.parse(budgets))));
@@ -323,14 +308,14 @@ const hasFewEnds = (sql: SQL) => sql`(
 
 const DAY_MS = 86_400_000;
 
-async function lockEstate(sql: TransactionSQL, id: BalanceId): Promise<BalanceWithBudgets> {
+async function lockWithBudgets(sql: TransactionSQL, id: BalanceId): Promise<BalanceWithBudgets> {
   await sql`SELECT id FROM balances WHERE id = ${id} FOR UPDATE`;
-  const withBudgets = await readEstate(sql, id);
+  const withBudgets = await readWithBudgets(sql, id);
   assert(withBudgets !== null, `change on ${id}, which does not exist`);
   return withBudgets;
 }
 
-async function readEstate(sql: TransactionSQL, id: BalanceId): Promise<BalanceWithBudgets | null> {
+async function readWithBudgets(sql: TransactionSQL, id: BalanceId): Promise<BalanceWithBudgets | null> {
   const [row] = await sql<
     BalanceRow<string>[]
   >`SELECT ${columns(sql)} FROM ${balancesOf(sql)} WHERE b.id = ${id}`;

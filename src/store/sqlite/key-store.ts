@@ -5,11 +5,13 @@ import {
   type BalanceCursor,
   type BalanceWithBudgets,
   type BudgetChange,
+  type BudgetDecision,
   type ChangedKey,
   type InUseHere,
-  type KeyChange,
+  type KeyDecision,
   type KeyStore,
   MOST_ENDS_LOOKED_AT,
+  type NewKeyDecision,
   RECENT_MS,
   type RemovedUnused,
   type SuspensionRecord,
@@ -53,7 +55,7 @@ export class SqliteKeyStore implements KeyStore {
   }
 
   async balanceWithBudgets(id: BalanceId): Promise<BalanceWithBudgets | null> {
-    return this.readEstate(id);
+    return this.readWithBudgets(id);
   }
 
   async keysOf(balances: readonly BalanceId[], limit: number, before: KeyId | null): Promise<Key[]> {
@@ -86,33 +88,22 @@ export class SqliteKeyStore implements KeyStore {
     });
   }
 
-  async addKey(
-    balance: BalanceId,
-    decide: (withBudgets: BalanceWithBudgets, liveKeys: number, recentKeys: number) => Key | Refusal,
-  ): Promise<Key | Refusal> {
+  async addKey(balance: BalanceId, decide: NewKeyDecision): Promise<Key | Refusal> {
     return this.change(() => {
       const { live } = this.statements.liveKeys.get(balance, this.clock.now())!;
-      const decided = decide(this.existingEstate(balance), live, this.recentKeys(balance));
+      const decided = decide(this.existingWithBudgets(balance), live, this.recentKeys(balance));
       if (!refused(decided)) this.insertKey(decided);
       return decided;
     });
   }
 
-  async changeKey(
-    id: KeyId,
-    decide: (
-      key: Key,
-      withBudgets: BalanceWithBudgets,
-      siblings: number,
-      recentKeys: number,
-    ) => KeyChange | Refusal,
-  ): Promise<ChangedKey | Refusal> {
+  async changeKey(id: KeyId, decide: KeyDecision): Promise<ChangedKey | Refusal> {
     return this.change(() => {
       const key = keyOf(this.statements.keyById.get(id));
       assert(key !== null, `change of ${id}, which does not exist`);
       const { live } = this.statements.liveSiblings.get(key.balanceId, key.rotationId, this.clock.now())!;
       const recent = this.recentKeys(key.balanceId);
-      const decided = decide(key, this.existingEstate(key.balanceId), live, recent);
+      const decided = decide(key, this.existingWithBudgets(key.balanceId), live, recent);
       if (refused(decided)) return decided;
       this.updateKey(decided.key);
       const { balanceId, rotationId: lineage } = key;
@@ -122,17 +113,11 @@ export class SqliteKeyStore implements KeyStore {
     });
   }
 
-  async changeBudgets(
-    balance: BalanceId,
-    decide: (
-      withBudgets: BalanceWithBudgets,
-      drawnFrom: ReadonlyMap<string, number>,
-    ) => BudgetChange | Refusal,
-  ): Promise<BudgetChange | Refusal> {
+  async changeBudgets(balance: BalanceId, decide: BudgetDecision): Promise<BudgetChange | Refusal> {
     return this.change(() => {
       const uses = this.statements.budgetUses.all(balance, this.clock.now());
       const decided = decide(
-        this.existingEstate(balance),
+        this.existingWithBudgets(balance),
         new Map(uses.map(({ name, keys }) => [name, keys])),
       );
       if (refused(decided)) return decided;
@@ -213,13 +198,13 @@ export class SqliteKeyStore implements KeyStore {
     return result;
   }
 
-  private existingEstate(id: BalanceId): BalanceWithBudgets {
-    const withBudgets = this.readEstate(id);
+  private existingWithBudgets(id: BalanceId): BalanceWithBudgets {
+    const withBudgets = this.readWithBudgets(id);
     assert(withBudgets !== null, `change on ${id}, which does not exist`);
     return withBudgets;
   }
 
-  private readEstate(id: BalanceId): BalanceWithBudgets | null {
+  private readWithBudgets(id: BalanceId): BalanceWithBudgets | null {
     const row = this.statements.balanceById.get(id);
     if (row === null) return null;
     return { balance: balanceFromRow(row), budgets: this.statements.budgetsOf.all(id).map(budgetOf) };

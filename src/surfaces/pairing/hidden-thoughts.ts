@@ -1,6 +1,6 @@
 import { asObject } from "../json.ts";
 import type { GenerationRequest } from "../surface.ts";
-import { type AnswerEvents, type OpenBlock, PassingEvents } from "../vocabulary/answer-events.ts";
+import { type AnswerEvents, type OpenBlock, WithholdingEvents } from "../vocabulary/answer-events.ts";
 import type { Seal } from "../vocabulary/conversation.ts";
 
 /**
@@ -26,16 +26,8 @@ const hidesThoughts = (json: GenerationRequest["json"]): boolean =>
 /**
  * Seals go with the thoughts: a signature without the text that it signs is refused by the host that made it.
  */
-class ThoughtHider extends PassingEvents {
+class ThoughtHider extends WithholdingEvents {
   private hiding = false;
-  private unheard = 0;
-
-  constructor(
-    next: AnswerEvents,
-    private readonly onSilence: () => void,
-  ) {
-    super(next);
-  }
 
   override open(block: OpenBlock): void {
     this.hiding = block.kind === "reasoning";
@@ -44,15 +36,10 @@ class ThoughtHider extends PassingEvents {
 
   override delta(text: string, logprobs?: readonly unknown[]): void {
     if (!this.hiding) this.next.delta(text, logprobs);
-    else if (++this.unheard % DELTAS_PER_SIGN === 0) this.onSilence();
+    else this.withhold();
   }
 
   override close(seal: Seal | null): void {
     if (!this.hiding) this.next.close(seal);
   }
 }
-
-/**
- * Seconds of a slow model's thoughts, far below the minute after which proxies give a silent connection up.
- */
-const DELTAS_PER_SIGN = 16;

@@ -5,7 +5,7 @@ import { asObject, type Json } from "../json.ts";
 import { parseReply } from "../reply.ts";
 import { readBody } from "../request.ts";
 import type { GenerationRequest } from "../surface.ts";
-import { type AnswerEvents, type OpenBlock, PassingEvents } from "../vocabulary/answer-events.ts";
+import { type AnswerEvents, type OpenBlock, WithholdingEvents } from "../vocabulary/answer-events.ts";
 import type { Seal } from "../vocabulary/conversation.ts";
 
 /**
@@ -76,17 +76,9 @@ export function asSummary(
   return surface === "responses" && asksForSummary(json) ? new Summarizer(next, onSilence) : next;
 }
 
-class Summarizer extends PassingEvents {
+class Summarizer extends WithholdingEvents {
   private begun = false;
   private telling = false;
-  private unheard = 0;
-
-  constructor(
-    next: AnswerEvents,
-    private readonly onSilence: () => void,
-  ) {
-    super(next);
-  }
 
   override open(block: OpenBlock): void {
     this.telling = block.kind === "text";
@@ -97,7 +89,7 @@ class Summarizer extends PassingEvents {
 
   override delta(text: string): void {
     if (this.telling) this.next.delta(text);
-    if (++this.unheard % DELTAS_PER_SIGN === 0) this.onSilence();
+    this.withhold();
   }
 
   override cite(): void {}
@@ -113,8 +105,6 @@ class Summarizer extends PassingEvents {
 }
 
 const NO_SEAL: Seal | null = null;
-/** Seconds of a slow model, far below the minute after which proxies give a silent connection up. */
-const DELTAS_PER_SIGN = 16;
 
 const MARK = "gwsummary:1:";
 const MARK_BYTES = Buffer.from(MARK);

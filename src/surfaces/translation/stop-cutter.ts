@@ -4,7 +4,7 @@ import {
   type AnswerEvents,
   type Citation,
   type OpenBlock,
-  PassingEvents,
+  WithholdingEvents,
 } from "../vocabulary/answer-events.ts";
 import type { Seal } from "../vocabulary/conversation.ts";
 
@@ -30,20 +30,19 @@ export function asCut(
 export const MAX_SEQUENCES = 64;
 export const MAX_SEQUENCE_LENGTH = 1_024;
 
-class StopCutter extends PassingEvents {
+class StopCutter extends WithholdingEvents {
   private isText = false;
   /** The end of what was said, which may be the beginning of a sequence. */
   private held = "";
   private heldLogprobs: unknown[] | undefined;
   private found: string | null = null;
-  private unheard = 0;
 
   constructor(
     next: AnswerEvents,
     private readonly sequences: readonly string[],
-    private readonly onSilence: () => void,
+    onSilence: () => void,
   ) {
-    super(next);
+    super(next, onSilence);
   }
 
   override open(block: OpenBlock): void {
@@ -54,7 +53,7 @@ class StopCutter extends PassingEvents {
 
   override delta(text: string, logprobs?: readonly unknown[]): void {
     if (this.found !== null) {
-      if (++this.unheard % DELTAS_PER_SIGN === 0) this.onSilence();
+      this.withhold();
       return;
     }
     if (!this.isText) return this.next.delta(text, logprobs);
@@ -113,6 +112,3 @@ class StopCutter extends PassingEvents {
     return end;
   }
 }
-
-/** Seconds of a slow model, far below the minute after which proxies give a silent connection up. */
-const DELTAS_PER_SIGN = 16;

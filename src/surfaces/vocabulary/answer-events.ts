@@ -120,3 +120,26 @@ export class PassingEvents implements AnswerEvents {
     this.next.stop(reason, sequence);
   }
 }
+
+/**
+ * Keeps some of an answer to itself. `onSilence` is called now and then meanwhile, because proxies give a silent
+ * connection up.
+ */
+export class WithholdingEvents extends PassingEvents {
+  private unheard = 0;
+
+  constructor(
+    next: AnswerEvents,
+    private readonly onSilence: () => void,
+  ) {
+    super(next);
+  }
+
+  /** A delta was not told. */
+  protected withhold(): void {
+    if (++this.unheard % DELTAS_PER_SIGN === 0) this.onSilence();
+  }
+}
+
+/** Seconds of a slow model, far below the minute after which proxies give up. */
+const DELTAS_PER_SIGN = 16;
