@@ -38,6 +38,7 @@ import type { ActiveConfig } from "./server/active-config.ts";
 import { drain } from "./server/draining.ts";
 import { GracefulShutdown } from "./server/graceful-shutdown.ts";
 import { RequestReporting } from "./server/reporting.ts";
+import { ReceiptSigner } from "./signing/receipt-signer.ts";
 import type { Bookkeeping } from "./store/books/bookkeeping.ts";
 import { ledgerOperations } from "./store/books/ledger-operations.ts";
 import { Retention } from "./store/retention.ts";
@@ -342,6 +343,12 @@ function depsOf(
     hostReports: () => health.report(active.config.catalog),
     ledger: ledgerOperations(books, rooms.allowances),
     receipts: rooms.receipts,
+    receiptSigner: new ReceiptSigner({
+      store: books.signingKeys,
+      clock,
+      random,
+      issuer: () => active.links.baseUrl,
+    }),
     nodes: books.nodes,
     usage: books.usage,
     spending: books.spending,

@@ -12,7 +12,7 @@ const FLOORS = [
   ["ledger", "surfaces", "api"],
   ["routing", "stream"],
   ["hosts", "store", "counting", "mail", "open-tier", "wallets"],
-  ["generation"],
+  ["generation", "signing"],
   ["http", "dashboard", "telemetry"],
   ["cli", "config", "server", "workers", "main.ts", "gateway.ts"],
 ];

@@ -14,13 +14,20 @@ export interface About {
   readonly who: readonly Credential[];
   /** Completes "An API key cannot …", for those whose credential is of another kind. */
   readonly act?: string;
+  /** Served only where the configuration has it; else the path is unknown, and the document silent. */
+  readonly needs?: Feature;
   /** Query parameters, all of them optional. */
   readonly query?: Readonly<Record<string, TSchema>>;
   /** Schema of the JSON body that it reads. */
   readonly body?: TSchema;
   /** What it answers with when it does not refuse, by status: JSON, or other media types. */
   readonly answers: Readonly<Record<number, Content>>;
+  /** What else 200 answers with, where `Accept` asks for it. */
+  readonly alsoAs?: readonly MediaType[];
 }
+
+/** What an operator may turn on, by the setting. */
+export type Feature = "receipts.sign";
 
 /** The JSON that an endpoint answers with when it does not refuse; undefined where there is no body. */
 export type AnswerTo<A extends About> = {
@@ -31,6 +38,7 @@ export type AnswerTo<A extends About> = {
 export type Content = TSchema | null | readonly MediaType[];
 
 export type MediaType =
+  | "application/jose"
   | "application/json"
   | "image/svg+xml"
   | "text/css"

@@ -19,7 +19,7 @@ import {
 import { OwnedCreditAnswer } from "./credits.ts";
 import { text, usd } from "./fields.ts";
 import { KeyAnswer, KeyFields, RevokedAnswer, SetUpAnswer } from "./keys.ts";
-import { OwnedReceiptAnswer, receiptPage, receiptQuery } from "./receipts.ts";
+import { OwnedReceiptAnswer, RotatedKeyAnswer, receiptPage, receiptQuery } from "./receipts.ts";
 
 export const CreditFields = Type.Object(
   {
@@ -345,6 +345,14 @@ export const ADMIN = {
     details: "The same list that GET /v1/receipts gives the owner.",
     query: { ...pageQuery(DEFAULT_ROWS, MAX_ROWS), ...receiptQuery },
     answers: { 200: receiptPage(OwnedReceiptAnswer) },
+  },
+  rotateSigningKey: {
+    ...admin,
+    summary: "Has receipts signed with a new key from now on",
+    details:
+      "The earlier key's private part is erased. Its public part stays in /.well-known/jwks.json, so that what it signed can be verified.",
+    needs: "receipts.sign",
+    answers: { 201: RotatedKeyAnswer },
   },
   hosts: {
     ...admin,

@@ -63,6 +63,9 @@ const receiptMembers = {
   error_code: orNone(oneOf(ERROR_CODES)),
 };
 
+export const RotatedKeyAnswer = answerOf({ kid: Type.String({ description: "signs from now on" }) });
+export type RotatedKeyAnswer = Static<typeof RotatedKeyAnswer>;
+
 const ReceiptAnswer = answerOf(receiptMembers, "Receipt");
 export type ReceiptAnswer = Static<typeof ReceiptAnswer>;
 export type ReceiptState = ReceiptAnswer["state"];
@@ -88,6 +91,18 @@ export const receiptPage = <T extends TObject>(receipt: T) =>
 /** A page may be empty and not the last. */
 export type ReceiptPage = List<ReceiptAnswer> & { readonly next_before: string | null };
 
+const PublicKey = answerOf(
+  {
+    kty: Type.String(),
+    crv: Type.String(),
+    x: Type.String(),
+    kid: Type.String({ description: "its thumbprint (RFC 7638)" }),
+    use: Type.String(),
+    alg: Type.String(),
+  },
+  "Jwk",
+);
+
 const DEFAULT_RECEIPTS = 20;
 const MAX_RECEIPTS = 100;
 
@@ -105,7 +120,16 @@ export const RECEIPTS = {
   },
   show: {
     summary: "Shows the receipt of one request",
+    details:
+      "Where the operator has receipts signed, `Accept: application/jose` is answered with a compact JWS (Ed25519) of exactly this receipt, with `iss` and `balance_id`; its key is in /.well-known/jwks.json.",
     who: ["key", "owner"],
     answers: { 200: ReceiptAnswer },
+    alsoAs: ["application/jose"],
+  },
+  keys: {
+    summary: "Lists the public keys that receipts are or were signed with (JWKS)",
+    needs: "receipts.sign",
+    who: [],
+    answers: { 200: answerOf({ keys: several(PublicKey) }, "JwkSet") },
   },
 } as const satisfies Record<string, About>;

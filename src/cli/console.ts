@@ -8,6 +8,8 @@ export interface CommandContext {
   readonly fetch: typeof fetch;
   /** Runs the gateway in this process; resolves when it serves. */
   serve(): Promise<void>;
+  /** All of standard input. */
+  input(): Promise<string>;
   out(text: string): void;
   err(text: string): void;
   /** Columns of the terminal that `err` writes to; null when it is none, and then nothing moves there. */

@@ -1,4 +1,4 @@
-import { Argument, Command, CommanderError, Option } from "@commander-js/extra-typings";
+import { Argument, Command, CommanderError, type CommandOptions, Option } from "@commander-js/extra-typings";
 import manifest from "../../package.json" with { type: "json" };
 import { SUSPENSION_REASONS } from "../errors/suspension.ts";
 import {
@@ -32,8 +32,9 @@ import {
   setSuspension,
 } from "./operations.ts";
 import { deleteAll, endSession, listSessions, replaceRecovery, undoClaim } from "./owner.ts";
+import { rotateSigningKey, showReceipt, verifyReceipt } from "./receipts.ts";
 import { tryModels } from "./trial.ts";
-import { showReceipt, showUsage } from "./usage.ts";
+import { showUsage } from "./usage.ts";
 
 /** Runs one command line; whatever goes wrong becomes a message and an exit code. */
 export async function run(args: readonly string[], place: CommandContext): Promise<ExitCode> {
@@ -56,9 +57,9 @@ function program(place: CommandContext) {
     .showHelpAfterError("Add --help to see the usage.")
     .addHelpText("after", HELP);
   // Sub-commands inherit how errors and output are handled, so they are made from their parent.
-  const connected = (name: string, parent: Command = gateway) =>
+  const connected = (name: string, parent: Command = gateway, options: CommandOptions = {}) =>
     parent
-      .command(name)
+      .command(name, options)
       .addOption(urlOption())
       .addOption(tokenOption())
       .addOption(allowHttpOption())
@@ -247,10 +248,27 @@ function program(place: CommandContext) {
     .argument("<account>", "acct_…")
     .argument("<balance>", "bal_…")
     .action((account, balance, options) => detach(account, balance, options, place));
-  connected("receipt")
-    .description("Show the receipt of a request.")
+  const receipts = gateway
+    .command("receipt")
+    .description("Show the receipt of a request, or verify a signed one.") as Command;
+  connected("show", receipts, { isDefault: true })
+    .description("Show the receipt of a request; `gateway receipt rcpt_…` is the same.")
     .argument("<receipt>", "rcpt_…, from the header x-gateway-receipt")
     .action((id, options) => showReceipt(id, options, place));
+  receipts
+    .command("verify")
+    .description("Verify a signed receipt; exit code 1 if it is not what the gateway signed.")
+    .argument(
+      "<file>",
+      "what GET /v1/receipts/{id} answers to Accept: application/jose; - for standard input",
+    )
+    .option("--jwks <address or file>", "the issuer's keys (default: /.well-known/jwks.json of the gateway)")
+    .addOption(urlOption())
+    .addOption(jsonOption())
+    .action((file, options) => verifyReceipt(file, options, place));
+  connected("rotate-key", receipts)
+    .description("Have receipts signed with a new key; earlier keys still verify what they signed.")
+    .action((options) => rotateSigningKey(options, place));
   connected("usage")
     .description("Sum up each key's use of each model from receipts, for billing.")
     .argument("[balance]", "id of a balance, bal_… (default: all balances)")

@@ -1,33 +1,13 @@
 import type { BalanceAnswer, ListedBalance } from "../api/admin.ts";
 import type { KeyAnswer } from "../api/keys.ts";
 import type { OwnedReceiptAnswer } from "../api/receipts.ts";
-import { type Cell, csvLine } from "../units/csv.ts";
+import { csvLine } from "../units/csv.ts";
 import { decimalUsd, type NanoUsd, nanoFromUsd } from "../units/usd.ts";
 import { adminClient, type Client } from "./client.ts";
 import type { ConnectionOptions } from "./connection.ts";
-import { type CommandContext, pairs, show, table } from "./console.ts";
+import { type CommandContext, show, table } from "./console.ts";
 import { CommandFailure, EXIT } from "./failure.ts";
 import { type Progress, withProgress } from "./progress.ts";
-
-/** `gateway receipt rcpt_…`: what became of the request that a user reports. */
-export async function showReceipt(
-  id: string,
-  options: ConnectionOptions & { readonly json: boolean },
-  place: CommandContext,
-): Promise<void> {
-  const receipt = await adminClient(options, place).get<OwnedReceiptAnswer>(
-    `/admin/receipts/${encodeURIComponent(id)}`,
-  );
-  show(
-    place,
-    options.json,
-    receipt,
-    pairs(Object.entries(receipt).map(([name, value]) => [name, cellOf(value)])),
-  );
-}
-
-const cellOf = (value: unknown): Cell =>
-  value === null || typeof value === "string" || typeof value === "number" ? value : JSON.stringify(value);
 
 export interface UsageOptions extends ConnectionOptions {
   readonly json: boolean;

@@ -43,7 +43,7 @@ export function configView(config: Config, links: Links): ConfigAnswer {
       default_max_output_tokens: generation.defaultMaxOutputTokens,
     },
     routing: { order: routing.order, hedge_ms: routing.hedgeMs },
-    receipts: { keep_days: config.receipts.keepDays },
+    receipts: { keep_days: config.receipts.keepDays, sign: config.receipts.sign },
     unused_days: config.unusedDays,
     body_bytes: config.bodyBytes,
     body_memory_bytes: config.bodyMemoryBytes,

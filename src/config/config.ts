@@ -32,8 +32,8 @@ export interface Config {
   readonly signIn: { readonly mailsPerHour: number };
   readonly generation: GenerationConfig;
   readonly routing: RoutingConfig;
-  /** Days; null means for ever. */
-  readonly receipts: { readonly keepDays: number | null };
+  /** Days; null means for ever. `sign`: signed receipts are given to those who ask for them. */
+  readonly receipts: { readonly keepDays: number | null; readonly sign: boolean };
   /** After how many days balances and keys are removed that nobody used; null: never. */
   readonly unusedDays: number | null;
   readonly bodyBytes: number;

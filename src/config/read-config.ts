@@ -67,7 +67,7 @@ export function readConfig(
       order: rows.routing?.order ?? DEFAULTS.routing.order,
       hedgeMs: rows.routing?.hedge_ms ?? DEFAULTS.routing.hedgeMs,
     },
-    receipts: { keepDays: rows.receipts?.keep_days ?? null },
+    receipts: { keepDays: rows.receipts?.keep_days ?? null, sign: rows.receipts?.sign ?? false },
     unusedDays: rows.unused_days === undefined ? DEFAULTS.unusedDays : rows.unused_days,
     bodyBytes: rows.body_bytes ?? DEFAULTS.bodyBytes,
     bodyMemoryBytes: rows.body_memory_bytes ?? DEFAULTS.bodyMemoryBytes,

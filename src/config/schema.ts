@@ -205,8 +205,11 @@ export const FileSchema = Type.Object(
     ),
     receipts: Type.Optional(
       Type.Object(
-        { keep_days: Type.Optional(daysOrNull(USAGE_DAYS)) },
-        { ...strict, expected: "a map: { keep_days }" },
+        {
+          keep_days: Type.Optional(daysOrNull(USAGE_DAYS)),
+          sign: Type.Optional(Type.Boolean({ expected: "true or false" })),
+        },
+        { ...strict, expected: "a map: { keep_days, sign }" },
       ),
     ),
     unused_days: Type.Optional(daysOrNull(1)),

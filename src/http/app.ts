@@ -11,7 +11,7 @@ import { adminReceiptEndpoints } from "./admin/receipts.ts";
 import { adminUsageEndpoints } from "./admin/usage.ts";
 import { fromAnyOrigin, preflights, readable } from "./any-origin.ts";
 import type { HttpDeps } from "./deps.ts";
-import { answer, closingWhereStopping, type Endpoint, HttpExchange, refusal } from "./endpoint.ts";
+import { answer, closingWhereStopping, type Endpoint, HttpExchange, isServed, refusal } from "./endpoint.ts";
 import { accountEndpoints } from "./endpoints/accounts.ts";
 import { budgetEndpoints } from "./endpoints/budgets.ts";
 import { catalogEndpoints } from "./endpoints/catalog.ts";
@@ -44,8 +44,14 @@ export function httpApp(deps: HttpDeps, silenceSeconds = SILENCE_SECONDS) {
   const served: EndpointHandler = (endpoint, request, params) => {
     // Not with Elysia's own `server`, which it would define anew for every request.
     const exchange = new HttpExchange(request, params, app.server, deps.keyDeps, idleTimeout);
+    if (!isServed(endpoint, deps)) return Promise.resolve(misdirected(exchange));
     const answered = answer(endpoint, exchange, deps);
     return fromAnyOrigin(endpoint, request) ? answered.then(readable) : answered;
+  };
+  const misdirected = (exchange: HttpExchange): Response => {
+    const here = endpoints.filter((endpoint) => isServed(endpoint, deps));
+    const { why, headers } = unknownPath(exchange.request, here);
+    return closingWhereStopping(refusal(why, exchange, deps, headers), deps);
   };
   const app = new Elysia({
     strictPath: true,
@@ -66,8 +72,7 @@ export function httpApp(deps: HttpDeps, silenceSeconds = SILENCE_SECONDS) {
       if (code !== "NOT_FOUND") throw error;
       const moved = movedPage(request);
       if (moved !== null) return closingWhereStopping(moved, deps);
-      const { why, headers } = unknownPath(request, endpoints);
-      return closingWhereStopping(refusal(why, exchange, deps, headers), deps);
+      return misdirected(exchange);
     } catch (failure) {
       return lastResort(failure, deps);
     }

@@ -1,4 +1,5 @@
 import type { AccountDeps } from "../accounts/deps.ts";
+import type { Feature } from "../api/about.ts";
 import type { ConfigAnswer } from "../api/admin.ts";
 import type { Catalog, SurfaceName } from "../catalog/catalog.ts";
 import type { Counting } from "../counting/counting.ts";
@@ -13,6 +14,7 @@ import type { UnpaidBytes, UnpaidRequest } from "../limits/unpaid-allowance.ts";
 import type { RouteState } from "../routing/candidate.ts";
 import type { HostReport } from "../routing/health.ts";
 import type { LiveRoutes } from "../routing/route-report.ts";
+import type { ReceiptSigner } from "../signing/receipt-signer.ts";
 import type { LedgerOperations } from "../store/books/ledger-operations.ts";
 import type { NodeOperations } from "../store/nodes.ts";
 import type { ReceiptReader } from "../store/receipts.ts";
@@ -64,6 +66,7 @@ export interface HttpDeps {
   hostReports(): readonly HostReport[];
   readonly ledger: LedgerOperations;
   readonly receipts: ReceiptReader;
+  readonly receiptSigner: Pick<ReceiptSigner, keyof ReceiptSigner>;
   readonly nodes: NodeOperations;
   /** Sums over receipts; null when too many requests ask at once. */
   usage(of: UsageScope): Promise<UsageSums | null>;
@@ -101,6 +104,8 @@ export interface HttpSettings {
   readonly catalogIsPublic: boolean;
   /** Whose `X-Forwarded-For` is believed. */
   readonly trustedProxies: Networks;
+  /** What is served besides. */
+  readonly features: ReadonlySet<Feature>;
 }
 
 /** The pages that are applications, and the files that they load. */

@@ -25,6 +25,10 @@ export interface Endpoint {
   ) => Promise<JsonReply | Refusal | Response> | JsonReply | Refusal | Response;
 }
 
+/** Whether the configuration in force has what the endpoint is for. */
+export const isServed = ({ about: { needs } }: Endpoint, { settings }: Pick<HttpDeps, "settings">): boolean =>
+  needs === undefined || settings().features.has(needs);
+
 /** A request under way. */
 export class HttpExchange implements ClientConnection {
   isExempt = false;

@@ -33,6 +33,18 @@ const MAX_REPEATED = 64;
 export const invalidField = (param: string, message: string): Refusal =>
   refuse("invalid_request", message, { param });
 
+/** Whether a media type that clients have to ask for is asked for by its name. */
+export const accepts = ({ headers }: Request, type: string): boolean =>
+  (headers.get("accept") ?? "")
+    .split(",")
+    .map((range) =>
+      range
+        .trim()
+        .toLowerCase()
+        .split(/\s*;\s*/),
+    )
+    .some(([name, ...parameters]) => name === type && !parameters.some((one) => /^q=0(\.0*)?$/.test(one)));
+
 function wrongField(error: ValueError, schema: TObject, body: unknown): Refusal {
   const field = error.path.split("/")[1]?.replaceAll("~1", "/").replaceAll("~0", "~");
   if (field === undefined) return refuse("invalid_request", "The body must be a JSON object.");

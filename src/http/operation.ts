@@ -66,7 +66,10 @@ export interface Asked<P extends string, A extends About> {
   readonly exchange: HttpExchange;
 }
 
-export type Answered<A extends About> = JsonReply<AnswerTo<A>> | Refusal;
+export type Answered<A extends About> =
+  | JsonReply<AnswerTo<A>>
+  | Refusal
+  | (A extends { alsoAs: unknown } ? Response : never);
 
 type Caller<C extends Credential> = "owner" extends C
   ? "key" extends C

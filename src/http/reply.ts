@@ -34,6 +34,10 @@ export const replyResponse = ({ status, json, headers }: JsonReply, receipt: Rec
     headers: { ...headersOf(receipt), ...headers },
   });
 
+/** Of another media type than JSON. */
+export const replyAs = (type: string, text: string, receipt: ReceiptId): Response =>
+  new Response(text, { headers: { ...headersOf(receipt), "content-type": type } });
+
 /** The specification's error body; Anthropic's clients look for `type: "error"` beside it. */
 export function refusalResponse(refusal: Refusal, receipt: ReceiptId, form: ErrorForm): Response {
   return new Response(refusalBody(refusal, receipt, form), {

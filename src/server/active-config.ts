@@ -1,3 +1,4 @@
+import type { Feature } from "../api/about.ts";
 import { type Config, type Links, linksOf } from "../config/config.ts";
 import type { FoundConfig } from "../config/find-config.ts";
 import type { FoundHosts } from "../config/found-hosts.ts";
@@ -83,6 +84,13 @@ function settingsOf(config: Config, url: string): ActiveSettings {
       mailsPerHour: config.signIn.mailsPerHour,
       receiptDays: config.receipts.keepDays,
       trustedProxies: config.trustedProxies,
+      features: featuresOf(config),
     },
   };
+}
+
+function featuresOf({ receipts }: Config): ReadonlySet<Feature> {
+  const features = new Set<Feature>();
+  if (receipts.sign) features.add("receipts.sign");
+  return features;
 }

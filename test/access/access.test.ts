@@ -18,7 +18,7 @@ import { House, isRotated, World } from "./world.ts";
 let gateway: OpenGateway;
 let deps: House;
 beforeAll(async () => {
-  gateway = await open("trusted_proxies: [127.0.0.0/8]\n");
+  gateway = await open("trusted_proxies: [127.0.0.0/8]\nreceipts: { sign: true }\n");
   deps = new House(gateway);
 });
 afterAll(() => gateway.close());

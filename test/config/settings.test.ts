@@ -32,7 +32,7 @@ test("an empty file means the defaults of the contract", () => {
       defaultMaxOutputTokens: 16_384,
     },
     routing: { order: "listed", hedgeMs: null },
-    receipts: { keepDays: null },
+    receipts: { keepDays: null, sign: false },
     bodyBytes: 10_485_760,
     bodyMemoryBytes: 268_435_456,
     unusedDays: 30,

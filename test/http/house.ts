@@ -1,5 +1,6 @@
 import type { Mail } from "../../src/accounts/mail.ts";
 import type { ContractAnswer } from "../../src/accounts/wallet.ts";
+import type { Feature } from "../../src/api/about.ts";
 import { type Catalog, catalogOf, type Host, type Model } from "../../src/catalog/catalog.ts";
 import { AppBundle } from "../../src/dashboard/bundle.ts";
 import { refuse } from "../../src/errors/refusal.ts";
@@ -14,6 +15,7 @@ import { ByteBudget } from "../../src/limits/byte-budget.ts";
 import { UnpaidBytes } from "../../src/limits/unpaid-allowance.ts";
 import type { HostReport } from "../../src/routing/health.ts";
 import type { RouteReport } from "../../src/routing/route-report.ts";
+import { ReceiptSigner } from "../../src/signing/receipt-signer.ts";
 import type { StoredReceipt } from "../../src/store/receipts.ts";
 import {
   rankSpending,
@@ -24,6 +26,7 @@ import {
 import { SqliteAccountStore } from "../../src/store/sqlite/account-store.ts";
 import { diskRefused, openDatabase } from "../../src/store/sqlite/database.ts";
 import { SqliteKeyStore } from "../../src/store/sqlite/key-store.ts";
+import { SqliteSigningKeyStore } from "../../src/store/sqlite/signing-key-store.ts";
 import { sumUsage } from "../../src/store/usage-sums.ts";
 import { type Clock, type EpochMs, systemClock } from "../../src/units/clock.ts";
 import type { BalanceId, KeyId, ReceiptId } from "../../src/units/id.ts";
@@ -51,6 +54,7 @@ export class TestHouse {
     contact: null as string | null,
     catalogIsPublic: false,
     trustedProxies: networks("127.0.0.0/8"),
+    features: new Set<Feature>(["receipts.sign"]),
   };
   generate: (call: GenerationCall) => Promise<GenerationAnswer> = async () => wholeAnswer({ served: true });
   usage: HttpDeps["usage"] = async () => sumUsage([], 1, 1);
@@ -238,6 +242,12 @@ export class TestHouse {
         },
       },
       nodes: { list: async () => [], close: async () => "closed" },
+      receiptSigner: new ReceiptSigner({
+        store: new SqliteSigningKeyStore(this.db),
+        clock,
+        random: systemRandom,
+        issuer: () => this.settings.baseUrl,
+      }),
       usage: (of) => this.usage(of),
       spending: (of) => this.spending(of),
       apps: new AppBundle(),

@@ -1,11 +1,11 @@
 import { ADMIN } from "../../api/admin.ts";
-import { refused } from "../../errors/refusal.ts";
+import { refuse, refused } from "../../errors/refusal.ts";
 import type { StoredReceipt } from "../../store/receipts.ts";
 import type { KeyId, ReceiptId } from "../../units/id.ts";
 import type { Endpoint } from "../endpoint.ts";
 import { noReceipt, noSuchBefore, receiptsReply, receiptView } from "../endpoints/receipts.ts";
 import { operation } from "../operation.ts";
-import { ok } from "../reply.ts";
+import { created, ok } from "../reply.ts";
 import { balanceNamed } from "./balances.ts";
 
 /** Receipts for the operator: the one that a user reports, and all of a balance, to write a bill from. */
@@ -24,6 +24,15 @@ export const adminReceiptEndpoints = (): Endpoint[] => [
     }
     const filter = { keyId: key_id as KeyId | null, model, state };
     return receiptsReply(await deps.receipts.receipts(balance.id, filter, limit, before), owned);
+  }),
+  operation("POST /admin/signing-keys", ADMIN.rotateSigningKey, async (_, { receiptSigner }) => {
+    const key = await receiptSigner.rotate();
+    return key === null
+      ? refuse(
+          "invalid_request",
+          "There are as many signing keys as are kept; the newest one goes on signing.",
+        )
+      : created({ kid: key.kid });
   }),
 ];
 

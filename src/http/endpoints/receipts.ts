@@ -4,10 +4,10 @@ import type { StoredReceipt, StoredReceiptPage } from "../../store/receipts.ts";
 import type { KeyId, ReceiptId } from "../../units/id.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Endpoint } from "../endpoint.ts";
-import { invalidField, repeated } from "../fields.ts";
+import { accepts, invalidField, repeated } from "../fields.ts";
 import { type Identity, ownBalances } from "../identity.ts";
 import { operation } from "../operation.ts";
-import { ok } from "../reply.ts";
+import { ok, replyAs } from "../reply.ts";
 
 /** Receipts: a key reads its own, an owner all of the balance. Contract §4, §5. */
 export const receiptEndpoints = (): Endpoint[] => [
@@ -31,15 +31,26 @@ export const receiptEndpoints = (): Endpoint[] => [
   operation(
     "GET /v1/receipts/:id",
     RECEIPTS.show,
-    async ({ who, params: { id } }, deps) => {
+    async ({ who, params: { id }, exchange }, deps) => {
       const receipt = await visible(id, who, deps);
-      return receipt === null
-        ? noReceipt(id, " that this credential can read", deps)
+      if (receipt === null) return noReceipt(id, " that this credential can read", deps);
+      return deps.settings().features.has("receipts.sign") && accepts(exchange.request, JOSE)
+        ? replyAs(JOSE, await deps.receiptSigner.sign(receipt), exchange.receipt)
         : ok(receiptView(receipt));
     },
     { anyOrigin: true },
   ),
+  operation(
+    "GET /.well-known/jwks.json",
+    RECEIPTS.keys,
+    async (_, deps) => ok(await deps.receiptSigner.jwks()),
+    {
+      anyOrigin: true,
+    },
+  ),
 ];
+
+const JOSE = "application/jose";
 
 /** As `ledger/receipt` wrote it. */
 export const receiptView = ({ body }: StoredReceipt): ReceiptAnswer => JSON.parse(body);

@@ -1,6 +1,6 @@
-import type { About } from "../../api/about.ts";
+import type { About, Feature } from "../../api/about.ts";
 import type { HttpDeps } from "../deps.ts";
-import type { Endpoint } from "../endpoint.ts";
+import { type Endpoint, isServed } from "../endpoint.ts";
 import { apiPage } from "./api-page.ts";
 import { apiDocument } from "./openapi.ts";
 import { type HtmlPage, page } from "./page.ts";
@@ -9,8 +9,11 @@ import { type HtmlPage, page } from "./page.ts";
 export function apiDocEndpoints(others: readonly Endpoint[], deps: HttpDeps): Endpoint[] {
   let made: Made | null = null;
   const current = (): Made => {
-    const { baseUrl } = deps.settings();
-    if (made?.baseUrl !== baseUrl) made = makeDocs(baseUrl, [...others, ...docs]);
+    const { baseUrl, features } = deps.settings();
+    if (made?.baseUrl !== baseUrl || made.features !== features) {
+      const served = [...others, ...docs].filter((endpoint) => isServed(endpoint, deps));
+      made = { baseUrl, features, ...makeDocs(baseUrl, served) };
+    }
     return made;
   };
   const docs: Endpoint[] = [
@@ -25,16 +28,17 @@ export function apiDocEndpoints(others: readonly Endpoint[], deps: HttpDeps): En
   return docs;
 }
 
-/** Anybody may ask for them, so they are only made anew when a reload changes the base address. */
+/** Anybody may ask for them, so they are only made anew after a reload. */
 interface Made {
   readonly baseUrl: string;
+  readonly features: ReadonlySet<Feature>;
   readonly json: string;
   readonly page: HtmlPage;
 }
 
-function makeDocs(baseUrl: string, endpoints: readonly Endpoint[]): Made {
+function makeDocs(baseUrl: string, endpoints: readonly Endpoint[]): Pick<Made, "json" | "page"> {
   const document = apiDocument(endpoints, baseUrl);
-  return { baseUrl, json: JSON.stringify(document), page: apiPage(document) };
+  return { json: JSON.stringify(document), page: apiPage(document) };
 }
 
 const DOCUMENT = {

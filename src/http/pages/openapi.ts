@@ -1,5 +1,5 @@
 import type { TSchema } from "@sinclair/typebox";
-import type { About, Content, Credential } from "../../api/about.ts";
+import type { About, Content, Credential, MediaType } from "../../api/about.ts";
 import { ErrorAnswer } from "../../api/answers.ts";
 import type { Endpoint } from "../endpoint.ts";
 
@@ -152,14 +152,18 @@ const requestBody = (body: TSchema, schemas: Schemas) => ({
 });
 
 function answers(
-  { answers: served }: About,
+  { answers: served, alsoAs = [] }: About,
   template: string,
   schemas: Schemas,
 ): Record<string, ResponseObject> {
   const headers = /^\/(v1|admin)\//.test(template) ? { headers: RECEIPT_HEADER } : {};
   const good = Object.entries(served).map(([status, content]) => [
     status,
-    { description: STATUS[status] ?? "Response", ...headers, ...contentOf(content, schemas) },
+    {
+      description: STATUS[status] ?? "Response",
+      ...headers,
+      ...contentOf(content, schemas, status === "200" ? alsoAs : []),
+    },
   ]);
   const refused = {
     description: "An error; its code says which.",
@@ -182,20 +186,21 @@ const RECEIPT_HEADER = {
   "x-gateway-receipt": { description: "The id of the request's receipt", schema: { type: "string" } },
 };
 
-function contentOf(content: Content, schemas: Schemas): { content?: MediaTypes } {
+function contentOf(
+  content: Content,
+  schemas: Schemas,
+  alsoAs: readonly MediaType[],
+): { content?: MediaTypes } {
   if (content === null) return {};
-  if (!Array.isArray(content)) {
-    return { content: { "application/json": { schema: referring(content as TSchema, schemas) } } };
-  }
-  return {
-    content: Object.fromEntries(
-      content.map((type: string) => [
-        type,
-        { schema: { type: type === "application/json" ? "object" : "string" } },
-      ]),
-    ),
-  };
+  if (Array.isArray(content)) return { content: opaque(content) };
+  const json = { schema: referring(content as TSchema, schemas) };
+  return { content: { "application/json": json, ...opaque(alsoAs) } };
 }
+
+const opaque = (types: readonly MediaType[]): MediaTypes =>
+  Object.fromEntries(
+    types.map((type) => [type, { schema: { type: type === "application/json" ? "object" : "string" } }]),
+  );
 
 type Schemas = Record<string, unknown>;
 

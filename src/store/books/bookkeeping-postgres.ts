@@ -25,6 +25,7 @@ import { PostgresLedgerStore } from "../postgres/ledger-store.ts";
 import { PostgresLowCreditStore } from "../postgres/low-credit-store.ts";
 import { migratePostgres, Postgres } from "../postgres/postgres.ts";
 import { CHANGES, PostgresRegistry } from "../postgres/registry.ts";
+import { PostgresSigningKeyStore } from "../postgres/signing-key-store.ts";
 import type { StoreConfig } from "../store-config.ts";
 import { MOST_CHARTS, MOST_SPENDINGS, UsageReader } from "../usage.ts";
 import { type Bookkeeping, type BookkeepingParts, journalOptions, withMemory } from "./bookkeeping.ts";
@@ -98,6 +99,7 @@ export async function openPostgresBooks(
     nodes: registry,
     accounts: new PostgresAccountStore(postgres, clock, (version) => node.acknowledged(version)),
     lowCredit: new PostgresLowCreditStore(postgres),
+    signingKeys: new PostgresSigningKeyStore(postgres),
     keyring,
     healthy: () => books.journal.healthy && node.usable(),
     async balance(id) {

@@ -10,6 +10,7 @@ import { SqliteKeyStore } from "../sqlite/key-store.ts";
 import { LedgerStore } from "../sqlite/ledger-store.ts";
 import { LogSync } from "../sqlite/log-sync.ts";
 import { SqliteLowCreditStore } from "../sqlite/low-credit-store.ts";
+import { SqliteSigningKeyStore } from "../sqlite/signing-key-store.ts";
 import { Upkeep } from "../sqlite/upkeep.ts";
 import { MOST_CHARTS, MOST_SPENDINGS, UsageReader } from "../usage.ts";
 import { type Bookkeeping, type BookkeepingParts, journalOptions, withMemory } from "./bookkeeping.ts";
@@ -54,6 +55,7 @@ export async function openSqliteBooks(parts: BookkeepingParts): Promise<Bookkeep
     nodes: { list: async () => [], close: async () => "unknown" },
     accounts: new SqliteAccountStore(controlDb, clock, durable),
     lowCredit: new SqliteLowCreditStore(db),
+    signingKeys: new SqliteSigningKeyStore(db),
     keyring,
     healthy: () => books.journal.healthy,
     balance: (id) => ledger.balance(id),

@@ -16,6 +16,7 @@ import type { DataFolder } from "../data-folder.ts";
 import { folderDisk, probeSync } from "../journal/disk.ts";
 import type { NodeOperations } from "../nodes.ts";
 import type { ReceiptReader } from "../receipts.ts";
+import type { SigningKeyStore } from "../signing-keys.ts";
 import type { Spending, SpendingScope } from "../spending.ts";
 import type { BooksOptions } from "../sqlite/books.ts";
 import type { DurabilityMode } from "../store-config.ts";
@@ -29,6 +30,7 @@ export interface Bookkeeping extends ReceiptReader {
   readonly keys: KeyStore;
   readonly accounts: AccountStore;
   readonly lowCredit: LowCreditStore;
+  readonly signingKeys: SigningKeyStore;
   readonly nodes: NodeOperations;
   readonly keyring: Keyring;
   /** Requests can be admitted and recorded. */

@@ -283,4 +283,13 @@ export const POSTGRES_MIGRATIONS: readonly string[] = [
   ALTER TABLE counters ADD COLUMN inquired_at TIMESTAMPTZ;
   CREATE INDEX counters_by_inquiry ON counters (inquired_at) WHERE inquired_at IS NOT NULL;
   `,
+  // 15: keys that receipts are signed with; see sqlite/migrations
+  `
+  CREATE TABLE signing_keys (
+    number BIGINT PRIMARY KEY,
+    created_at BIGINT NOT NULL,
+    x TEXT NOT NULL,
+    d TEXT
+  );
+  `,
 ];

@@ -255,4 +255,14 @@ export const MIGRATIONS: readonly string[] = [
   -- The account whose session made the key; null for others, and for all from before.
   ALTER TABLE keys ADD COLUMN made_by TEXT;
   `,
+  // 11: keys that receipts are signed with
+  `
+  -- Parts of a JSON Web Key; d is the private one, null once a later key has taken its place.
+  CREATE TABLE signing_keys (
+    number INTEGER PRIMARY KEY,
+    created_at INTEGER NOT NULL,
+    x TEXT NOT NULL,
+    d TEXT
+  ) STRICT;
+  `,
 ];

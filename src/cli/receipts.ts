@@ -1,0 +1,90 @@
+import { readFileSync } from "node:fs";
+import type { OwnedReceiptAnswer, RotatedKeyAnswer } from "../api/receipts.ts";
+import { type JwkSet, type Verified, verifyCompact } from "../signing/jws.ts";
+import type { Cell } from "../units/csv.ts";
+import { adminClient } from "./client.ts";
+import { type ConnectionOptions, gatewayUrl } from "./connection.ts";
+import { type CommandContext, messageOf, pairs, show } from "./console.ts";
+import { CommandFailure, EXIT } from "./failure.ts";
+
+interface ReceiptOptions extends ConnectionOptions {
+  readonly json: boolean;
+}
+
+/** `gateway receipt rcpt_…`: what became of the request that a user reports. */
+export async function showReceipt(id: string, options: ReceiptOptions, place: CommandContext): Promise<void> {
+  const path = `/admin/receipts/${encodeURIComponent(id)}`;
+  const receipt = await adminClient(options, place).get<OwnedReceiptAnswer>(path);
+  show(place, options.json, receipt, members(receipt));
+}
+
+const members = (receipt: object): string[] =>
+  pairs(Object.entries(receipt).map(([name, value]) => [name, cellOf(value)]));
+
+const cellOf = (value: unknown): Cell =>
+  value === null || typeof value === "string" || typeof value === "number" ? value : JSON.stringify(value);
+
+/**
+ * Verifies a signed receipt, by the keys that the caller names: those that the receipt itself points to would
+ * verify whatever their owner signed.
+ */
+export async function verifyReceipt(
+  file: string,
+  options: Pick<ConnectionOptions, "url"> & { readonly json: boolean; readonly jwks?: string | undefined },
+  place: CommandContext,
+): Promise<void> {
+  const keysAt = options.jwks ?? `${gatewayUrl(options, place)}/.well-known/jwks.json`;
+  const keys = parsedKeys(/^https?:\/\//.test(keysAt) ? await fetched(keysAt, place) : read(keysAt), keysAt);
+  const verified = verifyCompact((file === "-" ? await place.input() : read(file)).trim(), keys);
+  if (typeof verified === "string")
+    throw new CommandFailure(EXIT.found, `the receipt is not valid: ${verified}`);
+  show(place, options.json, { valid: true, ...verified }, [
+    said(verified, keysAt),
+    ...members(verified.payload),
+  ]);
+}
+
+const said = ({ kid }: Verified, keysAt: string): string => `valid: signed with the key ${kid} of ${keysAt}`;
+
+/** A new key signs from now on. */
+export async function rotateSigningKey(options: ReceiptOptions, place: CommandContext): Promise<void> {
+  const key = await adminClient(options, place).post<RotatedKeyAnswer>("/admin/signing-keys");
+  show(place, options.json, key, [
+    `Receipts are signed with the key ${key.kid} from now on.`,
+    "What earlier keys signed can still be verified.",
+  ]);
+}
+
+function read(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    throw new CommandFailure(EXIT.usage, `cannot read ${path}: ${messageOf(error)}`);
+  }
+}
+
+async function fetched(url: string, place: CommandContext): Promise<string> {
+  try {
+    const response = await place.fetch(url, { signal: AbortSignal.timeout(ANSWER_MS) });
+    if (response.ok) return await response.text();
+    throw new Error(`it answered ${response.status}`);
+  } catch (error) {
+    throw new CommandFailure(
+      EXIT.unreachable,
+      `no keys from ${url}: ${messageOf(error)}`,
+      "Receipts are signed where the configuration says receipts: { sign: true }; --jwks names the keys' address or a file.",
+    );
+  }
+}
+
+const ANSWER_MS = 30_000;
+
+function parsedKeys(text: string, from: string): JwkSet {
+  try {
+    const { keys } = JSON.parse(text);
+    if (Array.isArray(keys)) return { keys };
+  } catch {
+    // Said below.
+  }
+  throw new CommandFailure(EXIT.usage, `${from} holds no JSON Web Key Set: {"keys": […]}`);
+}
