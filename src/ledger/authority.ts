@@ -62,6 +62,12 @@ export interface Grant {
   readonly answered: number;
 }
 
+/** Asks every ledger that was granted something of the counter what it uses. */
+export interface Inquiry {
+  readonly counter: CounterId;
+  readonly inquiry: number;
+}
+
 /**
  * The rule. Less than before is always granted as it is wanted: the ledger has lowered its own bound before
  * it said so. More is granted as far as it is free, and a limit that was lowered meanwhile takes nothing back

@@ -3,6 +3,7 @@ import {
   type Authority,
   type Grant,
   grant,
+  type Inquiry,
   isShort,
   NOTHING_GRANTED,
   type Standing,
@@ -85,11 +86,6 @@ export class PostgresAuthority implements Authority {
 
 /** The channel on which nodes hear which counters somebody runs short of: `asker counter inquiry`. */
 export const RECALLS = "gateway_recalls";
-
-interface Inquiry {
-  readonly counter: CounterId;
-  readonly inquiry: number;
-}
 
 interface PendingStatement {
   statement: Statement;

@@ -1,27 +1,26 @@
 import type { CounterId } from "../../ledger/counter.ts";
 import type { Ledger } from "../../ledger/ledger.ts";
-import { JournalBooks, type JournalBooksOptions, readBack } from "../journal/books.ts";
-import type { Unapplied } from "../journal/journal.ts";
-import type { PostgresLedgerStore } from "./ledger-store.ts";
+import { JournalBooks, type JournalBooksOptions, readBack } from "./books.ts";
+import type { Unapplied } from "./journal.ts";
 
 /**
- * A node's journal and PostgreSQL. The journal acknowledges, on the node's own disk, and what it says is
- * shipped; a start ships what the last life did not. While PostgreSQL is out of reach the journal keeps what
- * it has.
+ * A node's journal and the store that it shares. The journal acknowledges, on the node's own disk, and what it
+ * says is shipped; a start ships what the last life did not. While the store is out of reach the journal keeps
+ * what it has.
  */
-export class PostgresBooks extends JournalBooks<PostgresBooksOptions> {
+export class NodeBooks extends JournalBooks<NodeBooksOptions> {
   /** Ends that were shipped since start, and the batches they went in. */
   shipped = 0;
   batches = 0;
 
   /**
    * Ships what the journal says of the life before, its open holds ended at their last checkpoint. When it
-   * resolves, the epoch of that life can be closed. Fails while PostgreSQL is out of reach.
+   * resolves, the epoch of that life can be closed. Fails while the store is out of reach.
    */
-  static async open(options: PostgresBooksOptions): Promise<PostgresBooks> {
+  static async open(options: NodeBooksOptions): Promise<NodeBooks> {
     const { disk, store, node } = options;
     const before = readBack(disk, await store.reached(node));
-    const books = new PostgresBooks(options, PACE, before.nextFile);
+    const books = new NodeBooks(options, PACE, before.nextFile);
     await books.recover(before);
     return books;
   }
@@ -47,11 +46,24 @@ export class PostgresBooks extends JournalBooks<PostgresBooksOptions> {
   }
 }
 
-export interface PostgresBooksOptions extends JournalBooksOptions {
-  readonly store: PostgresLedgerStore;
+export interface NodeBooksOptions extends JournalBooksOptions {
+  readonly store: ShippedEnds;
   readonly node: string;
   /** Of the life before, while its journal is shipped; null for a node that nobody knows. */
   epoch: number | null;
+}
+
+/** Where nodes ship their ends to. */
+export interface ShippedEnds {
+  /**
+   * Books a batch of a node's ends and the place up to which its journal is now known, durably and all or
+   * nothing. An end that is booked already changes nothing, so shipping a journal again is safe. Throws
+   * EpochFenced.
+   */
+  ship(node: string, epoch: number | null, batch: readonly Unapplied[]): Promise<void>;
+  /** How far each of the node's journal files was shipped, in bytes: what is below may be forgotten. */
+  reached(node: string): Promise<Map<number, number>>;
+  forgetReachedBefore(node: string, file: number): Promise<void>;
 }
 
 /**

@@ -1,6 +1,5 @@
 import { expect, test } from "bun:test";
-import { PostgresBooks } from "../../src/store/postgres/books.ts";
-import type { PostgresLedgerStore } from "../../src/store/postgres/ledger-store.ts";
+import { NodeBooks } from "../../src/store/journal/node-books.ts";
 import { ManualClock } from "../fakes/clock.ts";
 import { SimulatedDisk } from "../sim/disk.ts";
 import { end } from "./end-record.ts";
@@ -21,10 +20,10 @@ test("whoever waits for what has happened does not wait for what happens meanwhi
     reached: async () => new Map(),
     forgetReachedBefore: async () => {},
   };
-  let books: PostgresBooks | null = null;
-  books = await PostgresBooks.open({
+  let books: NodeBooks | null = null;
+  books = await NodeBooks.open({
     disk: new SimulatedDisk(),
-    store: store as unknown as PostgresLedgerStore,
+    store,
     node: "n",
     epoch: 1,
     clock: new ManualClock(),

@@ -1,0 +1,200 @@
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { Keyring } from "../../keys/keyring.ts";
+import { balanceCounter } from "../../ledger/counter.ts";
+import { Grants } from "../../ledger/grants.ts";
+import { Ledger } from "../../ledger/ledger.ts";
+import { EpochFenced, Membership, type MembershipChange } from "../../ledger/membership.ts";
+import { epochMs, pause } from "../../units/clock.ts";
+import { isLaterThan } from "../../units/id.ts";
+import { MAX_NANO_USD, type NanoUsd, ZERO_USD } from "../../units/usd.ts";
+import { NodeBooks, type ShippedEnds } from "../journal/node-books.ts";
+import { MOST_CHARTS, MOST_SPENDINGS, UsageReader } from "../usage.ts";
+import { type Bookkeeping, type BookkeepingParts, journalOptions, withMemory } from "./bookkeeping.ts";
+import { nodeFigures } from "./node-figures.ts";
+import { answerInquiries, statementsTo, tendGrants } from "./node-grants.ts";
+import type { FollowingBooks, NodeStore } from "./node-store.ts";
+
+/** One of many processes: it spends from grants, under a lease, and ships its ends to the store that they share. */
+export async function openNodeBooks(parts: BookkeepingParts, store: NodeStore): Promise<Bookkeeping> {
+  const { clock, log, folder } = parts;
+  const name = folder.nodeName();
+  const books = await store.openBooks(parts, name);
+  const node = await joinStore(parts, store, books, name);
+  const { keys, accounts, keyring, ledger, membership, grants } = node;
+  books.follow(ledger, membership.epoch, (counters) => {
+    store.authority.retire(name, counters).catch((error) => log("grants", { error: String(error) }));
+  });
+  await membership.follow();
+  const stopTending = tendGrants(grants, clock);
+  const answering = answerInquiries(store.authority, name, grants, clock);
+  const stopLooking = store.lookAfterOthers(() => membership.usable());
+  store.listen({
+    changed: () => void membership.hurry(),
+    recalled(asker, { counter, inquiry }) {
+      if (asker !== name) grants.recall(counter, inquiry);
+    },
+  });
+  const usage = new UsageReader(store.usagePath, MOST_CHARTS);
+  const spending = new UsageReader(store.usagePath, MOST_SPENDINGS);
+  log("node", { name, epoch: membership.epoch });
+
+  return {
+    ...readsOf(parts, store, books, node),
+    ledger,
+    keys,
+    accounts,
+    keyring,
+    journal: books.journal,
+    nodes: store.registry,
+    lowCredit: store.lowCredit,
+    signingKeys: store.signingKeys,
+    healthy: () => books.journal.healthy && membership.usable(),
+    async usage(of) {
+      await books.catchUp();
+      return usage.sums(of);
+    },
+    async spending(of) {
+      await books.catchUp();
+      return spending.spending(of);
+    },
+    credit: (credit) => store.ledger.credit(credit),
+    async debit(debit) {
+      const { balanceId, idempotencyKey, amount } = debit;
+      const done =
+        amount === "all" ? await store.ledger.entry(idempotencyKey) : await store.ledger.debit(debit);
+      if (done !== null && !("available" in done)) return done;
+      // What nodes were granted and do not use comes back before more is taken, or all.
+      await membership.acknowledged(await store.registry.recall(balanceId, [balanceCounter(balanceId)]));
+      return store.ledger.debit(debit);
+    },
+    fold: (before) => store.ledger.fold(before),
+    // What the store refuses is told as `StoreUnreachable`.
+    diskRefused: () => false,
+    figures: () => nodeFigures(grants, books, membership),
+    async close() {
+      stopTending();
+      void answering.stop();
+      stopLooking();
+      // The epoch of a node that could not ship everything stays open: its next life ships the rest and
+      // closes it.
+      if (await books.close()) {
+        await membership.leave().catch((error) => log("lease", { error: String(error) }));
+      } else await membership.stop();
+      usage.stop();
+      spending.stop();
+      await store.close();
+    },
+  };
+}
+
+/** The journal of a node that has a disk. */
+export async function journalBooks(
+  parts: BookkeepingParts,
+  store: ShippedEnds,
+  node: string,
+  epoch: number | null,
+): Promise<NodeBooks> {
+  // Apart from the files of a gateway on SQLite: ends that are in one store must not be shipped to the other.
+  const path = join(parts.folder.path, "node");
+  mkdirSync(path, { recursive: true, mode: 0o700 });
+  return NodeBooks.open({ ...journalOptions(parts, path), store, node, epoch });
+}
+
+/** Begins the node's epoch, in which nothing is used before its lease is renewed for the first time. */
+async function joinStore(
+  { clock, log, onLost }: BookkeepingParts,
+  store: NodeStore,
+  books: FollowingBooks,
+  name: string,
+) {
+  const keys = store.keys((version) => membership.acknowledged(version));
+  const accounts = store.accounts((version) => membership.acknowledged(version));
+  const keyring = new Keyring(
+    keys,
+    undefined,
+    () => membership.usable(),
+    (concerns) => ledger.lookAgain(concerns),
+  );
+  const life = await store.join(name);
+  const membership: Membership = new Membership(store.registry, clock, name, life, {
+    async changed(changes) {
+      forget(keyring, changes);
+      const lower = changes.flatMap(({ counters }) => counters);
+      // What was granted under the old limits goes back before the change counts as noticed.
+      if (lower.length > 0 && !(await grants.release(lower)))
+        throw new Error("grants could not be given back");
+    },
+    lapsed: () => keyring.forgetAll(),
+    failed(error) {
+      log("lease", { error: String(error) });
+      if (error instanceof EpochFenced) onLost(error);
+    },
+  });
+  const send = statementsTo(store.authority, books.journal, () => grants, log);
+  const grants: Grants = new Grants(name, membership.epoch, clock, send, () => membership.usable());
+  const sums = { spent: () => ZERO_USD, credited: () => MAX_NANO_USD };
+  const ledger: Ledger = new Ledger(clock, books.journal, sums, keyring, grants);
+  return { keys, accounts, keyring, membership, grants, ledger };
+}
+
+function forget(keyring: Keyring, changes: readonly MembershipChange[]): void {
+  const keys = changes.flatMap(({ key }) => (key === null ? [] : [{ hash: key }]));
+  keyring.forget(
+    keys,
+    changes.map(({ balance }) => balance),
+  );
+}
+
+type JoinedNode = Awaited<ReturnType<typeof joinStore>>;
+
+/** Receipts and sums as the store has them, with what this node has ended; others ship theirs. */
+function readsOf(
+  { clock }: BookkeepingParts,
+  store: NodeStore,
+  books: FollowingBooks,
+  node: JoinedNode,
+): Reads {
+  const { ledger, membership } = node;
+  return {
+    async balance(id) {
+      await books.catchUp();
+      const { credited, spent } = await store.ledger.balance(id);
+      const held = ledger.heldOn(balanceCounter(id));
+      const total = (credited - spent) as NanoUsd;
+      return { credited, total, held, available: (total - held) as NanoUsd };
+    },
+    async use(id) {
+      await books.catchUp();
+      return { spent: await store.ledger.spent(id), held: ledger.heldOn(id) };
+    },
+    credits: (balance, limit) => store.ledger.credits(balance, limit),
+    async receipt(id) {
+      await books.catchUp();
+      const found = await store.ledger.receipt(id);
+      if (found !== null || !isLaterThan(epochMs(clock.now() - LONGEST_REQUEST_MS), id)) return found;
+      // It may have ended at another node a moment ago, and be on its way from that one's journal.
+      await pause(clock, SHIPPED_MS);
+      return store.ledger.receipt(id);
+    },
+    async receipts(balance, filter, limit, before) {
+      await books.catchUp();
+      return store.ledger.receipts(balance, filter, limit, before);
+    },
+    async audit() {
+      await books.journal.flushed();
+      await books.catchUp();
+      const { appliedThrough } = books;
+      const audit = await store.ledger.audit();
+      // What was shipped in this epoch is what this process has spent.
+      const shipped = await store.ledger.shipped(membership.name);
+      return withMemory(audit, ledger, appliedThrough, (id) => shipped.get(id) ?? 0);
+    },
+  };
+}
+
+type Reads = Pick<Bookkeeping, "balance" | "use" | "credits" | "receipt" | "receipts" | "audit">;
+
+/** Nodes ship each 200 ms. */
+const SHIPPED_MS = 300;
+const LONGEST_REQUEST_MS = 3_600_000;

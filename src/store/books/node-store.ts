@@ -1,0 +1,95 @@
+import type { AccountStore } from "../../accounts/account-store.ts";
+import type { LowCreditStore } from "../../accounts/low-credit.ts";
+import type { KeyStore } from "../../keys/key-store.ts";
+import type { Authority, Inquiry } from "../../ledger/authority.ts";
+import type { CounterId } from "../../ledger/counter.ts";
+import type { Credit, Debit, TooMuch } from "../../ledger/credit.ts";
+import type { Journal, Ledger } from "../../ledger/ledger.ts";
+import type { Registry } from "../../ledger/membership.ts";
+import type { EpochMs } from "../../units/clock.ts";
+import type { BalanceId } from "../../units/id.ts";
+import type { NanoUsd } from "../../units/usd.ts";
+import type { StoreAudit } from "../audit.ts";
+import type { NodeOperations } from "../nodes.ts";
+import type { ReceiptReader } from "../receipts.ts";
+import type { SigningKeyStore } from "../signing-keys.ts";
+import type { BookkeepingParts, RequestJournal } from "./bookkeeping.ts";
+
+/** What the nodes of a gateway share, and know each other by: PostgreSQL, or the keeper of a SQLite database. */
+export interface NodeStore {
+  readonly registry: NodeRegistry;
+  readonly authority: NodeAuthority;
+  readonly ledger: SharedLedgerStore;
+  readonly lowCredit: LowCreditStore;
+  readonly signingKeys: SigningKeyStore;
+  /** What `UsageReader` reads. */
+  readonly usagePath: string;
+  /** A change resolves once `acknowledged` has for its version. */
+  keys(acknowledged: Acknowledged): KeyStore;
+  accounts(acknowledged: Acknowledged): AccountStore;
+  /** The node's journal; what its last life left in it is booked. */
+  openBooks(parts: BookkeepingParts, node: string): Promise<FollowingBooks>;
+  /** Begins the node's next epoch. */
+  join(node: string): Promise<{ epoch: number; seen: number }>;
+  /** What is said at once; it may be missed, so nodes also look by themselves. */
+  listen(told: Announcements): void;
+  /** What else a node does for the others as long as it has a lease; returns what ends it. */
+  lookAfterOthers(usable: () => boolean): () => void;
+  close(): Promise<void>;
+}
+
+type Acknowledged = (version: number) => Promise<void>;
+
+export interface NodeRegistry extends Registry, NodeOperations {
+  /**
+   * Has every node give back what it does not use of these counters. Returns the change that they acknowledge
+   * by it.
+   */
+  recall(balance: BalanceId, counters: readonly CounterId[]): Promise<number>;
+}
+
+/** An Authority that is somewhere else, as the nodes know it. */
+export interface NodeAuthority extends Authority {
+  /** Forgets grants of counters whose window is over, if everything was shipped. */
+  retire(node: string, counters: readonly CounterId[]): Promise<void>;
+  /** The inquiries of late after what this node was granted, which it has not answered. */
+  inquiries(node: string): Promise<readonly Inquiry[]>;
+}
+
+/** The books of all nodes. */
+export interface SharedLedgerStore extends ReceiptReader {
+  /** What is shipped; what nodes hold or have not shipped yet is in their memory. */
+  spent(id: CounterId): Promise<NanoUsd>;
+  balance(id: BalanceId): Promise<{ credited: NanoUsd; spent: NanoUsd }>;
+  /** As `Bookkeeping`'s. */
+  credit(credit: Credit): Promise<Credit | null>;
+  /** As `Bookkeeping`'s, as far as it is neither spent nor granted to a node. */
+  debit(debit: Debit): Promise<Credit | TooMuch>;
+  /** What was credited, or taken back, under this idempotency key. */
+  entry(idempotencyKey: string): Promise<Credit | null>;
+  credits(balance: BalanceId, limit: number): Promise<readonly Credit[]>;
+  fold(before: EpochMs): Promise<number>;
+  audit(): Promise<StoreAudit>;
+  /** What this node has shipped of each counter in its present epoch. */
+  shipped(node: string): Promise<ReadonlyMap<CounterId, number>>;
+}
+
+export interface Announcements {
+  /** There are changes to notice. */
+  changed(): void;
+  /** Somebody runs short of a counter. */
+  recalled(asker: string, inquiry: Inquiry): void;
+}
+
+/** What all kinds of nodes' books can do. */
+export interface FollowingBooks {
+  readonly journal: RequestJournal & Journal & { flushed(): Promise<boolean> };
+  /** Ends that were shipped since start, and the batches they went in. */
+  readonly shipped: number;
+  readonly batches: number;
+  readonly appliedThrough: number;
+  follow(ledger: Ledger, epoch: number, onForgotten: (counters: readonly CounterId[]) => void): void;
+  catchUp(): Promise<void>;
+  /** True when nothing stayed. */
+  close(): Promise<boolean>;
+}
