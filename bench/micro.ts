@@ -50,6 +50,7 @@ export async function pieces(): Promise<Piece[]> {
     await admission(),
     planning(),
     eventScan(),
+    paddedEventScan(),
     requestRead(),
     estimate(),
     counted(),
@@ -268,11 +269,7 @@ function eventScan(): Piece {
   const request = SURFACES["chat.completions"].readRequest(BODY);
   const bytes = new TextEncoder().encode(DELTA);
   const text = DELTA.slice("data: ".length).trim();
-  const open = () =>
-    pairing("chat.completions", "chat.completions").openStream(request as never, {
-      publicModel: "bench/model",
-      atS: 0,
-    });
+  const open = () => openChat(request);
   const judge = open();
   return {
     name: "one SSE event: cut, judged, counted, model put back (JSON.parse of its data)",
@@ -284,6 +281,36 @@ function eventScan(): Piece {
     },
   };
 }
+
+function paddedEventScan(): Piece {
+  const request = SURFACES["chat.completions"].readRequest(BODY);
+  const texts = [1, 9, 4, 15, 6, 12, 2].map((length) =>
+    DELTA.slice("data: ".length)
+      .trim()
+      .replace(/}$/, `,"obfuscation":"${"x".repeat(length)}"}`),
+  );
+  const events = texts.map((text) => new TextEncoder().encode(`data: ${text}\n\n`));
+  const judge = openChat(request);
+  let [theirs, ours] = [0, 0];
+  return {
+    name: "the same event, padded to another length each time, as OpenAI does (JSON.parse of its data)",
+    baseline: () => JSON.parse(texts[(theirs = (theirs + 1) % texts.length)]!),
+    ours: () => judge.push(events[(ours = (ours + 1) % events.length)]!),
+    check() {
+      const judge = openChat(request);
+      for (const [at, event] of events.entries()) {
+        const given = new TextDecoder().decode(judge.push(event));
+        equal(given, `data: ${texts[at]!.replace("bench-model", "bench/model")}\n\n`);
+      }
+    },
+  };
+}
+
+const openChat = (request: unknown) =>
+  pairing("chat.completions", "chat.completions").openStream(request as never, {
+    publicModel: "bench/model",
+    atS: 0,
+  });
 
 const BODY = new TextEncoder().encode(
   JSON.stringify({

@@ -1,16 +1,8 @@
 /**
- * `bun run bench [micro|translation|failover|macro|neighbour|transport|attacks|scaling|workers|pause|peers|regression]`:
+ * `bun run bench [micro|events|failover|macro|neighbour|transport|attacks|scaling|workers|pause|peers|regression]`:
  * one suite, or all but the last six, which are asked for by name. Each is described at the top of its file.
  */
-const SUITES = [
-  "micro",
-  "translation",
-  "failover",
-  "macro",
-  "neighbour",
-  "transport",
-  "allocations",
-] as const;
+const SUITES = ["micro", "events", "failover", "macro", "neighbour", "transport", "allocations"] as const;
 const BY_NAME = ["attacks", "scaling", "workers", "pause", "peers", "regression"] as const;
 
 const [wanted] = process.argv.slice(2);

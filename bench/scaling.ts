@@ -12,6 +12,7 @@ import { join } from "node:path";
 import { Cluster } from "../test/postgres/cluster.ts";
 import { type FundedKey, fundedKey, startGateway } from "./gateway-process.ts";
 import { load, percentile } from "./load.ts";
+import { median } from "./median.ts";
 import { option } from "./option.ts";
 import { type Measured, start } from "./processes.ts";
 
@@ -236,12 +237,6 @@ defaults:
 setup: { accountless_keys_per_address_per_hour: 100000 }
 ${more}
 `;
-
-export const median = (values: number[]): number =>
-  percentile(
-    values.sort((a, b) => a - b),
-    0.5,
-  );
 
 if (import.meta.main) {
   const run = await benchScaling({

@@ -12,9 +12,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Cluster } from "../test/postgres/cluster.ts";
 import { type FundedKey, startGateway } from "./gateway-process.ts";
+import { median } from "./median.ts";
 import { option } from "./option.ts";
 import { type Measured, start } from "./processes.ts";
-import { configuration, fundedKeys, median, storm } from "./scaling.ts";
+import { configuration, fundedKeys, storm } from "./scaling.ts";
 
 export interface WorkersSize {
   readonly rounds: number;

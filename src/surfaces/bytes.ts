@@ -15,17 +15,28 @@ export function containsOne(bytes: Uint8Array, parts: readonly Uint8Array[]): bo
 }
 
 /** Whether the bytes from `at` on are those of `part` between `from` and `to`. */
-export const equals = (bytes: Uint8Array, at: number, part: Uint8Array, from: number, to: number): boolean =>
-  at + to - from <= bytes.length &&
-  Buffer.prototype.compare.call(bytes, part, from, to, at, at + to - from) === 0;
+export function equals(bytes: Uint8Array, at: number, part: Uint8Array, from: number, to: number): boolean {
+  if (at + to - from > bytes.length) return false;
+  if (to - from > SHORT)
+    return Buffer.prototype.compare.call(bytes, part, from, to, at, at + to - from) === 0;
+  for (let index = from; index < to; index++) if (bytes[at + index - from] !== part[index]) return false;
+  return true;
+}
 
-export const copyInto = (
+/** Up to so many bytes, a native comparison takes longer than a loop. */
+const SHORT = 48;
+
+export function copyInto(
   target: Uint8Array,
   at: number,
   bytes: Uint8Array,
   from: number,
   to: number,
-): number => Buffer.prototype.copy.call(bytes, target, at, from, to);
+): number {
+  if (to - from > SHORT) return Buffer.prototype.copy.call(bytes, target, at, from, to);
+  for (let index = from; index < to; index++) target[at + index - from] = bytes[index]!;
+  return to - from;
+}
 
 export const NO_BYTES: Uint8Array = new Uint8Array();
 

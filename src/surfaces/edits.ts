@@ -64,8 +64,8 @@ export class Edits {
     let at = 0;
     for (let index = 0; index < this.count; index++) {
       at += copyInto(edited, at, bytes, from, this.spans[2 * index]!);
-      edited.set(this.texts[index]!, at);
-      at += this.texts[index]!.length;
+      const text = this.texts[index]!;
+      at += copyInto(edited, at, text, 0, text.length);
       from = this.spans[2 * index + 1]!;
     }
     copyInto(edited, at, bytes, from, bytes.length);

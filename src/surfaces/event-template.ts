@@ -2,7 +2,6 @@ import { estimateJsonText, NO_JSON_TEXT } from "../tokens/estimate.ts";
 import { copyInto, equals, NO_BYTES } from "./bytes.ts";
 import type { Edits } from "./edits.ts";
 import { BACKSLASH, QUOTE } from "./json-scan.ts";
-import type { FoundText } from "./judge.ts";
 import type { CurrentEvent } from "./sse.ts";
 
 /**
@@ -99,21 +98,26 @@ export class EventTemplate {
   }
 
   /**
-   * The event was read, and of all its texts this one counted; its changes are those from `first` on. `free` are
-   * the members whose values do not matter. False where it is not learnt.
+   * The event was read, and this was found in it: it is learnt if that is one text. Its changes are those from
+   * `first` on. False where it is not learnt.
    */
-  learn(event: CurrentEvent, found: FoundText, free: FreeMembers, edits: Edits, first: number): boolean {
+  learn(
+    event: CurrentEvent,
+    { found, texts, free }: FoundTexts,
+    edits: Edits | null,
+    first: number,
+  ): boolean {
     const { bytes, start, end } = event;
-    if (this.misses > MOST_MISSES || end - start > MOST_BYTES) return false;
-    const { start: textStart, end: textEnd } = found;
-    this.text.channel = found.channel;
+    if (found !== 1 || this.misses > MOST_MISSES || end - start > MOST_BYTES) return false;
+    const { start: textStart, end: textEnd, channel } = texts[0]!;
+    this.text.channel = channel;
     this.learns += 1;
     this.spans.length = this.texts.length = 0;
     if (this.learns > 1 || free.hasCount) {
       this.gaps ??= new TemplateGaps();
       const { gaps } = this;
       this.around = gaps.learn(event, textStart, textEnd, free);
-      edits.each(first, (from, to, by) => {
+      edits?.each(first, (from, to, by) => {
         const taken = gaps.takenBefore(from);
         this.spans.push(from - start - taken, to - start - taken);
         this.texts.push(by);
@@ -124,7 +128,7 @@ export class EventTemplate {
     this.around = new Uint8Array(end - start - (textEnd - textStart));
     copyInto(this.around, 0, bytes, start, textStart);
     copyInto(this.around, this.textAt, bytes, textEnd, end);
-    edits.each(first, (from, to, by) => {
+    edits?.each(first, (from, to, by) => {
       const length = from >= textEnd ? textEnd - textStart : 0;
       this.spans.push(from - start - length, to - start - length);
       this.texts.push(by);
@@ -142,6 +146,23 @@ export class EventTemplate {
     if (this.misses > MOST_MISSES) this.forget();
     return -1;
   }
+}
+
+/** What a `TextFinder` found in an event. */
+interface FoundTexts {
+  readonly found: number;
+  readonly texts: readonly FoundText[];
+  readonly free: FreeMembers;
+}
+
+/** A text in an event, between its quotes. */
+export interface FoundText {
+  start: number;
+  end: number;
+  /** Which of the answer's texts it goes on with. */
+  channel: number;
+  /** By estimate. */
+  tokens: number;
 }
 
 /** What changes from event to event beside the text. Only streams in which something does have one. */

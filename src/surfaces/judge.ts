@@ -1,15 +1,15 @@
 import type { ErrorObject } from "../errors/refusal.ts";
 import { ALONE, AnswerText } from "../tokens/answer-text.ts";
-import { estimateJsonText, NO_JSON_TEXT } from "../tokens/estimate.ts";
 import { billedJson, billedUsage, type WriteUsage } from "./billed.ts";
 import { copyInto, NO_BYTES, replaceSpan, textOf } from "./bytes.ts";
 import { Edits } from "./edits.ts";
-import { COUNT, EventTemplate, FREE_TEXT, FreeMembers, NUMBER } from "./event-template.ts";
+import { EventTemplate, type FoundText } from "./event-template.ts";
 import { fault, NO_EVENT } from "./host-error.ts";
 import { parseObject } from "./json.ts";
 import { JsonCursor } from "./json-cursor.ts";
 import { type CurrentEvent, EVENT, EventCutter, eventEnd } from "./sse.ts";
 import type { Billed, HostError, ReadReply, Usage, WholeJudge } from "./surface.ts";
+import type { TextFinder } from "./text-finder.ts";
 
 /**
  * What the judges of the three languages share when the host speaks the client's own: they cut the stream
@@ -27,6 +27,8 @@ export abstract class PassingJudge implements WholeJudge {
   /** What the client is sent last of all. */
   protected endMark = NO_BYTES;
   protected abstract readonly writeUsage: WriteUsage;
+  /** Of the language's events with text. */
+  protected abstract readonly finder: TextFinder;
   /** The member of the last event that is the answer; null where the event has the usage itself. */
   protected readonly within: string | null = null;
   /** The changes for the client in what the host sent. */
@@ -115,33 +117,17 @@ export abstract class PassingJudge implements WholeJudge {
    */
   protected abstract judge(event: CurrentEvent): void;
 
-  /**
-   * The same of an event with text, as nearly all are, which is read where it stands; false when it is
-   * another. What it means is in its bytes alone: the next that differs from it in one text that counts is
-   * not read any more.
-   */
-  protected abstract judgeText(event: CurrentEvent): boolean;
-
-  /** The event that was passed like another has this number. */
-  protected passedNumber(_count: number): void {}
-
-  /** Skips a member that means nothing, and may change from event to event. */
-  protected skipFree(): void {
-    const { cursor } = this;
-    const { at: start, isText, isNumber } = cursor;
-    cursor.skipOther();
-    if (isText) FREE.add(start + 1, cursor.at - 1, FREE_TEXT);
-    else if (isNumber) FREE.add(start, cursor.at, NUMBER);
+  /** The same of an event with text alone, as nearly all are; false when it is another. */
+  protected judgeText(event: CurrentEvent): boolean {
+    if (!this.finder.find(event)) return false;
+    const { found, texts, count } = this.finder;
+    for (let at = 0; at < found; at++) this.wroteJson(event.bytes, texts[at]!);
+    if (count !== -1) this.wasNumbered(count);
+    return true;
   }
 
-  /** Reads the event's own number. */
-  protected readNumber(): number {
-    const { cursor } = this;
-    const { at: start } = cursor;
-    const count = cursor.readCount();
-    FREE.add(start, cursor.at, COUNT);
-    return count;
-  }
+  /** An event of text has this number. */
+  protected wasNumbered(_count: number): void {}
 
   /** Called when the host's body ended properly but without its end mark. */
   protected closed(): void {
@@ -175,38 +161,6 @@ export abstract class PassingJudge implements WholeJudge {
     if (typeof text !== "string" || text === "") return;
     this.tokenSeen = true;
     this.text.add(text, channel);
-  }
-
-  /** The same for the texts of an event that were found in place, once it is clear that it means no more. */
-  protected wroteFound({ bytes }: CurrentEvent): void {
-    for (let at = 0; at < FOUND.count; at++) this.wroteJson(bytes, FOUND.texts[at]!);
-  }
-
-  /** Finds the text at the cursor, which may be null. */
-  protected find({ bytes }: CurrentEvent, channel: number): void {
-    const { cursor } = this;
-    if (!cursor.isText) return cursor.skipNull();
-    const start = cursor.at + 1;
-    cursor.skip();
-    const end = cursor.at - 1;
-    const tokens = estimateJsonText(bytes, start, end);
-    if (tokens === NO_JSON_TEXT) cursor.giveUp();
-    FOUND.add(start, end, channel, tokens);
-  }
-
-  /** How many texts of the event were found so far. */
-  protected get found(): number {
-    return FOUND.count;
-  }
-
-  /** Those that were found from `first` on belong to the answer's choice of this number. */
-  protected foundInChoice(first: number, choice: number): void {
-    for (let at = first; at < FOUND.count; at++) FOUND.texts[at]!.channel += choice * CHANNELS_OF_A_CHOICE;
-  }
-
-  /** Those that were found from `first` on are of this channel. */
-  protected foundAs(first: number, channel: number): void {
-    for (let at = first; at < FOUND.count; at++) FOUND.texts[at]!.channel = channel;
   }
 
   private wroteJson(bytes: Uint8Array, { start, end, channel, tokens }: FoundText): void {
@@ -274,7 +228,7 @@ export abstract class PassingJudge implements WholeJudge {
       if (at !== -1) {
         this.gathered?.more(bytes, template.text.start, template.text.end);
         this.wroteJson(bytes, template.text);
-        if (template.count !== -1) this.passedNumber(template.count);
+        if (template.count !== -1) this.wasNumbered(template.count);
         continue;
       }
       at = eventEnd(bytes, start);
@@ -282,12 +236,10 @@ export abstract class PassingJudge implements WholeJudge {
       const first = edits.made;
       const { usage } = this;
       const { estimate } = this.text;
-      FOUND.count = 0;
-      FREE.clear();
       this.tellGathered();
       if (!this.judgeText(event)) this.judge(event);
       else {
-        const learnt = FOUND.count === 1 && template.learn(event, FOUND.texts[0]!, FREE, edits, first);
+        const learnt = template.learn(event, this.finder, edits, first);
         if (this.collector !== null) this.collect(event, learnt);
       }
       if (this.usage !== usage && this.usage !== null && this.usage.output > 0) this.text.report();
@@ -304,7 +256,7 @@ export abstract class PassingJudge implements WholeJudge {
    * that will be passed like it add to its text.
    */
   private collect(event: CurrentEvent, learnt: boolean): void {
-    if (learnt) this.gathered!.begin(event, FOUND.texts[0]!);
+    if (learnt) this.gathered!.begin(event, this.finder.texts[0]!);
     else this.collector!.add(parseObject(event.data!)!);
   }
 
@@ -357,8 +309,6 @@ export abstract class PassingJudge implements WholeJudge {
 const EDITS = new Edits();
 const CURSOR = new JsonCursor();
 
-const FREE = new FreeMembers();
-
 /**
  * Events that are alike but for their texts, until another kind of event comes: parsed once, as one. Behind that,
  * as behind a ping, those like the one that was learnt may go on.
@@ -399,32 +349,6 @@ class Gathered {
 }
 
 const LEAST_GATHERED_BYTES = 512;
-
-/** Texts of the event at hand that were found where they stand. */
-const FOUND = {
-  count: 0,
-  /** As many as any event had, used again. */
-  texts: [] as FoundText[],
-  add(start: number, end: number, channel: number, tokens: number): void {
-    const text = (this.texts[this.count] ??= { start: 0, end: 0, channel: 0, tokens: 0 });
-    this.count += 1;
-    text.start = start;
-    text.end = end;
-    text.channel = channel;
-    text.tokens = tokens;
-  },
-};
-
-export interface FoundText {
-  start: number;
-  end: number;
-  channel: number;
-  /** By estimate. */
-  tokens: number;
-}
-
-/** Kinds of text of a choice, its calls among them. */
-export const CHANNELS_OF_A_CHOICE = 256;
 
 /** Puts an answer together from the objects of its events. */
 export interface Collector {

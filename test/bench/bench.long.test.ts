@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ATTACKS, benchAttacks } from "../../bench/attacks.ts";
+import { benchEvents } from "../../bench/events.ts";
 import { benchFailover } from "../../bench/failover.ts";
 import { pieces } from "../../bench/micro.ts";
 import { benchNeighbour } from "../../bench/neighbour.ts";
@@ -32,6 +33,11 @@ test("every micro bench computes the right thing, and runs beside its baseline",
     expect(piece.baseline).not.toThrow();
     expect(piece.ours).not.toThrow();
   }
+});
+
+test("the events' suite runs, small: every case ends properly", () => {
+  for (const { eventUs } of benchEvents({ rounds: 1, deltas: 50, streams: 10 }))
+    expect(eventUs).toBeGreaterThan(0);
 });
 
 test("the peers' suite runs, small: with memory, floods, a kill and a host that goes away", async () => {

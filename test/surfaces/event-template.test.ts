@@ -14,26 +14,36 @@ const text = (given: Uint8Array) => new TextDecoder().decode(given);
 const LANGUAGES = ["chat.completions", "messages", "responses"] as const;
 type Language = (typeof LANGUAGES)[number];
 
-function judgeOf(language: Language): StreamJudge {
-  const request = { surface: language, json: {}, stream: true, choices: 1 } as never;
-  return pairing(language, language).openStream(request, { publicModel: "public/model", atS: 0 });
+function judgeOf(host: Language, client = host): StreamJudge {
+  const request = { surface: client, json: {}, stream: true, choices: 1 } as never;
+  return pairing(client, host).openStream(request, { publicModel: "public/model", atS: 0 });
 }
 
 /** Everything that a judge says of a stream: of its events one by one, and at the end. */
-function verdict(language: Language, events: readonly string[]): unknown {
-  const judge = judgeOf(language);
+function verdict(host: Language, events: readonly string[], client = host): unknown {
+  const judge = judgeOf(host, client);
   const given = events.map((event) => text(judge.push(bytes(event))));
   given.push(text(judge.end()));
-  const { tokenSeen, countedTokens, usage, fault, isComplete } = judge;
-  return { given, tokenSeen, countedTokens, usage, fault, last: isComplete && lastOf(judge) };
+  const { tokenSeen, countedTokens, usage, fault, isComplete, hasStopped } = judge;
+  const written = judge.text.all();
+  return {
+    given,
+    tokenSeen,
+    countedTokens,
+    written,
+    usage,
+    fault,
+    hasStopped,
+    last: isComplete && lastOf(judge),
+  };
 }
 
 afterEach(() => spyOn(EventTemplate.prototype, "pass").mockRestore());
 
 /** The same, by a judge that reads each event. */
-function verdictByReading(language: Language, events: readonly string[]): unknown {
+function verdictByReading(host: Language, events: readonly string[], client = host): unknown {
   const blind = spyOn(EventTemplate.prototype, "pass").mockReturnValue(-1);
-  const said = verdict(language, events);
+  const said = verdict(host, events, client);
   blind.mockRestore();
   return said;
 }
@@ -102,6 +112,49 @@ test("streams of all languages, cut anywhere, come out as if each event were rea
     expect(verdict(language, pieces)).toEqual(verdictByReading(language, pieces));
   }
 });
+
+test("streams that are translated, cut anywhere, come out as if each event were read", () => {
+  for (let seed = 0; seed < 600; seed++) {
+    const { language: host, pieces } = streamOf(seed);
+    const stream = [...head(host), ...pieces, ...tail(host)];
+    for (const client of LANGUAGES)
+      if (client !== host)
+        expect(verdict(host, stream, client)).toEqual(verdictByReading(host, stream, client));
+  }
+});
+
+test("a translated event that differs from the last in its text alone is passed without being read", () => {
+  for (const host of LANGUAGES)
+    for (const client of LANGUAGES) {
+      if (client === host) continue;
+      const judge = judgeOf(host, client);
+      for (const event of head(host)) judge.push(bytes(event));
+      const passes = spyOn(EventTemplate.prototype, "pass");
+      const words = ["one", " two", ' \u00e9"\n', " four"];
+      const given = words.map((word) => text(judge.push(bytes(wordEvent(host, word)))));
+      expect(passes.mock.results.map(({ value }) => value !== -1).slice(2)).toEqual([true, true]);
+      for (const [at, word] of words.entries()) expect(given[at]).toContain(`:${JSON.stringify(word)}`);
+      passes.mockRestore();
+    }
+});
+
+test("a signature that comes in pieces beside the thoughts is whole for a client of another language", () => {
+  const thought = { type: "thinking_delta", thinking: "so", signature: "piece" };
+  const stream = [
+    head("messages")[0]!,
+    event("content_block_start", { index: 0, content_block: { type: "thinking", thinking: "" } }),
+    ...[1, 2, 3, 4].map(() => event("content_block_delta", { index: 0, delta: thought })),
+    ...tail("messages"),
+  ];
+  expect(JSON.stringify(verdict("messages", stream, "chat.completions"))).toContain("piece".repeat(4));
+});
+
+function wordEvent(host: Language, word: string): string {
+  if (host === "chat.completions") return chatText(word);
+  return host === "messages"
+    ? event("content_block_delta", { index: 0, delta: { type: "text_delta", text: word } })
+    : event("response.output_text.delta", { output_index: 0, content_index: 0, delta: word });
+}
 
 test("what a host pads and numbers each event with is stepped over from the fifth event on", () => {
   const padded = (at: number) =>
@@ -200,11 +253,41 @@ const habitsOf = (random: Random): Habits => ({
   dates: random.chance(0.3),
 });
 
+/** Events between those of text, in an order that hosts keep to or not. */
+const BETWEEN: Readonly<Record<Language, readonly string[]>> = {
+  "chat.completions": [
+    chatEvent({ role: "assistant" }),
+    chatEvent({ reasoning_content: "thought" }),
+    chatEvent({ content: "said" }, { logprobs: null }),
+    chatEvent({ tool_calls: [{ index: 1, id: "c1", function: { name: "run", arguments: "" } }] }),
+    chatEvent({}, { choices: [{ index: 0, delta: {}, finish_reason: "length" }] }),
+  ],
+  messages: [
+    event("content_block_stop", { index: 0 }),
+    event("content_block_start", { index: 0, content_block: { type: "text", text: "" } }),
+    event("content_block_start", { index: 1, content_block: { type: "thinking", thinking: "" } }),
+    event("content_block_delta", { index: 0, delta: { type: "signature_delta", signature: "abc" } }),
+  ],
+  responses: [
+    event("response.output_item.added", { output_index: 0, item: { id: "m", type: "message" } }),
+    event("response.output_item.added", {
+      output_index: 1,
+      item: { id: "f", type: "function_call", call_id: "c", name: "run" },
+    }),
+    event("response.function_call_arguments.delta", { output_index: 1, delta: "{}" }),
+    event("response.output_item.done", {
+      output_index: 0,
+      item: { id: "m", type: "message", content: [] },
+    }),
+  ],
+};
+
 const WORDS = ["a", " token", "", '"', "\\", "\n", "data: x", '"}]}', "x".repeat(50), "\u007f"];
 
 function eventOf(language: Language, random: Random, { pads, numbers, dates }: Habits, at: number): string {
   // Signs of life come at any time, and events that are too large to be learnt.
   if (random.chance(0.08)) return language === "messages" ? event("ping", {}) : ": sign of life\n\n";
+  if (random.chance(0.04)) return random.pick(BETWEEN[language]);
   const words = random.pick(WORDS) + (random.chance(0.03) ? "x".repeat(1_200) : random.pick(WORDS));
   const rare = random.chance(0.1);
   const padding = pads ? { obfuscation: "x".repeat(random.below(12)) } : {};

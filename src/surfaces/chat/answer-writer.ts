@@ -103,14 +103,14 @@ export class ChatWriter extends AnswerWriter {
     this.data(`${this.head}"choices":[{"index":0,"delta":{},"finish_reason":"${this.reason}"}]}`);
   }
 
-  last(bill: Billed): Buffer {
+  last(bill: Billed): Uint8Array {
     const usage = JSON.stringify(billedUsage(null, bill, writeChatUsage));
     if (this.wantsUsage) this.data(`${this.head}"choices":[],"usage":${usage}}`);
     this.data("[DONE]");
     return this.take();
   }
 
-  fail(error: ErrorObject): Buffer {
+  fail(error: ErrorObject): Uint8Array {
     if (this.head === "") this.head = this.headOf();
     this.data(JSON.stringify({ error }));
     this.data(`${this.head}"choices":[{"index":0,"delta":{},"finish_reason":"error"}]}`);

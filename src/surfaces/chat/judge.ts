@@ -1,8 +1,9 @@
 import type { ErrorObject } from "../../errors/refusal.ts";
 import { ALONE } from "../../tokens/answer-text.ts";
 import { billedUsage } from "../billed.ts";
+import { equals } from "../bytes.ts";
 import { asObject } from "../json.ts";
-import { CHANNELS_OF_A_CHOICE, type Collector, encodeEvent, PassingJudge } from "../judge.ts";
+import { type Collector, encodeEvent, PassingJudge } from "../judge.ts";
 import type { CurrentEvent } from "../sse.ts";
 import type { Billed } from "../surface.ts";
 import { readOpenAiUsage } from "../usage.ts";
@@ -10,12 +11,14 @@ import { brokeDown } from "./answer-reader.ts";
 import { CallIndexes } from "./call-indexes.ts";
 import { errorIn } from "./chunk-error.ts";
 import { makeContentPlain } from "./plain-content.ts";
+import { CHAT_TEXTS } from "./text-finder.ts";
 import { writeChatUsage } from "./usage.ts";
-import { CHANNEL, callChannel, forEachWritten } from "./written.ts";
+import { CHANNELS_OF_A_CHOICE, forEachWritten } from "./written.ts";
 
 /** A chat host's chunks on their way to a chat client (platform.openai.com, "Chat completion chunk"). */
 export class ChatJudge extends PassingJudge {
   protected readonly writeUsage = writeChatUsage;
+  protected readonly finder = CHAT_TEXTS;
   private finished = false;
   /** The last chunk's own words for the one that ends a broken stream. */
   private id = "chatcmpl-gateway";
@@ -63,111 +66,18 @@ export class ChatJudge extends PassingJudge {
     if (this.fault === null && this.collector === null) this.give(chunk, event);
   }
 
-  /**
-   * A chunk of text or arguments and nothing else, which is the way of nearly all, is read where it stands.
-   * False when it says more than that. The first token's is read whole, for the words of `fail`.
-   */
-  protected judgeText(event: CurrentEvent): boolean {
-    if (!this.tokenSeen || this.callIndexes.hasChanged) return false;
-    const { cursor, edits } = this;
-    let hasChoices = false;
-    let modelStart = 0;
-    let modelEnd = 0;
-    let usageComma = 0;
-    let usageEnd = 0;
-    cursor.begin(event.bytes, event.dataStart, event.dataEnd);
-    cursor.enterObject();
-    while (cursor.nextMember()) {
-      if (cursor.isNamed("choices")) {
-        hasChoices = true;
-        this.readChoices(event);
-      } else if (cursor.isNamed("model")) {
-        const renames = cursor.isText && !cursor.isTheText(this.publicModel);
-        modelStart = cursor.at;
-        cursor.skipExact();
-        modelEnd = renames ? cursor.at : 0;
-      } else if (cursor.isNamed("usage")) {
-        usageComma = cursor.comma;
-        cursor.skipNull();
-        usageEnd = cursor.at;
-      } else if (cursor.isNamed("error") || cursor.isNamed("x_groq")) cursor.skipNull();
-      else this.skipFree();
-    }
-    // A usage that stands first has its comma behind it: such a chunk is read whole.
-    if (!cursor.isDone || !hasChoices || usageComma === -1) return false;
-    this.wroteFound(event);
-    if (modelEnd > 0) edits.replace(modelStart, modelEnd, this.modelJson);
+  /** The first token's chunk is read whole, for the words of `fail`. */
+  protected override judgeText(event: CurrentEvent): boolean {
+    if (!this.tokenSeen || this.callIndexes.hasChanged || !super.judgeText(event)) return false;
+    const { edits, finder, modelJson } = this;
+    const { modelStart, modelEnd, usageStart, usageEnd } = finder;
+    const isNamed =
+      modelEnd - modelStart === modelJson.length &&
+      equals(event.bytes, modelStart, modelJson, 0, modelJson.length);
+    if (modelEnd > 0 && !isNamed) edits.replace(modelStart, modelEnd, modelJson);
     // OpenAI puts a null into every chunk once usage is asked for, so this is the way of most of them.
-    if (usageEnd > 0 && !this.wantsUsage) edits.leaveOut(usageComma, usageEnd);
+    if (usageEnd > 0 && !this.wantsUsage) edits.leaveOut(usageStart, usageEnd);
     return true;
-  }
-
-  /** A chunk without any is no text. */
-  private readChoices(event: CurrentEvent): void {
-    const { cursor } = this;
-    let count = 0;
-    cursor.enterArray();
-    while (cursor.nextValue()) {
-      const { found: first } = this;
-      let index = count;
-      count += 1;
-      cursor.enterObject();
-      while (cursor.nextMember()) {
-        if (cursor.isNamed("delta")) this.readDelta(event);
-        else if (cursor.isNamed("finish_reason")) cursor.skipNull();
-        else if (cursor.isNamed("index")) index = cursor.readCount();
-        else cursor.skipOther();
-      }
-      if (index > 0) this.foundInChoice(first, index);
-    }
-    if (count === 0) cursor.giveUp();
-  }
-
-  private readDelta(event: CurrentEvent): void {
-    const { cursor } = this;
-    let thought = false;
-    cursor.enterObject();
-    while (cursor.nextMember()) {
-      if (cursor.isNamed("role")) cursor.skipExact();
-      else if (cursor.isNamed("content")) this.find(event, CHANNEL.text);
-      else if (cursor.isNamed("reasoning_content") || cursor.isNamed("reasoning")) {
-        // Hosts that know both names say the same by both.
-        if (thought && cursor.isText) cursor.giveUp();
-        thought ||= cursor.isText;
-        this.find(event, CHANNEL.thoughts);
-      } else if (cursor.isNamed("tool_calls") && cursor.isArray) this.readCalls(event);
-      else cursor.skipNull();
-    }
-  }
-
-  /** Agents write more arguments than anything else. */
-  private readCalls(event: CurrentEvent): void {
-    const { cursor } = this;
-    cursor.enterArray();
-    while (cursor.nextValue()) {
-      const { found: first } = this;
-      cursor.enterObject();
-      let index = -1;
-      while (cursor.nextMember()) {
-        if (cursor.isNamed("function")) this.readFunction(event);
-        else if (cursor.isNamed("custom")) cursor.giveUp();
-        else if (cursor.isNamed("index")) index = cursor.readCount();
-        else cursor.skipOther();
-      }
-      if (index === -1) cursor.giveUp();
-      this.foundAs(first, callChannel(index));
-    }
-  }
-
-  private readFunction(event: CurrentEvent): void {
-    const { cursor } = this;
-    cursor.enterObject();
-    while (cursor.nextMember()) {
-      if (cursor.isNamed("arguments")) this.find(event, CHANNEL.calls);
-      // A call begins, perhaps at the index of another.
-      else if (cursor.isNamed("name") && !cursor.isTheText("")) cursor.skipNull();
-      else cursor.skipOther();
-    }
   }
 
   /** A host may leave `[DONE]` out once it has given its reason to finish. */

@@ -42,6 +42,9 @@ function tellCall(
 /** Of one choice. */
 export const CHANNEL = { text: 0, thoughts: 1, refusal: 2, speech: 3, calls: 4 } as const;
 
+/** Kinds of text of a choice, its calls among them. */
+export const CHANNELS_OF_A_CHOICE = 256;
+
 const MOST_CALLS = 250;
 
 /** More calls than that share one. */

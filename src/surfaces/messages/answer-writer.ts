@@ -74,7 +74,7 @@ export class MessagesWriter extends AnswerWriter {
 
   finish(): void {}
 
-  last(bill: Billed): Buffer {
+  last(bill: Billed): Uint8Array {
     const delta = {
       stop_reason: stopReason(this.reason, this.refused),
       stop_sequence: this.sequence,
@@ -91,7 +91,7 @@ export class MessagesWriter extends AnswerWriter {
     this.event("ping", '{"type":"ping"}');
   }
 
-  fail({ message, type, code, param }: ErrorObject): Buffer {
+  fail({ message, type, code, param }: ErrorObject): Uint8Array {
     this.event("error", JSON.stringify({ type: "error", error: { type, message, code, param } }));
     return this.take();
   }

@@ -7,11 +7,13 @@ import type { CurrentEvent } from "../sse.ts";
 import type { Billed } from "../surface.ts";
 import { readAnthropicBeginning, readAnthropicUsage } from "../usage.ts";
 import { isShort } from "./answer-reader.ts";
+import { MESSAGES_TEXTS } from "./text-finder.ts";
 import { writeMessagesUsage } from "./usage.ts";
 
 /** A messages host's events on their way to a messages client (docs.anthropic.com, "Streaming messages"). */
 export class MessagesJudge extends PassingJudge {
   protected readonly writeUsage = writeMessagesUsage;
+  protected readonly finder = MESSAGES_TEXTS;
   /** Why it stopped, in the host's words. */
   private stopped: Record<string, unknown> = NOT_SAID;
 
@@ -59,37 +61,6 @@ export class MessagesJudge extends PassingJudge {
         return;
       case undefined:
         this.fault = untypedError(data);
-    }
-  }
-
-  protected judgeText(event: CurrentEvent): boolean {
-    const { cursor } = this;
-    let isDelta = false;
-    let block = 0;
-    cursor.begin(event.bytes, event.dataStart, event.dataEnd);
-    cursor.enterObject();
-    while (cursor.nextMember()) {
-      if (cursor.isNamed("delta")) this.readDelta(event);
-      else if (cursor.isNamed("type")) {
-        isDelta = cursor.isTheText("content_block_delta");
-        if (isDelta) cursor.skipExact();
-        else cursor.giveUp();
-      } else if (cursor.isNamed("index")) block = cursor.readCount();
-      else cursor.skipOther();
-    }
-    if (!cursor.isDone || !isDelta) return false;
-    this.foundAs(0, block);
-    this.wroteFound(event);
-    return true;
-  }
-
-  private readDelta(event: CurrentEvent): void {
-    const { cursor } = this;
-    cursor.enterObject();
-    while (cursor.nextMember()) {
-      if (cursor.isNamed("text") || cursor.isNamed("thinking") || cursor.isNamed("partial_json"))
-        this.find(event, 0);
-      else cursor.skipOther();
     }
   }
 

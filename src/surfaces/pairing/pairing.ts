@@ -8,6 +8,8 @@ import { ChatWriter, writeChatAnswer } from "../chat/answer-writer.ts";
 import { wantsUsage } from "../chat/openrouter-words.ts";
 import { readChatRequest } from "../chat/request-reader.ts";
 import { writeChatRequest } from "../chat/request-writer.ts";
+import { CHAT_TEXTS } from "../chat/text-finder.ts";
+import { EventTemplate, type FoundText } from "../event-template.ts";
 import { exactly, parseExactObject } from "../exact-json.ts";
 import { fault, NO_OBJECT } from "../host-error.ts";
 import { asObject, type Json } from "../json.ts";
@@ -16,12 +18,14 @@ import { MessagesReader, readMessagesAnswer } from "../messages/answer-reader.ts
 import { MessagesWriter, writeMessagesAnswer } from "../messages/answer-writer.ts";
 import { readMessagesRequest } from "../messages/request-reader.ts";
 import { writeMessagesRequest } from "../messages/request-writer.ts";
+import { MESSAGES_TEXTS } from "../messages/text-finder.ts";
 import { ResponsesReader, readResponsesAnswer } from "../responses/answer-reader.ts";
 import { itemForm, ResponsesWriter, writeResponsesAnswer } from "../responses/answer-writer.ts";
 import { asSummary } from "../responses/compaction.ts";
 import { readResponsesRequest } from "../responses/request-reader.ts";
 import { writeResponsesRequest } from "../responses/request-writer.ts";
-import { EVENT, EventCutter, eventEnd } from "../sse.ts";
+import { RESPONSES_TEXTS } from "../responses/text-finder.ts";
+import { type CurrentEvent, EVENT, EventCutter, eventEnd } from "../sse.ts";
 import type {
   AnswerMetadata,
   Billed,
@@ -35,6 +39,7 @@ import type {
   Usage,
   WholeJudge,
 } from "../surface.ts";
+import type { TextFinder } from "../text-finder.ts";
 import { asCut } from "../translation/stop-cutter.ts";
 import {
   type AnswerEvents,
@@ -81,6 +86,7 @@ interface Language {
     report: TranslationReport,
   ): Record<string, unknown>;
   openReader(events: AnswerEvents, family: string): AnswerReader;
+  readonly finder: TextFinder;
   readAnswer(json: Json, events: AnswerEvents, family: string): HostError | null;
   openWriter(request: GenerationRequest, asked: AnswerMetadata, hostFamily: string): AnswerWriter;
   writeAnswer(
@@ -99,6 +105,7 @@ const LANGUAGES: Readonly<Record<SurfaceName, Language>> = {
     readRequest: readChatRequest,
     writeRequest: writeChatRequest,
     openReader: (events, family) => new ChatReader(events, family),
+    finder: CHAT_TEXTS,
     readAnswer: readChatAnswer,
     openWriter: ({ json }, asked) => new ChatWriter(asked, wantsUsage(json)),
     writeAnswer: (answer, usage, _request, asked) => writeChatAnswer(answer, usage, asked),
@@ -108,6 +115,7 @@ const LANGUAGES: Readonly<Record<SurfaceName, Language>> = {
     readRequest: readResponsesRequest,
     writeRequest: writeResponsesRequest,
     openReader: (events, family) => new ResponsesReader(events, family),
+    finder: RESPONSES_TEXTS,
     readAnswer: readResponsesAnswer,
     // Every event repeats the request, but for its prompt.
     openWriter: ({ json }, asked) =>
@@ -119,6 +127,7 @@ const LANGUAGES: Readonly<Record<SurfaceName, Language>> = {
     readRequest: readMessagesRequest,
     writeRequest: writeMessagesRequest,
     openReader: (events, family) => new MessagesReader(events, family),
+    finder: MESSAGES_TEXTS,
     readAnswer: readMessagesAnswer,
     openWriter: ({ promptEstimate }, asked, family) => new MessagesWriter(asked, family, promptEstimate),
     writeAnswer: (answer, usage, _request, asked, family) =>
@@ -187,8 +196,10 @@ class TranslatingJudge implements StreamJudge {
   /** The text's estimate when the host last said why the answer ended. */
   private stoppedAt = -1;
   private readonly cutter = new EventCutter();
+  private readonly template = new EventTemplate();
   private readonly counter: CountingEvents;
   private readonly reader: AnswerReader;
+  private readonly finder: TextFinder;
 
   constructor(
     private readonly writer: AnswerWriter,
@@ -201,6 +212,7 @@ class TranslatingJudge implements StreamJudge {
     const shown = asCut(told, request, host, onSilence);
     this.counter = new CountingEvents(asOffered(shown, request, LANGUAGES[host].wrapsCustomTools));
     this.reader = LANGUAGES[host].openReader(this.counter, hostFamily);
+    this.finder = LANGUAGES[host].finder;
   }
 
   get tokenSeen(): boolean {
@@ -257,11 +269,30 @@ class TranslatingJudge implements StreamJudge {
   }
 
   private read(bytes: Uint8Array): void {
+    const { template, counter } = this;
     const event = EVENT;
-    for (let at = 0; at < bytes.length && !this.over; at = event.end) {
-      event.moveTo(bytes, at, eventEnd(bytes, at));
-      this.settle(this.reader.read(event.data));
+    for (let at = 0; at < bytes.length && !this.over; ) {
+      const start = at;
+      at = template.pass(bytes, start, null);
+      if (at !== -1) {
+        counter.goOn(bytes, template.text);
+        continue;
+      }
+      at = eventEnd(bytes, start);
+      event.moveTo(bytes, start, at);
+      counter.awaitDelta();
+      const outcome = this.reader.read(event.data);
+      this.settle(outcome);
+      if (outcome !== "ping" && !this.learn(event)) template.forget();
     }
+  }
+
+  /** An event that came to one delta of its one text: the next like it goes on with the same block. */
+  private learn(event: CurrentEvent): boolean {
+    const { finder, counter, template } = this;
+    if (counter.soleDelta === null || !finder.find(event) || finder.found !== 1) return false;
+    const [{ start, end }] = finder.texts as [FoundText];
+    return plainText(event.bytes, start, end) === counter.soleDelta && template.learn(event, finder, null, 0);
   }
 
   private settle(outcome: ReadOutcome): void {
@@ -309,6 +340,12 @@ class TranslatingWhole extends TranslatingJudge implements WholeJudge {
   }
 }
 
+/** What a text between the quotes of JSON says. */
+function plainText(bytes: Uint8Array, start: number, end: number): string {
+  const spelt = textOf(bytes, start, end);
+  return spelt.includes("\\") ? JSON.parse(`"${spelt}"`) : spelt;
+}
+
 /** Counts what passes, and notes when the first token has. */
 class CountingEvents implements AnswerEvents {
   readonly text = new AnswerText();
@@ -319,8 +356,29 @@ class CountingEvents implements AnswerEvents {
   private blocks = 0;
   /** A function was called, and no argument has been told yet. */
   private bare = false;
+  /** Of the event at hand. */
+  private calls = 0;
+  private lastDelta: string | null = null;
 
   constructor(private readonly next: AnswerEvents) {}
+
+  /** Another event is read. */
+  awaitDelta(): void {
+    this.calls = 0;
+    this.lastDelta = null;
+  }
+
+  /** The text of which the event at hand told one delta, without more, and nothing else. */
+  get soleDelta(): string | null {
+    return this.calls === 1 ? this.lastDelta : null;
+  }
+
+  /** A delta of the open block from an event that was passed like the one before. */
+  goOn(bytes: Uint8Array, { start, end, tokens }: FoundText): void {
+    if (start === end) return;
+    this.text.addJson(bytes, start, end, this.blocks, tokens);
+    this.next.delta(plainText(bytes, start, end));
+  }
 
   /** A host that says no word of it has begun all the same. */
   begin(): void {
@@ -328,6 +386,7 @@ class CountingEvents implements AnswerEvents {
   }
 
   start(id: string | null, usage: Usage | null): void {
+    this.calls += 1;
     this.reported = usage;
     // A client is told once, whatever a host repeats.
     if (this.begun) return;
@@ -336,6 +395,7 @@ class CountingEvents implements AnswerEvents {
   }
 
   open(block: OpenBlock): void {
+    this.calls += 1;
     this.begin();
     if (block.kind === "tool_call") {
       this.tokenSeen = true;
@@ -347,6 +407,8 @@ class CountingEvents implements AnswerEvents {
   }
 
   delta(text: string, logprobs?: readonly unknown[]): void {
+    this.calls += 1;
+    this.lastDelta = logprobs === undefined ? text : null;
     this.tokenSeen = true;
     this.bare = false;
     this.text.add(text, this.blocks);
@@ -354,10 +416,12 @@ class CountingEvents implements AnswerEvents {
   }
 
   cite(citation: Citation): void {
+    this.calls += 1;
     this.next.cite(citation);
   }
 
   close(seal: Seal | null): void {
+    this.calls += 1;
     if (seal !== null) this.tokenSeen = true;
     // Anthropic streams no argument as none; OpenAI's clients parse what they were told as JSON.
     if (this.bare) this.next.delta("{}");
@@ -365,12 +429,14 @@ class CountingEvents implements AnswerEvents {
   }
 
   usage(usage: Usage): void {
+    this.calls += 1;
     this.reported = usage;
     if (usage.output > 0) this.text.report();
     this.next.usage(usage);
   }
 
   stop(reason: StopReason, sequence: string | null): void {
+    this.calls += 1;
     this.stoppedShort = reason === "length" || reason === "filter";
     this.next.stop(reason, sequence);
   }

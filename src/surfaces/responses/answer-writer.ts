@@ -30,6 +30,7 @@ export class ResponsesWriter extends AnswerWriter {
   private logprobs: unknown[] = [];
   private citations: Citation[] = [];
   private summarised = false;
+  private deltaForm: ReturnType<ResponsesWriter["formOfDeltas"]> | null = null;
   private reason: StopReason = "end";
 
   constructor(
@@ -53,6 +54,7 @@ export class ResponsesWriter extends AnswerWriter {
     this.logprobs = [];
     this.citations = [];
     this.summarised = false;
+    this.deltaForm = null;
     this.item = itemOf(block, this.id, this.output.length, "in_progress", this.form);
     this.tell("response.output_item.added", { ...this.place(), item: this.item });
     if (this.form.isSummary) return;
@@ -70,19 +72,8 @@ export class ResponsesWriter extends AnswerWriter {
       this.summarised = true;
       this.tell("response.reasoning_summary_part.added", { ...this.summary(), part: summaryOf("") });
     }
-    switch (kind) {
-      case "text":
-        this.tell("response.output_text.delta", { ...this.part(), delta: text, logprobs });
-        return;
-      case "refusal":
-        this.tell("response.refusal.delta", { ...this.part(), delta: text });
-        return;
-      case "reasoning":
-        this.tell("response.reasoning_summary_text.delta", { ...this.summary(), delta: text });
-        return;
-      case "tool_call":
-        this.tell(CALL_EVENTS[this.custom ? "custom" : "function"].delta, { ...this.inItem(), delta: text });
-    }
+    if (logprobs.length === 0 || kind !== "text") this.tellDelta(text);
+    else this.tell("response.output_text.delta", { ...this.part(), delta: text, logprobs });
   }
 
   override cite(citation: Citation): void {
@@ -132,17 +123,41 @@ export class ResponsesWriter extends AnswerWriter {
 
   finish(): void {}
 
-  last(bill: Billed): Buffer {
+  last(bill: Billed): Uint8Array {
     const status = statusOf(this.reason);
     const usage = billedUsage(null, bill, writeResponsesUsage);
     this.tell(`response.${status}`, { response: this.response(status, usage) });
     return this.take();
   }
 
-  fail({ message, code }: ErrorObject): Buffer {
+  fail({ message, code }: ErrorObject): Uint8Array {
     const response = { ...this.response("failed", null), error: { code, message } };
     this.tell("response.failed", { response });
     return this.take();
+  }
+
+  /** There is one for every token. */
+  private tellDelta(text: string): void {
+    const [type, place, tail] = (this.deltaForm ??= this.formOfDeltas());
+    this.frame(
+      `event: ${type}\ndata: {"type":"${type}","sequence_number":${this.sequence},${place},"delta":${JSON.stringify(text)}${tail}}\n\n`,
+    );
+    this.sequence += 1;
+  }
+
+  /** Of the open block: the event's type, its members before the text, and those behind it. */
+  private formOfDeltas(): readonly [type: string, place: string, tail: string] {
+    const members = (place: Json) => JSON.stringify(place).slice(1, -1);
+    switch (this.block.kind) {
+      case "text":
+        return ["response.output_text.delta", members(this.part()), ',"logprobs":[]'];
+      case "refusal":
+        return ["response.refusal.delta", members(this.part()), ""];
+      case "reasoning":
+        return ["response.reasoning_summary_text.delta", members(this.summary()), ""];
+      case "tool_call":
+        return [CALL_EVENTS[this.custom ? "custom" : "function"].delta, members(this.inItem()), ""];
+    }
   }
 
   private get custom(): boolean {

@@ -4,6 +4,7 @@ import { asObject } from "../json.ts";
 import { encodeEvent, PassingJudge } from "../judge.ts";
 import type { CurrentEvent } from "../sse.ts";
 import { readOpenAiUsage } from "../usage.ts";
+import { channelOf, RESPONSES_TEXTS, WRITTEN } from "./text-finder.ts";
 import { writeResponsesUsage } from "./usage.ts";
 
 const LAST_WORDS: ReadonlySet<unknown> = new Set([
@@ -16,6 +17,7 @@ const LAST_WORDS: ReadonlySet<unknown> = new Set([
 /** A responses host's events on their way to a responses client (platform.openai.com, "Streaming events"). */
 export class ResponsesJudge extends PassingJudge {
   protected readonly writeUsage = writeResponsesUsage;
+  protected readonly finder = RESPONSES_TEXTS;
   protected override readonly within = "response";
   private sequence = -1;
   private response: Record<string, unknown> = {};
@@ -77,58 +79,7 @@ export class ResponsesJudge extends PassingJudge {
     }
   }
 
-  protected judgeText(event: CurrentEvent): boolean {
-    const { cursor } = this;
-    let isDelta = false;
-    let sequence = -1;
-    let item = 0;
-    let part = 0;
-    cursor.begin(event.bytes, event.dataStart, event.dataEnd);
-    cursor.enterObject();
-    while (cursor.nextMember()) {
-      if (cursor.isNamed("delta")) this.find(event, 0);
-      else if (cursor.isNamed("sequence_number")) sequence = this.readNumber();
-      else if (cursor.isNamed("output_index")) item = cursor.readCount();
-      else if (cursor.isNamed("content_index") || cursor.isNamed("summary_index")) part = cursor.readCount();
-      else if (cursor.isNamed("type")) {
-        isDelta = this.isWritten();
-        if (isDelta) cursor.skipExact();
-        else cursor.giveUp();
-      } else this.skipFree();
-    }
-    if (!cursor.isDone || !isDelta) return false;
-    if (sequence !== -1) this.sequence = sequence;
-    this.foundAs(0, channelOf(item, part));
-    this.wroteFound(event);
-    return true;
-  }
-
-  protected override passedNumber(count: number): void {
+  protected override wasNumbered(count: number): void {
     this.sequence = count;
   }
-
-  private isWritten(): boolean {
-    for (const type of WRITTEN) if (this.cursor.isTheText(type)) return true;
-    return false;
-  }
 }
-
-/**
- * Events whose `delta` the model wrote. Audio and code of built-in tools are billed by the host's own report.
- */
-const WRITTEN: readonly string[] = [
-  "response.output_text.delta",
-  "response.reasoning_text.delta",
-  "response.reasoning_summary_text.delta",
-  "response.refusal.delta",
-  "response.function_call_arguments.delta",
-  "response.custom_tool_call_input.delta",
-  "response.audio.transcript.delta",
-  "response.code_interpreter_call_code.delta",
-  "response.mcp_call_arguments.delta",
-];
-
-const channelOf = (item: unknown, part: unknown): number =>
-  (typeof item === "number" ? item : 0) * PARTS_OF_AN_ITEM + (typeof part === "number" ? part : 0);
-
-const PARTS_OF_AN_ITEM = 1_024;
