@@ -91,7 +91,7 @@ ${table(head, rows)}`;
 const parts = (): string =>
   `## Parts of fields
 
-A member that the gateway does not know inside a message, an item, a part, a tool or a setting (\`reasoning\`, \`tool_choice\`,
+A member that the gateway does not read inside a message, an item, a part, a tool or a setting (\`reasoning\`, \`tool_choice\`,
 \`response_format\` and the like) is left out too, and named together with what contains it: \`text.mood\`, \`tools[].color\`,
 \`reasoning.pace\`. Members without a value (null, false, empty) are not named, nor are the labels of an answer that is sent back
 (\`id\`, \`status\`). At most 32 names are given; \`text.*\` stands for more.

@@ -51,6 +51,12 @@ const rows: [client: SurfaceName, where: string, more: Json, name: string][] = [
   ["chat.completions", "a message", { messages: [{ role: "user", content: "Hi", x: 1 }] }, "messages[].x"],
   [
     "chat.completions",
+    "a user's message, where only answers have it",
+    { messages: [{ role: "user", content: "Hi", cache_control: { type: "ephemeral" } }] },
+    "messages[].cache_control",
+  ],
+  [
+    "chat.completions",
     "a system's text",
     {
       messages: [
@@ -182,6 +188,12 @@ const rows: [client: SurfaceName, where: string, more: Json, name: string][] = [
     "text.citations",
   ],
   ["messages", "a call", called({ caller: { type: "direct" } }), "tool_use.caller"],
+  [
+    "messages",
+    "a document of blocks, which has no name elsewhere",
+    said({ type: "document", title: "t", source: { type: "content", content: "Hi" } }),
+    "document.title",
+  ],
   ["messages", "a result", called({}, { x: 1 }), "tool_result.x"],
   ["messages", "a result's text", called({}, { content: [{ type: "text", text: "2", x: 1 }] }), "text.x"],
   ["messages", "a tool", { tools: [{ name: "f", input_schema: FUNCTION.parameters, x: 1 }] }, "tools[].x"],

@@ -6,7 +6,6 @@ import { citationOf } from "../translation/citations.ts";
 import type { Citation, CollectedAnswer, OpenBlock, StopReason } from "../vocabulary/answer-events.ts";
 import { AnswerWriter, answerId } from "../vocabulary/answer-writer.ts";
 import type { Seal } from "../vocabulary/conversation.ts";
-import { present } from "../vocabulary/members.ts";
 import { sealText } from "../vocabulary/seal.ts";
 import { writeChatUsage } from "./usage.ts";
 
@@ -189,7 +188,7 @@ function writeMessage({ blocks }: CollectedAnswer): Json {
     if (block.kind === "text") before += text.length;
   }
   const calls = blocks.flatMap(({ block, text }) => (block.kind === "tool_call" ? [{ ...block, text }] : []));
-  return present({
+  return {
     role: "assistant",
     content: told("text"),
     refusal: told("refusal"),
@@ -205,7 +204,7 @@ function writeMessage({ blocks }: CollectedAnswer): Json {
               ? { id, type: "custom", custom: { name, input: text } }
               : { id, type: "function", function: { name, arguments: text } },
           ),
-  });
+  };
 }
 
 function writeLogprobs({ blocks }: CollectedAnswer): Json | null {

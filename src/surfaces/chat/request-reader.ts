@@ -1,148 +1,124 @@
-import { asObject, asText, type Json } from "../json.ts";
+import { asObject, asText } from "../json.ts";
 import {
   type AnswerFormat,
   type AssistantPart,
-  type CacheMark,
   type Conversation,
   type FilePart,
   isEffort,
   type ReasoningPart,
   type ReasoningSettings,
-  type TextPart,
   type Tool,
   type ToolCallPart,
   type ToolChoice,
   type Turn,
   type UserPart,
 } from "../vocabulary/conversation.ts";
-import {
-  NO_PARAMETERS,
-  needText,
-  OPENAI_MEMBERS,
-  pick,
-  readBoolean,
-  readCacheMark,
-  readList,
-  readNumber,
-  readObject,
-  readParts,
-  readSchema,
-  readText,
-  readTexts,
-  textPart,
-} from "../vocabulary/members.ts";
+import { NO_PARAMETERS, OPENAI_MEMBERS, textPart } from "../vocabulary/members.ts";
+import type { ObjectReader } from "../vocabulary/object-reader.ts";
 import { readSeal } from "../vocabulary/seal.ts";
 import { fileSource, sourceOf } from "../vocabulary/sources.ts";
-import type { TranslationReport } from "../vocabulary/translation-report.ts";
 import { readThinkingWords } from "../vocabulary/vendor-words.ts";
 
 /** A request of Chat Completions, understood (platform.openai.com, "Create chat completion"). */
-export function readChatRequest(json: Json, report: TranslationReport): Conversation {
+export function readChatRequest(body: ObjectReader): Conversation {
   return {
-    turns: readList(json, "messages", report).flatMap((message, at) =>
-      readMessage(message, `messages[${at}]`, report),
-    ),
-    tools: readList(json, "tools", report).flatMap((tool, at) => readTool(tool, `tools[${at}]`, report)),
-    toolChoice: readToolChoice(json.tool_choice, report),
-    parallelToolCalls: readBoolean(json, "parallel_tool_calls", report),
-    format: readFormat(readObject(json, "response_format", report), report),
-    maxOutputTokens: largest(
-      readNumber(json, "max_tokens", report),
-      readNumber(json, "max_completion_tokens", report),
-    ),
-    temperature: readNumber(json, "temperature", report),
-    topP: readNumber(json, "top_p", report),
-    topK: readNumber(json, "top_k", report),
-    stop: json.stop === undefined || json.stop === null ? [] : readTexts(json.stop, "stop", report),
-    reasoning: readReasoning(json, report) ?? readThinkingWords(json, report),
-    verbosity: readText(json, "verbosity", report),
-    logprobs: json.logprobs === true ? (readNumber(json, "top_logprobs", report) ?? 0) : null,
-    user: readText(json, "safety_identifier", report) ?? readText(json, "user", report),
-    cacheKey: readText(json, "prompt_cache_key", report),
-    cache: readObject(json, "cache_control", report),
-    openai: pick(json, OPENAI_MEMBERS),
+    turns: body.list("messages").flatMap(readMessage),
+    tools: body.list("tools").flatMap(readTool),
+    toolChoice: readToolChoice(body),
+    parallelToolCalls: body.boolean("parallel_tool_calls"),
+    format: readFormat(body.object("response_format")),
+    maxOutputTokens: largest(body.number("max_tokens"), body.number("max_completion_tokens")),
+    temperature: body.number("temperature"),
+    topP: body.number("top_p"),
+    topK: body.number("top_k"),
+    stop: body.texts("stop"),
+    reasoning: readReasoning(body) ?? readThinkingWords(body),
+    verbosity: body.text("verbosity"),
+    logprobs: body.take("logprobs") === true ? (body.number("top_logprobs") ?? 0) : null,
+    user: body.text("safety_identifier") ?? body.text("user"),
+    cacheKey: body.text("prompt_cache_key"),
+    cache: body.whole("cache_control"),
+    openai: body.pick(OPENAI_MEMBERS),
     chat: {},
   };
 }
 
-function readMessage(message: Json, path: string, report: TranslationReport): Turn[] {
-  report.judgePart("messages[]", message);
-  if (message.name !== undefined && message.name !== null && message.role !== "function")
-    report.omit("messages[].name");
-  switch (message.role) {
+function readMessage(message: ObjectReader): Turn[] {
+  const role = message.take("role");
+  if (message.take("name") !== null && role !== "function") message.report.omit("messages[].name");
+  switch (role) {
     case "system":
     case "developer":
-      return [{ role: message.role, parts: readTextParts(message.content, `${path}.content`, report) }];
+      return [{ role, parts: message.textParts("content") }];
     case "user":
-      return [{ role: "user", parts: readUserParts(message.content, `${path}.content`, report) }];
+      return [{ role, parts: readUserParts(message) }];
     case "assistant":
-      return [{ role: "assistant", parts: readAssistantMessage(message, path, report) }];
+      return [{ role, parts: readAssistantMessage(message) }];
     case "tool":
       return [
         {
-          role: "tool",
-          callId: needText(message, "tool_call_id", `${path}.tool_call_id`, report),
-          parts: readUserParts(message.content, `${path}.content`, report),
+          role,
+          callId: message.neededText("tool_call_id"),
+          parts: readUserParts(message),
           failed: false,
           custom: false,
-          cache: readCacheMark(message),
+          cache: message.cacheMark(),
         },
       ];
     default:
-      report.wrong(`${path}.role`, "must be one of system, developer, user, assistant, tool");
+      message.wrong("role", "must be one of system, developer, user, assistant, tool");
       return [];
   }
 }
 
 /** An assistant's message: thoughts, then text, then calls. */
-function readAssistantMessage(message: Json, path: string, report: TranslationReport): AssistantPart[] {
-  const parts: AssistantPart[] = readThoughts(message);
-  const { content } = message;
-  if (typeof content === "string") {
-    if (content !== "") parts.push(textPart(content, readCacheMark(message)));
-  } else if (content !== null && content !== undefined) {
-    for (const [at, part] of readList(message, "content", report, `${path}.content`).entries()) {
-      const here = `${path}.content[${at}]`;
-      report.judgePart(part.type, part);
-      if (part.type === "text")
-        parts.push(textPart(needText(part, "text", `${here}.text`, report), readCacheMark(part)));
-      else if (part.type === "refusal")
-        parts.push({ kind: "refusal", text: needText(part, "refusal", `${here}.refusal`, report) });
-      else report.wrong(`${here}.type`, "must be text or refusal");
-    }
-  }
-  if (typeof message.refusal === "string" && message.refusal !== "")
-    parts.push({ kind: "refusal", text: message.refusal });
-  if (message.function_call !== undefined && message.function_call !== null)
-    report.cannot(`${path}.function_call`, "functions were replaced by tools in 2023; use `tool_calls`");
-  if (message.audio !== undefined && message.audio !== null)
-    report.cannot(`${path}.audio`, "it is kept in an account at OpenAI");
-  for (const [at, call] of readList(message, "tool_calls", report, `${path}.tool_calls`).entries())
-    parts.push(readToolCall(call, `${path}.tool_calls[${at}]`, report));
-  return parts;
+function readAssistantMessage(message: ObjectReader): AssistantPart[] {
+  const parts: AssistantPart[] = [...readThoughts(message), ...readSaid(message)];
+  const refusal = message.take("refusal");
+  if (typeof refusal === "string" && refusal !== "") parts.push({ kind: "refusal", text: refusal });
+  if (message.take("function_call") !== null)
+    message.cannot("function_call", "functions were replaced by tools in 2023; use `tool_calls`");
+  if (message.take("audio") !== null) message.cannot("audio", "it is kept in an account at OpenAI");
+  return [...parts, ...message.list("tool_calls").map(readToolCall)];
 }
 
-function readToolCall(call: Json, path: string, report: TranslationReport): ToolCallPart {
+function readSaid(message: ObjectReader): AssistantPart[] {
+  const content = message.take("content");
+  if (typeof content === "string") return content === "" ? [] : [textPart(content, message.cacheMark())];
+  return message.parts("content", (part): AssistantPart[] => {
+    if (part.type === "text") return [part.textPart()];
+    if (part.type === "refusal") return [{ kind: "refusal", text: part.neededText("refusal") }];
+    part.wrong("type", "must be text or refusal");
+    return [];
+  });
+}
+
+function readToolCall(call: ObjectReader): ToolCallPart {
   const custom = call.type === "custom";
-  const member = custom ? "custom" : "function";
-  const called = readObject(call, member, report, path) ?? {};
-  report.judgePart("tool_calls[]", call);
-  report.judgePart(`tool_calls[].${member}`, called);
+  const called = call.inner(custom ? "custom" : "function");
+  call.skip("index");
   return {
     kind: "tool_call",
-    id: needText(call, "id", `${path}.id`, report),
-    name: needText(called, "name", `${path}.${member}.name`, report),
+    id: call.neededText("id"),
+    name: called.neededText("name"),
     custom,
-    input: custom
-      ? needText(called, "input", `${path}.custom.input`, report)
-      : needText(called, "arguments", `${path}.function.arguments`, report),
+    input: called.neededText(custom ? "input" : "arguments"),
     cache: null,
   };
 }
 
 /** `reasoning_details` (OpenRouter, which carries signatures), else `reasoning_content` or `reasoning`. */
-function readThoughts(message: Json): ReasoningPart[] {
-  const details = Array.isArray(message.reasoning_details) ? message.reasoning_details : [];
+function readThoughts(message: ObjectReader): ReasoningPart[] {
+  const details = message.take("reasoning_details");
+  const plain = [message.take("reasoning_content"), message.take("reasoning")].find(
+    (one) => typeof one === "string" && one !== "",
+  );
+  const parts = Array.isArray(details) ? readDetails(details) : [];
+  if (parts.length > 0 || plain === undefined) return parts;
+  return [{ kind: "reasoning", text: plain as string, seal: null }];
+}
+
+function readDetails(details: readonly unknown[]): ReasoningPart[] {
   const parts: ReasoningPart[] = [];
   let before = "";
   for (const value of details) {
@@ -158,147 +134,105 @@ function readThoughts(message: Json): ReasoningPart[] {
     else parts.push({ kind: "reasoning", text: words ?? "", seal });
     before = place;
   }
-  if (parts.length > 0) return parts;
-  const plain = [message.reasoning_content, message.reasoning].find(
-    (one) => typeof one === "string" && one !== "",
-  );
-  return plain === undefined ? [] : [{ kind: "reasoning", text: plain as string, seal: null }];
+  return parts;
 }
 
-function readTextParts(content: unknown, path: string, report: TranslationReport): TextPart[] {
-  if (typeof content === "string") return [textPart(content)];
-  return readList({ content }, "content", report, path).map((part, at) => {
-    report.judgePart("text", part);
-    if (part.type !== "text") report.wrong(`${path}[${at}].type`, "must be text");
-    return textPart(needText(part, "text", `${path}[${at}].text`, report), readCacheMark(part));
-  });
-}
+const readUserParts = (message: ObjectReader): UserPart[] => message.neededParts("content", readUserPart);
 
-const readUserParts = (content: unknown, path: string, report: TranslationReport): UserPart[] =>
-  readParts(content, path, report, readUserPart);
-
-function readUserPart(part: Json, path: string, report: TranslationReport): UserPart[] {
-  report.judgePart(part.type, part);
-  const cache = readCacheMark(part);
+function readUserPart(part: ObjectReader): UserPart[] {
   switch (part.type) {
     case "text":
-      return [textPart(needText(part, "text", `${path}.text`, report), cache)];
+      return [part.textPart()];
     case "image_url": {
-      const image = readObject(part, "image_url", report, `${path}.image_url`) ?? {};
-      report.judgePart("image_url.image_url", image);
-      const url = needText(image, "url", `${path}.image_url.url`, report);
-      return [{ kind: "image", source: sourceOf(url), detail: readText(image, "detail", report), cache }];
+      const image = part.inner("image_url");
+      const source = sourceOf(image.neededText("url"));
+      return [{ kind: "image", source, detail: image.text("detail"), cache: part.cacheMark() }];
     }
     case "file":
-      return readFile(readObject(part, "file", report, `${path}.file`) ?? {}, path, cache, report);
+      return readFile(part);
     case "input_audio":
-      report.cannot(path, "it takes no audio");
+      part.cannot(null, "it takes no audio");
       return [];
     default:
-      report.cannot(`${path}.type`, `the gateway does not know this kind of content`);
+      part.cannot("type", "the gateway does not know this kind of content");
       return [];
   }
 }
 
-function readFile(file: Json, path: string, cache: CacheMark, report: TranslationReport): FilePart[] {
-  report.judgePart("file.file", file);
-  if (typeof file.file_data !== "string") {
-    report.cannot(`${path}.file.file_id`, "the file is kept in an account at OpenAI; send it as `file_data`");
-    return [];
-  }
-  return [
-    { kind: "file", source: fileSource(file.file_data), name: readText(file, "filename", report), cache },
-  ];
-}
-
-function readTool(tool: Json, path: string, report: TranslationReport): Tool[] {
-  report.judgePart("tools[]", tool);
-  if (tool.type === "function") {
-    const fn = readObject(tool, "function", report, `${path}.function`) ?? {};
-    report.judgePart("tools[].function", fn);
-    return [
-      {
-        kind: "function",
-        name: needText(fn, "name", `${path}.function.name`, report),
-        description: readText(fn, "description", report, `${path}.function.description`),
-        parameters: readObject(fn, "parameters", report, `${path}.function.parameters`) ?? NO_PARAMETERS,
-        strict: readBoolean(fn, "strict", report),
-        cache: readCacheMark(tool),
-      },
-    ];
-  }
-  if (tool.type === "custom") {
-    const custom = readObject(tool, "custom", report, `${path}.custom`) ?? {};
-    report.judgePart("tools[].custom", custom);
-    const format = readObject(custom, "format", report, `${path}.custom.format`);
-    const grammar = asObject(format?.grammar);
-    return [
-      {
-        kind: "custom",
-        name: needText(custom, "name", `${path}.custom.name`, report),
-        description: readText(custom, "description", report),
-        // Chat nests the grammar; Responses, whose form is kept here, does not.
-        format: grammar === null ? format : { type: "grammar", ...grammar },
-      },
-    ];
-  }
-  report.cannot(`${path}.type`, "only functions and custom tools can be called from here");
+function readFile(part: ObjectReader): FilePart[] {
+  const file = part.inner("file");
+  const data = file.take("file_data");
+  if (typeof data === "string")
+    return [{ kind: "file", source: fileSource(data), name: file.text("filename"), cache: part.cacheMark() }];
+  file.cannot("file_id", "the file is kept in an account at OpenAI; send it as `file_data`");
   return [];
 }
 
-function readToolChoice(value: unknown, report: TranslationReport): ToolChoice | null {
-  if (value === undefined || value === null) return null;
-  if (value === "none" || value === "auto" || value === "required") return { kind: value };
-  const choice = asObject(value) ?? {};
-  const named = asObject(choice.type === "custom" ? choice.custom : choice.function);
-  if (typeof named?.name === "string")
-    return { kind: "named", name: named.name, custom: choice.type === "custom" };
-  const allowed = asObject(choice.allowed_tools);
-  if (choice.type === "allowed_tools" && allowed !== null) {
-    const path = "tool_choice.allowed_tools.tools";
-    const names = readList(allowed, "tools", report, path).map((tool, at) =>
-      needText(
-        asObject(tool.function) ?? asObject(tool.custom) ?? tool,
-        "name",
-        `${path}[${at}].name`,
-        report,
-      ),
-    );
-    return { kind: "allowed", mode: allowed.mode === "required" ? "required" : "auto", names };
+function readTool(tool: ObjectReader): Tool[] {
+  const { type } = tool;
+  if (type !== "function" && type !== "custom") {
+    tool.cannot("type", "only functions and custom tools can be called from here");
+    return [];
   }
-  report.wrong("tool_choice", "must be none, auto, required, or name a tool");
+  const given = tool.inner(type);
+  const named = { name: given.neededText("name"), description: given.text("description") };
+  if (type === "function") {
+    const parameters = given.whole("parameters") ?? NO_PARAMETERS;
+    return [{ kind: type, ...named, parameters, strict: given.boolean("strict"), cache: tool.cacheMark() }];
+  }
+  const format = given.whole("format");
+  const grammar = asObject(format?.grammar);
+  // Chat nests the grammar; Responses, whose form is kept here, does not.
+  return [{ kind: type, ...named, format: grammar === null ? format : { type: "grammar", ...grammar } }];
+}
+
+function readToolChoice(body: ObjectReader): ToolChoice | null {
+  const value = body.take("tool_choice");
+  if (value === null) return null;
+  if (value === "none" || value === "auto" || value === "required") return { kind: value };
+  const choice = body.objectAmong("tool_choice");
+  const isCustom = choice?.type === "custom";
+  const named = choice?.objectAmong(isCustom ? "custom" : "function")?.take("name");
+  if (typeof named === "string") return { kind: "named", name: named, custom: isCustom };
+  const allowed = choice?.objectAmong("allowed_tools") ?? null;
+  if (choice?.type === "allowed_tools" && allowed !== null) {
+    const names = allowed
+      .list("tools")
+      .map((tool) => (tool.objectAmong("function") ?? tool.objectAmong("custom") ?? tool).neededText("name"));
+    return { kind: "allowed", mode: allowed.take("mode") === "required" ? "required" : "auto", names };
+  }
+  body.wrong("tool_choice", "must be none, auto, required, or name a tool");
   return null;
 }
 
-function readFormat(format: Json | null, report: TranslationReport): AnswerFormat | null {
-  if (format === null || format.type === "text") return null;
-  if (format.type === "json_object") return { kind: "json_object" };
-  if (format.type !== "json_schema") {
-    report.wrong("response_format.type", "must be text, json_object or json_schema");
-    return null;
+function readFormat(format: ObjectReader | null): AnswerFormat | null {
+  switch (format?.type) {
+    case undefined:
+    case "text":
+      return null;
+    case "json_object":
+      return { kind: "json_object" };
+    case "json_schema":
+      return format!.inner("json_schema").schema();
+    default:
+      return format!.wrong("type", "must be text, json_object or json_schema");
   }
-  return readSchema(readObject(format, "json_schema", report, "response_format.json_schema") ?? {}, report);
 }
 
-function readReasoning(json: Json, report: TranslationReport): ReasoningSettings | null {
-  const nested = readObject(json, "reasoning", report) ?? {};
-  const effort = json.reasoning_effort ?? nested.effort ?? null;
-  const budget = readNumber(nested, "max_tokens", report, "reasoning.max_tokens");
+function readReasoning(body: ObjectReader): ReasoningSettings | null {
+  const nested = body.object("reasoning");
+  const [flat, inner] = [body.take("reasoning_effort"), nested?.take("effort") ?? null];
+  const effort = flat ?? inner;
+  const budgetTokens = nested?.number("max_tokens") ?? null;
+  const enabled = nested?.take("enabled") === true;
   // Whether thoughts are shown is the answer's to heed (hidden-thoughts).
-  readBoolean(json, "include_reasoning", report);
-  readBoolean(nested, "exclude", report, "reasoning.exclude");
-  if (json.reasoning_format === "raw") report.omit("reasoning_format");
-  if (effort === null && budget === null && nested.enabled !== true) return null;
-  if (effort !== null && effort !== "none" && !isEffort(effort)) {
-    report.wrong("reasoning_effort", "must be none, minimal, low, medium, high, xhigh or max");
-    return null;
-  }
-  return {
-    off: effort === "none",
-    effort: isEffort(effort) ? effort : null,
-    budgetTokens: budget,
-    summary: null,
-  };
+  body.boolean("include_reasoning");
+  nested?.boolean("exclude");
+  if (body.take("reasoning_format") === "raw") body.report.omit("reasoning_format");
+  if (effort === null && budgetTokens === null && !enabled) return null;
+  if (effort !== null && effort !== "none" && !isEffort(effort))
+    return body.wrong("reasoning_effort", "must be none, minimal, low, medium, high, xhigh or max");
+  return { off: effort === "none", effort: isEffort(effort) ? effort : null, budgetTokens, summary: null };
 }
 
 const largest = (one: number | null, other: number | null): number | null =>

@@ -16,7 +16,7 @@ import type {
   UserPart,
 } from "../vocabulary/conversation.ts";
 import { INPUT_SCHEMA, wrappedDescription, wrappedInput } from "../vocabulary/custom-tool.ts";
-import { present, textPart, writeSchema } from "../vocabulary/members.ts";
+import { textPart, writeSchema } from "../vocabulary/members.ts";
 import { effortFor } from "../vocabulary/reasoning.ts";
 import { samplingFor } from "../vocabulary/sampling.ts";
 import { familyOf } from "../vocabulary/seal.ts";
@@ -36,7 +36,7 @@ export function writeChatRequest(
   const { temperature, topP, topK } = samplingFor(conversation, quirks, report);
   if (topK !== null && (quirks.maxCompletionTokens === true || quirks.coreFieldsOnly === true))
     report.cannot("top_k", "it has no `top_k`");
-  return present({
+  return {
     model: target.model,
     messages: fitMessages(writeTurns(conversation.turns, target, report), quirks).messages,
     stream: target.stream ? true : undefined,
@@ -56,7 +56,7 @@ export function writeChatRequest(
     top_logprobs: logprobs === null || logprobs === 0 ? undefined : logprobs,
     cache_control: writeCache(conversation.cache, target, report),
     ...writeOpenAi(conversation, target, report),
-  });
+  };
 }
 
 /**
@@ -149,13 +149,13 @@ function writeAssistant(
   const texts = parts.filter((part) => part.kind === "text");
   const refusals = parts.filter((part) => part.kind === "refusal");
   const calls = writeCalls(parts, target);
-  return present({
+  return {
     role: "assistant",
     content: texts.length === 0 ? null : writeContent(texts, target, report),
     refusal: refusals.length === 0 ? undefined : refusals.map((part) => part.text).join(""),
     ...writeThoughts(parts, target, report),
     tool_calls: calls.length === 0 ? undefined : calls,
-  });
+  };
 }
 
 /** Each with the signature that Gemini gave it. */
@@ -212,12 +212,12 @@ function writeTool(tool: Tool, report: TranslationReport): Json {
   const { name, description, parameters, strict } = tool;
   return {
     type: "function",
-    function: present({
+    function: {
       name,
       description: description ?? undefined,
       parameters,
       strict: strict ?? undefined,
-    }),
+    },
   };
 }
 
@@ -266,13 +266,13 @@ function writeCache(
 /** Hosts other than OpenAI's own often refuse what they do not know. */
 function writeOpenAi(conversation: Conversation, { quirks }: HostTarget, report: TranslationReport): Json {
   const { user, cacheKey, verbosity, openai } = conversation;
-  const all = present({
+  const all = {
     ...openai,
     user: user ?? undefined,
     prompt_cache_key: cacheKey ?? undefined,
     verbosity: verbosity ?? undefined,
-  });
+  };
   if (quirks.coreFieldsOnly !== true) return all;
-  if (Object.keys(all).length > 0) report.omit("openai");
+  if (Object.values(all).some((value) => value !== undefined)) report.omit("openai");
   return {};
 }

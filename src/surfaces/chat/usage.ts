@@ -1,5 +1,4 @@
 import type { WriteUsage } from "../billed.ts";
-import { present } from "../vocabulary/members.ts";
 
 export const writeChatUsage: WriteUsage = ({ input, cacheRead, cacheWrite, output, reasoning }) => {
   const prompt = input + cacheRead + cacheWrite;
@@ -7,10 +6,10 @@ export const writeChatUsage: WriteUsage = ({ input, cacheRead, cacheWrite, outpu
     prompt_tokens: prompt,
     completion_tokens: output,
     total_tokens: prompt + output,
-    prompt_tokens_details: present({
+    prompt_tokens_details: {
       cached_tokens: cacheRead,
       cache_write_tokens: cacheWrite > 0 ? cacheWrite : undefined,
-    }),
+    },
     completion_tokens_details: { reasoning_tokens: reasoning },
   };
 };

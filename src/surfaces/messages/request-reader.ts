@@ -1,251 +1,187 @@
-import { asObject, type Json } from "../json.ts";
 import {
   type AnswerFormat,
   type AssistantPart,
-  type CacheMark,
   type Conversation,
   type FilePart,
   isEffort,
   type ReasoningPart,
   type ReasoningSettings,
-  type TextPart,
   type Tool,
   type ToolChoice,
   type ToolTurn,
   type Turn,
   type UserPart,
 } from "../vocabulary/conversation.ts";
-import {
-  NO_PARAMETERS,
-  namesAny,
-  needText,
-  readBoolean,
-  readCacheMark,
-  readList,
-  readNumber,
-  readObject,
-  readText,
-  readTexts,
-  textPart,
-} from "../vocabulary/members.ts";
+import { NO_PARAMETERS, textPart } from "../vocabulary/members.ts";
+import type { ObjectReader } from "../vocabulary/object-reader.ts";
 import { readSeal } from "../vocabulary/seal.ts";
 import { shortName } from "../vocabulary/tool-names.ts";
-import type { TranslationReport } from "../vocabulary/translation-report.ts";
 import { chatWords, readThinkingWords } from "../vocabulary/vendor-words.ts";
 
 /** A request of Messages, understood (docs.anthropic.com, "Create a Message"). */
-export function readMessagesRequest(json: Json, report: TranslationReport): Conversation {
-  const choice = readObject(json, "tool_choice", report);
-  const config = readObject(json, "output_config", report);
-  if (config !== null && namesAny(config, ["task_budget"])) report.omit("task_budget");
+export function readMessagesRequest(body: ObjectReader): Conversation {
+  const choice = body.object("tool_choice");
+  const config = body.object("output_config");
+  if (config?.hasAny(["task_budget"])) body.report.omit("task_budget");
+  const format = config?.objectAmong("format") ?? null;
+  const olderFormat = body.object("output_format");
   return {
-    turns: [
-      ...readSystem(json.system, "system", report),
-      ...readList(json, "messages", report).flatMap((message, at) =>
-        readMessage(message, `messages[${at}]`, report),
-      ),
-    ],
-    tools: readList(json, "tools", report).flatMap((tool, at) => readTool(tool, `tools[${at}]`, report)),
-    toolChoice: choice === null ? null : readToolChoice(choice, report),
-    parallelToolCalls: choice?.disable_parallel_tool_use === true ? false : null,
-    format: readFormat(asObject(config?.format) ?? readObject(json, "output_format", report), report),
-    maxOutputTokens: readNumber(json, "max_tokens", report),
-    temperature: readNumber(json, "temperature", report),
-    topP: readNumber(json, "top_p", report),
-    topK: readNumber(json, "top_k", report),
-    stop:
-      json.stop_sequences === undefined || json.stop_sequences === null
-        ? []
-        : readTexts(json.stop_sequences, "stop_sequences", report),
-    reasoning:
-      readThinking(readObject(json, "thinking", report), config?.effort, report) ??
-      readThinkingWords({ ...json, thinking: null }, report),
+    turns: [...readSystem(body, "system"), ...body.list("messages").flatMap(readMessage)],
+    tools: body.list("tools").flatMap(readTool),
+    toolChoice: choice && readToolChoice(choice),
+    parallelToolCalls: choice?.take("disable_parallel_tool_use") === true ? false : null,
+    format: readFormat(format ?? olderFormat),
+    maxOutputTokens: body.number("max_tokens"),
+    temperature: body.number("temperature"),
+    topP: body.number("top_p"),
+    topK: body.number("top_k"),
+    stop: body.texts("stop_sequences"),
+    reasoning: readThinking(body.object("thinking"), config) ?? readThinkingWords(body, null),
     verbosity: null,
     logprobs: null,
-    user: readUser(readObject(json, "metadata", report), report),
+    user: readUser(body.object("metadata")),
     cacheKey: null,
-    cache: readObject(json, "cache_control", report),
+    cache: body.whole("cache_control"),
     openai: {},
-    chat: chatWords(json),
+    chat: chatWords(body),
   };
 }
 
-function readSystem(system: unknown, path: string, report: TranslationReport): Turn[] {
-  if (system === undefined || system === null || system === "") return [];
-  const parts = readTextBlocks(system, path, report);
+function readSystem(from: ObjectReader, name: string): Turn[] {
+  const parts = from.take(name) === "" ? [] : from.textParts(name);
   return parts.length === 0 ? [] : [{ role: "system", parts }];
 }
 
-function readTextBlocks(content: unknown, path: string, report: TranslationReport): TextPart[] {
-  if (typeof content === "string") return [textPart(content)];
-  return readList({ content }, "content", report, path).map((block, at) => {
-    report.judgePart("text", block);
-    if (block.type !== "text") report.wrong(`${path}[${at}].type`, "must be text");
-    return textPart(needText(block, "text", `${path}[${at}].text`, report), readCacheMark(block));
-  });
-}
-
-function readMessage(message: Json, path: string, report: TranslationReport): Turn[] {
-  report.judgePart("messages[]", message);
-  switch (message.role) {
+function readMessage(message: ObjectReader): Turn[] {
+  const role = message.take("role");
+  switch (role) {
     case "system":
-      return readSystem(message.content, `${path}.content`, report);
+      return readSystem(message, "content");
     case "user":
-      return readUserMessage(message.content, `${path}.content`, report);
+      return readUserMessage(message);
     case "assistant":
-      return [{ role: "assistant", parts: readAssistantContent(message.content, `${path}.content`, report) }];
+      return [
+        { role, parts: message.take("content") === "" ? [] : message.parts("content", readAssistantBlock) },
+      ];
     default:
-      report.wrong(`${path}.role`, "must be user, assistant or system");
+      message.wrong("role", "must be user, assistant or system");
       return [];
   }
 }
 
 /** Results of tools come in the user's message, before what the user says. */
-function readUserMessage(content: unknown, path: string, report: TranslationReport): Turn[] {
-  if (typeof content === "string") return [{ role: "user", parts: [textPart(content)] }];
+function readUserMessage(message: ObjectReader): Turn[] {
   const turns: Turn[] = [];
   let parts: UserPart[] = [];
-  for (const [at, block] of readList({ content }, "content", report, path).entries()) {
-    const here = `${path}[${at}]`;
-    if (block.type !== "tool_result") {
-      parts.push(...readUserBlock(block, here, report));
-      continue;
+  const told = message.parts<UserPart | ToolTurn>("content", (block) =>
+    block.type === "tool_result" ? [readToolResult(block)] : readUserBlock(block),
+  );
+  for (const one of told) {
+    if (!("role" in one)) parts.push(one);
+    else {
+      if (parts.length > 0) turns.push({ role: "user", parts });
+      parts = [];
+      turns.push(one);
     }
-    if (parts.length > 0) turns.push({ role: "user", parts });
-    parts = [];
-    turns.push(readToolResult(block, here, report));
   }
   if (parts.length > 0) turns.push({ role: "user", parts });
   return turns;
 }
 
-function readToolResult(block: Json, path: string, report: TranslationReport): ToolTurn {
-  report.judgePart("tool_result", block);
-  const { content } = block;
-  return {
-    role: "tool",
-    callId: needText(block, "tool_use_id", `${path}.tool_use_id`, report),
-    parts:
-      content === undefined || content === null
-        ? []
-        : typeof content === "string"
-          ? [textPart(content)]
-          : readList(block, "content", report, `${path}.content`).flatMap((inner, at) =>
-              readUserBlock(inner, `${path}.content[${at}]`, report),
-            ),
-    failed: block.is_error === true,
-    custom: false,
-    cache: readCacheMark(block),
-  };
-}
+const readToolResult = (block: ObjectReader): ToolTurn => ({
+  role: "tool",
+  callId: block.neededText("tool_use_id"),
+  parts: block.parts("content", readUserBlock),
+  failed: block.take("is_error") === true,
+  custom: false,
+  cache: block.cacheMark(),
+});
 
-function readUserBlock(block: Json, path: string, report: TranslationReport): UserPart[] {
-  report.judgePart(block.type, block);
-  const cache = readCacheMark(block);
+function readUserBlock(block: ObjectReader): UserPart[] {
   switch (block.type) {
     case "text":
-      return [textPart(needText(block, "text", `${path}.text`, report), cache)];
+      return [block.textPart()];
     case "image": {
-      const source = readSource(readObject(block, "source", report, `${path}.source`) ?? {}, path, report);
-      return source === null || source.from === "text"
-        ? []
-        : [{ kind: "image", source, detail: null, cache }];
+      const source = readSource(block.inner("source", "source"));
+      if (source === null || source.from === "text") return [];
+      return [{ kind: "image", source, detail: null, cache: block.cacheMark() }];
     }
     case "document":
-      return readDocument(block, path, cache, report);
+      return readDocument(block);
     case "search_result":
-      return readSearchResult(block, path, cache, report);
+      return readSearchResult(block);
     default:
-      report.cannot(`${path}.type`, "only Anthropic's hosts know this kind of content");
+      block.cannot("type", "only Anthropic's hosts know this kind of content");
       return [];
   }
 }
 
-function readDocument(block: Json, path: string, cache: CacheMark, report: TranslationReport): UserPart[] {
-  if (asObject(block.citations)?.enabled === true)
-    report.cannot(`${path}.citations`, "it has no citations of documents");
-  if (typeof block.context === "string") report.omit("document.context");
-  const given = readObject(block, "source", report, `${path}.source`) ?? {};
+function readDocument(block: ObjectReader): UserPart[] {
+  checkCitations(block);
+  if (typeof block.take("context") === "string") block.report.omit("document.context");
+  const given = block.inner("source", "source");
+  const cache = block.cacheMark();
   if (given.type === "content") {
-    if (typeof given.content === "string") return [textPart(given.content, cache)];
-    return readList(given, "content", report, `${path}.source.content`).flatMap((inner, at) =>
-      readUserBlock(inner, `${path}.source.content[${at}]`, report),
-    );
+    const content = given.take("content");
+    return typeof content === "string" ? [textPart(content, cache)] : given.parts("content", readUserBlock);
   }
-  const source = readSource(given, path, report);
-  return source === null ? [] : [{ kind: "file", source, name: readText(block, "title", report), cache }];
+  const source = readSource(given);
+  return source === null ? [] : [{ kind: "file", source, name: block.text("title"), cache }];
 }
 
 /** A found passage is text with where it was found. */
-function readSearchResult(
-  block: Json,
-  path: string,
-  cache: CacheMark,
-  report: TranslationReport,
-): UserPart[] {
-  if (asObject(block.citations)?.enabled === true)
-    report.cannot(`${path}.citations`, "it has no citations of documents");
-  const head = `${needText(block, "title", `${path}.title`, report)} (${needText(block, "source", `${path}.source`, report)})`;
-  const passages = readTextBlocks(block.content, `${path}.content`, report).map((part) => part.text);
-  return [textPart([head, ...passages].join("\n\n"), cache)];
+function readSearchResult(block: ObjectReader): UserPart[] {
+  checkCitations(block);
+  const head = `${block.neededText("title")} (${block.neededText("source")})`;
+  const passages = block.textParts("content").map(({ text }) => text);
+  return [textPart([head, ...passages].join("\n\n"), block.cacheMark())];
 }
 
-function readSource(source: Json, path: string, report: TranslationReport): FilePart["source"] | null {
-  report.judgePart("source", source);
+function checkCitations(block: ObjectReader): void {
+  if (block.objectAmong("citations")?.take("enabled") === true)
+    block.cannot("citations", "it has no citations of documents");
+}
+
+function readSource(source: ObjectReader): FilePart["source"] | null {
   switch (source.type) {
     case "base64":
-      return {
-        from: "base64",
-        mediaType: needText(source, "media_type", `${path}.source.media_type`, report),
-        data: needText(source, "data", `${path}.source.data`, report),
-      };
+      return { from: "base64", mediaType: source.neededText("media_type"), data: source.neededText("data") };
     case "url":
-      return { from: "url", url: needText(source, "url", `${path}.source.url`, report) };
+      return { from: "url", url: source.neededText("url") };
     case "text":
-      return { from: "text", text: needText(source, "data", `${path}.source.data`, report) };
+      source.skip("media_type");
+      return { from: "text", text: source.neededText("data") };
     case "file":
-      report.cannot(
-        `${path}.source.file_id`,
-        "the file is kept in an account at Anthropic; send it as base64",
-      );
+      source.cannot("file_id", "the file is kept in an account at Anthropic; send it as base64");
       return null;
     default:
-      report.wrong(`${path}.source.type`, "must be base64, url, text or file");
-      return null;
+      return source.wrong("type", "must be base64, url, text or file");
   }
 }
 
-function readAssistantContent(content: unknown, path: string, report: TranslationReport): AssistantPart[] {
-  if (typeof content === "string") return content === "" ? [] : [textPart(content)];
-  return readList({ content }, "content", report, path).flatMap((block, at) =>
-    readAssistantBlock(block, `${path}[${at}]`, report),
-  );
-}
-
-function readAssistantBlock(block: Json, path: string, report: TranslationReport): AssistantPart[] {
-  report.judgePart(block.type, block);
+function readAssistantBlock(block: ObjectReader): AssistantPart[] {
   switch (block.type) {
     case "text":
-      return [textPart(needText(block, "text", `${path}.text`, report), readCacheMark(block))];
+      return [block.textPart()];
     case "thinking": {
-      const words = needText(block, "thinking", `${path}.thinking`, report);
-      return [{ kind: "reasoning", text: words, seal: sealOf(block.signature, "signature") }];
+      const text = block.neededText("thinking");
+      return [{ kind: "reasoning", text, seal: sealOf(block.take("signature"), "signature") }];
     }
     case "redacted_thinking":
-      return [{ kind: "reasoning", text: "", seal: sealOf(block.data, "redacted") }];
+      return [{ kind: "reasoning", text: "", seal: sealOf(block.take("data"), "redacted") }];
     case "tool_use":
       return [
         {
           kind: "tool_call",
-          id: needText(block, "id", `${path}.id`, report),
-          name: shortName(needText(block, "name", `${path}.name`, report)),
+          id: block.neededText("id"),
+          name: shortName(block.neededText("name")),
           custom: false,
-          input: JSON.stringify(block.input ?? {}),
-          cache: readCacheMark(block),
+          input: JSON.stringify(block.take("input") ?? {}),
+          cache: block.cacheMark(),
         },
       ];
     default:
-      report.cannot(`${path}.type`, "only Anthropic's hosts know this kind of content");
+      block.cannot("type", "only Anthropic's hosts know this kind of content");
       return [];
   }
 }
@@ -256,87 +192,81 @@ const sealOf = (text: unknown, kind: "signature" | "redacted"): ReasoningPart["s
 /** Hints that change how tools are offered, not which: the tools are offered in the plain way. */
 const TOOL_HINTS = ["defer_loading", "eager_input_streaming", "input_examples", "allowed_callers"];
 
-function readTool(tool: Json, path: string, report: TranslationReport): Tool[] {
-  if (tool.type !== undefined && tool.type !== null && tool.type !== "custom") {
-    report.cannot(`${path}.type`, "this tool is Anthropic's own; offer it with an `input_schema` instead");
+function readTool(tool: ObjectReader): Tool[] {
+  if (tool.type !== null && tool.type !== "custom") {
+    tool.cannot("type", "this tool is Anthropic's own; offer it with an `input_schema` instead");
     return [];
   }
-  report.judgePart("tools[]", tool);
-  if (namesAny(tool, TOOL_HINTS)) report.omit("tools[].hints");
+  if (tool.hasAny(TOOL_HINTS)) tool.report.omit("tools[].hints");
   return [
     {
       kind: "function",
-      name: shortName(needText(tool, "name", `${path}.name`, report)),
-      description: readText(tool, "description", report, `${path}.description`),
-      parameters: readObject(tool, "input_schema", report, `${path}.input_schema`) ?? NO_PARAMETERS,
-      strict: readBoolean(tool, "strict", report),
-      cache: readCacheMark(tool),
+      name: shortName(tool.neededText("name")),
+      description: tool.text("description"),
+      parameters: tool.whole("input_schema") ?? NO_PARAMETERS,
+      strict: tool.boolean("strict"),
+      cache: tool.cacheMark(),
     },
   ];
 }
 
-function readToolChoice(choice: Json, report: TranslationReport): ToolChoice | null {
+function readToolChoice(choice: ObjectReader): ToolChoice | null {
   switch (choice.type) {
     case "auto":
     case "none":
       return { kind: choice.type };
     case "any":
       return { kind: "required" };
-    case "tool": {
-      const name = shortName(needText(choice, "name", "tool_choice.name", report));
-      return { kind: "named", name, custom: false };
-    }
+    case "tool":
+      return { kind: "named", name: shortName(choice.neededText("name")), custom: false };
     default:
-      report.wrong("tool_choice.type", "must be auto, any, tool or none");
-      return null;
+      return choice.wrong("type", "must be auto, any, tool or none");
   }
 }
 
-function readFormat(format: Json | null, report: TranslationReport): AnswerFormat | null {
+function readFormat(format: ObjectReader | null): AnswerFormat | null {
   if (format === null) return null;
-  if (format.type !== "json_schema") report.wrong("output_config.format.type", "must be json_schema");
-  const schema = readObject(format, "schema", report, "output_config.format.schema") ?? {};
+  if (format.type !== "json_schema") format.wrong("type", "must be json_schema");
   // What Anthropic promises for every schema, OpenAI calls strict.
-  return { kind: "json_schema", name: null, description: null, schema, strict: true };
+  return {
+    kind: "json_schema",
+    name: null,
+    description: null,
+    schema: format.whole("schema") ?? {},
+    strict: true,
+  };
 }
 
-function readThinking(
-  thinking: Json | null,
-  effort: unknown,
-  report: TranslationReport,
-): ReasoningSettings | null {
-  const named = isEffort(effort) ? effort : null;
-  if (effort !== undefined && effort !== null && named === null)
-    report.wrong("output_config.effort", "must be low, medium, high, xhigh or max");
-  const summary = thinking !== null && thinking.display !== "omitted" ? "auto" : null;
-  if (thinking?.display === "summarized" && report.host === "chat.completions")
-    report.omit("thinking.display");
-  switch (thinking?.type) {
-    case undefined:
+function readThinking(thinking: ObjectReader | null, config: ObjectReader | null): ReasoningSettings | null {
+  const given = config?.take("effort") ?? null;
+  const effort = isEffort(given) ? given : null;
+  if (given !== null && effort === null) config!.wrong("effort", "must be low, medium, high, xhigh or max");
+  const plain = effort && { off: false, effort, budgetTokens: null, summary: null };
+  if (thinking === null) return plain;
+  const display = thinking.take("display");
+  const summary = display === "omitted" ? null : "auto";
+  if (display === "summarized" && thinking.report.host === "chat.completions")
+    thinking.report.omit("thinking.display");
+  switch (thinking.type) {
+    case null:
     case "disabled":
     case "between_tools":
-      return named === null ? null : { off: false, effort: named, budgetTokens: null, summary: null };
+      return plain;
     case "adaptive":
-      return { off: false, effort: named, budgetTokens: null, summary };
+      return { off: false, effort, budgetTokens: null, summary };
     case "enabled":
-      return {
-        off: false,
-        effort: named,
-        budgetTokens: readNumber(thinking!, "budget_tokens", report),
-        summary,
-      };
+      return { off: false, effort, budgetTokens: thinking.number("budget_tokens"), summary };
     default:
-      report.wrong("thinking.type", "must be enabled, adaptive or disabled");
-      return null;
+      return thinking.wrong("type", "must be enabled, adaptive or disabled");
   }
 }
 
 /** OpenAI refuses longer ones. */
 const MAX_USER = 64;
 
-function readUser(metadata: Json | null, report: TranslationReport): string | null {
-  const user = metadata === null ? null : readText(metadata, "user_id", report, "metadata.user_id");
+function readUser(metadata: ObjectReader | null): string | null {
+  const user = metadata?.text("user_id") ?? null;
   if (user === null || user.length <= MAX_USER) return user;
-  report.omit("metadata.user_id");
+  metadata!.report.omit("metadata.user_id");
   return null;
 }

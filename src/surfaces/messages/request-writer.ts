@@ -13,7 +13,6 @@ import type {
   UserPart,
 } from "../vocabulary/conversation.ts";
 import { INPUT_SCHEMA, wrappedDescription } from "../vocabulary/custom-tool.ts";
-import { present } from "../vocabulary/members.ts";
 import { anthropicEffort, budgetOf } from "../vocabulary/reasoning.ts";
 import { type Sampling, samplingFor } from "../vocabulary/sampling.ts";
 import { familyOf } from "../vocabulary/seal.ts";
@@ -47,7 +46,7 @@ export function writeMessagesRequest(
   if (conversation.cacheKey !== null && cache === null) markForCache(system, messages);
   const tools = offered(conversation);
   const { temperature, topP, topK } = writeSampling(conversation, thinking !== null, target, report);
-  return present({
+  return {
     model: target.model,
     max_tokens: ceiling,
     system: system.length > 0 ? system : undefined,
@@ -63,7 +62,7 @@ export function writeMessagesRequest(
     output_config: writeOutputConfig(conversation, target, thinking !== null, report),
     metadata: user === null ? undefined : { user_id: user },
     cache_control: cache ?? undefined,
-  });
+  };
 }
 
 /**
@@ -146,13 +145,13 @@ function writeToolResult(
     parts.length === 1 && only!.kind === "text" && only!.cache === null
       ? only!.text
       : parts.flatMap((part) => writeUserPart(part, report));
-  return present({
+  return {
     type: "tool_result",
     tool_use_id: toolId(callId),
     content: parts.length === 0 ? undefined : content,
     is_error: failed ? true : undefined,
     cache_control: cache ?? undefined,
-  });
+  };
 }
 
 function writeUserPart(part: UserPart, report: TranslationReport): Record<string, unknown>[] {
@@ -206,13 +205,13 @@ function writeThought(
 }
 
 function writeToolUse({ id, name, custom, input, cache }: ToolCallPart): Record<string, unknown> {
-  return present({
+  return {
     type: "tool_use",
     id: toolId(id),
     name,
     input: custom ? { input } : inputObject(input),
     cache_control: cache ?? undefined,
-  });
+  };
 }
 
 /**
@@ -251,14 +250,14 @@ function writeTool(tool: Tool, report: TranslationReport): Json {
     return { name: tool.name, description: wrappedDescription(tool), input_schema: INPUT_SCHEMA };
   }
   const { name, description, parameters, strict, cache } = tool;
-  return present({
+  return {
     name,
     description: description ?? undefined,
     // Anthropic insists on the type, which OpenAI lets clients leave out.
     input_schema: { type: "object", ...(strict === true ? limited(parameters, report) : parameters) },
     strict: strict === true ? true : undefined,
     cache_control: cache ?? undefined,
-  });
+  };
 }
 
 function writeToolChoice({ toolChoice, parallelToolCalls }: Conversation): Json | undefined {

@@ -51,6 +51,7 @@ import {
 import { type AnswerReader, isFault, type ReadOutcome } from "../vocabulary/answer-reader.ts";
 import { type AnswerWriter, WholeWriter } from "../vocabulary/answer-writer.ts";
 import type { Conversation, Seal } from "../vocabulary/conversation.ts";
+import { ObjectReader } from "../vocabulary/object-reader.ts";
 import { familyOf } from "../vocabulary/seal.ts";
 import { TranslationReport } from "../vocabulary/translation-report.ts";
 import { asOffered } from "./called-tools.ts";
@@ -79,7 +80,7 @@ export function translation(client: SurfaceName, host: SurfaceName): Pairing {
 
 /** What the vocabulary is spoken with, by language. */
 interface Language {
-  readRequest(json: Json, report: TranslationReport): Conversation;
+  readRequest(body: ObjectReader, json: Json): Conversation;
   writeRequest(
     conversation: Conversation,
     target: HostTarget,
@@ -146,12 +147,16 @@ function hostBody(
   const report = new TranslationReport(client, host);
   const json = exactly(textOf(asked, 0, asked.length), read) as Json;
   report.judge(json);
-  const conversation = LANGUAGES[client].readRequest(json, report);
+  const body = new ObjectReader(json, report);
+  // How the client's own stream is written: the host's is asked for its usage in any case.
+  body.objectAmong("stream_options")?.skip("include_usage");
+  const conversation = LANGUAGES[client].readRequest(body, json);
+  report.leaveUnread();
   const refusal = report.refusal ?? accountReference(request, target);
   if (refusal !== null) return refusal;
-  const body = LANGUAGES[host].writeRequest(conversation, target, report);
+  const written = LANGUAGES[host].writeRequest(conversation, target, report);
   if (report.refusal !== null) return report.refusal;
-  return { bytes: Buffer.from(JSON.stringify(body)), omitted: report.omitted };
+  return { bytes: Buffer.from(JSON.stringify(written)), omitted: report.omitted };
 }
 
 function readReply(

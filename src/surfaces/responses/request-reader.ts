@@ -4,6 +4,7 @@ import {
   type AnswerFormat,
   type AssistantPart,
   type Conversation,
+  type FilePart,
   isEffort,
   type ReasoningPart,
   type ReasoningSettings,
@@ -14,68 +15,51 @@ import {
   type Turn,
   type UserPart,
 } from "../vocabulary/conversation.ts";
-import {
-  NO_PARAMETERS,
-  namesAny,
-  needText,
-  OPENAI_MEMBERS,
-  pick,
-  readBoolean,
-  readCacheMark,
-  readList,
-  readNumber,
-  readObject,
-  readParts,
-  readSchema,
-  readText,
-  readTexts,
-  textPart,
-} from "../vocabulary/members.ts";
+import { NO_PARAMETERS, OPENAI_MEMBERS, textPart } from "../vocabulary/members.ts";
+import type { ObjectReader } from "../vocabulary/object-reader.ts";
 import { readSeal } from "../vocabulary/seal.ts";
 import { fileSource, sourceOf } from "../vocabulary/sources.ts";
 import { flatName, toolLists } from "../vocabulary/tool-names.ts";
-import type { TranslationReport } from "../vocabulary/translation-report.ts";
 import { chatWords, readThinkingWords } from "../vocabulary/vendor-words.ts";
 import { asksForSummary, readSummary, SUMMARY_REQUEST, TRIGGER } from "./compaction.ts";
 
 /** A request of Responses, understood (platform.openai.com, "Create a model response"). */
-export function readResponsesRequest(json: Json, report: TranslationReport): Conversation {
-  const text = readObject(json, "text", report);
-  const instructions = readText(json, "instructions", report);
-  const included = Array.isArray(json.include) ? json.include : [];
-  if (included.some((name) => !INCLUDABLE.has(name as string))) report.omit("include");
+export function readResponsesRequest(body: ObjectReader, json: Json): Conversation {
+  const text = body.object("text");
+  const instructions = body.text("instructions");
+  const include = body.take("include");
+  const included: readonly unknown[] = Array.isArray(include) ? include : [];
+  if (included.some((name) => !INCLUDABLE.has(name))) body.report.omit("include");
   // Tools stay offered, because some hosts refuse calls of earlier turns without them.
   const summary = asksForSummary(json);
   return {
     turns: [
       ...(instructions === null || instructions === "" ? [] : [systemTurn(instructions)]),
-      ...readInput(json.input, report),
+      ...readInput(body),
     ],
-    tools: readTools(json, report),
-    toolChoice: summary ? { kind: "none" } : readToolChoice(json.tool_choice, report),
-    parallelToolCalls: readBoolean(json, "parallel_tool_calls", report),
-    format:
-      summary || text === null ? null : readFormat(readObject(text, "format", report, "text.format"), report),
-    maxOutputTokens: readNumber(json, "max_output_tokens", report),
-    temperature: readNumber(json, "temperature", report),
-    topP: readNumber(json, "top_p", report),
-    topK: readNumber(json, "top_k", report),
-    stop: json.stop === undefined || json.stop === null ? [] : readTexts(json.stop, "stop", report),
-    reasoning:
-      readReasoning(readObject(json, "reasoning", report), report) ?? readThinkingWords(json, report),
-    verbosity: text === null ? null : readText(text, "verbosity", report, "text.verbosity"),
-    logprobs: included.includes(LOGPROBS) ? (readNumber(json, "top_logprobs", report) ?? 0) : null,
-    user: readText(json, "safety_identifier", report) ?? readText(json, "user", report),
-    cacheKey: readText(json, "prompt_cache_key", report),
-    cache: readObject(json, "cache_control", report),
-    openai: pick(json, OPENAI_MEMBERS),
-    chat: chatWords(json),
+    tools: readTools(body, json),
+    toolChoice: summary ? { kind: "none" } : readToolChoice(body),
+    parallelToolCalls: body.boolean("parallel_tool_calls"),
+    format: summary ? null : readFormat(text?.object("format") ?? null),
+    maxOutputTokens: body.number("max_output_tokens"),
+    temperature: body.number("temperature"),
+    topP: body.number("top_p"),
+    topK: body.number("top_k"),
+    stop: body.texts("stop"),
+    reasoning: readReasoning(body.object("reasoning")) ?? readThinkingWords(body),
+    verbosity: text?.text("verbosity") ?? null,
+    logprobs: included.includes(LOGPROBS) ? (body.number("top_logprobs") ?? 0) : null,
+    user: body.text("safety_identifier") ?? body.text("user"),
+    cacheKey: body.text("prompt_cache_key"),
+    cache: body.whole("cache_control"),
+    openai: body.pick(OPENAI_MEMBERS),
+    chat: chatWords(body),
   };
 }
 
 export const ENCRYPTED = "reasoning.encrypted_content";
 export const LOGPROBS = "message.output_text.logprobs";
-const INCLUDABLE = new Set([ENCRYPTED, LOGPROBS]);
+const INCLUDABLE = new Set<unknown>([ENCRYPTED, LOGPROBS]);
 
 /**
  * Whether the client sends thoughts back: it says so, or leaves `store` at OpenAI's default, and then
@@ -87,17 +71,18 @@ export const wantsEncrypted = ({ store, include }: Json): boolean =>
 const systemTurn = (text: string): Turn => ({ role: "system", parts: [textPart(text)] });
 
 /** Items of the model stand one by one; together they are one turn of it. */
-function readInput(input: unknown, report: TranslationReport): Turn[] {
+function readInput(body: ObjectReader): Turn[] {
+  const input = body.take("input");
   if (typeof input === "string") return [{ role: "user", parts: [textPart(input)] }];
   const turns: Turn[] = [];
   let said: AssistantPart[] | null = null;
-  for (const [at, item] of readList({ input }, "input", report).entries()) {
-    const path = `input[${at}]`;
-    report.judgePart(item.type ?? "message", item);
-    const parts = readAssistantItem(item, path, report);
+  for (const item of body.list("input", ({ type }) => type ?? "message")) {
+    // Labels of an answer that is sent back.
+    item.skip("id", "status");
+    const parts = readAssistantItem(item);
     if (parts === null) {
       said = null;
-      turns.push(...readItem(item, path, report));
+      turns.push(...readItem(item));
     } else if (said === null) {
       said = parts;
       turns.push({ role: "assistant", parts: said });
@@ -107,31 +92,32 @@ function readInput(input: unknown, report: TranslationReport): Turn[] {
 }
 
 /** What the model said or did; null for an item of anybody else. */
-function readAssistantItem(item: Json, path: string, report: TranslationReport): AssistantPart[] | null {
+function readAssistantItem(item: ObjectReader): AssistantPart[] | null {
   switch (item.type ?? "message") {
     case "message":
-      return item.role === "assistant" ? readSaid(item.content, `${path}.content`, report) : null;
+      if (item.take("role") !== "assistant") return null;
+      return item.take("content") === "" ? [] : item.parts("content", readSaid);
     case "reasoning":
-      return [readReasoningItem(item)];
+      return [readReasoningItem(item.pick(["id", "summary", "content", "encrypted_content"]))];
     case "function_call":
     case "custom_tool_call":
-      return [readCall(item, path, report)];
+      return [readCall(item)];
     default:
       return null;
   }
 }
 
-function readSaid(content: unknown, path: string, report: TranslationReport): AssistantPart[] {
-  if (typeof content === "string") return content === "" ? [] : [textPart(content)];
-  return readList({ content }, "content", report, path).flatMap((part, at): AssistantPart[] => {
-    const here = `${path}[${at}]`;
-    report.judgePart(part.type, part);
-    if (part.type === "refusal")
-      return [{ kind: "refusal", text: needText(part, "refusal", `${here}.refusal`, report) }];
-    if (part.type !== "output_text" && part.type !== "input_text" && part.type !== "text")
-      report.wrong(`${here}.type`, "must be output_text or refusal");
-    return [textPart(needText(part, "text", `${here}.text`, report), readCacheMark(part))];
-  });
+function readSaid(part: ObjectReader): AssistantPart[] {
+  if (part.type === "refusal") return [{ kind: "refusal", text: part.neededText("refusal") }];
+  if (!TEXTS.has(part.type)) part.wrong("type", "must be output_text or refusal");
+  return [readText(part)];
+}
+
+const TEXTS = new Set<unknown>(["input_text", "output_text", "text"]);
+
+function readText(part: ObjectReader): TextPart {
+  part.skip("logprobs");
+  return part.textPart();
 }
 
 /** Encrypted thoughts go back together with the id that they were given. */
@@ -148,221 +134,201 @@ export function readReasoningItem(item: Json): ReasoningPart {
   };
 }
 
-function readCall(item: Json, path: string, report: TranslationReport): ToolCallPart {
+function readCall(item: ObjectReader): ToolCallPart {
   const custom = item.type === "custom_tool_call";
-  const field = custom ? "input" : "arguments";
   return {
     kind: "tool_call",
-    id: needText(item, "call_id", `${path}.call_id`, report),
-    name: flatName(item.namespace, needText(item, "name", `${path}.name`, report)),
+    id: item.neededText("call_id"),
+    name: flatName(item.take("namespace"), item.neededText("name")),
     custom,
-    input: needText(item, field, `${path}.${field}`, report),
+    input: item.neededText(custom ? "input" : "arguments"),
     cache: null,
   };
 }
 
-function readItem(item: Json, path: string, report: TranslationReport): Turn[] {
+function readItem(item: ObjectReader): Turn[] {
   switch (item.type ?? "message") {
     case "message":
-      return readMessage(item, path, report);
+      return readMessage(item);
     case "function_call_output":
     case "custom_tool_call_output":
       return [
         {
           role: "tool",
-          callId: needText(item, "call_id", `${path}.call_id`, report),
-          parts: readUserParts(item.output, `${path}.output`, report),
+          callId: item.neededText("call_id"),
+          parts: item.neededParts("output", readUserPart),
           failed: false,
           custom: item.type === "custom_tool_call_output",
           cache: null,
         },
       ];
     case "additional_tools":
+      item.skip("role", "tools");
       return [];
     case "tool_search_call":
     case "tool_search_output":
-      report.omit("tool_search");
+      item.leaveOut("tool_search");
       return [];
     case "web_search_call":
     case "file_search_call":
     case "code_interpreter_call":
-      report.omit("input[].own_calls");
+      item.leaveOut("input[].own_calls");
       return [];
     case TRIGGER:
       return [{ role: "user", parts: [textPart(SUMMARY_REQUEST)] }];
     case "compaction": {
-      const summary = readSummary(item);
+      const summary = readSummary(item.pick(["encrypted_content"]));
       if (summary !== null) return [{ role: "user", parts: [textPart(summary)] }];
-      report.cannot(`${path}.encrypted_content`, "only OpenAI's hosts can read what they encrypted");
+      item.cannot("encrypted_content", "only OpenAI's hosts can read what they encrypted");
       return [];
     }
     default:
-      report.cannot(`${path}.type`, "only OpenAI's hosts know items of this type");
+      item.cannot("type", "only OpenAI's hosts know items of this type");
       return [];
   }
 }
 
-function readMessage(item: Json, path: string, report: TranslationReport): Turn[] {
-  const parts = readUserParts(item.content, `${path}.content`, report);
-  switch (item.role) {
+function readMessage(item: ObjectReader): Turn[] {
+  const role = item.take("role");
+  const parts = item.neededParts("content", readUserPart);
+  switch (role) {
     case "user":
-      return [{ role: "user", parts }];
+      return [{ role, parts }];
     case "system":
     case "developer":
-      if (parts.some(({ kind }) => kind !== "text")) report.wrong(`${path}.content`, "must be text");
-      return [{ role: item.role, parts: parts as TextPart[] }];
+      if (parts.some(({ kind }) => kind !== "text")) item.wrong("content", "must be text");
+      return [{ role, parts: parts as TextPart[] }];
     default:
-      report.wrong(`${path}.role`, "must be user, assistant, system or developer");
+      item.wrong("role", "must be user, assistant, system or developer");
       return [];
   }
 }
 
-const readUserParts = (content: unknown, path: string, report: TranslationReport): UserPart[] =>
-  readParts(content, path, report, readUserPart);
-
-function readUserPart(part: Json, path: string, report: TranslationReport): UserPart[] {
-  report.judgePart(part.type, part);
-  const cache = readCacheMark(part);
+function readUserPart(part: ObjectReader): UserPart[] {
   switch (part.type) {
     case "input_text":
     case "output_text":
     case "text":
-      return [textPart(needText(part, "text", `${path}.text`, report), cache)];
+      return [readText(part)];
     case "input_image": {
-      if (typeof part.image_url !== "string") {
-        report.cannot(`${path}.file_id`, "the file is kept in an account at OpenAI; send it as `image_url`");
-        return [];
-      }
-      const detail = readText(part, "detail", report, `${path}.detail`);
-      return [{ kind: "image", source: sourceOf(part.image_url), detail, cache }];
-    }
-    case "input_file": {
-      const name = readText(part, "filename", report, `${path}.filename`);
-      if (typeof part.file_url === "string")
-        return [{ kind: "file", source: { from: "url", url: part.file_url }, name, cache }];
-      if (typeof part.file_data === "string")
-        return [{ kind: "file", source: fileSource(part.file_data), name, cache }];
-      report.cannot(`${path}.file_id`, "the file is kept in an account at OpenAI; send it as `file_data`");
+      const url = part.take("image_url");
+      const detail = part.text("detail");
+      if (typeof url === "string")
+        return [{ kind: "image", source: sourceOf(url), detail, cache: part.cacheMark() }];
+      part.cannot("file_id", "the file is kept in an account at OpenAI; send it as `image_url`");
       return [];
     }
+    case "input_file":
+      return readFile(part);
     case "input_audio":
-      report.cannot(path, "it takes no audio");
+      part.cannot(null, "it takes no audio");
       return [];
     default:
-      report.cannot(`${path}.type`, "the gateway does not know this kind of content");
+      part.cannot("type", "the gateway does not know this kind of content");
       return [];
   }
 }
 
+function readFile(part: ObjectReader): FilePart[] {
+  const [url, data] = [part.take("file_url"), part.take("file_data")];
+  const source: FilePart["source"] | null =
+    typeof url === "string" ? { from: "url", url } : typeof data === "string" ? fileSource(data) : null;
+  if (source !== null)
+    return [{ kind: "file", source, name: part.text("filename"), cache: part.cacheMark() }];
+  part.cannot("file_id", "the file is kept in an account at OpenAI; send it as `file_data`");
+  return [];
+}
+
 /** Items of an input may offer again what was offered before them, and hosts refuse two of one name. */
-function readTools(json: Json, report: TranslationReport): Tool[] {
+function readTools(body: ObjectReader, json: Json): Tool[] {
   const tools: Tool[] = [];
   const names = new Set<string>();
   for (const list of toolLists(json)) {
-    const read = readList(list, "tools", report, list.path).flatMap((tool, at) =>
-      readTool(tool, `${list.path}[${at}]`, report),
-    );
+    const read = body.items(list.tools ?? null, list.path, toolKind).flatMap((tool) => readTool(tool));
     tools.push(...read.filter(({ name }) => !names.has(name)));
     for (const { name } of read) names.add(name);
   }
   return tools;
 }
 
+const toolKind = ({ type }: Json): string => (type === "namespace" ? "namespace" : "tools[]");
+
 const TOOL_HINTS = ["defer_loading", "allowed_callers", "async", "output_schema"];
 
-function readTool(
-  tool: Json,
-  path: string,
-  report: TranslationReport,
-  namespace: string | null = null,
-): Tool[] {
-  if (SEARCHES.has(tool.type)) {
-    report.omit("tools[].web_search");
+function readTool(tool: ObjectReader, namespace: string | null = null): Tool[] {
+  const { type } = tool;
+  if (SEARCHES.has(type) || type === "tool_search") {
+    tool.leaveOut(type === "tool_search" ? type : "tools[].web_search");
     return [];
   }
-  if (tool.type === "tool_search") {
-    report.omit("tool_search");
-    return [];
-  }
-  if (namesAny(tool, TOOL_HINTS)) report.omit("tools[].hints");
-  report.judgePart(tool.type === "namespace" ? "namespace" : "tools[]", tool);
-  switch (tool.type) {
+  if (tool.hasAny(TOOL_HINTS)) tool.report.omit("tools[].hints");
+  switch (type) {
     case "function":
-      return [
-        {
-          kind: "function",
-          name: flatName(namespace, needText(tool, "name", `${path}.name`, report)),
-          description: readText(tool, "description", report, `${path}.description`),
-          parameters: readObject(tool, "parameters", report, `${path}.parameters`) ?? NO_PARAMETERS,
-          strict: readBoolean(tool, "strict", report),
-          cache: readCacheMark(tool),
-        },
-      ];
-    case "custom":
-      return [
-        {
-          kind: "custom",
-          name: flatName(namespace, needText(tool, "name", `${path}.name`, report)),
-          description: readText(tool, "description", report, `${path}.description`),
-          format: readObject(tool, "format", report, `${path}.format`),
-        },
-      ];
+    case "custom": {
+      const name = flatName(namespace, tool.neededText("name"));
+      const description = tool.text("description");
+      if (type === "custom") return [{ kind: type, name, description, format: tool.whole("format") }];
+      const parameters = tool.whole("parameters") ?? NO_PARAMETERS;
+      const strict = tool.boolean("strict");
+      return [{ kind: type, name, description, parameters, strict, cache: tool.cacheMark() }];
+    }
     case "namespace": {
-      const name = needText(tool, "name", `${path}.name`, report);
-      if (namespace !== null) report.cannot(path, "a namespace cannot contain another one");
-      else
-        return readList(tool, "tools", report, `${path}.tools`).flatMap((inner, at) =>
-          readTool(inner, `${path}.tools[${at}]`, report, name),
-        );
+      const name = tool.neededText("name");
+      if (namespace === null) return tool.list("tools", toolKind).flatMap((inner) => readTool(inner, name));
+      tool.cannot(null, "a namespace cannot contain another one");
       return [];
     }
     default:
-      report.cannot(`${path}.type`, "only OpenAI's hosts run this tool");
+      tool.cannot("type", "only OpenAI's hosts run this tool");
       return [];
   }
 }
 
-function readToolChoice(value: unknown, report: TranslationReport): ToolChoice | null {
-  if (value === undefined || value === null) return null;
+function readToolChoice(body: ObjectReader): ToolChoice | null {
+  const value = body.take("tool_choice");
+  if (value === null) return null;
   if (value === "none" || value === "auto" || value === "required") return { kind: value };
-  const choice = asObject(value) ?? {};
-  const { type, name, namespace } = choice;
+  const choice = body.objectAmong("tool_choice");
+  const [type, name] = [choice?.type, choice?.take("name")];
   if ((type === "function" || type === "custom") && typeof name === "string")
-    return { kind: "named", name: flatName(namespace, name), custom: type === "custom" };
+    return { kind: "named", name: flatName(choice!.take("namespace"), name), custom: type === "custom" };
   if (type === "allowed_tools") {
-    const names = readList(choice, "tools", report, "tool_choice.tools").map((tool, at) =>
-      flatName(tool.namespace, needText(tool, "name", `tool_choice.tools[${at}].name`, report)),
-    );
-    return { kind: "allowed", mode: choice.mode === "required" ? "required" : "auto", names };
+    const names = choice!
+      .list("tools")
+      .map((tool) => flatName(tool.take("namespace"), tool.neededText("name")));
+    return { kind: "allowed", mode: choice!.take("mode") === "required" ? "required" : "auto", names };
   }
-  report.cannot(
+  body.cannot(
     "tool_choice",
     "only none, auto, required, and functions and custom tools by name are known there",
   );
   return null;
 }
 
-function readFormat(format: Json | null, report: TranslationReport): AnswerFormat | null {
-  if (format === null || format.type === "text") return null;
-  if (format.type === "json_object") return { kind: "json_object" };
-  if (format.type === "json_schema") return readSchema(format, report);
-  report.wrong("text.format.type", "must be text, json_object or json_schema");
-  return null;
+function readFormat(format: ObjectReader | null): AnswerFormat | null {
+  switch (format?.type) {
+    case undefined:
+    case "text":
+      return null;
+    case "json_object":
+      return { kind: "json_object" };
+    case "json_schema":
+      return format!.schema();
+    default:
+      return format!.wrong("type", "must be text, json_object or json_schema");
+  }
 }
 
-const isUnusual = (value: unknown, usual: string): boolean =>
-  value !== undefined && value !== null && value !== usual;
-
-function readReasoning(reasoning: Json | null, report: TranslationReport): ReasoningSettings | null {
+function readReasoning(reasoning: ObjectReader | null): ReasoningSettings | null {
   if (reasoning === null) return null;
-  const { effort, mode, context } = reasoning;
-  if (isUnusual(mode, "standard")) report.omit("reasoning.mode");
-  if (isUnusual(context, "auto")) report.omit("reasoning.context");
-  const summary = readText(reasoning, "summary", report) ?? readText(reasoning, "generate_summary", report);
-  if (effort === undefined || effort === null)
-    return summary === null ? null : { off: false, effort: null, budgetTokens: null, summary };
+  if ((reasoning.take("mode") ?? "standard") !== "standard") reasoning.report.omit("reasoning.mode");
+  if ((reasoning.take("context") ?? "auto") !== "auto") reasoning.report.omit("reasoning.context");
+  const [newer, older] = [reasoning.text("summary"), reasoning.text("generate_summary")];
+  const summary = newer ?? older;
+  const effort = reasoning.take("effort");
+  if (effort === null && summary === null) return null;
+  if (effort === null) return { off: false, effort, budgetTokens: null, summary };
   if (effort === "none") return { off: true, effort: null, budgetTokens: null, summary: null };
   if (isEffort(effort)) return { off: false, effort, budgetTokens: null, summary };
-  report.wrong("reasoning.effort", "must be none, minimal, low, medium, high, xhigh or max");
-  return null;
+  return reasoning.wrong("effort", "must be none, minimal, low, medium, high, xhigh or max");
 }

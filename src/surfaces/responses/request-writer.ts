@@ -15,7 +15,7 @@ import type {
   Turn,
   UserPart,
 } from "../vocabulary/conversation.ts";
-import { present, writeSchema } from "../vocabulary/members.ts";
+import { writeSchema } from "../vocabulary/members.ts";
 import { effortFor } from "../vocabulary/reasoning.ts";
 import { samplingFor } from "../vocabulary/sampling.ts";
 import { familyOf } from "../vocabulary/seal.ts";
@@ -34,7 +34,7 @@ export function writeResponsesRequest(
   checkStop(conversation.stop, report);
   const thinks = reasoning !== null && !reasoning.off && target.quirks.noReasoningEffort !== true;
   const include = [...(thinks ? [ENCRYPTED] : []), ...(logprobs === null ? [] : [LOGPROBS])];
-  return present({
+  return {
     model: target.model,
     input: writeInput(conversation.turns, target, report),
     stream: target.stream ? true : undefined,
@@ -54,7 +54,7 @@ export function writeResponsesRequest(
     ...conversation.openai,
     safety_identifier: conversation.user ?? undefined,
     prompt_cache_key: conversation.cacheKey ?? undefined,
-  });
+  };
 }
 
 /** They are looked for here (stop-cutter), in every word. */
@@ -131,7 +131,7 @@ function writeFile({ source, name }: FilePart): Json {
     case "text":
       return { type: "input_text", text: titledText(source, name) };
     case "url":
-      return present({ type: "input_file", file_url: source.url, filename: name ?? undefined });
+      return { type: "input_file", file_url: source.url, filename: name ?? undefined };
     case "base64":
       return {
         type: "input_file",
@@ -187,22 +187,22 @@ function writeThought({ text, seal }: ReasoningPart, target: HostTarget, report:
 function writeTool(tool: Tool): Json {
   if (tool.kind === "custom") {
     const { name, description, format } = tool;
-    return present({
+    return {
       type: "custom",
       name,
       description: description ?? undefined,
       format: format ?? undefined,
-    });
+    };
   }
   const { name, description, parameters, strict } = tool;
-  return present({
+  return {
     type: "function",
     name,
     description: description ?? undefined,
     parameters,
     // Absent means true here, and false in the other languages.
     strict: strict ?? false,
-  });
+  };
 }
 
 function writeToolChoice(choice: ToolChoice | null, tools: readonly Tool[]): unknown {
@@ -245,10 +245,10 @@ function writeReasoning(
 
 function writeText({ format, verbosity }: Conversation): Json | undefined {
   if (format === null && verbosity === null) return undefined;
-  return present({
+  return {
     format: format === null ? undefined : writeFormat(format),
     verbosity: verbosity ?? undefined,
-  });
+  };
 }
 
 const writeFormat = (format: AnswerFormat): Json =>

@@ -1,7 +1,6 @@
-import { asObject, type Json } from "../json.ts";
+import type { Json } from "../json.ts";
 import { isEffort, type ReasoningSettings } from "./conversation.ts";
-import { readBoolean, readNumber, readObject } from "./members.ts";
-import type { TranslationReport } from "./translation-report.ts";
+import type { ObjectReader } from "./object-reader.ts";
 
 /**
  * Whether and how much to think, in words that are not the language's own: clients made for one host send
@@ -9,18 +8,21 @@ import type { TranslationReport } from "./translation-report.ts";
  * form), `chat_template_kwargs` of vLLM and SGLang, Cerebras' `disable_reasoning`, and OpenAI's
  * `reasoning_effort` where it stands in another language than chat.
  */
-export function readThinkingWords(json: Json, report: TranslationReport): ReasoningSettings | null {
-  const { thinking, reasoning_effort: effort } = json;
-  const { type, budget_tokens: budget } = asObject(thinking) ?? {};
-  const wished =
-    typeof thinking === "boolean"
-      ? thinking
-      : (readTemplate(json, report) ??
-        readBoolean(json, "enable_thinking", report) ??
-        (readBoolean(json, "disable_reasoning", report) === true ? false : null));
+export function readThinkingWords(
+  body: ObjectReader,
+  /** Null where the member is the language's own. */
+  thinking = body.objectAmong("thinking"),
+): ReasoningSettings | null {
+  const switched = body.take("thinking");
+  const type = thinking?.type ?? null;
+  const budget = thinking?.take("budget_tokens");
+  const effort = body.take("reasoning_effort");
+  const template = readTemplate(body);
+  const enabled = body.boolean("enable_thinking");
+  const disabled = body.boolean("disable_reasoning") === true ? false : null;
+  const wished = typeof switched === "boolean" ? switched : (template ?? enabled ?? disabled);
   if (wished === false || type === "disabled" || effort === "none") return OFF;
-  const budgetTokens =
-    readNumber(json, "thinking_budget", report) ?? (typeof budget === "number" ? budget : null);
+  const budgetTokens = body.number("thinking_budget") ?? (typeof budget === "number" ? budget : null);
   const isNamed = isEffort(effort);
   if (wished === null && budgetTokens === null && !isNamed && !THINKING.has(type)) return null;
   return { off: false, effort: isNamed ? effort : null, budgetTokens, summary: null };
@@ -37,20 +39,19 @@ export const THINKING_WORDS = [
 const OFF: ReasoningSettings = { off: true, effort: null, budgetTokens: null, summary: null };
 const THINKING = new Set<unknown>(["enabled", "adaptive", "auto"]);
 
-function readTemplate(json: Json, report: TranslationReport): boolean | null {
-  const given = readObject(json, "chat_template_kwargs", report) ?? {};
-  const path = "chat_template_kwargs";
-  return (
-    readBoolean(given, "enable_thinking", report, `${path}.enable_thinking`) ??
-    readBoolean(given, "thinking", report, `${path}.thinking`)
-  );
+function readTemplate(body: ObjectReader): boolean | null {
+  const template = body.object("chat_template_kwargs");
+  const [enabled, thinking] = [template?.boolean("enable_thinking"), template?.boolean("thinking")];
+  return enabled ?? thinking ?? null;
 }
 
 /** Chat's own, which hosts of chat take from clients of any language; Mistral calls the first `random_seed`. */
-export function chatWords({ seed, random_seed: random, ...json }: Json): Json {
-  const words: Record<string, unknown> = {};
-  for (const name of ["presence_penalty", "frequency_penalty"])
-    if (typeof json[name] === "number") words[name] = json[name];
-  const named = seed ?? random;
-  return typeof named === "number" ? { ...words, seed: named } : words;
+export function chatWords(body: ObjectReader): Json {
+  const {
+    seed,
+    random_seed: random,
+    ...penalties
+  } = body.pick(["seed", "random_seed", "presence_penalty", "frequency_penalty"]);
+  const words = { ...penalties, seed: seed ?? random };
+  return Object.fromEntries(Object.entries(words).filter(([, value]) => typeof value === "number"));
 }
