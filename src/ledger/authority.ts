@@ -1,6 +1,6 @@
 import { assert } from "../units/assert.ts";
 import { type NanoUsd, ZERO_USD } from "../units/usd.ts";
-import type { CounterId } from "./counter.ts";
+import { type CounterId, isBalanceCounter } from "./counter.ts";
 
 /**
  * Who may spend how much of what. A ledger never spends from the store directly: it is granted an amount of a
@@ -98,3 +98,34 @@ export interface Standing {
 }
 
 export const NOTHING_GRANTED: Standing = { granted: ZERO_USD, used: ZERO_USD, number: 0, heard: 0 };
+
+/** A counter as the books of all have it, and where the ledger stands that states something of it. */
+export interface SharedCounter {
+  readonly credited: number;
+  /** Shipped as spent, by everybody. */
+  readonly spent: number;
+  /** Granted, and not shipped as spent, to everybody. */
+  reserved: number;
+  /** By this ledger, in its epoch. */
+  readonly shipped: number;
+  /** The latest. */
+  inquiries: number;
+  standing: Standing;
+}
+
+/** Grants what the rule allows, and begins an inquiry where that is too little; the books are changed in place. */
+export function decide(book: SharedCounter, statement: Statement): Grant {
+  const { counter, number, needed } = statement;
+  const limit = isBalanceCounter(counter) ? (book.credited as NanoUsd) : statement.limit;
+  const mine = book.standing.granted - book.shipped;
+  const elsewhere = (book.spent - book.shipped + book.reserved - mine) as NanoUsd;
+  book.standing = grant(statement, book.standing, elsewhere, limit);
+  const { granted } = book.standing;
+  book.reserved += granted - book.shipped - mine;
+  const short = isShort(granted, elsewhere, limit, needed);
+  if (short) book.inquiries = Math.max(book.inquiries, statement.inquiry);
+  const { inquiries: inquiry } = book;
+  const free = limit - elsewhere - granted;
+  const nobodyElse = { spare: ZERO_USD, open: ZERO_USD, inquiry, answered: inquiry };
+  return { counter, number, granted, elsewhere, free, short, ...nobodyElse };
+}

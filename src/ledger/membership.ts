@@ -134,7 +134,8 @@ export interface MembershipEvents {
 /** A key, or what the keys of a balance share, is not what it was. */
 export interface MembershipChange {
   readonly version: number;
-  readonly balance: BalanceId;
+  /** Null where nobody knows any more what has changed: all may have. */
+  readonly balance: BalanceId | null;
   readonly key: SecretHash | null;
   /** How the ids of counters begin whose limits may be lower now. */
   readonly counters: readonly string[];

@@ -9,6 +9,8 @@ import {
   type MembershipChange,
   type Registry,
 } from "../../src/ledger/membership.ts";
+import { openDatabase } from "../../src/store/sqlite/database.ts";
+import { SqliteRegistry } from "../../src/store/sqlite/registry.ts";
 import type { Clock } from "../../src/units/clock.ts";
 import { epochMs } from "../../src/units/clock.ts";
 import type { BalanceId, KeyId } from "../../src/units/id.ts";
@@ -16,6 +18,7 @@ import { hashSecret } from "../../src/units/secret-hash.ts";
 import { keyOf } from "../fakes/key.ts";
 import { check } from "./auditor.ts";
 import { VirtualClock } from "./clock.ts";
+import type { SimulatedStore } from "./nodes.ts";
 import { Random } from "./random.ts";
 
 /**
@@ -24,10 +27,18 @@ import { Random } from "./random.ts";
  * request that comes may be accepted by any node; and a revoke is answered soon after the longest lease,
  * whoever is gone.
  */
-export async function simulateLeases(seed: number, steps: number): Promise<LeasesSummary> {
-  const fleet = new Fleet(seed);
-  for (let step = 0; step < steps; step++) await fleet.step();
-  return fleet.counts;
+export async function simulateLeases(
+  seed: number,
+  steps: number,
+  store: SimulatedStore = "memory",
+): Promise<LeasesSummary> {
+  const fleet = new Fleet(seed, store);
+  try {
+    for (let step = 0; step < steps; step++) await fleet.step();
+    return fleet.counts;
+  } finally {
+    fleet.close();
+  }
 }
 
 export interface LeasesSummary {
@@ -54,11 +65,15 @@ class Fleet {
   private readonly answered = new Set<string>();
   private broken: string | null = null;
 
-  constructor(seed: number) {
+  constructor(seed: number, store: SimulatedStore) {
     this.random = new Random(seed);
-    this.store = new Store(this.world);
+    this.store = store === "sqlite" ? new DatabaseStore(this.world, new Random(seed)) : new Store(this.world);
     this.nodes = Array.from({ length: 3 + this.random.below(3) }, (_, index) => this.birth(`n${index}`));
     for (let index = 0; index < KEYS; index++) this.addKey();
+  }
+
+  close(): void {
+    this.store.stop();
   }
 
   async step(): Promise<void> {
@@ -135,7 +150,9 @@ class Store {
   private readonly nodes = new Map<string, { epoch: number; seen: number; leaseUntilMs: number }>();
   private readonly changes: MembershipChange[] = [];
 
-  constructor(private readonly clock: Pick<Clock, "elapsedMs">) {}
+  constructor(protected readonly clock: Pick<Clock, "now" | "elapsedMs">) {}
+
+  stop(): void {}
 
   join(name: string): { epoch: number; seen: number } {
     const last = this.nodes.get(name);
@@ -160,8 +177,12 @@ class Store {
   revoke(hash: string): number {
     const key = this.keys.get(hash)!;
     this.keys.set(hash, { ...key, state: "revoked" });
+    return this.note({ balance: key.balanceId, key: key.hash, counters: [] });
+  }
+
+  protected note(change: Omit<MembershipChange, "version">): number {
     const version = this.changes.length + 1;
-    this.changes.push({ version, balance: key.balanceId, key: key.hash, counters: [] });
+    this.changes.push({ ...change, version });
     return version;
   }
 
@@ -170,6 +191,49 @@ class Store {
       balance: { id, accountId: null, suspended: null, createdAt: START, setUpKey: null, closed: false },
       budgets: [],
     };
+  }
+}
+
+/** The registry of a keeper, which dies now and then: another goes on with what is in the database. */
+class DatabaseStore extends Store {
+  private readonly db = openDatabase(":memory:");
+  private registry = this.begin();
+
+  constructor(
+    clock: Pick<Clock, "now" | "elapsedMs">,
+    private readonly dice: Random,
+  ) {
+    super(clock);
+  }
+
+  override stop(): void {
+    this.db.close();
+  }
+
+  override join(name: string): { epoch: number; seen: number } {
+    return this.registry.join(name);
+  }
+
+  override renew(name: string, epoch: number, seen: number): readonly MembershipChange[] {
+    if (this.dice.chance(0.02)) this.registry = this.begin();
+    return this.registry.renew(name, epoch, seen);
+  }
+
+  override unseen(version: number): boolean {
+    return this.registry.unseen(version);
+  }
+
+  protected override note(change: Omit<MembershipChange, "version">): number {
+    // It dies before it has told anybody of what it changed: nobody is answered.
+    if (this.dice.chance(0.1)) {
+      this.registry = this.begin();
+      throw new Error("no answer");
+    }
+    return this.registry.note([change]);
+  }
+
+  private begin(): SqliteRegistry {
+    return new SqliteRegistry(this.db, this.clock, () => {});
   }
 }
 
@@ -201,7 +265,9 @@ class Node {
     };
     this.membership = new Membership(registry, clock, name, store.join(name), {
       changed: async (changes) => {
-        for (const { key } of changes) this.keyring.forgetKey({ hash: key! });
+        for (const { key } of changes)
+          if (key === null) this.keyring.forgetAll();
+          else this.keyring.forgetKey({ hash: key });
       },
       lapsed: () => this.keyring.forgetAll(),
       failed: () => {},

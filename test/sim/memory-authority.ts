@@ -11,20 +11,39 @@ import type { CounterId } from "../../src/ledger/counter.ts";
 import { type Debit, taken } from "../../src/ledger/credit.ts";
 import { type NanoUsd, ZERO_USD } from "../../src/units/usd.ts";
 
+/** What the simulator asks of an Authority, and of who looks into it. */
+export interface FleetAuthority {
+  /** Null where the ledger's epoch is over. */
+  settle(statement: Statement): Grant | null;
+  credit(counter: CounterId, amount: NanoUsd): void;
+  /** Takes credit back that nobody was granted, once for each key; null where that is too little. */
+  debit(key: string, counter: CounterId, wanted: Debit["amount"]): NanoUsd | null;
+  /** The ledger's epoch is over, and its journal says what it spent; the rest of its grants is free again. */
+  close(ledger: string, epoch: number, spent: ReadonlyMap<CounterId, NanoUsd>): void;
+  /** Spent by closed epochs and granted to open ones: never above the limit. */
+  granted(counter: CounterId): number;
+  /** To one epoch that is open. */
+  grantedTo(counter: CounterId, ledger: string, epoch: number): number;
+}
+
+/** Asks the other ledgers to give back what they do not use of a counter, or to say that they do. */
+export type AskOthers = (counter: CounterId, asker: string, inquiry: number) => void;
+
 /** The Authority over a map: what the simulator runs, and what the one on PostgreSQL is measured by. */
-export class MemoryAuthority implements Authority {
+export class MemoryAuthority implements Authority, FleetAuthority {
   /** Of balances: what was credited, less what was taken back. */
-  readonly credited = new Map<CounterId, NanoUsd>();
+  private readonly credited = new Map<CounterId, NanoUsd>();
   /** What was taken back, by idempotency key. */
   private readonly debits = new Map<string, NanoUsd>();
   private readonly counters = new Map<CounterId, Map<string, Standing & { readonly closed: boolean }>>();
   /** The latest, by counter. */
   private readonly inquiries = new Map<CounterId, number>();
 
-  /** `recall` asks the other ledgers to give back what they do not use of a counter, or to say that they do. */
-  constructor(
-    private readonly recall: (counter: CounterId, asker: string, inquiry: number) => void = () => {},
-  ) {}
+  constructor(private readonly recall: AskOthers = () => {}) {}
+
+  credit(counter: CounterId, amount: NanoUsd): void {
+    this.credited.set(counter, amount);
+  }
 
   settle(statement: Statement): Grant {
     const { ledger, epoch, counter, number, needed } = statement;
@@ -59,7 +78,6 @@ export class MemoryAuthority implements Authority {
     return { spare: spare as NanoUsd, open: open as NanoUsd, inquiry, answered };
   }
 
-  /** Takes credit back that nobody was granted, once for each key; null where that is too little. */
   debit(key: string, counter: CounterId, wanted: Debit["amount"]): NanoUsd | null {
     const known = this.debits.get(key);
     if (known !== undefined) return known;
@@ -71,7 +89,6 @@ export class MemoryAuthority implements Authority {
     return amount;
   }
 
-  /** The ledger's epoch is over, and its journal says what it spent; the rest of its grants is free again. */
   close(ledger: string, epoch: number, spent: ReadonlyMap<CounterId, NanoUsd>): void {
     const name = epochName(ledger, epoch);
     for (const [counter, standings] of this.counters) {
@@ -82,14 +99,12 @@ export class MemoryAuthority implements Authority {
     }
   }
 
-  /** Spent by closed epochs and granted to open ones: never above the limit. */
   granted(counter: CounterId): number {
     let sum = 0;
     for (const { granted } of this.standings(counter).values()) sum += granted;
     return sum;
   }
 
-  /** To one epoch; what it has spent, once that is closed. */
   grantedTo(counter: CounterId, ledger: string, epoch: number): number {
     return this.standings(counter).get(epochName(ledger, epoch))?.granted ?? 0;
   }

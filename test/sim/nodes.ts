@@ -24,8 +24,9 @@ import { check } from "./auditor.ts";
 import { VirtualClock } from "./clock.ts";
 import { commitsOver, Promises, SimulatedPostgres } from "./diskless.ts";
 import { FreeRequests } from "./free-requests.ts";
-import { MemoryAuthority } from "./memory-authority.ts";
+import { type FleetAuthority, MemoryAuthority } from "./memory-authority.ts";
 import { Random } from "./random.ts";
+import { DatabaseAuthority } from "./sqlite-authority.ts";
 
 /**
  * Three to five ledgers share one Authority over a network that loses, delays, doubles and reorders, with
@@ -39,12 +40,23 @@ import { Random } from "./random.ts";
  * request's worst case, all free requests of the day can be made, and what clients were told by ledgers
  * without a journal is in the books.
  */
-export async function simulateNodes(seed: number, steps: number): Promise<NodesSummary> {
-  const fleet = new Fleet(seed);
-  for (let step = 0; step < steps; step++) await fleet.step();
-  await fleet.drain();
-  return fleet.summary();
+export async function simulateNodes(
+  seed: number,
+  steps: number,
+  store: SimulatedStore = "memory",
+): Promise<NodesSummary> {
+  const fleet = new Fleet(seed, store);
+  try {
+    for (let step = 0; step < steps; step++) await fleet.step();
+    await fleet.drain();
+    return fleet.summary();
+  } finally {
+    fleet.close();
+  }
 }
+
+/** Whether the Authority and the registry are those over maps, or those on SQLite. */
+export type SimulatedStore = "memory" | "sqlite";
 
 export interface NodesSummary {
   readonly admitted: number;
@@ -119,7 +131,7 @@ class Fleet {
   private readonly free = new FreeRequests(ALLOWANCE.limit);
   private readonly start: EpochMs;
   private readonly time: VirtualClock;
-  private readonly authority = new MemoryAuthority((...about) => this.recall(...about));
+  private readonly authority: FleetAuthority & { stop?(): void };
   private readonly postgres: SimulatedPostgres;
   private readonly promises = new Promises();
   private readonly nodes: Node[];
@@ -150,14 +162,17 @@ class Fleet {
     grown: 0,
   };
 
-  constructor(seed: number) {
+  constructor(seed: number, store: SimulatedStore) {
+    const recall = (...about: Parameters<Fleet["recall"]>) => this.recall(...about);
+    this.authority =
+      store === "sqlite" ? new DatabaseAuthority(new Random(seed), recall) : new MemoryAuthority(recall);
     this.random = new Random(seed);
     this.taking = new Random(seed + 1_000_000_007);
     this.giving = new Random(seed + 2_000_000_011);
     this.following = new Random(seed + 9_000_000_011);
     this.start = this.giving.chance(0.5) ? NOON : MIDNIGHT;
     this.time = new VirtualClock(this.start);
-    this.authority.credited.set(CREDITED, CREDIT);
+    this.authority.credit(CREDITED, CREDIT);
     this.postgres = new SimulatedPostgres(this.random);
     this.limits = new Map<CounterId, NanoUsd>([[CREDITED, CREDIT]]);
     for (const at of [this.start - MOST_SKEW_MS, this.start + MOST_SKEW_MS]) this.limitDay(epochMs(at));
@@ -200,6 +215,10 @@ class Fleet {
     while (this.time.step(untilMs));
     await new Promise((resolve) => setImmediate(resolve));
     this.audit();
+  }
+
+  close(): void {
+    this.authority.stop?.();
   }
 
   summary(): NodesSummary {
@@ -516,6 +535,7 @@ class Fleet {
           const node = of();
           if (node.cut || node.dead || this.postgres.isClosed(node.name)) return;
           const grant = this.authority.settle(statement);
+          if (grant === null) return;
           this.network.push(() => {
             if (!node.cut && !node.dead) node.grants.receive(grant);
           });

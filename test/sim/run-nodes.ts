@@ -5,11 +5,12 @@ import { totalsOf } from "./shards.ts";
 
 /**
  * `bun run sim:nodes --seed N --seeds K`: so many runs of ledgers that share limits, and of nodes that
- * remember keys, on all cores.
+ * remember keys, on all cores; with `--sqlite`, the Authority and the registry are those of a keeper.
  */
 const seed = option("seed", 1);
 const seeds = option("seeds", 1_000);
 const steps = option("steps", 400);
+const store = process.argv.includes("--sqlite") ? "sqlite" : "memory";
 
 const SIMULATIONS = [
   ["grants", simulateNodes],
@@ -29,10 +30,12 @@ async function run(one: number): Promise<Record<string, number>> {
   const totals: Record<string, number> = {};
   for (const [what, simulate] of SIMULATIONS) {
     try {
-      const summary = Object.entries(await simulate(one, steps));
+      const summary = Object.entries(await simulate(one, steps, store));
       for (const [name, count] of summary) totals[`${what} ${name}`] = count;
     } catch (error) {
-      console.error(`\nreplay it with: bun run sim:nodes --seed ${one} --seeds 1 --steps ${steps}\n`);
+      console.error(
+        `\nreplay it with: bun run sim:nodes --seed ${one} --seeds 1 --steps ${steps}${store === "sqlite" ? " --sqlite" : ""}\n`,
+      );
       throw error;
     }
   }

@@ -6,7 +6,7 @@ import { simulateTaking } from "./taking.ts";
 
 /**
  * `bun run sim:taking --nodes N --seed N --seeds K --steps M`: limits that change under streams. With `--mutants`,
- * the first seed that notices each rule that is broken on purpose.
+ * the first seed that notices each rule that is broken on purpose; with `--sqlite`, the Authority of a keeper.
  */
 const [nodes, seed, seeds, steps] = [
   option("nodes", 1),
@@ -14,6 +14,8 @@ const [nodes, seed, seeds, steps] = [
   option("seeds", 100),
   option("steps", 1_000),
 ];
+
+const store = process.argv.includes("--sqlite") ? "sqlite" : "memory";
 
 if (process.argv.includes("--mutants")) {
   await showMutants(TAKING_MUTANTS, ["test/sim/run-taking.ts", "--steps", "400"]);
@@ -23,7 +25,7 @@ if (process.argv.includes("--mutants")) {
 const started = performance.now();
 const totals = await totalsOf({ seed, seeds }, async (current) => {
   try {
-    return await simulateTaking(current, steps, nodes);
+    return await simulateTaking(current, steps, nodes, store);
   } catch (error) {
     console.error(`\nreplay it with --nodes ${nodes} --seed ${current} --seeds 1 --steps ${steps}\n`);
     throw error;

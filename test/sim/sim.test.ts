@@ -13,6 +13,8 @@ const HOLD_SEEDS = 20;
 const HOLD_STEPS = 4_000;
 const LEASE_SEEDS = 100;
 const LEASE_STEPS = 400;
+const KEEPER_SEEDS = 10;
+const KEEPER_STEPS = 400;
 const TAKING_STEPS = 400;
 
 test(`${SEEDS} simulated runs with crashes, faults and lies: no cap, rate or allowance crossed, nothing acknowledged lost, drift 0`, async () => {
@@ -140,3 +142,15 @@ test.each([
     expect(totals.changes).toBeGreaterThan(seeds * 20);
   },
 );
+
+test("a keeper's Authority and registry on SQLite keep the same promises, however often it dies", async () => {
+  let [admitted, revoked, changes] = [0, 0, 0];
+  for (let seed = 1; seed <= KEEPER_SEEDS; seed++) {
+    admitted += (await simulateNodes(seed, KEEPER_STEPS, "sqlite")).admitted;
+    revoked += (await simulateLeases(seed, KEEPER_STEPS, "sqlite")).revoked;
+    changes += (await simulateTaking(seed, KEEPER_STEPS, 5, "sqlite")).changes;
+  }
+  expect(admitted).toBeGreaterThan(KEEPER_SEEDS * 20);
+  expect(revoked).toBeGreaterThan(KEEPER_SEEDS);
+  expect(changes).toBeGreaterThan(KEEPER_SEEDS * 20);
+});

@@ -15,8 +15,10 @@ import { ManualClock } from "../fakes/clock.ts";
 import { KnownHolders } from "../fakes/holders.ts";
 import { keyOf } from "../fakes/key.ts";
 import { check } from "./auditor.ts";
-import { MemoryAuthority } from "./memory-authority.ts";
+import { type AskOthers, type FleetAuthority, MemoryAuthority } from "./memory-authority.ts";
+import type { SimulatedStore } from "./nodes.ts";
 import { Random } from "./random.ts";
+import { DatabaseAuthority } from "./sqlite-authority.ts";
 
 /**
  * Holds grow, shrink and end at one ledger, or at several that share an Authority, while owners lower and raise
@@ -25,11 +27,20 @@ import { Random } from "./random.ts";
  * on. The auditor keeps a book of its own of what each budget was taken for, piece by piece, and after every step
  * nothing has grown beyond a limit of that moment.
  */
-export async function simulateTaking(seed: number, steps: number, nodes: number): Promise<TakingSummary> {
-  const fleet = new Fleet(seed, nodes);
-  for (let step = 0; step < steps; step++) await fleet.step();
-  fleet.judgeReplay();
-  return fleet.counts;
+export async function simulateTaking(
+  seed: number,
+  steps: number,
+  nodes: number,
+  store: SimulatedStore = "memory",
+): Promise<TakingSummary> {
+  const fleet = new Fleet(seed, nodes, store);
+  try {
+    for (let step = 0; step < steps; step++) await fleet.step();
+    fleet.judgeReplay();
+    return fleet.counts;
+  } finally {
+    fleet.close();
+  }
 }
 
 export type TakingSummary = Record<
@@ -73,10 +84,7 @@ class Fleet {
   private readonly random: Random;
   private readonly clock = new ManualClock(NOON);
   private readonly messages: (() => void)[] = [];
-  private readonly authority = new MemoryAuthority((counter, asker, inquiry) => {
-    for (const [n, { grants }] of this.nodes.entries())
-      if (`n${n}` !== asker) this.messages.push(() => grants?.recall(counter, inquiry));
-  });
+  private readonly authority: FleetAuthority & { stop?(): void };
   private readonly nodes: Node[];
   private keys: Key[];
   private budgets: Budget[];
@@ -86,8 +94,14 @@ class Fleet {
   private used = new Map<CounterId, number>();
   private receipts = 0;
 
-  constructor(seed: number, nodes: number) {
+  constructor(seed: number, nodes: number, store: SimulatedStore) {
     this.random = new Random(seed);
+    const recall: AskOthers = (counter, asker, inquiry) => {
+      for (const [n, { grants }] of this.nodes.entries())
+        if (`n${n}` !== asker) this.messages.push(() => grants?.recall(counter, inquiry));
+    };
+    this.authority =
+      store === "sqlite" ? new DatabaseAuthority(new Random(seed), recall) : new MemoryAuthority(recall);
     const cap = () => usd(20_000 + this.random.below(200_000));
     this.budgets = ["a", "b", "c"].map((name) => ({
       id: `bud_${name}` as BudgetId,
@@ -105,9 +119,13 @@ class Fleet {
         budgets: n === 2 ? [] : [this.random.pick(this.budgets).name],
       }),
     );
-    this.authority.credited.set(balanceCounter(BALANCE), CREDIT);
+    this.authority.credit(balanceCounter(BALANCE), CREDIT);
     this.nodes = Array.from({ length: nodes }, (_, n) => this.birth(`n${n}`, nodes > 1));
     for (const node of this.nodes) this.tell(node);
+  }
+
+  close(): void {
+    this.authority.stop?.();
   }
 
   async step(): Promise<void> {
@@ -150,7 +168,7 @@ class Fleet {
     const send = (statement: Statement) =>
       void this.messages.push(() => {
         const answer = this.authority.settle(statement);
-        this.messages.push(() => grants?.receive(answer));
+        if (answer !== null) this.messages.push(() => grants?.receive(answer));
       });
     const grants: Grants | null = isShared ? new Grants(name, 1, this.clock, send, () => node.usable) : null;
     const journal = { append: (record: LedgerRecord) => records.push(record), withdraw: () => false };

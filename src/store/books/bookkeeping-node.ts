@@ -140,10 +140,9 @@ async function joinStore(
 
 function forget(keyring: Keyring, changes: readonly MembershipChange[]): void {
   const keys = changes.flatMap(({ key }) => (key === null ? [] : [{ hash: key }]));
-  keyring.forget(
-    keys,
-    changes.map(({ balance }) => balance),
-  );
+  const balances = changes.flatMap(({ balance }) => balance ?? []);
+  if (balances.length < changes.length) keyring.forgetAll();
+  else keyring.forget(keys, balances);
 }
 
 type JoinedNode = Awaited<ReturnType<typeof joinStore>>;

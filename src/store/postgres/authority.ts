@@ -1,17 +1,17 @@
 import type { TransactionSQL } from "bun";
 import {
   type Authority,
+  decide,
   type Grant,
-  grant,
   type Inquiry,
-  isShort,
   NOTHING_GRANTED,
+  type SharedCounter,
   type Standing,
   type Statement,
 } from "../../ledger/authority.ts";
 import type { CounterId } from "../../ledger/counter.ts";
 import { EpochFenced } from "../../ledger/membership.ts";
-import { MAX_NANO_USD, type NanoUsd, ZERO_USD } from "../../units/usd.ts";
+import { MAX_NANO_USD, type NanoUsd } from "../../units/usd.ts";
 import type { Postgres } from "./postgres.ts";
 
 /**
@@ -134,24 +134,18 @@ async function holdEpoch(sql: TransactionSQL, node: string, epoch: number): Prom
   }
 }
 
-/** A counter as it is locked, with this node's standing. */
-interface Book {
+/** A counter as it is locked. */
+interface LockedCounter extends SharedCounter {
   readonly id: string;
-  readonly credited: number;
-  readonly spent: number;
-  reserved: number;
-  readonly shipped: number;
   readonly before: NanoUsd;
   readonly inquiriesBefore: number;
-  inquiries: number;
-  standing: Standing;
 }
 
 async function lockBooks(
   sql: TransactionSQL,
   node: string,
   ids: readonly string[],
-): Promise<Map<string, Book>> {
+): Promise<Map<string, LockedCounter>> {
   const list = JSON.stringify(ids);
   await sql`INSERT INTO counters (id) SELECT value FROM json_array_elements_text(${list}::text::json)
     ORDER BY 1 ON CONFLICT (id) DO NOTHING`;
@@ -166,7 +160,7 @@ async function lockBooks(
     counters.map(({ id, credited, spent, reserved, inquiries }) => {
       const row = known.get(id);
       const standing = row === undefined ? NOTHING_GRANTED : standingOf(row);
-      const book: Book = {
+      const book: LockedCounter = {
         id,
         credited: Number(credited),
         spent: Number(spent),
@@ -214,23 +208,7 @@ async function limitsOf(sql: TransactionSQL, ids: readonly string[]): Promise<Ma
   return new Map(rows.map(({ id, set }) => [id, Number(set)]));
 }
 
-function decide(book: Book, statement: Statement): Grant {
-  const { counter, number, needed } = statement;
-  const limit = counter.startsWith("balance:") ? (book.credited as NanoUsd) : statement.limit;
-  const mine = book.standing.granted - book.shipped;
-  const elsewhere = (book.spent - book.shipped + book.reserved - mine) as NanoUsd;
-  book.standing = grant(statement, book.standing, elsewhere, limit);
-  const { granted } = book.standing;
-  book.reserved += granted - book.shipped - mine;
-  const short = isShort(granted, elsewhere, limit, needed);
-  if (short) book.inquiries = Math.max(book.inquiries, statement.inquiry);
-  const { inquiries: inquiry } = book;
-  const free = limit - elsewhere - granted;
-  const nobodyElse = { spare: ZERO_USD, open: ZERO_USD, inquiry, answered: inquiry };
-  return { counter, number, granted, elsewhere, free, short, ...nobodyElse };
-}
-
-async function write(sql: TransactionSQL, node: string, books: readonly Book[]): Promise<void> {
+async function write(sql: TransactionSQL, node: string, books: readonly LockedCounter[]): Promise<void> {
   const rows = JSON.stringify(
     books.map(({ id, reserved, inquiries, standing }) => ({ id, reserved, inquiries, ...standing })),
   );
@@ -240,7 +218,7 @@ async function write(sql: TransactionSQL, node: string, books: readonly Book[]):
       AS row (id TEXT, granted BIGINT, used BIGINT, number BIGINT, heard BIGINT)
     ON CONFLICT (node, counter) DO UPDATE
     SET granted = excluded.granted, used = excluded.used, number = excluded.number, heard = excluded.heard`;
-  const isChanged = ({ before, standing, inquiriesBefore, inquiries }: Book): boolean =>
+  const isChanged = ({ before, standing, inquiriesBefore, inquiries }: LockedCounter): boolean =>
     before !== standing.granted || inquiriesBefore !== inquiries;
   if (!books.some(isChanged)) return;
   await sql`UPDATE counters SET reserved = row.reserved, inquiries = row.inquiries,

@@ -32,12 +32,18 @@ export class LedgerStore implements RunningSums, DebitStore {
     if (batch.length === 0) return;
     this.db
       .transaction(() => {
-        const spent = new Map<CounterId, number>();
-        for (const { record } of batch) if (this.book(record)) addSpending(spent, record);
-        for (const [counter, amount] of spent) this.statements.spend.run(counter, amount);
+        this.book(batch);
         for (const [file, bytes] of places(batch)) this.statements.reached.run(file, bytes);
       })
       .immediate();
+  }
+
+  /** Books ends inside somebody's transaction; returns what those come to that were not booked before. */
+  book(batch: readonly Pick<Unapplied, "record">[]): ReadonlyMap<CounterId, number> {
+    const spent = new Map<CounterId, number>();
+    for (const { record } of batch) if (this.addEnd(record)) addSpending(spent, record);
+    for (const [counter, amount] of spent) this.statements.spend.run(counter, amount);
+    return spent;
   }
 
   /** How far each journal file has been applied, in bytes. */
@@ -111,7 +117,8 @@ export class LedgerStore implements RunningSums, DebitStore {
     return row === null ? null : { ...row, idempotencyKey, tookAll: row.tookAll === 1 };
   }
 
-  private enter({ at, idempotencyKey, balanceId, amount, note, tookAll = false }: Credit): void {
+  /** Writes it down inside somebody's transaction. */
+  enter({ at, idempotencyKey, balanceId, amount, note, tookAll = false }: Credit): void {
     this.statements.addCredit.run(at, idempotencyKey, balanceId, amount, note, Number(tookAll));
     this.statements.credit.run(balanceCounter(balanceId), amount);
   }
@@ -216,7 +223,7 @@ export class LedgerStore implements RunningSums, DebitStore {
     return { ...totals, drifts };
   }
 
-  private book(end: TerminalRecord): boolean {
+  private addEnd(end: TerminalRecord): boolean {
     const { receipt, at, balance, key, state, charged, writtenOff, lost, allowances, body } = end;
     const { changes } = this.statements.end.run(
       receipt,

@@ -265,4 +265,35 @@ export const MIGRATIONS: readonly string[] = [
     d TEXT
   ) STRICT;
   `,
+  // 12: several processes, of which one keeps the database
+  `
+  -- Each life of a node has an epoch, which is open until what it was granted is free again.
+  CREATE TABLE nodes (name TEXT PRIMARY KEY, epoch INTEGER NOT NULL, open INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+
+  -- What nodes were granted of each counter in their present epochs: see ledger/authority. Of it, shipped is in totals.
+  CREATE TABLE grants (
+    counter TEXT NOT NULL,
+    node TEXT NOT NULL,
+    granted INTEGER NOT NULL,
+    used INTEGER NOT NULL,
+    number INTEGER NOT NULL,
+    heard INTEGER NOT NULL,
+    -- the latest that this node has had begun, or known
+    inquiry INTEGER NOT NULL,
+    shipped INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (counter, node)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX grants_by_node ON grants (node);
+
+  -- Where each node's journal has been booked up to: as applied, for the journal of one process.
+  CREATE TABLE shipped (
+    node TEXT NOT NULL,
+    file INTEGER NOT NULL,
+    bytes INTEGER NOT NULL,
+    PRIMARY KEY (node, file)
+  ) STRICT, WITHOUT ROWID;
+
+  -- How often a keeper has begun: what it told nodes of changes is not remembered by the next.
+  CREATE TABLE keeper (one INTEGER PRIMARY KEY CHECK (one = 1), lives INTEGER NOT NULL) STRICT;
+  `,
 ];

@@ -1,0 +1,102 @@
+import type { Grant, Statement } from "../../src/ledger/authority.ts";
+import type { CounterId } from "../../src/ledger/counter.ts";
+import type { Debit } from "../../src/ledger/credit.ts";
+import { EpochFenced } from "../../src/ledger/membership.ts";
+import { SqliteAuthority } from "../../src/store/sqlite/authority.ts";
+import { openDatabase } from "../../src/store/sqlite/database.ts";
+import { LedgerStore } from "../../src/store/sqlite/ledger-store.ts";
+import { NodeLedger } from "../../src/store/sqlite/node-ledger.ts";
+import { SqliteRegistry } from "../../src/store/sqlite/registry.ts";
+import { epochMs } from "../../src/units/clock.ts";
+import type { BalanceId } from "../../src/units/id.ts";
+import type { NanoUsd } from "../../src/units/usd.ts";
+import { end } from "../store/end-record.ts";
+import type { AskOthers, FleetAuthority } from "./memory-authority.ts";
+import type { Random } from "./random.ts";
+
+/** A keeper's Authority, books and registry, on a database. It dies now and then, and another goes on. */
+export class DatabaseAuthority implements FleetAuthority {
+  private readonly db = openDatabase(":memory:");
+  private readonly store = new LedgerStore(this.db);
+  private readonly ledger = new NodeLedger(this.db, this.store);
+  private registry = this.newRegistry();
+  private authority = this.newAuthority();
+  private closed = 0;
+
+  constructor(
+    private readonly random: Random,
+    private readonly recall: AskOthers,
+  ) {}
+
+  stop(): void {
+    this.db.close();
+  }
+
+  settle(statement: Statement): Grant | null {
+    if (this.random.chance(0.005)) {
+      this.registry = this.newRegistry();
+      this.authority = this.newAuthority();
+    }
+    this.begin(statement.ledger, statement.epoch);
+    const [answer] = this.authority.settle([[statement]]);
+    return answer instanceof EpochFenced ? null : answer![0]!;
+  }
+
+  credit(counter: CounterId, amount: NanoUsd): void {
+    this.store.credit({
+      balanceId: balanceOf(counter),
+      amount,
+      idempotencyKey: "all",
+      note: null,
+      at: epochMs(0),
+    });
+  }
+
+  debit(key: string, counter: CounterId, amount: Debit["amount"]): NanoUsd | null {
+    const debit = { balanceId: balanceOf(counter), idempotencyKey: key, amount, note: null, at: epochMs(0) };
+    const done = this.ledger.debit(debit);
+    return "available" in done ? null : (-done.amount as NanoUsd);
+  }
+
+  close(name: string, epoch: number, spent: ReadonlyMap<CounterId, NanoUsd>): void {
+    this.begin(name, epoch);
+    const { balance, ...record } = end(++this.closed);
+    const parts = [...spent];
+    const ended = { ...record, balance, charged: 0 as NanoUsd, counters: [], allowances: [], parts };
+    // A journal may be shipped twice.
+    for (let times = this.random.chance(0.5) ? 2 : 1; times > 0; times--)
+      this.ledger.ship(name, epoch, [{ record: ended, sequence: 0, file: 1, bytes: this.closed }]);
+    this.registry.leave(name, epoch);
+  }
+
+  granted(counter: CounterId): number {
+    return this.store.spent(counter) + this.authority.reserved(counter);
+  }
+
+  grantedTo(counter: CounterId, name: string): number {
+    const row = this.db
+      .query<{ granted: number }, [string, string]>(
+        "SELECT granted FROM grants WHERE counter = ? AND node = ?",
+      )
+      .get(counter, name);
+    return row?.granted ?? 0;
+  }
+
+  /** A life begins before it states anything. */
+  private begin(name: string, epoch: number): void {
+    while ((this.registry.lastEpoch(name) ?? 0) < epoch) this.registry.join(name);
+  }
+
+  private newRegistry(): SqliteRegistry {
+    return new SqliteRegistry(this.db, { now: () => epochMs(0), elapsedMs: () => 0 }, () => {});
+  }
+
+  private newAuthority(): SqliteAuthority {
+    const everybody = () => true;
+    return new SqliteAuthority(this.db, { elapsedMs: () => 0 }, everybody, (asker, { counter, inquiry }) =>
+      this.recall(counter, asker, inquiry),
+    );
+  }
+}
+
+const balanceOf = (counter: CounterId): BalanceId => counter.slice("balance:".length) as BalanceId;

@@ -1,0 +1,254 @@
+import { expect, test } from "bun:test";
+import type { Grant, Statement } from "../../src/ledger/authority.ts";
+import { balanceCounter, type CounterId } from "../../src/ledger/counter.ts";
+import { EpochFenced, LEASE_MS } from "../../src/ledger/membership.ts";
+import { SqliteAuthority } from "../../src/store/sqlite/authority.ts";
+import { openDatabase } from "../../src/store/sqlite/database.ts";
+import { LedgerStore } from "../../src/store/sqlite/ledger-store.ts";
+import { NodeLedger } from "../../src/store/sqlite/node-ledger.ts";
+import { SqliteRegistry } from "../../src/store/sqlite/registry.ts";
+import type { EpochMs } from "../../src/units/clock.ts";
+import type { BalanceId } from "../../src/units/id.ts";
+import type { NanoUsd } from "../../src/units/usd.ts";
+import { ManualClock } from "../fakes/clock.ts";
+import { MemoryAuthority } from "../sim/memory-authority.ts";
+import { Random } from "../sim/random.ts";
+import { end } from "./end-record.ts";
+
+const CAP = "day:key_1:0" as CounterId;
+const BALANCE = "bal_1" as BalanceId;
+
+function keeper() {
+  const db = openDatabase(":memory:");
+  const clock = new ManualClock(0);
+  const asked: string[] = [];
+  const registry = new SqliteRegistry(db, clock, () => {});
+  const authority = new SqliteAuthority(
+    db,
+    clock,
+    (node) => registry.isAlive(node),
+    (asker, { counter, inquiry }) => void asked.push(`${asker} ${counter} ${inquiry}`),
+  );
+  const store = new LedgerStore(db);
+  return {
+    db,
+    clock,
+    registry,
+    authority,
+    store,
+    ledger: new NodeLedger(db, store),
+    asked,
+    join(name: string): { epoch: number; seen: number } {
+      const life = registry.join(name);
+      registry.renew(name, life.epoch, life.seen);
+      return life;
+    },
+    settle(ledger: string, more: Partial<Record<keyof Statement, unknown>>): Grant {
+      const [answer] = authority.settle([[statement(ledger, more)]]);
+      if (answer instanceof EpochFenced) throw answer;
+      return answer![0]!;
+    },
+  };
+}
+
+const statement = (ledger: string, more: Partial<Record<keyof Statement, unknown>>): Statement =>
+  ({
+    ledger,
+    epoch: 1,
+    number: 1,
+    counter: CAP,
+    used: 0,
+    needed: 0,
+    limit: 1_000,
+    heard: 0,
+    inquiry: 0,
+    ...more,
+  }) as Statement;
+
+/** What was charged for one request, on the balance and on the cap. */
+const charged = (amount: number, name: number) => ({
+  record: {
+    ...end(name),
+    charged: amount as NanoUsd,
+    counters: [CAP, balanceCounter(BALANCE)],
+    balance: BALANCE,
+  },
+  sequence: name,
+  file: 1,
+  bytes: name,
+});
+
+test("says the same as the Authority in memory, whatever is stated in whatever order", () => {
+  const { join, settle } = keeper();
+  const memory = new MemoryAuthority();
+  const random = new Random(7);
+  const names = ["n0", "n1", "n2"];
+  for (const name of names) join(name);
+  const used = new Map<string, number>();
+  let latest = 0;
+  for (let number = 1; number <= 1_000; number++) {
+    const name = random.pick(names);
+    const at = used.get(name) ?? 0;
+    const said = statement(name, {
+      number: random.chance(0.9) ? number : Math.max(1, number - 4),
+      used: at,
+      needed: at + random.below(200),
+      wanted: at + random.below(400),
+      limit: 600 + random.below(400),
+      heard: random.below(latest + 1),
+      inquiry: latest + random.below(3),
+    });
+    const grant = settle(name, said);
+    expect(grant).toEqual(memory.settle(said));
+    latest = grant.inquiry;
+    used.set(name, random.below(grant.granted + 1));
+  }
+  expect(latest).toBeGreaterThan(100);
+});
+
+test("a grant outlives the process that held it until its next life has read the journal", () => {
+  const { join, settle } = keeper();
+  const first = join("n0");
+  settle("n0", { wanted: 900 });
+  join("n1");
+  expect(settle("n1", { wanted: 500 })).toMatchObject({ granted: 100, elsewhere: 900 });
+  expect(join("n0").epoch).toBe(first.epoch + 1);
+  expect(settle("n1", { number: 2, wanted: 500 })).toMatchObject({ granted: 500 });
+});
+
+test("an epoch that is over is granted nothing, beside others that are", () => {
+  const { join, authority } = keeper();
+  for (const name of ["n0", "n0", "n1"]) join(name);
+  const [over, open] = authority.settle([
+    [statement("n0", { wanted: 10 })],
+    [statement("n1", { wanted: 10 })],
+  ]);
+  expect(over).toBeInstanceOf(EpochFenced);
+  expect(open).toMatchObject([{ granted: 10 }]);
+});
+
+test("what is shipped leaves the grant and is spent, once; an older life ships nothing", () => {
+  const { join, settle, ledger, store, authority } = keeper();
+  join("n0");
+  settle("n0", { wanted: 900 });
+  ledger.ship("n0", 1, [charged(100, 1), charged(50, 2)]);
+  ledger.ship("n0", 1, [charged(50, 2), charged(25, 3)]);
+  expect([store.spent(CAP), authority.reserved(CAP)]).toEqual([175, 725] as NanoUsd[]);
+  expect(ledger.shipped("n0").get(CAP)).toBe(175);
+  expect(ledger.reached("n0")).toEqual(new Map([[1, 3]]));
+  expect(settle("n0", { number: 2, used: 200, wanted: 2_000 })).toMatchObject({ granted: 1_000 });
+  // A receipt that was deleted is not booked again: its place in the journal is known.
+  expect(store.fold(2_000 as EpochMs)).toBe(3);
+  ledger.ship("n0", 1, [charged(25, 3)]);
+  expect(store.spent(CAP)).toBe(175 as NanoUsd);
+  join("n0");
+  expect(() => ledger.ship("n0", 1, [charged(1, 4)])).toThrow(EpochFenced);
+  expect([authority.reserved(CAP), store.audit().drifts]).toEqual([0, []]);
+});
+
+test("credit is taken back as far as it is neither spent nor granted, once for each key", () => {
+  const { join, settle, ledger, store } = keeper();
+  join("n0");
+  const at = 0 as EpochMs;
+  store.credit({ balanceId: BALANCE, amount: 1_000 as NanoUsd, idempotencyKey: "in", note: null, at });
+  const counter = balanceCounter(BALANCE);
+  // Whatever a node says of the limit.
+  expect(settle("n0", { counter, wanted: 400, limit: 9_000 })).toMatchObject({ granted: 400, free: 600 });
+  ledger.ship("n0", 1, [charged(100, 1)]);
+  const debit = { balanceId: BALANCE, idempotencyKey: "out", note: null, at };
+  expect(ledger.debit({ ...debit, amount: 601 as NanoUsd })).toEqual({ available: 600 as NanoUsd });
+  expect(ledger.debit({ ...debit, amount: "all" })).toMatchObject({ amount: -600 });
+  expect(ledger.debit({ ...debit, amount: "all" })).toMatchObject({ amount: -600 });
+  expect(settle("n0", { counter, number: 2, used: 100, wanted: 9_000 })).toMatchObject({ granted: 400 });
+});
+
+test("who runs short asks the others for what they do not use, and those that missed it find it", () => {
+  const { join, settle, asked, authority, clock } = keeper();
+  for (const name of ["n0", "n1"]) join(name);
+  settle("n0", { wanted: 1_000 });
+  expect(settle("n1", { needed: 500, wanted: 500, inquiry: 1 })).toMatchObject({ spare: 1_000, answered: 0 });
+  expect(asked).toEqual([`n1 ${CAP} 1`]);
+  expect([authority.inquiries("n0"), authority.inquiries("n1")]).toMatchObject([[{ inquiry: 1 }], []]);
+  settle("n0", { number: 2, used: 700, wanted: 700, heard: 1 });
+  expect(authority.inquiries("n0")).toEqual([]);
+  expect(settle("n1", { number: 2, needed: 500, wanted: 500, inquiry: 1 })).toMatchObject({
+    granted: 300,
+    answered: 1,
+    open: 700,
+  });
+  clock.advance(LEASE_MS);
+  expect(settle("n1", { number: 3, needed: 500, wanted: 500, inquiry: 2 })).toMatchObject({
+    open: 0,
+    answered: 2,
+  });
+});
+
+test.each([["day:key_1:0"], ["month:key_1:0"], ["rpm:key_1"], ["budget:bud_1:total:0"]])(
+  "%s is limited by what its owner last set, whatever a node says that has not heard of it",
+  (counter) => {
+    const { db, join, settle } = keeper();
+    join("n0");
+    db.run("INSERT INTO balances (id, created_at) VALUES ('bal_1', 0)");
+    db.run(
+      "INSERT INTO budgets (id, balance_id, name, cap, window) VALUES ('bud_1', 'bal_1', 'team', 50, 'total')",
+    );
+    // Of a chain the last key counts, not the one that was revoked.
+    for (const [id, state, limit] of [
+      ["key_1", "revoked", 900],
+      ["key_2", "active", 50],
+    ] as const) {
+      db.run(
+        `INSERT INTO keys (id, hash, prefix, balance_id, lineage, state, created_at, daily_limit, monthly_limit, rpm_limit, budgets)
+         VALUES (?, ?, 'or-live-', 'bal_1', 'key_1', ?, 0, ?, ?, ?, '[]')`,
+        [id, id, state, limit, limit, limit],
+      );
+    }
+    expect(settle("n0", { counter, wanted: 80 })).toMatchObject({ granted: 50, free: 0 });
+    expect(settle("n0", { number: 2, counter, used: 30, needed: 40, wanted: 40, limit: 40 })).toMatchObject({
+      granted: 40,
+      free: 0,
+    });
+  },
+);
+
+test("counters of windows that are over are forgotten once all of them was shipped", () => {
+  const { join, settle, ledger, authority } = keeper();
+  join("n0");
+  settle("n0", { wanted: 100 });
+  authority.retire("n0", [CAP]);
+  expect(authority.reserved(CAP)).toBe(100);
+  ledger.ship("n0", 1, [charged(100, 1)]);
+  authority.retire("n0", [CAP]);
+  expect(ledger.shipped("n0")).toEqual(new Map());
+});
+
+test("a change is unseen until every node with a lease has noticed it, or its lease is over", () => {
+  const { clock, registry, join } = keeper();
+  const [first, second] = [join("n0"), join("n1")];
+  const version = registry.recall(BALANCE, [balanceCounter(BALANCE)]);
+  expect(registry.unseen(version)).toBe(true);
+  expect(registry.renew("n0", first.epoch, first.seen)).toMatchObject([{ version, balance: BALANCE }]);
+  expect(registry.renew("n0", first.epoch, version)).toEqual([]);
+  expect(registry.unseen(version)).toBe(true);
+  clock.advance(LEASE_MS);
+  expect(registry.unseen(version)).toBe(false);
+  expect(registry.renew("n1", second.epoch, second.seen)).toHaveLength(1);
+});
+
+test("another keeper counts with every lease there may be, and says that anything may have changed", () => {
+  const { db, clock, registry, join } = keeper();
+  const life = join("n0");
+  registry.recall(BALANCE, []);
+  const next = new SqliteRegistry(db, clock, () => {});
+  const version = next.recall(BALANCE, []);
+  expect([next.isAlive("n0"), next.unseen(version), next.close("n0")]).toEqual([true, true, "alive"]);
+  expect(next.renew("n0", life.epoch, life.seen)).toEqual([
+    { version, balance: null, key: null, counters: [""] },
+  ]);
+  expect(next.renew("n0", life.epoch, version)).toEqual([]);
+  expect(next.unseen(version)).toBe(false);
+  clock.advance(LEASE_MS);
+  expect([next.close("n0"), next.close("n9")]).toEqual(["closed", "unknown"]);
+  expect(() => next.renew("n0", life.epoch, version)).toThrow(EpochFenced);
+  expect(next.list()).toMatchObject([{ name: "n0", state: "left", epoch: 1, reserved: 0 }]);
+});
