@@ -32,25 +32,35 @@ describe("a sync", () => {
     expect(onLoop(new SyncPlace(SLOW_MS, 0), times(1_000, SLOW_MS))).toBe(0);
   });
 
-  test("of a disk that becomes slow is not any more, after a few", () => {
+  test("of a disk that becomes slow is not any more, after four", () => {
     const place = new SyncPlace(FAST_MS, 0);
     onLoop(place, times(100, FAST_MS));
-    expect(onLoop(place, times(1_000, SLOW_MS), 100)).toBeLessThan(4);
+    expect(onLoop(place, times(500, SLOW_MS), 100)).toBe(4);
   });
 
-  test("that takes long once changes nothing", () => {
+  test.each([
+    ["once", [50]],
+    ["twice in a row, as where another process has the core", [2, 2]],
+    ["every third time", [2, FAST_MS, FAST_MS, 2, FAST_MS, FAST_MS, 2]],
+  ])("that takes long %s changes nothing", (_, slow) => {
     const place = new SyncPlace(FAST_MS, 0);
-    expect(onLoop(place, [...times(20, FAST_MS), 50, ...times(20, FAST_MS)])).toBe(41);
+    const took = [...times(20, FAST_MS), ...slow, ...times(20, FAST_MS)];
+    expect(onLoop(place, took)).toBe(took.length);
   });
 
-  test("of a slow disk is tried on the loop twice a minute", () => {
+  test("of a slow disk is tried on the loop after a second, then after twice as long, up to a minute", () => {
     const place = new SyncPlace(SLOW_MS, 0);
-    expect(onLoop(place, times(1_000, SLOW_MS), 31 * SECOND)).toBe(1);
-    expect(onLoop(place, times(1_000, SLOW_MS), 62 * SECOND)).toBe(1);
+    const triedAtS: number[] = [];
+    for (let nowS = 0; nowS < 300; nowS++)
+      if (onLoop(place, times(5, SLOW_MS), nowS * SECOND) > 0) triedAtS.push(nowS);
+    expect(triedAtS).toEqual([1, 4, 9, 18, 35, 68, 129, 190, 251]);
   });
 
-  test("of a disk that is fast again is done on the loop again", () => {
+  test("of a disk that is fast again is done on the loop again, and its next pause is short", () => {
     const place = new SyncPlace(SLOW_MS, 0);
-    expect(onLoop(place, times(1_000, FAST_MS), 31 * SECOND)).toBe(1_000);
+    onLoop(place, times(5, SLOW_MS), 1 * SECOND);
+    expect(onLoop(place, times(1_000, FAST_MS), 4 * SECOND)).toBe(1_000);
+    onLoop(place, times(5, SLOW_MS), 6 * SECOND);
+    expect(onLoop(place, times(100, FAST_MS), 8 * SECOND)).toBe(100);
   });
 });
