@@ -20,6 +20,7 @@ import { WrongTokens } from "./http/admin/wrong-tokens.ts";
 import { UntrustedProxies } from "./http/client-blocks.ts";
 import { CONTROL_BODY_MEMORY_BYTES } from "./http/control-body.ts";
 import type { HttpDeps } from "./http/deps.ts";
+import { OpenSockets } from "./http/websocket/open-sockets.ts";
 import type { Balance, Key } from "./keys/key.ts";
 import { SpendableCredit } from "./ledger/spendable-credit.ts";
 import { ByteBudget } from "./limits/byte-budget.ts";
@@ -75,8 +76,7 @@ export function buildGateway(parts: GatewayParts): BuiltGateway {
       log("draining");
       rooms.freeRoutes.stop();
       const { drainMs } = active.config;
-      if (server !== null)
-        await drain(server, { ledger: parts.books.ledger, openStreams: rooms.openStreams, clock, drainMs });
+      if (server !== null) await drain(server, { ...rooms, ledger: parts.books.ledger, clock, drainMs });
       await closed(rooms, upkeep, parts);
     },
   });
@@ -193,6 +193,7 @@ function roomsOf(parts: GatewayParts) {
     reporting,
     freeRoutes,
     openStreams: new OpenStreams(),
+    sockets: new OpenSockets(clock),
     deadlines: new Deadlines(clock, onFault),
     spendable,
     unpaidWaitS(balance: BalanceId, blocks: () => readonly string[], request: UnpaidRequest): number | null {
@@ -338,6 +339,7 @@ function depsOf(
     compactUnpaid: (body, turn) => counting.compaction(body, turn),
     countTokens: (body, asker) => countMessages(body, asker, countTokensDeps),
     catalog: () => active.config.catalog,
+    sockets: rooms.sockets,
     routeState: health,
     hostsNow: async () => (await peers?.hosts()) ?? hostsHere(),
     hostReports: () => health.report(active.config.catalog),

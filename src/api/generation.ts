@@ -61,6 +61,14 @@ export const GENERATION = {
   },
 } as const satisfies Record<SurfaceName, About>;
 
+export const WEBSOCKET = {
+  summary: "Opens OpenAI's Responses API over WebSocket",
+  details:
+    "Each `response.create` that is sent over it is a request like one to POST /v1/responses, which may continue the last answer by `previous_response_id`. Where a connection cannot be upgraded: 426.",
+  who: ["key"],
+  answers: { 101: null },
+} as const satisfies About;
+
 export const COMPACTION = {
   summary: "Shortens a conversation, as OpenAI's /v1/responses/compact does",
   details:

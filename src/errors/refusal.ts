@@ -21,6 +21,8 @@ export class Refusal {
 export interface RefusalDetails {
   /** In the place of the code's own, for clients that go on by this one. */
   readonly status?: 426;
+  /** With 426: what the client should speak instead. */
+  readonly upgrade?: "HTTP/1.1" | "websocket";
   /** The request field at fault, as the client spelt it. */
   readonly param?: string;
   /** Whole seconds, for the header `Retry-After`. */
@@ -102,6 +104,8 @@ export function refusalHeaders({ details, status }: Refusal): Record<string, str
   const retryAfterS = details.retryAfterS ?? (WAITED_FOR.has(status) ? SOON_S : undefined);
   if (retryAfterS !== undefined) headers["retry-after"] = String(retryAfterS);
   if (details.closing === true) headers.connection = "close";
+  if (details.upgrade !== undefined)
+    Object.assign(headers, { connection: "upgrade", upgrade: details.upgrade });
   if (details.shouldRetry !== undefined) headers["x-should-retry"] = String(details.shouldRetry);
   if (details.balance !== undefined) headers["x-gateway-balance-usd"] = decimalUsd(details.balance);
   return headers;

@@ -31,6 +31,7 @@ import { movedPage } from "./pages/moved-pages.ts";
 import { pageEndpoints } from "./pages/pages.ts";
 import { refusalResponse } from "./reply.ts";
 import { unknownPath } from "./unknown-path.ts";
+import { WEBSOCKET_HANDLER } from "./websocket/handler.ts";
 
 /**
  * The gateway's HTTP interface. Elysia finds the endpoint for a path, and that is all it does here: bodies
@@ -165,6 +166,7 @@ export function listen(
     port,
     reusePort: shared,
     maxRequestBodySize: Number.MAX_SAFE_INTEGER,
+    websocket: WEBSOCKET_HANDLER,
   });
   // Elysia's own, which would stop the server when the process ends by itself, and keeps a gateway that has
   // been stopped, 29 MB of it, for as long as the process.

@@ -25,6 +25,7 @@ import type { BalanceId, ReceiptId } from "../units/id.ts";
 import type { Networks } from "../units/networks.ts";
 import type { Throttles } from "./address.ts";
 import type { RouteStatus } from "./pages/status-page.ts";
+import type { OpenSockets } from "./websocket/open-sockets.ts";
 
 /** Everything that the HTTP floor needs. Functions reflect the latest reload. */
 export interface HttpDeps {
@@ -59,6 +60,8 @@ export interface HttpDeps {
   /** A body of `/v1/responses/compact` of somebody without credit as an ordinary request; null when there is too much to do. */
   readonly compactUnpaid: Counting["compaction"];
   catalog(): Catalog;
+  /** WebSockets, and the conversations that they continue. */
+  readonly sockets: OpenSockets;
   readonly routeState: RouteStatus & Pick<RouteState, "speed">;
   /** What routing and the hosts' lines show, over all workers. */
   hostsNow(): Promise<LiveRoutes>;

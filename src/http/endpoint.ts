@@ -8,6 +8,7 @@ import { foreignPage } from "./foreign-page.ts";
 import type { ClientConnection, IdleTimeout } from "./idle-timeout.ts";
 import { type JsonReply, refusalResponse, replyResponse } from "./reply.ts";
 import { unreadResponse } from "./unread-response.ts";
+import type { ResponsesConnection } from "./websocket/responses-connection.ts";
 
 /** One row of the table of operations (contract §4). Paths under `/v1` are served under `/v1/v1` too. */
 export interface Endpoint {
@@ -83,6 +84,11 @@ export class HttpExchange implements ClientConnection {
   giveRoomBack(): void {
     this.room?.();
     this.room = null;
+  }
+
+  /** Makes the connection a WebSocket; false where the request is none for that. */
+  upgrade(connection: ResponsesConnection): boolean {
+    return this.server?.upgrade(this.request, { data: connection }) ?? false;
   }
 
   setTimeout(seconds: number): void {

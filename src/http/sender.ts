@@ -3,9 +3,7 @@ import { type Refusal, refuse } from "../errors/refusal.ts";
 import type { Sender } from "../limits/byte-budget.ts";
 import type { BytesTaken } from "../limits/unpaid-allowance.ts";
 import { wideNetwork } from "../limits/wide-network.ts";
-import { clientBlocks } from "./client-blocks.ts";
 import type { HttpDeps } from "./deps.ts";
-import type { HttpExchange } from "./endpoint.ts";
 import type { Identity } from "./identity.ts";
 
 /**
@@ -17,13 +15,12 @@ import type { Identity } from "./identity.ts";
 export async function senderOf(
   { balance }: Pick<Identity, "balance">,
   length: number,
-  exchange: HttpExchange,
+  blocksOf: () => readonly string[],
   deps: HttpDeps,
 ): Promise<BodySender | Refusal> {
   const credit = await deps.keyDeps.credit(balance.id);
-  if (credit > 0 && credit >= leastCost(length, deps.catalog()))
-    return { turn: balance.id, pays: true, read: null };
-  const blocks = clientBlocks(exchange, deps);
+  if (covers(credit, length, deps.catalog())) return { turn: balance.id, pays: true, read: null };
+  const blocks = blocksOf();
   const network = wideNetwork(blocks);
   if (credit <= 0 && deps.bodies.scarceUnpaid) {
     const { limit, used } = await deps.ledger.openTier(balance, blocks, deps.keyDeps.clock.now());
@@ -37,6 +34,10 @@ export interface BodySender extends Sender {
   /** Of those who could not pay: what they have read for nothing. */
   readonly read: BytesTaken | null;
 }
+
+/** Whether credit would pay for so many bytes of text. */
+export const covers = (credit: number, length: number, catalog: Catalog): boolean =>
+  credit > 0 && credit >= leastCost(length, catalog);
 
 /** What so much text costs at least, in nano-dollars. */
 function leastCost(length: number, { models }: Catalog): number {

@@ -1,5 +1,6 @@
 import { type Refusal, refuse } from "../errors/refusal.ts";
 import { type Endpoint, pathOf } from "./endpoint.ts";
+import { asksForWebSocket } from "./websocket/upgrade.ts";
 
 /** Why no endpoint was found: another method would do, or the surface is not served. */
 export function unknownPath(request: Request, endpoints: readonly Endpoint[]): Misdirected {
@@ -35,9 +36,6 @@ export function unknownPath(request: Request, endpoints: readonly Endpoint[]): M
   return { why: refuse("unsupported_endpoint", message), headers: {} };
 }
 
-const asksForWebSocket = ({ method, headers }: Request): boolean =>
-  method === "GET" && headers.get("upgrade")?.toLowerCase() === "websocket";
-
 /**
  * Codex tries WebSocket first. After 426 it goes on over HTTP at once, after other statuses only in seconds,
  * and after 400 never.
@@ -45,8 +43,8 @@ const asksForWebSocket = ({ method, headers }: Request): boolean =>
 function noWebSocket(path: string, allowed: string): Misdirected {
   const message = `${shown(path)} is not served over WebSocket; send the request with ${allowed}.`;
   return {
-    why: refuse("unsupported_endpoint", message, { status: 426 }),
-    headers: { allow: allowed, connection: "upgrade", upgrade: "HTTP/1.1" },
+    why: refuse("unsupported_endpoint", message, { status: 426, upgrade: "HTTP/1.1" }),
+    headers: { allow: allowed },
   };
 }
 

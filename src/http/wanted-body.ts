@@ -2,6 +2,7 @@ import { type Refusal, refuse, refused } from "../errors/refusal.ts";
 import type { Release } from "../limits/byte-budget.ts";
 import type { BytesTaken } from "../limits/unpaid-allowance.ts";
 import { declaredLength, readBody } from "./body.ts";
+import { clientBlocks } from "./client-blocks.ts";
 import type { HttpDeps } from "./deps.ts";
 import type { HttpExchange } from "./endpoint.ts";
 import { type Identity, whoSends } from "./identity.ts";
@@ -34,7 +35,7 @@ export function readWanted(
 }
 
 /** Bodies up to this size are not counted; the number of connections bounds them. */
-const SMALL_BYTES = 65_536;
+export const SMALL_BYTES = 65_536;
 const MAX_WAIT_MS = 10_000;
 /** A larger one may take minutes, and others may want its room by then. */
 const READ_AT_ONCE_BYTES = 1_048_576;
@@ -113,7 +114,7 @@ async function takeRoom(
   exchange: HttpExchange,
   deps: HttpDeps,
 ): Promise<BodyReservation | Refusal> {
-  const sender = await senderOf(identity, length, exchange, deps);
+  const sender = await senderOf(identity, length, () => clientBlocks(exchange, deps), deps);
   if (refused(sender)) return unread(sender);
   const release = await deps.bodies.take(sender, length, MAX_WAIT_MS, exchange.request.signal);
   if (release === null) return noRoom();

@@ -1,3 +1,4 @@
+import type { OpenSockets } from "../http/websocket/open-sockets.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { OpenStreams } from "../stream/open-streams.ts";
 import { atMost, type Clock, pause } from "../units/clock.ts";
@@ -5,13 +6,14 @@ import { atMost, type Clock, pause } from "../units/clock.ts";
 /** Accepts no more requests, lets those that are open finish within `drainMs`, then cuts them. */
 export async function drain(
   server: Bun.Server<unknown>,
-  { ledger, openStreams, clock, drainMs }: Draining,
+  { ledger, openStreams, sockets, clock, drainMs }: Draining,
 ): Promise<void> {
   const holding = () => ledger.openHolds > 0;
-  const answering = () => server.pendingRequests > 0;
+  const answering = () => server.pendingRequests > 0 || sockets.areBusy;
   const inMs = (ms: number) => clock.elapsedMs() + ms;
   await quietTurn(clock);
   const stopped = server.stop();
+  sockets.leave();
   // A request holds nothing yet while its body arrives, and no longer while its last frames are sent.
   await waitWhile(() => holding() || answering(), inMs(drainMs), clock);
   // Streams that are still open are cut: each settles for what it delivered, and tells its client why.
@@ -26,6 +28,7 @@ export async function drain(
 interface Draining {
   readonly ledger: Pick<Ledger, "openHolds">;
   readonly openStreams: OpenStreams;
+  readonly sockets: Pick<OpenSockets, "leave" | "areBusy">;
   readonly clock: Clock;
   readonly drainMs: number;
 }

@@ -326,7 +326,7 @@ describe("a request that is not as it should be", () => {
     ["GET", "/nowhere", "unsupported_endpoint", null],
     ["GET", "/v1/chat/completions", "invalid_request", "POST"],
     ["PUT", "/v1/keys/key_x", "invalid_request", "GET, PATCH, DELETE"],
-    ["DELETE", "/v1/v1/responses", "invalid_request", "POST"],
+    ["DELETE", "/v1/v1/responses", "invalid_request", "POST, GET"],
     ["OPTIONS", "/v1/auth/email", "invalid_request", "POST"],
   ];
   test.each(elsewhere)("%s %s is %s", async (method, path, code, allow) => {
@@ -343,7 +343,7 @@ describe("a request that is not as it should be", () => {
     } else expect(error.message).toContain("/v1/chat/completions");
   });
 
-  test.each(["/v1/responses", "/v1/v1/responses", "/v1/chat/completions"])(
+  test.each(["/v1/messages", "/v1/v1/messages", "/v1/chat/completions"])(
     "an upgrade of %s to WebSocket is 426, with which Codex goes on over HTTP at once",
     async (path) => {
       for (const authorization of [`Authorization: Bearer ${key}\r\n`, ""]) {

@@ -8,6 +8,7 @@ import type { GenerationAnswer, GenerationCall } from "../../src/generation/answ
 import { AddressThrottle, throttlesOf } from "../../src/http/address.ts";
 import { httpApp, listen } from "../../src/http/app.ts";
 import type { HttpDeps } from "../../src/http/deps.ts";
+import { OpenSockets } from "../../src/http/websocket/open-sockets.ts";
 import { Keyring } from "../../src/keys/keyring.ts";
 import { type Credit, debitEntry, taken } from "../../src/ledger/credit.ts";
 import { formatReceipt } from "../../src/ledger/receipt.ts";
@@ -180,6 +181,7 @@ export class TestHouse {
       compactUnpaid: async () => null,
       countTokens: async (body) => body.length,
       catalog: () => CATALOG,
+      sockets: new OpenSockets(clock),
       routeState: {
         usable: () => true,
         unproven: ({ host }) => this.unproven.has(host.id),

@@ -11,6 +11,7 @@ import { bearerOf, bearerOrApiKeyOf, identify, keysOnly, missingKey } from "../i
 import { type JsonReply, ok } from "../reply.ts";
 import { answerResponse } from "../streaming.ts";
 import { readWanted } from "../wanted-body.ts";
+import { webSocketEndpoint } from "../websocket/upgrade.ts";
 import { compactionEndpoint } from "./compaction.ts";
 
 /**
@@ -23,6 +24,7 @@ export function generationEndpoints(deps: HttpDeps): Endpoint[] {
     surface("chat.completions", "/v1/chat/completions", bearerOf, turn, deps),
     surface("responses", "/v1/responses", bearerOf, turn, deps),
     surface("messages", "/v1/messages", bearerOrApiKeyOf, turn, deps),
+    webSocketEndpoint(),
     compactionEndpoint(),
     {
       method: "POST",

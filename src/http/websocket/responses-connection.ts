@@ -1,0 +1,253 @@
+import { type Refusal, refuse, refused } from "../../errors/refusal.ts";
+import { tooMuchUnpaid } from "../../generation/refusals.ts";
+import {
+  type ConversationMemory,
+  Lanes,
+  MOST_LANES,
+  sizeOf,
+} from "../../surfaces/responses/conversation-memory.ts";
+import { type CreateEvent, orphanResult, readCreateEvent } from "../../surfaces/responses/create-event.ts";
+import {
+  errorAnswerEvent,
+  errorEvent,
+  type ProtocolError,
+  protocolError,
+} from "../../surfaces/responses/error-event.ts";
+import { type BalanceId, newReceiptId } from "../../units/id.ts";
+import type { HttpDeps } from "../deps.ts";
+import { SMALL_BYTES } from "../wanted-body.ts";
+import { ClientSocket, GOING_AWAY, type ServerSocket, TOO_MUCH } from "./client-socket.ts";
+import { type AnswerEnd, EventFrames } from "./event-frames.ts";
+import { answerTurn, type TurnSender } from "./turn.ts";
+
+/**
+ * A WebSocket of Responses (developers.openai.com, "WebSocket mode"). Turns of a lane follow each other, those of
+ * different lanes run beside each other. What they continue is known to the connection alone, and gone with it.
+ */
+export class ResponsesConnection {
+  private socket: ClientSocket | null = null;
+  private readonly leaving = new AbortController();
+  private readonly lanes: Lanes;
+  private readonly waiting: CreateEvent[] = [];
+  private waitingBytes = 0;
+  /** Lanes with a turn under way. */
+  private readonly busy = new Set<string | null>();
+  private readonly sender: TurnSender;
+  private isEnding = false;
+  private openedMs = 0;
+  private heardMs = 0;
+  private idleSinceMs = 0;
+
+  constructor(
+    private readonly opener: Opener,
+    memory: ConversationMemory,
+    private readonly deps: HttpDeps,
+    private readonly onClosed: (connection: ResponsesConnection) => void,
+  ) {
+    this.lanes = new Lanes(memory);
+    this.sender = { ...opener, signal: this.leaving.signal };
+  }
+
+  opened(socket: ServerSocket): void {
+    this.socket = new ClientSocket(socket);
+    this.openedMs = this.heardMs = this.idleSinceMs = this.nowMs;
+  }
+
+  heard(): void {
+    this.heardMs = this.nowMs;
+  }
+
+  taken(): void {
+    this.socket?.taken();
+  }
+
+  /** The client left, or was asked to. */
+  closed(): void {
+    this.isEnding = true;
+    this.waiting.length = 0;
+    this.socket?.closed();
+    this.leaving.abort();
+    this.lanes.close();
+    this.onClosed(this);
+  }
+
+  get isBusy(): boolean {
+    return this.busy.size > 0;
+  }
+
+  received(message: string | Uint8Array): void {
+    this.heard();
+    if (this.isEnding) return;
+    const tooMuch = this.tooMuchUnpaid(message.length);
+    if (tooMuch !== null) return this.refuseLast(tooMuch);
+    if (typeof message !== "string") return this.refuseEvent(notText(), null);
+    const event = readCreateEvent(Buffer.from(message));
+    if ("why" in event) return this.refuseEvent(event.why, event.streamId);
+    const why = this.placeFor(event);
+    if (why !== null) return this.refuseEvent(why, event.streamId);
+    this.waiting.push(event);
+    this.waitingBytes += event.bytes;
+    this.goOn();
+  }
+
+  /** No further turn begins; the connection is closed once those that have begun are over. */
+  leave(): void {
+    this.isEnding = true;
+    this.waiting.length = 0;
+    if (!this.isBusy) this.socket?.end(GOING_AWAY, "the gateway is stopping");
+  }
+
+  /** Now and then: shows proxies on the way that the connection is used, and ends what is over. */
+  look(): void {
+    const { nowMs, socket } = this;
+    if (nowMs - this.heardMs > SILENT_MS) socket?.abandon();
+    else if (this.isBusy || this.isEnding) socket?.ping();
+    else if (nowMs - this.openedMs > LIFETIME_MS) this.expire();
+    else if (nowMs - this.idleSinceMs > (this.opener.pays ? IDLE_MS : UNPAID_IDLE_MS))
+      socket?.end(GOING_AWAY, "nothing was asked for a long time");
+    else socket?.ping();
+  }
+
+  private expire(): void {
+    this.isEnding = true;
+    this.refuse(protocolError("websocket_connection_limit_reached", String(LIFETIME_MS / 60_000)), null);
+    this.socket?.end(GOING_AWAY, "the connection has reached its age");
+  }
+
+  /** Large messages of who could not pay for them: the bytes are here, and looking through them costs as much again. */
+  private tooMuchUnpaid(length: number): Refusal | null {
+    const { pays, balance, network } = this.opener;
+    if (pays || length <= SMALL_BYTES) return null;
+    const taken = this.deps.unpaidBytes.take({ balance, network }, length);
+    return typeof taken === "number" ? tooMuchUnpaid(taken) : null;
+  }
+
+  private placeFor({ streamId, bytes }: CreateEvent): Refusal | ProtocolError | null {
+    if (!this.lanes.admits(streamId))
+      return protocolError("websocket_stream_limit_reached", String(MOST_LANES));
+    const isFull =
+      this.waiting.length >= MOST_WAITING ||
+      (this.waiting.length > 0 && this.waitingBytes + bytes > MOST_WAITING_BYTES);
+    return isFull ? tooManyWaiting() : null;
+  }
+
+  /** Begins what may begin, in the order of arrival. */
+  private goOn(): void {
+    for (let at = 0; at < this.waiting.length && this.busy.size < MOST_AT_ONCE; ) {
+      const event = this.waiting[at]!;
+      if (this.busy.has(event.streamId)) at += 1;
+      else {
+        this.waiting.splice(at, 1);
+        this.waitingBytes -= event.bytes;
+        this.busy.add(event.streamId);
+        void this.take(event);
+      }
+    }
+  }
+
+  private async take(event: CreateEvent): Promise<void> {
+    try {
+      await this.turn(event);
+    } catch (error) {
+      this.deps.onFault(error, newReceiptId(this.deps.keyDeps.clock.now(), this.deps.keyDeps.random));
+      this.socket?.abandon();
+    }
+    this.busy.delete(event.streamId);
+    this.idleSinceMs = this.nowMs;
+    if (!this.isEnding) this.goOn();
+    else if (!this.isBusy) this.socket?.end(GOING_AWAY, "the gateway is stopping");
+  }
+
+  private async turn(event: CreateEvent): Promise<void> {
+    const { streamId, previousResponseId } = event;
+    const before = previousResponseId === null ? NOTHING : this.lanes.find(previousResponseId, streamId);
+    if (before === null)
+      return this.refuseEvent(protocolError("previous_response_not_found", previousResponseId!), streamId);
+    const bytes = sizeOf(before) + event.bytes;
+    const isChecked = previousResponseId !== null && event.items.length <= MOST_CHECKED_BYTES;
+    const orphan = isChecked ? orphanResult(event, before) : null;
+    const answer = orphan ?? (await answerTurn(event, before, bytes, this.sender, this.deps));
+    let end: AnswerEnd = { isServed: false };
+    const ended = (told: AnswerEnd) => {
+      end = told;
+      if (told.isServed) this.lanes.keep(streamId, told.responseId, [...before, event.items, ...told.items]);
+    };
+    if (refused(answer)) this.refuse(answer, streamId);
+    else if (answer instanceof Uint8Array) await this.frames(streamId, {}, ended).write(answer);
+    else if (answer.kind === "stream")
+      await answer.run(this.frames(streamId, toldHeaders(answer.headers), ended));
+    else this.socket!.tell(errorAnswerEvent(answer, streamId));
+    if (!end.isServed && previousResponseId !== null) this.lanes.failed(streamId, previousResponseId);
+  }
+
+  private frames(
+    streamId: string | null,
+    headers: Readonly<Record<string, string>>,
+    ended: (end: AnswerEnd) => void,
+  ): EventFrames {
+    return new EventFrames(this.socket!, streamId, headers, ended);
+  }
+
+  /** What is refused before it is a turn counts as a request without credit, too. */
+  private refuseEvent(why: Refusal | ProtocolError, streamId: string | null): void {
+    const { balance, blocks } = this.opener;
+    const waitS = this.deps.unpaidWaitS(balance, blocks, { bytes: 0, writes: false });
+    if (waitS === null) this.refuse(why, streamId);
+    else this.refuseLast(tooMuchUnpaid(waitS));
+  }
+
+  private refuseLast(why: Refusal): void {
+    this.isEnding = true;
+    this.refuse(why, null);
+    this.socket?.end(TOO_MUCH, "too much was sent without credit");
+  }
+
+  private refuse(why: Refusal | ProtocolError, streamId: string | null): void {
+    const { clock, random } = this.deps.keyDeps;
+    const { baseUrl } = this.deps.settings();
+    if (refused(why)) this.deps.turnedAway("responses", why.code);
+    this.socket?.tell(errorEvent(why, streamId, { baseUrl, receipt: newReceiptId(clock.now(), random) }));
+  }
+
+  private get nowMs(): number {
+    return this.deps.keyDeps.clock.elapsedMs();
+  }
+}
+
+/** Who opened the connection. */
+export interface Opener extends Omit<TurnSender, "signal"> {
+  readonly balance: BalanceId;
+  /** As wide as one may be had for nothing (see wide-network). */
+  readonly network: string;
+  /** Could pay for the largest message. */
+  readonly pays: boolean;
+}
+
+const NOTHING: readonly Uint8Array[] = [];
+/** OpenAI's figures. */
+const MOST_AT_ONCE = 16;
+const LIFETIME_MS = 3_600_000;
+/** Turns that wait for their lane, and their bytes where there are several. */
+const MOST_WAITING = 64;
+const MOST_WAITING_BYTES = 1_048_576;
+/** A client answers pings within this, or has sent a message of the largest size at 100 kB a second. */
+const SILENT_MS = 120_000;
+/** Between turns: tools may run that long, and people think. */
+const IDLE_MS = 1_800_000;
+const UNPAID_IDLE_MS = 120_000;
+/** Larger input is parsed once, where all requests are. */
+const MOST_CHECKED_BYTES = 1_048_576;
+
+/** What an answer's headers tell beside its events. */
+const toldHeaders = (headers: Readonly<Record<string, string>>): Record<string, string> =>
+  Object.fromEntries(Object.entries(headers).filter(([name]) => name.startsWith("x-gateway-")));
+
+const notText = (): Refusal =>
+  refuse("invalid_request", "Send each event as one text message of JSON; binary messages are not read.");
+
+const tooManyWaiting = (): Refusal =>
+  refuse(
+    "rate_limited",
+    `At most ${MOST_WAITING} turns, of ${MOST_WAITING_BYTES} bytes together, wait for others on a connection. Send this one again once an answer has ended.`,
+    { retryAfterS: 1 },
+  );

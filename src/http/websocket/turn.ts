@@ -1,0 +1,109 @@
+import { type Refusal, refuse, refused } from "../../errors/refusal.ts";
+import { suspension } from "../../errors/suspension-refusal.ts";
+import type { GenerationAnswer, GenerationCall } from "../../generation/answer.ts";
+import { invalidKey, tooMuchUnpaid } from "../../generation/refusals.ts";
+import { type CreateEvent, requestBody } from "../../surfaces/responses/create-event.ts";
+import { warmUpStream } from "../../surfaces/responses/warm-up.ts";
+import { randomBase58 } from "../../units/base58.ts";
+import type { HttpDeps } from "../deps.ts";
+import { senderOf } from "../sender.ts";
+import { SMALL_BYTES } from "../wanted-body.ts";
+
+/** Whoever opened a connection: what every turn of it takes from the request that did. */
+export interface TurnSender {
+  readonly secret: string;
+  readonly headers: Headers;
+  blocks(): readonly string[];
+  /** Aborts when the connection is closed. */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * A turn as a request like any other: it begins with the same checks, waits for the same memory, and is decided by
+ * generation/generate. The bytes before it are those of the conversation that it continues.
+ */
+export async function answerTurn(
+  event: CreateEvent,
+  before: readonly Uint8Array[],
+  bytes: number,
+  sender: TurnSender,
+  deps: HttpDeps,
+): Promise<GenerationAnswer | Uint8Array | Refusal> {
+  const { bodyBytes } = deps.settings();
+  if (bytes > bodyBytes) return tooLarge(bodyBytes);
+  if (!event.generates) return warmUp(event, bytes, sender, deps);
+  if (bytes <= SMALL_BYTES)
+    return deps.generate("responses", callOf(requestBody(event, before), sender, false));
+  const room = await roomFor(bytes, sender, deps);
+  if (refused(room)) return room;
+  try {
+    return await deps.generate("responses", callOf(requestBody(event, before), sender, room.isUnpaid));
+  } finally {
+    room.release();
+  }
+}
+
+const callOf = (
+  body: Uint8Array,
+  { secret, headers, signal, blocks }: TurnSender,
+  isUnpaid: boolean,
+): GenerationCall => ({ secret, headers, body, signal, isUnpaid, blocks });
+
+/**
+ * A model's answer is not asked for: the conversation is kept for the turn that follows, and the client is told the id by
+ * which to continue it. No host is asked, and nothing is charged.
+ */
+async function warmUp(
+  event: CreateEvent,
+  bytes: number,
+  { secret, blocks }: TurnSender,
+  deps: HttpDeps,
+): Promise<Uint8Array | Refusal> {
+  const { clock, keyring, random } = deps.keyDeps;
+  const { dashboardUrl, contact } = deps.settings();
+  const holder = await keyring.identify(secret, clock.now());
+  if (holder === null) return invalidKey(dashboardUrl);
+  const { key, balance } = holder;
+  if (balance.suspended !== null) return suspension(balance.suspended, contact);
+  const waitS = deps.unpaidWaitS(balance.id, blocks, { bytes, writes: false });
+  if (waitS !== null) return tooMuchUnpaid(waitS);
+  const atS = Math.floor(clock.now() / 1_000);
+  return (
+    deps.overRate(key) ?? warmUpStream(event.members, `resp_${randomBase58(ID_CHARACTERS, random)}`, atS)
+  );
+}
+
+const ID_CHARACTERS = 22;
+
+/** Memory for a large body, as over HTTP, until its answer begins. */
+async function roomFor(
+  bytes: number,
+  { secret, blocks, signal }: TurnSender,
+  deps: HttpDeps,
+): Promise<{ readonly isUnpaid: boolean; release(): void } | Refusal> {
+  const { clock, keyring } = deps.keyDeps;
+  const holder = await keyring.identify(secret, clock.now());
+  if (holder === null) return invalidKey(deps.settings().dashboardUrl);
+  const tooOften = deps.overRate(holder.key);
+  if (tooOften !== null) return tooOften;
+  const sender = await senderOf(holder, bytes, blocks, deps);
+  if (refused(sender)) return sender;
+  const release = await deps.bodies.take(sender, bytes, MAX_WAIT_MS, signal);
+  return release === null ? noRoom() : { isUnpaid: !sender.pays, release };
+}
+
+const MAX_WAIT_MS = 10_000;
+const RETRY_S = 5;
+
+const noRoom = (): Refusal =>
+  refuse(
+    "model_unavailable",
+    `The gateway holds as many large requests as it has memory for; this one was not read, and nothing was charged. Retry in ${RETRY_S} s.`,
+    { retryAfterS: RETRY_S, shouldRetry: true },
+  );
+
+const tooLarge = (limit: number): Refusal =>
+  refuse(
+    "payload_too_large",
+    `The conversation and this turn are larger than ${limit} bytes together. Shorten the conversation, and start it anew without \`previous_response_id\`.`,
+  );

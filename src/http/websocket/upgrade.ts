@@ -1,0 +1,98 @@
+import { WEBSOCKET } from "../../api/generation.ts";
+import { type Refusal, refuse } from "../../errors/refusal.ts";
+import { suspension } from "../../errors/suspension-refusal.ts";
+import { notAKey } from "../../generation/refusals.ts";
+import type { FullSlots } from "../../limits/connection-slots.ts";
+import { wideNetwork } from "../../limits/wide-network.ts";
+import { clientBlocks } from "../client-blocks.ts";
+import type { HttpDeps } from "../deps.ts";
+import type { Endpoint, HttpExchange } from "../endpoint.ts";
+import { bearerOf, missingKey } from "../identity.ts";
+import { covers } from "../sender.ts";
+import { ResponsesConnection } from "./responses-connection.ts";
+
+/**
+ * The Responses API over WebSocket, at the address of its requests. Whatever keeps a connection from being upgraded is
+ * answered over HTTP; where requests are served all the same, with 426, after which Codex sends them at once.
+ */
+export const webSocketEndpoint = (): Endpoint => ({
+  method: "GET",
+  path: "/v1/responses",
+  isBusy: true,
+  anyOrigin: true,
+  about: WEBSOCKET,
+  async handle(exchange, deps) {
+    const why = await upgraded(exchange, deps);
+    if (why === null) return SWITCHED();
+    deps.turnedAway("responses", why.code);
+    return why;
+  },
+});
+
+/** The server has answered; what is returned to it is not sent. */
+const SWITCHED = (): Response => new Response(null, { status: 101 });
+
+async function upgraded(exchange: HttpExchange, deps: HttpDeps): Promise<Refusal | null> {
+  const { request } = exchange;
+  const secret = bearerOf(request) ?? offeredKey(request);
+  if (secret === null) return missingKey(request);
+  if (!asksForWebSocket(request)) return notAsked();
+  const { clock, keyring, credit } = deps.keyDeps;
+  const { dashboardUrl, contact, bodyBytes } = deps.settings();
+  const holder = await keyring.identify(secret, clock.now());
+  if (holder === null) return notAKey(secret, dashboardUrl);
+  const { key, balance } = holder;
+  if (balance.suspended !== null) return suspension(balance.suspended, contact);
+  if (deps.stopping()) return notNow("The gateway is stopping.");
+  const pays = covers(await credit(balance.id), bodyBytes, deps.catalog());
+  const blocks = clientBlocks(exchange, deps);
+  const network = wideNetwork(blocks);
+  // Nothing awaits from here on.
+  const { slots, memory, unpaidMemory } = deps.sockets;
+  const slot = slots.take({ key: key.id, balance: balance.id, network, pays });
+  if (typeof slot !== "function") return notNow(fullSentence(slot, pays));
+  const headers = turnHeaders(request.headers);
+  const opener = { secret, headers, blocks: () => blocks, balance: balance.id, network, pays };
+  const connection = new ResponsesConnection(opener, pays ? memory : unpaidMemory, deps, (closed) => {
+    slot();
+    deps.sockets.closed(closed);
+  });
+  if (exchange.upgrade(connection)) return null;
+  slot();
+  return notAsked();
+}
+
+export const asksForWebSocket = ({ method, headers }: Request): boolean =>
+  method === "GET" && headers.get("upgrade")?.toLowerCase() === "websocket";
+
+/** Pages cannot set headers of a WebSocket; OpenAI's client offers its key among the subprotocols. */
+function offeredKey({ headers }: Request): string | null {
+  const offered = headers.get("sec-websocket-protocol")?.split(",") ?? [];
+  const found = offered.map((one) => one.trim()).find((one) => one.startsWith(OFFERED_KEY));
+  return found?.slice(OFFERED_KEY.length) ?? null;
+}
+
+const OFFERED_KEY = "openai-insecure-api-key.";
+
+/** What each turn has of the request that opened the connection; what was meant for that request alone stays behind. */
+function turnHeaders(sent: Headers): Headers {
+  const headers = new Headers(sent);
+  for (const name of [...headers.keys()]) if (OF_UPGRADE.test(name)) headers.delete(name);
+  if (headers.get("openai-beta")?.includes("websocket") === true) headers.delete("openai-beta");
+  return headers;
+}
+
+const OF_UPGRADE = /^(sec-websocket-.*|upgrade|connection|content-type|content-length|idempotency-key)$/;
+
+const notAsked = (): Refusal =>
+  refuse(
+    "unsupported_endpoint",
+    "GET /v1/responses is served over WebSocket (RFC 6455, version 13), and the request does not ask for one as it must. Proxies on the way have to pass on `Upgrade` and `Connection`. Or send the request with POST.",
+    { status: 426, upgrade: "websocket" },
+  );
+
+const notNow = (why: string): Refusal =>
+  refuse("rate_limited", `${why} Send requests with POST meanwhile.`, { status: 426, upgrade: "HTTP/1.1" });
+
+const fullSentence = ({ most, of }: FullSlots, pays: boolean): string =>
+  `At most ${most} WebSockets${pays ? "" : " without the credit for a message of the largest size"} are kept open ${of === "gateway" ? "in all" : `for a ${of}`}, and so many are.`;

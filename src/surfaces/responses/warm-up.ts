@@ -1,0 +1,19 @@
+import { textOf } from "../bytes.ts";
+import { parseObject } from "../json.ts";
+import { NO_USAGE } from "../vocabulary/answer-writer.ts";
+import { itemForm, ResponsesWriter } from "./answer-writer.ts";
+
+/** The answer to a `response.create` with `generate: false`: a response without a word, which may be continued. */
+export function warmUpStream(members: readonly Uint8Array[], id: string, atS: number): Uint8Array {
+  const told = members.filter(({ length }) => length <= MOST_TOLD_BYTES);
+  const asked = told.map((member) => textOf(member, 0, member.length)).join(",");
+  const request = parseObject(`{${asked}}`) ?? {};
+  const publicModel = typeof request.model === "string" ? request.model : "";
+  const writer = new ResponsesWriter(request, { publicModel, atS }, itemForm(request));
+  writer.start(id);
+  writer.stop("end");
+  return writer.last({ tokens: NO_USAGE, costUsd: 0 });
+}
+
+/** A response repeats what was asked for; larger members, such as many tools, are not parsed for that. */
+const MOST_TOLD_BYTES = 16_384;
