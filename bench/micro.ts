@@ -146,6 +146,7 @@ const balance = {
   suspended: null,
   createdAt: NOW,
   setUpKey: null,
+  secretsSavedAt: null,
   closed: false,
 };
 

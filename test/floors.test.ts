@@ -8,10 +8,10 @@ import { Glob } from "bun";
 const FLOORS = [
   ["units"],
   ["errors", "tokens"],
-  ["catalog", "keys", "accounts", "limits"],
+  ["catalog", "keys", "accounts", "limits", "payments"],
   ["ledger", "surfaces", "api"],
   ["routing", "stream"],
-  ["hosts", "store", "counting", "mail", "open-tier", "wallets"],
+  ["hosts", "store", "counting", "mail", "open-tier", "wallets", "rails"],
   ["generation", "signing"],
   ["http", "dashboard", "telemetry"],
   ["cli", "config", "server", "workers", "main.ts", "gateway.ts"],

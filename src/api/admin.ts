@@ -59,7 +59,18 @@ const SuspendFields = Type.Object(
   { additionalProperties: false },
 );
 
-export const UnsuspendFields = Type.Object(why, { additionalProperties: false });
+export const UnsuspendFields = Type.Object(
+  {
+    ...why,
+    reason: Type.Optional(
+      Type.Union(
+        SUSPENSION_REASONS.map((reason) => Type.Literal(reason)),
+        { description: `one of ${SUSPENSION_REASONS.join(", ")}, where only that is lifted` },
+      ),
+    ),
+  },
+  { additionalProperties: false },
+);
 export type UnsuspendFields = Static<typeof UnsuspendFields>;
 
 const DetachFields = Type.Object({ balance_id: text(64, "a balance's id") }, { additionalProperties: false });
@@ -72,6 +83,7 @@ export type SuspensionAnswer = Static<typeof SuspensionAnswer>;
 const Decision = answerOf({
   at: time,
   reason: suspended,
+  lifted: Type.Optional({ ...suspended, description: "the only reason that was lifted, of several" }),
   by: Type.String({ description: "the name that the operator gave, or admin" }),
   note: orNone(Type.String()),
 });
@@ -239,7 +251,8 @@ export const ADMIN = {
   unsuspend: {
     ...admin,
     summary: "Lifts a suspension",
-    details: "The suspension of an account and those of its balances are lifted separately.",
+    details:
+      "The suspension of an account and those of its balances are lifted separately, and of several reasons one, or all. `suspended` says what still stands.",
     body: UnsuspendFields,
     answers: { 200: SuspensionAnswer },
   },

@@ -107,18 +107,20 @@ export async function setSuspension(
   reason: string | null,
   { by, note, ...options }: OperationOptions & { readonly by?: string; readonly note?: string },
   place: CommandContext,
+  decision: "suspend" | "unsuspend" = "suspend",
 ): Promise<void> {
   const client = adminClient(options, place);
-  const path = `/admin/accounts/${encodeURIComponent(id)}`;
+  const path = `/admin/accounts/${encodeURIComponent(id)}/${decision}`;
   const record = { ...(by === undefined ? {} : { by }), ...(note === undefined ? {} : { note }) };
-  const done = await (reason === null
-    ? client.post<SuspensionAnswer>(`${path}/unsuspend`, record)
-    : client.post<SuspensionAnswer>(`${path}/suspend`, { reason, ...record }));
+  const done = await client.post<SuspensionAnswer>(path, {
+    ...(reason === null ? {} : { reason }),
+    ...record,
+  });
   const balances = done.balance_ids.join(", ");
   show(place, options.json, done, [
-    reason === null
+    done.suspended === null
       ? `${balances}: no longer suspended.`
-      : `${balances}: suspended for ${reason} from the next request on.`,
+      : `${balances}: suspended for ${done.suspended} from the next request on.`,
   ]);
 }
 

@@ -240,9 +240,10 @@ function program(place: CommandContext) {
   connected("unsuspend")
     .description("Lift a suspension.")
     .argument("<id>", "acct_… or bal_…")
+    .addOption(new Option("--reason <reason>", "lift this one only, of several").choices(SUSPENSION_REASONS))
     .addOption(byOption())
     .addOption(noteOption())
-    .action((id, options) => setSuspension(id, null, options, place));
+    .action((id, options) => setSuspension(id, options.reason ?? null, options, place, "unsuspend"));
   connected("detach")
     .description("Take a balance that was claimed out of an account; its recovery secret opens it again.")
     .argument("<account>", "acct_…")

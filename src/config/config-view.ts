@@ -5,7 +5,7 @@ import { DEFAULT_CONCURRENT } from "../limits/host-slots.ts";
 import type { SmtpConfig } from "../mail/mailer.ts";
 import type { StoreConfig } from "../store/store-config.ts";
 import { NANO_PER_USD, type NanoUsd, usdFromNano } from "../units/usd.ts";
-import { type Config, isDiskless, type Links } from "./config.ts";
+import { type Config, isDiskless, type Links, type PaymentsConfig } from "./config.ts";
 
 /**
  * The configuration in force as its operator may read it: the members of the file, every default applied, and
@@ -44,6 +44,7 @@ export function configView(config: Config, links: Links): ConfigAnswer {
     },
     routing: { order: routing.order, hedge_ms: routing.hedgeMs },
     receipts: { keep_days: config.receipts.keepDays, sign: config.receipts.sign },
+    payments: config.payments === null ? null : paymentsRow(config.payments),
     unused_days: config.unusedDays,
     body_bytes: config.bodyBytes,
     body_memory_bytes: config.bodyMemoryBytes,
@@ -148,6 +149,40 @@ function withoutPassword(address: string): string {
 
 /** Providers of nodes put the key into the path. */
 const nodeRow = (address: string): string => `${new URL(address).origin}/${MASK}`;
+
+const paymentsRow = ({ amounts, x402, stripe, sanctions, inlinePerHour }: PaymentsConfig) => ({
+  amounts: {
+    min_usd: usdFromNano(amounts.min),
+    suggested_usd: usdFromNano(amounts.suggested),
+    max_usd: usdFromNano(amounts.max),
+    max_usd_per_day: usdFromNano(amounts.maxPerDay),
+  },
+  x402: x402.map((network) => ({
+    network: network.network,
+    asset: network.asset,
+    pay_to: network.payTo,
+    rpc: nodeRow(network.rpc),
+    ...("gasKey" in network.settledBy
+      ? { gas_key: MASK }
+      : { facilitator: nodeRow(network.settledBy.facilitator) }),
+    confirmations: network.confirmations,
+    finalized_above_usd: usdFromNano(network.finalizedAbove),
+    wait_ms: network.waitMs,
+  })),
+  stripe:
+    stripe === null
+      ? null
+      : {
+          secret_key: MASK,
+          webhook_secret: stripe.webhookSecrets.map(() => MASK),
+          fee: { percent: stripe.fee.percent, fixed_usd: usdFromNano(stripe.fee.fixed) },
+        },
+  sanctions: { list: sanctions.list, oracle: sanctions.oracle },
+  inline: {
+    enabled: inlinePerHour !== null,
+    max_usd_per_hour: inlinePerHour === null ? null : usdFromNano(inlinePerHour),
+  },
+});
 
 const smtpRow = ({ host, port, user, password, from }: SmtpConfig) => ({
   host,

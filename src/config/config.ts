@@ -2,6 +2,10 @@ import type { Catalog } from "../catalog/catalog.ts";
 import type { NewKeyLimits } from "../keys/deps.ts";
 import type { SmtpConfig } from "../mail/mailer.ts";
 import type { OpenTierConfig } from "../open-tier/open-tier.ts";
+import type { PaymentAmounts } from "../payments/amounts.ts";
+import type { StripeConfig } from "../rails/stripe/stripe-config.ts";
+import type { X402Network } from "../rails/x402/network.ts";
+import type { SanctionsConfig } from "../rails/x402/sanctions.ts";
 import type { HostOrder } from "../routing/candidate.ts";
 import type { DurabilityMode, StoreConfig } from "../store/store-config.ts";
 import type { Networks } from "../units/networks.ts";
@@ -53,8 +57,19 @@ export interface Config {
   readonly trustedProxies: Networks;
   /** Null: mail is written into the data folder's `outbox`. */
   readonly smtp: SmtpConfig | null;
+  /** Null: credit enters by the operator's hand alone. */
+  readonly payments: PaymentsConfig | null;
   /** RPC nodes to ask about contract wallets, by chain. */
   readonly walletRpc: ReadonlyMap<number, string>;
+}
+
+export interface PaymentsConfig {
+  readonly amounts: PaymentAmounts;
+  readonly x402: readonly X402Network[];
+  readonly stripe: StripeConfig | null;
+  readonly sanctions: SanctionsConfig;
+  /** The most that requests of one key for answers may pay within an hour; null: they pay nothing. */
+  readonly inlinePerHour: NanoUsd | null;
 }
 
 export interface GenerationConfig {

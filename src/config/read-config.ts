@@ -8,6 +8,7 @@ import { DEFAULTS } from "./defaults.ts";
 import type { FoundHosts } from "./found-hosts.ts";
 import type { Path, ReportProblem } from "./problem.ts";
 import { readCatalog } from "./read-catalog.ts";
+import { readPayments } from "./read-payments.ts";
 import type { ConfigFile, LimitsConfig } from "./schema.ts";
 import { describe } from "./validate.ts";
 
@@ -68,6 +69,7 @@ export function readConfig(
       hedgeMs: rows.routing?.hedge_ms ?? DEFAULTS.routing.hedgeMs,
     },
     receipts: { keepDays: rows.receipts?.keep_days ?? null, sign: rows.receipts?.sign ?? false },
+    payments: readPayments(rows.payments, report),
     unusedDays: rows.unused_days === undefined ? DEFAULTS.unusedDays : rows.unused_days,
     bodyBytes: rows.body_bytes ?? DEFAULTS.bodyBytes,
     bodyMemoryBytes: rows.body_memory_bytes ?? DEFAULTS.bodyMemoryBytes,

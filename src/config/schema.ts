@@ -139,6 +139,91 @@ const Limits = Type.Object(
   { ...strict, expected: "a map of limits" },
 );
 
+const amount = () => Type.Number({ minimum: 0, expected: "an amount in USD with at most two decimals" });
+const address = () => text("0x and 40 hexadecimal digits", "^0x[0-9a-fA-F]{40}$");
+
+const X402 = Type.Object(
+  {
+    network: text("eip155: and a chain id, such as eip155:8453", "^eip155:[1-9][0-9]{0,9}$"),
+    asset: address(),
+    pay_to: address(),
+    rpc: text("an http:// or https:// address"),
+    facilitator: Type.Optional(text("an http:// or https:// address")),
+    gas_key: Type.Optional(text("0x and 64 hexadecimal digits", "^0x[0-9a-fA-F]{64}$")),
+    confirmations: Type.Optional(count(1, 10_000)),
+    finalized_above_usd: Type.Optional(amount()),
+    wait_ms: Type.Optional(ms(1)),
+  },
+  { ...strict, expected: "a network: { network, asset, pay_to, rpc, facilitator or gas_key, … }" },
+);
+
+const Payments = Type.Object(
+  {
+    amounts: Type.Optional(
+      Type.Object(
+        {
+          min_usd: Type.Optional(amount()),
+          suggested_usd: Type.Optional(amount()),
+          max_usd: Type.Optional(amount()),
+          max_usd_per_day: Type.Optional(amount()),
+        },
+        { ...strict, expected: "a map: { min_usd, suggested_usd, max_usd, max_usd_per_day }" },
+      ),
+    ),
+    x402: Type.Optional(list(X402, "a list of at least one network")),
+    stripe: Type.Optional(
+      Type.Object(
+        {
+          secret_key: text("a secret, usually from an environment variable"),
+          webhook_secret: Type.Union(
+            [
+              text("a secret, usually from an environment variable"),
+              list(text("a secret, usually from an environment variable"), "a list of at least one secret"),
+            ],
+            { expected: "a secret, or a list of them" },
+          ),
+          fee: Type.Optional(
+            Type.Object(
+              {
+                percent: Type.Optional(
+                  Type.Number({ minimum: 0, maximum: 50, expected: "a number from 0 to 50" }),
+                ),
+                fixed_usd: Type.Optional(amount()),
+              },
+              { ...strict, expected: "a map: { percent, fixed_usd }" },
+            ),
+          ),
+          api_base: Type.Optional(text("an http:// or https:// address")),
+        },
+        { ...strict, expected: "a map: { secret_key, webhook_secret, fee }" },
+      ),
+    ),
+    sanctions: Type.Optional(
+      Type.Object(
+        {
+          list: Type.Optional(text("the path of a file with one address in a line")),
+          oracle: Type.Optional(
+            Type.Union([Type.Boolean(), address()], {
+              expected: "true, false, or the address of a contract",
+            }),
+          ),
+        },
+        { ...strict, expected: "a map: { list, oracle }" },
+      ),
+    ),
+    inline: Type.Optional(
+      Type.Object(
+        {
+          enabled: Type.Optional(Type.Boolean({ expected: "true or false" })),
+          max_usd_per_hour: Type.Optional(amount()),
+        },
+        { ...strict, expected: "a map: { enabled, max_usd_per_hour }" },
+      ),
+    ),
+  },
+  { ...strict, expected: "a map: { amounts, x402, stripe, sanctions, inline }" },
+);
+
 export const FileSchema = Type.Object(
   {
     base_url: Type.Optional(text("an http:// or https:// address")),
@@ -203,6 +288,7 @@ export const FileSchema = Type.Object(
         { ...strict, expected: "a map: { order, hedge_ms }" },
       ),
     ),
+    payments: Type.Optional(Payments),
     receipts: Type.Optional(
       Type.Object(
         {
@@ -259,4 +345,5 @@ export type HostConfig = Static<typeof Host>;
 export type ModelConfig = Static<typeof Model>;
 export type RouteConfig = Static<typeof Route>;
 export type PriceConfig = Static<typeof Price>;
+export type PaymentsFile = Static<typeof Payments>;
 export type LimitsConfig = Static<typeof Limits>;

@@ -7,8 +7,10 @@ export function startOnlyChanges(started: Config, now: Config): string[] {
   return Object.keys(before).filter((field) => before[field] !== after[field]);
 }
 
-const startOnly = ({ durability, store, workers }: Config): Record<string, unknown> => ({
+const startOnly = ({ durability, payments, store, workers }: Config): Record<string, unknown> => ({
   durability,
+  // Payments under way are watched by what they were begun with.
+  payments: JSON.stringify(payments),
   journal: store.kind === "postgres" ? store.journal : "disk",
   store: store.kind === "postgres" ? store.url : "sqlite",
   workers,

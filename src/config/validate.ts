@@ -50,7 +50,7 @@ function steps(pointer: string, root: unknown): Path {
   return path;
 }
 
-const SECRETS = new Set<unknown>(["api_key", "password"]);
+const SECRETS = new Set<unknown>(["api_key", "gas_key", "password", "secret_key", "webhook_secret"]);
 
 function found(error: ValueError, path: Path, document: ConfigDocument): string {
   if (error.type === ValueErrorType.ObjectRequiredProperty) return "nothing";

@@ -28,6 +28,7 @@ export async function setUp(
     suspended: null,
     createdAt: minted.key.createdAt,
     setUpKey: minted.key.rotationId,
+    secretsSavedAt: null,
     closed: false,
   };
   await deps.store.addBalance(made, hashSecret(recovery), minted.key);

@@ -28,6 +28,9 @@ export interface KeyStore {
   /** Newest first; `before` is the id that the last page ended with. `liveKeys` as in `addKey`. */
   balances(limit: number, before: BalanceId | null): Promise<{ balance: Balance; liveKeys: number }[]>;
 
+  /** Notes that both secrets of the balance were shown to be saved; returns since when that is known. */
+  secretsSaved(balance: BalanceId, at: EpochMs): Promise<EpochMs>;
+
   addBalance(balance: Balance, recovery: SecretHash, key: Key): Promise<void>;
   /**
    * `liveKeys` counts those that are neither revoked nor expired, `recentKeys` all that were made within a day,
@@ -45,10 +48,10 @@ export interface KeyStore {
   /** `drawnFrom` counts the live keys that name each budget. */
   changeBudgets(balance: BalanceId, decide: BudgetDecision): Promise<BudgetChange | Refusal>;
   /**
-   * A balance, or an account with all its balances, now and in future; returns the balances, or null where
-   * nothing has the id. The record is kept for good.
+   * A balance, or an account with all its balances, now and in future; null where nothing has the id. One may be
+   * suspended for several reasons, and each stands until it is lifted. The record is kept for good.
    */
-  suspend(suspension: SuspensionRecord): Promise<BalanceId[] | null>;
+  suspend(suspension: SuspensionRecord): Promise<Suspended | null>;
   /** Newest first, at most `limit`. */
   suspensions(subject: string, limit: number): Promise<SuspensionRecord[]>;
 }
@@ -94,11 +97,20 @@ export type BudgetChange =
   | { readonly kind: "put"; readonly budget: Budget }
   | { readonly kind: "drop"; readonly budget: Budget };
 
+/** What a suspension, or its lifting, has come to. */
+export interface Suspended {
+  readonly balances: readonly BalanceId[];
+  /** The gravest reason that stands. */
+  readonly suspended: SuspensionReason | null;
+}
+
 /** Who suspended what, when and why; a null reason lifts a suspension. */
 export interface SuspensionRecord {
   /** The id of a balance or an account. */
   readonly subject: string;
   readonly reason: SuspensionReason | null;
+  /** Which of several reasons is lifted; null for all. */
+  readonly lifted: SuspensionReason | null;
   readonly at: EpochMs;
   readonly by: string;
   readonly note: string | null;

@@ -50,6 +50,8 @@ export interface Balance {
   readonly createdAt: EpochMs;
   /** Lineage of the key made at set-up, the only one that may claim; null where no set-up made the balance. */
   readonly setUpKey: KeyId | null;
+  /** When both of its secrets were shown to be saved; null: nobody has shown that. */
+  readonly secretsSavedAt: EpochMs | null;
   /** Its owner has ended it: no key of it works, and the books keep what it was. */
   readonly closed: boolean;
 }

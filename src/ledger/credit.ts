@@ -13,9 +13,9 @@ export interface Credit {
   readonly tookAll?: boolean;
 }
 
-/** Credit that is to be taken back: an amount of more than zero, or whatever is available. */
+/** Credit that is to be taken back: an amount of more than zero, what of it is available, or all that is. */
 export interface Debit extends Omit<Credit, "amount" | "tookAll"> {
-  readonly amount: NanoUsd | "all";
+  readonly amount: NanoUsd | "all" | { readonly upTo: NanoUsd };
 }
 
 /** Why nothing was taken back: no more than this is neither spent nor held. */
@@ -25,7 +25,8 @@ export interface TooMuch {
 
 /** What a debit takes of what is available: all that it wants, or null for nothing. */
 export function taken(wanted: Debit["amount"], available: number): NanoUsd | null {
-  const amount = wanted === "all" ? available : wanted;
+  const amount =
+    typeof wanted === "number" ? wanted : wanted === "all" ? available : Math.min(wanted.upTo, available);
   return amount > 0 && amount <= available ? (amount as NanoUsd) : null;
 }
 

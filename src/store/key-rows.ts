@@ -45,6 +45,10 @@ export const keyFromRow = (row: KeyRow<number | string>): Key => ({
   budgets: JSON.parse(row.budgets),
 });
 
+/** Of the reasons for which one is suspended, the first is told. */
+export const GRAVEST_FIRST =
+  "ORDER BY CASE reason WHEN 'sanctions' THEN 0 WHEN 'chargeback' THEN 1 ELSE 2 END";
+
 /** A row of `balances`, suspended with its account. */
 export interface BalanceRow<Whole extends number | string> {
   readonly id: BalanceId;
@@ -52,6 +56,7 @@ export interface BalanceRow<Whole extends number | string> {
   readonly suspended: SuspensionReason | null;
   readonly created_at: Whole;
   readonly setup_key: KeyId | null;
+  readonly secrets_saved_at: Whole | null;
   readonly closed_at: Whole | null;
 }
 
@@ -61,6 +66,7 @@ export const balanceFromRow = (row: BalanceRow<number | string>): Balance => ({
   suspended: row.suspended,
   createdAt: Number(row.created_at) as EpochMs,
   setUpKey: row.setup_key,
+  secretsSavedAt: number(row.secrets_saved_at) as EpochMs | null,
   closed: row.closed_at !== null,
 });
 

@@ -6,6 +6,7 @@ export type KeyId = `key_${string}`;
 export type AccountId = `acct_${string}`;
 export type BalanceId = `bal_${string}`;
 export type BudgetId = `bud_${string}`;
+export type PaymentId = `pay_${string}`;
 export type ReceiptId = `rcpt_${string}`;
 
 interface IdByPrefix {
@@ -13,6 +14,7 @@ interface IdByPrefix {
   acct: AccountId;
   bal: BalanceId;
   bud: BudgetId;
+  pay: PaymentId;
 }
 
 /** 22 base58 characters are 128 random bits, 14 are 82: ids are unguessable and never collide. */

@@ -33,6 +33,7 @@ test("an empty file means the defaults of the contract", () => {
     },
     routing: { order: "listed", hedgeMs: null },
     receipts: { keepDays: null, sign: false },
+    payments: null,
     bodyBytes: 10_485_760,
     bodyMemoryBytes: 268_435_456,
     unusedDays: 30,

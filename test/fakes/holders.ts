@@ -16,6 +16,7 @@ export class KnownHolders implements KeyHolders {
       suspended,
       createdAt: 0 as EpochMs,
       setUpKey: null,
+      secretsSavedAt: null,
       closed: false,
     };
     this.known.set(key.id, { key, balance, budgets });

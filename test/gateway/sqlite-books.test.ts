@@ -37,7 +37,15 @@ async function opened() {
   const stored = keyOf({ hash: hashSecret(SECRET) });
   const at = systemClock.now();
   const { balanceId: id, rotationId: setUpKey } = stored;
-  const balance = { id, accountId: null, suspended: null, createdAt: at, setUpKey, closed: false };
+  const balance = {
+    id,
+    accountId: null,
+    suspended: null,
+    createdAt: at,
+    setUpKey,
+    secretsSavedAt: null,
+    closed: false,
+  };
   await books.keys.addBalance(balance, hashSecret("recovery"), stored);
   // A request is admitted by its key as it is known then.
   const { key } = (await books.keyring.identify(SECRET, at))!;

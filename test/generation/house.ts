@@ -320,6 +320,7 @@ const holderOf = (limits: Partial<Key> = {}): Holder => ({
     suspended: null,
     createdAt: 0 as EpochMs,
     setUpKey: null,
+    secretsSavedAt: null,
     closed: false,
   },
   budgets: [],

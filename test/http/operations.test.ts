@@ -140,6 +140,7 @@ describe("credit", () => {
     [{ balance_id: "bal_x", amount_usd: -5 }, "amount_usd"],
     [{ balance_id: "bal_x", amount_usd: 1e10 }, "amount_usd"],
     [{ balance_id: "bal_x", amount_usd: 1, idempotency_key: "" }, "idempotency_key"],
+    [{ balance_id: "bal_x", amount_usd: 1, idempotency_key: "payment:pay_1" }, "idempotency_key"],
   ];
   test.each(wrong)("%p is refused", async (body, param) => {
     const { status, json } = await credit({ idempotency_key: "k", ...body });

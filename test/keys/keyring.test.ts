@@ -17,6 +17,7 @@ const balance: Balance = {
   suspended: null,
   createdAt: NOW,
   setUpKey: null,
+  secretsSavedAt: null,
   closed: false,
 };
 

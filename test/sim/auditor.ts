@@ -40,7 +40,7 @@ export class Auditor {
     const most = this.credits.get(balance) ?? 0;
     let least = most;
     for (const { balanceId, amount } of this.inDoubt.values()) {
-      if (balanceId === balance) least = amount === "all" ? 0 : Math.max(0, least - amount);
+      if (balanceId === balance) least = typeof amount === "number" ? Math.max(0, least - amount) : 0;
     }
     check(credited >= least && credited <= most, `${balance} has ${credited}, of ${least} to ${most}`);
   }

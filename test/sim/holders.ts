@@ -145,6 +145,7 @@ export class Holders {
       suspended: this.suspended.has(id) ? ("acceptable_use" as const) : null,
       createdAt: 0 as EpochMs,
       setUpKey: null,
+      secretsSavedAt: null,
       closed: false,
     };
     return { key, balance, budgets: this.budgetsOf(key) };

@@ -188,7 +188,15 @@ class Store {
 
   withBudgets(id: BalanceId): BalanceWithBudgets {
     return {
-      balance: { id, accountId: null, suspended: null, createdAt: START, setUpKey: null, closed: false },
+      balance: {
+        id,
+        accountId: null,
+        suspended: null,
+        createdAt: START,
+        setUpKey: null,
+        secretsSavedAt: null,
+        closed: false,
+      },
       budgets: [],
     };
   }

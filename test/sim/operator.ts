@@ -61,7 +61,7 @@ export class Operator {
     const { balanceId, amount, idempotencyKey } = one.debit;
     if ("available" in answer) {
       check(one.answer === null, `${idempotencyKey} was made, and is refused when it is repeated`);
-      const isShort = amount === "all" ? answer.available === 0 : answer.available < amount;
+      const isShort = typeof amount === "number" ? answer.available < amount : answer.available === 0;
       check(isShort, `${amount} of ${balanceId} is refused although ${answer.available} is available`);
       if (one.underWay === 0) this.auditor.inDoubt.delete(idempotencyKey);
       return;

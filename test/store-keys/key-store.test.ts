@@ -170,8 +170,12 @@ describe("rotation over time", () => {
 });
 
 describe("suspension", () => {
-  const suspend = (deps: KeyDeps, subject: string, reason: SuspensionReason | null) =>
-    deps.store.suspend({ subject, reason, at: clock.now(), by: "ops", note: null });
+  const suspend = (
+    deps: KeyDeps,
+    subject: string,
+    reason: SuspensionReason | null,
+    lifted: SuspensionReason | null = null,
+  ) => deps.store.suspend({ subject, reason, lifted, at: clock.now(), by: "ops", note: null });
   const reasonOf = async (deps: KeyDeps, id: BalanceId) =>
     (await deps.store.balanceWithBudgets(id))!.balance.suspended;
 
@@ -183,9 +187,11 @@ describe("suspension", () => {
     db.run("INSERT INTO accounts (id, created_at) VALUES ('acct_1', 0)");
     db.run("UPDATE balances SET account_id = 'acct_1' WHERE id IN (?, ?)", [first, second]);
     db.close();
-    expect((await suspend(deps, "acct_1", "chargeback"))!.toSorted()).toEqual([first, second].toSorted());
+    expect((await suspend(deps, "acct_1", "chargeback"))!.balances.toSorted()).toEqual(
+      [first, second].toSorted(),
+    );
     expect([await reasonOf(deps, first), await reasonOf(deps, third)]).toEqual(["chargeback", null]);
-    expect(await suspend(deps, third, "sanctions")).toEqual([third]);
+    expect(await suspend(deps, third, "sanctions")).toEqual({ balances: [third], suspended: "sanctions" });
     expect(await suspend(deps, "acct_none", "sanctions")).toBeNull();
 
     // A balance's own suspension outlasts its account's.
@@ -194,12 +200,37 @@ describe("suspension", () => {
     expect([await reasonOf(deps, first), await reasonOf(deps, second)]).toEqual(["acceptable_use", null]);
   });
 
+  test("for several reasons lasts until each is lifted, and the gravest is told", async () => {
+    const deps = openDeps();
+    const { balanceId: id } = (await done(setUp(deps, {}))).key;
+    const told: unknown[] = [];
+    const then = async (reason: SuspensionReason | null, lifted: SuspensionReason | null = null) =>
+      told.push((await suspend(deps, id, reason, lifted))!.suspended, await reasonOf(deps, id));
+    await then("acceptable_use");
+    await then("chargeback");
+    await then("chargeback");
+    await then(null, "sanctions");
+    await then(null, "chargeback");
+    await then("sanctions");
+    await then(null);
+    const expected = [
+      "acceptable_use",
+      "chargeback",
+      "chargeback",
+      "chargeback",
+      "acceptable_use",
+      "sanctions",
+      null,
+    ];
+    expect(told).toEqual(expected.flatMap((one) => [one, one]));
+  });
+
   test("is kept with who decided it, when and why", async () => {
     const deps = openDeps();
     const { balanceId: subject } = (await done(setUp(deps, {}))).key;
     const at = clock.now();
-    const first = { subject, reason: "sanctions" as const, at, by: "kim", note: "list of May" };
-    const second = { subject, reason: null, at, by: "lee", note: null };
+    const first = { subject, reason: "sanctions" as const, lifted: null, at, by: "kim", note: "list of May" };
+    const second = { subject, reason: null, lifted: "sanctions" as const, at, by: "lee", note: null };
     await deps.store.suspend(first);
     await deps.store.suspend(second);
     expect(await deps.store.suspensions(subject, 10)).toEqual([second, first]);

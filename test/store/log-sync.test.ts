@@ -51,6 +51,7 @@ function setUp(): { id: ReturnType<typeof newId<"bal">>; state: () => string } {
     suspended: null,
     createdAt: 1 as EpochMs,
     setUpKey: key.id,
+    secretsSavedAt: null,
     closed: false,
   };
   store.addBalance(balance, hashSecret(`${id}r`), key).then(

@@ -1,7 +1,8 @@
 import { ADMIN, type CreditFields, type SuspensionAnswer, type UnsuspendFields } from "../../api/admin.ts";
 import { type Refusal, refuse, refused } from "../../errors/refusal.ts";
-import type { SuspensionReason } from "../../errors/suspension.ts";
+import type { SuspensionRecord } from "../../keys/key-store.ts";
 import type { Credit } from "../../ledger/credit.ts";
+import { PAYMENT_KEYS } from "../../payments/payment.ts";
 import type { LedgerAudit } from "../../store/books/ledger-operations.ts";
 import { isoTime } from "../../units/clock.ts";
 import type { BalanceId, KeyId } from "../../units/id.ts";
@@ -48,10 +49,10 @@ export const adminEndpoints = (): Endpoint[] => [
     return ok({ ...entryView(done), debited_at: isoTime(done.at) });
   }),
   operation("POST /admin/accounts/:id/suspend", ADMIN.suspend, ({ params, fields }, deps) =>
-    setSuspension(params.id, fields.reason, fields, deps),
+    setSuspension(params.id, { reason: fields.reason, lifted: null }, fields, deps),
   ),
   operation("POST /admin/accounts/:id/unsuspend", ADMIN.unsuspend, ({ params, fields }, deps) =>
-    setSuspension(params.id, null, fields, deps),
+    setSuspension(params.id, { reason: null, lifted: fields.reason ?? null }, fields, deps),
   ),
   // Everything that was ever decided about an account or a balance.
   operation(
@@ -59,9 +60,10 @@ export const adminEndpoints = (): Endpoint[] => [
     ADMIN.suspensions,
     async ({ params, query }, { keyDeps }) => {
       const records = await keyDeps.store.suspensions(params.id, query.limit + 1);
-      return page(records, query.limit, ({ at, reason, by, note }) => ({
+      return page(records, query.limit, ({ at, reason, lifted, by, note }) => ({
         at: isoTime(at),
         reason,
+        ...(lifted === null ? {} : { lifted }),
         by,
         note,
       }));
@@ -91,6 +93,11 @@ async function readEntry(
   deps: HttpDeps,
 ): Promise<Pick<Credit, "balanceId" | "idempotencyKey" | "note" | "at"> | Refusal> {
   const { balance_id, key_id, idempotency_key: idempotencyKey, note = null } = fields;
+  if (idempotencyKey.startsWith(PAYMENT_KEYS))
+    return invalidField(
+      "idempotency_key",
+      `Keys that begin with \`${PAYMENT_KEYS}\` are those of payments. Send another \`idempotency_key\`.`,
+    );
   const balanceId = await namedBalance(balance_id, key_id, deps);
   return refused(balanceId) ? balanceId : { balanceId, idempotencyKey, note, at: deps.keyDeps.clock.now() };
 }
@@ -132,20 +139,20 @@ async function namedBalance(
 
 async function setSuspension(
   subject: string,
-  reason: SuspensionReason | null,
+  decided: Pick<SuspensionRecord, "reason" | "lifted">,
   { by = "admin", note }: UnsuspendFields,
   { keyDeps }: HttpDeps,
 ): Promise<JsonReply<SuspensionAnswer> | Refusal> {
-  const balances = await keyDeps.store.suspend({
+  const done = await keyDeps.store.suspend({
     subject,
-    reason,
+    ...decided,
     at: keyDeps.clock.now(),
     by,
     note: note ?? null,
   });
-  if (balances === null) return noSubject();
-  for (const balance of balances) keyDeps.keyring.forgetBalance(balance);
-  return ok({ id: subject, suspended: reason, balance_ids: balances });
+  if (done === null) return noSubject();
+  for (const balance of done.balances) keyDeps.keyring.forgetBalance(balance);
+  return ok({ id: subject, suspended: done.suspended, balance_ids: done.balances });
 }
 
 const noSubject = (): Refusal => invalidField("id", "There is no account or balance with this id.");

@@ -48,6 +48,7 @@ export async function openNodeBooks(parts: BookkeepingParts, store: NodeStore): 
     journal: books.journal,
     nodes: store.registry,
     lowCredit: store.lowCredit,
+    payments: store.payments,
     signingKeys: store.signingKeys,
     healthy: () => books.journal.healthy && membership.usable(),
     async usage(of) {
@@ -62,7 +63,9 @@ export async function openNodeBooks(parts: BookkeepingParts, store: NodeStore): 
     async debit(debit) {
       const { balanceId, idempotencyKey, amount } = debit;
       const done =
-        amount === "all" ? await store.ledger.entry(idempotencyKey) : await store.ledger.debit(debit);
+        typeof amount === "number"
+          ? await store.ledger.debit(debit)
+          : await store.ledger.entry(idempotencyKey);
       if (done !== null && !("available" in done)) return done;
       // What nodes were granted and do not use comes back before more is taken, or all.
       await membership.acknowledged(await store.registry.recall(balanceId, [balanceCounter(balanceId)]));

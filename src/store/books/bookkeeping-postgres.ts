@@ -9,6 +9,7 @@ import { PostgresHolds } from "../postgres/holds.ts";
 import { PostgresKeyStore } from "../postgres/key-store.ts";
 import { PostgresLedgerStore } from "../postgres/ledger-store.ts";
 import { PostgresLowCreditStore } from "../postgres/low-credit-store.ts";
+import { PostgresPaymentStore } from "../postgres/payment-store.ts";
 import { migratePostgres, Postgres } from "../postgres/postgres.ts";
 import { CHANGES, PostgresRegistry } from "../postgres/registry.ts";
 import { PostgresSigningKeyStore } from "../postgres/signing-key-store.ts";
@@ -43,6 +44,7 @@ function postgresNodeStore(
     authority: new PostgresAuthority(postgres),
     ledger,
     lowCredit: new PostgresLowCreditStore(postgres),
+    payments: new PostgresPaymentStore(postgres, clock),
     signingKeys: new PostgresSigningKeyStore(postgres),
     usagePath: url,
     keys: (acknowledged) => new PostgresKeyStore(postgres, clock, acknowledged),

@@ -10,6 +10,7 @@ import { SqliteKeyStore } from "../sqlite/key-store.ts";
 import { LedgerStore } from "../sqlite/ledger-store.ts";
 import { LogSync } from "../sqlite/log-sync.ts";
 import { SqliteLowCreditStore } from "../sqlite/low-credit-store.ts";
+import { SqlitePaymentStore } from "../sqlite/payment-store.ts";
 import { SqliteSigningKeyStore } from "../sqlite/signing-key-store.ts";
 import { Upkeep } from "../sqlite/upkeep.ts";
 import { MOST_CHARTS, MOST_SPENDINGS, UsageReader } from "../usage.ts";
@@ -56,6 +57,9 @@ export async function openSqliteBooks(parts: BookkeepingParts): Promise<Bookkeep
     accounts: new SqliteAccountStore(controlDb, clock, durable),
     lowCredit: new SqliteLowCreditStore(db),
     signingKeys: new SqliteSigningKeyStore(db),
+    payments: new SqlitePaymentStore(db, store, clock, ({ balanceId, amount }) =>
+      ledger.credited(balanceId, amount),
+    ),
     keyring,
     healthy: () => books.journal.healthy,
     balance: (id) => ledger.balance(id),

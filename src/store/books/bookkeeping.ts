@@ -6,6 +6,7 @@ import type { CounterId } from "../../ledger/counter.ts";
 import type { Credit, Debit, TooMuch } from "../../ledger/credit.ts";
 import type { BalanceView, Ledger } from "../../ledger/ledger.ts";
 import { recoveredReceipt } from "../../ledger/receipt.ts";
+import type { PaymentStore } from "../../payments/payment-store.ts";
 import type { Clock, EpochMs } from "../../units/clock.ts";
 import type { Figure } from "../../units/figure.ts";
 import type { BalanceId } from "../../units/id.ts";
@@ -31,6 +32,7 @@ export interface Bookkeeping extends ReceiptReader {
   readonly accounts: AccountStore;
   readonly lowCredit: LowCreditStore;
   readonly signingKeys: SigningKeyStore;
+  readonly payments: PaymentStore;
   readonly nodes: NodeOperations;
   readonly keyring: Keyring;
   /** Requests can be admitted and recorded. */

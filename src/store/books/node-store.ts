@@ -6,6 +6,7 @@ import type { CounterId } from "../../ledger/counter.ts";
 import type { Credit, Debit, TooMuch } from "../../ledger/credit.ts";
 import type { Journal, Ledger } from "../../ledger/ledger.ts";
 import type { Registry } from "../../ledger/membership.ts";
+import type { PaymentStore } from "../../payments/payment-store.ts";
 import type { EpochMs } from "../../units/clock.ts";
 import type { BalanceId } from "../../units/id.ts";
 import type { NanoUsd } from "../../units/usd.ts";
@@ -21,6 +22,7 @@ export interface NodeStore {
   readonly authority: NodeAuthority;
   readonly ledger: SharedLedgerStore;
   readonly lowCredit: LowCreditStore;
+  readonly payments: PaymentStore;
   readonly signingKeys: SigningKeyStore;
   /** What `UsageReader` reads. */
   readonly usagePath: string;

@@ -15,6 +15,7 @@ import {
   type NewKeyDecision,
   RECENT_MS,
   type RemovedUnused,
+  type Suspended,
   type SuspensionRecord,
   SWEPT_AT_ONCE,
 } from "../../keys/key-store.ts";
@@ -26,7 +27,7 @@ import type { AccountId, BalanceId, BudgetId, KeyId } from "../../units/id.ts";
 import type { SecretHash } from "../../units/secret-hash.ts";
 import type { NanoUsd } from "../../units/usd.ts";
 import type { WindowKind } from "../../units/window.ts";
-import { type BalanceRow, balanceFromRow, type KeyRow, keyFromRow } from "../key-rows.ts";
+import { type BalanceRow, balanceFromRow, GRAVEST_FIRST, type KeyRow, keyFromRow } from "../key-rows.ts";
 import type { Postgres } from "./postgres.ts";
 import { noteChanges } from "./registry.ts";
 
@@ -153,19 +154,41 @@ export class PostgresKeyStore implements KeyStore {
     });
   }
 
-  async suspend({ subject, reason, at, by, note }: SuspensionRecord): Promise<BalanceId[] | null> {
-    return this.change<BalanceId[] | null>(async (sql) => {
-      const accounts =
-        await sql`UPDATE accounts SET suspended = ${reason} WHERE id = ${subject} RETURNING id`;
-      const balances =
-        await sql`UPDATE balances SET suspended = ${reason} WHERE id = ${subject} RETURNING id`;
+  async suspend({ subject, reason, lifted, at, by, note }: SuspensionRecord): Promise<Suspended | null> {
+    return this.change<Suspended | null>(async (sql) => {
+      // Two decisions about the same subject wait for each other.
+      const accounts = await sql`SELECT id FROM accounts WHERE id = ${subject} FOR UPDATE`;
+      const balances = await sql`SELECT id FROM balances WHERE id = ${subject} FOR UPDATE`;
       if (accounts.length + balances.length === 0) return { result: null, changes: [] };
-      await sql`INSERT INTO suspensions (at, subject, reason, by_whom, note)
-        VALUES (${at}, ${subject}, ${reason}, ${by}, ${note})`;
+      if (reason === null)
+        await sql`DELETE FROM suspension_reasons
+          WHERE subject = ${subject} AND (${lifted}::text IS NULL OR reason = ${lifted})`;
+      else
+        await sql`INSERT INTO suspension_reasons (subject, reason) VALUES (${subject}, ${reason})
+          ON CONFLICT DO NOTHING`;
+      const [gravest] = await sql<{ reason: SuspensionReason }[]>`
+        SELECT reason FROM suspension_reasons WHERE subject = ${subject} ${sql.unsafe(GRAVEST_FIRST)} LIMIT 1`;
+      const suspended = gravest?.reason ?? null;
+      await sql`UPDATE accounts SET suspended = ${suspended} WHERE id = ${subject}`;
+      await sql`UPDATE balances SET suspended = ${suspended} WHERE id = ${subject}`;
+      await sql`INSERT INTO suspensions (at, subject, reason, lifted, by_whom, note)
+        VALUES (${at}, ${subject}, ${reason}, ${lifted}, ${by}, ${note})`;
       const rows = await sql<{ id: BalanceId }[]>`
         SELECT id FROM balances WHERE id = ${subject} OR account_id = ${subject} ORDER BY attached_at, id`;
-      const result = rows.map(({ id }) => id);
-      return { result, changes: result.map((balance) => ({ balance, key: null, counters: [] })) };
+      const ids = rows.map(({ id }) => id);
+      return {
+        result: { balances: ids, suspended },
+        changes: ids.map((balance) => ({ balance, key: null, counters: [] })),
+      };
+    });
+  }
+
+  async secretsSaved(balance: BalanceId, at: EpochMs): Promise<EpochMs> {
+    return this.change(async (sql) => {
+      const [row] = await sql<{ secrets_saved_at: string }[]>`UPDATE balances
+        SET secrets_saved_at = coalesce(secrets_saved_at, ${at}) WHERE id = ${balance} RETURNING secrets_saved_at`;
+      const change = { balance, key: null, counters: [] };
+      return { result: Number(row!.secrets_saved_at) as EpochMs, changes: [change] };
     });
   }
 
@@ -173,9 +196,10 @@ export class PostgresKeyStore implements KeyStore {
     const rows = await this.postgres.query<SuspensionRow>(
       (sql) => sql`SELECT * FROM suspensions WHERE subject = ${subject} ORDER BY seq DESC LIMIT ${limit}`,
     );
-    return rows.map(({ reason, at, by_whom, note }) => ({
+    return rows.map(({ reason, lifted, at, by_whom, note }) => ({
       subject,
       reason,
+      lifted,
       at: Number(at) as EpochMs,
       by: by_whom,
       note,
@@ -294,6 +318,7 @@ const unusedBalance = (sql: SQL, before: EpochMs) => sql`(
   AND NOT EXISTS (SELECT 1 FROM folded WHERE balance_id = b.id)
   AND NOT EXISTS (SELECT 1 FROM claims WHERE balance_id = b.id)
   AND NOT EXISTS (SELECT 1 FROM low_credit WHERE balance_id = b.id)
+  AND NOT EXISTS (SELECT 1 FROM payments WHERE balance_id = b.id)
   AND NOT EXISTS (SELECT 1 FROM suspensions WHERE subject = b.id))`;
 
 /** Whether key `k` has ended without a request. */
@@ -328,7 +353,7 @@ async function readWithBudgets(sql: TransactionSQL, id: BalanceId): Promise<Bala
 
 /** An account's suspension is that of all its balances, beside those of their own. */
 const columns = (sql: SQL) =>
-  sql`b.id, b.account_id, coalesce(b.suspended, a.suspended) AS suspended, b.created_at, b.setup_key, b.closed_at`;
+  sql`b.id, b.account_id, coalesce(b.suspended, a.suspended) AS suspended, b.created_at, b.setup_key, b.secrets_saved_at, b.closed_at`;
 const balancesOf = (sql: SQL) => sql`balances b LEFT JOIN accounts a ON a.id = b.account_id`;
 
 /** Neither revoked nor expired. */
@@ -381,6 +406,7 @@ function countUses(lists: readonly (readonly string[])[]): Map<string, number> {
 interface SuspensionRow {
   readonly reason: SuspensionReason | null;
   readonly at: string;
+  readonly lifted: SuspensionReason | null;
   readonly by_whom: string;
   readonly note: string | null;
 }

@@ -72,23 +72,7 @@ export class PostgresLedgerStore {
    * counted exactly.
    */
   async credit(credit: Credit): Promise<Credit | null> {
-    const { at, idempotencyKey, balanceId, amount, note } = credit;
-    return this.postgres.transaction(async (sql) => {
-      // A balance that nobody ever used may be removed at any time.
-      const there = await sql`SELECT id FROM balances WHERE id = ${balanceId} FOR KEY SHARE`;
-      assert(there.length > 0, `credit for ${balanceId}, which does not exist`);
-      const inserted = await sql`INSERT INTO credits (idempotency_key, at, balance_id, amount, note)
-        VALUES (${idempotencyKey}, ${at}, ${balanceId}, ${amount}, ${note})
-        ON CONFLICT (idempotency_key) DO NOTHING RETURNING amount`;
-      if (inserted.length === 0) return entryOf(sql, idempotencyKey);
-      const added =
-        await sql`INSERT INTO counters (id, credited) VALUES (${balanceCounter(balanceId)}, ${amount})
-        ON CONFLICT (id) DO UPDATE SET credited = counters.credited + excluded.credited
-        WHERE counters.credited + excluded.credited <= ${MAX_NANO_USD} RETURNING id`;
-      if (added.length > 0) return credit;
-      await sql`DELETE FROM credits WHERE idempotency_key = ${idempotencyKey}`;
-      return null;
-    });
+    return this.postgres.transaction((sql) => creditIn(sql, credit));
   }
 
   /**
@@ -231,6 +215,24 @@ export class PostgresLedgerStore {
     );
     return new Map(rows.map(({ counter, shipped }) => [counter, Number(shipped)]));
   }
+}
+
+/** As `PostgresLedgerStore.credit`, within a transaction. */
+export async function creditIn(sql: TransactionSQL, credit: Credit): Promise<Credit | null> {
+  const { at, idempotencyKey, balanceId, amount, note } = credit;
+  // A balance that nobody ever used may be removed at any time.
+  const there = await sql`SELECT id FROM balances WHERE id = ${balanceId} FOR KEY SHARE`;
+  assert(there.length > 0, `credit for ${balanceId}, which does not exist`);
+  const inserted = await sql`INSERT INTO credits (idempotency_key, at, balance_id, amount, note)
+    VALUES (${idempotencyKey}, ${at}, ${balanceId}, ${amount}, ${note})
+    ON CONFLICT (idempotency_key) DO NOTHING RETURNING amount`;
+  if (inserted.length === 0) return entryOf(sql, idempotencyKey);
+  const added = await sql`INSERT INTO counters (id, credited) VALUES (${balanceCounter(balanceId)}, ${amount})
+    ON CONFLICT (id) DO UPDATE SET credited = counters.credited + excluded.credited
+    WHERE counters.credited + excluded.credited <= ${MAX_NANO_USD} RETURNING id`;
+  if (added.length > 0) return credit;
+  await sql`DELETE FROM credits WHERE idempotency_key = ${idempotencyKey}`;
+  return null;
 }
 
 /** Some 20 ms of PostgreSQL. */

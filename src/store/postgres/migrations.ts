@@ -292,4 +292,50 @@ export const POSTGRES_MIGRATIONS: readonly string[] = [
     d TEXT
   );
   `,
+  // 16: payments; see sqlite/migrations
+  `
+  -- Of several reasons for a suspension, each stands until it is lifted; the column suspended has the gravest.
+  CREATE TABLE suspension_reasons (
+    subject TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    PRIMARY KEY (subject, reason)
+  );
+  INSERT INTO suspension_reasons (subject, reason)
+    SELECT id, suspended FROM balances WHERE suspended IS NOT NULL
+    UNION ALL SELECT id, suspended FROM accounts WHERE suspended IS NOT NULL;
+  -- Which reason was lifted; null for all.
+  ALTER TABLE suspensions ADD COLUMN lifted TEXT;
+
+  -- When both secrets of a balance were shown to be saved.
+  ALTER TABLE balances ADD COLUMN secrets_saved_at BIGINT;
+
+  -- See payments/payment. Rows are never deleted.
+  CREATE TABLE payments (
+    id TEXT PRIMARY KEY,
+    rail TEXT NOT NULL,
+    external TEXT NOT NULL,
+    balance_id TEXT NOT NULL REFERENCES balances (id),
+    key_id TEXT,
+    state TEXT NOT NULL,
+    amount BIGINT NOT NULL,
+    payer TEXT,
+    "transaction" TEXT,
+    reason TEXT,
+    "order" TEXT NOT NULL,
+    idempotency_key TEXT,
+    is_inline BIGINT NOT NULL,
+    credited BIGINT NOT NULL,
+    lost BIGINT NOT NULL,
+    created_at BIGINT NOT NULL,
+    changed_at BIGINT NOT NULL,
+    look_at BIGINT,
+    UNIQUE (rail, external)
+  );
+  CREATE INDEX payments_by_balance ON payments (balance_id, created_at);
+  CREATE INDEX payments_by_time ON payments (created_at, id);
+  CREATE INDEX payments_due ON payments (look_at) WHERE look_at IS NOT NULL;
+  -- What came to nothing gives the key free.
+  CREATE UNIQUE INDEX payments_by_key ON payments (balance_id, idempotency_key)
+    WHERE idempotency_key IS NOT NULL AND state NOT IN ('expired', 'failed', 'unused', 'rejected');
+  `,
 ];

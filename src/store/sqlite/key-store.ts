@@ -14,6 +14,7 @@ import {
   type NewKeyDecision,
   RECENT_MS,
   type RemovedUnused,
+  type Suspended,
   type SuspensionRecord,
   SWEPT_AT_ONCE,
 } from "../../keys/key-store.ts";
@@ -23,7 +24,7 @@ import type { BalanceId, BudgetId, KeyId } from "../../units/id.ts";
 import type { SecretHash } from "../../units/secret-hash.ts";
 import type { NanoUsd } from "../../units/usd.ts";
 import type { WindowKind } from "../../units/window.ts";
-import { type BalanceRow, balanceFromRow, type KeyRow, keyFromRow } from "../key-rows.ts";
+import { type BalanceRow, balanceFromRow, GRAVEST_FIRST, type KeyRow, keyFromRow } from "../key-rows.ts";
 
 /**
  * Keys, balances and budgets in SQLite. Every change is one immediate transaction, so `decide` sees what it
@@ -128,15 +129,26 @@ export class SqliteKeyStore implements KeyStore {
     });
   }
 
-  async suspend({ subject, reason, at, by, note }: SuspensionRecord): Promise<BalanceId[] | null> {
-    const { suspendBalance, suspendAccount, balancesOf, addSuspension } = this.statements;
+  async suspend({ subject, reason, lifted, at, by, note }: SuspensionRecord): Promise<Suspended | null> {
+    const { addReason, liftReasons, gravest, suspendBalance, suspendAccount, balancesOf, addSuspension } =
+      this.statements;
     return this.change(() => {
-      const accounts = suspendAccount.run(reason, subject).changes;
-      const balances = suspendBalance.run(reason, subject).changes;
-      if (accounts + balances === 0) return null;
-      addSuspension.run(at, subject, reason, by, note);
-      return balancesOf.all(subject, subject).map(({ id }) => id);
+      if (reason === null) liftReasons.run(subject, lifted);
+      else addReason.run(subject, reason);
+      const { suspended } = gravest.get(subject)!;
+      const accounts = suspendAccount.run(suspended, subject).changes;
+      const balances = suspendBalance.run(suspended, subject).changes;
+      if (accounts + balances === 0) {
+        liftReasons.run(subject, null);
+        return null;
+      }
+      addSuspension.run(at, subject, reason, lifted, by, note);
+      return { balances: balancesOf.all(subject, subject).map(({ id }) => id), suspended };
     });
+  }
+
+  async secretsSaved(balance: BalanceId, at: EpochMs): Promise<EpochMs> {
+    return this.change(() => this.statements.secretsSaved.get(at, balance)!.at);
   }
 
   async suspensions(subject: string, limit: number): Promise<SuspensionRecord[]> {
@@ -297,7 +309,7 @@ const budgetOf = (row: SqliteBudgetRow): Budget => ({
 
 /** An account's suspension is that of all its balances, beside those of their own. */
 const BALANCE_COLUMNS =
-  "b.id, b.account_id, coalesce(b.suspended, a.suspended) AS suspended, b.created_at, b.setup_key, b.closed_at";
+  "b.id, b.account_id, coalesce(b.suspended, a.suspended) AS suspended, b.created_at, b.setup_key, b.secrets_saved_at, b.closed_at";
 const BALANCES = "balances b LEFT JOIN accounts a ON a.id = b.account_id";
 /** Neither revoked nor expired at the parameter's time. */
 const LIVE = "state <> 'revoked' AND (expires_at IS NULL OR expires_at > ?)";
@@ -324,6 +336,7 @@ function prepare(db: Database) {
            AND NOT EXISTS (SELECT 1 FROM folded WHERE balance_id = b.id)
            AND NOT EXISTS (SELECT 1 FROM claims WHERE balance_id = b.id)
            AND NOT EXISTS (SELECT 1 FROM low_credit WHERE balance_id = b.id)
+           AND NOT EXISTS (SELECT 1 FROM payments WHERE balance_id = b.id)
            AND NOT EXISTS (SELECT 1 FROM suspensions WHERE subject = b.id)
            AND NOT EXISTS (SELECT 1 FROM ends WHERE balance_id = b.id) AS lone
        FROM balances b WHERE created_at < ? AND (created_at, id) > (?, ?)
@@ -391,11 +404,24 @@ function prepare(db: Database) {
     balancesOf: db.query<{ id: BalanceId }, [string, string]>(
       "SELECT id FROM balances WHERE id = ? OR account_id = ? ORDER BY attached_at, id",
     ),
-    addSuspension: db.query<never, [number, string, string | null, string, string | null]>(
-      "INSERT INTO suspensions (at, subject, reason, by, note) VALUES (?, ?, ?, ?, ?)",
+    addReason: db.query<never, [string, string]>(
+      "INSERT OR IGNORE INTO suspension_reasons (subject, reason) VALUES (?, ?)",
+    ),
+    liftReasons: db.query<never, [string, string | null]>(
+      "DELETE FROM suspension_reasons WHERE subject = ?1 AND (?2 IS NULL OR reason = ?2)",
+    ),
+    gravest: db.query<Pick<Suspended, "suspended">, [string]>(
+      `SELECT (SELECT reason FROM suspension_reasons WHERE subject = ? ${GRAVEST_FIRST} LIMIT 1) AS suspended`,
+    ),
+    secretsSaved: db.query<{ at: EpochMs }, [number, string]>(
+      `UPDATE balances SET secrets_saved_at = coalesce(secrets_saved_at, ?) WHERE id = ?
+       RETURNING secrets_saved_at AS at`,
+    ),
+    addSuspension: db.query<never, [number, string, string | null, string | null, string, string | null]>(
+      "INSERT INTO suspensions (at, subject, reason, lifted, by, note) VALUES (?, ?, ?, ?, ?, ?)",
     ),
     suspensions: db.query<SuspensionRecord, [string, number]>(
-      "SELECT subject, reason, at, by, note FROM suspensions WHERE subject = ? ORDER BY seq DESC LIMIT ?",
+      "SELECT subject, reason, lifted, at, by, note FROM suspensions WHERE subject = ? ORDER BY seq DESC LIMIT ?",
     ),
     budgetsOf: db.query<SqliteBudgetRow, [string]>(
       "SELECT * FROM budgets WHERE balance_id = ? ORDER BY name",

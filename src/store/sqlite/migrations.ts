@@ -296,4 +296,50 @@ export const MIGRATIONS: readonly string[] = [
   -- How often a keeper has begun: what it told nodes of changes is not remembered by the next.
   CREATE TABLE keeper (one INTEGER PRIMARY KEY CHECK (one = 1), lives INTEGER NOT NULL) STRICT;
   `,
+  // 13: payments
+  `
+  -- Of several reasons for a suspension, each stands until it is lifted; the column suspended has the gravest.
+  CREATE TABLE suspension_reasons (
+    subject TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    PRIMARY KEY (subject, reason)
+  ) STRICT, WITHOUT ROWID;
+  INSERT INTO suspension_reasons (subject, reason)
+    SELECT id, suspended FROM balances WHERE suspended IS NOT NULL
+    UNION ALL SELECT id, suspended FROM accounts WHERE suspended IS NOT NULL;
+  -- Which reason was lifted; null for all.
+  ALTER TABLE suspensions ADD COLUMN lifted TEXT;
+
+  -- When both secrets of a balance were shown to be saved.
+  ALTER TABLE balances ADD COLUMN secrets_saved_at INTEGER;
+
+  -- See payments/payment. Rows are never deleted.
+  CREATE TABLE payments (
+    id TEXT PRIMARY KEY,
+    rail TEXT NOT NULL,
+    external TEXT NOT NULL,
+    balance_id TEXT NOT NULL REFERENCES balances (id),
+    key_id TEXT,
+    state TEXT NOT NULL,
+    amount INTEGER NOT NULL,
+    payer TEXT,
+    "transaction" TEXT,
+    reason TEXT,
+    "order" TEXT NOT NULL,
+    idempotency_key TEXT,
+    is_inline INTEGER NOT NULL,
+    credited INTEGER NOT NULL,
+    lost INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    changed_at INTEGER NOT NULL,
+    look_at INTEGER,
+    UNIQUE (rail, external)
+  ) STRICT;
+  CREATE INDEX payments_by_balance ON payments (balance_id, created_at);
+  CREATE INDEX payments_by_time ON payments (created_at, id);
+  CREATE INDEX payments_due ON payments (look_at) WHERE look_at IS NOT NULL;
+  -- What came to nothing gives the key free.
+  CREATE UNIQUE INDEX payments_by_key ON payments (balance_id, idempotency_key)
+    WHERE idempotency_key IS NOT NULL AND state NOT IN ('expired', 'failed', 'unused', 'rejected');
+  `,
 ];

@@ -1,0 +1,51 @@
+import type { EpochMs } from "../units/clock.ts";
+import type { BalanceId, KeyId, PaymentId } from "../units/id.ts";
+import type { NanoUsd } from "../units/usd.ts";
+import type { Payment, PaymentChange, PaymentState, RailName } from "./payment.ts";
+
+/** Persists payments. What a promise resolves with is durable. */
+export interface PaymentStore {
+  /** Adds it, unless it is known or a cap is in the way: looked at and written in one atomic step. */
+  add(payment: Payment, caps: readonly PaymentCap[]): Promise<Added>;
+  find(id: PaymentId): Promise<Payment | null>;
+  byExternal(rail: RailName, external: string): Promise<Payment | null>;
+  /**
+   * Decides on the payment as it is, and writes what becomes of it together with the credit, in one atomic step; the
+   * ledger counts the credit in the same turn. Resolves with the payment as it then is. `decide` may be run more than
+   * once; null, or a change to a state that cannot be reached any more, leaves the payment as it is. A credit that the
+   * balance cannot hold makes it `held`.
+   */
+  change(id: PaymentId, decide: (payment: Payment) => PaymentChange | null): Promise<Payment>;
+  /** Those that are due; whoever claims them has them until then. */
+  claim(now: EpochMs, until: EpochMs, limit: number): Promise<readonly Payment[]>;
+  /** Newest first. */
+  list(filter: PaymentFilter, limit: number, before: PaymentId | null): Promise<readonly Payment[]>;
+  sums(): Promise<readonly PaymentSum[]>;
+}
+
+/** `known` has the same external name, or the same idempotency key on the same balance. */
+export type Added =
+  | { readonly kind: "added"; readonly payment: Payment }
+  | { readonly kind: "known"; readonly payment: Payment }
+  | { readonly kind: "capped"; readonly cap: PaymentCap; readonly paid: NanoUsd };
+
+/** The most that may be paid since a moment: into a balance, or by requests of a key for answers. */
+export interface PaymentCap {
+  readonly of: "balance" | "key";
+  readonly limit: NanoUsd;
+  readonly since: EpochMs;
+}
+
+export interface PaymentFilter {
+  readonly balanceId: BalanceId | null;
+  readonly keyId: KeyId | null;
+  readonly state: PaymentState | null;
+}
+
+export interface PaymentSum {
+  readonly rail: RailName;
+  readonly state: PaymentState;
+  readonly payments: number;
+  readonly credited: bigint;
+  readonly lost: bigint;
+}

@@ -1,0 +1,128 @@
+import type { EpochMs } from "../units/clock.ts";
+import type { BalanceId, KeyId, PaymentId } from "../units/id.ts";
+import { type NanoUsd, ZERO_USD } from "../units/usd.ts";
+
+/** Ways in which money reaches the operator. */
+export type RailName = "x402" | "card";
+
+/**
+ * `created`: durable, and nothing was asked of anybody yet. `submitted`: whoever moves the money may have been asked.
+ * `confirming`: it was seen to move. `held`: it is here, and the operator has to decide. `unused`: it was not needed any
+ * more. `rejected`: turned down before anything was asked.
+ */
+export type PaymentState =
+  | "created"
+  | "submitted"
+  | "confirming"
+  | "credited"
+  | "expired"
+  | "failed"
+  | "unused"
+  | "rejected"
+  | "held"
+  | "refunded"
+  | "disputed"
+  | "charged_back";
+
+/**
+ * Where a payment may go from each state. News of it arrives late, twice and in any order, so whatever is not here is
+ * left undone. A state that stays is always allowed: it tells more of the same payment.
+ */
+const NEXT = {
+  created: ["submitted", "confirming", "credited", "expired", "failed", "unused", "rejected", "held"],
+  // Who signed it can still send it by themselves.
+  unused: ["submitted", "confirming", "credited", "failed", "rejected", "held"],
+  submitted: ["confirming", "credited", "failed", "held"],
+  // Back, where the chain was reorganised.
+  confirming: ["submitted", "credited", "failed", "held"],
+  credited: ["refunded", "disputed", "failed", "charged_back"],
+  disputed: ["credited", "charged_back", "refunded"],
+  held: ["credited", "refunded"],
+  // A page that was left open is paid in the moment in which it ends.
+  expired: ["confirming", "credited", "held"],
+  failed: ["held"],
+  rejected: ["held"],
+  charged_back: ["credited"],
+  refunded: [],
+} as const satisfies Record<PaymentState, readonly PaymentState[]>;
+
+export const PAYMENT_STATES = Object.keys(NEXT) as PaymentState[];
+
+/** No money came of it, and it counts against no limit. */
+export const CAME_TO_NOTHING = [
+  "expired",
+  "failed",
+  "unused",
+  "rejected",
+] as const satisfies readonly PaymentState[];
+
+/** Money that is to become credit, once, whatever happens on the way. */
+export interface Payment {
+  readonly id: PaymentId;
+  readonly rail: RailName;
+  /** What the rail knows it by; no two payments of a rail share it. */
+  readonly external: string;
+  readonly balanceId: BalanceId;
+  /** First of the chain of rotations of the key that asked for it; null where the owner did. */
+  readonly keyId: KeyId | null;
+  readonly state: PaymentState;
+  readonly amount: NanoUsd;
+  /** Who pays, in the rail's words: an address, a card's last digits. */
+  readonly payer: string | null;
+  readonly transaction: string | null;
+  /** Why it is as it is, for whoever paid; null where the state says all. */
+  readonly reason: string | null;
+  /** What the rail needs to carry it out again, and to find it: JSON of its own. */
+  readonly order: string;
+  readonly idempotencyKey: string | null;
+  /** A request for an answer paid it, not one for credit. */
+  readonly isInline: boolean;
+  /** Credited by it, less what was taken back because of it. */
+  readonly credited: NanoUsd;
+  /** What was to be taken back, and was spent. */
+  readonly lost: NanoUsd;
+  readonly createdAt: EpochMs;
+  readonly changedAt: EpochMs;
+  /** When the watch looks at it next; null for one that is final. Whoever works on it puts it off. */
+  readonly lookAt: EpochMs | null;
+}
+
+/** What is new of a payment. Members that are left out stay. */
+export interface PaymentChange
+  extends Partial<Pick<Payment, "state" | "payer" | "transaction" | "reason" | "order" | "lookAt">> {
+  /** Enters the balance's credit in the same transaction. */
+  readonly credit?: PaymentCredit;
+  /** Was taken back, and is on the books already. */
+  readonly debited?: NanoUsd;
+  readonly lost?: NanoUsd;
+}
+
+export interface PaymentCredit {
+  readonly amount: NanoUsd;
+  /** Of several credits of one payment, which one. */
+  readonly purpose?: PaymentEntry;
+}
+
+/** The payment with the change made; null where it cannot go there any more. */
+export function advanced(payment: Payment, change: PaymentChange, at: EpochMs): Payment | null {
+  const { credit, debited = ZERO_USD, lost = ZERO_USD, ...members } = change;
+  const { state = payment.state } = members;
+  if (state !== payment.state && !(NEXT[payment.state] as readonly PaymentState[]).includes(state))
+    return null;
+  return {
+    ...payment,
+    ...members,
+    credited: (payment.credited + (credit?.amount ?? 0) - debited) as NanoUsd,
+    lost: (payment.lost + lost) as NanoUsd,
+    changedAt: at,
+  };
+}
+
+/** What entries in a balance's credit a payment may make besides the one that credits it. */
+export type PaymentEntry = "refund" | "dispute" | "won" | "reorg";
+
+/** Idempotency keys that begin so are the payments' own. */
+export const PAYMENT_KEYS = "payment:";
+
+export const paymentKey = (id: PaymentId, purpose?: PaymentEntry): string =>
+  `${PAYMENT_KEYS}${id}${purpose === undefined ? "" : `:${purpose}`}`;

@@ -1,0 +1,114 @@
+import type { Credit } from "../ledger/credit.ts";
+import {
+  CAME_TO_NOTHING,
+  type Payment,
+  type PaymentChange,
+  type PaymentState,
+  paymentKey,
+  type RailName,
+} from "../payments/payment.ts";
+import type { PaymentSum } from "../payments/payment-store.ts";
+import type { EpochMs } from "../units/clock.ts";
+import type { BalanceId, KeyId, PaymentId } from "../units/id.ts";
+import type { NanoUsd } from "../units/usd.ts";
+
+/** A row of `payments`. Whole numbers come as numbers from SQLite, as text from PostgreSQL. */
+export interface PaymentRow<Whole extends number | string> {
+  readonly id: PaymentId;
+  readonly rail: RailName;
+  readonly external: string;
+  readonly balance_id: BalanceId;
+  readonly key_id: KeyId | null;
+  readonly state: PaymentState;
+  readonly amount: Whole;
+  readonly payer: string | null;
+  readonly transaction: string | null;
+  readonly reason: string | null;
+  readonly order: string;
+  readonly idempotency_key: string | null;
+  readonly is_inline: Whole;
+  readonly credited: Whole;
+  readonly lost: Whole;
+  readonly created_at: Whole;
+  readonly changed_at: Whole;
+  readonly look_at: Whole | null;
+}
+
+export const paymentFromRow = (row: PaymentRow<number | string>): Payment => ({
+  id: row.id,
+  rail: row.rail,
+  external: row.external,
+  balanceId: row.balance_id,
+  keyId: row.key_id,
+  state: row.state,
+  amount: Number(row.amount) as NanoUsd,
+  payer: row.payer,
+  transaction: row.transaction,
+  reason: row.reason,
+  order: row.order,
+  idempotencyKey: row.idempotency_key,
+  isInline: Number(row.is_inline) === 1,
+  credited: Number(row.credited) as NanoUsd,
+  lost: Number(row.lost) as NanoUsd,
+  createdAt: Number(row.created_at) as EpochMs,
+  changedAt: Number(row.changed_at) as EpochMs,
+  lookAt: row.look_at === null ? null : (Number(row.look_at) as EpochMs),
+});
+
+/** The payment as a row of its table. */
+export const rowOf = (payment: Payment): PaymentRow<number> => ({
+  id: payment.id,
+  rail: payment.rail,
+  external: payment.external,
+  balance_id: payment.balanceId,
+  key_id: payment.keyId,
+  state: payment.state,
+  amount: payment.amount,
+  payer: payment.payer,
+  transaction: payment.transaction,
+  reason: payment.reason,
+  order: payment.order,
+  idempotency_key: payment.idempotencyKey,
+  is_inline: payment.isInline ? 1 : 0,
+  credited: payment.credited,
+  lost: payment.lost,
+  created_at: payment.createdAt,
+  changed_at: payment.changedAt,
+  look_at: payment.lookAt,
+});
+
+export interface PaymentSumRow {
+  readonly rail: RailName;
+  readonly state: PaymentState;
+  readonly payments: number | string;
+  readonly credited: number | string;
+  readonly lost: number | string;
+}
+
+export const sumFromRow = (row: PaymentSumRow): PaymentSum => ({
+  rail: row.rail,
+  state: row.state,
+  payments: Number(row.payments),
+  credited: BigInt(row.credited),
+  lost: BigInt(row.lost),
+});
+
+/** States that count against no limit, as SQL lists them. */
+export const NOTHING_STATES = CAME_TO_NOTHING.map((state) => `'${state}'`).join(", ");
+
+/** The entry that credits the balance; null for a change that credits nothing. */
+export function creditOf(
+  { id, balanceId, rail, changedAt }: Payment,
+  { credit }: PaymentChange,
+): Credit | null {
+  if (credit === undefined) return null;
+  const { amount, purpose } = credit;
+  return { balanceId, amount, idempotencyKey: paymentKey(id, purpose), note: rail, at: changedAt };
+}
+
+/** What becomes of a payment that the balance cannot hold. */
+export const TOO_MUCH: PaymentChange = {
+  state: "held",
+  reason: "The balance has been credited with as much as is counted exactly.",
+  lookAt: null,
+};

@@ -1,0 +1,23 @@
+import { PostgresLedgerStore } from "../../src/store/postgres/ledger-store.ts";
+import { PostgresPaymentStore } from "../../src/store/postgres/payment-store.ts";
+import { migratePostgres, Postgres } from "../../src/store/postgres/postgres.ts";
+import { systemClock } from "../../src/units/clock.ts";
+import { paymentCases } from "../store/payment-cases.ts";
+import { describeOnPostgres } from "./fixture.ts";
+
+describeOnPostgres("payments in PostgreSQL", (cluster) => {
+  paymentCases(async () => {
+    const url = await cluster.database();
+    const postgres = new Postgres({ url, connections: 4, deadlineMs: 5_000 }, systemClock);
+    await migratePostgres(postgres);
+    await postgres.query(
+      (sql) => sql`INSERT INTO balances (id, created_at) VALUES ('bal_a', 1), ('bal_b', 1)`,
+    );
+    const ledger = new PostgresLedgerStore(postgres);
+    return {
+      store: new PostgresPaymentStore(postgres, systemClock),
+      credited: async (id) => (await ledger.balance(id)).credited,
+      close: () => postgres.close(),
+    };
+  });
+});

@@ -1,0 +1,170 @@
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import type { Payment } from "../../src/payments/payment.ts";
+import type { PaymentStore } from "../../src/payments/payment-store.ts";
+import type { EpochMs } from "../../src/units/clock.ts";
+import type { BalanceId, KeyId } from "../../src/units/id.ts";
+import { MAX_NANO_USD, type NanoUsd, ZERO_USD } from "../../src/units/usd.ts";
+
+const usd = (amount: number) => (amount * 1_000_000_000) as NanoUsd;
+const A = "bal_a" as BalanceId;
+const B = "bal_b" as BalanceId;
+export const NOW = 1_000_000 as EpochMs;
+
+/** A store of either kind with two balances, `bal_a` and `bal_b`. */
+export interface PaymentBench {
+  readonly store: PaymentStore;
+  /** What the store's books say. */
+  credited(balance: BalanceId): Promise<number>;
+  close(): Promise<void>;
+}
+
+export const payment = (name: string, changes: Partial<Payment> = {}): Payment => ({
+  id: `pay_${name}`,
+  rail: "x402",
+  external: `eip155:1/0xa/0xb/${name}`,
+  balanceId: A,
+  keyId: "key_1" as KeyId,
+  state: "created",
+  amount: usd(5),
+  payer: "0xb",
+  transaction: null,
+  reason: null,
+  order: "{}",
+  idempotencyKey: null,
+  isInline: false,
+  credited: ZERO_USD,
+  lost: ZERO_USD,
+  createdAt: NOW,
+  changedAt: NOW,
+  lookAt: NOW,
+  ...changes,
+});
+
+/** What holds for payments, whichever store keeps them. */
+export function paymentCases(open: () => Promise<PaymentBench>): void {
+  let bench: PaymentBench;
+  let store: PaymentStore;
+  beforeEach(async () => {
+    bench = await open();
+    ({ store } = bench);
+  });
+  afterEach(() => bench.close());
+
+  test("whoever records an authorization first has it, whatever is added later", async () => {
+    const first = payment("1", { order: '{"a":"ü"}' });
+    expect(await store.add(first, [])).toEqual({ kind: "added", payment: first });
+    const other = payment("2", { external: first.external, balanceId: B });
+    expect(await store.add(other, [])).toEqual({ kind: "known", payment: first });
+    const sameAgain = await Promise.all(
+      [3, 4, 5].map((n) => store.add(payment(`${n}`, { external: "x" }), [])),
+    );
+    expect(sameAgain.map(({ kind }) => kind).toSorted()).toEqual(["added", "known", "known"]);
+    expect(await store.byExternal("x402", first.external)).toEqual(first);
+    expect(await store.byExternal("card", first.external)).toBeNull();
+    expect(await store.find("pay_none")).toBeNull();
+  });
+
+  test("an idempotency key is one payment of its balance, until that came to nothing", async () => {
+    const keyed = (name: string, more: Partial<Payment> = {}) =>
+      payment(name, { idempotencyKey: "k", ...more });
+    await store.add(keyed("1"), []);
+    expect(await store.add(keyed("2"), [])).toMatchObject({ kind: "known", payment: { id: "pay_1" } });
+    expect(await store.add(keyed("3", { balanceId: B }), [])).toMatchObject({ kind: "added" });
+    await store.change("pay_1", () => ({ state: "failed", lookAt: null }));
+    expect(await store.add(keyed("4"), [])).toMatchObject({ kind: "added" });
+  });
+
+  test("what is paid within a time is capped, for a balance and for a key's requests", async () => {
+    const since = (NOW - 1) as EpochMs;
+    const day = { of: "balance", limit: usd(10), since } as const;
+    const hour = { of: "key", limit: usd(7), since } as const;
+    const kinds: string[] = [];
+    const add = async (name: string, more: Partial<Payment>) =>
+      kinds.push((await store.add(payment(name, more), more.isInline === true ? [day, hour] : [day])).kind);
+    await add("old", { createdAt: 5 as EpochMs });
+    await add("failed", { state: "failed" });
+    await add("elsewhere", { balanceId: B });
+    await add("first", {});
+    await add("inline", { isInline: true, amount: usd(4) });
+    await add("over the hour", { isInline: true, amount: usd(4) });
+    await add("over the day", { amount: usd(2) });
+    await add("within both", { isInline: true, amount: usd(1) });
+    expect(kinds).toEqual(["added", "added", "added", "added", "added", "capped", "capped", "added"]);
+    expect(await store.add(payment("more"), [day])).toEqual({ kind: "capped", cap: day, paid: usd(10) });
+  });
+
+  test("a payment is credited with its state, once, however often and in whatever order that is told", async () => {
+    await store.add(payment("1"), []);
+    const credit = () =>
+      store.change("pay_1", ({ state }) =>
+        state === "credited" ? null : { state: "credited", lookAt: null, credit: { amount: usd(5) } },
+      );
+    const done = await Promise.all([credit(), credit(), credit()]);
+    expect(done.map(({ state, credited }) => [state, credited])).toEqual(Array(3).fill(["credited", usd(5)]));
+    expect(await bench.credited(A)).toBe(usd(5));
+    // Late news of what it was before.
+    expect(await store.change("pay_1", () => ({ state: "submitted", reason: "late" }))).toEqual(done[0]!);
+    const back = await store.change("pay_1", () => ({ state: "refunded", debited: usd(3), lost: usd(2) }));
+    expect(back).toMatchObject({ state: "refunded", credited: usd(2), lost: usd(2) });
+    expect(await store.find("pay_1")).toEqual(back);
+    expect(await store.sums()).toEqual([
+      { rail: "x402", state: "refunded", payments: 1, credited: BigInt(usd(2)), lost: BigInt(usd(2)) },
+    ]);
+  });
+
+  test("what the balance cannot hold waits for the operator", async () => {
+    await store.add(payment("1"), []);
+    await store.add(payment("2"), []);
+    const credit = (id: Payment["id"], amount: NanoUsd) =>
+      store.change(id, () => ({ state: "credited", credit: { amount } }));
+    await credit("pay_1", MAX_NANO_USD);
+    const much = await credit("pay_2", usd(5));
+    expect(much).toMatchObject({ state: "held", credited: 0, reason: expect.stringContaining("exactly") });
+    expect(await bench.credited(A)).toBe(MAX_NANO_USD);
+  });
+
+  test("who claims what is due has it for a while, and what is final is never due", async () => {
+    await store.add(payment("1", { lookAt: (NOW - 2) as EpochMs }), []);
+    await store.add(payment("2", { lookAt: (NOW - 1) as EpochMs }), []);
+    await store.add(payment("later", { lookAt: (NOW + 1) as EpochMs }), []);
+    await store.add(payment("final", { lookAt: null }), []);
+    const claim = (now: number, until: number, limit = 10) =>
+      store.claim(now as EpochMs, until as EpochMs, limit);
+    const claims = await Promise.all([claim(NOW, NOW + 9, 1), claim(NOW, NOW + 9)]);
+    expect(
+      claims
+        .flat()
+        .map(({ id }) => id as string)
+        .toSorted(),
+    ).toEqual(["pay_1", "pay_2"]);
+    expect(await claim(NOW, NOW + 9)).toEqual([]);
+    expect((await claim(NOW + 9, NOW + 20)).map(({ id }) => id as string).toSorted()).toEqual([
+      "pay_1",
+      "pay_2",
+      "pay_later",
+    ]);
+  });
+
+  test("they are listed newest first, in pages, for a balance, a key or a state", async () => {
+    for (const [name, more] of [
+      ["1", {}],
+      ["2", { keyId: null }],
+      ["3", { balanceId: B, state: "held" }],
+      ["4", {}],
+    ] as const) {
+      await store.add(payment(name, { ...more, createdAt: (NOW + Number(name)) as EpochMs }), []);
+    }
+    const all = { balanceId: null, keyId: null, state: null };
+    const names = async (
+      filter: Partial<typeof all> | object,
+      limit = 10,
+      before: `pay_${string}` | null = null,
+    ) => (await store.list({ ...all, ...filter }, limit, before)).map(({ id }) => id.slice(4)).join("");
+    expect(await names({})).toBe("4321");
+    expect(await names({ balanceId: A })).toBe("421");
+    expect(await names({ balanceId: A, keyId: "key_1" })).toBe("41");
+    expect(await names({ state: "held" })).toBe("3");
+    expect(await names({}, 2)).toBe("43");
+    expect(await names({}, 2, "pay_3")).toBe("21");
+  });
+}
