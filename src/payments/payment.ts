@@ -119,7 +119,13 @@ export function advanced(payment: Payment, change: PaymentChange, at: EpochMs): 
 }
 
 /** What entries in a balance's credit a payment may make besides the one that credits it. */
-export type PaymentEntry = "refund" | "dispute" | "won" | "reorg";
+export type PaymentEntry =
+  | "refund"
+  | "reorg"
+  // A payment may be refunded in parts, each named by what they have come to in all, and disputed again.
+  | `refund:${number}`
+  | `dispute:${string}`
+  | `won:${string}`;
 
 /** Idempotency keys that begin so are the payments' own. */
 export const PAYMENT_KEYS = "payment:";

@@ -1,0 +1,35 @@
+import type { Payment } from "../../payments/payment.ts";
+import type { Cents, CheckoutDispute } from "./checkout.ts";
+
+/** What is kept of a card payment beside what every payment has (`Payment.order`). */
+export interface CardOrder {
+  /** What the payer is charged, with the fee. */
+  readonly total: Cents;
+  /** The Checkout Session; null until Stripe has said which. */
+  readonly session: string | null;
+  /** Taken back for refunds so far, in what was refunded in all. */
+  readonly refunded: Cents;
+  /** A refund that is being taken back: it has come to so much in all. */
+  readonly refunding: Cents | null;
+  readonly dispute: KnownDispute | null;
+}
+
+/** The latest dispute that was heard of. */
+export interface KnownDispute extends CheckoutDispute {
+  /** What was left and taken back; null until that is done. */
+  readonly taken: number | null;
+  readonly lost: number;
+  /** It was won, and its suspension is lifted. */
+  readonly isLifted: boolean;
+}
+
+export const orderOf = ({ order }: Payment): CardOrder => JSON.parse(order);
+export const orderText = (order: CardOrder): string => JSON.stringify(order);
+
+export const newOrder = (total: Cents): CardOrder => ({
+  total,
+  session: null,
+  refunded: 0 as Cents,
+  refunding: null,
+  dispute: null,
+});

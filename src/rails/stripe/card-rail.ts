@@ -1,0 +1,141 @@
+import type { Credit, Debit, TooMuch } from "../../ledger/credit.ts";
+import { type Payment, type PaymentChange, paymentKey } from "../../payments/payment.ts";
+import type { PaymentStore } from "../../payments/payment-store.ts";
+import { type Clock, epochMs } from "../../units/clock.ts";
+import type { BalanceId, PaymentId } from "../../units/id.ts";
+import { type NanoUsd, ZERO_USD } from "../../units/usd.ts";
+import { type CardStep, nextStep, WAITING } from "./card-fold.ts";
+import { orderOf } from "./card-order.ts";
+import { type Cents, type Checkout, centsOf } from "./checkout.ts";
+import type { StripeApi } from "./stripe-api.ts";
+
+/** Card payments: has Stripe take the money, and does with the balance what Stripe says became of it. */
+export class CardRail {
+  constructor(private readonly deps: CardRailDeps) {}
+
+  /** The page on which the payment is made; the same one however often it is asked for. */
+  async open(payment: Payment): Promise<Checkout> {
+    const checkout = await this.ask(payment);
+    await this.fold(payment, checkout);
+    return checkout;
+  }
+
+  /** Notes that Stripe has news of a payment; what it is, is looked up afterwards. Durable when it resolves. */
+  async heard(id: PaymentId): Promise<Payment> {
+    return this.deps.store.change(id, () => ({ lookAt: this.deps.clock.now() }));
+  }
+
+  /** Does what is to be done by what Stripe says now. */
+  async look(payment: Payment): Promise<Payment> {
+    const now = this.deps.clock.now();
+    if (orderOf(payment).session === null && now > payment.createdAt + OPENED_WITHIN_MS) {
+      return this.deps.store.change(payment.id, () => ({
+        state: "expired",
+        reason: "No checkout page could be opened.",
+        lookAt: null,
+      }));
+    }
+    const after = await this.fold(payment, await this.ask(payment));
+    // News that came meanwhile has another time, and is looked at for itself.
+    return this.deps.store.change(payment.id, ({ lookAt, state }) =>
+      lookAt === payment.lookAt
+        ? { lookAt: isOpen(after) && WAITING.has(state) ? epochMs(now + POLL_MS) : null }
+        : null,
+    );
+  }
+
+  private ask(payment: Payment): Promise<Checkout> {
+    const { api } = this.deps;
+    const { session, total } = orderOf(payment);
+    if (session !== null) return api.checkout(session);
+    const amount = centsOf(payment.amount);
+    return api.open({
+      payment: payment.id,
+      amount,
+      fee: (total - amount) as Cents,
+      returnUrl: this.deps.returnUrl(payment.id),
+      expiresAt: epochMs(payment.createdAt + OPEN_MS),
+    });
+  }
+
+  /** Each step is decided anew on the payment as it then is: another process may have taken it. */
+  private async fold(payment: Payment, checkout: Checkout): Promise<Payment> {
+    let now = payment;
+    for (let steps = 0; steps < MOST_STEPS; steps++) {
+      const step = nextStep(now, checkout);
+      if (step === null) break;
+      const done = await this.take(now, step);
+      now = await this.deps.store.change(payment.id, (current) => done(nextStep(current, checkout)));
+    }
+    return now;
+  }
+
+  /** Does what a step does outside of its payment; returns what is then written, where it is still the step. */
+  private async take(
+    payment: Payment,
+    step: CardStep,
+  ): Promise<(next: CardStep | null) => PaymentChange | null> {
+    if (step.kind === "change") return (next) => (next?.kind === "change" ? next.change : null);
+    if (step.kind === "lift") {
+      await this.lift(payment.balanceId);
+      return (next) => (next?.kind === "lift" ? next.done : null);
+    }
+    const { balanceId, id } = payment;
+    if (step.suspends) await this.deps.suspend(balanceId, `payment ${id}`);
+    const taken = await this.takeBack(payment, step);
+    return (next) => (next?.kind === "debit" && next.purpose === step.purpose ? next.done(taken) : null);
+  }
+
+  private async takeBack({ balanceId, id }: Payment, { purpose, upTo }: DebitStep): Promise<NanoUsd> {
+    if (upTo <= 0) return ZERO_USD;
+    const { clock, debit } = this.deps;
+    const done = await debit({
+      balanceId,
+      amount: { upTo },
+      idempotencyKey: paymentKey(id, purpose),
+      note: purpose.startsWith("refund") ? `refund of ${id}` : `dispute of ${id}`,
+      at: clock.now(),
+    });
+    return "available" in done ? ZERO_USD : (-done.amount as NanoUsd);
+  }
+
+  /** Unless another payment of the balance is disputed: that one may have been, while this was lifted. */
+  private async lift(balance: BalanceId): Promise<void> {
+    if (await this.isDisputed(balance)) return;
+    await this.deps.lift(balance, "won a dispute");
+    if (await this.isDisputed(balance)) await this.deps.suspend(balance, "another dispute");
+  }
+
+  private async isDisputed(balanceId: BalanceId): Promise<boolean> {
+    for (const state of ["disputed", "charged_back"] as const) {
+      const found = await this.deps.store.list({ balanceId, keyId: null, state }, 1, null);
+      if (found.length > 0) return true;
+    }
+    return false;
+  }
+}
+
+type DebitStep = Extract<CardStep, { kind: "debit" }>;
+
+const isOpen = ({ state }: Payment): boolean => WAITING.has(state) && state !== "expired";
+
+export interface CardRailDeps {
+  readonly api: Pick<StripeApi, keyof StripeApi>;
+  readonly store: PaymentStore;
+  readonly clock: Pick<Clock, "now">;
+  debit(debit: Debit): Promise<Credit | TooMuch>;
+  /** After a chargeback; durable. */
+  suspend(balance: BalanceId, note: string): Promise<void>;
+  /** That suspension, and no other. */
+  lift(balance: BalanceId, note: string): Promise<void>;
+  /** Where the payer comes back to. */
+  returnUrl(payment: PaymentId): string;
+}
+
+/** How long the page can be paid on; Stripe wants at least half an hour from when it is opened. */
+const OPEN_MS = 60 * 60_000;
+const OPENED_WITHIN_MS = 30 * 60_000;
+/** Between looks at an open page whose events do not come. */
+const POLL_MS = 60_000;
+/** A payment that is credited, disputed, won and refunded at once takes nine. */
+const MOST_STEPS = 20;

@@ -1,0 +1,293 @@
+import { describe, expect, test } from "bun:test";
+import { type Debit, taken } from "../../src/ledger/credit.ts";
+import type { Payment } from "../../src/payments/payment.ts";
+import type { PaymentStore } from "../../src/payments/payment-store.ts";
+import { newOrder, orderText } from "../../src/rails/stripe/card-order.ts";
+import { CardRail } from "../../src/rails/stripe/card-rail.ts";
+import { type Cents, type Checkout, type CheckoutDispute, totalOf } from "../../src/rails/stripe/checkout.ts";
+import type { EpochMs } from "../../src/units/clock.ts";
+import type { BalanceId, PaymentId } from "../../src/units/id.ts";
+import type { NanoUsd } from "../../src/units/usd.ts";
+import { MemoryPayments } from "./memory-payments.ts";
+
+const USD = 1e9;
+const BALANCE = "bal_1" as BalanceId;
+const ID = "pay_1" as PaymentId;
+const AMOUNT = (10 * USD) as NanoUsd;
+
+class Crash extends Error {}
+
+/** One payment of $10 for $10.61, Stripe as it says it is, and a balance that somebody spends from. */
+class World {
+  readonly payments = new MemoryPayments();
+  readonly suspensions: string[] = [];
+  private readonly debits = new Map<string, NanoUsd>();
+  spent = 0;
+  /** How many effects still happen before the process dies, and whether the last one does. */
+  life: { left: number; lastHappens: boolean } | null = null;
+  checkout: Checkout = {
+    session: "cs_1",
+    url: "https://checkout.example",
+    expiresAt: 0 as EpochMs,
+    state: "open",
+    total: 1_061 as Cents,
+    currency: "usd",
+    intent: null,
+    payer: null,
+    refunded: 0 as Cents,
+    dispute: null,
+  };
+  readonly rail = new CardRail({
+    api: {
+      open: async () => this.checkout,
+      checkout: async () => this.checkout,
+      paymentOf: async () => ID,
+      refund: async () => {},
+    },
+    store: {
+      change: (...change) => this.effect(() => this.payments.change(...change)),
+      list: (...of) => this.payments.list(...of),
+    } as Partial<PaymentStore> as PaymentStore,
+    clock: { now: () => 0 as EpochMs },
+    debit: (debit) => this.effect(async () => this.debit(debit)),
+    suspend: (_, note) => this.effect(async () => void this.suspensions.push(note)),
+    lift: () => this.effect(async () => void this.suspensions.splice(0)),
+    returnUrl: () => "https://gateway.example",
+  });
+
+  constructor() {
+    this.payments.put({
+      id: ID,
+      rail: "card",
+      external: ID,
+      balanceId: BALANCE,
+      keyId: null,
+      state: "created",
+      amount: AMOUNT,
+      payer: null,
+      transaction: null,
+      reason: null,
+      order: orderText(newOrder(1_061 as Cents)),
+      idempotencyKey: null,
+      isInline: false,
+      credited: 0 as NanoUsd,
+      lost: 0 as NanoUsd,
+      createdAt: 0 as EpochMs,
+      changedAt: 0 as EpochMs,
+      lookAt: 0 as EpochMs,
+    });
+  }
+
+  get payment(): Payment {
+    return this.payments.get(ID);
+  }
+
+  get available(): number {
+    let total = this.payments.credited - this.spent;
+    for (const amount of this.debits.values()) total -= amount;
+    return total;
+  }
+
+  /** Stripe is as said from now on, and the payment is looked at. */
+  async sees(news: Partial<Checkout>): Promise<void> {
+    this.checkout = { ...this.checkout, ...news };
+    await this.rail.look(this.payment);
+  }
+
+  disputes(id: string, outcome: CheckoutDispute["outcome"]): Promise<void> {
+    return this.sees({ dispute: { id, outcome } });
+  }
+
+  private debit({ idempotencyKey, amount, balanceId, at, note }: Debit) {
+    const before = this.debits.get(idempotencyKey);
+    const took = before ?? taken(amount, this.available);
+    if (took === null) return { available: this.available as NanoUsd };
+    this.debits.set(idempotencyKey, took);
+    return { balanceId, idempotencyKey, note, at, amount: -took as NanoUsd };
+  }
+
+  private async effect<R>(happen: () => Promise<R>): Promise<R> {
+    if (this.life === null) return happen();
+    this.life.left -= 1;
+    if (this.life.left > 0) return happen();
+    if (this.life.left === 0 && this.life.lastHappens) await happen();
+    throw new Crash();
+  }
+}
+
+const PAID = { state: "paid", intent: "pi_1", payer: "visa …4242" } as const;
+
+const says = ({ payment, available, suspensions }: World) => ({
+  state: payment.state,
+  available: available / USD,
+  credited: payment.credited / USD,
+  lost: payment.lost / USD,
+  suspended: suspensions.length > 0,
+});
+
+const STORIES: readonly [string, (world: World) => Promise<unknown>, object][] = [
+  ["is open", (world) => world.sees({}), { state: "created", available: 0, credited: 0 }],
+  ["is left", (world) => world.sees({ state: "expired" }), { state: "expired", available: 0, credited: 0 }],
+  ["is paid", (world) => world.sees(PAID), { state: "credited", available: 10, credited: 10 }],
+  [
+    "is paid another amount than was asked for",
+    (world) => world.sees({ ...PAID, total: 900 as Cents }),
+    { state: "held", available: 0, credited: 0 },
+  ],
+  [
+    "is paid in another currency",
+    (world) => world.sees({ ...PAID, currency: "jpy" }),
+    { state: "held", available: 0, credited: 0 },
+  ],
+  [
+    "is refunded whole by the operator at Stripe",
+    (world) => world.sees({ ...PAID, refunded: 1_061 as Cents }),
+    { state: "refunded", available: 0, credited: 0 },
+  ],
+  [
+    "is refunded in two parts, and then the rest",
+    async (world) => {
+      for (const refunded of [300, 500, 1_061]) await world.sees({ ...PAID, refunded: refunded as Cents });
+    },
+    { state: "refunded", available: 0, credited: 0 },
+  ],
+  [
+    "is refunded in part",
+    (world) => world.sees({ ...PAID, refunded: 300 as Cents }),
+    { state: "credited", available: 7, credited: 7 },
+  ],
+  [
+    "is refunded after all was spent",
+    async (world) => {
+      await world.sees(PAID);
+      world.spent = AMOUNT;
+      await world.sees({ refunded: 1_061 as Cents });
+    },
+    { state: "refunded", available: 0, credited: 10, lost: 10 },
+  ],
+  ...(
+    [
+      ["none", 0],
+      ["part", 4],
+      ["all", 10],
+    ] as const
+  ).flatMap(([what, usd]): [string, (world: World) => Promise<unknown>, object][] => {
+    const spent = async (world: World) => {
+      await world.sees(PAID);
+      world.spent = usd * USD;
+      await world.disputes("dp_1", "open");
+    };
+    const taken = { available: 0, credited: usd, lost: usd };
+    return [
+      [`is disputed with ${what} of it spent`, spent, { ...taken, state: "disputed", suspended: true }],
+      [
+        `is disputed with ${what} of it spent, and lost`,
+        async (world) => {
+          await spent(world);
+          await world.disputes("dp_1", "lost");
+        },
+        { ...taken, state: "charged_back", suspended: true },
+      ],
+      [
+        `is disputed with ${what} of it spent, and won`,
+        async (world) => {
+          await spent(world);
+          await world.disputes("dp_1", "won");
+        },
+        { state: "credited", available: 10 - usd, credited: 10 },
+      ],
+    ];
+  }),
+  [
+    "is disputed and lost before anybody here hears of it",
+    async (world) => {
+      await world.sees({ ...PAID, dispute: { id: "dp_1", outcome: "lost" } });
+    },
+    { state: "charged_back", available: 0, credited: 0, suspended: true },
+  ],
+  [
+    "was disputed and won before anybody here heard of it",
+    (world) => world.sees({ ...PAID, dispute: { id: "dp_1", outcome: "won" } }),
+    { state: "credited", available: 10, credited: 10 },
+  ],
+  [
+    "is lost, and won by an appeal",
+    async (world) => {
+      await world.sees(PAID);
+      for (const outcome of ["open", "lost", "won"] as const) await world.disputes("dp_1", outcome);
+    },
+    { state: "credited", available: 10, credited: 10 },
+  ],
+  [
+    "is won and disputed once more",
+    async (world) => {
+      await world.sees(PAID);
+      for (const outcome of ["open", "won"] as const) await world.disputes("dp_1", outcome);
+      await world.disputes("dp_2", "open");
+    },
+    { state: "disputed", available: 0, credited: 0, suspended: true },
+  ],
+  [
+    "is seen open again by somebody who asked before it was won",
+    async (world) => {
+      await world.sees(PAID);
+      for (const outcome of ["open", "won", "open"] as const) await world.disputes("dp_1", outcome);
+    },
+    { state: "credited", available: 10, credited: 10 },
+  ],
+];
+
+describe("a card payment", () => {
+  for (const [what, happens, expected] of STORIES) {
+    const whole = { lost: 0, suspended: false, ...expected };
+    test(`that ${what}`, async () => {
+      const world = new World();
+      await happens(world);
+      expect(says(world)).toMatchObject(whole);
+      // Looked at again, by whoever heard the same news twice.
+      for (let again = 0; again < 3; again++) await world.sees({});
+      expect(says(world)).toMatchObject(whole);
+      expect(world.payments.credited).toBeLessThanOrEqual(2 * AMOUNT);
+    });
+
+    test(`that ${what}, by a process that dies at every step`, async () => {
+      for (const lastHappens of [false, true]) {
+        for (let dies = 1; dies < 25; dies++) {
+          const world = new World();
+          const look = world.rail.look.bind(world.rail);
+          world.life = { left: dies, lastHappens };
+          world.rail.look = async (payment) => {
+            try {
+              return await look(payment);
+            } catch (error) {
+              if (!(error instanceof Crash)) throw error;
+              world.life = null;
+              return look(world.payment);
+            }
+          };
+          await happens(world);
+          expect({ dies, lastHappens, ...says(world) }).toMatchObject(whole);
+        }
+      }
+    });
+  }
+
+  test("of a balance of which another one is disputed stays suspended when it is won", async () => {
+    const world = new World();
+    await world.sees(PAID);
+    await world.disputes("dp_1", "open");
+    world.payments.put({ ...world.payment, id: "pay_2" as PaymentId });
+    await world.disputes("dp_1", "won");
+    expect(says(world)).toMatchObject({ state: "credited", suspended: true });
+  });
+});
+
+test.each([
+  [10, 2.9, 0.3, 1_061],
+  [1, 2.9, 0.3, 134],
+  [500, 2.9, 0.3, 51_525],
+  [10, 0, 0, 1_000],
+])("$%d with a fee of %d %% and $%d is charged as %d cents", (usd, percent, fixed, cents) => {
+  const fee = { percent, fixed: (fixed * USD) as NanoUsd };
+  expect(totalOf((usd * USD) as NanoUsd, fee)).toBe(cents as Cents);
+});
