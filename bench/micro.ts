@@ -249,7 +249,8 @@ function planning(): Piece {
     const { conversation } = conversationOf(request, headers, key.balanceId);
     const query = queryFor("bench/model", { sticky: affinity.stickyRoute(conversation) });
     const made = makePlan(query, catalog, health, () => "") as Plan;
-    affinity.served(conversation, made.candidates[0]!);
+    const [first] = made.candidates;
+    affinity.served(conversation, first!, { isHome: first!.route === made.home, keptMs: 300_000 });
     return made;
   };
   return {

@@ -168,10 +168,13 @@ function roomsOf(parts: GatewayParts) {
     state: () => ({ metrics: reporting.metrics.read(), hosts: hostsHere() }),
     slots: () => slots,
     health: () => health,
+    affinity: () => affinity,
     receipts: () => receipts,
   };
   const peers = parts.channel === null ? null : new WorkerPeers(parts.channel, clock, ownParts);
   const health = new Health(clock, peers?.rests);
+  const affinity = new Affinity(clock, books.notices?.send ?? peers?.stays);
+  books.notices?.listen((routes) => affinity.told(routes));
   const receipts = new Receipts(books, peers);
   const slots = new HostSlots(clock, peers?.slots);
   const bodies = new ByteBudget(active.config.bodyMemoryBytes, clock);
@@ -186,6 +189,7 @@ function roomsOf(parts: GatewayParts) {
     onFault,
     destinations,
     health,
+    affinity,
     hostsHere,
     peers,
     slots,
@@ -223,7 +227,7 @@ function generationDeps(rooms: Rooms, parts: GatewayParts): GenerationDeps {
     pairing,
     health,
     chance: chanceOf(random),
-    affinity: new Affinity(clock),
+    affinity: rooms.affinity,
     expected: new ExpectedOutput(),
     slots: rooms.slots,
     tried({ route }, outcome, observation) {

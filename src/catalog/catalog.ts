@@ -24,6 +24,8 @@ export interface Host {
   readonly quirks: Quirks;
   /** The most requests that it is given at once; absent: the default in limits/host-slots. */
   readonly maxConcurrent?: number;
+  /** How long it keeps what it has cached of a prompt; absent: the default in routing/cache-lifetime. */
+  readonly cacheMs?: number;
   /** Gets no requests for now: models have no routes to it. */
   readonly paused?: boolean;
   /** What the operator knows about the host's handling of prompts; absent: nothing. */
@@ -108,6 +110,8 @@ export interface Route {
   readonly free: boolean;
   /** The host's quirks, changed by what is peculiar to this model; absent: the host's. */
   readonly quirks?: Quirks;
+  /** Absent: the host's. */
+  readonly cacheMs?: number;
   /** Absent: `unknown`. */
   readonly quantization?: Quantization;
   /** The request members that the host supports for this model; absent: all of its language. */
@@ -127,6 +131,13 @@ export const QUANTIZATIONS = [
   "unknown",
 ] as const;
 export type Quantization = (typeof QUANTIZATIONS)[number];
+
+/**
+ * In which order a model's hosts are tried. `listed`: as the operator listed them. `price`: cheapest first, except that
+ * each host gets a share of the requests. `latency`, `throughput`: the fastest first, as measured.
+ */
+export const HOST_ORDERS = ["listed", "price", "latency", "throughput"] as const;
+export type HostOrder = (typeof HOST_ORDERS)[number];
 
 /** What prompts may hold; OpenRouter's names. */
 export const MODALITIES = ["text", "image", "file", "audio"] as const;
@@ -150,6 +161,8 @@ export interface Model {
   /** Absent: nothing is known. */
   readonly abilities?: Abilities;
   readonly price: Price | null;
+  /** Absent: as all models. */
+  readonly order?: HostOrder;
   /** In order of preference; empty while all of its hosts are paused. */
   readonly routes: readonly Route[];
 }

@@ -77,6 +77,7 @@ const hostRow = (host: Host) => ({
   on_disconnect: host.onDisconnect,
   paused: host.paused === true,
   max_concurrent: host.maxConcurrent ?? DEFAULT_CONCURRENT,
+  ...(host.cacheMs === undefined ? {} : { cache_ms: host.cacheMs }),
   data_collection: host.privacy?.collectsNothing === true ? "deny" : "allow",
   zdr: host.privacy?.retainsNothing === true,
   quirks: host.quirks,
@@ -90,6 +91,7 @@ const modelRow = ({
   maxOutputTokens,
   abilities,
   price,
+  order,
   routes,
 }: Model) => ({
   id,
@@ -99,14 +101,16 @@ const modelRow = ({
   max_output_tokens: maxOutputTokens,
   ...(abilities ?? {}),
   price: priceRow(price),
+  ...(order === undefined ? {} : { order }),
   routes: routes.map(routeRow),
 });
 
-const routeRow = ({ host, model, price, free, quantization, parameters }: Route) => ({
+const routeRow = ({ host, model, price, free, cacheMs, quantization, parameters }: Route) => ({
   host: host.id,
   model,
   price: priceRow(price),
   free,
+  ...(cacheMs === undefined ? {} : { cache_ms: cacheMs }),
   quantization: quantization ?? "unknown",
   parameters: parameters === undefined ? null : [...parameters],
 });

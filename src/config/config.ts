@@ -1,4 +1,4 @@
-import type { Catalog } from "../catalog/catalog.ts";
+import type { Catalog, HostOrder } from "../catalog/catalog.ts";
 import type { NewKeyLimits } from "../keys/deps.ts";
 import type { SmtpConfig } from "../mail/mailer.ts";
 import type { OpenTierConfig } from "../open-tier/open-tier.ts";
@@ -6,7 +6,6 @@ import type { PaymentAmounts } from "../payments/amounts.ts";
 import type { StripeConfig } from "../rails/stripe/stripe-config.ts";
 import type { X402Network } from "../rails/x402/network.ts";
 import type { SanctionsConfig } from "../rails/x402/sanctions.ts";
-import type { HostOrder } from "../routing/candidate.ts";
 import type { DurabilityMode, StoreConfig } from "../store/store-config.ts";
 import type { Networks } from "../units/networks.ts";
 import type { NanoUsd } from "../units/usd.ts";

@@ -94,6 +94,7 @@ class CatalogReader {
       maxOutputTokens: row.max_output_tokens,
       ...abilitiesOf(row),
       price,
+      ...(row.order === undefined ? {} : { order: row.order }),
       routes: row.routes.flatMap((route, at) => this.readRoute(route, price, [...path, "routes", at]) ?? []),
     };
   }
@@ -127,6 +128,7 @@ class CatalogReader {
       model: row.model,
       price: free ? null : (own ?? modelPrice),
       free,
+      ...(row.cache_ms === undefined ? {} : { cacheMs: row.cache_ms }),
       ...(row.quantization === undefined ? {} : { quantization: row.quantization }),
       ...(row.parameters === undefined ? {} : { parameters: new Set(row.parameters) }),
       ...(row.quirks === undefined ? {} : { quirks: { ...host.quirks, ...readQuirks(row.quirks) } }),
@@ -211,6 +213,7 @@ function readHost(row: HostConfig, { simulatedUrl }: FoundHosts, path: Path, rep
     onDisconnect: row.on_disconnect ?? "cancel",
     ...(row.paused === true ? { paused: true } : {}),
     ...(row.max_concurrent === undefined ? {} : { maxConcurrent: row.max_concurrent }),
+    ...(row.cache_ms === undefined ? {} : { cacheMs: row.cache_ms }),
     ...(row.data_collection === undefined && row.zdr === undefined
       ? {}
       : {

@@ -1,5 +1,5 @@
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
-import { MODALITIES, QUANTIZATIONS, SURFACE_NAMES } from "../catalog/catalog.ts";
+import { HOST_ORDERS, MODALITIES, QUANTIZATIONS, SURFACE_NAMES } from "../catalog/catalog.ts";
 import { QuirkSchema } from "./quirks.ts";
 
 /**
@@ -87,6 +87,7 @@ const Host = Type.Object(
     ),
     on_disconnect: Type.Optional(oneOf(["cancel", "drain"])),
     max_concurrent: Type.Optional(count(1, 100_000)),
+    cache_ms: Type.Optional(ms()),
     paused: Type.Optional(Type.Boolean({ expected: "true or false" })),
     data_collection: Type.Optional(oneOf(["allow", "deny"])),
     zdr: Type.Optional(Type.Boolean({ expected: "true or false" })),
@@ -101,6 +102,7 @@ const Route = Type.Object(
     model: text("the model's id at the host"),
     price: Type.Optional(Price),
     free: Type.Optional(Type.Boolean({ expected: "true or false" })),
+    cache_ms: Type.Optional(ms()),
     quantization: Type.Optional(oneOf(QUANTIZATIONS)),
     parameters: Type.Optional(
       list(text("the name of a request parameter"), "a list of at least one request parameter"),
@@ -124,6 +126,7 @@ const Model = Type.Object(
     tools: Type.Optional(Type.Boolean({ expected: "true or false" })),
     reasoning: Type.Optional(Type.Boolean({ expected: "true or false" })),
     price: Type.Optional(Price),
+    order: Type.Optional(oneOf(HOST_ORDERS)),
     routes: list(Route, "a list of at least one route"),
   },
   { ...strict, expected: "a model: { id, context_length, max_output_tokens, price, routes, … }" },
@@ -284,7 +287,7 @@ export const FileSchema = Type.Object(
     ),
     routing: Type.Optional(
       Type.Object(
-        { order: Type.Optional(oneOf(["listed", "price"])), hedge_ms: Type.Optional(msOrNull()) },
+        { order: Type.Optional(oneOf(HOST_ORDERS)), hedge_ms: Type.Optional(msOrNull()) },
         { ...strict, expected: "a map: { order, hedge_ms }" },
       ),
     ),

@@ -108,8 +108,9 @@ async function deliver(context: DeliveryContext, sink: Sink): Promise<void> {
     };
     const end = ofCustomers(await relay(line, opened.takeFirst()), candidate.route.host);
     const by = bill.reservation.want.key.balanceId;
-    // One piece does not show how fast the host writes.
-    const ms = opened.isWhole ? 0 : bill.elapsedMs() - firstTokenMs;
+    // Neither one piece nor a client that reads slowly shows how fast the host writes.
+    const isTimed = !opened.isWhole && !("isHeldUp" in end);
+    const ms = isTimed ? bill.elapsedMs() - firstTokenMs : 0;
     deps.health.streamEnded(candidate.route, { kind: end.kind, tokens: judge.countedTokens, ms, by });
     const { usage, text } = judge;
     const answer = { usage, text, isLeft: end.kind === "client_left" };

@@ -1,11 +1,11 @@
-import type { Catalog } from "../catalog/catalog.ts";
+import type { Catalog, HostOrder } from "../catalog/catalog.ts";
 import type { AttemptDeps, AttemptLimits } from "../hosts/attempt.ts";
 import type { Holder } from "../keys/keyring.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { FinishedRequest, Receipt } from "../ledger/receipt.ts";
 import type { Allowance } from "../ledger/reservation.ts";
 import type { Affinity } from "../routing/affinity.ts";
-import type { Candidate, HostOrder } from "../routing/candidate.ts";
+import type { Candidate } from "../routing/candidate.ts";
 import type { OpenStreams } from "../stream/open-streams.ts";
 import type { EpochMs } from "../units/clock.ts";
 import type { BalanceId, ReceiptId } from "../units/id.ts";

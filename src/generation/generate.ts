@@ -10,10 +10,11 @@ import { costOf, NO_TOKENS } from "../ledger/charge.ts";
 import { type RequestTrace, refusedReceipt } from "../ledger/receipt.ts";
 import type { Allowance } from "../ledger/reservation.ts";
 import type { StickyRoute } from "../routing/affinity.ts";
+import { cacheLifetimeMs } from "../routing/cache-lifetime.ts";
 import type { Candidate, RouteQuery } from "../routing/candidate.ts";
 import { type ConversationId, conversationOf } from "../routing/conversation.ts";
-import { asksOpenTier, idMeantBy, idsMeantBy } from "../routing/naming.ts";
-import { namesOverrides, readOverrides } from "../routing/overrides.ts";
+import { asksOpenTier, idMeantBy, idsMeantBy, sortMeantBy } from "../routing/naming.ts";
+import { namesOverrides, readOverrides, sortedBy } from "../routing/overrides.ts";
 import { makePlan, type Plan } from "../routing/plan.ts";
 import { type Subject, subjectOf } from "../surfaces/refused-request.ts";
 import { withoutPrompt } from "../surfaces/request.ts";
@@ -157,7 +158,7 @@ class Run {
       switch (outcome.kind) {
         case "opened": {
           this.opened = outcome;
-          this.served(outcome.candidate);
+          this.served(outcome.candidate, admitted.plan);
           const firstTokenMs = bill.elapsedMs();
           const durable = deps.journal.durable(reservation.sequence);
           if (durable === true || (await durable))
@@ -166,7 +167,7 @@ class Run {
           return await this.failed(bookkeepingDown(), "failed", bill);
         }
         case "answered": {
-          this.served(outcome.candidate);
+          this.served(outcome.candidate, admitted.plan);
           const billed = this.billed(outcome, whole);
           const ended = this.settle(outcome, billed instanceof Promise ? await billed : billed, bill);
           if (ended.durable === true || (await ended.durable)) return this.whole(outcome, ended, bill);
@@ -224,11 +225,13 @@ class Run {
     if (refused(overrides)) return overrides;
     const moreModels = idsMeantBy(overrides.moreModels, catalog, deps.suggest);
     if (refused(moreModels)) return moreModels;
+    const sort = sortMeantBy(request.modelAsked, catalog);
     const { model, surface, promptEstimate, json } = request;
-    // With a single host there is no choice to remember.
+    // With a single host there is no choice to remember, and free requests are not to fill the memory.
+    const mayMove = this.allowances.length === 0 && catalog.models.get(model)?.routes.length !== 1;
     let sticky: StickyRoute | null = null;
     // Nor is there a conversation in what was read of an unpaid request.
-    if (!call.isUnpaid && catalog.models.get(model)?.routes.length !== 1) {
+    if (!call.isUnpaid && mayMove) {
       const { conversation, turned } = conversationOf(request, call.headers, balance.id);
       this.conversation = conversation;
       if (turned) sticky = deps.affinity.stickyRoute(conversation);
@@ -237,7 +240,10 @@ class Run {
       model,
       surface,
       stream: request.stream,
-      overrides: moreModels === overrides.moreModels ? overrides : { ...overrides, moreModels },
+      overrides: sortedBy(
+        sort,
+        moreModels === overrides.moreModels ? overrides : { ...overrides, moreModels },
+      ),
       allowedModels: key.allowedModels,
       promptEstimate,
       // Needed only when the client asks for hosts that support all of them.
@@ -245,6 +251,7 @@ class Run {
       maxHosts: settings.attempts.maxHosts,
       order: settings.order,
       sticky,
+      conversation: this.conversation,
       chance: deps.chance,
     };
     return makePlan(query, catalog, deps.health, deps.suggest);
@@ -333,8 +340,14 @@ class Run {
     return { kind: "whole", status: 200, headers, body: reply.body(billedBy(ended)) };
   }
 
-  private served(candidate: Candidate): void {
-    if (this.conversation !== null) this.deps.affinity.served(this.conversation, candidate);
+  private served(candidate: Candidate, { home }: Plan): void {
+    const { conversation, request, deps } = this;
+    if (conversation === null || candidate.isExplored === true) return;
+    const { route } = candidate;
+    deps.affinity.served(conversation, candidate, {
+      isHome: route === home,
+      keptMs: cacheLifetimeMs(request!, route),
+    });
   }
 
   /** Gives the hold back and answers with the error, once both are durable. */

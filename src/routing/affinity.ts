@@ -4,22 +4,83 @@ import type { Candidate } from "./candidate.ts";
 import type { ConversationId } from "./conversation.ts";
 
 /**
- * Which host each conversation was last served by. That host holds the conversation's prompt cache, which
- * makes the next turn cheaper and faster, and it alone can read the reasoning signatures that it gave out.
+ * Which host each conversation was last served by. That host holds the conversation's prompt cache, which makes the
+ * next turn cheaper and faster, and it alone can read the reasoning signatures that it gave out. Where every process
+ * begins with the same host anyway (`Plan.home`), nothing needs to be remembered; conversations that are elsewhere are
+ * told to the other processes, a batch at a time. All of it is a hint: what is forgotten or not heard costs a cache.
  */
 export class Affinity {
-  private readonly routes = new LRUCache<ConversationId, StickyRoute>({ max: MAX_CONVERSATIONS });
+  private readonly stays = new LRUCache<ConversationId, Stay>({ max: MAX_CONVERSATIONS });
+  private readonly untold = new Map<ConversationId, Stay>();
+  private isTelling = false;
 
-  constructor(private readonly clock: Clock) {}
+  constructor(
+    private readonly clock: Clock,
+    /** Other processes that serve the same customers; null where there are none. */
+    private readonly tell: ((routes: readonly ToldRoute[]) => void | Promise<void>) | null = null,
+  ) {}
 
   stickyRoute(conversation: ConversationId): StickyRoute | null {
-    const sticky = this.routes.get(conversation);
-    return sticky === undefined || this.clock.elapsedMs() - sticky.atMs > FORGOTTEN_MS ? null : sticky;
+    return this.stayOf(conversation)?.route ?? null;
   }
 
-  served(conversation: ConversationId, { model, route }: Candidate): void {
-    const atMs = this.clock.elapsedMs();
-    this.routes.set(conversation, { model: model.id, host: route.host.id, hostModel: route.model, atMs });
+  /** The host keeps what it has cached of the conversation for `keptMs`. */
+  served(conversation: ConversationId, candidate: Candidate, { isHome, keptMs }: ServedAt): void {
+    const known = this.stayOf(conversation);
+    if (known === null && isHome) return;
+    const { model, route } = candidate;
+    const nowMs = this.clock.elapsedMs();
+    const isSame =
+      known?.route.host === route.host.id &&
+      known.route.hostModel === route.model &&
+      known.route.model === model.id;
+    const stay: Stay = {
+      route: isSame ? known.route : { model: model.id, host: route.host.id, hostModel: route.model },
+      keptMs,
+      untilMs: nowMs + keptMs,
+      toldMs: isSame ? known.toldMs : Number.NEGATIVE_INFINITY,
+    };
+    this.stays.set(conversation, stay);
+    // The others would forget it before its next turn.
+    if (nowMs - stay.toldMs > keptMs / 2) this.tellSoon(conversation, stay);
+  }
+
+  /** Another process has served these. */
+  told(routes: readonly ToldRoute[]): void {
+    const nowMs = this.clock.elapsedMs();
+    for (const { conversation, keptMs, ...route } of routes)
+      this.stays.set(conversation, { route, keptMs, untilMs: nowMs + keptMs, toldMs: nowMs });
+  }
+
+  private stayOf(conversation: ConversationId): Stay | null {
+    const stay = this.stays.get(conversation);
+    return stay === undefined || this.clock.elapsedMs() > stay.untilMs ? null : stay;
+  }
+
+  private tellSoon(conversation: ConversationId, stay: Stay): void {
+    if (this.tell === null || this.untold.size >= MOST_UNTOLD) return;
+    stay.toldMs = this.clock.elapsedMs();
+    this.untold.set(conversation, stay);
+    if (this.isTelling) return;
+    this.isTelling = true;
+    this.clock.after(TELL_AFTER_MS, () => void this.tellAll());
+  }
+
+  /** Never rejects; one batch is on its way at a time. */
+  private async tellAll(): Promise<void> {
+    const routes = [...this.untold].map(([conversation, { route, keptMs }]) => ({
+      conversation,
+      ...route,
+      keptMs,
+    }));
+    this.untold.clear();
+    try {
+      await this.tell?.(routes);
+    } catch {
+      // The others send these conversations where they would have sent them anyway.
+    }
+    this.isTelling = this.untold.size > 0;
+    if (this.isTelling) this.clock.after(TELL_AFTER_MS, () => void this.tellAll());
   }
 }
 
@@ -27,10 +88,30 @@ export interface StickyRoute {
   readonly model: string;
   readonly host: string;
   readonly hostModel: string;
-  readonly atMs: number;
 }
 
-/** About 10 MB when full. */
+/** What one process tells another. */
+export interface ToldRoute extends StickyRoute {
+  readonly conversation: ConversationId;
+  readonly keptMs: number;
+}
+
+export interface ServedAt {
+  /** Every process would have sent it there. */
+  readonly isHome: boolean;
+  readonly keptMs: number;
+}
+
+interface Stay {
+  readonly route: StickyRoute;
+  readonly keptMs: number;
+  readonly untilMs: number;
+  toldMs: number;
+}
+
+/** About 15 MB when full. */
 const MAX_CONVERSATIONS = 50_000;
-/** No host keeps a prompt cache for longer without being asked to. */
-const FORGOTTEN_MS = 60 * 60_000;
+/** Of one batch; what is more is told at its next turn. */
+const MOST_UNTOLD = 1_000;
+/** People and tools take longer between two turns. */
+const TELL_AFTER_MS = 100;

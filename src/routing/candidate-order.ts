@@ -40,8 +40,8 @@ function restingLast(candidates: readonly Candidate[], routeState: RouteState): 
 }
 
 /**
- * A conversation stays with its last host, as long as that host works and the client names no order of its
- * own. One that cannot stream is left again as soon as another can.
+ * A conversation stays with its last host, as long as that host works and the client lists no hosts in an order of
+ * its own: what is cached there is worth more than a faster or cheaper host. One that cannot stream is left again as soon as another can.
  */
 export function stickyFirst(
   candidates: readonly Candidate[],
@@ -49,8 +49,7 @@ export function stickyFirst(
   routeState: RouteState,
 ): readonly Candidate[] {
   const { sticky, overrides, stream } = query;
-  const { order, sort } = overrides.provider;
-  if (sticky === null || order.length > 0 || sort !== null) return candidates;
+  if (sticky === null || overrides.provider.order.length > 0) return candidates;
   const at = placeOf(sticky, candidates);
   if (at <= 0 || routeState.restMs(candidates[at]!.route) > 0) return candidates;
   if (stream && answersWhole(candidates[at]!) && streamedElsewhere(candidates, candidates[at]!, routeState))

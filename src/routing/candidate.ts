@@ -1,6 +1,7 @@
-import type { Model, Price, Route, SurfaceName } from "../catalog/catalog.ts";
+import type { HostOrder, Model, Price, Route, SurfaceName } from "../catalog/catalog.ts";
 import type { RouteAvailability } from "../catalog/entry.ts";
 import type { StickyRoute } from "./affinity.ts";
+import type { ConversationId } from "./conversation.ts";
 import type { Overrides } from "./overrides.ts";
 import type { Speed } from "./speed.ts";
 
@@ -12,6 +13,8 @@ export interface Candidate {
   readonly price: Price;
   /** The language that the host is spoken to in: the client's own where it can be. */
   readonly hostSurface: SurfaceName;
+  /** Tried to learn how fast it is, and no home for a conversation. */
+  readonly isExplored?: true;
 }
 
 /** Its host cannot stream. */
@@ -30,19 +33,15 @@ export interface RouteQuery {
   readonly members: readonly string[];
   /** Hosts that one request is tried on at most. */
   readonly maxHosts: number;
-  /** The operator's choice between hosts, where the request has none. */
+  /** The operator's choice between hosts, where neither the request nor the model has one. */
   readonly order: HostOrder;
   /** Where the conversation was served before; null when that is not known. */
   readonly sticky: StickyRoute | null;
+  /** The conversation that it is a turn of; null where nothing names one. */
+  readonly conversation: ConversationId | null;
   /** A number from 0, below 1, drawn anew each time. */
   readonly chance: () => number;
 }
-
-/**
- * `listed`: as the operator listed them. `price`: cheapest first, except that the first is drawn so that each
- * host gets a share of the requests.
- */
-export type HostOrder = "listed" | "price";
 
 /** What is known of the routes right now; `Health` knows it. */
 export interface RouteState extends RouteAvailability {
@@ -52,6 +51,8 @@ export interface RouteState extends RouteAvailability {
   lastAttempt(route: Route): "served" | "failed" | null;
   /** What was measured of the route; null before anything was. */
   speed(route: Route): Speed | null;
+  /** Milliseconds since a request was last sent there; Infinity before the first. */
+  idleMs(route: Route): number;
 }
 
 /** Routes that can be billed: never a free one, never one without a price. */

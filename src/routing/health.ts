@@ -56,9 +56,16 @@ export class Health {
   /** Before each attempt: takes the place of a probe, which `observe` gives back. */
   enter(route: Route): void {
     const nowMs = this.clock.elapsedMs();
-    const health = this.hosts.get(route.host.id);
-    health?.circuit.enter(nowMs);
-    health?.routes.get(route.model)?.circuit.enter(nowMs);
+    const host = this.hostHealth(route.host.id);
+    const known = routeHealth(host, route.model);
+    host.circuit.enter(nowMs);
+    known.circuit.enter(nowMs);
+    known.enteredMs = nowMs;
+  }
+
+  /** Milliseconds since a request was last sent there; Infinity before the first. */
+  idleMs({ host, model }: Route): number {
+    return this.clock.elapsedMs() - (this.hosts.get(host.id)?.routes.get(model)?.enteredMs ?? -Infinity);
   }
 
   /** Before the first attempt of a request. */
@@ -100,7 +107,7 @@ export class Health {
     const nowMs = this.clock.elapsedMs();
     const host = this.hostHealth(route.host.id);
     const known = routeHealth(host, route.model);
-    const { circuit, speed } = known;
+    const { circuit } = known;
     switch (observation.kind) {
       case "served":
         host.served += 1;
@@ -108,8 +115,9 @@ export class Health {
         host.circuit.served(nowMs, observation.by);
         circuit.served(nowMs, observation.by);
         if (observation.firstTokenMs !== null) {
-          speed.firstToken(observation.firstTokenMs, observation.promptTokens);
-          host.firstTokenMs = moved(host.firstTokenMs, observation.firstTokenMs);
+          const { firstTokenMs, promptTokens, by } = observation;
+          speedOf(known, route).firstToken(firstTokenMs, promptTokens, by, nowMs);
+          host.firstTokenMs = moved(host.firstTokenMs, firstTokenMs);
         }
         return;
       case "failed":
@@ -131,20 +139,21 @@ export class Health {
 
   /** After each relayed stream. */
   streamEnded(route: Route, { kind, tokens, ms, by }: StreamEnd): void {
+    const nowMs = this.clock.elapsedMs();
     const host = this.hostHealth(route.host.id);
     const known = routeHealth(host, route.model);
-    const { circuit, speed } = known;
+    const { circuit } = known;
     if (kind === "host_failed") {
       host.failed += 1;
       this.noteFailure(known, "the stream broke off after its first token");
-      this.rested(route.host.id, route.model, circuit.died(this.clock.elapsedMs(), by));
+      this.rested(route.host.id, route.model, circuit.died(nowMs, by));
     }
     if (kind !== "complete") return;
     circuit.completed();
     // A short answer comes in one piece, which only shows how fast the network is.
     if (tokens < LEAST_TOKENS || ms <= 0) return;
     const rate = (tokens * 1_000) / ms;
-    speed.rate(rate);
+    speedOf(known, route).rate(rate, by, nowMs);
     host.tokensPerSecond = moved(host.tokensPerSecond, rate);
   }
 
@@ -164,8 +173,9 @@ export class Health {
     if (rest !== null) this.tell({ host, model, ...rest });
   }
 
-  speed({ host, model }: Route): Speed | null {
-    return this.hosts.get(host.id)?.routes.get(model)?.speed ?? null;
+  speed(route: Route): Speed | null {
+    const known = this.hosts.get(route.host.id)?.routes.get(route.model);
+    return known === undefined ? null : speedOf(known, route);
   }
 
   /** Null before its first attempt. */
@@ -279,6 +289,10 @@ interface HostHealth {
 interface RouteHealth extends RouteRecord {
   readonly circuit: Circuit;
   readonly speed: Speed;
+  /** Of free requests, which anybody can send as they like: paid ones do not choose by it. */
+  readonly freeSpeed: Speed;
+  /** When it was last tried. */
+  enteredMs: number;
   served: number;
   failed: number;
   lastFailure: LastFailure | null;
@@ -302,11 +316,21 @@ const moved = (average: number | null, sample: number): number =>
 function routeHealth({ routes }: HostHealth, model: string): RouteHealth {
   let health = routes.get(model);
   if (health === undefined) {
-    health = { circuit: new Circuit(), speed: new Speed(), served: 0, failed: 0, lastFailure: null };
+    health = {
+      circuit: new Circuit(),
+      speed: new Speed(),
+      freeSpeed: new Speed(),
+      enteredMs: -Infinity,
+      served: 0,
+      failed: 0,
+      lastFailure: null,
+    };
     routes.set(model, health);
   }
   return health;
 }
+
+const speedOf = ({ speed, freeSpeed }: RouteHealth, { free }: Route): Speed => (free ? freeSpeed : speed);
 
 function reportOf(id: string, health: HostHealth | undefined, nowMs: number): HostReport {
   if (health === undefined) {

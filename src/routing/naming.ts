@@ -2,6 +2,7 @@ import type { Catalog, Model } from "../catalog/catalog.ts";
 import { autoVariant, FREE_AUTO_MODEL, FREE_SUFFIX, FREE_VARIANT } from "../catalog/model-name.ts";
 import { NOT_SOON, type Refusal, refuse, refused, retryAfter } from "../errors/refusal.ts";
 import type { RouteQuery } from "./candidate.ts";
+import type { HostSort } from "./provider-preferences.ts";
 
 /**
  * What the name in a request's `model` stands for, and whether the key may name it: decided by the catalog
@@ -36,7 +37,8 @@ export function nameRefusal(naming: Naming, catalog: Catalog, suggest: Suggest):
  * The id that a request's name stands for: itself, where something is published under it; else the only id
  * that it fits. Refused where it fits none, or several.
  */
-export function idMeantBy(name: string, catalog: Catalog, suggest: Suggest): string | Refusal {
+export function idMeantBy(asked: string, catalog: Catalog, suggest: Suggest): string | Refusal {
+  const name = withoutSort(asked, catalog);
   const unknown = unknownId(name, catalog);
   if (unknown === null) return name;
   const tag = name.endsWith(FREE_SUFFIX) ? FREE_SUFFIX : "";
@@ -48,6 +50,24 @@ export function idMeantBy(name: string, catalog: Catalog, suggest: Suggest): str
   if (ids.length > 1) return severalModels(name, ids);
   return ids[0] ?? unknownModel(unknown, suggest);
 }
+
+/** How the hosts are sorted by a name's end, as OpenRouter has it; null where it says nothing of that. */
+export function sortMeantBy(name: string, catalog: Catalog): HostSort | null {
+  const plain = withoutSort(name, catalog);
+  return plain === name ? null : { by: SORTS[name.slice(plain.length + 1) as SortName], acrossModels: false };
+}
+
+/** Not of a published id that ends so, nor of one that asks for the Open Tier, which has no such choice. */
+function withoutSort(name: string, catalog: Catalog): string {
+  const colon = name.lastIndexOf(":");
+  if (colon === -1 || !Object.hasOwn(SORTS, name.slice(colon + 1))) return name;
+  if (isRouted(name, catalog) || catalog.shortNames.idsOf(name).length > 0) return name;
+  const plain = name.slice(0, colon);
+  return plain === FREE_AUTO_MODEL || plain.endsWith(FREE_SUFFIX) ? name : plain;
+}
+
+const SORTS = { nitro: "throughput", floor: "price" } as const;
+type SortName = keyof typeof SORTS;
 
 /** Those of a list. */
 export function idsMeantBy(

@@ -1,5 +1,6 @@
 import { type Refusal, refused } from "../errors/refusal.ts";
 import {
+  type HostSort,
   invalid,
   isObject,
   NO_PREFERENCES,
@@ -42,6 +43,12 @@ export function readOverrides(raw: Raw, surface: string): Overrides | Refusal {
   if (refused(provider)) return provider;
   return { moreModels: models, provider };
 }
+
+/** A sort that `provider` names goes before the one at the end of the model's name. */
+export const sortedBy = (sort: HostSort | null, overrides: Overrides): Overrides =>
+  sort === null || overrides.provider.sort !== null
+    ? overrides
+    : { ...overrides, provider: { ...overrides.provider, sort } };
 
 /** Models that a request may name beside the first. */
 const MAX_MODELS = 8;

@@ -1,4 +1,4 @@
-import type { Catalog, Model } from "../catalog/catalog.ts";
+import type { Catalog, Model, Route } from "../catalog/catalog.ts";
 import { isFree } from "../catalog/entry.ts";
 import { autoVariant, FREE_SUFFIX } from "../catalog/model-name.ts";
 import { NOT_SOON, type Refusal, refuse, refused } from "../errors/refusal.ts";
@@ -22,7 +22,7 @@ import {
   unknownModel,
   unresolvable,
 } from "./naming.ts";
-import { acrossModels, preferredCandidates } from "./preferences.ts";
+import { acrossModels, isByMeasure, preferredCandidates } from "./preferences.ts";
 
 /**
  * Which hosts a request is tried on, in order. A plan is made before money is held, because what is held is
@@ -32,6 +32,11 @@ export interface Plan {
   readonly tier: "paid" | "open";
   /** At least one. */
   readonly candidates: readonly Candidate[];
+  /**
+   * Where every process would begin, whatever it has measured and remembers; null where they may differ, and on the
+   * Open Tier.
+   */
+  readonly home: Route | null;
   /**
    * Named through `gateway/auto:<variant>`: then nothing left to try is `auto_unresolvable`, which also says
    * which models were skipped, and why. Null otherwise.
@@ -85,6 +90,7 @@ function planFree(query: RouteQuery, catalog: Catalog, routeState: RouteState): 
   return {
     tier: "open",
     candidates: largeEnough(candidates, query),
+    home: null,
     auto: null,
     movesOn: isAuto ? "too_long" : "never",
   };
@@ -108,16 +114,12 @@ function planPaid(
       : candidatesOfAll([query.model, ...more], query, catalog, routeState);
   if (refused(found)) return found;
   const auto = autoVariant(query.model) !== null;
+  const preferred = acrossModels(found.candidates, query, routeState);
+  const healthy = healthyFirst(preferred, routeState);
   return {
     tier: "paid",
-    candidates: everyModelOnce(
-      stickyFirst(
-        healthyFirst(acrossModels(found.candidates, query, routeState), routeState),
-        query,
-        routeState,
-      ),
-      query,
-    ),
+    candidates: everyModelOnce(stickyFirst(healthy, query, routeState), query),
+    home: healthy === preferred && !isByMeasure(query, healthy) ? healthy[0]!.route : null,
     auto: auto && more.length === 0 ? { skipped: found.skipped } : null,
     movesOn: more.length > 0 ? "always" : auto ? "too_long" : "never",
   };

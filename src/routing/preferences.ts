@@ -19,13 +19,17 @@ export function preferredCandidates(
   return filtered(preferences, candidates, query, routeState);
 }
 
-/** As it is where the client preferences nothing. */
-const unasked = (
+/** As it is where the client prefers nothing: the model's order, or the operator's for all. */
+function unasked(
   candidates: readonly Candidate[],
   query: RouteQuery,
   routeState: RouteState,
-): readonly Candidate[] =>
-  query.order === "price" ? drawn(candidates, query, routeState) : streamingFirst(candidates, query);
+): readonly Candidate[] {
+  const order = candidates[0]!.model.order ?? query.order;
+  if (order === "listed") return streamingFirst(candidates, query);
+  if (order === "price") return shared(candidates, query, routeState);
+  return streamingFirst(sorted(candidates, order, query, routeState), query);
+}
 
 function filtered(
   preferences: ProviderPreferences,
@@ -39,7 +43,7 @@ function filtered(
     left = left.filter((candidate) => keeps(candidate, preferences, query));
     if (left.length === 0) return noHostLeft(name, candidates[0]!.model.id);
   }
-  if (preferences.sort !== null) left = sorted(left, preferences.sort, routeState);
+  if (preferences.sort !== null) left = sorted(left, preferences.sort.by, query, routeState);
   else left = unasked(left, query, routeState);
   if (preferences.order.length > 0) {
     return left.toSorted((a, b) => rank(preferences.order, a) - rank(preferences.order, b));
@@ -57,7 +61,7 @@ export function acrossModels(
   routeState: RouteState,
 ): readonly Candidate[] {
   const { sort, minThroughput, maxLatency } = query.overrides.provider;
-  const all = sort?.acrossModels ? sorted(candidates, sort, routeState) : candidates;
+  const all = sort?.acrossModels ? inOrder(candidates, sort.by, query, routeState) : candidates;
   return minThroughput.length === 0 && maxLatency.length === 0
     ? all
     : fastFirst(all, minThroughput, maxLatency, routeState);
@@ -72,6 +76,16 @@ function fastFirst(
   const fast = (candidate: Candidate) => meets(candidate, minThroughput, maxLatency, routeState);
   return [...candidates.filter(fast), ...candidates.filter((candidate) => !fast(candidate))];
 }
+
+/** What each process has measured decides where the request goes. */
+export const isByMeasure = (
+  { order, overrides: { provider } }: RouteQuery,
+  [first]: readonly Candidate[],
+): boolean => {
+  const by = provider.sort?.by ?? first!.model.order ?? order;
+  const { minThroughput, maxLatency } = provider;
+  return by === "latency" || by === "throughput" || minThroughput.length > 0 || maxLatency.length > 0;
+};
 
 interface PreferenceFilter {
   /** As the client spells it, below `provider`. */
@@ -159,11 +173,13 @@ function rank(order: readonly string[], { route }: Candidate): number {
 }
 
 /**
- * Cheapest first, except that the first place is drawn among the working hosts, weighted by the inverse
- * square of the price, as OpenRouter does: hosts with the same price get equal shares, and one at twice the
- * price gets a quarter. Where a stream is wanted, hosts that cannot are left for last.
+ * Cheapest first, except that each working host is first for its share of the requests, weighted by the inverse square
+ * of the price, as OpenRouter does: hosts with the same price get equal shares, and one at twice the price gets a
+ * quarter. Whose turn it is follows from the conversation (rendezvous hashing): all processes send every turn of one to
+ * the same host without telling each other, and when a host comes or goes, only the conversations that it gets or had
+ * move. Where a stream is wanted, hosts that cannot are left for last.
  */
-function drawn(
+function shared(
   candidates: readonly Candidate[],
   query: RouteQuery,
   routeState: RouteState,
@@ -176,21 +192,54 @@ function drawn(
     ? working.filter((candidate) => answersWhole(candidate) === answersWhole(working[0]!))
     : working;
   if (ready.length === 0) return ordered;
-  const weights = ready.map(({ price }) => 1 / Math.max(plainPrice(price), LEAST_PRICE) ** 2);
-  let left = query.chance() * weights.reduce((sum, weight) => sum + weight, 0);
-  const first = ready.find((_, at) => (left -= weights[at]!) < 0) ?? ready[0]!;
+  const seed = BigInt(query.conversation ?? Math.floor(query.chance() * Number.MAX_SAFE_INTEGER));
+  const waits = new Map(ready.map((candidate) => [candidate, waitOf(candidate, seed)]));
+  const first = ready.reduce((a, b) => (waits.get(b)! < waits.get(a)! ? b : a));
   return [first, ...ordered.filter((candidate) => candidate !== first)];
+}
+
+/** Exponentially distributed with its weight as the rate, so the least of several is each one's by its weight. */
+function waitOf({ route: { host, model }, price }: Candidate, seed: bigint): number {
+  const drawn = (Number(Bun.hash.wyhash(`${host.id} ${model}`, seed) >> 12n) + 0.5) / 2 ** 52;
+  return -Math.log(drawn) * Math.max(plainPrice(price), LEAST_PRICE) ** 2;
 }
 
 /** $0.001 per million, so that a price of zero does not get everything. */
 const LEAST_PRICE = 1_000_000;
 
+/**
+ * In order; except that now and then the first place goes to a host that has had no request for a while, as nothing
+ * else would show that it has become faster. A conversation that has a home is not sent away for that.
+ */
+function sorted(
+  candidates: readonly Candidate[],
+  by: HostSort["by"],
+  query: RouteQuery,
+  routeState: RouteState,
+): readonly Candidate[] {
+  const ordered = inOrder(candidates, by, query, routeState);
+  if (by === "price" || ordered.length === 1 || query.sticky !== null) return ordered;
+  if (query.chance() < 1 - EXPLORED_SHARE) return ordered;
+  const idlest = ordered.reduce((a, b) => (routeState.idleMs(b.route) > routeState.idleMs(a.route) ? b : a));
+  if (idlest === ordered[0] || routeState.idleMs(idlest.route) < EXPLORED_AFTER_MS) return ordered;
+  return [{ ...idlest, isExplored: true }, ...ordered.filter((candidate) => candidate !== idlest)];
+}
+
+/** Of requests that may go anywhere, so many may be sent to an idle host; each such host gets one in that time. */
+const EXPLORED_SHARE = 1 / 16;
+const EXPLORED_AFTER_MS = 15_000;
+
 /** Routes without measurements come last, in their previous order. */
-function sorted(candidates: readonly Candidate[], { by }: HostSort, routeState: RouteState): Candidate[] {
+function inOrder(
+  candidates: readonly Candidate[],
+  by: HostSort["by"],
+  { promptEstimate }: RouteQuery,
+  routeState: RouteState,
+): readonly Candidate[] {
   const cost = ({ route, price }: Candidate): number => {
     if (by === "price") return plainPrice(price);
     const speed = routeState.speed(route);
-    if (by === "latency") return speed?.firstTokenMs ?? Infinity;
+    if (by === "latency") return speed?.firstTokenMsFor(promptEstimate) ?? Infinity;
     return -(speed?.tokensPerSecond ?? -Infinity);
   };
   const costs = new Map(candidates.map((candidate) => [candidate, cost(candidate)]));

@@ -1,36 +1,45 @@
 import type { BalanceId } from "../units/id.ts";
+import { Measurement } from "./measurement.ts";
 
 /**
- * How fast a route was lately: first-token times and throughputs of its last streams. Averages move with
- * every stream; percentiles are of the last `SAMPLES` and are worked out again after a few streams, because
+ * How fast a route was lately: first-token times and throughputs of its last streams. Medians are of customers and
+ * move with every stream; percentiles are of the last `SAMPLES` and are worked out again after a few streams, because
  * each costs a sort.
  */
 export class Speed {
   private readonly firstTokens = new Samples();
   private readonly rates = new Samples();
+  private readonly latency = new Measurement();
+  private readonly throughput = new Measurement();
   /** First tokens again, by the size of the prompt: reading a long one takes its time. */
-  private readonly sized: (Samples | undefined)[] = [];
+  private readonly sized: (SizedLatency | undefined)[] = [];
 
   /** A stream's first token came after `ms`. */
-  firstToken(ms: number, promptTokens: number): void {
-    this.firstTokens.add(ms);
+  firstToken(ms: number, promptTokens: number, by: BalanceId, nowMs: number): void {
     const size = sizeOf(promptTokens);
-    const samples = this.sized[size] ?? new Samples();
-    this.sized[size] = samples;
-    samples.add(ms);
+    const sized = this.sized[size] ?? { samples: new Samples(), latency: new Measurement() };
+    this.sized[size] = sized;
+    for (const samples of [this.firstTokens, sized.samples]) samples.add(ms);
+    for (const latency of [this.latency, sized.latency]) latency.add(ms, by, nowMs);
   }
 
   /** A whole stream gave this many output tokens a second after its first. */
-  rate(tokensPerSecond: number): void {
+  rate(tokensPerSecond: number, by: BalanceId, nowMs: number): void {
     this.rates.add(tokensPerSecond);
+    this.throughput.add(tokensPerSecond, by, nowMs);
   }
 
   get firstTokenMs(): number | null {
-    return this.firstTokens.average;
+    return this.latency.median;
+  }
+
+  /** With prompts of about this size, where there were such. */
+  firstTokenMsFor(promptTokens: number): number | null {
+    return this.sized[sizeOf(promptTokens)]?.latency.median ?? this.firstTokenMs;
   }
 
   get tokensPerSecond(): number | null {
-    return this.rates.average;
+    return this.throughput.median;
   }
 
   /**
@@ -42,7 +51,7 @@ export class Speed {
 
   /** The same among prompts of about this size. */
   firstTokenMsWithinFor(share: number, promptTokens: number): number | null {
-    return this.sized[sizeOf(promptTokens)]?.below(share) ?? null;
+    return this.sized[sizeOf(promptTokens)]?.samples.below(share) ?? null;
   }
 
   /** The throughput that this share of streams reached; null before `LEAST_SAMPLES` of them. */
@@ -62,6 +71,11 @@ export interface StreamEnd {
   readonly by: BalanceId;
 }
 
+interface SizedLatency {
+  readonly samples: Samples;
+  readonly latency: Measurement;
+}
+
 /** Prompts up to so many tokens are of one size; the last size has no end. */
 const SIZES = [1_000, 8_000, 64_000];
 
@@ -76,11 +90,7 @@ const SAMPLES = 128;
 const LEAST_SAMPLES = 16;
 /** Percentiles may be this many streams old. */
 const SORT_EVERY = 8;
-/** Of the average, what each new sample makes up. */
-const WEIGHT = 0.1;
-
 class Samples {
-  average: number | null = null;
   private readonly ring = new Float64Array(SAMPLES);
   private readonly sorted = new Float64Array(SAMPLES);
   private count = 0;
@@ -90,7 +100,6 @@ class Samples {
 
   add(sample: number): void {
     if (!Number.isFinite(sample) || sample < 0) return;
-    this.average = this.average === null ? sample : this.average + WEIGHT * (sample - this.average);
     this.ring[this.next] = sample;
     this.next = (this.next + 1) % SAMPLES;
     this.count = Math.min(this.count + 1, SAMPLES);

@@ -58,7 +58,8 @@ export interface ByteSource {
 export type ReadResult = Uint8Array | null | { readonly kind: string; readonly message: string };
 
 export type RelayEnd =
-  | { readonly kind: "complete" }
+  /** `isHeldUp`: it waited for the client on the way, so its time says nothing about the host. */
+  | { readonly kind: "complete"; readonly isHeldUp?: true }
   | { readonly kind: "host_failed"; readonly message: string }
   /** The host is not to blame: time ran out while the client took nothing, or the gateway is stopping. */
   | { readonly kind: "cut"; readonly message: string; readonly by: "client" | "gateway" }
@@ -79,6 +80,7 @@ class Relay implements OpenStream, Deadline {
   private over = false;
   private delivered = 0;
   private endTaking: ((isTaken: true) => void) | null = null;
+  private heldUp = false;
   private cutBy: "client" | "gateway" | null = null;
   private because: string | null = null;
   private touchedMs: number;
@@ -159,6 +161,7 @@ class Relay implements OpenStream, Deadline {
       if (isFirst) this.context.deadlines.add(this);
       const taken = this.context.sink.write(bytes);
       if (typeof taken !== "boolean") {
+        this.heldUp = true;
         void this.awaitTaken(taken);
         return false;
       }
@@ -175,7 +178,7 @@ class Relay implements OpenStream, Deadline {
       judge.text.deliver();
     }
     if (this.left && (this.halted || judge.isComplete || judge.fault !== null)) this.end(this.cause(""));
-    else if (judge.isComplete) this.end({ kind: "complete" });
+    else if (judge.isComplete) this.end(this.heldUp ? { kind: "complete", isHeldUp: true } : COMPLETE);
     else if (judge.fault !== null) this.end({ kind: "host_failed", message: judge.fault.message });
     else if (!this.left && !this.covered(this.touchedMs)) this.end({ kind: "out_of_credit" });
     return !this.over;
@@ -318,3 +321,5 @@ class Relay implements OpenStream, Deadline {
     this.halt();
   }
 }
+
+const COMPLETE: RelayEnd = { kind: "complete" };

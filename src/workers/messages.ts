@@ -1,4 +1,5 @@
 import type { Throttled } from "../http/address.ts";
+import type { ToldRoute } from "../routing/affinity.ts";
 import type { HostRest } from "../routing/health.ts";
 import type { LiveRoutes } from "../routing/route-report.ts";
 import type { StoredReceipt } from "../store/receipts.ts";
@@ -15,7 +16,8 @@ export type FromWorker =
   | { readonly kind: "told"; readonly round: number; readonly state: WorkerState }
   | { readonly kind: "looked"; readonly search: number; readonly receipt: StoredReceipt | null }
   | PlacesMessage
-  | RestMessage;
+  | RestMessage
+  | StaysMessage;
 
 /** What a worker says of itself. */
 export interface WorkerState {
@@ -35,6 +37,12 @@ export interface PlacesMessage {
 export interface RestMessage {
   readonly kind: "rests";
   readonly rest: HostRest;
+}
+
+/** Where one worker has served conversations that the others would send elsewhere. */
+export interface StaysMessage {
+  readonly kind: "stays";
+  readonly routes: readonly ToldRoute[];
 }
 
 export type SupervisorQuery =
@@ -69,6 +77,7 @@ export type ToWorker =
       readonly count: number;
     }
   | RestMessage
+  | StaysMessage
   | {
       readonly kind: "answer";
       readonly id: number;

@@ -118,6 +118,7 @@ export class Supervisor {
       case "places_returned":
         return this.slots.hear(worker.number, message);
       case "rests":
+      case "stays":
         for (const other of this.others(worker)) send(other, message);
     }
   }

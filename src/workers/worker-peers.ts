@@ -1,5 +1,6 @@
 import { type Throttles, throttlesOf } from "../http/address.ts";
 import type { HostSlots, OpenSlotShare } from "../limits/host-slots.ts";
+import type { Affinity, ToldRoute } from "../routing/affinity.ts";
 import type { Health, HostRest } from "../routing/health.ts";
 import type { LiveRoutes } from "../routing/route-report.ts";
 import type { StoredReceipt } from "../store/receipts.ts";
@@ -20,6 +21,7 @@ export class WorkerPeers {
     giveBack: (count) => this.channel.send({ kind: "places_returned", host, most, count }),
   });
   readonly rests = (rest: HostRest): void => this.channel.send({ kind: "rests", rest });
+  readonly stays = (routes: readonly ToldRoute[]): void => this.channel.send({ kind: "stays", routes });
   private asked = 0;
   private readonly open = new Map<number, (answer: unknown) => void>();
 
@@ -64,6 +66,8 @@ export class WorkerPeers {
         return this.own.slots().recalled(message.host, message.most, message.count);
       case "rests":
         return this.own.health().told(message.rest);
+      case "stays":
+        return this.own.affinity().told(message.routes);
     }
   }
 
@@ -91,6 +95,7 @@ export interface OwnParts {
   state(): WorkerState;
   slots(): Pick<HostSlots, "given" | "recalled">;
   health(): Pick<Health, "told">;
+  affinity(): Pick<Affinity, "told">;
   receipts(): { refusedHere(id: ReceiptId): StoredReceipt | null };
 }
 

@@ -29,7 +29,7 @@ const CASES: [what: string, text: string, message: string][] = [
     spoilt("model: gpt-4o-mini-2024-07-18", "modle: gpt-4o-mini"),
     [
       "gateway.yaml:13:9: models[0].routes[0].model: found nothing, expected the model's id at the host",
-      "gateway.yaml:13:25: models[0].routes[0].modle: found an unknown key, expected one of: host, model, price, free, quantization, parameters, quirks",
+      "gateway.yaml:13:25: models[0].routes[0].modle: found an unknown key, expected one of: host, model, price, free, cache_ms, quantization, parameters, quirks",
     ].join("\n"),
   ],
   [

@@ -42,6 +42,10 @@ const served: [asked: string, id: string][] = [
   ["tiny", "maker/small-4-5"],
   ["big-9", "maker/small-4-5"],
   ["auto:quick", "maker/small-4-5"],
+  ["maker/big-4.5:nitro", "maker/big-4.5"],
+  ["big-4-5-20260131:floor", "maker/big-4.5"],
+  ["tiny:floor", "maker/small-4-5"],
+  ["gateway/auto:quick:nitro", "maker/small-4-5"],
   ["gift:free", "maker/gift"],
   ["auto:free", "maker/gift"],
 ];

@@ -19,6 +19,7 @@ const MODEL = model("x/one", ROUTES);
 const PLAN: Plan = {
   tier: "paid",
   candidates: paidCandidates(MODEL, { surface: "chat.completions" }),
+  home: null,
   auto: null,
   movesOn: "never",
 };

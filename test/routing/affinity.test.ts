@@ -1,8 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import type { SurfaceName } from "../../src/catalog/catalog.ts";
-import { Affinity } from "../../src/routing/affinity.ts";
+import type { Route, SurfaceName } from "../../src/catalog/catalog.ts";
+import { Affinity, type ToldRoute } from "../../src/routing/affinity.ts";
+import { cacheLifetimeMs } from "../../src/routing/cache-lifetime.ts";
 import { type Candidate, paidCandidates, type RouteQuery } from "../../src/routing/candidate.ts";
-import { conversationOf } from "../../src/routing/conversation.ts";
+import { type ConversationId, conversationOf } from "../../src/routing/conversation.ts";
 import { readOverrides } from "../../src/routing/overrides.ts";
 import { makePlan, type Plan } from "../../src/routing/plan.ts";
 import type { BalanceId } from "../../src/units/id.ts";
@@ -214,6 +215,9 @@ const stopAt = (host: string, of = "x/one"): Candidate =>
     ({ route: one }) => one.host.id === host,
   )!;
 
+const FIVE_MINUTES = 5 * 60_000;
+const ELSEWHERE = { isHome: false, keptMs: FIVE_MINUTES };
+
 describe("a plan", () => {
   const clock = new ManualClock();
   const affinity = new Affinity(clock);
@@ -227,32 +231,134 @@ describe("a plan", () => {
 
   test("begins where the conversation was served before", () => {
     expect(planned()).toBe("x/one@a x/one@b x/one@c");
-    affinity.served(conversation, stopAt("b"));
+    affinity.served(conversation, stopAt("b"), ELSEWHERE);
     expect(planned()).toBe("x/one@b x/one@a x/one@c");
   });
   test("but not while that host rests", () => expect(planned({}, ["b"])).toBe("x/one@a x/one@c"));
-  test("nor against the client's order or sort", () => {
+  test("nor against an order that the client lists; a wish for speed or price does not move it", () => {
     expect(planned({ overrides: overrides({ order: ["c"] }) })).toStartWith("x/one@c");
-    expect(planned({ overrides: overrides({ sort: "price" }) })).toStartWith("x/one@a");
+    for (const sort of ["price", "latency", "throughput"] as const) {
+      expect(planned({ overrides: overrides({ sort }) })).toStartWith("x/one@b");
+      expect(planned({ order: sort })).toStartWith("x/one@b");
+    }
   });
   test("nor where a filter left it out", () => {
     expect(planned({ overrides: overrides({ ignore: ["b"] }) })).toBe("x/one@a x/one@c");
   });
   test("another model of that host is no home, but for Auto its candidate is", () => {
-    affinity.served(conversation, stopAt("b", "x/two"));
+    affinity.served(conversation, stopAt("b", "x/two"), ELSEWHERE);
     expect(planned()).toStartWith("x/one@a");
     expect(planned({ model: "gateway/auto:both" })).toStartWith("x/two@b");
   });
-  test("it follows the host that served last, and is forgotten after an hour", () => {
-    affinity.served(conversation, stopAt("c"));
-    clock.advance(60 * 60_000);
+  test("it follows the host that served last, and is forgotten when that has forgotten its prompt", () => {
+    affinity.served(conversation, stopAt("c"), ELSEWHERE);
+    clock.advance(FIVE_MINUTES);
     expect(planned()).toStartWith("x/one@c");
     clock.advance(1);
     expect(planned()).toStartWith("x/one@a");
   });
   test("the conversations that are remembered are bounded", () => {
-    for (let name = 0; name < 60_000; name++) affinity.served(name as never, stopAt("c"));
+    for (let name = 0; name < 60_000; name++) affinity.served(name as never, stopAt("c"), ELSEWHERE);
     expect(affinity.stickyRoute(0 as never)).toBeNull();
     expect(affinity.stickyRoute(59_999 as never)?.host).toBe("c");
+  });
+});
+
+describe("what processes tell each other", () => {
+  function pair() {
+    const clock = new ManualClock();
+    const batches: (readonly ToldRoute[])[] = [];
+    const other = new Affinity(clock);
+    const one = new Affinity(clock, (routes) => {
+      batches.push(routes);
+      other.told(routes);
+    });
+    const turn = (conversation: number, host: string, isHome = false) =>
+      one.served(conversation as ConversationId, stopAt(host), { isHome, keptMs: FIVE_MINUTES });
+    const seen = (conversation: number) => other.stickyRoute(conversation as ConversationId)?.host ?? null;
+    const pass = async (ms: number) => {
+      clock.advance(ms);
+      // What follows a batch runs in a later microtask.
+      for (let step = 0; step < 3; step++) await null;
+    };
+    return { pass, batches, turn, seen };
+  }
+  const soon = 1_000;
+
+  test("a conversation that is elsewhere, in one batch with others", async () => {
+    const { pass, batches, turn, seen } = pair();
+    turn(1, "b");
+    turn(2, "c");
+    expect(batches).toEqual([]);
+    await pass(soon);
+    expect([seen(1), seen(2), batches.length]).toEqual(["b", "c", 1]);
+  });
+  test("nothing of one that is where all would send it", async () => {
+    const { pass, batches, turn, seen } = pair();
+    for (let at = 0; at < 100; at++) turn(at, "a", true);
+    await pass(soon);
+    expect([seen(1), batches.length]).toEqual([null, 0]);
+  });
+  test("once, and again before the others forget it", async () => {
+    const { pass, batches, turn, seen } = pair();
+    for (let minute = 0; minute < 60; minute++) {
+      turn(1, "b");
+      await pass(60_000);
+      expect(seen(1)).toBe("b");
+    }
+    expect(batches).toHaveLength(20);
+  });
+  test("that it has moved, were it back home", async () => {
+    const { pass, turn, seen } = pair();
+    turn(1, "b");
+    await pass(soon);
+    turn(1, "c");
+    await pass(soon);
+    expect(seen(1)).toBe("c");
+    turn(1, "a", true);
+    await pass(soon);
+    expect(seen(1)).toBe("a");
+  });
+  test("no more at a time than a thousand; the rest at their next turns", async () => {
+    const { pass, batches, turn, seen } = pair();
+    for (let at = 0; at < 1_500; at++) turn(at, "b");
+    await pass(soon);
+    expect([batches[0]!.length, seen(1_499)]).toEqual([1_000, null]);
+    turn(1_499, "b");
+    await pass(soon);
+    expect(seen(1_499)).toBe("b");
+  });
+  test("a process that cannot be told does not stop the others' memory", async () => {
+    const clock = new ManualClock();
+    let told = 0;
+    const affinity = new Affinity(clock, async () => {
+      told++;
+      throw new Error("away");
+    });
+    for (const turn of [1, 2]) {
+      affinity.served(turn as ConversationId, stopAt("b"), ELSEWHERE);
+      clock.advance(soon);
+      for (let step = 0; step < 3; step++) await null;
+      expect(told).toBe(turn);
+    }
+  });
+});
+
+describe("a host is taken to keep a prompt", () => {
+  const table: [string, object, Partial<Route>, number][] = [
+    ["five minutes", {}, {}, FIVE_MINUTES],
+    ["as long as its operator says", {}, { on: { cacheMs: 900_000 } } as object, 900_000],
+    ["as long as the route says", {}, { cacheMs: 60_000, on: { cacheMs: 900_000 } } as object, 60_000],
+    ["a day where the request asks for that", { prompt_cache_retention: "24h" }, {}, 24 * 3_600_000],
+    ["an hour of a conversation that thinks", { reasoning: { effort: "low" } }, {}, 3_600_000],
+    ["an hour of one with thoughts on Messages", { thinking: { type: "adaptive" } }, {}, 3_600_000],
+    ["five minutes of one that is told not to think", { thinking: { type: "disabled" } }, {}, FIVE_MINUTES],
+  ];
+  test.each(table)("%s", (_, json, row, expected) => {
+    const request = { json: json as Record<string, unknown>, promptCachedFor1h: false };
+    expect(cacheLifetimeMs(request, route("a", row))).toBe(expected);
+  });
+  test("an hour where a mark says so", () => {
+    expect(cacheLifetimeMs({ json: {}, promptCachedFor1h: true }, route("a"))).toBe(3_600_000);
   });
 });

@@ -5,7 +5,7 @@ import { idMeantBy } from "../../src/routing/naming.ts";
 import { readOverrides } from "../../src/routing/overrides.ts";
 import { makePlan, type Plan } from "../../src/routing/plan.ts";
 import { Speed } from "../../src/routing/speed.ts";
-import { catalogOf, model, priceOf, queryFor, route, routeStateOf, tries } from "./world.ts";
+import { BALANCE, catalogOf, model, priceOf, queryFor, route, routeStateOf, tries } from "./world.ts";
 
 const SUGGEST = () => "";
 const CATALOG = catalogOf(
@@ -60,8 +60,8 @@ const measured = (speeds: Record<string, { firstTokenMs: number; rate: number }>
       if (known === undefined) return null;
       const speed = new Speed();
       for (let index = 0; index < 20; index++) {
-        speed.firstToken(known.firstTokenMs, 10);
-        speed.rate(known.rate);
+        speed.firstToken(known.firstTokenMs, 10, BALANCE, 0);
+        speed.rate(known.rate, BALANCE, 0);
       }
       return speed;
     },
@@ -178,10 +178,14 @@ describe("hosts that cannot stream", () => {
   });
 
   test("share by price only what those that stream cannot serve", () => {
-    const chance = () => 0.999;
-    expect(order("a/mixed", {}, { order: "price", chance })).toStartWith("dear");
+    const firsts = Array.from(
+      { length: 1_000 },
+      (_, draw) => order("a/mixed", {}, { order: "price", chance: () => draw / 1_000 }).split(" ")[0],
+    );
+    expect(new Set(firsts)).toEqual(new Set(["cheap", "dear"]));
     const down = ["dear", "cheap"];
-    expect(order("a/mixed", {}, { order: "price", chance }, routeStateOf({ down }))).toBe("other whole");
+    const left = order("a/mixed", {}, { order: "price" }, routeStateOf({ down }));
+    expect(left.split(" ").sort()).toEqual(["other", "whole"]);
   });
 
   test("come before the next model, which the client did not want first", () => {
@@ -189,7 +193,7 @@ describe("hosts that cannot stream", () => {
   });
 
   test("are left again by a conversation once one that streams works", () => {
-    const sticky = { host: "whole", hostModel: "whole-name", model: "a/mixed", atMs: 0 };
+    const sticky = { host: "whole", hostModel: "whole-name", model: "a/mixed" };
     expect(order("a/mixed", {}, { sticky })).toBe("dear cheap whole other");
     expect(order("a/mixed", {}, { sticky, stream: false })).toBe("whole dear other cheap");
     expect(order("a/mixed", {}, { sticky }, routeStateOf({ down: ["dear", "cheap"] }))).toBe("whole other");
@@ -238,22 +242,44 @@ describe("order: price", () => {
     return counts;
   };
 
+  /** Of 1,000 requests, within four standard deviations. */
+  const expectShares = (counts: readonly number[], shares: readonly number[]) => {
+    for (const [at, share] of shares.entries()) {
+      const spread = 4 * Math.sqrt(1_000 * share * (1 - share));
+      expect(Math.abs(counts[at]! - 1_000 * share)).toBeLessThanOrEqual(spread);
+    }
+  };
+
   test("hosts of one price share the requests", () =>
-    expect(firsts([1, 1, 1, 1])).toEqual([250, 250, 250, 250]));
-  test("twice the price, a quarter of the requests", () => expect(firsts([2, 1])).toEqual([200, 800]));
-  test("a host that rests gets none", () =>
-    expect(firsts([1, 1, 1], { down: ["h0"] })).toEqual([0, 500, 500]));
+    expectShares(
+      firsts([1, 1, 1, 1]),
+      [1, 1, 1, 1].map((one) => one / 4),
+    ));
+  test("twice the price, a quarter of the requests", () => expectShares(firsts([2, 1]), [0.2, 0.8]));
+  test("a host that rests gets none", () => expectShares(firsts([1, 1, 1], { down: ["h0"] }), [0, 0.5, 0.5]));
   test("what costs nothing does not get everything, nor divides by it", () => {
-    expect(firsts([0, 0])).toEqual([500, 500]);
+    expectShares(firsts([0, 0]), [0.5, 0.5]);
   });
   test("after the first, the cheapest", () => {
-    const dearFirst = makePlan(
-      queryFor("a/one", { order: "price", chance: () => 0.9999 }),
-      CATALOG,
-      routeStateOf(),
-      SUGGEST,
-    ) as Plan;
-    expect(tries(dearFirst)).toEqual(["a/one@dear", "a/one@cheap", "a/one@middle"]);
+    const orders = new Set<string>();
+    for (let draw = 0; draw < 1_000; draw++)
+      orders.add(hosts({}, { order: "price", chance: () => draw / 1_000 }));
+    expect([...orders].sort()).toEqual(["cheap middle dear", "dear cheap middle", "middle cheap dear"]);
+  });
+  test("a conversation has its host by itself, and only those of a host that rests move", () => {
+    const homes = (down: string[]) =>
+      Array.from(
+        { length: 1_000 },
+        (_, conversation) =>
+          hosts({}, { order: "price", conversation: conversation as never }, routeStateOf({ down })).split(
+            " ",
+          )[0]!,
+      );
+    const [all, without] = [homes([]), homes(["cheap"])];
+    expect(homes([])).toEqual(all);
+    for (const [at, home] of all.entries())
+      if (home === "cheap") expect(without[at]).not.toBe("cheap");
+      else expect(without[at]).toBe(home);
   });
   test("the request's own order and sort are not drawn", () => {
     const drawn = { order: "price", chance: () => 0.9999 } as const;

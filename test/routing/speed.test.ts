@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { Speed } from "../../src/routing/speed.ts";
+import { BALANCE } from "./world.ts";
 
 const PROMPT = 100;
 
@@ -10,8 +11,8 @@ const PROMPT = 100;
 function measured(count: number): Speed {
   const speed = new Speed();
   for (let sample = 1; sample <= count; sample++) {
-    speed.firstToken(sample, PROMPT);
-    speed.rate(sample);
+    speed.firstToken(sample, PROMPT, BALANCE, 0);
+    speed.rate(sample, BALANCE, 0);
   }
   return speed;
 }
@@ -43,15 +44,15 @@ describe("what is known of a route's speed", () => {
   test("percentiles may be a few streams old, not more", () => {
     const speed = measured(128);
     expect(speed.firstTokenMsWithin(1)).toBe(128);
-    for (let count = 0; count < 8; count++) speed.firstToken(5_000, PROMPT);
+    for (let count = 0; count < 8; count++) speed.firstToken(5_000, PROMPT, BALANCE, 0);
     expect(speed.firstTokenMsWithin(1)).toBe(5_000);
   });
 
   test("prompts of one size are told from those of another", () => {
     const speed = new Speed();
     for (let count = 0; count < 20; count++) {
-      speed.firstToken(100, 1_000);
-      speed.firstToken(3_000, 64_001);
+      speed.firstToken(100, 1_000, BALANCE, 0);
+      speed.firstToken(3_000, 64_001, BALANCE, 0);
     }
     expect(
       [1, 1_000, 1_001, 64_000, 64_001, 1e9].map((size) => speed.firstTokenMsWithinFor(0.99, size)),
@@ -62,8 +63,8 @@ describe("what is known of a route's speed", () => {
     const speed = measured(16);
     for (const sample of [Number.NaN, Number.POSITIVE_INFINITY, -1]) {
       for (let count = 0; count < 16; count++) {
-        speed.firstToken(sample, PROMPT);
-        speed.rate(sample);
+        speed.firstToken(sample, PROMPT, BALANCE, 0);
+        speed.rate(sample, BALANCE, 0);
       }
     }
     expect([speed.firstTokenMsWithin(1), speed.tokensPerSecondReached(0)]).toEqual([16, 16]);

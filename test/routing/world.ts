@@ -54,6 +54,7 @@ export const routeStateOf = (
   verifiedFree: () => true,
   speed: () => null,
   lastAttempt: () => null,
+  idleMs: () => 0,
   ...more,
 });
 
@@ -68,6 +69,7 @@ export const queryFor = (name: string, more: Partial<RouteQuery> = {}): RouteQue
   maxHosts: 3,
   order: "listed",
   sticky: null,
+  conversation: null,
   chance: () => 0,
   ...more,
 });

@@ -66,6 +66,7 @@ const ROUTE = { host: { onDisconnect: "cancel", quirks: {} } } as unknown as Rou
 const PLAN: Plan = {
   tier: "paid",
   candidates: [{ model: MODEL, route: ROUTE, price: PRICE, hostSurface: "messages" }],
+  home: null,
   auto: null,
   movesOn: "never",
 };

@@ -111,7 +111,7 @@ test("a host is not held to be silent while its client takes its time", async ()
   played.clock.advance(GAP_MS - 1);
   played.reads[0]!.open(null);
   await settled();
-  expect(played.end).toEqual({ kind: "complete" });
+  expect(played.end).toEqual({ kind: "complete", isHeldUp: true });
 });
 
 test("a host that is silent afterwards is, as long after as ever", async () => {
@@ -201,7 +201,7 @@ describe("a gateway that stops", () => {
     played.reads[0]!.open(null);
     await settled();
     played.open.cutAll("the gateway stops");
-    expect(played.end).toEqual({ kind: "complete" });
+    expect(played.end).toEqual({ kind: "complete", isHeldUp: true });
   });
 });
 
@@ -360,7 +360,7 @@ describe("while the host says nothing, the client hears a sign of life", () => {
     await settled();
     stream.reads[1]!.open(null);
     await settled();
-    expect(stream.end).toEqual({ kind: "complete" });
+    expect(stream.end).toEqual({ kind: "complete", isHeldUp: true });
   });
 
   test("by which it is noticed that the client has gone", async () => {

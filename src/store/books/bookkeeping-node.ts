@@ -5,6 +5,7 @@ import { balanceCounter } from "../../ledger/counter.ts";
 import { Grants } from "../../ledger/grants.ts";
 import { Ledger } from "../../ledger/ledger.ts";
 import { EpochFenced, Membership, type MembershipChange } from "../../ledger/membership.ts";
+import type { ToldRoute } from "../../routing/affinity.ts";
 import { epochMs, pause } from "../../units/clock.ts";
 import { isLaterThan } from "../../units/id.ts";
 import { MAX_NANO_USD, type NanoUsd, ZERO_USD } from "../../units/usd.ts";
@@ -29,10 +30,14 @@ export async function openNodeBooks(parts: BookkeepingParts, store: NodeStore): 
   const stopTending = tendGrants(grants, clock);
   const answering = answerInquiries(store.authority, name, grants, clock);
   const stopLooking = store.lookAfterOthers(() => membership.usable());
+  let hear: (routes: readonly ToldRoute[]) => void = () => {};
   store.listen({
     changed: () => void membership.hurry(),
     recalled(asker, { counter, inquiry }) {
       if (asker !== name) grants.recall(counter, inquiry);
+    },
+    conversations(teller, routes) {
+      if (teller !== name) hear(routes);
     },
   });
   const usage = new UsageReader(store.usagePath, MOST_CHARTS);
@@ -50,6 +55,16 @@ export async function openNodeBooks(parts: BookkeepingParts, store: NodeStore): 
     lowCredit: store.lowCredit,
     payments: store.payments,
     signingKeys: store.signingKeys,
+    ...(store.tellConversations === undefined
+      ? {}
+      : {
+          notices: {
+            send: (routes) => store.tellConversations!(name, routes),
+            listen: (take) => {
+              hear = take;
+            },
+          },
+        }),
     healthy: () => books.journal.healthy && membership.usable(),
     async usage(of) {
       await books.catchUp();

@@ -3,6 +3,7 @@ import { recoveredReceipt } from "../../ledger/receipt.ts";
 import { recoveredEnd } from "../../ledger/recovery.ts";
 import { PostgresAccountStore } from "../postgres/account-store.ts";
 import { PostgresAuthority, RECALLS } from "../postgres/authority.ts";
+import { CONVERSATIONS, conversationsIn, tellConversations } from "../postgres/conversation-notices.ts";
 import { DisklessBooks } from "../postgres/diskless-books.ts";
 import { closeGoneNodes } from "../postgres/gone-nodes.ts";
 import { PostgresHolds } from "../postgres/holds.ts";
@@ -54,12 +55,17 @@ function postgresNodeStore(
         ? disklessBooks(parts, new PostgresHolds(postgres), node)
         : journalBooks(parts, ledger, node, await registry.lastEpoch(node)),
     join: (node) => registry.join(node, journal),
-    listen: ({ changed, recalled }) =>
+    tellConversations: (node, routes) => tellConversations(postgres, node, routes),
+    listen: ({ changed, recalled, conversations }) =>
       postgres.listen({
         [CHANGES]: changed,
         [RECALLS]: (payload) => {
           const [asker, counter, inquiry] = payload.split(" ");
           recalled(asker!, { counter: counter as CounterId, inquiry: Number(inquiry ?? 0) });
+        },
+        [CONVERSATIONS]: (payload) => {
+          const { node, routes } = conversationsIn(payload);
+          conversations(node, routes);
         },
       }),
     lookAfterOthers: (usable) => closeGoneNodes({ registry, usable, clock, log }),

@@ -7,6 +7,7 @@ import type { Credit, Debit, TooMuch } from "../../ledger/credit.ts";
 import type { BalanceView, Ledger } from "../../ledger/ledger.ts";
 import { recoveredReceipt } from "../../ledger/receipt.ts";
 import type { PaymentStore } from "../../payments/payment-store.ts";
+import type { ToldRoute } from "../../routing/affinity.ts";
 import type { Clock, EpochMs } from "../../units/clock.ts";
 import type { Figure } from "../../units/figure.ts";
 import type { BalanceId } from "../../units/id.ts";
@@ -60,10 +61,18 @@ export interface Bookkeeping extends ReceiptReader {
   fold(before: EpochMs): Promise<number>;
   /** The sums recomputed; and what memory says otherwise. */
   audit(): Promise<StoreAudit>;
+  /** To the other nodes of the store; absent where there can be none. */
+  readonly notices?: ConversationNotices;
   /** The store's own disk refused: what was asked may well be done later. */
   diskRefused(error: unknown): boolean;
   figures(): readonly Figure[];
   close(): Promise<void>;
+}
+
+/** Where conversations are that the other nodes would send elsewhere: hints, which may be lost. */
+export interface ConversationNotices {
+  send(routes: readonly ToldRoute[]): Promise<void>;
+  listen(take: (routes: readonly ToldRoute[]) => void): void;
 }
 
 /** Where holds and ends become durable: see store/journal and store/postgres/journal. */

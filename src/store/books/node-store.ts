@@ -7,6 +7,7 @@ import type { Credit, Debit, TooMuch } from "../../ledger/credit.ts";
 import type { Journal, Ledger } from "../../ledger/ledger.ts";
 import type { Registry } from "../../ledger/membership.ts";
 import type { PaymentStore } from "../../payments/payment-store.ts";
+import type { ToldRoute } from "../../routing/affinity.ts";
 import type { EpochMs } from "../../units/clock.ts";
 import type { BalanceId } from "../../units/id.ts";
 import type { NanoUsd } from "../../units/usd.ts";
@@ -33,6 +34,8 @@ export interface NodeStore {
   openBooks(parts: BookkeepingParts, node: string): Promise<FollowingBooks>;
   /** Begins the node's next epoch. */
   join(node: string): Promise<{ epoch: number; seen: number }>;
+  /** Absent where the nodes have another way to tell each other. */
+  tellConversations?(node: string, routes: readonly ToldRoute[]): Promise<void>;
   /** What is said at once; it may be missed, so nodes also look by themselves. */
   listen(told: Announcements): void;
   /** What else a node does for the others as long as it has a lease; returns what ends it. */
@@ -81,6 +84,8 @@ export interface Announcements {
   changed(): void;
   /** Somebody runs short of a counter. */
   recalled(asker: string, inquiry: Inquiry): void;
+  /** A node has told where conversations are. */
+  conversations(node: string, routes: readonly ToldRoute[]): void;
 }
 
 /** What all kinds of nodes' books can do. */

@@ -1,0 +1,56 @@
+import type { BalanceId } from "../units/id.ts";
+
+/**
+ * A figure of a route by which requests choose, such as its time to first token: the median of what the last few
+ * customers saw. A customer has one vote however many requests they send, because what they send and how they read
+ * it changes what is measured: whoever wants a host to look slow, or fast, has to pay for most of the votes. A vote is
+ * a moving average in which the past counts for less the longer ago it was, and votes that are old beside a new one
+ * are dropped, so that a host that has changed is known by that soon.
+ */
+export class Measurement {
+  /** Null before the first sample. */
+  median: number | null = null;
+  /** Of one balance each. */
+  private readonly votes: Vote[] = [];
+
+  add(sample: number, by: BalanceId, nowMs: number): void {
+    if (!Number.isFinite(sample) || sample < 0) return;
+    this.dropOld(nowMs);
+    const vote = this.votes.find((one) => one.by === by);
+    if (vote === undefined) {
+      if (this.votes.length === MOST_VOTES) this.votes.splice(oldestOf(this.votes), 1);
+      this.votes.push({ by, value: sample, atMs: nowMs });
+    } else {
+      const weight = Math.max(LEAST_WEIGHT, 1 - 0.5 ** ((nowMs - vote.atMs) / HALF_LIFE_MS));
+      vote.value += weight * (sample - vote.value);
+      vote.atMs = nowMs;
+    }
+    const values = this.votes.map(({ value }) => value).sort((a, b) => a - b);
+    const middle = values.length >> 1;
+    this.median = values.length % 2 === 1 ? values[middle]! : (values[middle - 1]! + values[middle]!) / 2;
+  }
+
+  private dropOld(nowMs: number): void {
+    const { votes } = this;
+    for (let at = votes.length - 1; at >= 0; at--) if (nowMs - votes[at]!.atMs > VOTE_MS) votes.splice(at, 1);
+  }
+}
+
+interface Vote {
+  readonly by: BalanceId;
+  value: number;
+  atMs: number;
+}
+
+function oldestOf(votes: readonly Vote[]): number {
+  let oldest = 0;
+  for (let at = 1; at < votes.length; at++) if (votes[at]!.atMs < votes[oldest]!.atMs) oldest = at;
+  return oldest;
+}
+
+/** Few, because a route that is only looked at now and then has to be seen anew by most of them. */
+const MOST_VOTES = 9;
+const VOTE_MS = 5 * 60_000;
+/** Of a vote, what each new sample makes up at least. */
+const LEAST_WEIGHT = 0.1;
+const HALF_LIFE_MS = 15_000;

@@ -1,0 +1,157 @@
+import { describe, expect, test } from "bun:test";
+import type { HostOrder } from "../../src/catalog/catalog.ts";
+import { Health } from "../../src/routing/health.ts";
+import { makePlan, type Plan } from "../../src/routing/plan.ts";
+import type { BalanceId } from "../../src/units/id.ts";
+import { ManualClock } from "../fakes/clock.ts";
+import { Random } from "../sim/random.ts";
+import { catalogOf, model, queryFor, route, tries } from "./world.ts";
+
+const ROUTES = ["a", "b", "c"].map((id) => route(id));
+const FREE = { ...ROUTES[0]!, free: true, price: null };
+const CATALOG = catalogOf([
+  model("x/one", ROUTES),
+  model("x/quick", ROUTES, { order: "latency" }),
+  model("x/free", [FREE]),
+]);
+const customer = (number: number) => `bal_${number}` as BalanceId;
+
+/** What a host is like at a time: milliseconds to its first token, tokens a second after it. */
+type Weather = (
+  atMs: number,
+) => Readonly<Record<string, { readonly firstTokenMs: number; readonly rate: number }>>;
+
+/** A gateway's routing on simulated hosts: `perSecond` requests by turns of `customers`. */
+class World {
+  readonly clock = new ManualClock();
+  readonly health = new Health(this.clock);
+  private readonly random = new Random(7);
+  private sent = 0;
+
+  constructor(
+    private readonly weather: Weather,
+    private readonly order: HostOrder,
+    private readonly customers = 20,
+    private readonly name = "x/one",
+  ) {}
+
+  /** How many requests went to each host first. */
+  run(forMs: number, perSecond: number): Record<string, number> {
+    const counts: Record<string, number> = { a: 0, b: 0, c: 0 };
+    for (let at = 0; at < (forMs * perSecond) / 1_000; at++) {
+      this.clock.advance(1_000 / perSecond);
+      const [first] = this.plan().candidates;
+      counts[first!.route.host.id]! += 1;
+      this.serve(first!.route.host.id, customer(this.sent++ % this.customers));
+    }
+    return counts;
+  }
+
+  plan(more: Parameters<typeof queryFor>[1] = {}): Plan {
+    const query = queryFor(this.name, { order: this.order, chance: () => this.random.next(), ...more });
+    return makePlan(query, CATALOG, this.health, () => "") as Plan;
+  }
+
+  serve(host: string, by: BalanceId, free = false): void {
+    const served = free ? FREE : ROUTES.find((one) => one.host.id === host)!;
+    const { firstTokenMs, rate } = this.weather(this.clock.elapsedMs())[host]!;
+    const noise = 0.8 + 0.4 * this.random.next();
+    this.health.enter(served);
+    this.health.observe(served, { kind: "served", firstTokenMs: firstTokenMs * noise, promptTokens: 10, by });
+    this.health.streamEnded(served, { kind: "complete", tokens: 100, ms: (100_000 / rate) * noise, by });
+  }
+}
+
+const CALM: Weather = () => ({
+  a: { firstTokenMs: 900, rate: 200 },
+  b: { firstTokenMs: 300, rate: 40 },
+  c: { firstTokenMs: 600, rate: 80 },
+});
+
+describe("hosts in the order of what was measured", () => {
+  test.each<[HostOrder, string]>([
+    ["latency", "b"],
+    ["throughput", "a"],
+  ])("by %s, 95 of 100 requests go to the best", (order, best) => {
+    const world = new World(CALM, order);
+    world.run(60_000, 10);
+    expect(world.run(300_000, 10)[best]! / 3_000).toBeGreaterThan(0.95);
+  });
+
+  test("a model may have an order of its own", () => {
+    const world = new World(CALM, "listed", 20, "x/quick");
+    world.run(60_000, 10);
+    expect(world.run(60_000, 10).b! / 600).toBeGreaterThan(0.95);
+  });
+
+  test("hosts that change places are found out within two minutes, and looked at all the time", () => {
+    // Another host is the fastest every five minutes.
+    const weather: Weather = (atMs) => {
+      const best = Math.floor(atMs / 300_000) % 3;
+      const at = (host: number) => ({ firstTokenMs: host === best ? 200 : 800, rate: 50 });
+      return { a: at(0), b: at(1), c: at(2) };
+    };
+    const world = new World(weather, "latency");
+    for (let spell = 0; spell < 6; spell++) {
+      world.run(120_000, 10);
+      const counts = world.run(180_000, 10);
+      expect(counts["abc"[spell % 3]!]! / 1_800).toBeGreaterThan(0.9);
+      for (const count of Object.values(counts)) expect(count).toBeGreaterThan(0);
+    }
+  });
+
+  test("hosts of which nothing is known are in the listed order, and each is tried once in a while", () => {
+    const world = new World(CALM, "latency");
+    expect(tries(world.plan({ chance: () => 0 })).join(" ")).toBe("x/one@a x/one@b x/one@c");
+    expect(tries(world.plan({ chance: () => 0.999 })).join(" ")).toBe("x/one@a x/one@b x/one@c");
+    world.serve("a", customer(1));
+    expect(tries(world.plan({ chance: () => 0.999 })).join(" ")).toBe("x/one@b x/one@a x/one@c");
+    world.serve("b", customer(1));
+    world.serve("c", customer(1));
+    expect(tries(world.plan({ chance: () => 0.999 }))[0]).toBe("x/one@b");
+  });
+
+  test("a conversation that has a home is not sent away to look", () => {
+    const world = new World(CALM, "latency");
+    world.serve("a", customer(1));
+    const sticky = { host: "c", hostModel: "c-name", model: "x/one" };
+    expect(tries(world.plan({ chance: () => 0.999, sticky }))[0]).toBe("x/one@c");
+    expect(world.plan({ chance: () => 0.999, sticky }).candidates[0]!.isExplored).toBeUndefined();
+  });
+
+  test("a host that rests is not first, however fast it was", () => {
+    const world = new World(CALM, "latency");
+    world.run(60_000, 10);
+    const failed = {
+      kind: "failed",
+      wholeHost: true,
+      restMs: 30_000,
+      by: customer(1),
+      doubtful: false,
+    } as const;
+    world.health.observe(ROUTES[1]!, { ...failed, detail: "status 503" });
+    expect(tries(world.plan({ chance: () => 0 }))[0]).toBe("x/one@c");
+  });
+
+  test("free requests do not change the order of paid ones", () => {
+    const world = new World(() => ({ a: { firstTokenMs: 1, rate: 1e6 } }), "latency");
+    for (let at = 0; at < 1_000; at++) world.serve("a", customer(at), true);
+    expect(world.health.speed(ROUTES[0]!)?.firstTokenMs ?? null).toBeNull();
+    expect(world.health.speed(FREE)?.firstTokenMs).toBeLessThan(2);
+  });
+
+  test("long prompts at one host do not make it look slow for short ones", () => {
+    const world = new World(CALM, "latency");
+    for (let at = 0; at < 10; at++) {
+      const by = customer(at);
+      const served = (firstTokenMs: number, promptTokens: number) =>
+        ({ kind: "served", firstTokenMs, promptTokens, by }) as const;
+      world.health.observe(ROUTES[0]!, served(100, 10));
+      world.health.observe(ROUTES[0]!, served(5_000, 100_000));
+      world.health.observe(ROUTES[1]!, served(400, 10));
+    }
+    const chance = () => 0;
+    expect(tries(world.plan({ chance, promptEstimate: 10 }))[0]).toBe("x/one@a");
+    expect(tries(world.plan({ chance, promptEstimate: 90_000 }))[0]).toBe("x/one@b");
+  });
+});
