@@ -9,6 +9,7 @@ import type { GenerationDeps } from "./generation/deps.ts";
 import { ExpectedOutput } from "./generation/expected-output.ts";
 import { generator } from "./generation/generate.ts";
 import { DeferredCounts, type PromptCountDeps } from "./generation/prompt-count.ts";
+import { tooMuchUnpaid } from "./generation/refusals.ts";
 import { Receipts } from "./generation/refused-receipts.ts";
 import { rateRefusal } from "./generation/shortfall.ts";
 import { Destinations } from "./hosts/destination.ts";
@@ -22,6 +23,7 @@ import { CONTROL_BODY_MEMORY_BYTES } from "./http/control-body.ts";
 import type { HttpDeps } from "./http/deps.ts";
 import { OpenSockets } from "./http/websocket/open-sockets.ts";
 import type { Balance, Key } from "./keys/key.ts";
+import { MOST_RUNS, MOST_UNPAID_RUNS } from "./keys/runs.ts";
 import { SpendableCredit } from "./ledger/spendable-credit.ts";
 import { ByteBudget } from "./limits/byte-budget.ts";
 import { CountAllowance } from "./limits/count-allowance.ts";
@@ -255,6 +257,12 @@ function generationDeps(rooms: Rooms, parts: GatewayParts): GenerationDeps {
       const undercharged = hostCosts.note(`${at.host} ${at.model}`, saidUsd, cost);
       if (undercharged !== null) log("host charges more", { ...at, ...undercharged });
     },
+    joinRun: (balance, spec, call) =>
+      books.runs.join(balance, spec, clock.now(), async () => {
+        if ((await rooms.spendable.of(balance)) > 0) return MOST_RUNS;
+        const waitS = rooms.unpaidWaitS(balance, () => call.blocks(), { bytes: 0, writes: true });
+        return waitS === null ? MOST_UNPAID_RUNS : tooMuchUnpaid(waitS);
+      }),
     unpaidWaitS: (balance, call) =>
       rooms.unpaidWaitS(balance, () => call.blocks(), { bytes: call.body.length, writes: false }),
     counting: {

@@ -19,6 +19,7 @@ const receiptMembers = {
   state: oneOf(["refused", ...LISTED_STATES]),
   surface: Type.String(),
   key_id: Type.String(),
+  run: Type.Optional(Type.String({ description: "the run that the request was one of" })),
   model_requested: orNone(
     Type.String({ description: "null where the request named none, or was refused before it was read" }),
   ),

@@ -39,6 +39,21 @@ const UsageAnswer = answerOf(
       }),
     ),
     truncated: Type.Boolean({ description: "true when not every receipt was counted" }),
+    run: Type.Optional(
+      answerOf(
+        {
+          id: Type.String(),
+          started_at: time,
+          cap_usd: orNone(amountUsd),
+          used_usd: amountUsd,
+          held_usd: amountUsd,
+          calls: orNone(count),
+          used_calls: count,
+          open_calls: count,
+        },
+        "RunUse",
+      ),
+    ),
   },
   "Usage",
 );
@@ -51,6 +66,9 @@ export const USAGE = {
   query: {
     period: periodQuery,
     key_id: Type.String({ description: "only receipts of this key" }),
+    run: Type.String({
+      description: "only receipts of this run; with its limits and what is used of them, while it goes on",
+    }),
   },
   answers: {
     200: UsageAnswer,

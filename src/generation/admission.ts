@@ -1,6 +1,7 @@
 import type { Model, Price } from "../catalog/catalog.ts";
 import { type Refusal, refuse } from "../errors/refusal.ts";
 import type { Budget, Key } from "../keys/key.ts";
+import type { AgentRun } from "../keys/runs.ts";
 import { dearest, type PromptCharge, withAudioAnswer, worstCase } from "../ledger/charge.ts";
 import type { KeyCounters } from "../ledger/key-counters.ts";
 import {
@@ -114,6 +115,8 @@ export interface AdmissionRequest {
   readonly receipt: ReceiptId;
   readonly key: Key;
   readonly budgets: readonly Budget[];
+  /** That it belongs to, if to any. */
+  readonly run?: AgentRun | null;
   readonly request: GenerationRequest;
   readonly prompt: PromptCount;
   readonly plan: Plan;
@@ -222,7 +225,7 @@ function takeAtOnce(
   deps: AdmissionDeps,
 ): Reservation | Promise<KeyCounters> | null {
   const at = deps.clock.now();
-  const keyCounters = deps.ledger.countersOf(ask.key, ask.budgets, ask.allowances, at);
+  const keyCounters = deps.ledger.countersOf(ask.key, ask.budgets, ask.allowances, at, ask.run);
   if (keyCounters instanceof Promise) return keyCounters;
   const outcome = deps.ledger.admit(keyCounters, reservationRequest(ask, sized, at));
   return outcome instanceof Reservation ? outcome : null;
@@ -234,12 +237,12 @@ async function take(
   deps: AdmissionDeps,
 ): Promise<Reservation | Shortfall> {
   const { ledger, clock } = deps;
-  const { key, budgets, allowances } = ask;
+  const { key, budgets, allowances, run } = ask;
   // Counters that took long to load may be yesterday's by now, and a grant may have gone to another request.
   let isFinal = false;
   for (let round = 0; round < MAX_ROUNDS; round++) {
     const at = clock.now();
-    const loading = ledger.countersOf(key, budgets, allowances, at);
+    const loading = ledger.countersOf(key, budgets, allowances, at, run);
     if (loading instanceof Promise) {
       await loading;
       continue;
@@ -249,12 +252,12 @@ async function take(
     if (outcome instanceof Reservation || isFinal) return outcome;
     if (outcome.what === "key") return outcome;
     // No other node can have room for what is more than the limit has left.
-    if (isMoney(outcome) && !isOnlyHeld(outcome)) return outcome;
+    if ("worst" in outcome && !isOnlyHeld(outcome)) return outcome;
     const answer = ledger.replenish(loading, want);
     if (answer === null) return outcome;
     const heard = await answer;
-    // Of money that open requests hold, there will be more in seconds; of rates and allowances, nobody could say.
-    if (heard === "unanswered" || (heard === "held" && !isMoney(outcome))) return BOOKS_AWAY;
+    // Of what open requests hold, there may be more in seconds; of rates and allowances, nobody could say.
+    if (heard === "unanswered" || (heard === "held" && !("worst" in outcome))) return BOOKS_AWAY;
     // Once more, to report what is short as it stands now.
     isFinal = heard !== "room";
   }
@@ -265,12 +268,13 @@ async function take(
 const MAX_ROUNDS = 32;
 
 function reservationRequest(ask: AdmissionRequest, sized: SizedRequest, at: EpochMs): ReservationRequest {
-  const { receipt, key, budgets, request, plan, allowances, settings } = ask;
+  const { receipt, key, budgets, run = null, request, plan, allowances, settings } = ask;
   return {
     receipt,
     at,
     key,
     budgets,
+    run,
     allowances,
     rpmLimit: key.rpmLimit,
     freeRpmLimit: plan.tier === "open" ? settings.openTierRpm : null,
@@ -281,7 +285,7 @@ function reservationRequest(ask: AdmissionRequest, sized: SizedRequest, at: Epoc
     most: sized.most,
     promptTokens: request.promptEstimate,
     price: sized.price,
-    about: { surface: request.surface, model: request.modelAsked, stream: request.stream },
+    about: { surface: request.surface, model: request.modelAsked, stream: request.stream, run: run?.name },
   };
 }
 
@@ -296,7 +300,8 @@ const refused = (
 ): Refusal | typeof KEY_CHANGED =>
   short.what === "key" ? KEY_CHANGED : shortfallRefusal(short, ask, sized, deps.clock.now(), deps);
 
-const isMoney = (short: Shortfall): short is BalanceShortfall | CapShortfall => "worst" in short;
+const isMoney = (short: Shortfall): short is BalanceShortfall | CapShortfall =>
+  "worst" in short && short.what !== "calls";
 
 /**
  * The ceiling to impose on hosts that answer whole, per choice; null for none. Their answer cannot be stopped

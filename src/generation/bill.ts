@@ -89,6 +89,7 @@ export class Bill {
       state: end.state,
       surface: want.about.surface,
       keyId: want.key.id,
+      run: want.about.run,
       modelRequested: want.about.model,
       model: end.candidate?.model.id ?? null,
       host: end.candidate?.route.host.id ?? null,

@@ -30,6 +30,7 @@ import { type BilledTokens, billedTokens, isPromptReported } from "./billed-toke
 import { clientHeaders } from "./client-headers.ts";
 import { StreamDelivery } from "./delivery.ts";
 import type { GenerationDeps, GenerationSettings } from "./deps.ts";
+import { type NamedRun, namedRun, withoutRun } from "./named-run.ts";
 import { PromptCount } from "./prompt-count.ts";
 import { KeptPrompts, Recount, unkept } from "./recount.ts";
 import { crowded, noAnswer, noOverride, notAKey, tooMuchUnpaid } from "./refusals.ts";
@@ -132,9 +133,13 @@ class Run {
       // Before anything is held: shedding must cost less than serving.
       if (this.areAllFull(plan)) return this.refusal(crowded(request, plan, deps.chance));
       if (!deps.journal.healthy) return this.refusal(bookkeepingDown());
+      const named = namedRun(call.headers, request);
+      if (refused(named)) return this.refusal(named);
+      const run = named === null ? null : await deps.joinRun(holder.balance.id, named.spec, call);
+      if (refused(run)) return this.refusal(run);
       const { id: receipt, allowances } = this;
       const { key, budgets } = holder;
-      const ask = { receipt, key, budgets, request, prompt, plan, allowances, settings };
+      const ask = { receipt, key, budgets, run, request, prompt, plan, allowances, settings };
       const admitting = admit(ask, deps);
       const admitted = admitting instanceof Promise ? await admitting : admitting;
       if (admitted === KEY_CHANGED) {
@@ -143,7 +148,7 @@ class Run {
         return this.refusal(bookkeepingDown());
       }
       if (refused(admitted)) return this.refusal(admitted);
-      const whole = seen === null ? request : this.parsed(request);
+      const whole = seen === null && named?.isMember !== true ? request : this.parsed(request, named);
       this.request = whole;
       const { reservation } = admitted.hold;
       const bill = new Bill(deps, reservation, this.startedMs, this.requestTrace());
@@ -203,11 +208,11 @@ class Run {
     return readUnpaid({ surface: surface.name, body, counting: false }, call, deps.counting);
   }
 
-  /** A request that was read in a thread, with all of its members. */
-  private parsed({ body, model }: GenerationRequest): GenerationRequest {
-    const read = this.surface.readRequest(body);
-    assert(!refused(read), "a request was read in a thread and refused afterwards");
-    return { ...read, model };
+  /** A request with all of its members, where it was read in a thread, but without the run that it names. */
+  private parsed(request: GenerationRequest, named: NamedRun | null): GenerationRequest {
+    const read = this.surface.readRequest(named?.isMember ? withoutRun(request) : request.body);
+    assert(!refused(read), "a request was read and refused afterwards");
+    return { ...read, model: request.model };
   }
 
   private areAllFull({ candidates }: Plan): boolean {

@@ -6,6 +6,7 @@ import { NOT_SOON, type Refusal, type RefusalDetails, refuse, retryAfter } from 
 import { affordableOutput } from "../ledger/charge.ts";
 import {
   type BalanceShortfall,
+  type CallsShortfall,
   type CapShortfall,
   isOnlyHeld,
   type RateShortfall,
@@ -43,6 +44,8 @@ export function shortfallRefusal(
         { retryAfterS, shouldRetry: false },
       );
     }
+    case "calls":
+      return refuse("budget_exhausted", callsMessage(short), NOT_SOON);
     case "books":
       return bookkeepingDown();
     case "balance":
@@ -57,7 +60,8 @@ export function shortfallRefusal(
 /** The longest answer that fits now is named even where waiting helps: who cannot wait may shorten it. */
 function capMessage(short: CapShortfall, ask: AdmissionRequest, sized: SizedRequest): string {
   const { limit, spent, held, worst } = short;
-  const name = short.what === "budget" ? `budget \`${short.budget}\`` : `key's \`${short.what}\``;
+  const { what } = short;
+  const name = what === "budget" || what === "run" ? `${what} \`${short.name}\`` : `key's \`${what}\``;
   const used = `${formatUsd(spent)} is used, and ${formatUsd(held)} is held by open requests`;
   const alone = worst > limit ? " This request alone is above the cap, so waiting will not help." : "";
   const wait = isOnlyHeld(short)
@@ -65,10 +69,15 @@ function capMessage(short: CapShortfall, ask: AdmissionRequest, sized: SizedRequ
     : "";
   const fits = outputThatFits(short, ask, sized);
   const lower = fits >= 1 ? lowered(fits, ask.request) : null;
-  const raise = `raise the cap in the dashboard: ${ask.settings.dashboardUrl}`;
+  const raise = what === "run" ? ANOTHER_RUN : `raise the cap in the dashboard: ${ask.settings.dashboardUrl}`;
   const advice = lower === null ? raise : `${lower}, or ${raise}`;
   return `The ${name} caps spending at ${formatUsd(limit)}: ${used}. This request could cost ${formatUsd(worst)}.${alone}${wait} ${capital(advice)}.${uncounted(ask)}`;
 }
+
+const callsMessage = ({ run, limit, spent, held }: CallsShortfall): string =>
+  `The run \`${run}\` may have ${limit} calls: ${spent} are used, and ${held} are open. ${capital(ANOTHER_RUN)}.`;
+
+const ANOTHER_RUN = "begin another run: the limits of this one can only be tightened";
 
 /** Once the window has to end first, a client that repeats by itself only wastes its time. */
 function untilRoom(short: CapShortfall, now: EpochMs): RefusalDetails {

@@ -4,6 +4,7 @@ import type { EpochMs } from "../units/clock.ts";
 import type { BalanceId, KeyId } from "../units/id.ts";
 import type { SecretHash } from "../units/secret-hash.ts";
 import type { Balance, Budget, Key } from "./key.ts";
+import type { RunChange, RunDecision, StoredRun } from "./run.ts";
 
 /**
  * Persists keys. A change is decided by a function that gets the current state and returns what to write; the
@@ -47,6 +48,10 @@ export interface KeyStore {
   removeUnused(before: EpochMs, from: BalanceCursor, here: InUseHere): Promise<RemovedUnused>;
   /** `drawnFrom` counts the live keys that name each budget. */
   changeBudgets(balance: BalanceId, decide: BudgetDecision): Promise<BudgetChange | Refusal>;
+  /** Null where the balance has none of this name. */
+  run(balance: BalanceId, name: string): Promise<StoredRun | null>;
+  /** The runs of a balance that was just removed are nobody's. */
+  changeRun(balance: BalanceId, name: string, decide: RunDecision): Promise<RunChange | Refusal>;
   /**
    * A balance, or an account with all its balances, now and in future; null where nothing has the id. One may be
    * suspended for several reasons, and each stands until it is lifted. The record is kept for good.

@@ -1,4 +1,5 @@
 import type { Budget } from "../keys/key.ts";
+import { LONGEST_RUN_MS, runSubject } from "../keys/run.ts";
 import type { EpochMs } from "../units/clock.ts";
 import type { BalanceId, BudgetId, KeyId } from "../units/id.ts";
 import { MAX_NANO_USD, type NanoUsd, ZERO_USD } from "../units/usd.ts";
@@ -38,6 +39,29 @@ export function budgetLimits({ id, window, cap }: Budget, at: EpochMs): [Counter
 export const allowanceCounter = (owner: string, at: EpochMs): CounterId =>
   `allowance:${owner}:${windowAt("day", at).startsAt}` as CounterId;
 
+/** What a run has spent, and its calls. Its start is in it, because an id is used again once its run has ended. */
+export function runCounters({ balanceId, name, startedAt }: RunIdentity): RunCounterIds {
+  const run = `${runSubject(balanceId, name)}:${startedAt}`;
+  return { money: `run:${run}` as CounterId, calls: `calls:${run}` as CounterId };
+}
+
+interface RunIdentity {
+  readonly balanceId: BalanceId;
+  readonly name: string;
+  readonly startedAt: EpochMs;
+}
+
+interface RunCounterIds {
+  readonly money: CounterId;
+  readonly calls: CounterId;
+}
+
+/** The run that a counter is one's of, as `runSubject` names it; null for any other counter. */
+export function runOfCounter(id: CounterId): string | null {
+  const [kind, subject] = id.split(":");
+  return kind === "run" ? subject! : null;
+}
+
 /** Requests, tokens, and requests of the Open Tier, which has a rate of its own. */
 export type RateKind = "rpm" | "tpm" | "free_rpm";
 
@@ -67,6 +91,8 @@ const LONGEST_WINDOW_MS: Readonly<Record<string, number>> = {
   week: 7 * DAY_MS,
   month: 31 * DAY_MS,
   budget: 31 * DAY_MS,
+  run: LONGEST_RUN_MS,
+  calls: LONGEST_RUN_MS,
 };
 const OVER_AFTER_MS = 2 * DAY_MS;
 

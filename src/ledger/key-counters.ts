@@ -1,7 +1,8 @@
 import type { Budget } from "../keys/key.ts";
+import type { AgentRun } from "../keys/runs.ts";
 import { RateWindow } from "../limits/rate-window.ts";
 import type { Clock, EpochMs } from "../units/clock.ts";
-import { type NanoUsd, ZERO_USD } from "../units/usd.ts";
+import { MAX_NANO_USD, type NanoUsd, ZERO_USD } from "../units/usd.ts";
 import type { Window } from "../units/window.ts";
 import type { Counter, CounterId } from "./counter.ts";
 import type { Grantable } from "./grants.ts";
@@ -27,8 +28,11 @@ export class MoneyCounters {
     readonly month: Counter,
     readonly budgets: readonly Budget[],
     readonly caps: readonly BudgetCap[],
+    /** Null where a request is of none. */
+    readonly run: RunCap | null = null,
   ) {
-    this.counters = new Counters([balance.counter, day, month, ...caps.map(({ counter }) => counter)]);
+    const counters = [balance.counter, day, month, ...caps.map(({ counter }) => counter)];
+    this.counters = new Counters(run === null ? counters : [...counters, run.counter]);
   }
 
   /** Whether these are its budgets, as they were then. */
@@ -38,7 +42,12 @@ export class MoneyCounters {
 
   /** The same, with other budgets. */
   with(budgets: readonly Budget[], caps: readonly BudgetCap[]): MoneyCounters {
-    return new MoneyCounters(this.balance, this.day, this.month, budgets, caps);
+    return new MoneyCounters(this.balance, this.day, this.month, budgets, caps, this.run);
+  }
+
+  /** The same, for requests of a run. */
+  of(run: RunCap): MoneyCounters {
+    return new MoneyCounters(this.balance, this.day, this.month, this.budgets, this.caps, run);
   }
 }
 
@@ -51,6 +60,20 @@ export interface BudgetCap {
   readonly budget: Budget;
   readonly counter: Counter;
   readonly limit: NanoUsd;
+}
+
+/** What a run has spent, and its cap as it is now. */
+export class RunCap {
+  constructor(
+    readonly run: AgentRun,
+    readonly counter: Counter,
+  ) {}
+
+  /** Nothing fits while it is not known. */
+  get limit(): NanoUsd {
+    const { limits } = this.run;
+    return limits === null ? ZERO_USD : (limits.cap ?? MAX_NANO_USD);
+  }
 }
 
 /** What one chain of rotated keys is counted with. */

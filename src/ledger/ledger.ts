@@ -1,5 +1,6 @@
 import type { Budget, Key } from "../keys/key.ts";
 import type { Holder } from "../keys/keyring.ts";
+import type { AgentRun } from "../keys/runs.ts";
 import { assert } from "../units/assert.ts";
 import type { Clock, EpochMs } from "../units/clock.ts";
 import type { BalanceId, KeyId, ReceiptId } from "../units/id.ts";
@@ -17,6 +18,7 @@ import {
   keyCounter,
   type RateKind,
   rateCounter,
+  runCounters,
 } from "./counter.ts";
 import { type Debit, type TooMuch, taken } from "./credit.ts";
 import type { GrantAnswer, Grantable, Grants } from "./grants.ts";
@@ -29,6 +31,7 @@ import {
   MoneyCounters,
   NO_COUNTERS,
   RateShare,
+  RunCap,
 } from "./key-counters.ts";
 import type { LedgerRecord, ServedBy } from "./record.ts";
 import {
@@ -44,6 +47,7 @@ import {
 import {
   allowanceShortfall,
   BOOKS_AWAY,
+  type CallsShortfall,
   type CapShortfall,
   KEY_CHANGED,
   laterOf,
@@ -90,15 +94,17 @@ export class Ledger {
     budgets: readonly Budget[],
     allowances: readonly Allowance[],
     at: EpochMs,
+    run?: AgentRun | null,
   ): KeyCounters | Promise<KeyCounters> {
     const keyCounters = this.byKey.get(key.rotationId);
     if (
       keyCounters?.covers(at) &&
       this.counted(allowances, at) &&
-      this.moneyCounters(keyCounters, budgets, at) !== null
+      this.moneyCounters(keyCounters, budgets, at) !== null &&
+      (!run || this.countersOfRun(run) !== null)
     )
       return keyCounters;
-    return this.load(key, budgets, allowances, at);
+    return this.load(key, budgets, allowances, at, run);
   }
 
   /**
@@ -115,7 +121,7 @@ export class Ledger {
   }
 
   /**
-   * Takes all that the request wants, or says what is short and takes nothing: the allowance, the request
+   * Takes all that the request wants, or says what is short and takes nothing: the run's calls, the allowance, the request
    * rate, the token rate, the balance, or of the day, the month and the budgets the one that makes room last. A
    * want whose key is no longer as it says, because it changed while the request waited, takes nothing either.
    */
@@ -150,7 +156,7 @@ export class Ledger {
     const { grants } = this;
     if (grants === null) return null;
     if (!grants.usable()) return grants.regain().then((again) => (again ? "room" : "unanswered"));
-    const asked = this.limits(keyCounters, this.moneyCounters(keyCounters, want.budgets, want.at)!, want).map(
+    const asked = this.limits(keyCounters, this.moneyOf(keyCounters, want), want).map(
       ([counter, limit, amount]) => grants.ask(counter, amount, limit),
     );
     return Promise.all(asked).then((answers) => {
@@ -169,7 +175,8 @@ export class Ledger {
     if (!this.mayGrow(reservation)) return false;
     const { want, money } = reservation;
     const covered = this.moneyShortfall(money, want, amount, amount) === null;
-    const more = { ...want, amount, allowances: [], rpmLimit: null, freeRpmLimit: null, tpmLimit: null };
+    const no = { run: null, allowances: [], rpmLimit: null, freeRpmLimit: null, tpmLimit: null };
+    const more = { ...want, amount, ...no };
     this.foresee(reservation, more);
     if (!covered) {
       this.seek(reservation, more);
@@ -211,6 +218,8 @@ export class Ledger {
     const { want, money } = reservation;
     const holder = this.holders.current(want.key, this.clock.now());
     if (holder === null || holder === undefined) return false;
+    // Nothing more fits into its cap until then.
+    if (want.run?.limits === null) want.run.look();
     const { key, budgets } = holder;
     if (key !== want.key || budgets !== want.budgets) reservation.want = { ...want, key, budgets };
     if (money.drawsFrom(budgets)) return true;
@@ -223,7 +232,8 @@ export class Ledger {
     return true;
   }
 
-  private isCurrent({ key, budgets }: ReservationRequest): boolean {
+  private isCurrent({ key, budgets, run }: ReservationRequest): boolean {
+    if (run?.limits === null) return false;
     const holder = this.holders.current(key, this.clock.now());
     return holder?.key === key && isSameList(holder.budgets, budgets);
   }
@@ -429,6 +439,8 @@ export class Ledger {
   private shortfall(keyCounters: KeyCounters, want: ReservationRequest, nowMs: number): Shortfall | null {
     if (this.grants?.usable() === false) return BOOKS_AWAY;
     if (!this.isCurrent(want)) return KEY_CHANGED;
+    const tooMany = this.callsShortfall(want);
+    if (tooMany !== null) return tooMany;
     // Before the rates: whoever is told to wait a minute must not learn after it that the day's allowance is
     // spent.
     for (const allowance of want.allowances) {
@@ -455,17 +467,19 @@ export class Ledger {
     ) {
       return rateShortfall("tpm_limit", tpmLimit, keyCounters.tokens, want.rateTokens, nowMs);
     }
-    return this.moneyShortfall(
-      this.moneyCounters(keyCounters, want.budgets, want.at)!,
-      want,
-      want.amount,
-      want.worst,
-    );
+    return this.moneyShortfall(this.moneyOf(keyCounters, want), want, want.amount, want.worst);
+  }
+
+  /** No wait mends that, so it is said before anything else that is. */
+  private callsShortfall({ run }: ReservationRequest): CallsShortfall | null {
+    if (!run) return null;
+    const short = shortRoom(this.countersOfRun(run)!.calls, callsLimit(run), ONE_REQUEST, ONE_REQUEST);
+    return short === null ? null : { ...short, what: "calls", run: run.name };
   }
 
   /** Each limit must have room for `amount` now, and for `worst` if nothing else were open. */
   private moneyShortfall(
-    { balance, day, month, caps }: MoneyCounters,
+    { balance, day, month, caps, run }: MoneyCounters,
     want: ReservationRequest,
     amount: NanoUsd,
     worst: NanoUsd,
@@ -491,16 +505,18 @@ export class Ledger {
       const short = shortRoom(counter, limit, amount, worst);
       if (short !== null) {
         const { resetsAt } = windowAt(budget.window, at);
-        last = laterOf(last, { ...short, what: "budget", budget: budget.name, resetsAt });
+        last = laterOf(last, { ...short, what: "budget", name: budget.name, resetsAt });
       }
     }
+    const ofRun = run === null ? null : shortRoom(run.counter, run.limit, amount, worst);
+    if (ofRun !== null) last = laterOf(last, { ...ofRun, what: "run", name: run!.run.name, resetsAt: null });
     return last;
   }
 
   /** Everything that other ledgers may share, with its limit and what the request takes of it. */
   private limits(
     keyCounters: KeyCounters,
-    { balance, day, month, caps }: MoneyCounters,
+    { balance, day, month, caps, run }: MoneyCounters,
     want: ReservationRequest,
   ): [counter: Grantable, limit: NanoUsd, amount: NanoUsd][] {
     const { key, at, amount } = want;
@@ -514,11 +530,13 @@ export class Ledger {
     for (const { owner, limit } of want.allowances) {
       limits.push([this.counters.get(allowanceCounter(owner, at))!, limit as NanoUsd, ONE_REQUEST]);
     }
+    if (want.run) limits.push([this.countersOfRun(want.run)!.calls, callsLimit(want.run), ONE_REQUEST]);
     if (amount === 0) return limits;
     limits.push([balance.counter, balance.credited, amount]);
     limits.push([day, key.dailyLimit ?? MAX_NANO_USD, amount]);
     limits.push([month, key.monthlyLimit ?? MAX_NANO_USD, amount]);
     for (const { counter, limit } of caps) limits.push([counter, limit, amount]);
+    if (run !== null) limits.push([run.counter, run.limit, amount]);
     return limits;
   }
 
@@ -535,7 +553,7 @@ export class Ledger {
   }
 
   private take(keyCounters: KeyCounters, want: ReservationRequest, nowMs: number): Reservation {
-    const money = this.moneyCounters(keyCounters, want.budgets, want.at)!;
+    const money = this.moneyOf(keyCounters, want);
     const allowances = this.allowanceCounters(want);
     for (const counter of money.counters.all) counter.hold(want.amount);
     for (const counter of allowances.all) counter.hold(ONE_REQUEST);
@@ -547,9 +565,11 @@ export class Ledger {
     return new Reservation(keyCounters, money, want, allowances, rateSlot);
   }
 
-  private allowanceCounters({ allowances, at }: ReservationRequest): Counters {
-    if (allowances.length === 0) return NO_COUNTERS;
-    return new Counters(allowances.map(({ owner }) => this.counters.get(allowanceCounter(owner, at))!));
+  /** Those that count requests. */
+  private allowanceCounters({ allowances, at, run }: ReservationRequest): Counters {
+    if (allowances.length === 0 && !run) return NO_COUNTERS;
+    const counters = allowances.map(({ owner }) => this.counters.get(allowanceCounter(owner, at))!);
+    return new Counters(run ? [...counters, this.countersOfRun(run)!.calls] : counters);
   }
 
   private close(reservation: Reservation, settled: Settlement, end: ReservationEnd): void {
@@ -566,6 +586,19 @@ export class Ledger {
     reservation.release(settled.charged, settled.sequence, nowMs);
     for (const counter of reservation.allowances.all)
       counter.end(ONE_REQUEST, end.allowanceUsed ? ONE_REQUEST : ZERO_USD, settled.sequence, nowMs);
+  }
+
+  /** What the request pays from; all of it is in memory. */
+  private moneyOf(keyCounters: KeyCounters, { budgets, at, run }: ReservationRequest): MoneyCounters {
+    const money = this.moneyCounters(keyCounters, budgets, at)!;
+    return run ? money.of(new RunCap(run, this.countersOfRun(run)!.money)) : money;
+  }
+
+  /** Null where they are not in memory. */
+  private countersOfRun(run: AgentRun): { readonly money: Counter; readonly calls: Counter } | null {
+    const ids = runCounters(run);
+    const [money, calls] = [this.counters.get(ids.money), this.counters.get(ids.calls)];
+    return money === undefined || calls === undefined ? null : { money, calls };
   }
 
   /** The key's, with those of these budgets; null where they are not in memory. */
@@ -602,12 +635,14 @@ export class Ledger {
     budgets: readonly Budget[],
     allowances: readonly Allowance[],
     at: EpochMs,
+    run?: AgentRun | null,
   ): Promise<KeyCounters> {
     const balance = await this.loadBalance(key.balanceId);
     const day = await this.loadCounter(keyCounter("day", key.rotationId, at));
     const month = await this.loadCounter(keyCounter("month", key.rotationId, at));
     await this.loadBudgets(budgets, at);
     for (const { owner } of allowances) await this.loadCounter(allowanceCounter(owner, at));
+    if (run) for (const id of Object.values(runCounters(run))) await this.loadCounter(id);
     const today = windowAt("day", at);
     const money = new MoneyCounters(balance, day, month, budgets, this.capsOf(budgets, at)!);
     const keyCounters = this.byKey.get(key.rotationId) ?? this.newKeyCounters(key, money, today);
@@ -680,8 +715,9 @@ export interface BalanceView {
   readonly available: NanoUsd;
 }
 
-/** Allowances count requests in the same counters that count money. */
+/** Allowances and runs count requests in the same counters that count money. */
 const ONE_REQUEST = 1 as NanoUsd;
+const callsLimit = ({ limits }: AgentRun): NanoUsd => (limits?.calls ?? MAX_NANO_USD) as NanoUsd;
 
 const UNCHARGED = { charged: ZERO_USD, writtenOff: ZERO_USD, lost: ZERO_USD };
 

@@ -17,6 +17,8 @@ export interface Receipt {
   readonly state: "settled" | "written_off" | "refused" | "failed" | "cancelled" | "recovered";
   readonly surface: string;
   readonly keyId: KeyId;
+  /** The run that it was one of; left out where it was of none. */
+  readonly run?: string | undefined;
   /** Empty where it is not known: the request named none, or was refused unread. */
   readonly modelRequested: string;
   /** The model and host that served; null when none did. */
@@ -58,6 +60,7 @@ export function formatReceipt(receipt: Receipt): string {
     state: receipt.state,
     surface: receipt.surface,
     key_id: receipt.keyId,
+    run: receipt.run,
     model_requested: receipt.modelRequested || null,
     model: receipt.model,
     host: receipt.host,
@@ -129,6 +132,7 @@ export const recoveredReceipt = ({
     state: "recovered",
     surface: hold.about.surface,
     keyId: hold.key,
+    run: hold.about.run,
     modelRequested: hold.about.model,
     model: hold.served?.model ?? null,
     host: hold.served?.host ?? null,

@@ -53,6 +53,8 @@ export interface HoldSubject {
   readonly surface: string;
   readonly model: string;
   readonly stream: boolean;
+  /** Left out where it is of none. */
+  readonly run?: string | undefined;
 }
 
 /** The hold grew or shrank to `held`: the whole, not the step, so that replaying it twice changes nothing. */

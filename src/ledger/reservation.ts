@@ -1,5 +1,6 @@
 import type { Price } from "../catalog/catalog.ts";
 import type { Budget, Key } from "../keys/key.ts";
+import type { AgentRun } from "../keys/runs.ts";
 import type { EpochMs } from "../units/clock.ts";
 import type { ReceiptId } from "../units/id.ts";
 import { type NanoUsd, ZERO_USD } from "../units/usd.ts";
@@ -117,6 +118,8 @@ export interface ReservationRequest {
   readonly at: EpochMs;
   readonly key: Key;
   readonly budgets: readonly Budget[];
+  /** That it belongs to, if to any. */
+  readonly run?: AgentRun | null;
   readonly allowances: readonly Allowance[];
   readonly rpmLimit: number | null;
   /** On the Open Tier, its own rate, beside the key's; null on the paid tier. */

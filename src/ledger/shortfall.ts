@@ -11,6 +11,7 @@ export type Shortfall =
   | AllowanceShortfall
   | BalanceShortfall
   | CapShortfall
+  | CallsShortfall
   | { readonly what: "books" }
   | { readonly what: "key" };
 
@@ -42,10 +43,16 @@ export interface BalanceShortfall extends LimitState {
   readonly available: NanoUsd;
 }
 
-/** A cap on spending; `budget` is the name of one, `resetsAt` null for a window that never ends. */
+/** The calls of a run; amounts are numbers of them. */
+export interface CallsShortfall extends LimitState {
+  readonly what: "calls";
+  readonly run: string;
+}
+
+/** A cap on spending; `name` is a budget's or a run's, `resetsAt` null for a window that never ends. */
 export interface CapShortfall extends LimitState {
-  readonly what: "daily_limit_usd" | "monthly_limit_usd" | "budget";
-  readonly budget?: string;
+  readonly what: "daily_limit_usd" | "monthly_limit_usd" | "budget" | "run";
+  readonly name?: string;
   readonly resetsAt: EpochMs | null;
 }
 

@@ -35,20 +35,21 @@ async function answer({ path, kind, of }: UsageQuestion): Promise<UsageSums | Sp
 
 async function answerFromPostgres(
   store: Postgres,
-  { balanceId, keyId, since, stretchMs }: UsageScope,
+  { balanceId, keyId, run = null, since, stretchMs }: UsageScope,
 ): Promise<UsageSums> {
   const rows = await store.query<Record<keyof UsageRow, string>>(
     (sql) => sql`
       SELECT at, state, charged, body FROM ends
       WHERE at >= ${since} AND (${balanceId}::text IS NULL OR balance_id = ${balanceId})
         AND (${keyId}::text IS NULL OR key_id = ${keyId})
+        AND (${run}::text IS NULL OR body::json ->> 'run' = ${run})
       ORDER BY at DESC LIMIT ${MAX_ROWS + 1}`,
   );
   const read = rows.map((row): UsageRow => ({ ...row, at: Number(row.at), charged: Number(row.charged) }));
   return sumUsage(read, stretchMs, MAX_ROWS);
 }
 
-function answerFromSqlite(books: Database, { balanceId, keyId, since, stretchMs }: UsageScope) {
+function answerFromSqlite(books: Database, { balanceId, keyId, run = null, since, stretchMs }: UsageScope) {
   // The newest only, through an index that ends in the sequence: how long this takes does not grow with the
   // books.
   const newest =
@@ -56,11 +57,11 @@ function answerFromSqlite(books: Database, { balanceId, keyId, since, stretchMs 
       ? "SELECT * FROM ends WHERE ?1 IS NULL ORDER BY seq DESC"
       : "SELECT * FROM ends WHERE balance_id = ?1 ORDER BY seq DESC";
   const rows = books
-    .query<UsageRow, [string | null, string | null, number]>(
+    .query<UsageRow, [string | null, string | null, number, string | null]>(
       `SELECT at, state, charged, body FROM (${newest} LIMIT ${MAX_ROWS + 1})
-       WHERE (?2 IS NULL OR key_id = ?2) AND at >= ?3`,
+       WHERE (?2 IS NULL OR key_id = ?2) AND at >= ?3 AND (?4 IS NULL OR body ->> '$.run' = ?4)`,
     )
-    .iterate(balanceId, keyId, since);
+    .iterate(balanceId, keyId, since, run);
   return sumUsage(rows, stretchMs, MAX_ROWS);
 }
 

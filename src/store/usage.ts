@@ -74,6 +74,8 @@ export interface UsageScope {
   /** Null for everybody's. */
   readonly balanceId: BalanceId | null;
   readonly keyId: KeyId | null;
+  /** Null for those of any run, or none. */
+  readonly run?: string | null;
   readonly since: EpochMs;
   readonly stretchMs: number;
 }

@@ -68,6 +68,21 @@ ${await store()}`;
     const { status } = await any().send("PATCH", path, { bearer: owner.recovery_secret, json: { cap_usd } });
     expect(status).toBe(200);
   };
+  /** Whether the request is served or not, the run is as it says from then on. */
+  const tighten = async ({ key }: Made, run: string) => {
+    const messages = [{ role: "user", content: "Hello" }];
+    const json = { model: "test/model0", messages, max_tokens: 1 };
+    const asking = any().send("POST", "/v1/chat/completions", {
+      bearer: key,
+      json,
+      headers: { "x-gateway-run": run },
+    });
+    asking.catch(() => {});
+    await until(async () => {
+      const { json } = await any().send("GET", "/v1/usage?run=job", { bearer: key });
+      return json.run.cap_usd === Math.min(20, Number(run.split("=")[1]));
+    });
+  };
   const suspend = async ({ balance_id }: Made, way: "suspend" | "unsuspend") => {
     const body = way === "suspend" ? { reason: "acceptable_use" } : {};
     const { status } = await any().admin(`/admin/accounts/${balance_id}/${way}`, body);
@@ -109,6 +124,9 @@ ${await store()}`;
         await suspend(owner, "unsuspend");
       },
     ],
+    ["its run is tightened", false, (owner) => tighten(owner, "job; usd=0.001")],
+    ["its run is tightened to what it needs", true, (owner) => tighten(owner, "job; usd=1")],
+    ["its run is named with a wider limit", true, (owner) => tighten(owner, "job; usd=30")],
     [
       "its credit is taken back",
       false,
@@ -144,6 +162,7 @@ ${await store()}`;
       const messages = [{ role: "user", content: "Hello" }];
       const reading = any().send("POST", "/v1/chat/completions", {
         bearer: owner.key,
+        headers: { "x-gateway-run": "job; usd=20" },
         json: { model: `test/model${streams++}`, messages, stream: true },
       });
       await until(() => arrivals > before);

@@ -201,6 +201,7 @@ export class TestHouse {
           held: 500_000 as NanoUsd,
         }),
         budgetUse: async () => ({ spent: 3_000_000 as NanoUsd, held: 4_000_000 as NanoUsd }),
+        runUse: async () => null,
         openTier: async () => ({ limit: 20, used: this.freeUsed }),
         credit: async (credit) => {
           const before = this.credits.get(credit.idempotencyKey);

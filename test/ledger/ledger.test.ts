@@ -219,8 +219,8 @@ describe("of several caps without room, the refusal is about the one that makes 
     const books = open(1_000);
     const reservation = admitted(await ask(books, 100, keyOf(limits), { budgets }));
     books.ledger.settle(reservation, ending(100), () => "{}");
-    const short = (await ask(books, 10, keyOf(limits), { budgets })) as { what: string; budget?: string };
-    expect([short.what, short.budget].join(" ").trim()).toBe(what);
+    const short = (await ask(books, 10, keyOf(limits), { budgets })) as { what: string; name?: string };
+    expect([short.what, short.name].join(" ").trim()).toBe(what);
   });
 
   test("the month is only held by an open request, which may end at any moment; the day is spent", async () => {

@@ -1,6 +1,14 @@
 import type { Budget, Key } from "../../src/keys/key.ts";
+import { type RunLimits, stricter } from "../../src/keys/run.ts";
+import { AgentRun } from "../../src/keys/runs.ts";
 import type { Statement } from "../../src/ledger/authority.ts";
-import { balanceCounter, budgetCounter, type CounterId, keyCounter } from "../../src/ledger/counter.ts";
+import {
+  balanceCounter,
+  budgetCounter,
+  type CounterId,
+  keyCounter,
+  runCounters,
+} from "../../src/ledger/counter.ts";
 import { Grants } from "../../src/ledger/grants.ts";
 import { Ledger } from "../../src/ledger/ledger.ts";
 import type { LedgerRecord } from "../../src/ledger/record.ts";
@@ -22,7 +30,8 @@ import { DatabaseAuthority } from "./sqlite-authority.ts";
 
 /**
  * Holds grow, shrink and end at one ledger, or at several that share an Authority, while owners lower and raise
- * limits, move keys to other budgets, change their windows, revoke keys, and the operator suspends. A change is
+ * limits, move keys to other budgets, change their windows, revoke keys, keys tighten runs, and the operator
+ * suspends. A change is
  * answered once every node has noticed it, but for those whose lease has run out, which notice it before they go
  * on. The auditor keeps a book of its own of what each budget was taken for, piece by piece, and after every step
  * nothing has grown beyond a limit of that moment.
@@ -55,6 +64,8 @@ const PRICE = { input: 0, output: 1_000_000, cacheRead: 0, cacheWrite: 0 } as Re
 const usd = (nano: number) => nano as NanoUsd;
 
 const DAY_MS = 86_400_000;
+/** They are only ever tightened. */
+const RUNS = 4;
 
 /** In every window that a moment lies in. */
 function count(sums: Map<CounterId, number>, budget: BudgetId, at: EpochMs, amount: number): void {
@@ -75,6 +86,7 @@ interface Node {
   readonly ledger: Ledger;
   readonly grants: Grants | null;
   readonly holders: KnownHolders;
+  readonly runs: readonly AgentRun[];
   readonly records: LedgerRecord[];
   usable: boolean;
 }
@@ -88,6 +100,8 @@ class Fleet {
   private readonly nodes: Node[];
   private keys: Key[];
   private budgets: Budget[];
+  private runs: RunLimits[];
+  private readonly ofRuns = new Map<string, number>();
   private suspended = false;
   private open: Open[] = [];
   private readonly spent = new Map<CounterId, number>();
@@ -120,6 +134,7 @@ class Fleet {
       }),
     );
     this.authority.credit(balanceCounter(BALANCE), CREDIT);
+    this.runs = Array.from({ length: RUNS }, () => ({ cap: cap(), calls: 5 + this.random.below(60) }));
     this.nodes = Array.from({ length: nodes }, (_, n) => this.birth(`n${n}`, nodes > 1));
     for (const node of this.nodes) this.tell(node);
   }
@@ -174,11 +189,15 @@ class Fleet {
     const journal = { append: (record: LedgerRecord) => records.push(record), withdraw: () => false };
     const sums = { spent: () => ZERO_USD, credited: () => (isShared ? MAX_NANO_USD : CREDIT) };
     const ledger = new Ledger(this.clock, journal, sums, holders, grants);
-    return Object.assign(node, { ledger, grants, holders, records });
+    const runs = this.runs.map(
+      (_, n) => new AgentRun(BALANCE, this.runOf(n), async (run) => run.has(this.runOf(n))),
+    );
+    return Object.assign(node, { ledger, grants, holders, runs, records });
   }
 
   /** It has read everything anew. */
-  private tell({ holders }: Node): void {
+  private tell({ holders, runs }: Node): void {
+    for (const [n, run] of runs.entries()) run.has(this.runOf(n));
     for (const key of this.keys)
       holders.put(key, this.budgetsOf(key), this.suspended ? "acceptable_use" : null);
   }
@@ -187,6 +206,13 @@ class Fleet {
     this.tell(node);
     node.usable = true;
   }
+
+  private runOf = (n: number) => ({
+    name: `r${n}`,
+    ...this.runs[n]!,
+    startedAt: 1 as EpochMs,
+    usedAt: NOON as EpochMs,
+  });
 
   private budgetsOf = (key: Key): Budget[] => this.budgets.filter(({ name }) => key.budgets.includes(name));
 
@@ -201,12 +227,23 @@ class Fleet {
     const most = { amount: usd(amount * 4), tokens: 0 };
     const about = { surface: "messages", model: "a/b", stream: true } as const;
     const rest = { rateTokens: 0, most, promptTokens: 0, price: PRICE, about };
-    const want: ReservationRequest = { receipt, at, key, budgets, ...limits, amount, worst: amount, ...rest };
-    const keyCounters = await node.ledger.countersOf(key, budgets, [], at);
+    const run = this.random.chance(0.5) ? this.random.pick(node.runs) : null;
+    const want: ReservationRequest = {
+      receipt,
+      at,
+      key,
+      budgets,
+      run,
+      ...limits,
+      amount,
+      worst: amount,
+      ...rest,
+    };
+    const keyCounters = await node.ledger.countersOf(key, budgets, [], at, run);
     // While it waits.
     if (this.random.chance(0.1)) await this.change();
     let outcome = node.ledger.admit(keyCounters, want);
-    if (!(outcome instanceof Reservation) && node.grants !== null) {
+    if (!(outcome instanceof Reservation) && outcome.what !== "key" && node.grants !== null) {
       const answer = node.ledger.replenish(keyCounters, want)!;
       await this.until(answer);
       outcome = node.ledger.admit(keyCounters, want);
@@ -241,8 +278,9 @@ class Fleet {
   /** Only judged where nobody else has anything. */
   private hasRoom({ node, reservation }: Open, key: Key, amount: number): boolean {
     if (this.nodes.length > 1 || key.state === "revoked" || this.suspended) return false;
-    const { at } = reservation.want;
+    const { at, run } = reservation.want;
     const ids = [keyCounter("day", key.id, at), keyCounter("month", key.id, at)];
+    if (run) ids.push(runCounters(run).money);
     for (const { id, window } of this.budgetsOf(key)) ids.push(budgetCounter(id, window, at));
     const used = this.usedOf([node]);
     const left = CREDIT - (used.get(balanceCounter(BALANCE)) ?? 0);
@@ -267,7 +305,8 @@ class Fleet {
     this.open = this.open.filter((other) => other !== one);
     const cost = usd(this.random.below(reservation.held * 2 + 1));
     const before = reservation.held;
-    const ending = { state: "settled", writeOff: false, rateTokens: 0, allowanceUsed: false } as const;
+    const allowanceUsed = this.random.chance(0.5);
+    const ending = { state: "settled", writeOff: false, rateTokens: 0, allowanceUsed } as const;
     const { charged, held } = node.ledger.settle(reservation, { ...ending, cost }, () => "{}");
     const key = this.keys.find(({ id }) => id === reservation.want.key.id)!;
     if (held > before) {
@@ -276,11 +315,19 @@ class Fleet {
     }
     check(charged <= held, "more was charged than was held");
     const end = node.records.at(-1)!;
-    const { at } = reservation.want;
+    const { at, run } = reservation.want;
     const expected = this.judgeEnd(charged, at, pieces, (spent) => {
       if (end.kind === "terminal") addSpending(spent, end);
     });
     for (const [id, amount] of expected) count(this.spent, id, at, amount);
+    if (run) {
+      const { money, calls } = runCounters(run);
+      for (const [id, amount] of [
+        [money, charged],
+        [calls, Number(allowanceUsed)],
+      ] as const)
+        this.ofRuns.set(id, (this.ofRuns.get(id) ?? 0) + amount);
+    }
     this.counts.settled += 1;
   }
 
@@ -333,7 +380,12 @@ class Fleet {
         : { ...old, window: random.pick(WINDOW_KINDS) };
       this.budgets = this.budgets.map((one) => (one === old ? changed : one));
       prefixes.push(`budget:${old.id}:`);
-    } else if (dice < 0.93)
+    } else if (dice < 0.9) {
+      const tightened = random.below(RUNS);
+      const tighter = { cap: cap(), calls: random.chance(0.5) ? null : random.below(60) };
+      this.runs = this.runs.map((one, n) => (n === tightened ? stricter(one, tighter) : one));
+      prefixes.push(...Object.values(runCounters({ balanceId: BALANCE, ...this.runOf(tightened) })));
+    } else if (dice < 0.95)
       put({ state: key.state === "active" && random.chance(0.4) ? "revoked" : "active" });
     else this.suspended = !this.suspended && random.chance(0.4);
     this.counts.changes += 1;
@@ -343,10 +395,13 @@ class Fleet {
       // Whoever asks now hears that it is being read.
       if (random.chance(0.3))
         for (const { id } of this.keys) if (random.chance(0.5)) node.holders.forget({ id });
+      if (random.chance(0.3)) for (const run of node.runs) run.forget();
     }
     this.answering(there, prefixes);
     await this.until(Promise.all(there.map(({ grants }) => grants?.release(prefixes))));
     for (const node of there) this.tell(node);
+    // One that was pushed out of memory is read once it is needed.
+    if (random.chance(0.3)) random.pick(random.pick(this.nodes).runs)!.forget();
     // What one node took while others had not heard of it yet, it took before the change was answered.
     if (this.nodes.length > 1) this.used = this.usedOf(this.nodes);
   }
@@ -373,6 +428,10 @@ class Fleet {
 
   private limitOn(id: CounterId): number {
     const [kind, subject, window] = id.split(":") as [string, string, string];
+    if (kind === "run" || kind === "calls") {
+      const { cap, calls } = this.runs[Number(subject.at(-1))]!;
+      return (kind === "run" ? cap : calls) ?? Infinity;
+    }
     const key = this.keys.find((one) => one.id === subject);
     if (kind === "day") return key!.dailyLimit ?? Infinity;
     if (kind === "month") return key!.monthlyLimit ?? Infinity;
@@ -401,8 +460,16 @@ class Fleet {
       for (const { amount, budgets } of pieces)
         for (const id of budgets) count(due, id, reservation.want.at, amount);
     }
-    for (const [id, amount] of due) {
-      const counted = used.get(id) ?? 0;
+    const ofRuns = new Map(this.ofRuns);
+    for (const { reservation } of this.open) {
+      const { run } = reservation.want;
+      if (!run) continue;
+      const { money, calls } = runCounters(run);
+      ofRuns.set(money, (ofRuns.get(money) ?? 0) + reservation.held);
+      ofRuns.set(calls, (ofRuns.get(calls) ?? 0) + 1);
+    }
+    for (const [id, amount] of [...due, ...ofRuns]) {
+      const counted = used.get(id as CounterId) ?? 0;
       check(counted === amount, `${id} counts ${counted}, of ${amount}`);
     }
   }

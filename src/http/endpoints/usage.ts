@@ -1,5 +1,6 @@
 import { USAGE } from "../../api/usage.ts";
 import { type Refusal, refuse } from "../../errors/refusal.ts";
+import type { RunUse } from "../../store/books/ledger-operations.ts";
 import type { Sum, UsageSums } from "../../store/usage-sums.ts";
 import { type EpochMs, isoTime } from "../../units/clock.ts";
 import type { KeyId } from "../../units/id.ts";
@@ -14,12 +15,15 @@ import { periodUpTo, periodView } from "./usage-period.ts";
  * key sees its own, an owner the whole balance or one of its keys.
  */
 export const usageEndpoints = (): Endpoint[] => [
-  operation("GET /v1/usage", USAGE, async ({ who, query }, { keyDeps, usage }) => {
+  operation("GET /v1/usage", USAGE, async ({ who, query }, { keyDeps, ledger, usage }) => {
     const period = periodUpTo(keyDeps.clock.now(), query.period);
     const { since, stretchMs } = period;
     const keyId = who.kind === "key" ? who.key.id : (query.key_id as KeyId | null);
-    const sums = await usage({ balanceId: who.balance.id, keyId, since, stretchMs });
-    return sums === null ? tooManyAtOnce() : ok({ ...periodView(period), ...view(sums) });
+    const { run } = query;
+    const sums = await usage({ balanceId: who.balance.id, keyId, run, since, stretchMs });
+    if (sums === null) return tooManyAtOnce();
+    const use = run === null ? null : await ledger.runUse(who.balance.id, run, keyDeps.clock.now());
+    return ok({ ...periodView(period), ...view(sums), ...(use === null ? {} : { run: runView(use) }) });
   }),
 ];
 
@@ -27,6 +31,17 @@ export const tooManyAtOnce = (): Refusal =>
   refuse("rate_limited", "Too many usage reports are being computed right now. Retry in 2 s.", {
     retryAfterS: 2,
   });
+
+const runView = ({ run, spending, calls }: RunUse) => ({
+  id: run.name,
+  started_at: isoTime(run.startedAt),
+  cap_usd: run.cap === null ? null : usdFromNano(run.cap),
+  used_usd: usdFromNano(spending.spent),
+  held_usd: usdFromNano(spending.held),
+  calls: run.calls,
+  used_calls: calls.spent,
+  open_calls: calls.held,
+});
 
 const view = ({ stretches, routes, truncated }: UsageSums) => ({
   stretches: stretches.map(stretchView),

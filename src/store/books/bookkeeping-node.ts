@@ -1,7 +1,8 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { Keyring } from "../../keys/keyring.ts";
-import { balanceCounter } from "../../ledger/counter.ts";
+import { Runs } from "../../keys/runs.ts";
+import { balanceCounter, type CounterId, runOfCounter } from "../../ledger/counter.ts";
 import { Grants } from "../../ledger/grants.ts";
 import { Ledger } from "../../ledger/ledger.ts";
 import { EpochFenced, Membership, type MembershipChange } from "../../ledger/membership.ts";
@@ -22,7 +23,7 @@ export async function openNodeBooks(parts: BookkeepingParts, store: NodeStore): 
   const name = folder.nodeName();
   const books = await store.openBooks(parts, name);
   const node = await joinStore(parts, store, books, name);
-  const { keys, accounts, keyring, ledger, membership, grants } = node;
+  const { keys, accounts, keyring, runs, ledger, membership, grants } = node;
   books.follow(ledger, membership.epoch, (counters) => {
     store.authority.retire(name, counters).catch((error) => log("grants", { error: String(error) }));
   });
@@ -50,6 +51,7 @@ export async function openNodeBooks(parts: BookkeepingParts, store: NodeStore): 
     keys,
     accounts,
     keyring,
+    runs,
     journal: books.journal,
     nodes: store.registry,
     lowCredit: store.lowCredit,
@@ -134,16 +136,20 @@ async function joinStore(
     () => membership.usable(),
     (concerns) => ledger.lookAgain(concerns),
   );
+  const runs = new Runs(keys);
   const life = await store.join(name);
   const membership: Membership = new Membership(store.registry, clock, name, life, {
     async changed(changes) {
-      forget(keyring, changes);
+      forget(keyring, runs, changes);
       const lower = changes.flatMap(({ counters }) => counters);
       // What was granted under the old limits goes back before the change counts as noticed.
       if (lower.length > 0 && !(await grants.release(lower)))
         throw new Error("grants could not be given back");
     },
-    lapsed: () => keyring.forgetAll(),
+    lapsed() {
+      keyring.forgetAll();
+      runs.forgetAll();
+    },
     failed(error) {
       log("lease", { error: String(error) });
       if (error instanceof EpochFenced) onLost(error);
@@ -153,14 +159,22 @@ async function joinStore(
   const grants: Grants = new Grants(name, membership.epoch, clock, send, () => membership.usable());
   const sums = { spent: () => ZERO_USD, credited: () => MAX_NANO_USD };
   const ledger: Ledger = new Ledger(clock, books.journal, sums, keyring, grants);
-  return { keys, accounts, keyring, membership, grants, ledger };
+  return { keys, accounts, keyring, runs, membership, grants, ledger };
 }
 
-function forget(keyring: Keyring, changes: readonly MembershipChange[]): void {
+function forget(keyring: Keyring, runs: Runs, changes: readonly MembershipChange[]): void {
   const keys = changes.flatMap(({ key }) => (key === null ? [] : [{ hash: key }]));
   const balances = changes.flatMap(({ balance }) => balance ?? []);
-  if (balances.length < changes.length) keyring.forgetAll();
-  else keyring.forget(keys, balances);
+  if (balances.length < changes.length) {
+    keyring.forgetAll();
+    runs.forgetAll();
+    return;
+  }
+  keyring.forget(keys, balances);
+  for (const counter of changes.flatMap(({ counters }) => counters)) {
+    const run = runOfCounter(counter as CounterId);
+    if (run !== null) runs.tightened(run);
+  }
 }
 
 type JoinedNode = Awaited<ReturnType<typeof joinStore>>;

@@ -1,4 +1,5 @@
 import { Keyring } from "../../keys/keyring.ts";
+import { Runs } from "../../keys/runs.ts";
 import { type DebitStore, Debits } from "../../ledger/debits.ts";
 import { type KeyHolders, Ledger, type RunningSums } from "../../ledger/ledger.ts";
 import { assert } from "../../units/assert.ts";
@@ -61,6 +62,7 @@ export async function openSqliteBooks(parts: BookkeepingParts): Promise<Bookkeep
       ledger.credited(balanceId, amount),
     ),
     keyring,
+    runs: new Runs(keys),
     healthy: () => books.journal.healthy,
     balance: (id) => ledger.balance(id),
     use: (id) => ledger.use(id),

@@ -2,6 +2,7 @@ import type { AccountStore } from "../../accounts/account-store.ts";
 import type { LowCreditStore } from "../../accounts/low-credit.ts";
 import type { KeyStore } from "../../keys/key-store.ts";
 import type { Keyring } from "../../keys/keyring.ts";
+import type { Runs } from "../../keys/runs.ts";
 import type { CounterId } from "../../ledger/counter.ts";
 import type { Credit, Debit, TooMuch } from "../../ledger/credit.ts";
 import type { BalanceView, Ledger } from "../../ledger/ledger.ts";
@@ -36,6 +37,7 @@ export interface Bookkeeping extends ReceiptReader {
   readonly payments: PaymentStore;
   readonly nodes: NodeOperations;
   readonly keyring: Keyring;
+  readonly runs: Runs;
   /** Requests can be admitted and recorded. */
   healthy(): boolean;
   balance(id: BalanceId): Promise<BalanceView>;

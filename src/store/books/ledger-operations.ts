@@ -1,5 +1,12 @@
 import type { Balance, Budget, Key } from "../../keys/key.ts";
-import { allowanceCounter, budgetCounter, isBalanceCounter, keyCounter } from "../../ledger/counter.ts";
+import { hasEnded, type StoredRun } from "../../keys/run.ts";
+import {
+  allowanceCounter,
+  budgetCounter,
+  isBalanceCounter,
+  keyCounter,
+  runCounters,
+} from "../../ledger/counter.ts";
 import type { Credit, Debit, TooMuch } from "../../ledger/credit.ts";
 import type { BalanceView } from "../../ledger/ledger.ts";
 import type { Allowance } from "../../ledger/reservation.ts";
@@ -21,6 +28,12 @@ export function ledgerOperations(
       return { day: day.spent, month: month.spent, held: month.held };
     },
     budgetUse: (budget, at) => books.use(budgetCounter(budget.id, budget.window, at)),
+    async runUse(balanceId, name, at) {
+      const run = await books.keys.run(balanceId, name);
+      if (run === null || hasEnded(run, at)) return null;
+      const { money, calls } = runCounters({ balanceId, ...run });
+      return { run, spending: await books.use(money), calls: await books.use(calls) };
+    },
     async openTier(balance, blocks, at) {
       const uses = allowances(balance, blocks).map(async ({ owner, limit }) => {
         const { spent: used } = await books.use(allowanceCounter(owner, at));
@@ -56,6 +69,8 @@ export interface LedgerOperations {
   balance(id: BalanceId): Promise<BalanceView>;
   keyUse(key: Key, at: EpochMs): Promise<KeyUse>;
   budgetUse(budget: Budget, at: EpochMs): Promise<{ readonly spent: NanoUsd; readonly held: NanoUsd }>;
+  /** Null where the balance has no such run now. */
+  runUse(balance: BalanceId, name: string, at: EpochMs): Promise<RunUse | null>;
   /** Free requests of the present UTC day, by the allowance that has the fewest left. */
   openTier(
     balance: Balance,
@@ -76,6 +91,15 @@ export interface LedgerOperations {
   credits(balance: BalanceId, limit: number): Promise<readonly Credit[]>;
   audit(): Promise<LedgerAudit>;
 }
+
+/** Of a run; what is spent of calls, and held, is a number of them. */
+export interface RunUse {
+  readonly run: StoredRun;
+  readonly spending: CounterUse;
+  readonly calls: CounterUse;
+}
+
+type CounterUse = Awaited<ReturnType<Bookkeeping["use"]>>;
 
 /** Spent in the present day and month, and held by open requests. */
 export interface KeyUse {

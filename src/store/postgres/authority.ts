@@ -188,7 +188,7 @@ const standingOf = ({ granted, used, number, heard }: StandingRow): Standing => 
 });
 
 /**
- * What owners last set, of keys and budgets. A node may state what it knew before: a request that it admits
+ * What owners last set, of keys and budgets, and keys of runs. A node may state what it knew before: a request that it admits
  * may have waited since, and what was granted to that would be spent by others, above the limit.
  */
 async function limitsOf(sql: TransactionSQL, ids: readonly string[]): Promise<Map<string, number>> {
@@ -204,7 +204,12 @@ async function limitsOf(sql: TransactionSQL, ids: readonly string[]): Promise<Ma
       WHERE kind IN ('day', 'month', 'rpm', 'tpm') AND state <> 'revoked' GROUP BY asked.id
     UNION ALL
     SELECT asked.id, cap FROM asked JOIN budgets ON budgets.id = asked.subject
-      WHERE kind = 'budget' AND (split_part(asked.id, ':', 4) = '' OR split_part(asked.id, ':', 3) = period)`;
+      WHERE kind = 'budget' AND (split_part(asked.id, ':', 4) = '' OR split_part(asked.id, ':', 3) = period)
+    UNION ALL
+    SELECT asked.id, coalesce(CASE kind WHEN 'run' THEN cap ELSE calls END, ${MAX_NANO_USD}) FROM asked
+      JOIN runs ON runs.balance_id = split_part(subject, '/', 1) AND runs.name = split_part(subject, '/', 2)
+        AND started_at::text = split_part(asked.id, ':', 3)
+      WHERE kind IN ('run', 'calls')`;
   return new Map(rows.map(({ id, set }) => [id, Number(set)]));
 }
 

@@ -19,7 +19,8 @@ import {
   type SuspensionRecord,
   SWEPT_AT_ONCE,
 } from "../../keys/key-store.ts";
-import { allowanceCounter, balanceCounter } from "../../ledger/counter.ts";
+import { NO_OTHERS, othersOf, type RunChange, type RunDecision, type StoredRun } from "../../keys/run.ts";
+import { allowanceCounter, balanceCounter, runCounters } from "../../ledger/counter.ts";
 import type { MembershipChange } from "../../ledger/membership.ts";
 import { assert } from "../../units/assert.ts";
 import type { Clock, EpochMs } from "../../units/clock.ts";
@@ -154,6 +155,37 @@ export class PostgresKeyStore implements KeyStore {
     });
   }
 
+  async run(balance: BalanceId, name: string): Promise<StoredRun | null> {
+    const [row] = await this.postgres.query<RunRow>(
+      (sql) => sql`SELECT * FROM runs WHERE balance_id = ${balance} AND name = ${name}`,
+    );
+    return row === undefined ? null : runOf(row);
+  }
+
+  async changeRun(balance: BalanceId, name: string, decide: RunDecision): Promise<RunChange | Refusal> {
+    return this.change<RunChange | Refusal>(async (sql) => {
+      const rows = await sql<RunRow[]>`SELECT * FROM runs WHERE balance_id = ${balance} AND name = ${name}`;
+      // One that is used as it is takes no lock.
+      const seen = rows[0] === undefined ? null : runOf(rows[0]);
+      if (seen !== null) {
+        const decided = decide(seen, NO_OTHERS);
+        if (refused(decided) || !decided.isWritten) return { result: decided, changes: [] };
+      }
+      await sql`SELECT id FROM balances WHERE id = ${balance} FOR UPDATE`;
+      const runs = (await sql<RunRow[]>`SELECT * FROM runs WHERE balance_id = ${balance}`).map(runOf);
+      const decided = decide(runs.find((run) => run.name === name) ?? null, othersOf(runs));
+      if (refused(decided) || !decided.isWritten) return { result: decided, changes: [] };
+      const { startedAt, usedAt, cap, calls } = decided.run;
+      await sql`DELETE FROM runs WHERE balance_id = ${balance} AND name = ${decided.ends}`;
+      await sql`INSERT INTO runs (balance_id, name, started_at, used_at, cap, calls)
+        VALUES (${balance}, ${name}, ${startedAt}, ${usedAt}, ${cap}, ${calls})
+        ON CONFLICT (balance_id, name) DO UPDATE SET started_at = excluded.started_at, used_at = excluded.used_at,
+          cap = excluded.cap, calls = excluded.calls`;
+      const counters = Object.values(runCounters({ balanceId: balance, name, startedAt }));
+      return { result: decided, changes: decided.isTighter ? [{ balance, key: null, counters }] : [] };
+    });
+  }
+
   async suspend({ subject, reason, lifted, at, by, note }: SuspensionRecord): Promise<Suspended | null> {
     return this.change<Suspended | null>(async (sql) => {
       // Two decisions about the same subject wait for each other.
@@ -239,6 +271,7 @@ export class PostgresKeyStore implements KeyStore {
             AND (SELECT ${hasFewEnds(sql)} FROM balances b WHERE id = k.balance_id))
         RETURNING *`;
       await sql`DELETE FROM budgets WHERE balance_id IN (SELECT value FROM json_array_elements_text(${gone}::text::json))`;
+      await sql`DELETE FROM runs WHERE balance_id IN (SELECT value FROM json_array_elements_text(${gone}::text::json))`;
       await sql`DELETE FROM balances WHERE id IN (SELECT value FROM json_array_elements_text(${gone}::text::json))`;
       here.forget(keys, balances);
       const changes = keys.map((row) => keyChange(keyFromRow(row)));
@@ -432,4 +465,14 @@ const budgetOf = (row: PostgresBudgetRow): Budget => ({
   name: row.name,
   cap: Number(row.cap) as NanoUsd,
   window: row.period,
+});
+
+type RunRow = Record<"name" | "started_at" | "used_at", string> & Record<"cap" | "calls", string | null>;
+
+const runOf = ({ name, started_at, used_at, cap, calls }: RunRow): StoredRun => ({
+  name,
+  cap: cap === null ? null : (Number(cap) as NanoUsd),
+  calls: calls === null ? null : Number(calls),
+  startedAt: Number(started_at) as EpochMs,
+  usedAt: Number(used_at) as EpochMs,
 });

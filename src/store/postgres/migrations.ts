@@ -338,4 +338,16 @@ export const POSTGRES_MIGRATIONS: readonly string[] = [
   CREATE UNIQUE INDEX payments_by_key ON payments (balance_id, idempotency_key)
     WHERE idempotency_key IS NOT NULL AND state NOT IN ('expired', 'failed', 'unused', 'rejected');
   `,
+  // 17: runs; see keys/run
+  `
+  CREATE TABLE runs (
+    balance_id TEXT NOT NULL,
+    name TEXT NOT NULL,
+    started_at BIGINT NOT NULL,
+    used_at BIGINT NOT NULL,
+    cap BIGINT,
+    calls BIGINT,
+    PRIMARY KEY (balance_id, name)
+  );
+  `,
 ];

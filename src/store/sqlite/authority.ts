@@ -131,7 +131,7 @@ export class SqliteAuthority {
   }
 
   /**
-   * What owners last set, of keys and budgets; without bound for every other counter. A node may state what it
+   * What owners last set, of keys and budgets, and keys of runs; without bound for every other counter. A node may state what it
    * knew before: a request that it admits may have waited since.
    */
   private limitOf(counter: CounterId): number {
@@ -140,6 +140,11 @@ export class SqliteAuthority {
     if (column !== undefined) {
       const set = this.statements.limits.all(subject).map((row) => row[column] ?? MAX_NANO_USD);
       return set.length === 0 ? MAX_NANO_USD : Math.max(...set);
+    }
+    if (kind === "run" || kind === "calls") {
+      const [balance, name] = subject.split("/") as [string, string];
+      const run = this.statements.run.get(balance, name, Number(period));
+      return run?.[kind === "run" ? "cap" : "calls"] ?? MAX_NANO_USD;
     }
     if (kind !== "budget") return MAX_NANO_USD;
     const budget = this.statements.budget.get(subject);
@@ -213,6 +218,9 @@ function prepare(db: Database) {
     ),
     budget: db.query<{ cap: number; window: string }, [string]>(
       "SELECT cap, window FROM budgets WHERE id = ?",
+    ),
+    run: db.query<{ cap: number | null; calls: number | null }, [string, string, number]>(
+      "SELECT cap, calls FROM runs WHERE balance_id = ? AND name = ? AND started_at = ?",
     ),
   };
 }

@@ -18,6 +18,7 @@ import {
   type SuspensionRecord,
   SWEPT_AT_ONCE,
 } from "../../keys/key-store.ts";
+import { NO_OTHERS, othersOf, type RunChange, type RunDecision, type StoredRun } from "../../keys/run.ts";
 import { assert } from "../../units/assert.ts";
 import type { Clock, EpochMs } from "../../units/clock.ts";
 import type { BalanceId, BudgetId, KeyId } from "../../units/id.ts";
@@ -129,6 +130,23 @@ export class SqliteKeyStore implements KeyStore {
     });
   }
 
+  async run(balance: BalanceId, name: string): Promise<StoredRun | null> {
+    return this.statements.run.get(balance, name);
+  }
+
+  async changeRun(balance: BalanceId, name: string, decide: RunDecision): Promise<RunChange | Refusal> {
+    const { run, otherRuns, endRun, putRun } = this.statements;
+    return this.change(() => {
+      const known = run.get(balance, name);
+      const decided = decide(known, known === null ? othersOf(otherRuns.all(balance)) : NO_OTHERS);
+      if (refused(decided) || !decided.isWritten) return decided;
+      const { cap, calls, startedAt, usedAt } = decided.run;
+      if (decided.ends !== null) endRun.run(balance, decided.ends);
+      putRun.run(balance, name, startedAt, usedAt, cap, calls);
+      return decided;
+    });
+  }
+
   async suspend({ subject, reason, lifted, at, by, note }: SuspensionRecord): Promise<Suspended | null> {
     const { addReason, liftReasons, gravest, suspendBalance, suspendAccount, balancesOf, addSuspension } =
       this.statements;
@@ -156,7 +174,7 @@ export class SqliteKeyStore implements KeyStore {
   }
 
   async removeUnused(before: EpochMs, from: BalanceCursor, here: InUseHere): Promise<RemovedUnused> {
-    const { swept, removeKeysOf, removeBudgetsOf, removeBalance } = this.statements;
+    const { swept, removeKeysOf, removeBudgetsOf, removeRunsOf, removeBalance } = this.statements;
     const rows = swept.all(before, before, from.createdAt, from.id);
     const balances: BalanceId[] = [];
     const keys: Pick<Key, "hash">[] = [];
@@ -170,6 +188,7 @@ export class SqliteKeyStore implements KeyStore {
         if (lone === 1) {
           keys.push(...removeKeysOf.all(id));
           removeBudgetsOf.run(id);
+          removeRunsOf.run(id);
           removeBalance.run(id);
           balances.push(id);
         } else looked += this.removeEndedKeys(id, before, keys);
@@ -435,5 +454,17 @@ function prepare(db: Database) {
        ON CONFLICT (id) DO UPDATE SET cap = excluded.cap, window = excluded.window`,
     ),
     dropBudget: db.query<never, [string]>("DELETE FROM budgets WHERE id = ?"),
+    run: db.query<StoredRun, [string, string]>(
+      `SELECT name, cap, calls, started_at AS startedAt, used_at AS usedAt FROM runs
+       WHERE balance_id = ? AND name = ?`,
+    ),
+    otherRuns: db.query<Pick<StoredRun, "name" | "usedAt">, [string]>(
+      "SELECT name, used_at AS usedAt FROM runs WHERE balance_id = ?",
+    ),
+    putRun: db.query<never, [string, string, number, number, number | null, number | null]>(
+      `INSERT OR REPLACE INTO runs (balance_id, name, started_at, used_at, cap, calls) VALUES (?, ?, ?, ?, ?, ?)`,
+    ),
+    endRun: db.query<never, [string, string]>("DELETE FROM runs WHERE balance_id = ? AND name = ?"),
+    removeRunsOf: db.query<never, [string]>("DELETE FROM runs WHERE balance_id = ?"),
   };
 }

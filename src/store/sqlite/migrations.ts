@@ -342,4 +342,17 @@ export const MIGRATIONS: readonly string[] = [
   CREATE UNIQUE INDEX payments_by_key ON payments (balance_id, idempotency_key)
     WHERE idempotency_key IS NOT NULL AND state NOT IN ('expired', 'failed', 'unused', 'rejected');
   `,
+  // 14: runs
+  `
+  -- see keys/run
+  CREATE TABLE runs (
+    balance_id TEXT NOT NULL,
+    name TEXT NOT NULL,
+    started_at INTEGER NOT NULL,
+    used_at INTEGER NOT NULL,
+    cap INTEGER,
+    calls INTEGER,
+    PRIMARY KEY (balance_id, name)
+  ) STRICT, WITHOUT ROWID;
+  `,
 ];

@@ -134,4 +134,29 @@ export const TAKING_MUTANTS: readonly Mutant[] = [
     ],
     options: ["--nodes", "5"],
   },
+  {
+    breaks: "a run's cap binds nobody",
+    file: "src/ledger/ledger.ts",
+    edits: [["const ofRun = run === null ? null :", "const ofRun = true ? null :"]],
+  },
+  {
+    breaks: "a run's calls are not limited",
+    file: "src/ledger/ledger.ts",
+    edits: [["    if (tooMany !== null) return tooMany;\n", ""]],
+  },
+  {
+    breaks: "nobody reads the limits of a run that a stream needs",
+    file: "src/ledger/ledger.ts",
+    edits: [["    if (want.run?.limits === null) want.run.look();\n", ""]],
+  },
+  {
+    breaks: "a stream of a run grows outside of it once its key has changed",
+    file: "src/ledger/key-counters.ts",
+    edits: [["budgets, caps, this.run);", "budgets, caps);"]],
+  },
+  {
+    breaks: "a run that was tightened keeps the limits that it had",
+    file: "src/keys/runs.ts",
+    edits: [["this.last = stricter(this.last, { cap, calls });", "this.usedAt = usedAt;"]],
+  },
 ];

@@ -1,0 +1,137 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { json } from "../fakes/behaviours.ts";
+import { type FakeHost, startFakeHost } from "../fakes/host.ts";
+import { oneHost } from "../fakes/one-host.ts";
+import { chatText } from "../fakes/transcripts.ts";
+import { Folder } from "../process/gateway.ts";
+import { type OpenGateway, open, openIn } from "./open.ts";
+import { testRuns } from "./runs.ts";
+
+describe("at one gateway on SQLite", () => {
+  testRuns(1, async () => "");
+});
+
+describe("how a run is named", () => {
+  let host: FakeHost;
+  let gateway: OpenGateway;
+  let sent: Record<string, unknown>[] = [];
+  beforeAll(async () => {
+    host = await startFakeHost((request) => {
+      sent.push(request.json());
+      return json(chatText(["ok"], { input: 10, output: 1 }).whole);
+    });
+    gateway = await open(oneHost(host.url));
+  });
+  afterAll(async () => {
+    await gateway.close();
+    await host.close();
+  });
+
+  test.each([
+    [""],
+    ["with space"],
+    ["a/b"],
+    ["x".repeat(65)],
+    ["job; cals=4"],
+    ["job; calls=0"],
+    ["job; calls=1.5"],
+    ["job; calls=-1"],
+    ["job; usd=0"],
+    ["job; usd=1e3"],
+    ["job; usd=-1"],
+    ["job; usd=0.0000000001"],
+    ["job; usd=1; usd=2"],
+    ["job; usd"],
+    ["job; usd=1=2"],
+    ["job;"],
+  ])("`%s` is refused, and nothing is sent", async (run) => {
+    const { key } = await gateway.key(1);
+    sent = [];
+    const { status, json } = await gateway.send("POST", "/v1/chat/completions", {
+      bearer: key,
+      json: { model: "test/model", messages: [{ role: "user", content: "Hello" }], metadata: { [RUN]: run } },
+    });
+    expect([status, json.error.code, json.error.param]).toEqual([400, "invalid_request", RUN]);
+    expect(sent).toEqual([]);
+  });
+
+  const BODIES: Record<string, object> = {
+    "/v1/chat/completions": { messages: [{ role: "user", content: "Hello" }] },
+    "/v1/responses": { input: "Hello" },
+    "/v1/messages": { messages: [{ role: "user", content: "Hello" }], max_tokens: 50 },
+  };
+
+  test.each(Object.entries(BODIES))(
+    "in the metadata of %s, which the host does not see",
+    async (path, body) => {
+      const { key } = await gateway.key(1);
+      sent = [];
+      const ask = (metadata: object) =>
+        gateway.send("POST", path, {
+          bearer: key,
+          json: { model: "test/model", ...body, metadata },
+        });
+      expect((await ask({ [RUN]: "job; calls=2", user_id: "u1" })).status).toBe(200);
+      expect((await ask({ [RUN]: "job" })).status).toBe(200);
+      expect((await ask({ [RUN]: "job" })).status).toBe(429);
+      expect(sent).toHaveLength(2);
+      for (const one of sent) expect(JSON.stringify(one)).not.toContain(RUN);
+    },
+  );
+
+  test("the header goes before the metadata", async () => {
+    const { key } = await gateway.key(1);
+    const { headers } = await gateway.send("POST", "/v1/chat/completions", {
+      bearer: key,
+      headers: { [RUN]: "header" },
+      json: {
+        model: "test/model",
+        messages: [{ role: "user", content: "Hello" }],
+        metadata: { [RUN]: "member" },
+      },
+    });
+    const receipt = await gateway.send("GET", `/v1/receipts/${headers.get("x-gateway-receipt")}`, {
+      bearer: key,
+    });
+    expect(receipt.json.run).toBe("header");
+  });
+
+  test("who has no credit has few runs", async () => {
+    const { key } = await gateway.key(0);
+    const statuses: number[] = [];
+    for (let run = 0; run < 21; run++) {
+      const { status } = await gateway.send("POST", "/v1/chat/completions", {
+        bearer: key,
+        headers: { [RUN]: `run-${run}` },
+        json: { model: "test/model", messages: [{ role: "user", content: "Hello" }] },
+      });
+      statuses.push(status);
+    }
+    expect(statuses).toEqual([...Array(20).fill(402), 429]);
+  });
+});
+
+test("a restart keeps a run's limits, and what was used of them", async () => {
+  const folder = new Folder("");
+  let gateway = await openIn(folder);
+  const { key } = await gateway.key(1);
+  const call = async () =>
+    (
+      await gateway.send("POST", "/v1/chat/completions", {
+        bearer: key,
+        headers: { [RUN]: "job" },
+        json: { model: "sim/echo", messages: [{ role: "user", content: "Hello" }] },
+      })
+    ).status;
+  await gateway.send("POST", "/v1/chat/completions", {
+    bearer: key,
+    headers: { [RUN]: "job; calls=2" },
+    json: { model: "sim/echo", messages: [{ role: "user", content: "Hello" }] },
+  });
+  await gateway.gateway.stop();
+  gateway = await openIn(folder);
+  expect([await call(), await call()]).toEqual([200, 429]);
+  await gateway.close();
+});
+
+const RUN = "x-gateway-run";

@@ -1,0 +1,147 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { json, sse } from "../fakes/behaviours.ts";
+import { type Gate, gate } from "../fakes/gate.ts";
+import { type FakeHost, startFakeHost } from "../fakes/host.ts";
+import { oneHost } from "../fakes/one-host.ts";
+import { chatText } from "../fakes/transcripts.ts";
+import { until } from "../fakes/until.ts";
+import { type OpenGateway, open } from "./open.ts";
+
+/**
+ * What is promised of runs, whatever the store and however many gateways. Each request holds exactly $0.001,
+ * and costs $0.00001.
+ */
+export function testRuns(count: number, store: () => Promise<string>): void {
+  let host: FakeHost;
+  let gateways: OpenGateway[] = [];
+  let gates: { held: Gate<void>; arrivals: number } = { held: gate(), arrivals: 0 };
+
+  beforeAll(async () => {
+    const { whole, events } = chatText(["ok"], { input: 10, output: 1 });
+    host = await startFakeHost((request) => async (wire, seen) => {
+      gates.arrivals += 1;
+      // Nothing is answered, so nothing given back, until every request was admitted or refused.
+      if (request.text().includes("wait")) await gates.held.passed;
+      await (request.json().stream === true ? sse(events) : json(whole))(wire, seen);
+    });
+    const config = `${oneHost(host.url)}
+setup: { accountless_keys_per_address_per_hour: 1000 }
+generation: { first_token_ms: 60000, max_hosts: 3 }
+${await store()}`;
+    gateways = await Promise.all(Array.from({ length: count }, () => open(config)));
+  }, 60_000);
+  afterAll(async () => {
+    gates.held.open();
+    for (const gateway of gateways) await gateway.close();
+    await host.close();
+  });
+
+  let turn = 0;
+  const any = () => gateways[turn++ % count]!;
+  const call = (bearer: string, run: string, content = "Hello", gateway = any()) =>
+    gateway.send("POST", "/v1/chat/completions", {
+      bearer,
+      headers: { "x-gateway-run": run },
+      json: { model: "test/model", max_tokens: 100, messages: [{ role: "user", content }] },
+    });
+  const useOf = async (bearer: string, run: string) =>
+    (await any().send("GET", `/v1/usage?run=${run}`, { bearer })).json;
+
+  describe("a thousand concurrent calls of a run with room for ten", () => {
+    test.each([
+      ["by its calls", "calls=10"],
+      ["by its cap", "usd=0.01"],
+    ])(
+      "%s: 10 are served, 990 × 429, drift 0",
+      async (_what, limit) => {
+        gates = { held: gate(), arrivals: 0 };
+        const { key } = await any().key(100);
+        const codes = new Map<string, number>();
+        let refused = 0;
+        const replies = Array.from({ length: REQUESTS }, async (_, n) => {
+          // The first to arrive sets the limits, so all name them.
+          const { status, json } = await call(key, `fleet; ${limit}`, `wait ${n}`);
+          if (status !== 200) refused += 1;
+          const code = `${status} ${json.error?.code ?? ""}`;
+          codes.set(code, (codes.get(code) ?? 0) + 1);
+        });
+        await until(() => refused + gates.arrivals >= REQUESTS);
+        gates.held.open();
+        await Promise.all(replies);
+        expect(Object.fromEntries(codes)).toEqual({ "200 ": 10, "429 budget_exhausted": REQUESTS - 10 });
+        await until(async () => (await useOf(key, "fleet")).run.used_calls === 10);
+        for (const gateway of gateways)
+          expect((await gateway.admin("/admin/ledger/audit")).json).toMatchObject({
+            ok: true,
+            drift_nano: "0",
+          });
+      },
+      180_000,
+    );
+  });
+
+  test("the first request sets the limits, others can only tighten them, and an id alone joins", async () => {
+    const { key } = await any().key(1);
+    const statuses = async (...runs: string[]) => {
+      const found: number[] = [];
+      for (const run of runs) found.push((await call(key, run)).status);
+      return found;
+    };
+    expect(await statuses("one; calls=3", "one;calls=9", "one", "one")).toEqual([200, 200, 200, 429]);
+    expect(await statuses("two", "two;calls=2;usd=1", "two", "two;calls=8")).toEqual([200, 200, 429, 429]);
+    expect(await statuses("three; usd=0.0010; calls=9", "three;usd=0.5", "four")).toEqual([200, 429, 200]);
+  });
+
+  test("a refusal names the run, its limit, and what is used and open; and that a retry does not help", async () => {
+    const { key } = await any().key(1);
+    // What another has spent, one hears of once it is shipped.
+    const [gateway] = gateways;
+    await call(key, "agent-7; calls=1; usd=0.5", "Hello", gateway);
+    const calls = await call(key, "agent-7", "Hello", gateway);
+    expect(calls.json.error.message).toContain(
+      "The run `agent-7` may have 1 calls: 1 are used, and 0 are open. Begin another run",
+    );
+    expect(calls.headers.get("x-should-retry")).toBe("false");
+    await call(key, "agent-8; usd=0.001", "Hello", gateway);
+    const money = await call(key, "agent-8", "Hello", gateway);
+    expect(money.json.error).toMatchObject({ code: "budget_exhausted", type: "rate_limit_error" });
+    expect(money.json.error.message).toContain(
+      "The run `agent-8` caps spending at $0.001: $0.00001 is used, and $0.00 is held by open requests.",
+    );
+    expect(money.headers.get("x-should-retry")).toBe("false");
+  });
+
+  test("receipts name the run, and its usage can be asked for by the key", async () => {
+    const { key } = await any().key(1);
+    const { headers } = await call(key, "report; usd=0.5; calls=40");
+    await call(key, "report");
+    await call(key, "other");
+    await any().chat(key);
+    await until(async () => {
+      const path = `/v1/receipts/${headers.get("x-gateway-receipt")}`;
+      return (await any().send("GET", path, { bearer: key })).json.run === "report";
+    });
+    await until(async () => (await useOf(key, "report")).run.used_calls === 2);
+    const { stretches, run } = await useOf(key, "report");
+    expect(stretches).toMatchObject([{ requests: 2, cost_usd: 0.00002 }]);
+    expect(run).toMatchObject({
+      id: "report",
+      cap_usd: 0.5,
+      used_usd: 0.00002,
+      held_usd: 0,
+      calls: 40,
+      used_calls: 2,
+      open_calls: 0,
+    });
+    expect((await useOf(key, "none")).run).toBeUndefined();
+  });
+
+  test("runs of two balances by one id have nothing to do with each other", async () => {
+    const [one, other] = [await any().key(1), await any().key(1)];
+    await call(one.key, "same; calls=1");
+    expect((await call(one.key, "same")).status).toBe(429);
+    expect((await call(other.key, "same; calls=1")).status).toBe(200);
+  });
+}
+
+const REQUESTS = 1_000;

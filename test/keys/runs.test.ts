@@ -1,0 +1,71 @@
+import { describe, expect, test } from "bun:test";
+import { refused } from "../../src/errors/refusal.ts";
+import { joinRun, NO_OTHERS, readRunSpec, type StoredRun } from "../../src/keys/run.ts";
+import type { EpochMs } from "../../src/units/clock.ts";
+import type { NanoUsd } from "../../src/units/usd.ts";
+
+const HOUR_MS = 3_600_000;
+const after = (hours: number) => (NOW + hours * HOUR_MS) as EpochMs;
+const NOW = Date.UTC(2026, 10, 23) as EpochMs;
+const usd = (amount: number) => (amount * 1e9) as NanoUsd;
+const known: StoredRun = { name: "job", cap: usd(1), calls: 9, startedAt: NOW, usedAt: NOW };
+const join = (text: string, at: EpochMs, run: StoredRun | null = known, others = NO_OTHERS) => {
+  const spec = readRunSpec(text);
+  if (refused(spec)) throw new Error(spec.message);
+  return joinRun(spec, at, 3, run, others);
+};
+
+test.each([
+  ["job", { name: "job", cap: null, calls: null }],
+  ["a.B_9-z; usd=0.50; calls=40", { name: "a.B_9-z", cap: usd(0.5), calls: 40 }],
+  [" job ;calls = 1; usd=000.000000001", { name: "job", cap: 1, calls: 1 }],
+])("`%s` names a run and its limits", (text, spec) => {
+  expect(readRunSpec(text)).toEqual(spec as never);
+});
+
+describe("a run that is known", () => {
+  test.each([
+    ["job", usd(1), 9, false],
+    ["job; usd=2; calls=10", usd(1), 9, false],
+    ["job; usd=0.5", usd(0.5), 9, true],
+    ["job; calls=3; usd=4", usd(1), 3, true],
+  ])("named as `%s` has the stricter of both limits", (text, cap, calls, isTighter) => {
+    expect(join(text, after(0.5))).toMatchObject({ run: { cap, calls, startedAt: NOW }, isTighter });
+  });
+
+  test("is written when it is tightened, or was not for an hour", () => {
+    expect(join("job", after(0.5))).toMatchObject({ isWritten: false, run: { usedAt: NOW } });
+    expect(join("job", after(1))).toMatchObject({ isWritten: true, run: { usedAt: after(1) } });
+  });
+
+  test.each([
+    ["a day after its last request goes on", after(24), known, NOW],
+    ["an hour later has ended, and another begins", after(25), known, after(25)],
+    [
+      "a month after its first has ended, whenever its last was",
+      after(31 * 24),
+      { ...known, usedAt: after(31 * 24 - 1) },
+      after(31 * 24),
+    ],
+  ])("%s", (_what, at, run, startedAt) => {
+    expect(join("job; usd=5", at, run)).toMatchObject({
+      run: { startedAt, cap: startedAt === NOW ? usd(1) : usd(5) },
+    });
+  });
+});
+
+describe("where a balance has all the runs that it may have", () => {
+  const full = (usedAt: EpochMs) => ({ count: 3, quietest: { name: "old", usedAt } });
+
+  test("the one that was quiet for longest ends for a new one", () => {
+    expect(join("new", after(2), null, full(NOW))).toMatchObject({ ends: "old", run: { name: "new" } });
+  });
+
+  test("but not one that may have been used within the hour", () => {
+    expect(join("new", after(1.9), null, full(NOW))).toMatchObject({ code: "rate_limited" });
+  });
+
+  test("one that it has goes on", () => {
+    expect(join("job", after(1), known, full(NOW))).toMatchObject({ ends: null });
+  });
+});
