@@ -293,6 +293,7 @@ interface ServingState extends Pick<BuiltGateway, "generate"> {
 }
 
 /** What HTTP serves. */
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: a table: what HTTP serves, and what serves it.
 function depsOf(
   rooms: Rooms,
   parts: GatewayParts,

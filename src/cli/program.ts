@@ -56,16 +56,29 @@ function program(place: CommandContext) {
     .configureOutput({ writeOut: (text) => place.out(text), writeErr: (text) => place.err(text) })
     .showHelpAfterError("Add --help to see the usage.")
     .addHelpText("after", HELP);
-  // Sub-commands inherit how errors and output are handled, so they are made from their parent.
-  const connected = (name: string, parent: Command = gateway, options: CommandOptions = {}) =>
-    parent
-      .command(name, options)
-      .addOption(urlOption())
-      .addOption(tokenOption())
-      .addOption(allowHttpOption())
-      .addOption(jsonOption());
-
   gateway.commandsGroup("To run it:");
+  addStarting(gateway, place);
+  addModels(gateway, place);
+  addWatching(gateway, place);
+  gateway.commandsGroup("For customers:");
+  addKeys(gateway, place);
+  addOwner(gateway, place);
+  addMoney(gateway, place);
+  addSuspensions(gateway, place);
+  addReceipts(gateway, place);
+  return gateway;
+}
+
+/** A command that asks a gateway. It inherits from its parent how errors and output are handled. */
+const connected = (parent: Command, name: string, options: CommandOptions = {}) =>
+  parent
+    .command(name, options)
+    .addOption(urlOption())
+    .addOption(tokenOption())
+    .addOption(allowHttpOption())
+    .addOption(jsonOption());
+
+function addStarting(gateway: Command, place: CommandContext): void {
   gateway
     .command("start")
     .description(
@@ -87,6 +100,9 @@ function program(place: CommandContext) {
     .argument("[file]", "default: GATEWAY_CONFIG, else gateway.yaml here")
     .addOption(jsonOption())
     .action((file, options) => checkConfig(file, options, place));
+}
+
+function addModels(gateway: Command, place: CommandContext): void {
   const models = gateway
     .command("models")
     .description("Import known models and prices, and try whether models answer.");
@@ -107,13 +123,16 @@ function program(place: CommandContext) {
     .option("--models-only", "print the rows of models without those of hosts")
     .addOption(jsonOption())
     .action((options) => importModels(options, place));
-  connected("reload")
+}
+
+function addWatching(gateway: Command, place: CommandContext): void {
+  connected(gateway, "reload")
     .description("Make the gateway reload its configuration; a bad file is refused as a whole.")
     .action((options) => reload(options, place));
-  connected("audit")
+  connected(gateway, "audit")
     .description("Recompute every balance from its entries; exit code 1 if one is off.")
     .action((options) => audit(options, place));
-  connected("hosts")
+  connected(gateway, "hosts")
     .description("Show hosts with their health, as the gateway sees them.")
     .action((options) => listHosts(options, place));
   gateway
@@ -127,19 +146,15 @@ function program(place: CommandContext) {
     .description("Ask the gateway on this machine whether it serves; exit code 4 if not. For containers.")
     .addOption(urlOption())
     .action((options) => health(options, place));
+}
 
-  gateway.commandsGroup("For customers:");
+function addKeys(gateway: Command, place: CommandContext): void {
   const keys = gateway
     .command("keys")
     .description("Create, list, show, change and revoke API keys.") as Command;
-  const owner = () =>
-    new Option(
-      "--owner <secret>",
-      "act as an owner, with the recovery secret or a session; safer in GATEWAY_OWNER",
-    );
   const withKeySpec = (name: string) =>
-    connected(name, keys)
-      .addOption(owner())
+    connected(keys, name)
+      .addOption(ownerOption())
       .option("--name <text>", "a name to tell it by")
       .option("--rpm-limit <n>", "requests per minute, or none", orUnlimited(wholeNumber))
       .option("--tpm-limit <n>", "tokens per minute, or none", orUnlimited(wholeNumber))
@@ -155,23 +170,25 @@ function program(place: CommandContext) {
     .description("Change a key's limits, name or expiry; what is not named stays as it is.")
     .argument("<key>", "id of a key, key_…")
     .action((id, options) => changeKey(id, options, place));
-  connected("list", keys)
+  connected(keys, "list")
     .description("List the keys of a balance, or of --owner.")
     .argument("[balance]", "id of a balance, bal_…")
-    .addOption(owner())
+    .addOption(ownerOption())
     .addOption(limitOption())
     .action((balance, options) => listKeys(balance, options, place));
-  connected("show", keys)
+  connected(keys, "show")
     .description("Show a key with its use.")
     .argument("<key>", "id of a key, key_…")
-    .addOption(owner())
+    .addOption(ownerOption())
     .action((id, options) => showKey(id, options, place));
-  connected("revoke", keys)
+  connected(keys, "revoke")
     .description("Revoke a key: its very next request is refused.")
     .argument("<key>", "id of a key, key_…")
-    .addOption(owner())
+    .addOption(ownerOption())
     .action((id, options) => revokeKey(id, options, place));
+}
 
+function addOwner(gateway: Command, place: CommandContext): void {
   const owners = gateway
     .command("owner")
     .description("Act as an owner: end what leaked, with the recovery secret or a session.") as Command;
@@ -179,7 +196,7 @@ function program(place: CommandContext) {
     owners
       .command(name)
       .addOption(urlOption())
-      .addOption(owner())
+      .addOption(ownerOption())
       .option("--balance <id>", "of an account's session, the balance that is meant")
       .addOption(allowHttpOption())
       .addOption(jsonOption());
@@ -200,22 +217,24 @@ function program(place: CommandContext) {
     .description("Delete the account, or with the recovery secret the balance without one, for good.")
     .argument("<id>", "to confirm: acct_… of the session, or bal_… of the recovery secret")
     .action((id, options) => deleteAll(id, options, place));
+}
 
-  connected("balances")
+function addMoney(gateway: Command, place: CommandContext): void {
+  connected(gateway, "balances")
     .description("List balances, newest first.")
     .addOption(limitOption())
     .addOption(
       new Option("--below <usd>", "only those with less than this left of their credit").argParser(amountUsd),
     )
     .action((options) => listBalances(options, place));
-  connected("credit")
+  connected(gateway, "credit")
     .description("Add prepaid credit, once for each idempotency key.")
     .argument("<target>", "a balance, bal_…, or one of its keys, key_…")
     .addArgument(new Argument("<usd>", "amount in USD").argParser(amountUsd))
     .option("--note <text>", "kept with the credit")
     .option("--idempotency-key <text>", "a credit repeated with the same key is made only once")
     .action((target, usd, options) => credit(target, usd, options, place));
-  connected("debit")
+  connected(gateway, "debit")
     .description("Take credit back that is neither spent nor held, once for each idempotency key.")
     .argument("<target>", "a balance, bal_…, or one of its keys, key_…")
     .addArgument(
@@ -226,7 +245,10 @@ function program(place: CommandContext) {
     .option("--note <text>", "kept with the debit; the owner sees it")
     .option("--idempotency-key <text>", "a debit repeated with the same key is made only once")
     .action((target, usd, options) => debit(target, usd, options, place));
-  connected("suspend")
+}
+
+function addSuspensions(gateway: Command, place: CommandContext): void {
+  connected(gateway, "suspend")
     .description("Suspend an account or balance: every generation is refused.")
     .argument("<id>", "acct_… or bal_…")
     .addOption(
@@ -237,22 +259,25 @@ function program(place: CommandContext) {
     .addOption(byOption())
     .addOption(noteOption())
     .action((id, options) => setSuspension(id, options.reason, options, place));
-  connected("unsuspend")
+  connected(gateway, "unsuspend")
     .description("Lift a suspension.")
     .argument("<id>", "acct_… or bal_…")
     .addOption(new Option("--reason <reason>", "lift this one only, of several").choices(SUSPENSION_REASONS))
     .addOption(byOption())
     .addOption(noteOption())
     .action((id, options) => setSuspension(id, options.reason ?? null, options, place, "unsuspend"));
-  connected("detach")
+  connected(gateway, "detach")
     .description("Take a balance that was claimed out of an account; its recovery secret opens it again.")
     .argument("<account>", "acct_…")
     .argument("<balance>", "bal_…")
     .action((account, balance, options) => detach(account, balance, options, place));
+}
+
+function addReceipts(gateway: Command, place: CommandContext): void {
   const receipts = gateway
     .command("receipt")
     .description("Show the receipt of a request, or verify a signed one.") as Command;
-  connected("show", receipts, { isDefault: true })
+  connected(receipts, "show", { isDefault: true })
     .description("Show the receipt of a request; `gateway receipt rcpt_…` is the same.")
     .argument("<receipt>", "rcpt_…, from the header x-gateway-receipt")
     .action((id, options) => showReceipt(id, options, place));
@@ -267,19 +292,23 @@ function program(place: CommandContext) {
     .addOption(urlOption())
     .addOption(jsonOption())
     .action((file, options) => verifyReceipt(file, options, place));
-  connected("rotate-key", receipts)
+  connected(receipts, "rotate-key")
     .description("Have receipts signed with a new key; earlier keys still verify what they signed.")
     .action((options) => rotateSigningKey(options, place));
-  connected("usage")
+  connected(gateway, "usage")
     .description("Sum up each key's use of each model from receipts, for billing.")
     .argument("[balance]", "id of a balance, bal_… (default: all balances)")
     .option("--since <time>", "a UTC day or a time (default: the first of the month)", moment)
     .option("--until <time>", "the end, itself not included (default: now)", moment)
     .option("--csv", "as comma-separated values")
     .action((balance, options) => showUsage(balance, options, place));
-  return gateway;
 }
 
+const ownerOption = () =>
+  new Option(
+    "--owner <secret>",
+    "act as an owner, with the recovery secret or a session; safer in GATEWAY_OWNER",
+  );
 const byOption = () => new Option("--by <name>", "who decided it, for the record (default: admin)");
 const noteOption = () => new Option("--note <text>", "why, for the record");
 

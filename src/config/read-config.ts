@@ -22,9 +22,10 @@ export function readConfig(
   found: FoundHosts,
   report: ReportProblem,
 ): Config {
-  const { generation = {}, open_tier = {}, setup = {}, defaults = {}, smtp } = rows;
-  const totalMs = generation.total_ms ?? DEFAULTS.generation.totalMs;
-  const firstTokenMs = generation.first_token_ms ?? Math.min(DEFAULTS.generation.firstTokenMs, totalMs);
+  const { defaults = {}, smtp } = rows;
+  const generation = withDefaults<Config["generation"]>(DEFAULTS.generation, rows.generation);
+  const { totalMs } = generation;
+  const firstTokenMs = rows.generation?.first_token_ms ?? Math.min(generation.firstTokenMs, totalMs);
   if (firstTokenMs > totalMs) {
     const path: Path = ["generation", "first_token_ms"];
     report(path, describe(firstTokenMs), `at most total_ms, ${totalMs}`);
@@ -42,32 +43,11 @@ export function readConfig(
       account: limits(defaults.account, DEFAULTS.account, ["defaults", "account"], report),
     },
     lowCredit: amount(rows.low_credit_usd, null, ["low_credit_usd"], report),
-    openTier: {
-      requestsPerDay: open_tier.requests_per_day ?? DEFAULTS.openTier.requestsPerDay,
-      accountlessRequestsPerDay:
-        open_tier.accountless_requests_per_day ?? DEFAULTS.openTier.accountlessRequestsPerDay,
-      rpm: open_tier.rpm === undefined ? DEFAULTS.openTier.rpm : open_tier.rpm,
-    },
-    setup: {
-      accountlessKeysPerAddressPerHour:
-        setup.accountless_keys_per_address_per_hour ?? DEFAULTS.setup.accountlessKeysPerAddressPerHour,
-    },
-    signIn: { mailsPerHour: rows.sign_in?.mails_per_hour ?? DEFAULTS.signIn.mailsPerHour },
-    generation: {
-      firstTokenMs,
-      totalMs,
-      maxHosts: generation.max_hosts ?? DEFAULTS.generation.maxHosts,
-      chunkGapMs: generation.chunk_gap_ms ?? DEFAULTS.generation.chunkGapMs,
-      keepaliveMs:
-        generation.keepalive_ms === undefined ? DEFAULTS.generation.keepaliveMs : generation.keepalive_ms,
-      writeOffTokens: generation.write_off_tokens ?? DEFAULTS.generation.writeOffTokens,
-      defaultMaxOutputTokens:
-        generation.default_max_output_tokens ?? DEFAULTS.generation.defaultMaxOutputTokens,
-    },
-    routing: {
-      order: rows.routing?.order ?? DEFAULTS.routing.order,
-      hedgeMs: rows.routing?.hedge_ms ?? DEFAULTS.routing.hedgeMs,
-    },
+    openTier: withDefaults<Config["openTier"]>(DEFAULTS.openTier, rows.open_tier),
+    setup: withDefaults<Config["setup"]>(DEFAULTS.setup, rows.setup),
+    signIn: withDefaults<Config["signIn"]>(DEFAULTS.signIn, rows.sign_in),
+    generation: { ...generation, firstTokenMs },
+    routing: withDefaults<Config["routing"]>(DEFAULTS.routing, rows.routing),
     receipts: { keepDays: rows.receipts?.keep_days ?? null, sign: rows.receipts?.sign ?? false },
     payments: readPayments(rows.payments, report),
     unusedDays: rows.unused_days === undefined ? DEFAULTS.unusedDays : rows.unused_days,
@@ -93,6 +73,24 @@ export function readConfig(
             from: smtp.from,
           },
   };
+}
+
+/** Settings under their names in the file; null is a value where the schema allows it. */
+type InFile<Settings> = {
+  readonly [Name in keyof Settings & string as SnakeCase<Name>]?: Settings[Name] | undefined;
+};
+
+type SnakeCase<Name extends string> = Name extends `${infer First}${infer Rest}`
+  ? `${First extends Lowercase<First> ? First : `_${Lowercase<First>}`}${SnakeCase<Rest>}`
+  : "";
+
+function withDefaults<Settings extends object>(defaults: Settings, given: InFile<Settings> = {}): Settings {
+  const rows: Readonly<Record<string, unknown>> = given;
+  const settings = Object.entries(defaults).map(([name, value]) => {
+    const row = rows[name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)];
+    return [name, row === undefined ? value : row];
+  });
+  return Object.fromEntries(settings) as Settings;
 }
 
 /** Pages, links and endpoints are paths behind it. */

@@ -40,6 +40,7 @@ type Stage =
 
 const OUTSIDE: Stage = { at: "outside", turnedAway: null };
 
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: a page.
 function Dashboard() {
   const [stage, setStage] = useState<Stage>({ at: "arriving" });
   const secrets = useRef(new Map<string, string>()).current;

@@ -84,6 +84,7 @@ class Run {
   }
 
   /** Never rejects. */
+  // biome-ignore lint/complexity/noExcessiveLinesPerFunction: every decision about a request, in order, in one block.
   async answer(): Promise<GenerationAnswer> {
     const { deps, call, surface, settings } = this;
     try {

@@ -23,6 +23,7 @@ import { KeyRow } from "./key-row.tsx";
 import { useOperator } from "./operator.ts";
 
 /** One balance: its money, keys and requests, credit, and suspension. */
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: a page.
 export function Balance({ id }: { id: string }) {
   const api = useOperator();
   const balance = useResource(() => api.get<BalanceAnswer>(`admin/balances/${id}`), [api, id]);

@@ -17,6 +17,7 @@ import { UsageCharts } from "../parts/usage-charts.tsx";
 import { useAction, useResource } from "../resource.ts";
 
 /** One key: its limits and use, and what can be done with it. */
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: a page.
 export function KeyPage({ id }: { id: string }) {
   const { api, secrets } = useOwner();
   const choices = useKeyChoices();

@@ -10,6 +10,7 @@ import { Choice, Form } from "./field.tsx";
 import { Note, Problem } from "./notice.tsx";
 
 /** Messages to models, and what each answer took. Kept for as long as the page is shown. */
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: the heart of a page.
 export function Conversation({ secret, keyId, models }: ConversationProps) {
   const { me, refresh } = useOwner();
   const [model, setModel] = useState(() => (firstToAnswer(models, me) ?? models[0]!).id);

@@ -16,6 +16,7 @@ import { type JsonReply, ok, page } from "../reply.ts";
 import { notAdmin } from "./token.ts";
 
 /** The operator's operations: the admin token and nothing else opens them. Contract §4. */
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: a table of endpoints.
 export const adminEndpoints = (): Endpoint[] => [
   operation("POST /admin/credits", ADMIN.credit, async ({ fields }, deps) => {
     const amount = readUsd("amount_usd", fields.amount_usd);

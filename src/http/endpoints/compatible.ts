@@ -1,4 +1,6 @@
+import type { AnswerTo } from "../../api/about.ts";
 import { COMPATIBLE, unknowns } from "../../api/compatible.ts";
+import type { ReceiptAnswer } from "../../api/receipts.ts";
 import type { Key } from "../../keys/key.ts";
 import { type EpochMs, isoTime } from "../../units/clock.ts";
 import { hashSecret } from "../../units/secret-hash.ts";
@@ -6,8 +8,9 @@ import { type NanoUsd, usdFromNano } from "../../units/usd.ts";
 import { windowAt } from "../../units/window.ts";
 import { clientBlocks } from "../client-blocks.ts";
 import type { HttpDeps } from "../deps.ts";
-import type { Endpoint } from "../endpoint.ts";
+import type { Endpoint, HttpExchange } from "../endpoint.ts";
 import { invalidField } from "../fields.ts";
+import type { KeyIdentity } from "../identity.ts";
 import { operation } from "../operation.ts";
 import { ok } from "../reply.ts";
 import { noReceipt, receiptView, visible } from "./receipts.ts";
@@ -19,45 +22,7 @@ export const compatibleEndpoints = (): Endpoint[] => [
     operation(
       name,
       COMPATIBLE.key,
-      async ({ who: { key, balance }, exchange }, deps) => {
-        const now = deps.keyDeps.clock.now();
-        const { startsAt: since } = windowAt("week", now);
-        const [{ day, month, cap }, { credited }, { limit, used }, week] = await Promise.all([
-          useOf(key, now, deps),
-          deps.ledger.balance(balance.id),
-          deps.ledger.openTier(balance, clientBlocks(exchange, deps), now),
-          deps.usage({ balanceId: balance.id, keyId: key.id, since, stretchMs: WEEK_MS }),
-        ]);
-        // Programs ask as they start, a fleet of them at once, and want to know their limit.
-        const weekly = week?.stretches.reduce((sum, { chargedNano }) => sum + chargedNano, 0) ?? null;
-        return ok({
-          data: {
-            label: key.name ?? `${key.prefix}…`,
-            limit: cap && usdFromNano(cap.limit),
-            limit_reset: cap?.name ?? null,
-            limit_remaining: cap && usdFromNano(Math.max(0, cap.limit - cap.used) as NanoUsd),
-            usage: usdFromNano(month),
-            usage_daily: usdFromNano(day),
-            usage_weekly: weekly === null ? null : usdFromNano(weekly as NanoUsd),
-            usage_monthly: usdFromNano(month),
-            byok_usage: 0,
-            byok_usage_daily: 0,
-            byok_usage_weekly: 0,
-            byok_usage_monthly: 0,
-            include_byok_in_limit: false,
-            is_free_tier: credited === 0,
-            is_management_key: false,
-            is_provisioning_key: false,
-            free_model_daily_requests: { limit, used, remaining: Math.max(0, limit - used) },
-            creator_user_id: balance.accountId,
-            organization_id: null,
-            workspace_id: null,
-            allowed_data_regions: ["global"],
-            expires_at: key.expiresAt === null ? null : isoTime(key.expiresAt),
-            rate_limit: { requests: key.rpmLimit ?? -1, interval: "1m", note: "as rpm_limit of GET /v1/me" },
-          },
-        });
-      },
+      async ({ who, exchange }, deps) => ok({ data: await keyView(who, exchange, deps) }),
       { anyOrigin: true },
     ),
   ),
@@ -68,70 +33,120 @@ export const compatibleEndpoints = (): Endpoint[] => [
       if (id === null) return invalidField("id", "`id` is missing; it must be the id of a receipt.");
       const stored = await visible(id, who, deps);
       if (stored === null) return noReceipt(id, ` that this credential can read. ${WHICH_ID}`, deps);
-      const receipt = receiptView(stored);
-      const { tokens } = receipt;
-      const prompt = tokens.input + tokens.cache_read + tokens.cache_write;
-      return ok({
-        data: {
-          ...unknowns(null),
-          id: receipt.id,
-          request_id: receipt.id,
-          created_at: receipt.created_at,
-          model: receipt.model ?? receipt.model_requested ?? "",
-          provider_name: receipt.host,
-          streamed: receipt.stream,
-          cancelled: receipt.state === "cancelled",
-          is_byok: false,
-          data_region: "global",
-          origin: "",
-          total_cost: receipt.cost_usd,
-          usage: receipt.cost_usd,
-          latency: receipt.first_token_ms,
-          generation_time: receipt.total_ms,
-          tokens_prompt: prompt,
-          tokens_completion: tokens.output,
-          native_tokens_prompt: prompt,
-          native_tokens_completion: tokens.output,
-          native_tokens_cached: tokens.cache_read,
-          native_tokens_reasoning: tokens.reasoning,
-        },
-      });
+      return ok({ data: generationView(receiptView(stored)) });
     },
     { anyOrigin: true },
   ),
   operation("GET /key/info", COMPATIBLE.keyInfo, async ({ who, query }, deps) => {
-    const { key, balance } = who;
+    const { key } = who;
     if (query.key !== null && query.key !== key.id && hashSecret(query.key) !== key.hash) {
       return invalidField("key", "`key` must be the key that sends this, or be left out.");
     }
-    const now = deps.keyDeps.clock.now();
-    const { month, cap } = await useOf(key, now, deps);
-    return ok({
-      key: key.id,
-      info: {
-        key_name: `${key.prefix}…`,
-        key_alias: key.name,
-        spend: usdFromNano(cap?.used ?? month),
-        max_budget: cap && usdFromNano(cap.limit),
-        budget_duration: cap && (cap.name === "daily" ? "1d" : "1mo"),
-        budget_reset_at: cap && isoTime(windowAt(cap.window, now).resetsAt!),
-        expires: key.expiresAt === null ? null : isoTime(key.expiresAt),
-        models: key.allowedModels ?? [],
-        rpm_limit: key.rpmLimit,
-        tpm_limit: key.tpmLimit,
-        max_parallel_requests: null,
-        user_id: balance.accountId,
-        team_id: null,
-        blocked: balance.suspended !== null,
-        aliases: {},
-        config: {},
-        permissions: {},
-        metadata: {},
-        created_at: isoTime(key.createdAt),
-      },
-    });
+    return ok({ key: key.id, info: await keyInfo(who, deps) });
   }),
 ];
+
+/** OpenRouter's view of a key. */
+async function keyView(
+  { key, balance }: KeyIdentity,
+  exchange: HttpExchange,
+  deps: HttpDeps,
+): Promise<AnswerTo<typeof COMPATIBLE.key>["data"]> {
+  const now = deps.keyDeps.clock.now();
+  const { startsAt: since } = windowAt("week", now);
+  const [{ day, month, cap }, { credited }, { limit, used }, week] = await Promise.all([
+    useOf(key, now, deps),
+    deps.ledger.balance(balance.id),
+    deps.ledger.openTier(balance, clientBlocks(exchange, deps), now),
+    deps.usage({ balanceId: balance.id, keyId: key.id, since, stretchMs: WEEK_MS }),
+  ]);
+  // Programs ask as they start, a fleet of them at once, and want to know their limit.
+  const weekly = week?.stretches.reduce((sum, { chargedNano }) => sum + chargedNano, 0) ?? null;
+  return {
+    label: key.name ?? `${key.prefix}…`,
+    limit: cap && usdFromNano(cap.limit),
+    limit_reset: cap?.name ?? null,
+    limit_remaining: cap && usdFromNano(Math.max(0, cap.limit - cap.used) as NanoUsd),
+    usage: usdFromNano(month),
+    usage_daily: usdFromNano(day),
+    usage_weekly: weekly === null ? null : usdFromNano(weekly as NanoUsd),
+    usage_monthly: usdFromNano(month),
+    byok_usage: 0,
+    byok_usage_daily: 0,
+    byok_usage_weekly: 0,
+    byok_usage_monthly: 0,
+    include_byok_in_limit: false,
+    is_free_tier: credited === 0,
+    is_management_key: false,
+    is_provisioning_key: false,
+    free_model_daily_requests: { limit, used, remaining: Math.max(0, limit - used) },
+    creator_user_id: balance.accountId,
+    organization_id: null,
+    workspace_id: null,
+    allowed_data_regions: ["global"],
+    expires_at: key.expiresAt === null ? null : isoTime(key.expiresAt),
+    rate_limit: { requests: key.rpmLimit ?? -1, interval: "1m", note: "as rpm_limit of GET /v1/me" },
+  };
+}
+
+/** OpenRouter's view of a receipt. */
+function generationView(receipt: ReceiptAnswer): AnswerTo<typeof COMPATIBLE.generation>["data"] {
+  const { tokens } = receipt;
+  const prompt = tokens.input + tokens.cache_read + tokens.cache_write;
+  return {
+    ...unknowns(null),
+    id: receipt.id,
+    request_id: receipt.id,
+    created_at: receipt.created_at,
+    model: receipt.model ?? receipt.model_requested ?? "",
+    provider_name: receipt.host,
+    streamed: receipt.stream,
+    cancelled: receipt.state === "cancelled",
+    is_byok: false,
+    data_region: "global",
+    origin: "",
+    total_cost: receipt.cost_usd,
+    usage: receipt.cost_usd,
+    latency: receipt.first_token_ms,
+    generation_time: receipt.total_ms,
+    tokens_prompt: prompt,
+    tokens_completion: tokens.output,
+    native_tokens_prompt: prompt,
+    native_tokens_completion: tokens.output,
+    native_tokens_cached: tokens.cache_read,
+    native_tokens_reasoning: tokens.reasoning,
+  };
+}
+
+/** LiteLLM's view of a key. */
+async function keyInfo(
+  { key, balance }: KeyIdentity,
+  deps: HttpDeps,
+): Promise<AnswerTo<typeof COMPATIBLE.keyInfo>["info"]> {
+  const now = deps.keyDeps.clock.now();
+  const { month, cap } = await useOf(key, now, deps);
+  return {
+    key_name: `${key.prefix}…`,
+    key_alias: key.name,
+    spend: usdFromNano(cap?.used ?? month),
+    max_budget: cap && usdFromNano(cap.limit),
+    budget_duration: cap && (cap.name === "daily" ? "1d" : "1mo"),
+    budget_reset_at: cap && isoTime(windowAt(cap.window, now).resetsAt!),
+    expires: key.expiresAt === null ? null : isoTime(key.expiresAt),
+    models: key.allowedModels ?? [],
+    rpm_limit: key.rpmLimit,
+    tpm_limit: key.tpmLimit,
+    max_parallel_requests: null,
+    user_id: balance.accountId,
+    team_id: null,
+    blocked: balance.suspended !== null,
+    aliases: {},
+    config: {},
+    permissions: {},
+    metadata: {},
+    created_at: isoTime(key.createdAt),
+  };
+}
 
 const WEEK_MS = 7 * 86_400_000;
 const WHICH_ID = "The id is in the answer's header x-gateway-receipt, not in its body.";

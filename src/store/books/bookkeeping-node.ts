@@ -18,6 +18,7 @@ import { answerInquiries, statementsTo, tendGrants } from "./node-grants.ts";
 import type { FollowingBooks, NodeStore } from "./node-store.ts";
 
 /** One of many processes: it spends from grants, under a lease, and ships its ends to the store that they share. */
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: a table: what a node keeps, and where.
 export async function openNodeBooks(parts: BookkeepingParts, store: NodeStore): Promise<Bookkeeping> {
   const { clock, log, folder } = parts;
   const name = folder.nodeName();

@@ -40,15 +40,9 @@ export async function openSqliteBooks(parts: BookkeepingParts): Promise<Bookkeep
     debits: store,
     holders: keyring,
   });
-  const usage = new UsageReader(folder.databasePath, MOST_CHARTS);
-  const spending = new UsageReader(folder.databasePath, MOST_SPENDINGS);
-  /**
-   * Receipts are read, and added up, once they are all there; on a database that refuses them, those that
-   * are.
-   */
-  const booked = async () => {
-    await books.journal.flushed();
-    await books.catchUp().catch(onFault);
+  const readers = {
+    usage: new UsageReader(folder.databasePath, MOST_CHARTS),
+    spending: new UsageReader(folder.databasePath, MOST_SPENDINGS),
   };
   return {
     ledger,
@@ -76,6 +70,32 @@ export async function openSqliteBooks(parts: BookkeepingParts): Promise<Bookkeep
     },
     debit: (debit) => debits.take(debit),
     credits: async (balance, limit) => store.credits(balance, limit),
+    ...readsOf(store, books, ledger, readers, onFault),
+    fold: async (before) => (upkeep ?? ends).fold(before),
+    diskRefused,
+    figures: () => [],
+    async close() {
+      await books.close();
+      await upkeep?.close();
+      for (const one of [readers.usage, readers.spending]) one.stop();
+      for (const one of [booksDb, controlDb, log, db]) one.close();
+    },
+  };
+}
+
+/** Receipts are read, and added up, once they are all there; on a database that refuses them, those that are. */
+function readsOf(
+  store: LedgerStore,
+  books: Books,
+  ledger: Ledger,
+  { usage, spending }: Readonly<Record<"usage" | "spending", UsageReader>>,
+  onFault: (error: unknown) => void,
+): Pick<Bookkeeping, "receipt" | "receipts" | "usage" | "spending" | "audit"> {
+  const booked = async () => {
+    await books.journal.flushed();
+    await books.catchUp().catch(onFault);
+  };
+  return {
     async receipt(id) {
       await booked();
       const unbooked = books.unbooked(id);
@@ -93,22 +113,9 @@ export async function openSqliteBooks(parts: BookkeepingParts): Promise<Bookkeep
       await booked();
       return spending.spending(of);
     },
-    fold: async (before) => (upkeep ?? ends).fold(before),
     async audit() {
       await booked();
       return withMemory(store.audit(), ledger, books.appliedThrough, (id) => store.spent(id));
-    },
-    diskRefused,
-    figures: () => [],
-    async close() {
-      await books.close();
-      await upkeep?.close();
-      usage.stop();
-      spending.stop();
-      booksDb.close();
-      controlDb.close();
-      log.close();
-      db.close();
     },
   };
 }

@@ -241,6 +241,7 @@ const ACCOUNT_COLUMNS = ["id", "email", "wallet", "suspended", "created_at", "pr
   .map((column) => `a.${column}`)
   .join(", ");
 
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: a table of statements.
 function prepare(db: Database) {
   return {
     byId: db.query<AccountRow<number>, [string]>(`SELECT ${ACCOUNT_COLUMNS} FROM accounts a WHERE id = ?`),

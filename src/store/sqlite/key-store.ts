@@ -333,6 +333,7 @@ const BALANCES = "balances b LEFT JOIN accounts a ON a.id = b.account_id";
 /** Neither revoked nor expired at the parameter's time. */
 const LIVE = "state <> 'revoked' AND (expires_at IS NULL OR expires_at > ?)";
 
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: a table of statements.
 function prepare(db: Database) {
   return {
     keyByHash: db.query<KeyRow<number>, [string]>("SELECT * FROM keys WHERE hash = ?"),

@@ -279,6 +279,7 @@ const MAX_SCANNED = 2_000;
 
 const RECEIPT_COLUMNS = "receipt AS id, at, balance_id AS balanceId, key_id AS keyId, body";
 
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: a table of statements.
 function prepare(db: Database) {
   return {
     end: db.query<
