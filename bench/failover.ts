@@ -16,7 +16,7 @@ import {
 } from "../test/fakes/behaviours.ts";
 import { type Behaviour, hostRow, REFUSED_PORT, startFakeHost } from "../test/fakes/host.ts";
 import { chatText } from "../test/fakes/transcripts.ts";
-import { ask, openHouse, read } from "../test/generation/house.ts";
+import { ask, openTestGateway, read } from "../test/generation/test-gateway.ts";
 import { percentile } from "./load.ts";
 
 export interface FailoverResult {
@@ -81,20 +81,23 @@ async function through(
     took.push(performance.now() - failedAt());
     return sse(events);
   });
-  const house = await openHouse([hostRow(failing, { id: "failing" }), hostRow(next, { id: "next" })], {
-    creditUsd: 1_000,
-    blind: true,
-  });
+  const gateway = await openTestGateway(
+    [hostRow(failing, { id: "failing" }), hostRow(next, { id: "next" })],
+    {
+      creditUsd: 1_000,
+      blind: true,
+    },
+  );
   for (let round = 0; round < rounds + WARM_UP; round++) {
     before();
-    const answer = await house.send(
+    const answer = await gateway.send(
       "chat.completions",
       ask("chat.completions", { stream: true, max_tokens: 10 }),
     );
     if (!(await read(answer)).endsWith("data: [DONE]\n\n"))
       throw new Error(`${failure}: the answer was not whole`);
   }
-  await house.close();
+  await gateway.close();
   await next.close();
   const sorted = took.slice(WARM_UP).sort((a, b) => a - b);
   return { failure, p50: percentile(sorted, 0.5), p99: percentile(sorted, 0.99) };

@@ -62,7 +62,7 @@ import { WorkerPeers } from "./workers/worker-peers.ts";
 
 /**
  * Joins the rooms: whatever any floor needs from another is handed over here and nowhere else, to production
- * (`server/open-gateway`), the simulator, test houses and benches alike. They differ in what they hand in.
+ * (`server/open-gateway`), the simulator, test gateways and benches alike. They differ in what they hand in.
  */
 export function buildGateway(parts: GatewayParts): BuiltGateway {
   const { config: active, clock, listen, log } = parts;

@@ -13,13 +13,13 @@ import {
   type State,
   tableIn,
 } from "./credentials.ts";
-import { House, isRotated, World } from "./world.ts";
+import { Fixture, isRotated, World } from "./world.ts";
 
 let gateway: OpenGateway;
-let deps: House;
+let deps: Fixture;
 beforeAll(async () => {
   gateway = await open("trusted_proxies: [127.0.0.0/8]\nreceipts: { sign: true }\n");
-  deps = new House(gateway);
+  deps = new Fixture(gateway);
 });
 afterAll(() => gateway.close());
 

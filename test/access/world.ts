@@ -12,7 +12,7 @@ export class World {
   used = false;
 
   private constructor(
-    private readonly deps: House,
+    private readonly deps: Fixture,
     private readonly secrets: Readonly<Record<Credential, string | null>>,
     private readonly names: Readonly<Record<string, string>>,
     private readonly ids: Readonly<Partial<Record<Credential, Ids>>>,
@@ -20,7 +20,7 @@ export class World {
   ) {}
 
   /** `rotated`: the set-up key was, and there are the one that took its place and the one in its grace. */
-  static async make(deps: House, state: State, rotated: boolean): Promise<World> {
+  static async make(deps: Fixture, state: State, rotated: boolean): Promise<World> {
     const setUp = await deps.setUp();
     const owner = { bearer: setUp.recovery_secret };
     const [spare, revoked] = [await deps.newKey(owner), await deps.newKey(owner)];
@@ -145,7 +145,7 @@ interface Ids {
 }
 
 /** A gateway, and what everybody does with it; each request comes from an address of its own. */
-export class House {
+export class Fixture {
   private requests = 0;
   private people = 0;
 

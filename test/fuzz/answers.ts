@@ -5,7 +5,7 @@ import { type FakeHost, hostRow, startFakeHost } from "../fakes/host.ts";
 import { ACCENTED, OFFICIAL } from "../fakes/hosts/all.ts";
 import { SICK } from "../fakes/hosts/sick.ts";
 import type { Wire } from "../fakes/wire.ts";
-import { ask, heldNano, openHouse, read, type TestHouse } from "../generation/house.ts";
+import { ask, heldNano, openTestGateway, read, type TestGateway } from "../generation/test-gateway.ts";
 import { Random } from "../sim/random.ts";
 import { type Found, inParallel, unlessItHangs } from "./cases.ts";
 import { mutated, spoilt } from "./mutate.ts";
@@ -140,7 +140,7 @@ export async function fuzzAnswers(
   return found;
 }
 
-/** In one house, before it is audited and another is opened. */
+/** In one gateway, before it is audited and another is opened. */
 const WORLD_CASES = 500;
 const AT_ONCE = 32;
 
@@ -170,7 +170,7 @@ async function runAll(
 
 class World {
   private constructor(
-    private readonly house: TestHouse,
+    private readonly gateway: TestGateway,
     private readonly host: FakeHost,
   ) {}
 
@@ -180,13 +180,13 @@ class World {
       return (wire) => answer(wire, one);
     });
     const rows = SURFACE_NAMES.map((speaks) => hostRow(host, { id: speaks, speaks: [speaks] }));
-    const house = await openHouse([rows[0]!], {
+    const gateway = await openTestGateway([rows[0]!], {
       blind: true,
       creditUsd: 1_000_000,
       models: rows.map((row) => modelAt(row)),
       settings: { attempts: LIMITS, chunkGapMs: LIMITS.chunkGapMs, totalMs: LIMITS.totalMs },
     });
-    return new World(house, host);
+    return new World(gateway, host);
   }
 
   async wrongWith({ client, host, stream }: AnswerCase, index: number): Promise<string | null> {
@@ -201,7 +201,7 @@ class World {
       ...(client === "responses" ? {} : { max_tokens: 1_000 }),
     });
     try {
-      const answered = await this.house.send(client, body);
+      const answered = await this.gateway.send(client, body);
       const text = await read(answered);
       if (answered.status === 500 || text.includes('"internal_error"'))
         return `an internal error: ${text.slice(0, 300)}`;
@@ -213,16 +213,16 @@ class World {
 
   /** What is wrong after all of it. */
   async close(): Promise<string[]> {
-    const { house, host } = this;
-    const wrong = house.faults.map((fault) => `a fault: ${fault instanceof Error ? fault.stack : fault}`);
-    const held = await heldNano(house);
+    const { gateway, host } = this;
+    const wrong = gateway.faults.map((fault) => `a fault: ${fault instanceof Error ? fault.stack : fault}`);
+    const held = await heldNano(gateway);
     if (held !== 0) wrong.push(`${held} nano-dollars are still held`);
-    if (house.ledger.openHolds !== 0) wrong.push(`${house.ledger.openHolds} holds are open`);
-    for (const { account, driftNano } of await house.drifts())
+    if (gateway.ledger.openHolds !== 0) wrong.push(`${gateway.ledger.openHolds} holds are open`);
+    for (const { account, driftNano } of await gateway.drifts())
       wrong.push(`${account} drifted by ${driftNano}`);
-    for (const { host: id, inFlight } of house.slots.loads())
+    for (const { host: id, inFlight } of gateway.slots.loads())
       if (inFlight > 0) wrong.push(`${inFlight} places at ${id} are taken`);
-    await house.close();
+    await gateway.close();
     await host.close();
     return wrong;
   }

@@ -3,7 +3,7 @@ import type { RunningSums } from "../../src/ledger/ledger.ts";
 import { type NanoUsd, ZERO_USD } from "../../src/units/usd.ts";
 import { json } from "../fakes/behaviours.ts";
 import { hostRow, startFakeHost } from "../fakes/host.ts";
-import { ask, openHouse, read } from "./house.ts";
+import { ask, openTestGateway, read } from "./test-gateway.ts";
 
 test("books that cannot be read cost one request, which is told so, and not the process", async () => {
   let reads = 0;
@@ -20,36 +20,36 @@ test("books that cannot be read cost one request, which is told so, and not the 
   const hear = (error: unknown) => void unhandled.push(error);
   process.on("unhandledRejection", hear);
   const host = await startFakeHost(() => json({}));
-  const house = await openHouse([hostRow(host)], { sums });
+  const gateway = await openTestGateway([hostRow(host)], { sums });
   try {
-    const answer = await house.send("chat.completions", ask("chat.completions"));
+    const answer = await gateway.send("chat.completions", ask("chat.completions"));
     expect(answer.status).toBe(500);
     expect(JSON.parse(await read(answer)).error.code).toBe("internal_error");
     await new Promise((resolve) => setImmediate(resolve));
     expect(unhandled).toEqual([]);
-    expect({ faults: house.faults.length, reads }).toEqual({ faults: 1, reads: 1 });
+    expect({ faults: gateway.faults.length, reads }).toEqual({ faults: 1, reads: 1 });
   } finally {
     process.off("unhandledRejection", hear);
-    await house.close();
+    await gateway.close();
     await host.close();
   }
 });
 
 test("a request that finds room time and again, and loses it each time to others, is told to retry", async () => {
   const host = await startFakeHost(() => json({}));
-  const house = await openHouse([hostRow(host)]);
+  const gateway = await openTestGateway([hostRow(host)]);
   const [some, none] = [1 as NanoUsd, ZERO_USD];
   const taken = { limit: some, spent: none, held: some, amount: some, worst: some };
-  house.ledger.admit = () => ({ what: "balance", available: none, ...taken });
+  gateway.ledger.admit = () => ({ what: "balance", available: none, ...taken });
   let found = 0;
-  house.ledger.replenish = async () => {
+  gateway.ledger.replenish = async () => {
     found += 1;
     return "room" as const;
   };
-  const answer = await house.send("chat.completions", ask("chat.completions"));
+  const answer = await gateway.send("chat.completions", ask("chat.completions"));
   expect(answer.status).toBe(500);
   expect(answer.headers["retry-after"]).toBe("5");
-  expect({ faults: house.faults, many: found > 10 }).toEqual({ faults: [], many: true });
-  await house.close();
+  expect({ faults: gateway.faults, many: found > 10 }).toEqual({ faults: [], many: true });
+  await gateway.close();
   await host.close();
 });

@@ -2,7 +2,7 @@ import { afterAll, expect, test } from "bun:test";
 import { sse, status } from "../fakes/behaviours.ts";
 import { type Behaviour, type FakeHost, hostRow, startFakeHost } from "../fakes/host.ts";
 import { chatText } from "../fakes/transcripts.ts";
-import { ask, openHouse, read } from "./house.ts";
+import { ask, openTestGateway, read } from "./test-gateway.ts";
 
 const hosts: FakeHost[] = [];
 afterAll(() => Promise.all(hosts.map((host) => host.close())));
@@ -17,12 +17,12 @@ test("a conversation stays with the host that answered it; others go where they 
   const fine = sse(chatText().events);
   const first = await host((n) => (n === 0 ? status(503) : fine));
   const second = await host(() => fine);
-  const house = await openHouse([hostRow(first, { id: "first" }), hostRow(second, { id: "second" })]);
+  const gateway = await openTestGateway([hostRow(first, { id: "first" }), hostRow(second, { id: "second" })]);
   const turn = async (messages: object[], headers = new Headers()): Promise<string> => {
     const body = ask("chat.completions", { messages, stream: true });
-    const answer = await house.send("chat.completions", body, undefined, headers);
+    const answer = await gateway.send("chat.completions", body, undefined, headers);
     await read(answer);
-    return house.receipt(answer).host;
+    return gateway.receipt(answer).host;
   };
   const opening = { role: "user", content: "Hello" };
   const answered = [opening, { role: "assistant", content: "Hi" }, { role: "user", content: "And?" }];
@@ -35,5 +35,5 @@ test("a conversation stays with the host that answered it; others go where they 
   expect(await turn(answered)).toBe("first");
   expect(await turn([opening], session)).toBe("first");
   expect(first.requests).toHaveLength(5);
-  await house.close();
+  await gateway.close();
 });

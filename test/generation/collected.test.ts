@@ -15,13 +15,20 @@ import {
   responsesText,
   responsesToolCall,
 } from "../fakes/transcripts.ts";
-import { ask, type HouseOptions, heldNano, openHouse, read, type TestHouse } from "./house.ts";
+import {
+  ask,
+  heldNano,
+  openTestGateway,
+  read,
+  type TestGateway,
+  type TestGatewayOptions,
+} from "./test-gateway.ts";
 
 /**
  * Unstreamed answers that may be long: the host is asked to stream, so that its first token shows, and the
  * client gets what the host would have answered whole.
  */
-const LONG: HouseOptions = { settings: { defaultMaxOutputTokens: 4_000 } };
+const LONG: TestGatewayOptions = { settings: { defaultMaxOutputTokens: 4_000 } };
 
 const ANSWERS: Record<SurfaceName, readonly HostAnswer[]> = {
   "chat.completions": [chatText(), chatToolCall(), chatReasoning()],
@@ -30,9 +37,9 @@ const ANSWERS: Record<SurfaceName, readonly HostAnswer[]> = {
 };
 
 const hosts: FakeHost[] = [];
-const houses: TestHouse[] = [];
+const gateways: TestGateway[] = [];
 afterAll(async () => {
-  await Promise.all(houses.map((house) => house.close()));
+  await Promise.all(gateways.map((gateway) => gateway.close()));
   await Promise.all(hosts.map((host) => host.close()));
 });
 
@@ -40,9 +47,9 @@ async function serving(surface: SurfaceName, behaviours: readonly Behaviour[], o
   const opened = await Promise.all(behaviours.map((behaviour) => startFakeHost(() => behaviour)));
   hosts.push(...opened);
   const rows = opened.map((host, n) => hostRow(host, { id: `h${n}`, speaks: [surface] }));
-  const house = await openHouse(rows, options);
-  houses.push(house);
-  return { house, hosts: opened };
+  const gateway = await openTestGateway(rows, options);
+  gateways.push(gateway);
+  return { gateway, hosts: opened };
 }
 
 /** As the client is told it. */
@@ -73,35 +80,35 @@ describe.each([...SURFACE_NAMES])("%s: a long unstreamed answer", (surface) => {
     "is collected from a stream, as the host would have given it whole (%p)",
     async (n) => {
       const { events, whole } = ANSWERS[surface][n]!;
-      const { house, hosts } = await serving(surface, [sse(events)]);
-      const answer = await house.send(surface, longAsk(surface));
+      const { gateway, hosts } = await serving(surface, [sse(events)]);
+      const answer = await gateway.send(surface, longAsk(surface));
       expect(answer.headers["content-type"]).toBe("application/json");
       expect(hosts[0]!.requests[0]!.json().stream).toBe(true);
-      expect(JSON.parse(await read(answer))).toEqual(billed(plain(whole), house.receipt(answer)));
-      expect(house.receipt(answer)).toMatchObject({
+      expect(JSON.parse(await read(answer))).toEqual(billed(plain(whole), gateway.receipt(answer)));
+      expect(gateway.receipt(answer)).toMatchObject({
         state: "settled",
         stream: false,
         tokens: { source: "host" },
       });
-      expect<number>(await heldNano(house)).toBe(0);
+      expect<number>(await heldNano(gateway)).toBe(0);
     },
   );
 
   test("is taken whole from a host that does not stream although it was asked to", async () => {
     const { whole } = ANSWERS[surface][0]!;
-    const { house } = await serving(surface, [json(whole)]);
-    const answer = await house.send(surface, longAsk(surface));
-    expect(JSON.parse(await read(answer))).toEqual(billed(whole, house.receipt(answer)));
+    const { gateway } = await serving(surface, [json(whole)]);
+    const answer = await gateway.send(surface, longAsk(surface));
+    expect(JSON.parse(await read(answer))).toEqual(billed(whole, gateway.receipt(answer)));
   });
 
   test("is told by what the host says, by whatever name: of a stream, or of JSON", async () => {
     const { events, whole } = ANSWERS[surface][0]!;
     for (const name of ["application/json", "text/plain", "text/event-stream"]) {
       const headers = { "content-type": name };
-      const streamed = (await serving(surface, [sse(events, { headers })])).house;
+      const streamed = (await serving(surface, [sse(events, { headers })])).gateway;
       const collected = await streamed.send(surface, longAsk(surface));
       expect(JSON.parse(await read(collected))).toEqual(billed(plain(whole), streamed.receipt(collected)));
-      const given = (await serving(surface, [json(whole, 200, headers)])).house;
+      const given = (await serving(surface, [json(whole, 200, headers)])).gateway;
       const answer = await given.send(surface, longAsk(surface));
       expect(JSON.parse(await read(answer))).toEqual(billed(whole, given.receipt(answer)));
     }
@@ -117,10 +124,10 @@ describe.each([...SURFACE_NAMES])("%s: a long unstreamed answer", (surface) => {
         ...LONG.settings!,
         attempts: { firstTokenMs: 30_000, maxHosts: 3, hedgeMs: null, chunkGapMs: 100, totalMs: 60_000 },
       };
-      const { house } = await serving(surface, [broken, sse(events)], { settings });
-      const answer = await house.send(surface, longAsk(surface));
-      expect(JSON.parse(await read(answer))).toEqual(billed(plain(whole), house.receipt(answer)));
-      const { attempts, cost_usd, host } = house.receipt(answer);
+      const { gateway } = await serving(surface, [broken, sse(events)], { settings });
+      const answer = await gateway.send(surface, longAsk(surface));
+      expect(JSON.parse(await read(answer))).toEqual(billed(plain(whole), gateway.receipt(answer)));
+      const { attempts, cost_usd, host } = gateway.receipt(answer);
       expect([attempts.length, host]).toEqual([2, "h1"]);
       expect(cost_usd).toBeGreaterThan(0);
     }
@@ -129,7 +136,7 @@ describe.each([...SURFACE_NAMES])("%s: a long unstreamed answer", (surface) => {
   test("is asked for whole where it is short, or the host cannot stream", async () => {
     const { whole } = ANSWERS[surface][0]!;
     const short = await serving(surface, [json(whole)]);
-    await read(await short.house.send(surface, { ...longAsk(surface), [CEILING[surface]]: 100 }));
+    await read(await short.gateway.send(surface, { ...longAsk(surface), [CEILING[surface]]: 100 }));
     expect(short.hosts[0]!.requests[0]!.json().stream ?? false).toBe(false);
   });
 });
@@ -147,10 +154,10 @@ test("three hosts that take half of the wait for a first token over 400 tokens a
     await Bun.sleep(300);
     return json(whole)(wire, request);
   };
-  const { house } = await serving("chat.completions", [slow, slow, slow], { settings });
-  const answer = await house.send("chat.completions", { ...longAsk("chat.completions"), max_tokens: 400 });
-  expect(JSON.parse(await read(answer))).toEqual(billed(plain(whole), house.receipt(answer)));
-  expect(house.receipt(answer).attempts).toMatchObject([{ host: "h0" }]);
+  const { gateway } = await serving("chat.completions", [slow, slow, slow], { settings });
+  const answer = await gateway.send("chat.completions", { ...longAsk("chat.completions"), max_tokens: 400 });
+  expect(JSON.parse(await read(answer))).toEqual(billed(plain(whole), gateway.receipt(answer)));
+  expect(gateway.receipt(answer).attempts).toMatchObject([{ host: "h0" }]);
 });
 
 const CEILING: Record<SurfaceName, string> = {
@@ -166,9 +173,9 @@ describe("a stream with an accent is put together", () => {
       .split("\n\n")
       .filter((text) => !text.startsWith(":"))
       .map((text) => ({ data: text.replace(/^data: /, "") }));
-    const { house } = await serving("chat.completions", [sse(events)]);
+    const { gateway } = await serving("chat.completions", [sse(events)]);
     const { choices } = JSON.parse(
-      await read(await house.send("chat.completions", longAsk("chat.completions"))),
+      await read(await gateway.send("chat.completions", longAsk("chat.completions"))),
     );
     const [theirs] = whole.choices as {
       message: { content: unknown; tool_calls?: { function: object }[] };
@@ -209,9 +216,9 @@ test("two choices and their probabilities are told apart", async () => {
     chunk(1, {}, "length"),
     { data: "[DONE]" },
   ];
-  const { house } = await serving("chat.completions", [sse(events)]);
+  const { gateway } = await serving("chat.completions", [sse(events)]);
   const answer = JSON.parse(
-    await read(await house.send("chat.completions", { ...longAsk("chat.completions"), n: 2 })),
+    await read(await gateway.send("chat.completions", { ...longAsk("chat.completions"), n: 2 })),
   );
   expect(answer.future_member).toEqual({ kept: true });
   expect(answer.choices).toEqual([

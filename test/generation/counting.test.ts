@@ -8,12 +8,19 @@ import { json } from "../fakes/behaviours.ts";
 import { ManualClock } from "../fakes/clock.ts";
 import { type FakeHost, hostRow, startFakeHost } from "../fakes/host.ts";
 import { until } from "../fakes/until.ts";
-import { ask, COUNTED_MS_PER_BYTE, type HouseOptions, openHouse, read, type TestHouse } from "./house.ts";
+import {
+  ask,
+  COUNTED_MS_PER_BYTE,
+  openTestGateway,
+  read,
+  type TestGateway,
+  type TestGatewayOptions,
+} from "./test-gateway.ts";
 
 let host: FakeHost;
-let house: TestHouse;
+let gateway: TestGateway;
 afterEach(async () => {
-  await house.close();
+  await gateway.close();
   await host.close();
 });
 
@@ -23,13 +30,13 @@ const REPLY = {
   usage: { prompt_tokens: 10, completion_tokens: 1 },
 };
 
-async function open(options: HouseOptions) {
+async function open(options: TestGatewayOptions) {
   host = await startFakeHost(() => json(REPLY));
-  house = await openHouse([hostRow(host)], options);
+  gateway = await openTestGateway([hostRow(host)], options);
 }
 
 const send = (content: unknown) =>
-  house.send(
+  gateway.send(
     "chat.completions",
     ask("chat.completions", { messages: [{ role: "user", content }], max_tokens: 100 }),
   );
@@ -53,9 +60,9 @@ test("without credit, so many prompts a minute are counted, and then the refusal
   await open({ ...NO_CREDIT, promptTokens: 1_000, countClock: clock });
   for (let n = 0; n < 3; n++)
     expect(await read(await send(THIRD))).toContain("whose worst case is $0.002875.");
-  expect(house.counted).toHaveLength(3);
+  expect(gateway.counted).toHaveLength(3);
   const fourth = await read(await send(THIRD));
-  expect(house.counted).toHaveLength(3);
+  expect(gateway.counted).toHaveLength(3);
   expect(fourth).toContain("insufficient_credit");
   expect(fourth).toContain("whose worst case is $8.32");
   expect(fourth).toContain("The prompt is estimated at one token per byte");
@@ -72,7 +79,7 @@ test("what is counted for requests that are served is not for nothing", async ()
   });
   for (let n = 1; n <= 4; n++) {
     expect(await codeOf(await send(THIRD))).toBe(200);
-    expect(house.counted).toHaveLength(n);
+    expect(gateway.counted).toHaveLength(n);
   }
 });
 
@@ -81,7 +88,7 @@ test("prompts that are too long are counted so many times a minute, and then lef
   for (let n = 0; n < 3; n++) expect(await codeOf(await send(THIRD))).toBe("context_too_long");
   expect(host.requests).toHaveLength(0);
   expect(await codeOf(await send(THIRD))).toBe(200);
-  expect(house.counted).toHaveLength(3);
+  expect(gateway.counted).toHaveLength(3);
 });
 
 describe("while a prompt is counted", () => {
@@ -101,7 +108,7 @@ describe("while a prompt is counted", () => {
       promptTokens: 10,
       creditUsd: 0.05,
       counting() {
-        if (counts++ === 0) house.change(change);
+        if (counts++ === 0) gateway.change(change);
       },
     });
     expect(await codeOf(await send("x".repeat(100_001)))).toBe(answered);
@@ -115,7 +122,7 @@ describe("while a prompt is counted", () => {
       creditUsd: 0.05,
       async counting() {
         const expiresAt = (Date.now() + 1) as EpochMs;
-        house.change({ expiresAt });
+        gateway.change({ expiresAt });
         await until(() => Date.now() > expiresAt);
       },
     });
@@ -126,7 +133,7 @@ describe("while a prompt is counted", () => {
     await open({
       promptTokens: 10,
       key: { dailyLimit: 1 as NanoUsd },
-      counting: () => house.change({ dailyLimit: null }),
+      counting: () => gateway.change({ dailyLimit: null }),
     });
     expect(await codeOf(await send("x".repeat(9_000)))).toBe(200);
   });
@@ -139,11 +146,11 @@ test("a large request of who cannot pay is read once, although its key changes m
     creditUsd: 0,
     readingUnpaid() {
       readings += 1;
-      house.change({ dailyLimit: 1 as NanoUsd });
+      gateway.change({ dailyLimit: 1 as NanoUsd });
     },
   });
   const body = ask("chat.completions", { model: "test/model:free" });
-  expect(await codeOf(await house.send("chat.completions", body))).toBe(200);
+  expect(await codeOf(await gateway.send("chat.completions", body))).toBe(200);
   expect(readings).toBe(1);
 });
 
@@ -161,18 +168,18 @@ describe("without credit", () => {
   test.each(counting)("%s", async (_, content, counted) => {
     await open({ ...NONE, model: { contextLength: 1_000_000_000 } });
     expect(await codeOf(await send(content))).toBe("insufficient_credit");
-    expect<string[]>(house.counted).toEqual(counted);
-    for (const { rank, key } of house.turns) expect([rank, key]).toEqual(["unpaid", ""]);
+    expect<string[]>(gateway.counted).toEqual(counted);
+    for (const { rank, key } of gateway.turns) expect([rank, key]).toEqual(["unpaid", ""]);
   });
 });
 
 test("with credit, balances take turns, and nobody waits longer than for a first token", async () => {
   await open({ creditUsd: 0.05, promptTokens: 10 });
   expect(await codeOf(await send("x".repeat(100_001)))).toBe(200);
-  expect(house.turns).toMatchObject([{ rank: "paid", key: "bal_test", withinMs: 30_000 }]);
+  expect(gateway.turns).toMatchObject([{ rank: "paid", key: "bal_test", withinMs: 30_000 }]);
 });
 
-test.each<[string, HouseOptions, unknown, string | number, string[]]>([
+test.each<[string, TestGatewayOptions, unknown, string | number, string[]]>([
   ["short beside a large file: nothing", {}, withPdf, 200, []],
   [
     "short beside many images: nothing",
@@ -213,5 +220,5 @@ test.each<[string, HouseOptions, unknown, string | number, string[]]>([
 ])("of a prompt %s", async (_, options, content, outcome, counted) => {
   await open(options);
   expect(await codeOf(await send(content))).toBe(outcome);
-  expect<string[]>(house.counted).toEqual(counted);
+  expect<string[]>(gateway.counted).toEqual(counted);
 });

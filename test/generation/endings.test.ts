@@ -15,7 +15,14 @@ import {
   responsesText,
   type SseEvent,
 } from "../fakes/transcripts.ts";
-import { ask, type HouseOptions, heldNano, openHouse, read, type TestHouse } from "./house.ts";
+import {
+  ask,
+  heldNano,
+  openTestGateway,
+  read,
+  type TestGateway,
+  type TestGatewayOptions,
+} from "./test-gateway.ts";
 
 const words = (count: number): string[] => Array.from({ length: count }, () => " word");
 const TEXT: Record<SurfaceName, (count: number) => HostAnswer> = {
@@ -38,24 +45,24 @@ const UNCEILED: Record<SurfaceName, object> = {
 const UNFINISHED: Record<SurfaceName, number> = { "chat.completions": -3, responses: -4, messages: -3 };
 
 const hosts: FakeHost[] = [];
-const houses: TestHouse[] = [];
+const gateways: TestGateway[] = [];
 afterAll(async () => {
-  await Promise.all(houses.map((house) => house.close()));
+  await Promise.all(gateways.map((gateway) => gateway.close()));
   await Promise.all(hosts.map((host) => host.close()));
 });
 
 async function serving(
   surface: SurfaceName,
   behaviour: Behaviour,
-  options: HouseOptions = {},
+  options: TestGatewayOptions = {},
   drain = false,
 ) {
   const host = await startFakeHost(() => behaviour);
   hosts.push(host);
   const row = hostRow(host, { speaks: [surface], onDisconnect: drain ? "drain" : "cancel" });
-  const house = await openHouse([row], options);
-  houses.push(house);
-  return { host, house };
+  const gateway = await openTestGateway([row], options);
+  gateways.push(gateway);
+  return { host, gateway };
 }
 
 const cut = (surface: SurfaceName, count: number): SseEvent[] =>
@@ -82,10 +89,10 @@ describe.each([...SURFACE_NAMES])("%s: a stream that breaks after its first toke
   for (const [name, breaks] of Object.entries(BREAKS)) {
     test.concurrent(`${name}: upstream_error in the client's language; under 50 tokens nothing is charged, from 50 what was delivered`, async () => {
       for (const count of [5, 120]) {
-        const { host, house } = await serving(surface, breaks(surface, count), {
+        const { host, gateway } = await serving(surface, breaks(surface, count), {
           settings: { chunkGapMs: 150 },
         });
-        const answer = await house.send(surface, ask(surface, { stream: true }));
+        const answer = await gateway.send(surface, ask(surface, { stream: true }));
         const text = await read(answer);
         expect(text).toContain('"code":"upstream_error"');
         expect(text).not.toContain("..");
@@ -93,7 +100,7 @@ describe.each([...SURFACE_NAMES])("%s: a stream that breaks after its first toke
         if (surface === "chat.completions") expect(text).toContain('"finish_reason":"error"');
         if (surface === "messages") expect(text).toContain("event: error\n");
         if (surface === "responses") expect(text).toContain("event: response.failed\n");
-        const receipt = house.receipt(answer);
+        const receipt = gateway.receipt(answer);
         // A reset throws away what the host had sent and nobody had read yet.
         const writtenOff = name === "is reset" ? receipt.tokens.output < 50 : count < 50;
         expect(receipt).toMatchObject({
@@ -104,27 +111,27 @@ describe.each([...SURFACE_NAMES])("%s: a stream that breaks after its first toke
         if (writtenOff) expect(receipt.cost_usd).toBe(0);
         else expect(receipt.cost_usd).toBeGreaterThan(0.0005);
         expect(host.requests.length).toBe(1);
-        expect(await heldNano(house)).toBe(0 as never);
+        expect(await heldNano(gateway)).toBe(0 as never);
       }
     });
   }
 
   test.concurrent("finished: the host's usage is charged, the end mark comes last", async () => {
-    const { house } = await serving(surface, sse(TEXT[surface](20).events));
-    const answer = await house.send(surface, ask(surface, { stream: true }));
+    const { gateway } = await serving(surface, sse(TEXT[surface](20).events));
+    const answer = await gateway.send(surface, ask(surface, { stream: true }));
     const text = await read(answer);
     const mark = { "chat.completions": "[DONE]", responses: "response.completed", messages: "message_stop" }[
       surface
     ];
     expect(text.trimEnd().split("\n\n").at(-1)).toContain(mark);
-    const receipt = house.receipt(answer);
+    const receipt = gateway.receipt(answer);
     expect(receipt.tokens).toMatchObject({ input: 10, output: 20, source: "host" });
     expect(receipt).toMatchObject({ state: "settled", cost_usd: (10 * 1 + 20 * 10) / 1e6, host: "fake" });
   });
 
   test.concurrent("the model is the public one on every event, and the host was asked for its own", async () => {
-    const { host, house } = await serving(surface, sse(TEXT[surface](3).events));
-    const text = await read(await house.send(surface, ask(surface, { stream: true })));
+    const { host, gateway } = await serving(surface, sse(TEXT[surface](3).events));
+    const text = await read(await gateway.send(surface, ask(surface, { stream: true })));
     const models = [...text.matchAll(/"model":"([^"]*)"/g)].map(([, model]) => model);
     expect(new Set(models)).toEqual(new Set(["test/model"]));
     expect(host.requests[0]!.json().model).toBe("host-model");
@@ -137,9 +144,9 @@ describe("a client that leaves", () => {
       const { events } = chatText(words(200), { input: 10 });
       const left = gate();
       const behaviour = sse(events, { before: (n) => (n === 101 ? left.passed : undefined) });
-      const { host, house } = await serving("chat.completions", behaviour, {}, drain);
+      const { host, gateway } = await serving("chat.completions", behaviour, {}, drain);
       const abort = new AbortController();
-      const answer = await house.send(
+      const answer = await gateway.send(
         "chat.completions",
         ask("chat.completions", { stream: true }),
         abort.signal,
@@ -148,8 +155,8 @@ describe("a client that leaves", () => {
       const gone = (await host.arrived(0)).gone;
       if (!drain) await gone;
       left.open();
-      await settled(house);
-      const receipt = await durableReceipt(house, answer);
+      await settled(gateway);
+      const receipt = await durableReceipt(gateway, answer);
       expect(receipt.state).toBe("cancelled");
       expect(receipt.tokens.output).toBeGreaterThan(50);
       expect(receipt.tokens.output).toBeLessThan(150);
@@ -158,39 +165,39 @@ describe("a client that leaves", () => {
   }
 
   test("before the first token: nothing is charged, and the host is told", async () => {
-    const { host, house } = await serving("chat.completions", (_wire, request) => request.gone);
+    const { host, gateway } = await serving("chat.completions", (_wire, request) => request.gone);
     const abort = new AbortController();
-    const pending = house.send("chat.completions", ask("chat.completions", { stream: true }), abort.signal);
+    const pending = gateway.send("chat.completions", ask("chat.completions", { stream: true }), abort.signal);
     const request = await host.arrived(0);
     abort.abort();
     await request.gone;
     const answer = await pending;
-    expect(house.receipt(answer)).toMatchObject({ state: "cancelled", cost_usd: 0, error_code: null });
-    expect(await heldNano(house)).toBe(0 as never);
+    expect(gateway.receipt(answer)).toMatchObject({ state: "cancelled", cost_usd: 0, error_code: null });
+    expect(await heldNano(gateway)).toBe(0 as never);
   });
 
   test("between the first token and the response: its hold is settled although nobody reads", async () => {
     const { events } = chatText(words(100));
-    const { house } = await serving(
+    const { gateway } = await serving(
       "chat.completions",
       sse(events, { before: (n) => (n === 60 ? new Promise(() => {}) : undefined) }),
     );
     const abort = new AbortController();
-    const answer = await house.send(
+    const answer = await gateway.send(
       "chat.completions",
       ask("chat.completions", { stream: true }),
       abort.signal,
     );
     abort.abort();
-    await settled(house);
-    expect((await durableReceipt(house, answer)).state).toBe("cancelled");
+    await settled(gateway);
+    expect((await durableReceipt(gateway, answer)).state).toBe("cancelled");
   });
 });
 
 describe("money", () => {
   test("402 names the balance, the worst case and the largest max_tokens that fits, and sends nothing", async () => {
-    const { host, house } = await serving("chat.completions", json(chatText().whole), { creditUsd: 0.005 });
-    const answer = await house.send("chat.completions", ask("chat.completions", { max_tokens: 1_000 }));
+    const { host, gateway } = await serving("chat.completions", json(chatText().whole), { creditUsd: 0.005 });
+    const answer = await gateway.send("chat.completions", ask("chat.completions", { max_tokens: 1_000 }));
     const { error } = JSON.parse(await read(answer));
     expect(answer.status).toBe(402);
     expect(answer.headers["x-gateway-balance-usd"]).toBe("0.005");
@@ -198,12 +205,12 @@ describe("money", () => {
     expect(error.message).toContain("$0.005");
     const [, fits] = /max_tokens to at most (\d+)/.exec(error.message)!;
     expect(host.requests.length).toBe(0);
-    const second = await house.send(
+    const second = await gateway.send(
       "chat.completions",
       ask("chat.completions", { max_tokens: Number(fits) }),
     );
     expect(second.status).toBe(200);
-    const third = await house.send(
+    const third = await gateway.send(
       "chat.completions",
       ask("chat.completions", { max_tokens: Number(fits) + 1_000 }),
     );
@@ -211,8 +218,8 @@ describe("money", () => {
   });
 
   test("402 on /v1/responses names the ceiling as that language does", async () => {
-    const { house } = await serving("responses", json(responsesText().whole), { creditUsd: 0.005 });
-    const answer = await house.send("responses", ask("responses", { max_output_tokens: 1_000 }));
+    const { gateway } = await serving("responses", json(responsesText().whole), { creditUsd: 0.005 });
+    const answer = await gateway.send("responses", ask("responses", { max_output_tokens: 1_000 }));
     expect(answer.status).toBe(402);
     expect(await read(answer)).toMatch(/set max_output_tokens to at most \d+\./);
   });
@@ -233,24 +240,24 @@ describe("money", () => {
     ],
     ["above the ceiling is one between calls of tools", 0.03, 9_000, /set max_tokens to at most 2\d{3}\./],
   ])("402 on /v1/messages: a budget of thoughts %s", async (_what, creditUsd, budget, advice) => {
-    const { house } = await serving("messages", json({}), { creditUsd });
+    const { gateway } = await serving("messages", json({}), { creditUsd });
     const thinking = { type: "enabled", budget_tokens: budget };
-    const answer = await house.send("messages", ask("messages", { max_tokens: 4_000, thinking }));
+    const answer = await gateway.send("messages", ask("messages", { max_tokens: 4_000, thinking }));
     expect(answer.status).toBe(402);
     expect(await read(answer)).toMatch(advice);
   });
 
   test("a stream without a ceiling grows its hold, and stops when the balance does not cover more", async () => {
     const { events } = chatText(words(3_000), { input: 10 });
-    const { host, house } = await serving("chat.completions", sse(events), {
+    const { host, gateway } = await serving("chat.completions", sse(events), {
       creditUsd: 0.012,
       model: { maxOutputTokens: 100_000 },
     });
-    const answer = await house.send("chat.completions", ask("chat.completions", { stream: true }));
+    const answer = await gateway.send("chat.completions", ask("chat.completions", { stream: true }));
     const text = await read(answer);
     expect(text).toContain('"code":"insufficient_credit"');
     expect(text).not.toContain("[DONE]");
-    const receipt = house.receipt(answer);
+    const receipt = gateway.receipt(answer);
     expect(receipt.cost_usd).toBeLessThanOrEqual(receipt.held_usd);
     // All but the smallest step of the credit was used, and what the host may have thought while this machine was
     // busy: it is not to stop while there is more.
@@ -272,15 +279,15 @@ describe("money", () => {
       const text = hostSurface === "messages" ? messagesText : chatText;
       const { events } = text(words(20), { input: 10, output: 4_000 });
       const before = (n: number) => (n === events.length - 1 ? Bun.sleep(5) : undefined);
-      const { house } = await serving(hostSurface, sse(events, { before }), {
+      const { gateway } = await serving(hostSurface, sse(events, { before }), {
         creditUsd: 0.012,
         model: { maxOutputTokens: 100_000 },
       });
-      const answer = await house.send(surface, ask(surface, { stream: true, ...UNCEILED[surface] }));
+      const answer = await gateway.send(surface, ask(surface, { stream: true, ...UNCEILED[surface] }));
       const given = await read(answer);
       expect(given).toContain(endMark);
       expect(given).not.toContain("insufficient_credit");
-      const receipt = house.receipt(answer);
+      const receipt = gateway.receipt(answer);
       expect(receipt).toMatchObject({ state: "settled", error_code: null });
       expect(receipt.cost_usd).toBeLessThanOrEqual(receipt.held_usd);
       expect(receipt.held_usd).toBeLessThanOrEqual(0.012);
@@ -297,8 +304,8 @@ describe("money", () => {
       { content: [{ type: "document", source: { type: "file", file_id: "file_1" } }] },
     ],
   ])("%s is held at all that the model reads", async (_, said) => {
-    const { host, house } = await serving("messages", json(messagesText().whole), { creditUsd: 0.05 });
-    const answer = await house.send("messages", ask("messages", { messages: [{ role: "user", ...said }] }));
+    const { host, gateway } = await serving("messages", json(messagesText().whole), { creditUsd: 0.05 });
+    const answer = await gateway.send("messages", ask("messages", { messages: [{ role: "user", ...said }] }));
     expect(answer.status).toBe(402);
     expect(host.requests).toHaveLength(0);
   });
@@ -314,43 +321,49 @@ describe("money", () => {
     "a host that reports a million tokens is not believed: stream $stream, ceiling $named",
     async ({ stream, named }) => {
       const answer = chatText(["Hel", "lo"], { input: 10, output: 1_000_000 });
-      const { house } = await serving("chat.completions", stream ? sse(answer.events) : json(answer.whole), {
-        creditUsd: 100,
-      });
+      const { gateway } = await serving(
+        "chat.completions",
+        stream ? sse(answer.events) : json(answer.whole),
+        {
+          creditUsd: 100,
+        },
+      );
       const body = ask("chat.completions", { stream, ...(named === null ? {} : { max_tokens: named }) });
-      const sent = await house.send("chat.completions", body);
+      const sent = await gateway.send("chat.completions", body);
       await read(sent);
-      const { cost_usd, tokens } = house.receipt(sent);
+      const { cost_usd, tokens } = gateway.receipt(sent);
       // “Hello” is one token; of the prompt the host said nothing that cannot be true.
       expect(tokens).toMatchObject({ input: 10, output: 1, source: "counted" });
       expect(cost_usd).toBe((10 * 1 + 1 * 10) / 1_000_000);
-      expect<number>(house.ledger.lost).toBe(0);
-      expect<number>(await heldNano(house)).toBe(0);
+      expect<number>(gateway.ledger.lost).toBe(0);
+      expect<number>(await heldNano(gateway)).toBe(0);
     },
   );
 
   test("unstreamed answers without a ceiling are together no longer than the balance covers", async () => {
     // Each holds 1,000 tokens of output, one cent, and the 3,000 beyond are three; there is plenty for one,
     // not for two.
-    const { host, house } = await serving("chat.completions", json(chatText(words(10)).whole), {
+    const { host, gateway } = await serving("chat.completions", json(chatText(words(10)).whole), {
       creditUsd: 0.145,
     });
     const both = [ask("chat.completions"), ask("chat.completions")].map((body) =>
-      house.send("chat.completions", body),
+      gateway.send("chat.completions", body),
     );
     const [first, second] = await Promise.all(both);
     expect([first!.status, second!.status]).toEqual([200, 200]);
     const ceilings = host.requests.map((request) => request.json().max_tokens);
     expect(ceilings.toSorted()).toEqual([1_000, undefined]);
-    expect<number>(await heldNano(house)).toBe(0);
+    expect<number>(await heldNano(gateway)).toBe(0);
   });
 
   test("a long stream without a ceiling is served whole where the balance covers it", async () => {
     const { events } = chatText(words(6_000), { input: 10 });
-    const { house } = await serving("chat.completions", sse(events), { model: { maxOutputTokens: 100_000 } });
-    const answer = await house.send("chat.completions", ask("chat.completions", { stream: true }));
+    const { gateway } = await serving("chat.completions", sse(events), {
+      model: { maxOutputTokens: 100_000 },
+    });
+    const answer = await gateway.send("chat.completions", ask("chat.completions", { stream: true }));
     expect(await read(answer)).toEndWith("data: [DONE]\n\n");
-    expect(house.receipt(answer).cost_usd).toBeCloseTo((10 + 60_000) / 1e6, 9);
+    expect(gateway.receipt(answer).cost_usd).toBeCloseTo((10 + 60_000) / 1e6, 9);
   });
 
   test.each([
@@ -361,9 +374,9 @@ describe("money", () => {
     ["absent", undefined],
   ])("a host that reports %s usage is not believed: the text is counted", async (_name, usage) => {
     const whole = { ...(chatText(words(100)).whole as object), usage };
-    const { house } = await serving("chat.completions", json(whole));
-    const answer = await house.send("chat.completions", ask("chat.completions"));
-    const receipt = house.receipt(answer);
+    const { gateway } = await serving("chat.completions", json(whole));
+    const answer = await gateway.send("chat.completions", ask("chat.completions"));
+    const receipt = gateway.receipt(answer);
     expect(receipt.tokens.source).toBe("counted");
     expect(receipt.tokens.output).toBeGreaterThan(60);
     expect(receipt.tokens.output).toBeLessThan(200);
@@ -371,8 +384,8 @@ describe("money", () => {
 
   test("cache reads, cache writes and reasoning are counted and priced", async () => {
     const { whole } = messagesText(words(10), { input: 1_000, cached: 400, cacheWrite: 100, output: 10 });
-    const { house } = await serving("messages", json(whole));
-    const receipt = house.receipt(await house.send("messages", ask("messages")));
+    const { gateway } = await serving("messages", json(whole));
+    const receipt = gateway.receipt(await gateway.send("messages", ask("messages")));
     const { input, cache_read, cache_write, output } = receipt.tokens;
     expect(cache_read).toBe(400);
     expect(cache_write).toBe(100);
@@ -380,26 +393,26 @@ describe("money", () => {
   });
 
   test("nothing is served that cannot be recorded, and service resumes by itself", async () => {
-    const { house } = await serving("chat.completions", json(chatText().whole));
-    house.disk.mood = "full";
-    const first = await house.send("chat.completions", ask("chat.completions"));
+    const { gateway } = await serving("chat.completions", json(chatText().whole));
+    gateway.disk.mood = "full";
+    const first = await gateway.send("chat.completions", ask("chat.completions"));
     expect(first.status).toBe(500);
     expect(first.headers["retry-after"]).toBeDefined();
-    expect((await house.send("chat.completions", ask("chat.completions"))).status).toBe(500);
-    house.disk.mood = "fine";
-    while ((await house.send("chat.completions", ask("chat.completions"))).status !== 200)
+    expect((await gateway.send("chat.completions", ask("chat.completions"))).status).toBe(500);
+    gateway.disk.mood = "fine";
+    while ((await gateway.send("chat.completions", ask("chat.completions"))).status !== 200)
       await Bun.sleep(20);
-    expect(house.receipt(first)).toMatchObject({ state: "failed", cost_usd: 0 });
+    expect(gateway.receipt(first)).toMatchObject({ state: "failed", cost_usd: 0 });
     // Nor is it counted as served.
-    expect(house.told[0]).toBe("failed internal_error");
-    expect(house.told.filter((one) => one === "settled")).toHaveLength(1);
+    expect(gateway.told[0]).toBe("failed internal_error");
+    expect(gateway.told.filter((one) => one === "settled")).toHaveLength(1);
   });
 
   test("a stream whose end cannot be recorded ends with an error, and is counted as one", async () => {
-    const { house } = await serving("chat.completions", sse(chatText().events));
-    const answer = await house.send("chat.completions", ask("chat.completions", { stream: true }));
+    const { gateway } = await serving("chat.completions", sse(chatText().events));
+    const answer = await gateway.send("chat.completions", ask("chat.completions", { stream: true }));
     if (answer.kind !== "stream") throw new Error("not a stream");
-    house.disk.mood = "full";
+    gateway.disk.mood = "full";
     let text = "";
     await answer.run({
       write(bytes) {
@@ -408,9 +421,9 @@ describe("money", () => {
       },
       close() {},
     });
-    house.disk.mood = "fine";
+    gateway.disk.mood = "fine";
     expect(text).toContain("cannot record requests");
-    expect(house.told).toEqual(["settled internal_error"]);
+    expect(gateway.told).toEqual(["settled internal_error"]);
   });
 });
 
@@ -431,15 +444,15 @@ async function leaveAfter(answer: GenerationAnswer, count: number, abort: AbortC
   abort.abort();
 }
 
-async function settled(house: TestHouse): Promise<void> {
-  while (house.ledger.openHolds > 0) await Bun.sleep(1);
+async function settled(gateway: TestGateway): Promise<void> {
+  while (gateway.ledger.openHolds > 0) await Bun.sleep(1);
 }
 
 /** A settlement is in the books a sync later than in memory. */
 // biome-ignore lint/suspicious/noExplicitAny: tests look into the receipt as its readers do
-async function durableReceipt(house: TestHouse, answer: GenerationAnswer): Promise<any> {
+async function durableReceipt(gateway: TestGateway, answer: GenerationAnswer): Promise<any> {
   for (;;) {
-    const receipt = house.receipt(answer);
+    const receipt = gateway.receipt(answer);
     if (receipt !== null) return receipt;
     await Bun.sleep(1);
   }
@@ -447,38 +460,38 @@ async function durableReceipt(house: TestHouse, answer: GenerationAnswer): Promi
 
 test("a client that left before its stream was pulled is settled once, also where it is pulled after all", async () => {
   const { events } = chatText(words(100), { input: 10 });
-  const { house } = await serving("chat.completions", sse(events), {}, true);
+  const { gateway } = await serving("chat.completions", sse(events), {}, true);
   const client = new AbortController();
-  const answer = await house.send(
+  const answer = await gateway.send(
     "chat.completions",
     ask("chat.completions", { stream: true }),
     client.signal,
   );
   client.abort();
   expect(await read(answer)).toBe("");
-  await settled(house);
-  expect(house.faults).toEqual([]);
-  expect((await durableReceipt(house, answer)).state).toBe("cancelled");
+  await settled(gateway);
+  expect(gateway.faults).toEqual([]);
+  expect((await durableReceipt(gateway, answer)).state).toBe("cancelled");
 });
 
 test("a host that repeats the prompt in its refusal does not get it into the receipt", async () => {
   const error = { message: "Input should be valid: input_value='my secret plan'" };
-  const { house } = await serving("chat.completions", json({ error }, 400));
-  const answer = await house.send("chat.completions", ask("chat.completions"));
+  const { gateway } = await serving("chat.completions", json({ error }, 400));
+  const answer = await gateway.send("chat.completions", ask("chat.completions"));
   expect(await read(answer)).toContain("my secret plan");
-  const receipt = await durableReceipt(house, answer);
+  const receipt = await durableReceipt(gateway, answer);
   expect(receipt.attempts).toMatchObject([{ outcome: "rejected", detail: "status 400: an error" }]);
   expect(JSON.stringify(receipt)).not.toContain("secret");
 });
 
 test("a header that HTTP does not allow is not passed on", async () => {
-  const { host, house } = await serving("chat.completions", json(chatText().whole));
+  const { host, gateway } = await serving("chat.completions", json(chatText().whole));
   const headers = new Headers({ "user-agent": "a\x7fb", "x-title": "fine" });
   const { signal } = new AbortController();
-  const answer = await house.send("chat.completions", ask("chat.completions"), signal, headers);
+  const answer = await gateway.send("chat.completions", ask("chat.completions"), signal, headers);
   expect(answer.status).toBe(200);
   expect(host.requests[0]!.headers).toMatchObject({ "x-title": "fine" });
-  expect(house.faults).toEqual([]);
+  expect(gateway.faults).toEqual([]);
 });
 
 describe.each([...SURFACE_NAMES])(
@@ -493,20 +506,20 @@ describe.each([...SURFACE_NAMES])(
         const before = (n: number) => (n === 20 ? opened.passed : n === 40 ? request.gone : undefined);
         return sse(events, { before })(wire, request);
       };
-      const { host, house } = await serving(surface, behaviour, { pairing: brokenAfterFirstToken });
-      const answer = await house.send(surface, ask(surface, { stream: true }));
+      const { host, gateway } = await serving(surface, behaviour, { pairing: brokenAfterFirstToken });
+      const answer = await gateway.send(surface, ask(surface, { stream: true }));
       opened.open();
       const text = await read(answer);
       expect(text).toContain('"code":"internal_error"');
       expect(text).not.toContain("a mistake");
       expect(text).not.toMatch(/\[DONE\]|message_stop|response\.completed/);
       await left.passed;
-      const receipt = await durableReceipt(house, answer);
+      const receipt = await durableReceipt(gateway, answer);
       expect(receipt).toMatchObject({ state: "failed", cost_usd: 0, error_code: "internal_error" });
-      expect(house.faults).toEqual([new Error("a mistake")]);
-      expect([...house.slots.loads()].map(({ inFlight }) => inFlight)).toEqual([0]);
+      expect(gateway.faults).toEqual([new Error("a mistake")]);
+      expect([...gateway.slots.loads()].map(({ inFlight }) => inFlight)).toEqual([0]);
       expect(host.requests.length).toBe(1);
-      expect(await heldNano(house)).toBe(0 as never);
+      expect(await heldNano(gateway)).toBe(0 as never);
     });
   },
 );

@@ -6,7 +6,7 @@ import { sse } from "../fakes/behaviours.ts";
 import { gate } from "../fakes/gate.ts";
 import { type Behaviour, type FakeHost, hostRow, startFakeHost } from "../fakes/host.ts";
 import { chatText, messagesText, responsesText, type SseEvent } from "../fakes/transcripts.ts";
-import { ask, type HouseOptions, heldNano, openHouse, type TestHouse } from "./house.ts";
+import { ask, heldNano, openTestGateway, type TestGateway, type TestGatewayOptions } from "./test-gateway.ts";
 
 /**
  * Streams of which no host tells the usage, cut when a number of tokens has arrived that is near to 50, below
@@ -53,22 +53,22 @@ const UNFINISHED: Record<SurfaceName, (pieces: string[]) => readonly SseEvent[]>
 };
 
 const hosts: FakeHost[] = [];
-const houses: TestHouse[] = [];
+const gateways: TestGateway[] = [];
 afterAll(async () => {
-  await Promise.all(houses.map((house) => house.close()));
+  await Promise.all(gateways.map((gateway) => gateway.close()));
   await Promise.all(hosts.map((host) => host.close()));
 });
 
 async function serving(
   spoken: SurfaceName,
   behaviour: Behaviour,
-  options: HouseOptions = {},
-): Promise<TestHouse> {
+  options: TestGatewayOptions = {},
+): Promise<TestGateway> {
   const host = await startFakeHost(() => behaviour);
   hosts.push(host);
-  const house = await openHouse([hostRow(host, { speaks: [spoken] })], options);
-  houses.push(house);
-  return house;
+  const gateway = await openTestGateway([hostRow(host, { speaks: [spoken] })], options);
+  gateways.push(gateway);
+  return gateway;
 }
 
 /** What a client has read so far. */
@@ -98,9 +98,9 @@ class Reader {
   }
 }
 
-async function receiptOf(house: TestHouse, answer: GenerationAnswer) {
+async function receiptOf(gateway: TestGateway, answer: GenerationAnswer) {
   for (;;) {
-    const receipt = house.receipt(answer);
+    const receipt = gateway.receipt(answer);
     if (receipt !== null) return receipt;
     await Bun.sleep(1);
   }
@@ -115,9 +115,9 @@ async function cutStream(how: "reset" | "client", client: SurfaceName, spoken: S
       ? sse(events, { before: (n) => (n === events.length ? read.passed : undefined), end: "reset" })
       : (wire, request) =>
           sse(events, { before: (n) => (n === events.length ? request.gone : undefined) })(wire, request);
-  const house = await serving(spoken, behaviour);
+  const gateway = await serving(spoken, behaviour);
   const leaving = new AbortController();
-  const answer = await house.send(client, ask(client, { stream: true, max_tokens: 100 }), leaving.signal);
+  const answer = await gateway.send(client, ask(client, { stream: true, max_tokens: 100 }), leaving.signal);
   if (answer.kind !== "stream") throw new Error(new TextDecoder().decode(answer.body));
   const reader = new Reader((so) => {
     if (so !== text) return;
@@ -126,10 +126,10 @@ async function cutStream(how: "reset" | "client", client: SurfaceName, spoken: S
     else setImmediate(() => leaving.abort());
   });
   await answer.run(reader);
-  const receipt = await receiptOf(house, answer);
-  expect(house.faults).toEqual([]);
-  expect<number>(await heldNano(house)).toBe(0);
-  expect<number>(house.ledger.lost).toBe(0);
+  const receipt = await receiptOf(gateway, answer);
+  expect(gateway.faults).toEqual([]);
+  expect<number>(await heldNano(gateway)).toBe(0);
+  expect<number>(gateway.ledger.lost).toBe(0);
   return receipt;
 }
 
@@ -166,15 +166,15 @@ describe.each(KINDS)("%s", (kind) => {
 
   test("the credit ends: what the client has read is counted, as far as it was held", async () => {
     const long = SAMPLES[kind].repeat(40);
-    const house = await serving("chat.completions", sse(UNFINISHED["chat.completions"](piecesOf(long))), {
+    const gateway = await serving("chat.completions", sse(UNFINISHED["chat.completions"](piecesOf(long))), {
       creditUsd: 0.004,
       settings: { defaultMaxOutputTokens: 200 },
     });
-    const answer = await house.send("chat.completions", ask("chat.completions", { stream: true }));
+    const answer = await gateway.send("chat.completions", ask("chat.completions", { stream: true }));
     if (answer.kind !== "stream") throw new Error(new TextDecoder().decode(answer.body));
     const reader = new Reader(() => {});
     await answer.run(reader);
-    const receipt = await receiptOf(house, answer);
+    const receipt = await receiptOf(gateway, answer);
     const written = countTokens(reader.text);
     const affordable = Math.floor((receipt.held_usd * 1e9 - 8 * 1_000) / 10_000 + 1e-6);
     const output = Math.min(written, affordable);
@@ -187,7 +187,7 @@ describe.each(KINDS)("%s", (kind) => {
       tokens: { input: 8, output, source: "counted" },
     });
     // Only what was delivered beyond the hold is lost.
-    expect<number>(house.ledger.lost).toBe((written - output) * 10_000);
+    expect<number>(gateway.ledger.lost).toBe((written - output) * 10_000);
   });
 });
 

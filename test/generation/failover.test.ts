@@ -24,7 +24,7 @@ import {
   responsesError,
   responsesText,
 } from "../fakes/transcripts.ts";
-import { ask, heldNano, openHouse, read } from "./house.ts";
+import { ask, heldNano, openTestGateway, read } from "./test-gateway.ts";
 
 const ANSWERS: Record<SurfaceName, HostAnswer> = {
   "chat.completions": chatText(),
@@ -111,7 +111,7 @@ for (const surface of SURFACE_NAMES) {
                 return hostThat(behaviour, { id: `h${at}`, ...speaking });
               }),
             );
-            const house = await openHouse(
+            const gateway = await openTestGateway(
               parts.map(({ row }) => row),
               {
                 settings: {
@@ -126,9 +126,9 @@ for (const surface of SURFACE_NAMES) {
                 },
               },
             );
-            const answer = await house.send(surface, ask(surface, { stream }));
+            const answer = await gateway.send(surface, ask(surface, { stream }));
             const text = await read(answer);
-            const receipt = house.receipt(answer);
+            const receipt = gateway.receipt(answer);
             if (position < 3) {
               expect(answer.status).toBe(200);
               expect(text).toContain("Hello");
@@ -147,36 +147,36 @@ for (const surface of SURFACE_NAMES) {
             for (const [index, { host }] of parts.entries()) {
               if (host !== null) expect(host.requests.length).toBe(index < tried ? 1 : 0);
             }
-            expect(await heldNano(house)).toBe(0 as never);
-            expect(house.faults).toEqual([]);
-            await house.close();
+            expect(await heldNano(gateway)).toBe(0 as never);
+            expect(gateway.faults).toEqual([]);
+            await gateway.close();
           });
         }
       }
 
       test.concurrent("a pooled connection that the host had closed costs nothing: the same host serves", async () => {
         const { row, host } = await hostThat(fine(), { id: "h1", ...speaking });
-        const house = await openHouse([row]);
+        const gateway = await openTestGateway([row]);
         for (const how of ["close", "reset"] as const) {
-          await read(await house.send(surface, ask(surface, { stream })));
+          await read(await gateway.send(surface, ask(surface, { stream })));
           host!.dropConnections(how);
-          const answer = await house.send(surface, ask(surface, { stream }));
+          const answer = await gateway.send(surface, ask(surface, { stream }));
           expect(answer.status).toBe(200);
           await read(answer);
-          expect(house.receipt(answer).attempts).toHaveLength(1);
+          expect(gateway.receipt(answer).attempts).toHaveLength(1);
         }
-        await house.close();
+        await gateway.close();
       });
 
       test.concurrent("a fourth host is never tried", async () => {
         const parts = await Promise.all(
           [1, 2, 3, 4].map((at) => hostThat(at === 4 ? fine() : status(500), { id: `h${at}`, ...speaking })),
         );
-        const house = await openHouse(parts.map(({ row }) => row));
-        const answer = await house.send(surface, ask(surface, { stream }));
+        const gateway = await openTestGateway(parts.map(({ row }) => row));
+        const answer = await gateway.send(surface, ask(surface, { stream }));
         expect(answer.status).toBe(503);
         expect(parts[3]!.host!.requests.length).toBe(0);
-        await house.close();
+        await gateway.close();
       });
 
       test.concurrent("a host's verdict on the request goes to the client at once, its sentence kept", async () => {
@@ -185,14 +185,14 @@ for (const surface of SURFACE_NAMES) {
           { id: "h1", ...speaking },
         );
         const spare = await hostThat(fine(), { id: "h2", ...speaking });
-        const house = await openHouse([verdict.row, spare.row]);
-        const answer = await house.send(surface, ask(surface, { stream }));
+        const gateway = await openTestGateway([verdict.row, spare.row]);
+        const answer = await gateway.send(surface, ask(surface, { stream }));
         expect(answer.status).toBe(400);
         const { error } = JSON.parse(await read(answer));
         expect(error).toMatchObject({ code: "invalid_request", param: "temperature" });
         expect(error.message).toContain("temperature must be at most 2");
         expect(spare.host!.requests.length).toBe(0);
-        await house.close();
+        await gateway.close();
       });
     });
   }

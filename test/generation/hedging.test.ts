@@ -2,7 +2,7 @@ import { afterAll, expect, test } from "bun:test";
 import { silence, sse } from "../fakes/behaviours.ts";
 import { type Behaviour, type FakeHost, hostRow, startFakeHost } from "../fakes/host.ts";
 import { chatText } from "../fakes/transcripts.ts";
-import { ask, heldNano, openHouse, read } from "./house.ts";
+import { ask, heldNano, openTestGateway, read } from "./test-gateway.ts";
 
 const hosts: FakeHost[] = [];
 afterAll(() => Promise.all(hosts.map((host) => host.close())));
@@ -24,7 +24,10 @@ test("the host that was asked as well and was slower is left, and not charged fo
     totalMs: 1_200_000,
   };
   const rows = [hostRow(slow, { id: "slow" }), hostRow(fast, { id: "fast" })];
-  const [hedged, alone] = [await openHouse(rows, { settings: { attempts } }), await openHouse(rows.slice(1))];
+  const [hedged, alone] = [
+    await openTestGateway(rows, { settings: { attempts } }),
+    await openTestGateway(rows.slice(1)),
+  ];
   const body = ask("chat.completions", { stream: true });
 
   const answer = await hedged.send("chat.completions", body);

@@ -14,7 +14,14 @@ import { KnownHolders } from "../fakes/holders.ts";
 import { type FakeHost, hostRow, startFakeHost } from "../fakes/host.ts";
 import { keyOf } from "../fakes/key.ts";
 import { chatText } from "../fakes/transcripts.ts";
-import { ask, type HouseOptions, heldNano, openHouse, read, type TestHouse } from "./house.ts";
+import {
+  ask,
+  heldNano,
+  openTestGateway,
+  read,
+  type TestGateway,
+  type TestGatewayOptions,
+} from "./test-gateway.ts";
 
 /** Nano-dollars a token; the prompt "Hello" costs less than one token of answer. */
 const OUTPUT = 1_000_000;
@@ -29,16 +36,16 @@ const LONGEST = 64_000;
 const AT_ONCE = 30 * 250 + 512;
 
 let host: FakeHost;
-let house: TestHouse;
+let gateway: TestGateway;
 let answers: Gate<void>;
 let reports: Partial<Record<"input" | "output", number>>;
 afterEach(async () => {
   answers.open();
-  await house.close();
+  await gateway.close();
   await host.close();
 });
 
-async function serve(row: Partial<Host> = {}, options: HouseOptions = {}): Promise<void> {
+async function serve(row: Partial<Host> = {}, options: TestGatewayOptions = {}): Promise<void> {
   answers = gate();
   reports = {};
   host = await startFakeHost((request) => async (wire, seen) => {
@@ -50,17 +57,17 @@ async function serve(row: Partial<Host> = {}, options: HouseOptions = {}): Promi
   const price = PRICE;
   const routes = rows.map((one) => ({ host: one, model: "m", price, free: false }));
   const model = { maxOutputTokens: LONGEST, price, routes };
-  house = await openHouse(rows, { creditUsd: 10_000, model, ...options });
+  gateway = await openTestGateway(rows, { creditUsd: 10_000, model, ...options });
 }
 
-const chat = (more: object) => house.send("chat.completions", ask("chat.completions", more));
+const chat = (more: object) => gateway.send("chat.completions", ask("chat.completions", more));
 
 /** Tokens of answer that are held while the host works on it. */
 async function heldWhile(more: object): Promise<number> {
   const asked = host.requests.length;
   const sent = chat(more);
   await host.arrived(asked);
-  const held = Math.floor((await heldNano(house)) / OUTPUT);
+  const held = Math.floor((await heldNano(gateway)) / OUTPUT);
   answers.open();
   await read(await sent);
   return held;

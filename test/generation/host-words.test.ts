@@ -2,7 +2,7 @@ import { afterAll, expect, test } from "bun:test";
 import { json, sse, status } from "../fakes/behaviours.ts";
 import { type Behaviour, type FakeHost, hostRow, startFakeHost } from "../fakes/host.ts";
 import { chatError, chatText } from "../fakes/transcripts.ts";
-import { ask, openHouse, read, type TestHouse } from "./house.ts";
+import { ask, openTestGateway, read, type TestGateway } from "./test-gateway.ts";
 
 /**
  * A host's sentence may repeat the prompt. The client is told it; a receipt, which is stored, keeps the
@@ -10,9 +10,9 @@ import { ask, openHouse, read, type TestHouse } from "./house.ts";
  */
 const PROMPT = "the canary in the prompt";
 const hosts: FakeHost[] = [];
-const houses: TestHouse[] = [];
+const gateways: TestGateway[] = [];
 afterAll(async () => {
-  await Promise.all(houses.map((house) => house.close()));
+  await Promise.all(gateways.map((gateway) => gateway.close()));
   await Promise.all(hosts.map((host) => host.close()));
 });
 
@@ -28,14 +28,14 @@ test.each(CASES)("%s: no word of the prompt stays in the receipt", async (_what,
   );
   hosts.push(...opened);
   const rows = opened.map((host, n) => hostRow(host, { id: `h${n}`, speaks: ["chat.completions"] }));
-  const house = await openHouse(rows);
-  houses.push(house);
+  const gateway = await openTestGateway(rows);
+  gateways.push(gateway);
   const messages = [{ role: "user", content: PROMPT }];
-  const answer = await house.send("chat.completions", ask("chat.completions", { stream: true, messages }));
+  const answer = await gateway.send("chat.completions", ask("chat.completions", { stream: true, messages }));
   expect(answer.status).toBe(answered);
   if (answered === 400) expect(await read(answer)).toContain("canary");
   else await read(answer);
-  const receipt = house.receipt(answer);
+  const receipt = gateway.receipt(answer);
   expect(receipt.attempts[0].detail).toBe(kept);
   expect(JSON.stringify(receipt)).not.toContain("canary");
 });
@@ -59,10 +59,12 @@ test.each(LEAKS)("%s: the operator's key and address are told to nobody", async 
   const leak = () => `${KEY} and ${HEADER} at ${fake.url}/v1`;
   const fake: FakeHost = await startFakeHost(() => says(leak()));
   hosts.push(fake);
-  const house = await openHouse([hostRow(fake, { id: "h", apiKey: KEY, headers: { "x-own": HEADER } })]);
-  houses.push(house);
+  const gateway = await openTestGateway([
+    hostRow(fake, { id: "h", apiKey: KEY, headers: { "x-own": HEADER } }),
+  ]);
+  gateways.push(gateway);
   const messages = [{ role: "user", content: "Hello" }];
-  const answer = await house.send("chat.completions", ask("chat.completions", { stream, messages }));
-  const said = `${await read(answer)} ${JSON.stringify(house.receipt(answer))}`;
+  const answer = await gateway.send("chat.completions", ask("chat.completions", { stream, messages }));
+  const said = `${await read(answer)} ${JSON.stringify(gateway.receipt(answer))}`;
   for (const secret of [KEY, HEADER, "127.0.0.1", new URL(fake.url).port]) expect(said).not.toContain(secret);
 });

@@ -4,7 +4,7 @@ import { sse } from "../fakes/behaviours.ts";
 import { gate } from "../fakes/gate.ts";
 import { type FakeHost, hostRow, startFakeHost } from "../fakes/host.ts";
 import { chatText, type HostAnswer, messagesText, responsesText } from "../fakes/transcripts.ts";
-import { ask, openHouse, read, type TestHouse } from "./house.ts";
+import { ask, openTestGateway, read, type TestGateway } from "./test-gateway.ts";
 
 /**
  * Hosts write the end of a stream's body apart from its last event, often in a packet of its own. The client
@@ -24,9 +24,9 @@ const CEILING: Record<SurfaceName, object> = {
 };
 
 const hosts: FakeHost[] = [];
-const houses: TestHouse[] = [];
+const gateways: TestGateway[] = [];
 afterAll(async () => {
-  await Promise.all(houses.map((house) => house.close()));
+  await Promise.all(gateways.map((gateway) => gateway.close()));
   await Promise.all(hosts.map((host) => host.close()));
 });
 
@@ -37,10 +37,10 @@ describe.each([...SURFACE_NAMES])("%s", (surface) => {
     const late = sse(events, { before: (n) => (n === events.length ? end.passed : undefined) });
     const host = await startFakeHost((_request, n) => (n === 0 ? late : sse(events)));
     hosts.push(host);
-    const house = await openHouse([hostRow(host, { speaks: [surface] })]);
-    houses.push(house);
+    const gateway = await openTestGateway([hostRow(host, { speaks: [surface] })]);
+    gateways.push(gateway);
     const answered = async () =>
-      read(await house.send(surface, { ...ask(surface, CEILING[surface]), stream }));
+      read(await gateway.send(surface, { ...ask(surface, CEILING[surface]), stream }));
 
     await answered();
     end.open();

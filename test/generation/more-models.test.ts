@@ -6,7 +6,7 @@ import { json, status } from "../fakes/behaviours.ts";
 import { type Behaviour, type FakeHost, hostRow, startFakeHost } from "../fakes/host.ts";
 import { chatText, messagesText } from "../fakes/transcripts.ts";
 import { model, priceOf, route } from "../routing/world.ts";
-import { ask, openHouse, read, type TestHouse } from "./house.ts";
+import { ask, openTestGateway, read, type TestGateway } from "./test-gateway.ts";
 
 const hosts: FakeHost[] = [];
 afterAll(() => Promise.all(hosts.map((host) => host.close())));
@@ -23,7 +23,7 @@ async function twoModels(
   second: Behaviour,
   key: Partial<Key> = {},
   { otherUsd = 2, creditUsd = 10 } = {},
-): Promise<{ house: TestHouse; other: FakeHost }> {
+): Promise<{ gateway: TestGateway; other: FakeHost }> {
   const speaks = ["chat.completions", "messages"] as const;
   const own = await hostThat(first);
   const other = await hostThat(second);
@@ -35,7 +35,7 @@ async function twoModels(
   ];
   const auto = new Map([["both", ["test/model", "test/other"]]]);
   return {
-    house: await openHouse([hostRow(own, { id: "first", speaks })], { models, auto, key, creditUsd }),
+    gateway: await openTestGateway([hostRow(own, { id: "first", speaks })], { models, auto, key, creditUsd }),
     other,
   };
 }
@@ -56,14 +56,14 @@ describe("models: any failure moves on, and what served is billed and reported",
   ];
   for (const [name, behaviour] of failures) {
     test(name, async () => {
-      const { house } = await twoModels(behaviour, FINE);
-      const answer = await house.send(
+      const { gateway } = await twoModels(behaviour, FINE);
+      const answer = await gateway.send(
         "chat.completions",
         ask("chat.completions", { models: ["test/other"] }),
       );
       expect(answer.status).toBe(200);
       expect(JSON.parse(await read(answer)).model).toBe("test/other");
-      const receipt = house.receipt(answer);
+      const receipt = gateway.receipt(answer);
       expect(receipt).toMatchObject({
         state: "settled",
         model_requested: "test/model",
@@ -72,40 +72,43 @@ describe("models: any failure moves on, and what served is billed and reported",
       });
       expect(receipt.price).toMatchObject({ input: 2, output: 2 });
       expect(receipt.attempts).toHaveLength(2);
-      await house.close();
+      await gateway.close();
     });
   }
 
   test("the last model's verdict is what the client hears", async () => {
-    const { house } = await twoModels(status(503), REFUSED);
-    const answer = await house.send("chat.completions", ask("chat.completions", { models: ["test/other"] }));
+    const { gateway } = await twoModels(status(503), REFUSED);
+    const answer = await gateway.send(
+      "chat.completions",
+      ask("chat.completions", { models: ["test/other"] }),
+    );
     expect(answer.status).toBe(400);
     expect(await read(answer)).toContain("temperature must be at most 2");
-    await house.close();
+    await gateway.close();
   });
 
   test("without it, a verdict is final", async () => {
-    const { house, other } = await twoModels(REFUSED, FINE);
-    expect((await house.send("chat.completions", ask("chat.completions"))).status).toBe(400);
+    const { gateway, other } = await twoModels(REFUSED, FINE);
+    expect((await gateway.send("chat.completions", ask("chat.completions"))).status).toBe(400);
     expect(other.requests).toHaveLength(0);
-    await house.close();
+    await gateway.close();
   });
 
   test("neither member reaches a host", async () => {
-    const { house, other } = await twoModels(status(503), FINE);
+    const { gateway, other } = await twoModels(status(503), FINE);
     const wishes = { models: ["test/other"], route: "fallback", provider: { sort: "price" } };
-    expect((await house.send("chat.completions", ask("chat.completions", wishes))).status).toBe(200);
+    expect((await gateway.send("chat.completions", ask("chat.completions", wishes))).status).toBe(200);
     expect(Object.keys(other.requests[0]!.json())).not.toContainAnyValues(["models", "route", "provider"]);
-    await house.close();
+    await gateway.close();
   });
 });
 
 test("fallbacks on messages do the same", async () => {
-  const { house } = await twoModels(status(529), json(messagesText().whole));
-  const answer = await house.send("messages", ask("messages", { fallbacks: [{ model: "test/other" }] }));
+  const { gateway } = await twoModels(status(529), json(messagesText().whole));
+  const answer = await gateway.send("messages", ask("messages", { fallbacks: [{ model: "test/other" }] }));
   expect(answer.status).toBe(200);
-  expect(house.receipt(answer)).toMatchObject({ model: "test/other", host: "second" });
-  await house.close();
+  expect(gateway.receipt(answer)).toMatchObject({ model: "test/other", host: "second" });
+  await gateway.close();
 });
 
 describe("a balance that covers the first model, and not the dearer one that would take its place", () => {
@@ -116,39 +119,39 @@ describe("a balance that covers the first model, and not the dearer one that wou
     ["models", { models: ["test/other"] }],
     ["Auto", { model: "gateway/auto:both" }],
   ])("%s: the first one serves", async (_how, wish) => {
-    const { house } = await twoModels(FINE, FINE, {}, POOR);
-    const answer = await house.send("chat.completions", asked(wish));
-    expect(house.receipt(answer)).toMatchObject({ state: "settled", model: "test/model" });
-    expect(house.receipt(answer).held_usd).toBeLessThan(0.01);
-    await house.close();
+    const { gateway } = await twoModels(FINE, FINE, {}, POOR);
+    const answer = await gateway.send("chat.completions", asked(wish));
+    expect(gateway.receipt(answer)).toMatchObject({ state: "settled", model: "test/model" });
+    expect(gateway.receipt(answer).held_usd).toBeLessThan(0.01);
+    await gateway.close();
   });
 
   test("the dearer one is not tried when the first one fails, and Auto says why", async () => {
-    const { house, other } = await twoModels(status(503), FINE, {}, POOR);
-    const answer = await house.send("chat.completions", asked({ model: "gateway/auto:both" }));
+    const { gateway, other } = await twoModels(status(503), FINE, {}, POOR);
+    const answer = await gateway.send("chat.completions", asked({ model: "gateway/auto:both" }));
     expect(JSON.parse(await read(answer)).error).toMatchObject({
       code: "auto_unresolvable",
       message: expect.stringContaining("test/other (dearer than what is left to spend)"),
     });
     expect(other.requests).toHaveLength(0);
-    await house.close();
+    await gateway.close();
   });
 
   test("a cap of the key counts as the balance does", async () => {
     const dailyLimit = nanoFromUsd(0.01)!;
-    const { house } = await twoModels(FINE, FINE, { dailyLimit }, { ...POOR, creditUsd: 10 });
-    const answer = await house.send("chat.completions", asked({ models: ["test/other"] }));
+    const { gateway } = await twoModels(FINE, FINE, { dailyLimit }, { ...POOR, creditUsd: 10 });
+    const answer = await gateway.send("chat.completions", asked({ models: ["test/other"] }));
     expect(answer.status).toBe(200);
-    await house.close();
+    await gateway.close();
   });
 
   test("without enough for the first, the refusal names what the first one could cost", async () => {
-    const { house } = await twoModels(FINE, FINE, {}, { ...POOR, creditUsd: 0.000001 });
-    const answer = await house.send("chat.completions", asked({ models: ["test/other"] }));
+    const { gateway } = await twoModels(FINE, FINE, {}, { ...POOR, creditUsd: 0.000001 });
+    const answer = await gateway.send("chat.completions", asked({ models: ["test/other"] }));
     const { code, message } = JSON.parse(await read(answer)).error;
     expect(code).toBe("insufficient_credit");
     expect(Number(/worst case is \$(\d+\.\d+)/.exec(message)![1])).toBeLessThan(0.01);
-    await house.close();
+    await gateway.close();
   });
 });
 
@@ -156,19 +159,19 @@ describe("Auto", () => {
   const auto = (): object => ask("chat.completions", { model: "gateway/auto:both" });
 
   test("moves on from a model whose host says that the prompt is too long", async () => {
-    const { house } = await twoModels(TOO_LONG, FINE);
-    const answer = await house.send("chat.completions", auto());
+    const { gateway } = await twoModels(TOO_LONG, FINE);
+    const answer = await gateway.send("chat.completions", auto());
     expect(JSON.parse(await read(answer)).model).toBe("test/other");
-    expect(house.receipt(answer)).toMatchObject({
+    expect(gateway.receipt(answer)).toMatchObject({
       model_requested: "gateway/auto:both",
       model: "test/other",
     });
-    await house.close();
+    await gateway.close();
   });
 
   test("when all fail, says which were tried and which were skipped, and why", async () => {
-    const { house } = await twoModels(status(503), FINE, { allowedModels: ["test/model"] });
-    const answer = await house.send("chat.completions", auto());
+    const { gateway } = await twoModels(status(503), FINE, { allowedModels: ["test/model"] });
+    const answer = await gateway.send("chat.completions", auto());
     expect([answer.status, JSON.parse(await read(answer)).error]).toMatchObject([
       503,
       {
@@ -178,13 +181,13 @@ describe("Auto", () => {
         ),
       },
     ]);
-    await house.close();
+    await gateway.close();
   });
 
   test("does not repeat a request elsewhere that a host refused for what it asks", async () => {
-    const { house, other } = await twoModels(REFUSED, FINE);
-    expect((await house.send("chat.completions", auto())).status).toBe(400);
+    const { gateway, other } = await twoModels(REFUSED, FINE);
+    expect((await gateway.send("chat.completions", auto())).status).toBe(400);
     expect(other.requests).toHaveLength(0);
-    await house.close();
+    await gateway.close();
   });
 });

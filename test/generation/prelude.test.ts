@@ -3,13 +3,13 @@ import { SURFACE_NAMES, type SurfaceName } from "../../src/catalog/catalog.ts";
 import { sse } from "../fakes/behaviours.ts";
 import { type Behaviour, type FakeHost, hostRow, startFakeHost } from "../fakes/host.ts";
 import { chatText, responsesText, type SseEvent } from "../fakes/transcripts.ts";
-import { ask, openHouse, read, type TestHouse } from "./house.ts";
+import { ask, openTestGateway, read, type TestGateway } from "./test-gateway.ts";
 
 /** What a host says before its first token. */
 const hosts: FakeHost[] = [];
-const houses: TestHouse[] = [];
+const gateways: TestGateway[] = [];
 afterAll(async () => {
-  await Promise.all(houses.map((house) => house.close()));
+  await Promise.all(gateways.map((gateway) => gateway.close()));
   await Promise.all(hosts.map((host) => host.close()));
 });
 
@@ -18,11 +18,11 @@ async function attempts(client: SurfaceName, body: object, behaving: readonly [S
   const opened = await Promise.all(behaving.map(([, says]) => startFakeHost(() => says)));
   hosts.push(...opened);
   const rows = behaving.map(([spoken], at) => hostRow(opened[at]!, { id: `h${at}`, speaks: [spoken] }));
-  const house = await openHouse(rows, { promptTokens: 1_000, model: { contextLength: 1_000_000 } });
-  houses.push(house);
-  const answer = await house.send(client, ask(client, { stream: true, ...body }));
+  const gateway = await openTestGateway(rows, { promptTokens: 1_000, model: { contextLength: 1_000_000 } });
+  gateways.push(gateway);
+  const answer = await gateway.send(client, ask(client, { stream: true, ...body }));
   await read(answer);
-  return house.receipt(answer).attempts;
+  return gateway.receipt(answer).attempts;
 }
 
 /** A megabyte of letters that take two bytes each. */

@@ -13,7 +13,7 @@ import {
   type SseEvent,
 } from "../fakes/transcripts.ts";
 import { Random } from "../sim/random.ts";
-import { ask, heldNano, openHouse, type TestHouse } from "./house.ts";
+import { ask, heldNano, openTestGateway, type TestGateway } from "./test-gateway.ts";
 
 /**
  * Random answers at random prices, ended at random, from hosts that tell the truth, nonsense or nothing. Each bill
@@ -233,7 +233,7 @@ function expectedNano(tokens: ReturnType<typeof expectedTokens>, price: Price): 
   return Number((femto + 999_999n) / 1_000_000n);
 }
 
-// The house.
+// The gateway.
 
 const random = new Random(20_261_122);
 /** Up to $60 a million, odd to the last digit. */
@@ -247,9 +247,9 @@ const prices: Price[] = Array.from({ length: PRICES }, () => ({
 
 let behaviour: Behaviour;
 let host: FakeHost;
-let house: TestHouse;
+let gateway: TestGateway;
 afterAll(async () => {
-  await house?.close();
+  await gateway?.close();
   await host?.close();
 });
 
@@ -275,12 +275,12 @@ async function open(): Promise<void> {
       }),
     ),
   );
-  house = await openHouse(rows, { creditUsd: 1_000_000, models, blind: true });
+  gateway = await openTestGateway(rows, { creditUsd: 1_000_000, models, blind: true });
 }
 
 async function receiptOf(answer: GenerationAnswer) {
   for (;;) {
-    const receipt = house.receipt(answer);
+    const receipt = gateway.receipt(answer);
     if (receipt !== null) return receipt;
     await Bun.sleep(1);
   }
@@ -292,7 +292,7 @@ async function billOf(one: Case) {
   const ceilingName = one.client === "responses" ? "max_output_tokens" : "max_tokens";
   const body = ask(one.client, { model: modelOf(one), stream: one.stream, [ceilingName]: one.ceiling });
   const leaving = new AbortController();
-  const answer = await house.send(one.client, body, leaving.signal);
+  const answer = await gateway.send(one.client, body, leaving.signal);
   if (answer.kind === "stream") {
     let text = "";
     await answer.run({
@@ -349,10 +349,10 @@ test(`${COUNT} bills are those that the contract asks for, to the nano-dollar`, 
     if (!writtenOff) spent += cost;
     seen.set(`${one.ending}: ${state}`, (seen.get(`${one.ending}: ${state}`) ?? 0) + 1);
   }
-  expect(house.faults).toEqual([]);
-  expect<number>(house.ledger.lost).toBe(0);
-  expect<number>(await heldNano(house)).toBe(0);
-  const { total } = await house.ledger.balance("bal_test" as never);
+  expect(gateway.faults).toEqual([]);
+  expect<number>(gateway.ledger.lost).toBe(0);
+  expect<number>(await heldNano(gateway)).toBe(0);
+  const { total } = await gateway.ledger.balance("bal_test" as never);
   expect<number>(total).toBe(1_000_000 * 1e9 - spent);
   // Each way of ending was tried often.
   if (COUNT === CASES) expect(Math.min(...seen.values())).toBeGreaterThan(20);

@@ -4,7 +4,14 @@ import { json, silence, sse } from "../fakes/behaviours.ts";
 import { gate } from "../fakes/gate.ts";
 import { type Behaviour, type FakeHost, hostRow, startFakeHost } from "../fakes/host.ts";
 import { chatText, type HostAnswer, messagesText, responsesText } from "../fakes/transcripts.ts";
-import { ask, type HouseOptions, heldNano, openHouse, read, type TestHouse } from "./house.ts";
+import {
+  ask,
+  heldNano,
+  openTestGateway,
+  read,
+  type TestGateway,
+  type TestGatewayOptions,
+} from "./test-gateway.ts";
 
 /** Streamed requests on hosts that cannot stream: all of the answer comes with its first token. */
 const words = (count: number): string[] => Array.from({ length: count }, () => " word");
@@ -16,25 +23,25 @@ const ANSWERS: Record<(typeof SURFACE_NAMES)[number], HostAnswer> = {
 const CHAT = ANSWERS["chat.completions"];
 
 const hosts: FakeHost[] = [];
-const houses: TestHouse[] = [];
+const gateways: TestGateway[] = [];
 afterAll(async () => {
-  await Promise.all(houses.map((house) => house.close()));
+  await Promise.all(gateways.map((gateway) => gateway.close()));
   await Promise.all(hosts.map((host) => host.close()));
 });
 
 /** Hosts `h0`, `h1`, …, which cannot stream unless their row says otherwise. */
 async function serving(
   behaviours: readonly (readonly [Behaviour, Partial<Host>?])[],
-  options: HouseOptions = {},
+  options: TestGatewayOptions = {},
 ) {
   const opened = await Promise.all(behaviours.map(([behaviour]) => startFakeHost(() => behaviour)));
   hosts.push(...opened);
   const rows = opened.map((host, at) =>
     hostRow(host, { id: `h${at}`, quirks: { noStream: true }, ...behaviours[at]![1] }),
   );
-  const house = await openHouse(rows, options);
-  houses.push(house);
-  return { house, hosts: opened };
+  const gateway = await openTestGateway(rows, options);
+  gateways.push(gateway);
+  return { gateway, hosts: opened };
 }
 
 const STREAMING: Partial<Host> = { quirks: {} };
@@ -44,26 +51,26 @@ const triesOf = (receipt: { attempts: { host: string; outcome: string }[] }) =>
 
 describe.each([...SURFACE_NAMES])("%s", (surface) => {
   test("costs what it costs unstreamed, and the receipt says that it was a stream", async () => {
-    const { house } = await serving([[json(ANSWERS[surface].whole), { speaks: [surface] }]]);
+    const { gateway } = await serving([[json(ANSWERS[surface].whole), { speaks: [surface] }]]);
     const [streamed, whole] = [
-      await house.send(surface, ask(surface, { stream: true })),
-      await house.send(surface, ask(surface)),
+      await gateway.send(surface, ask(surface, { stream: true })),
+      await gateway.send(surface, ask(surface)),
     ];
     await read(streamed);
     const expected = { state: "settled", cost_usd: (10 + 60 * 10) / 1e6, host: "h0" };
-    expect(house.receipt(streamed)).toMatchObject({ ...expected, stream: true });
-    expect(house.receipt(whole)).toMatchObject({ ...expected, stream: false });
-    expect(house.receipt(streamed).tokens).toEqual(house.receipt(whole).tokens);
-    expect(house.receipt(streamed).tokens).toMatchObject({ input: 10, output: 60, source: "host" });
-    expect(await heldNano(house)).toBe(0 as never);
+    expect(gateway.receipt(streamed)).toMatchObject({ ...expected, stream: true });
+    expect(gateway.receipt(whole)).toMatchObject({ ...expected, stream: false });
+    expect(gateway.receipt(streamed).tokens).toEqual(gateway.receipt(whole).tokens);
+    expect(gateway.receipt(streamed).tokens).toMatchObject({ input: 10, output: 60, source: "host" });
+    expect(await heldNano(gateway)).toBe(0 as never);
   });
 
   test("without usage, the gateway's own count is told and charged", async () => {
     const { usage: _, ...whole } = ANSWERS[surface].whole as Record<string, unknown>;
-    const { house } = await serving([[json(whole), { speaks: [surface] }]]);
-    const answer = await house.send(surface, ask(surface, { stream: true }));
+    const { gateway } = await serving([[json(whole), { speaks: [surface] }]]);
+    const answer = await gateway.send(surface, ask(surface, { stream: true }));
     await read(answer);
-    const { tokens, cost_usd } = house.receipt(answer);
+    const { tokens, cost_usd } = gateway.receipt(answer);
     expect(tokens.source).toBe("counted");
     expect(tokens.output).toBeGreaterThan(30);
     expect(cost_usd).toBeGreaterThan(0);
@@ -72,32 +79,32 @@ describe.each([...SURFACE_NAMES])("%s", (surface) => {
 
 describe("a host", () => {
   test("that streams is asked first, and one that cannot serves when it fails", async () => {
-    const { house, hosts: asked } = await serving([
+    const { gateway, hosts: asked } = await serving([
       [json(CHAT.whole)],
       [json({ error: { message: "down" } }, 503), STREAMING],
     ]);
-    const answer = await house.send("chat.completions", STREAMED);
+    const answer = await gateway.send("chat.completions", STREAMED);
     expect(await read(answer)).toEndWith("data: [DONE]\n\n");
-    expect(triesOf(house.receipt(answer))).toEqual(["h1 refused", "h0 opened"]);
+    expect(triesOf(gateway.receipt(answer))).toEqual(["h1 refused", "h0 opened"]);
     expect(asked.map((host) => host.requests[0]!.json().stream)).toEqual([false, true]);
   });
 
   test("gives its place back with its answer, however slowly the client takes that", async () => {
-    const { house } = await serving([[json(CHAT.whole), { maxConcurrent: 1 }]]);
-    const slow = await house.send("chat.completions", STREAMED);
+    const { gateway } = await serving([[json(CHAT.whole), { maxConcurrent: 1 }]]);
+    const slow = await gateway.send("chat.completions", STREAMED);
     const taken = gate<boolean>();
     if (slow.kind !== "stream") throw new Error("no stream");
     const running = slow.run({ write: () => taken.passed, close() {} });
-    const next = await house.send("chat.completions", STREAMED);
+    const next = await gateway.send("chat.completions", STREAMED);
     expect(await read(next)).toEndWith("data: [DONE]\n\n");
     taken.open(true);
     await running;
-    expect(house.receipt(slow)).toMatchObject({ state: "settled" });
+    expect(gateway.receipt(slow)).toMatchObject({ state: "settled" });
   });
 
   test("is used again on the same connection", async () => {
-    const { house, hosts: asked } = await serving([[json(CHAT.whole)]]);
-    for (let round = 0; round < 3; round++) await read(await house.send("chat.completions", STREAMED));
+    const { gateway, hosts: asked } = await serving([[json(CHAT.whole)]]);
+    for (let round = 0; round < 3; round++) await read(await gateway.send("chat.completions", STREAMED));
     expect(asked[0]!.connections).toBe(1);
   });
 
@@ -109,44 +116,44 @@ describe("a host", () => {
       chunkGapMs: 120_000,
       totalMs: 1_200_000,
     };
-    const { house } = await serving([[silence()]], { settings: { attempts } });
-    const answer = await house.send("chat.completions", STREAMED);
+    const { gateway } = await serving([[silence()]], { settings: { attempts } });
+    const answer = await gateway.send("chat.completions", STREAMED);
     expect([answer.status, JSON.parse(await read(answer)).error.code]).toEqual([504, "request_timeout"]);
-    expect(house.receipt(answer)).toMatchObject({ state: "failed", cost_usd: 0 });
+    expect(gateway.receipt(answer)).toMatchObject({ state: "failed", cost_usd: 0 });
   });
 });
 
 describe("a client that leaves", () => {
   test("while the host works: the host is left, and nothing is charged", async () => {
-    const { house, hosts: asked } = await serving([[silence()]]);
+    const { gateway, hosts: asked } = await serving([[silence()]]);
     const abort = new AbortController();
-    const pending = house.send("chat.completions", STREAMED, abort.signal);
+    const pending = gateway.send("chat.completions", STREAMED, abort.signal);
     const request = await asked[0]!.arrived(0);
     abort.abort();
     await request.gone;
-    expect(house.receipt(await pending)).toMatchObject({
+    expect(gateway.receipt(await pending)).toMatchObject({
       state: "cancelled",
       cost_usd: 0,
       error_code: null,
       stream: true,
     });
-    expect(await heldNano(house)).toBe(0 as never);
+    expect(await heldNano(gateway)).toBe(0 as never);
   });
 
   test("before it has taken anything: it is charged as one that left a stream then", async () => {
-    const { house } = await serving([[json(CHAT.whole)]]);
-    const answer = await house.send("chat.completions", STREAMED);
+    const { gateway } = await serving([[json(CHAT.whole)]]);
+    const answer = await gateway.send("chat.completions", STREAMED);
     if (answer.kind !== "stream") throw new Error("no stream");
     await answer.run({ write: () => false, close() {} });
-    expect(house.receipt(answer)).toMatchObject({ state: "cancelled", tokens: { input: 10, output: 0 } });
-    expect(await heldNano(house)).toBe(0 as never);
+    expect(gateway.receipt(answer)).toMatchObject({ state: "cancelled", tokens: { input: 10, output: 0 } });
+    expect(await heldNano(gateway)).toBe(0 as never);
   });
 });
 
 describe("money", () => {
   test("a balance that does not cover the worst case is refused, and nothing is sent", async () => {
-    const { house, hosts: asked } = await serving([[json(CHAT.whole)]], { creditUsd: 0.005 });
-    const answer = await house.send(
+    const { gateway, hosts: asked } = await serving([[json(CHAT.whole)]], { creditUsd: 0.005 });
+    const answer = await gateway.send(
       "chat.completions",
       ask("chat.completions", { stream: true, max_tokens: 1_000 }),
     );
@@ -156,56 +163,56 @@ describe("money", () => {
 
   test("answers without a ceiling are together no longer than the balance covers", async () => {
     // Each holds 1,000 tokens of output, one cent, and the 3,000 beyond are three: plenty for one, not for two.
-    const { house, hosts: asked } = await serving([[json(CHAT.whole)]], { creditUsd: 0.145 });
+    const { gateway, hosts: asked } = await serving([[json(CHAT.whole)]], { creditUsd: 0.145 });
     const answers = await Promise.all([
-      house.send("chat.completions", STREAMED),
-      house.send("chat.completions", STREAMED),
+      gateway.send("chat.completions", STREAMED),
+      gateway.send("chat.completions", STREAMED),
     ]);
     for (const answer of answers) await read(answer);
     const ceilings = asked[0]!.requests.map((request) => request.json().max_tokens);
     expect(ceilings.toSorted()).toEqual([1_000, undefined]);
-    expect(await heldNano(house)).toBe(0 as never);
+    expect(await heldNano(gateway)).toBe(0 as never);
   });
 
   test("a host that streams is told no ceiling, and the one that takes its place is told what is held", async () => {
-    const { house, hosts: asked } = await serving([
+    const { gateway, hosts: asked } = await serving([
       [json({ error: { message: "down" } }, 503), STREAMING],
       [json(CHAT.whole)],
     ]);
-    const answer = await house.send("chat.completions", STREAMED);
+    const answer = await gateway.send("chat.completions", STREAMED);
     await read(answer);
     expect(asked.map((host) => host.requests[0]!.json().max_tokens)).toEqual([undefined, 1_000]);
     // What a stream may come to need is held as it comes.
-    expect(house.receipt(answer).held_usd).toBeLessThan(0.02);
+    expect(gateway.receipt(answer).held_usd).toBeLessThan(0.02);
   });
 
   test("a stream beside hosts that answer whole still grows its hold", async () => {
     const { events } = chatText(words(3_000), { input: 10 });
-    const { house } = await serving([[sse(events), STREAMING], [json(CHAT.whole)]]);
-    const answer = await house.send("chat.completions", STREAMED);
+    const { gateway } = await serving([[sse(events), STREAMING], [json(CHAT.whole)]]);
+    const answer = await gateway.send("chat.completions", STREAMED);
     expect(await read(answer)).toEndWith("data: [DONE]\n\n");
-    expect(house.receipt(answer).cost_usd).toBeCloseTo((10 + 30_000) / 1e6, 9);
+    expect(gateway.receipt(answer).cost_usd).toBeCloseTo((10 + 30_000) / 1e6, 9);
   });
 
   test("what an answer that nobody told to stop costs beyond the hold is not charged", async () => {
     const long = chatText(words(6_000), { input: 10 });
-    const { house } = await serving([[json(long.whole), STREAMING]], { creditUsd: 0.02 });
-    const answer = await house.send("chat.completions", STREAMED);
+    const { gateway } = await serving([[json(long.whole), STREAMING]], { creditUsd: 0.02 });
+    const answer = await gateway.send("chat.completions", STREAMED);
     expect(await read(answer)).toEndWith("data: [DONE]\n\n");
-    const { cost_usd, held_usd, tokens } = house.receipt(answer);
+    const { cost_usd, held_usd, tokens } = gateway.receipt(answer);
     expect(held_usd).toBeLessThanOrEqual(0.02);
     // As many tokens as are held, at their price; the others are the gateway's loss.
     expect(cost_usd).toBeCloseTo((tokens.input * 1 + tokens.output * 10) / 1e6, 9);
     expect(held_usd - cost_usd).toBeGreaterThanOrEqual(0);
     expect(held_usd - cost_usd).toBeLessThan(10 / 1e6);
-    expect(house.ledger.lost + cost_usd * 1e9).toBeCloseTo(10 * 1_000 + 6_000 * 10_000, 3);
-    expect(await heldNano(house)).toBe(0 as never);
+    expect(gateway.ledger.lost + cost_usd * 1e9).toBeCloseTo(10 * 1_000 + 6_000 * 10_000, 3);
+    expect(await heldNano(gateway)).toBe(0 as never);
   });
 
   test("a disk that refuses the settlement: the stream ends with an error in place of its end mark", async () => {
-    const { house } = await serving([[json(CHAT.whole)]]);
-    const answer = await house.send("chat.completions", STREAMED);
-    house.disk.mood = "read-only";
+    const { gateway } = await serving([[json(CHAT.whole)]]);
+    const answer = await gateway.send("chat.completions", STREAMED);
+    gateway.disk.mood = "read-only";
     const text = await read(answer);
     expect(text).toContain(" word");
     expect(text).not.toContain("[DONE]");

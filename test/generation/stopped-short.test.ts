@@ -3,17 +3,17 @@ import { SURFACE_NAMES, type SurfaceName } from "../../src/catalog/catalog.ts";
 import { json, sse } from "../fakes/behaviours.ts";
 import { type Behaviour, type FakeHost, hostRow, startFakeHost } from "../fakes/host.ts";
 import { chatText, type SseEvent } from "../fakes/transcripts.ts";
-import { ask, openHouse, read, type TestHouse } from "./house.ts";
+import { ask, openTestGateway, read, type TestGateway } from "./test-gateway.ts";
 
 /** A filter or a ceiling that ends an answer before its first word: an answer all the same. */
 const hosts: FakeHost[] = [];
-const houses: TestHouse[] = [];
+const gateways: TestGateway[] = [];
 afterAll(async () => {
-  await Promise.all(houses.map((house) => house.close()));
+  await Promise.all(gateways.map((gateway) => gateway.close()));
   await Promise.all(hosts.map((host) => host.close()));
 });
 
-async function house(surface: SurfaceName, behaviour: Behaviour) {
+async function gateway(surface: SurfaceName, behaviour: Behaviour) {
   const first = await startFakeHost(() => behaviour);
   const second = await startFakeHost(() => json(chatText().whole));
   hosts.push(first, second);
@@ -21,8 +21,8 @@ async function house(surface: SurfaceName, behaviour: Behaviour) {
     hostRow(first, { id: "first", speaks: [surface] }),
     hostRow(second, { id: "second", speaks: ["chat.completions"] }),
   ];
-  const opened = await openHouse(rows);
-  houses.push(opened);
+  const opened = await openTestGateway(rows);
+  gateways.push(opened);
   return { opened, second };
 }
 
@@ -103,7 +103,7 @@ describe.each(STREAMS)("%s without a word and without usage", (_name, surface, e
   for (const client of SURFACE_NAMES)
     for (const stream of [true, false])
       test(`is what a ${client} client gets${stream ? ", streamed" : ""}`, async () => {
-        const { opened, second } = await house(surface, sse(events));
+        const { opened, second } = await gateway(surface, sse(events));
         // A long one is asked for as a stream, whatever the client wants.
         const more = client === "messages" ? { max_tokens: 400 } : {};
         const answer = await opened.send(client, ask(client, { stream, ...more }));
@@ -120,7 +120,7 @@ test.each([...SURFACE_NAMES])(
     const usage = { prompt_tokens: 9, completion_tokens: 0, total_tokens: 9 };
     const choice = { index: 0, finish_reason: "content_filter", logprobs: null };
     const whole = { id: "c", object: "chat.completion", created: 1, model: "m", choices: [choice], usage };
-    const { opened, second } = await house("chat.completions", json(whole));
+    const { opened, second } = await gateway("chat.completions", json(whole));
     for (const stream of [false, true]) {
       const more = client === "messages" ? { max_tokens: 10 } : {};
       const answer = await opened.send(client, ask(client, { stream, ...more }));
@@ -138,7 +138,7 @@ test.each([...SURFACE_NAMES])(
 );
 
 test("a stream that ends of itself without a word is an empty one, and the next host is asked", async () => {
-  const { opened, second } = await house("chat.completions", sse(chat("stop")));
+  const { opened, second } = await gateway("chat.completions", sse(chat("stop")));
   const answer = await opened.send("chat.completions", ask("chat.completions", { stream: true }));
   expect(answer.status).toBe(200);
   await read(answer);

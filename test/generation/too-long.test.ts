@@ -3,16 +3,16 @@ import { SURFACE_NAMES, type SurfaceName } from "../../src/catalog/catalog.ts";
 import { json, sse } from "../fakes/behaviours.ts";
 import { type Behaviour, type FakeHost, hostRow, startFakeHost } from "../fakes/host.ts";
 import { chatText } from "../fakes/transcripts.ts";
-import { ask, openHouse, read, type TestHouse } from "./house.ts";
+import { ask, openTestGateway, read, type TestGateway } from "./test-gateway.ts";
 
 /**
  * OpenAI finds prompts too long only once it streams: its context is larger than the prompts that it takes.
  * Codex shortens its conversation by this error, and repeats itself for as long as it is told that hosts fail.
  */
 const hosts: FakeHost[] = [];
-const houses: TestHouse[] = [];
+const gateways: TestGateway[] = [];
 afterAll(async () => {
-  await Promise.all(houses.map((house) => house.close()));
+  await Promise.all(gateways.map((gateway) => gateway.close()));
   await Promise.all(hosts.map((host) => host.close()));
 });
 
@@ -50,9 +50,9 @@ const TOO_LONG: [string, string, RegExp][] = [
 test.each(TOO_LONG)("the refusal says %s", async (_what, message, says) => {
   const host = await startFakeHost(() => json({ error: { message } }, 400));
   hosts.push(host);
-  const house = await openHouse([hostRow(host, { id: "h", speaks: ["chat.completions"] })]);
-  houses.push(house);
-  const { error } = JSON.parse(await read(await house.send("chat.completions", ask("chat.completions"))));
+  const gateway = await openTestGateway([hostRow(host, { id: "h", speaks: ["chat.completions"] })]);
+  gateways.push(gateway);
+  const { error } = JSON.parse(await read(await gateway.send("chat.completions", ask("chat.completions"))));
   expect(error.code).toBe("context_too_long");
   expect(error.message).toMatch(says);
 });
@@ -65,12 +65,12 @@ for (const client of SURFACE_NAMES)
       );
       hosts.push(...opened);
       const rows = opened.map((host, n) => hostRow(host, { id: `h${n}`, speaks: [spoken] }));
-      const house = await openHouse(rows);
-      houses.push(house);
+      const gateway = await openTestGateway(rows);
+      gateways.push(gateway);
       // So long that the host is asked to stream it, either way.
       const ceiling = { [client === "responses" ? "max_output_tokens" : "max_tokens"]: 2_000 };
-      const answer = await house.send(client, ask(client, { stream, ...ceiling }));
+      const answer = await gateway.send(client, ask(client, { stream, ...ceiling }));
       expect([answer.status, JSON.parse(await read(answer)).error.code]).toEqual([400, "context_too_long"]);
-      expect(house.receipt(answer).attempts).toMatchObject([{ host: "h0", outcome: "rejected" }]);
+      expect(gateway.receipt(answer).attempts).toMatchObject([{ host: "h0", outcome: "rejected" }]);
       expect(opened[1]!.requests).toHaveLength(0);
     });

@@ -8,14 +8,14 @@ import { sse } from "../fakes/behaviours.ts";
 import { ManualClock } from "../fakes/clock.ts";
 import { type FakeHost, hostRow, startFakeHost } from "../fakes/host.ts";
 import { chatText } from "../fakes/transcripts.ts";
-import { ask, openHouse, read, type TestHouse } from "./house.ts";
+import { ask, openTestGateway, read, type TestGateway } from "./test-gateway.ts";
 
 let host: FakeHost | null = null;
-let house: TestHouse | null = null;
+let gateway: TestGateway | null = null;
 afterEach(async () => {
-  await house?.close();
+  await gateway?.close();
   await host?.close();
-  house = host = null;
+  gateway = host = null;
 });
 
 const fails = () => Promise.reject(new Error("the thread cannot be opened"));
@@ -24,10 +24,10 @@ test("what was delivered is billed by its estimate where counting it fails", asy
   // No usage, and so many words that a broken answer is charged.
   const events = chatText(Array(100).fill("word ")).events.slice(0, -3);
   host = await startFakeHost(() => sse(events));
-  house = await openHouse([hostRow(host)], { countingAnswer: fails });
-  const answer = await house.send("chat.completions", ask("chat.completions", { stream: true }));
+  gateway = await openTestGateway([hostRow(host)], { countingAnswer: fails });
+  const answer = await gateway.send("chat.completions", ask("chat.completions", { stream: true }));
   expect(await read(answer)).toContain("upstream_error");
-  const receipt = house.receipt(answer);
+  const receipt = gateway.receipt(answer);
   expect(receipt).toMatchObject({ state: "settled", error_code: "upstream_error" });
   expect(receipt.tokens.output).toBeGreaterThan(90);
   expect(receipt.cost_usd).toBeGreaterThan(0);

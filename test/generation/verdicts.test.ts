@@ -3,16 +3,16 @@ import { SURFACE_NAMES, type SurfaceName } from "../../src/catalog/catalog.ts";
 import { json, sse } from "../fakes/behaviours.ts";
 import { type Behaviour, type FakeHost, hostRow, startFakeHost } from "../fakes/host.ts";
 import { chatText } from "../fakes/transcripts.ts";
-import { ask, openHouse, read, type TestHouse } from "./house.ts";
+import { ask, openTestGateway, read, type TestGateway } from "./test-gateway.ts";
 
 /**
  * Hosts also say what is wrong with a request after their 200. Another host may still serve it; but a client
  * that is told of failing hosts, where all of them said so, repeats what cannot succeed.
  */
 const hosts: FakeHost[] = [];
-const houses: TestHouse[] = [];
+const gateways: TestGateway[] = [];
 afterAll(async () => {
-  await Promise.all(houses.map((house) => house.close()));
+  await Promise.all(gateways.map((gateway) => gateway.close()));
   await Promise.all(hosts.map((host) => host.close()));
 });
 
@@ -102,13 +102,13 @@ async function answered(client: SurfaceName, stream: boolean, behaving: readonly
   const opened = await Promise.all(behaving.map(({ says }) => startFakeHost(() => says)));
   hosts.push(...opened);
   const rows = behaving.map(({ spoken }, at) => hostRow(opened[at]!, { id: `h${at}`, speaks: [spoken] }));
-  const house = await openHouse(rows);
-  houses.push(house);
+  const gateway = await openTestGateway(rows);
+  gateways.push(gateway);
   // So long that the host is asked to stream it, either way.
   const ceiling = { [client === "responses" ? "max_output_tokens" : "max_tokens"]: 2_000 };
-  const answer = await house.send(client, ask(client, { stream, ...ceiling }));
+  const answer = await gateway.send(client, ask(client, { stream, ...ceiling }));
   const text = await read(answer);
-  return { status: answer.status, text, attempts: house.receipt(answer).attempts };
+  return { status: answer.status, text, attempts: gateway.receipt(answer).attempts };
 }
 
 for (const client of SURFACE_NAMES)

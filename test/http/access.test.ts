@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { ADMIN_TOKEN, TestHouse } from "./house.ts";
+import { ADMIN_TOKEN, TestGateway } from "./test-gateway.ts";
 
 /** How a credential is shown. What each may do is told in test/access. */
-let house: TestHouse;
+let gateway: TestGateway;
 beforeAll(() => {
-  house = new TestHouse();
+  gateway = new TestGateway();
 });
-afterAll(() => house.stop());
+afterAll(() => gateway.stop());
 
 describe("x-api-key", () => {
   const reads: [string, string, boolean][] = [
@@ -21,8 +21,8 @@ describe("x-api-key", () => {
     ["GET", "/v1/catalog", false],
   ];
   test.each(reads)("on %s %s is read as the bearer token: %p", async (method, path, read) => {
-    const { key } = await house.setUp();
-    const { status, json } = await house.send(method, path, {
+    const { key } = await gateway.setUp();
+    const { status, json } = await gateway.send(method, path, {
       headers: { "x-api-key": key },
       ...(method === "POST" ? { body: "{}" } : {}),
     });
@@ -36,9 +36,9 @@ describe("x-api-key", () => {
 });
 
 test("the scheme's case does not matter; another scheme is no bearer token", async () => {
-  const { key } = await house.setUp();
+  const { key } = await gateway.setUp();
   const as = async (authorization: string) => {
-    const { status, json } = await house.send("GET", "/v1/me", { headers: { authorization } });
+    const { status, json } = await gateway.send("GET", "/v1/me", { headers: { authorization } });
     return status === 200 ? "200" : json.error.code;
   };
   expect(await as(`bearer ${key}`)).toBe("200");
@@ -50,17 +50,17 @@ test("the scheme's case does not matter; another scheme is no bearer token", asy
 });
 
 test("the metrics are open to this machine, and to the admin token behind a proxy", async () => {
-  expect((await house.send("GET", "/metrics")).text).toBe("gateway_up 1\n");
+  expect((await gateway.send("GET", "/metrics")).text).toBe("gateway_up 1\n");
   const headers = { "x-forwarded-for": "192.0.2.1" };
-  const stranger = await house.send("GET", "/metrics", { headers });
+  const stranger = await gateway.send("GET", "/metrics", { headers });
   expect(stranger.json.error).toMatchObject({
     code: "missing_api_key",
     message: expect.stringContaining("Bearer <ADMIN_TOKEN>"),
   });
-  expect((await house.send("GET", "/metrics", { headers, bearer: (await house.setUp()).key })).status).toBe(
-    401,
-  );
-  expect((await house.send("GET", "/metrics", { headers, bearer: ADMIN_TOKEN })).status).toBe(200);
+  expect(
+    (await gateway.send("GET", "/metrics", { headers, bearer: (await gateway.setUp()).key })).status,
+  ).toBe(401);
+  expect((await gateway.send("GET", "/metrics", { headers, bearer: ADMIN_TOKEN })).status).toBe(200);
 });
 
 const METRICS: [name: string, headers: Record<string, string>, status: number][] = [
@@ -81,5 +81,5 @@ const METRICS: [name: string, headers: Record<string, string>, status: number][]
   ["Akamai", { "true-client-ip": "192.0.2.1" }, 401],
 ];
 test.each(METRICS)("without the admin token, the metrics for %s", async (_, headers, status) => {
-  expect((await house.send("GET", "/metrics", { headers })).status).toBe(status);
+  expect((await gateway.send("GET", "/metrics", { headers })).status).toBe(status);
 });

@@ -1,28 +1,28 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { privateKeyToAccount } from "viem/accounts";
 import { ManualClock } from "../fakes/clock.ts";
-import { ADMIN_TOKEN, TestHouse } from "./house.ts";
+import { ADMIN_TOKEN, TestGateway } from "./test-gateway.ts";
 
 const MINUTE = 60_000;
 const DAY = 86_400_000;
 const EMAIL = "kim@example.com";
 
-let house: TestHouse;
+let gateway: TestGateway;
 let clock: ManualClock;
 beforeEach(() => {
   clock = new ManualClock();
-  house = new TestHouse({ clock });
+  gateway = new TestGateway({ clock });
 });
-afterEach(() => house.stop());
+afterEach(() => gateway.stop());
 
-const ask = (email = EMAIL) => house.send("POST", "/v1/auth/email", { body: { email } });
+const ask = (email = EMAIL) => gateway.send("POST", "/v1/auth/email", { body: { email } });
 const verify = (token: string, headers: Record<string, string> = {}) =>
-  house.send("POST", "/v1/auth/email/verify", { body: { token }, headers });
-const tokenOf = (mail = house.mails.at(-1)): string => /#signin=(\S+)/.exec(mail!.text)![1]!;
+  gateway.send("POST", "/v1/auth/email/verify", { body: { token }, headers });
+const tokenOf = (mail = gateway.mails.at(-1)): string => /#signin=(\S+)/.exec(mail!.text)![1]!;
 const me = async (bearer: string, headers: Record<string, string> = {}) =>
-  (await house.send("GET", "/v1/me", { bearer, headers })).json;
+  (await gateway.send("GET", "/v1/me", { bearer, headers })).json;
 const claim = (key: string, email = EMAIL) =>
-  house.send("POST", "/v1/me/claim", { bearer: key, body: { email } });
+  gateway.send("POST", "/v1/me/claim", { bearer: key, body: { email } });
 
 /** The session of somebody who reads the mailbox. */
 async function signIn(email = EMAIL): Promise<string> {
@@ -36,8 +36,8 @@ const refusal = ({ status, json }: Awaited<ReturnType<typeof ask>>) =>
 describe("signing in by email", () => {
   test("the mailed link makes a session of 30 days, on an account with a balance of its own", async () => {
     expect((await ask()).status).toBe(202);
-    expect(house.mails[0]).toMatchObject({ to: EMAIL });
-    expect(house.mails[0]!.text).toContain("http://gateway.test/dashboard#signin=or-link-");
+    expect(gateway.mails[0]).toMatchObject({ to: EMAIL });
+    expect(gateway.mails[0]!.text).toContain("http://gateway.test/dashboard#signin=or-link-");
     const { status, json } = await verify(tokenOf());
     expect(status).toBe(200);
     expect(json.session).toMatch(/^or-sess-[1-9A-HJ-NP-Za-km-z]{44}$/);
@@ -46,7 +46,7 @@ describe("signing in by email", () => {
     expect(account).toEqual({ id: json.account_id, email: EMAIL, balances: [balance_id], claims: [] });
     expect(key).toBeNull();
     clock.advance(30 * DAY);
-    expect(refusal(await house.send("GET", "/v1/me", { bearer: json.session }))).toBe(
+    expect(refusal(await gateway.send("GET", "/v1/me", { bearer: json.session }))).toBe(
       "401 invalid_api_key null",
     );
   });
@@ -73,7 +73,7 @@ describe("signing in by email", () => {
     const [known, unknown] = [await ask(), await ask("nobody@example.com")];
     expect(known.text).toBe(unknown.text);
     expect(known.status).toBe(unknown.status);
-    const [one, other] = house.mails
+    const [one, other] = gateway.mails
       .slice(-2)
       .map(({ subject, text }) => ({ subject, text: text.replace(/or-link-\w+/, "") }));
     expect(one!).toEqual(other!);
@@ -81,12 +81,12 @@ describe("signing in by email", () => {
 
   test("five links are on their way to a mailbox, not more", async () => {
     for (let turn = 0; turn < 7; turn++) expect((await ask()).status).toBe(202);
-    expect(house.mails.length).toBe(5);
+    expect(gateway.mails.length).toBe(5);
     await ask("other@example.com");
-    expect(house.mails.length).toBe(6);
+    expect(gateway.mails.length).toBe(6);
     clock.advance(15 * MINUTE);
     await ask();
-    expect(house.mails.length).toBe(7);
+    expect(gateway.mails.length).toBe(7);
   });
 
   test("a network address that asks without end is told to wait", async () => {
@@ -110,14 +110,14 @@ describe("signing in by email", () => {
     "kim@exämple.com",
   ])("%p is no address", async (email) => {
     expect(refusal(await ask(email))).toBe("400 invalid_request email");
-    expect(house.mails).toEqual([]);
+    expect(gateway.mails).toEqual([]);
   });
 
   test("logging out ends this session and no other", async () => {
     const [one, other] = [await signIn(), await signIn()];
-    expect((await house.send("POST", "/v1/auth/logout", { bearer: one })).status).toBe(204);
-    expect((await house.send("GET", "/v1/me", { bearer: one })).status).toBe(401);
-    expect((await house.send("GET", "/v1/me", { bearer: other })).status).toBe(200);
+    expect((await gateway.send("POST", "/v1/auth/logout", { bearer: one })).status).toBe(204);
+    expect((await gateway.send("GET", "/v1/me", { bearer: one })).status).toBe(401);
+    expect((await gateway.send("GET", "/v1/me", { bearer: other })).status).toBe(200);
   });
 });
 
@@ -150,7 +150,7 @@ describe("the session in a cookie", () => {
   test("reads without, but changes only with the Origin of the gateway's own pages", async () => {
     const cookie = await browserSession();
     const send = (method: string, path: string, headers = {}) =>
-      house.send(method, path, { headers: { cookie, ...headers } });
+      gateway.send(method, path, { headers: { cookie, ...headers } });
     expect((await send("GET", "/v1/me")).status).toBe(200);
     expect((await send("POST", "/v1/keys", OWN)).status).toBe(201);
     for (const headers of [
@@ -170,8 +170,11 @@ describe("the session in a cookie", () => {
 
   test("does not make a key request of a generation, and yields to a bearer token", async () => {
     const cookie = await browserSession();
-    const { key, id } = await house.setUp();
-    const chat = await house.send("POST", "/v1/chat/completions", { headers: { cookie, ...OWN }, body: {} });
+    const { key, id } = await gateway.setUp();
+    const chat = await gateway.send("POST", "/v1/chat/completions", {
+      headers: { cookie, ...OWN },
+      body: {},
+    });
     expect(refusal(chat)).toBe("401 missing_api_key null");
     expect((await me(key, { cookie })).key.id).toBe(id);
   });
@@ -180,18 +183,18 @@ describe("the session in a cookie", () => {
 describe("a session owns its account's balances", () => {
   test("keys are created with an account's limits, listed, changed, rotated with grace, revoked", async () => {
     const bearer = await signIn();
-    const made = (await house.send("POST", "/v1/keys", { bearer })).json;
+    const made = (await gateway.send("POST", "/v1/keys", { bearer })).json;
     expect(made.rpm_limit).toBe(300);
     expect(made.recovery_secret).toBeUndefined();
     expect((await me(made.key)).account).toMatchObject({ email: EMAIL, confirmed: true });
-    const raised = await house.send("PATCH", `/v1/keys/${made.id}`, { bearer, body: { rpm_limit: 900 } });
+    const raised = await gateway.send("PATCH", `/v1/keys/${made.id}`, { bearer, body: { rpm_limit: 900 } });
     expect(raised.json.rpm_limit).toBe(900);
-    const rotated = (await house.send("POST", `/v1/keys/${made.id}/rotate`, { bearer })).json;
+    const rotated = (await gateway.send("POST", `/v1/keys/${made.id}/rotate`, { bearer })).json;
     expect(Date.parse(rotated.old_key.expires_at)).toBe(clock.now() + DAY);
-    expect((await house.send("GET", "/v1/me", { bearer: made.key })).status).toBe(200);
-    await house.send("DELETE", `/v1/keys/${made.id}`, { bearer });
-    expect((await house.send("GET", "/v1/me", { bearer: made.key })).status).toBe(401);
-    const { data } = (await house.send("GET", "/v1/keys", { bearer })).json;
+    expect((await gateway.send("GET", "/v1/me", { bearer: made.key })).status).toBe(200);
+    await gateway.send("DELETE", `/v1/keys/${made.id}`, { bearer });
+    expect((await gateway.send("GET", "/v1/me", { bearer: made.key })).status).toBe(401);
+    const { data } = (await gateway.send("GET", "/v1/keys", { bearer })).json;
     expect(data.map(({ id, state }: { id: string; state: string }) => [id, state]).toSorted()).toEqual(
       [
         [made.id, "revoked"],
@@ -202,7 +205,7 @@ describe("a session owns its account's balances", () => {
 
   test("and nobody else's", async () => {
     const [mine, theirs] = [await signIn(), await signIn("other@example.com")];
-    const { id } = (await house.send("POST", "/v1/keys", { bearer: theirs })).json;
+    const { id } = (await gateway.send("POST", "/v1/keys", { bearer: theirs })).json;
     const tries: [string, string][] = [
       ["GET", ""],
       ["PATCH", ""],
@@ -212,12 +215,12 @@ describe("a session owns its account's balances", () => {
     ];
     for (const [method, rest] of tries) {
       const body = method === "GET" ? {} : { body: {} };
-      expect(refusal(await house.send(method, `/v1/keys/${id}${rest}`, { bearer: mine, ...body }))).toBe(
+      expect(refusal(await gateway.send(method, `/v1/keys/${id}${rest}`, { bearer: mine, ...body }))).toBe(
         "400 invalid_request id",
       );
     }
     const { balance_id } = await me(theirs);
-    const named = await house.send("GET", "/v1/me", {
+    const named = await gateway.send("GET", "/v1/me", {
       bearer: mine,
       headers: { "x-gateway-balance": balance_id },
     });
@@ -227,14 +230,14 @@ describe("a session owns its account's balances", () => {
 
 describe("claiming by email", () => {
   test("the key works unchanged, and the mailed link brings its balance into the account", async () => {
-    const { key, id, balance_id, recovery_secret } = await house.setUp();
+    const { key, id, balance_id, recovery_secret } = await gateway.setUp();
     const before = await me(key);
     const claimed = await claim(key);
     expect(claimed.status).toBe(200);
     const { account_id } = claimed.json;
     expect(claimed.json).toEqual({ account_id, balance_id, email: EMAIL, confirmed: false });
     expect(await me(key)).toEqual({ ...before, account: { id: account_id, email: EMAIL, confirmed: false } });
-    expect(house.mails[0]!.text).toContain(balance_id);
+    expect(gateway.mails[0]!.text).toContain(balance_id);
     const { session } = (await verify(tokenOf())).json;
     const { account, ...own } = await me(session);
     expect(account).toEqual({
@@ -244,17 +247,17 @@ describe("claiming by email", () => {
       claims: [],
     });
     expect(own.balance_id).not.toBe(balance_id);
-    expect((await house.send("GET", "/v1/keys", { bearer: session })).json.data[0].id).toBe(id);
+    expect((await gateway.send("GET", "/v1/keys", { bearer: session })).json.data[0].id).toBe(id);
     const undo_until = new Date(clock.now() + 7 * DAY).toISOString();
     expect((await me(key)).account).toEqual({ id: account_id, email: EMAIL, confirmed: true, undo_until });
     expect((await me(recovery_secret)).account.id).toBe(account_id);
-    const minted = await house.send("POST", `/v1/keys/${id}/rotate`, { bearer: recovery_secret });
+    const minted = await gateway.send("POST", `/v1/keys/${id}/rotate`, { bearer: recovery_secret });
     expect(minted.status).toBe(200);
-    expect((await house.send("GET", "/v1/me", { bearer: key })).status).toBe(401);
+    expect((await gateway.send("GET", "/v1/me", { bearer: key })).status).toBe(401);
   });
 
   test("a second claim is refused, whoever it is for; of two at once one wins", async () => {
-    const { key } = await house.setUp();
+    const { key } = await gateway.setUp();
     const both = await Promise.all([claim(key), claim(key, "other@example.com")]);
     expect(both.map(refusal).toSorted()).toEqual(["200", "400 invalid_request null"]);
     await verify(tokenOf());
@@ -264,7 +267,7 @@ describe("claiming by email", () => {
   test("a stranger's claim changes nothing for an account until its owner confirms", async () => {
     const session = await signIn();
     const before = await me(session);
-    const stranger = await house.setUp();
+    const stranger = await gateway.setUp();
     const claimed = await claim(stranger.key);
     expect(claimed.status).toBe(200);
     await signIn();
@@ -273,19 +276,19 @@ describe("claiming by email", () => {
     expect(claims).toEqual([
       { balance_id: stranger.balance_id, claimed_at: new Date(clock.now()).toISOString() },
     ]);
-    const seen = await house.send("GET", `/v1/keys/${stranger.id}`, { bearer: session });
+    const seen = await gateway.send("GET", `/v1/keys/${stranger.id}`, { bearer: session });
     expect(seen.status).toBe(400);
   });
 
   test("who claims learns nothing about the account that the address may have", async () => {
     const known = (await me(await signIn())).account.id;
-    await house.send("POST", `/admin/accounts/${known}/suspend`, {
+    await gateway.send("POST", `/admin/accounts/${known}/suspend`, {
       bearer: ADMIN_TOKEN,
       body: { reason: "sanctions" },
     });
     const views = await Promise.all(
       [EMAIL, "nobody@example.com"].map(async (email) => {
-        const { key } = await house.setUp();
+        const { key } = await gateway.setUp();
         const { status, json } = await claim(key, email);
         const { id: _, email: __, ...account } = (await me(key)).account;
         return { status, members: Object.keys(json), account };
@@ -297,10 +300,10 @@ describe("claiming by email", () => {
   test("the owner's word takes a claimed balance over, or turns it down", async () => {
     const session = await signIn();
     const own = (await me(session)).balance_id;
-    const [wanted, unwanted] = [await house.setUp(), await house.setUp()];
+    const [wanted, unwanted] = [await gateway.setUp(), await gateway.setUp()];
     for (const { key } of [wanted, unwanted]) await claim(key);
     const say = (method: string, id: string) =>
-      house.send(method, `/v1/me/claims/${id}`, { bearer: session });
+      gateway.send(method, `/v1/me/claims/${id}`, { bearer: session });
     expect((await say("POST", wanted.balance_id)).json.confirmed).toBe(true);
     expect((await say("DELETE", unwanted.balance_id)).json.confirmed).toBe(false);
     expect((await me(session)).account).toMatchObject({
@@ -309,7 +312,7 @@ describe("claiming by email", () => {
     });
     expect(refusal(await say("POST", unwanted.balance_id))).toBe("400 invalid_request id");
     expect(
-      (await house.send("GET", "/v1/keys", { bearer: session })).json.data.map(
+      (await gateway.send("GET", "/v1/keys", { bearer: session })).json.data.map(
         ({ id }: { id: string }) => id,
       ),
     ).toEqual([wanted.id]);
@@ -319,16 +322,16 @@ describe("claiming by email", () => {
   });
 
   test("nobody else can confirm a claim", async () => {
-    const { key, balance_id } = await house.setUp();
+    const { key, balance_id } = await gateway.setUp();
     await claim(key);
     const bearer = await signIn("other@example.com");
-    expect(refusal(await house.send("POST", `/v1/me/claims/${balance_id}`, { bearer }))).toBe(
+    expect(refusal(await gateway.send("POST", `/v1/me/claims/${balance_id}`, { bearer }))).toBe(
       "400 invalid_request id",
     );
   });
 
   test("a claim that nobody confirms ends after seven days", async () => {
-    const { key, balance_id } = await house.setUp();
+    const { key, balance_id } = await gateway.setUp();
     await claim(key, "mistyped@example.com");
     clock.advance(7 * DAY);
     expect((await me(key)).account).toBeNull();
@@ -341,15 +344,15 @@ describe("claiming by email", () => {
 describe("a wallet", () => {
   const wallet = privateKeyToAccount(`0x${"42".repeat(32)}`);
   const messageFor = async (address: string = wallet.address, chain_id = 1) =>
-    house.send("POST", "/v1/auth/wallet", { body: { address, chain_id } });
+    gateway.send("POST", "/v1/auth/wallet", { body: { address, chain_id } });
   const signed = async (by = wallet) => {
     const { message } = (await messageFor(by.address)).json;
     return { message, signature: await by.signMessage({ message }) };
   };
-  const enter = (body: object) => house.send("POST", "/v1/auth/wallet/verify", { body });
+  const enter = (body: object) => gateway.send("POST", "/v1/auth/wallet/verify", { body });
 
   test("signs in with a message that names the dashboard, the chain, a nonce and an end", async () => {
-    const { json } = await house.send("POST", "/v1/auth/wallet", {
+    const { json } = await gateway.send("POST", "/v1/auth/wallet", {
       body: { address: wallet.address.toLowerCase(), chain_id: 8453 },
       headers: { host: "evil.example" },
     });
@@ -398,8 +401,8 @@ describe("a wallet", () => {
   test.each(["http://gateway:8080", "http://[::1]:8080"])(
     "is told so where the dashboard is at %p",
     async (url) => {
-      const { settings } = house;
-      house.settings = { ...settings, dashboardUrl: `${url}/dashboard` };
+      const { settings } = gateway;
+      gateway.settings = { ...settings, dashboardUrl: `${url}/dashboard` };
       const { status, json } = await messageFor();
       expect(status).toBe(400);
       expect(json.error.message).toContain("dashboard_url");
@@ -407,9 +410,9 @@ describe("a wallet", () => {
   );
 
   test("claims a balance at once; of two claims at once one wins; a second is refused", async () => {
-    const { key, balance_id } = await house.setUp();
+    const { key, balance_id } = await gateway.setUp();
     const claimIt = async (bearer: string, by = wallet) =>
-      house.send("POST", "/v1/me/claim", { bearer, body: { wallet: await signed(by) } });
+      gateway.send("POST", "/v1/me/claim", { bearer, body: { wallet: await signed(by) } });
     const other = privateKeyToAccount(`0x${"43".repeat(32)}`);
     const both = await Promise.all([claimIt(key), claimIt(key, other)]);
     expect(both.map(refusal).toSorted()).toEqual(["200", "400 invalid_request null"]);
@@ -421,13 +424,13 @@ describe("a wallet", () => {
       confirmed: true,
     });
     expect(refusal(await claimIt(key))).toBe("400 invalid_request null");
-    const second = await house.setUp();
+    const second = await gateway.setUp();
     expect((await claimIt(second.key)).status).toBe(200);
   });
 
   test("that is a contract is another wallet on every chain", async () => {
-    const claims = async (answer: typeof house.contractAnswer, chain = 1) => {
-      house.contractAnswer = answer;
+    const claims = async (answer: typeof gateway.contractAnswer, chain = 1) => {
+      gateway.contractAnswer = answer;
       const { message } = (await messageFor(wallet.address, chain)).json;
       return enter({ message, signature: "0x1234" });
     };
@@ -443,9 +446,9 @@ describe("a wallet", () => {
 });
 
 test("wrong signatures are not checked without end, whatever they are sent for", async () => {
-  const { key } = await house.setUp();
+  const { key } = await gateway.setUp();
   const asked = { address: `0x${"ab".repeat(20)}`, chain_id: 1 };
-  const { message } = (await house.send("POST", "/v1/auth/wallet", { body: asked })).json;
+  const { message } = (await gateway.send("POST", "/v1/auth/wallet", { body: asked })).json;
   const wallet = { message, signature: `0x${"12".repeat(65)}` };
   const tries: [string, object][] = [
     ["/v1/me/claim", { wallet }],
@@ -453,18 +456,18 @@ test("wrong signatures are not checked without end, whatever they are sent for",
   ];
   for (let turn = 0; turn < 60; turn++) {
     const [path, body] = tries[turn % 2]!;
-    expect((await house.send("POST", path, { bearer: key, body })).status).toBe(400);
+    expect((await gateway.send("POST", path, { bearer: key, body })).status).toBe(400);
   }
   for (const [path, body] of tries) {
-    expect(refusal(await house.send("POST", path, { bearer: key, body }))).toBe("429 rate_limited null");
+    expect(refusal(await gateway.send("POST", path, { bearer: key, body }))).toBe("429 rate_limited null");
   }
 });
 
 test("wrong recovery secrets are not answered without end, and never lock out the right one", async () => {
-  const { recovery_secret } = await house.setUp();
+  const { recovery_secret } = await gateway.setUp();
   const wrong = `or-rec-${"1".repeat(44)}`;
   const send = (bearer: string, from = "192.0.2.1") =>
-    house.send("GET", "/v1/me", { bearer, headers: { "x-forwarded-for": from } });
+    gateway.send("GET", "/v1/me", { bearer, headers: { "x-forwarded-for": from } });
   for (let turn = 0; turn < 60; turn++) expect((await send(wrong)).status).toBe(401);
   expect(refusal(await send(wrong))).toBe("429 rate_limited null");
   expect((await send(recovery_secret)).status).toBe(200);
@@ -474,11 +477,11 @@ test("wrong recovery secrets are not answered without end, and never lock out th
 });
 
 describe("the operator", () => {
-  const ask = (path: string) => house.send("GET", path, { bearer: ADMIN_TOKEN });
+  const ask = (path: string) => gateway.send("GET", path, { bearer: ADMIN_TOKEN });
 
   test("finds an account by its address, with what belongs to it and what waits", async () => {
     const { account } = await me(await signIn());
-    const offered = await house.setUp();
+    const offered = await gateway.setUp();
     await claim(offered.key);
     const view = {
       id: account.id,
@@ -504,7 +507,7 @@ describe("the operator", () => {
 
   test("sees whose each balance is: the address of its account, and none where there is no account", async () => {
     const { account, balance_id } = await me(await signIn());
-    const nobodys = await house.setUp();
+    const nobodys = await gateway.setUp();
     await claim(nobodys.key);
     const rows = (await ask("/admin/balances?limit=200")).json.data;
     const row = (id: string) => rows.find((one: { id: string }) => one.id === id);
@@ -518,7 +521,7 @@ describe("the operator", () => {
     const bearer = await signIn();
     const { account, balance_id } = await me(bearer);
     const say = (what: string, body: object) =>
-      house.send("POST", `/admin/accounts/${account.id}/${what}`, { bearer: ADMIN_TOKEN, body });
+      gateway.send("POST", `/admin/accounts/${account.id}/${what}`, { bearer: ADMIN_TOKEN, body });
     const suspended = await say("suspend", { reason: "chargeback", by: "kim", note: "case 7" });
     expect(suspended.json).toEqual({ id: account.id, suspended: "chargeback", balance_ids: [balance_id] });
     expect((await me(bearer)).account.suspended).toBe("chargeback");

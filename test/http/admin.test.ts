@@ -1,21 +1,21 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { epochMs } from "../../src/units/clock.ts";
-import { ADMIN_TOKEN, storedReceipt, TestHouse } from "./house.ts";
+import { ADMIN_TOKEN, storedReceipt, TestGateway } from "./test-gateway.ts";
 
-let house: TestHouse;
+let gateway: TestGateway;
 beforeAll(() => {
-  house = new TestHouse();
+  gateway = new TestGateway();
 });
-afterAll(() => house.stop());
+afterAll(() => gateway.stop());
 
 const admin = (method: string, path: string, body?: unknown) =>
-  house.send(method, path, { bearer: ADMIN_TOKEN, ...(body === undefined ? {} : { body }) });
+  gateway.send(method, path, { bearer: ADMIN_TOKEN, ...(body === undefined ? {} : { body }) });
 
 describe("the operator's list of balances", () => {
   test("shows what is on each and how many keys live, newest first, in pages", async () => {
-    const [first, second] = [await house.setUp(), await house.setUp()];
-    await house.send("POST", "/v1/keys", { bearer: second.recovery_secret });
-    await house.send("DELETE", `/v1/keys/${second.id}`, { bearer: second.recovery_secret });
+    const [first, second] = [await gateway.setUp(), await gateway.setUp()];
+    await gateway.send("POST", "/v1/keys", { bearer: second.recovery_secret });
+    await gateway.send("DELETE", `/v1/keys/${second.id}`, { bearer: second.recovery_secret });
     await admin("POST", "/admin/credits", {
       balance_id: first.balance_id,
       amount_usd: 7.5,
@@ -44,7 +44,7 @@ describe("the operator's list of balances", () => {
   });
 
   test("shows the reason of a suspension", async () => {
-    const { balance_id } = await house.setUp();
+    const { balance_id } = await gateway.setUp();
     await admin("POST", `/admin/accounts/${balance_id}/suspend`, { reason: "chargeback" });
     expect((await admin("GET", `/admin/balances/${balance_id}`)).json.suspended).toBe("chargeback");
   });
@@ -67,7 +67,7 @@ describe("the operator's list of balances", () => {
 
 describe("the operator's view of keys", () => {
   test("has limits and use, and neither secrets nor hashes", async () => {
-    const { id, key, recovery_secret, balance_id } = await house.setUp();
+    const { id, key, recovery_secret, balance_id } = await gateway.setUp();
     const { json, text } = await admin("GET", `/admin/balances/${balance_id}/keys`);
     expect(json).toMatchObject({
       object: "list",
@@ -82,23 +82,23 @@ describe("the operator's view of keys", () => {
   });
 
   test("a key of another balance is no place to go on from", async () => {
-    const [mine, theirs] = [await house.setUp(), await house.setUp()];
+    const [mine, theirs] = [await gateway.setUp(), await gateway.setUp()];
     const { json } = await admin("GET", `/admin/balances/${mine.balance_id}/keys?before=${theirs.id}`);
     expect(json.error.param).toBe("before");
   });
 
   test("a key that the operator revokes stops on its next request", async () => {
-    const { id, key } = await house.setUp();
-    expect((await house.send("GET", "/v1/me", { bearer: key })).status).toBe(200);
+    const { id, key } = await gateway.setUp();
+    expect((await gateway.send("GET", "/v1/me", { bearer: key })).status).toBe(200);
     expect((await admin("POST", `/admin/keys/${id}/revoke`)).json).toEqual({ id, state: "revoked" });
-    expect((await house.send("GET", "/v1/me", { bearer: key })).json.error.code).toBe("invalid_api_key");
+    expect((await gateway.send("GET", "/v1/me", { bearer: key })).json.error.code).toBe("invalid_api_key");
   });
 
   test("a limit that the operator raises holds for the key's next request", async () => {
-    const { id, key } = await house.setUp();
+    const { id, key } = await gateway.setUp();
     const raised = { daily_limit_usd: 80, rpm_limit: null, allowed_models: ["test/one"] };
     expect((await admin("PATCH", `/admin/keys/${id}`, raised)).json).toMatchObject({ id, ...raised });
-    expect((await house.send("GET", "/v1/me", { bearer: key })).json.key).toMatchObject(raised);
+    expect((await gateway.send("GET", "/v1/me", { bearer: key })).json.key).toMatchObject(raised);
   });
 
   const wrong: [string, unknown, string][] = [
@@ -107,14 +107,14 @@ describe("the operator's view of keys", () => {
     ["a budget that the balance does not have", { budget: "team" }, "budget"],
   ];
   test.each(wrong)("%s is refused and changes nothing", async (_, body, param) => {
-    const { id } = await house.setUp();
+    const { id } = await gateway.setUp();
     const { status, json } = await admin("PATCH", `/admin/keys/${id}`, body);
     expect([status, json.error.code, json.error.param]).toEqual([400, "invalid_request", param]);
     expect((await admin("GET", `/admin/keys/${id}`)).json.daily_limit_usd).toBe(5);
   });
 
   test("a key that was revoked is not changed", async () => {
-    const { id } = await house.setUp();
+    const { id } = await gateway.setUp();
     await admin("POST", `/admin/keys/${id}/revoke`);
     const { status, json } = await admin("PATCH", `/admin/keys/${id}`, { rpm_limit: 1 });
     expect([status, json.error.code]).toEqual([400, "invalid_request"]);
@@ -123,36 +123,36 @@ describe("the operator's view of keys", () => {
 
 describe("where nobody gets a key by asking", () => {
   test("they are told whom to ask, and the operator makes balances with their keys", async () => {
-    const before = house.settings.accountlessKeysPerAddressPerHour;
-    house.settings.accountlessKeysPerAddressPerHour = 0;
-    const { status, json } = await house.send("POST", "/v1/keys");
+    const before = gateway.settings.accountlessKeysPerAddressPerHour;
+    gateway.settings.accountlessKeysPerAddressPerHour = 0;
+    const { status, json } = await gateway.send("POST", "/v1/keys");
     expect([status, json.error.code]).toEqual([400, "invalid_request"]);
     expect(json.error.message).toContain("Ask its operator");
     const made = await admin("POST", "/admin/keys", { name: "theirs", daily_limit_usd: 2 });
-    house.settings.accountlessKeysPerAddressPerHour = before;
+    gateway.settings.accountlessKeysPerAddressPerHour = before;
     expect(made.status).toBe(201);
     const owner = { bearer: made.json.recovery_secret };
-    expect((await house.send("POST", "/v1/keys", owner)).status).toBe(201);
-    const { key } = (await house.send("GET", "/v1/me", { bearer: made.json.key })).json;
+    expect((await gateway.send("POST", "/v1/keys", owner)).status).toBe(201);
+    const { key } = (await gateway.send("GET", "/v1/me", { bearer: made.json.key })).json;
     expect(key).toMatchObject({ name: "theirs", daily_limit_usd: 2, monthly_limit_usd: 50 });
   });
 });
 
 describe("the operator's view of receipts", () => {
   test("finds the receipt that a user reports, with whose it is", async () => {
-    const { id, key, balance_id } = await house.setUp();
-    house.receipts.push(storedReceipt("rcpt_reported", { id, balance_id }));
-    const theirs = await house.send("GET", "/v1/receipts/rcpt_reported", { bearer: key });
+    const { id, key, balance_id } = await gateway.setUp();
+    gateway.receipts.push(storedReceipt("rcpt_reported", { id, balance_id }));
+    const theirs = await gateway.send("GET", "/v1/receipts/rcpt_reported", { bearer: key });
     const { json } = await admin("GET", "/admin/receipts/rcpt_reported");
     expect(json).toEqual({ ...theirs.json, balance_id });
   });
 
   test("lists those of a balance in pages, of one key where that is asked", async () => {
-    const [mine, theirs] = [await house.setUp(), await house.setUp()];
+    const [mine, theirs] = [await gateway.setUp(), await gateway.setUp()];
     const { balance_id, recovery_secret } = mine;
-    const second = await house.send("POST", "/v1/keys", { bearer: recovery_secret });
-    for (const number of [3, 2, 1]) house.receipts.push(storedReceipt(`rcpt_bill${number}`, mine));
-    house.receipts.push(storedReceipt("rcpt_bill0", { id: second.json.id, balance_id }));
+    const second = await gateway.send("POST", "/v1/keys", { bearer: recovery_secret });
+    for (const number of [3, 2, 1]) gateway.receipts.push(storedReceipt(`rcpt_bill${number}`, mine));
+    gateway.receipts.push(storedReceipt("rcpt_bill0", { id: second.json.id, balance_id }));
     const page = (query: string) => admin("GET", `/admin/balances/${balance_id}/receipts?${query}`);
 
     const first = await page("limit=2");
@@ -169,7 +169,7 @@ describe("the operator's view of receipts", () => {
     const ofOne = await page(`key_id=${second.json.id}`);
     expect(ofOne.json.data.map(({ id }: { id: string }) => id)).toEqual(["rcpt_bill0"]);
 
-    house.receipts.push(storedReceipt("rcpt_foreign", theirs));
+    gateway.receipts.push(storedReceipt("rcpt_foreign", theirs));
     expect((await page("before=rcpt_foreign")).json.error.param).toBe("before");
     expect((await page("limit=201")).json.error.param).toBe("limit");
   });
@@ -231,9 +231,9 @@ test.each(HOST_STATES)(
       failed: 7,
       lastFailure: { at: epochMs(Date.UTC(2026, 10, 21)), detail: "status 401: invalid_api_key" },
     };
-    house.routes = [route];
+    gateway.routes = [route];
     const { json } = await admin("GET", "/admin/hosts");
-    house.routes = [];
+    gateway.routes = [];
     expect(json.data[0].state).toBe(state);
     expect(json.data[0].routes[0]).toMatchObject({
       served: 1,

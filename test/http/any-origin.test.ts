@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { TestHouse } from "./house.ts";
+import { TestGateway } from "./test-gateway.ts";
 
-let house: TestHouse;
+let gateway: TestGateway;
 let key = "";
 beforeAll(async () => {
-  house = new TestHouse();
-  key = (await house.setUp()).key;
+  gateway = new TestGateway();
+  key = (await gateway.setUp()).key;
 });
-afterAll(() => house.stop());
+afterAll(() => gateway.stop());
 
 const OPEN: [method: string, path: string][] = [
   ["POST", "/v1/chat/completions"],
@@ -42,7 +42,7 @@ const CLOSED: [method: string, path: string][] = [
 const ELSEWHERE = { origin: "https://app.example" };
 
 const preflight = (path: string, method: string) =>
-  fetch(house.url + path, {
+  fetch(gateway.url + path, {
     method: "OPTIONS",
     headers: {
       ...ELSEWHERE,
@@ -63,7 +63,7 @@ describe("a page of another origin", () => {
       expect(allowed.headers.get("x-gateway-receipt")).toStartWith("rcpt_");
       for (const bearer of [key, "or-live-unknown"]) {
         const body = method === "POST" ? { body: {} } : {};
-        const { headers } = await house.send(method, path, { bearer, headers: ELSEWHERE, ...body });
+        const { headers } = await gateway.send(method, path, { bearer, headers: ELSEWHERE, ...body });
         expect(headers.get("access-control-allow-origin")).toBe("*");
         expect(headers.get("access-control-expose-headers")).toContain("x-gateway-receipt");
         expect(headers.has("access-control-allow-credentials")).toBe(false);
@@ -73,15 +73,18 @@ describe("a page of another origin", () => {
 
   for (const [method, path] of CLOSED) {
     test(`may not ${method} ${path}`, async () => {
-      const answers = [await preflight(path, method), await house.send(method, path, { headers: ELSEWHERE })];
+      const answers = [
+        await preflight(path, method),
+        await gateway.send(method, path, { headers: ELSEWHERE }),
+      ];
       for (const { headers } of answers) expect(headers.has("access-control-allow-origin")).toBe(false);
       expect(answers[0]!.status).toBe(400);
     });
   }
 
   test("is told so when its body is too large", async () => {
-    const body = "x".repeat(house.settings.bodyBytes + 1);
-    const { status, headers } = await house.send("POST", "/v1/responses", {
+    const body = "x".repeat(gateway.settings.bodyBytes + 1);
+    const { status, headers } = await gateway.send("POST", "/v1/responses", {
       bearer: key,
       headers: ELSEWHERE,
       body,
@@ -92,7 +95,7 @@ describe("a page of another origin", () => {
 });
 
 test("a client that is no page gets no more headers than before", async () => {
-  const { headers } = await house.send("GET", "/v1/models", { bearer: key });
+  const { headers } = await gateway.send("GET", "/v1/models", { bearer: key });
   expect([...headers.keys()].filter((name) => name.startsWith("access-control"))).toEqual([]);
 });
 
@@ -111,19 +114,19 @@ describe("a page elsewhere that sends for its visitor, without any credential", 
       for (const origin of origins) {
         const host = origin.startsWith("http://rebound") ? { host: "rebound.example" } : {};
         const headers = { origin, "content-type": "text/plain", ...host };
-        const { status, json } = await house.send("POST", path, { body: JSON.stringify(body), headers });
+        const { status, json } = await gateway.send("POST", path, { body: JSON.stringify(body), headers });
         expect([status, json.error.param]).toEqual([400, "Origin"]);
       }
     });
   }
 
   test("nothing is made and nobody is mailed", async () => {
-    const before = house.db.query("SELECT count(*) AS keys FROM keys").get();
+    const before = gateway.db.query("SELECT count(*) AS keys FROM keys").get();
     const headers = { origin: "https://app.example", "content-type": "text/plain" };
-    await house.send("POST", "/v1/keys", { headers });
-    await house.send("POST", "/v1/auth/email", { headers, body: '{"email":"victim@example.com"}' });
-    expect(house.db.query("SELECT count(*) AS keys FROM keys").get()).toEqual(before);
-    expect(house.mails).toEqual([]);
+    await gateway.send("POST", "/v1/keys", { headers });
+    await gateway.send("POST", "/v1/auth/email", { headers, body: '{"email":"victim@example.com"}' });
+    expect(gateway.db.query("SELECT count(*) AS keys FROM keys").get()).toEqual(before);
+    expect(gateway.mails).toEqual([]);
   });
 
   const own: [name: string, headers: Record<string, string>][] = [
@@ -133,21 +136,21 @@ describe("a page elsewhere that sends for its visitor, without any credential", 
     ["a page of an IPv6 address", { origin: "http://[2001:db8::7]:8080", host: "[2001:db8::7]:8080" }],
   ];
   test.each(own)("%s is served", async (_, headers) => {
-    expect((await house.send("POST", "/v1/keys", { headers })).status).toBe(201);
+    expect((await gateway.send("POST", "/v1/keys", { headers })).status).toBe(201);
   });
 
   test("with a key in `Authorization` or `x-api-key`, a page elsewhere is served as before", async () => {
-    const { id, key: own } = await house.setUp();
+    const { id, key: own } = await gateway.setUp();
     const headers = { origin: "https://app.example" };
-    const changed = await house.send("PATCH", `/v1/keys/${id}`, {
+    const changed = await gateway.send("PATCH", `/v1/keys/${id}`, {
       bearer: own,
       body: { rpm_limit: 5 },
       headers,
     });
     expect(changed.status).toBe(200);
-    const chat = await house.send("POST", "/v1/chat/completions", { bearer: own, body: {}, headers });
+    const chat = await gateway.send("POST", "/v1/chat/completions", { bearer: own, body: {}, headers });
     expect(chat.status).toBe(200);
     const messages = { headers: { ...headers, "x-api-key": own }, body: {} };
-    expect((await house.send("POST", "/v1/messages", messages)).status).toBe(200);
+    expect((await gateway.send("POST", "/v1/messages", messages)).status).toBe(200);
   });
 });

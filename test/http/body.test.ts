@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { TestHouse } from "./house.ts";
 import { RawClient, readResponse, whole } from "./raw-client.ts";
+import { TestGateway } from "./test-gateway.ts";
 
-let house: TestHouse;
+let gateway: TestGateway;
 let key: string;
 beforeAll(async () => {
-  house = new TestHouse();
-  key = (await house.setUp()).key;
+  gateway = new TestGateway();
+  key = (await gateway.setUp()).key;
 });
-afterAll(() => house.stop());
+afterAll(() => gateway.stop());
 
 const LIMIT = 100_000;
 const head = (path: string, ...fields: string[]) =>
@@ -34,8 +34,8 @@ describe("a body", () => {
     "of exactly the limit reaches %s",
     async (path) => {
       for (const framing of ["declared", "chunked"] as const) {
-        const before = house.calls.length;
-        const client = new RawClient(house.port);
+        const before = gateway.calls.length;
+        const client = new RawClient(gateway.port);
         const bytes = Buffer.alloc(LIMIT, "x");
         if (framing === "declared") await client.write(head(path, `Content-Length: ${LIMIT}`) + bytes);
         else {
@@ -45,19 +45,19 @@ describe("a body", () => {
           await client.write("0\r\n\r\n");
         }
         expect(readResponse(await client.until(whole)).status).toBe(200);
-        expect(house.calls.at(-1)!.body.length).toBe(LIMIT);
-        expect(house.calls.length).toBe(before + 1);
+        expect(gateway.calls.at(-1)!.body.length).toBe(LIMIT);
+        expect(gateway.calls.length).toBe(before + 1);
         client.leave();
       }
     },
   );
 
   test("declared one byte larger is refused before any of it is sent", async () => {
-    const before = house.calls.length;
-    const client = new RawClient(house.port);
+    const before = gateway.calls.length;
+    const client = new RawClient(gateway.port);
     await client.write(head("/v1/chat/completions", `Content-Length: ${LIMIT + 1}`));
     expectTooLarge(await client.until(whole));
-    expect(house.calls.length).toBe(before);
+    expect(gateway.calls.length).toBe(before);
     await client.end();
   });
 
@@ -65,22 +65,22 @@ describe("a body", () => {
     "whose length is given twice is refused at %s before any of it is read, however small or large",
     async (path) => {
       for (const length of [100, 90_000, 60_000_000]) {
-        const before = house.calls.length;
-        const client = new RawClient(house.port);
+        const before = gateway.calls.length;
+        const client = new RawClient(gateway.port);
         await client.write(head(path, `Content-Length: ${length}`, `Content-Length: ${length}`));
         const { status, headers, body } = readResponse(await client.until(whole));
         expect(status).toBe(400);
         expect(headers.connection).toBe("close");
         expect(JSON.parse(body).error).toMatchObject({ code: "invalid_request", param: "Content-Length" });
-        expect(house.calls.length).toBe(before);
-        expect(house.bodies.taken).toBe(0);
+        expect(gateway.calls.length).toBe(before);
+        expect(gateway.bodies.taken).toBe(0);
         await client.end();
       }
     },
   );
 
   test("chunked, that grows one byte too large, is refused while it is sent", async () => {
-    const client = new RawClient(house.port);
+    const client = new RawClient(gateway.port);
     await client.write(head("/v1/chat/completions", "Transfer-Encoding: chunked"));
     await client.write(chunk(Buffer.alloc(LIMIT, "x")));
     await client.write(chunk(Buffer.alloc(1, "x")));
@@ -91,7 +91,7 @@ describe("a body", () => {
   test.each(["declared", "chunked"])(
     "of 60 MB, %s: the client reads the 413 although it is still pushing",
     async (framing) => {
-      const client = new RawClient(house.port);
+      const client = new RawClient(gateway.port);
       const bytes = Buffer.alloc(1_000_000, "x");
       await client.write(
         head(
@@ -118,7 +118,7 @@ describe("a body", () => {
   );
 
   test("of 60 MB sent by fetch, which reads nothing until all is sent, still ends in the 413", async () => {
-    const response = await fetch(`${house.url}/v1/chat/completions`, {
+    const response = await fetch(`${gateway.url}/v1/chat/completions`, {
       method: "POST",
       headers: { authorization: `Bearer ${key}` },
       body: Buffer.alloc(60_000_000),
@@ -128,8 +128,8 @@ describe("a body", () => {
   });
 
   test("that is large is not read for a stranger", async () => {
-    const before = house.calls.length;
-    const client = new RawClient(house.port);
+    const before = gateway.calls.length;
+    const client = new RawClient(gateway.port);
     const stranger = head("/v1/chat/completions", "Content-Length: 90000").replace(
       key,
       `or-live-${"1".repeat(32)}`,
@@ -137,18 +137,18 @@ describe("a body", () => {
     await client.write(stranger);
     const { status, body } = readResponse(await client.until(whole));
     expect([status, JSON.parse(body).error.code]).toEqual([401, "invalid_api_key"]);
-    expect(house.calls.length).toBe(before);
+    expect(gateway.calls.length).toBe(before);
     client.leave();
   });
 
   test("of any content type is taken as it is", async () => {
-    const { status } = await house.send("POST", "/v1/chat/completions", {
+    const { status } = await gateway.send("POST", "/v1/chat/completions", {
       bearer: key,
       body: "a=1&b=2",
       headers: { "content-type": "application/x-www-form-urlencoded" },
     });
     expect(status).toBe(200);
-    expect(Buffer.from(house.calls.at(-1)!.body).toString()).toBe("a=1&b=2");
+    expect(Buffer.from(gateway.calls.at(-1)!.body).toString()).toBe("a=1&b=2");
   });
 
   test.each(["declared", "chunked"])(
@@ -159,7 +159,7 @@ describe("a body", () => {
         "Upgrade: h2c",
         "HTTP2-Settings: AAEAAEAAAAIAAAAB",
       ];
-      const client = new RawClient(house.port);
+      const client = new RawClient(gateway.port);
       const bytes = Buffer.from("prompt");
       if (framing === "declared")
         await client.write(head("/v1/messages", ...offer, `Content-Length: ${bytes.length}`) + bytes);
@@ -169,16 +169,16 @@ describe("a body", () => {
       }
       const first = await client.until(whole);
       expect(readResponse(first).status).toBe(200);
-      expect(Buffer.from(house.calls.at(-1)!.body).toString()).toBe("prompt");
+      expect(Buffer.from(gateway.calls.at(-1)!.body).toString()).toBe("prompt");
       await client.write(`${head("/v1/messages", "Content-Length: 4")}next`);
       await client.until((text) => whole(text.slice(first.length)));
-      expect(Buffer.from(house.calls.at(-1)!.body).toString()).toBe("next");
+      expect(Buffer.from(gateway.calls.at(-1)!.body).toString()).toBe("next");
       client.leave();
     },
   );
 
   test("that its client keeps back until it is asked for is asked for", async () => {
-    const client = new RawClient(house.port);
+    const client = new RawClient(gateway.port);
     await client.write(head("/v1/responses", "Expect: 100-continue", "Content-Length: 6"));
     const asked = await client.until((text) => text.endsWith("\r\n\r\n"));
     expect(asked).toBe("HTTP/1.1 100 Continue\r\n\r\n");
@@ -190,14 +190,14 @@ describe("a body", () => {
 
   // Bun writes 100 as soon as it has read the head, whatever is answered (oven-sh/bun#34960).
   test.failing("declared too large is refused without being asked for", async () => {
-    const client = new RawClient(house.port);
+    const client = new RawClient(gateway.port);
     await client.write(head("/v1/responses", "Expect: 100-continue", `Content-Length: ${LIMIT + 1}`));
     const text = await client.end();
     expect(text).toStartWith("HTTP/1.1 413");
   });
 
   test("declared too large by a client that waits to be asked for it is refused before any of it is sent", async () => {
-    const client = new RawClient(house.port);
+    const client = new RawClient(gateway.port);
     await client.write(head("/v1/responses", "Expect: 100-continue", `Content-Length: ${LIMIT + 1}`));
     const text = await client.end();
     expectTooLarge(text.replace("HTTP/1.1 100 Continue\r\n\r\n", ""));
@@ -208,8 +208,8 @@ describe("a body", () => {
   test.each(["/v1/chat/completions", "/v1/messages", "/v1/me/claim"])(
     "whose trailers are announced is refused at %s, and the connection with it",
     async (path) => {
-      const before = house.calls.length;
-      const client = new RawClient(house.port);
+      const before = gateway.calls.length;
+      const client = new RawClient(gateway.port);
       await client.write(head(path, "Transfer-Encoding: chunked", "Trailer: X-Checksum") + TRAILED);
       const { status, headers, body } = readResponse(await client.until(whole));
       expect([status, headers.connection]).toEqual([400, "close"]);
@@ -218,13 +218,13 @@ describe("a body", () => {
         param: "Trailer",
       });
       await client.end();
-      expect(house.calls.length).toBe(before);
+      expect(gateway.calls.length).toBe(before);
     },
   );
 
   // Bun takes them for the next request (oven-sh/bun#32887).
   test.failing("with trailers is answered once", async () => {
-    const client = new RawClient(house.port);
+    const client = new RawClient(gateway.port);
     await client.write(
       head("/v1/chat/completions", "Transfer-Encoding: chunked", "Connection: close") + TRAILED,
     );
@@ -233,28 +233,30 @@ describe("a body", () => {
   });
 
   test("that never arrives because the client leaves is nobody's fault", async () => {
-    const before = house.calls.length;
-    const client = new RawClient(house.port);
+    const before = gateway.calls.length;
+    const client = new RawClient(gateway.port);
     await client.write(`${head("/v1/chat/completions", "Content-Length: 1000")}half`);
     client.leave();
     await client.end();
-    expect((await house.send("POST", "/v1/chat/completions", { bearer: key, body: "{}" })).status).toBe(200);
-    expect(house.calls.length).toBe(before + 1);
-    expect(house.faults).toEqual([]);
+    expect((await gateway.send("POST", "/v1/chat/completions", { bearer: key, body: "{}" })).status).toBe(
+      200,
+    );
+    expect(gateway.calls.length).toBe(before + 1);
+    expect(gateway.faults).toEqual([]);
   });
 
   test("nested tens of thousands deep is a bad request", async () => {
     for (const body of ["[".repeat(60_000), `{"name":${"[".repeat(30_000)}${"]".repeat(30_000)}}`]) {
-      const { status, json } = await house.send("POST", "/v1/keys", { body });
+      const { status, json } = await gateway.send("POST", "/v1/keys", { body });
       expect([status, json.error.code]).toEqual([400, "invalid_request"]);
     }
-    expect(house.faults).toEqual([]);
+    expect(gateway.faults).toEqual([]);
   });
 });
 
 describe("a request that is not as it should be", () => {
   const ask = async (text: string) => {
-    const client = new RawClient(house.port);
+    const client = new RawClient(gateway.port);
     await client.write(text);
     const answer = readResponse(await client.until(whole));
     client.leave();
@@ -294,7 +296,7 @@ describe("a request that is not as it should be", () => {
         expect(headers["x-gateway-receipt"]).toStartWith("rcpt_");
         expect(JSON.parse(body).error.type).toBe("invalid_request_error");
       }
-      expect(house.faults).toEqual([]);
+      expect(gateway.faults).toEqual([]);
     },
   );
 
@@ -362,42 +364,42 @@ describe("a request that is not as it should be", () => {
 
   test("finds every surface under /v1/v1 too", async () => {
     for (const path of ["/v1/v1/chat/completions", "/v1/v1/responses", "/v1/v1/messages"]) {
-      expect((await house.send("POST", path, { bearer: key, body: "{}" })).status).toBe(200);
+      expect((await gateway.send("POST", path, { bearer: key, body: "{}" })).status).toBe(200);
     }
   });
 
   test("HEAD / is answered without a body", async () => {
-    const client = new RawClient(house.port);
+    const client = new RawClient(gateway.port);
     await client.write("HEAD / HTTP/1.1\r\nHost: gateway.test\r\nConnection: close\r\n\r\n");
     expect(readResponse(await client.end())).toMatchObject({ status: 200, body: "" });
   });
 
   test("a failure of ours says nothing of its cause", async () => {
-    house.generate = () => Promise.reject(new Error("the database password is hunter2"));
-    const { status, text, json, headers } = await house.send("POST", "/v1/messages", {
+    gateway.generate = () => Promise.reject(new Error("the database password is hunter2"));
+    const { status, text, json, headers } = await gateway.send("POST", "/v1/messages", {
       bearer: key,
       body: "{}",
     });
     expect(status).toBe(500);
     expect(json).toMatchObject({ type: "error", error: { code: "internal_error", type: "api_error" } });
     expect(text).not.toContain("hunter2");
-    expect(house.faults.map(({ receipt }) => receipt)).toEqual([headers.get("x-gateway-receipt")!]);
+    expect(gateway.faults.map(({ receipt }) => receipt)).toEqual([headers.get("x-gateway-receipt")!]);
   });
 
   test("a disk that refuses is told apart from it: the request may be sent again", async () => {
-    house.faults.length = 0;
-    house.db.run("PRAGMA query_only = true");
-    const { status, json, headers } = await house.send("POST", "/v1/keys");
-    house.db.run("PRAGMA query_only = false");
+    gateway.faults.length = 0;
+    gateway.db.run("PRAGMA query_only = true");
+    const { status, json, headers } = await gateway.send("POST", "/v1/keys");
+    gateway.db.run("PRAGMA query_only = false");
     expect([status, json.error.code, headers.get("retry-after")]).toEqual([500, "internal_error", "5"]);
     expect(json.error.message).toContain("cannot record requests right now");
-    expect(house.faults).toHaveLength(1);
+    expect(gateway.faults).toHaveLength(1);
   });
 
   test("not even one while a failure is answered", async () => {
-    const { settings } = house;
-    house.faults.length = 0;
-    Object.defineProperty(house, "settings", {
+    const { settings } = gateway;
+    gateway.faults.length = 0;
+    Object.defineProperty(gateway, "settings", {
       configurable: true,
       get() {
         throw new Error("the database password is hunter2");
@@ -414,8 +416,8 @@ describe("a request that is not as it should be", () => {
         param: null,
       });
       expect(body).not.toContain("hunter2");
-      expect(house.faults.map(({ receipt }) => receipt)).toContain(headers["x-gateway-receipt"]!);
+      expect(gateway.faults.map(({ receipt }) => receipt)).toContain(headers["x-gateway-receipt"]!);
     }
-    Object.defineProperty(house, "settings", { value: settings, writable: true, configurable: true });
+    Object.defineProperty(gateway, "settings", { value: settings, writable: true, configurable: true });
   });
 });

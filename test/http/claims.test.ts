@@ -1,34 +1,34 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { ManualClock } from "../fakes/clock.ts";
-import { ADMIN_TOKEN, TestHouse } from "./house.ts";
+import { ADMIN_TOKEN, TestGateway } from "./test-gateway.ts";
 
 const MINUTE = 60_000;
 const DAY = 86_400_000;
 const VICTIM = "kim@example.com";
 
-let house: TestHouse;
+let gateway: TestGateway;
 let clock: ManualClock;
 beforeEach(() => {
   clock = new ManualClock();
-  house = new TestHouse({ clock });
+  gateway = new TestGateway({ clock });
 });
-afterEach(() => house.stop());
+afterEach(() => gateway.stop());
 
-type Sent = Awaited<ReturnType<TestHouse["send"]>>;
+type Sent = Awaited<ReturnType<TestGateway["send"]>>;
 const said = ({ status, json }: Sent) =>
   status < 400 ? String(status) : `${status} ${json.error.code} ${json.error.param}`;
-const ask = (email = VICTIM) => house.send("POST", "/v1/auth/email", { body: { email } });
-const verify = (token: string) => house.send("POST", "/v1/auth/email/verify", { body: { token } });
+const ask = (email = VICTIM) => gateway.send("POST", "/v1/auth/email", { body: { email } });
+const verify = (token: string) => gateway.send("POST", "/v1/auth/email/verify", { body: { token } });
 const tokens = (to: string, about: RegExp) =>
-  house.mails
+  gateway.mails
     .filter((mail) => mail.to === to && about.test(mail.subject))
     .map(({ text }) => /#signin=(\S+)/.exec(text)![1]!);
 const me = async (bearer: string, headers: Record<string, string> = {}) =>
-  (await house.send("GET", "/v1/me", { bearer, headers })).json;
+  (await gateway.send("GET", "/v1/me", { bearer, headers })).json;
 const claim = (bearer: string, email = VICTIM) =>
-  house.send("POST", "/v1/me/claim", { bearer, body: { email } });
-const undo = (bearer: string) => house.send("DELETE", "/v1/me/claim", { bearer });
+  gateway.send("POST", "/v1/me/claim", { bearer, body: { email } });
+const undo = (bearer: string) => gateway.send("DELETE", "/v1/me/claim", { bearer });
 
 async function signIn(email = VICTIM): Promise<string> {
   await ask(email);
@@ -37,7 +37,7 @@ async function signIn(email = VICTIM): Promise<string> {
 
 async function signedBy(wallet = privateKeyToAccount(generatePrivateKey())) {
   const body = { address: wallet.address, chain_id: 1 };
-  const { message } = (await house.send("POST", "/v1/auth/wallet", { body })).json;
+  const { message } = (await gateway.send("POST", "/v1/auth/wallet", { body })).json;
   return { message, signature: await wallet.signMessage({ message }) };
 }
 
@@ -45,37 +45,37 @@ async function signedBy(wallet = privateKeyToAccount(generatePrivateKey())) {
 async function takeOver(bearer: string): Promise<{ session: string; account_id: string; claimed: Sent }> {
   const wallet = privateKeyToAccount(generatePrivateKey());
   const body = { wallet: await signedBy(wallet) };
-  const claimed = await house.send("POST", "/v1/me/claim", { bearer, body });
-  const entered = await house.send("POST", "/v1/auth/wallet/verify", { body: await signedBy(wallet) });
+  const claimed = await gateway.send("POST", "/v1/me/claim", { bearer, body });
+  const entered = await gateway.send("POST", "/v1/auth/wallet/verify", { body: await signedBy(wallet) });
   return { ...entered.json, claimed };
 }
 
 describe("a stranger's balance", () => {
   test("never becomes somebody's by an ordinary link, and its claim is mailed whatever else was", async () => {
     for (let turn = 0; turn < 5; turn++) await ask();
-    const stranger = await house.setUp();
+    const stranger = await gateway.setUp();
     expect(said(await claim(stranger.key))).toBe("200");
     expect(tokens(VICTIM, /claimed/).length).toBe(1);
     const { session } = (await verify(tokens(VICTIM, /sign-in/)[0]!)).json;
     const { balance_id, account } = await me(session);
     expect(account.balances).toEqual([balance_id]);
     expect(balance_id).not.toBe(stranger.balance_id);
-    expect(said(await house.send("GET", `/v1/keys/${stranger.id}`, { bearer: session }))).toBe(
+    expect(said(await gateway.send("GET", `/v1/keys/${stranger.id}`, { bearer: session }))).toBe(
       "400 invalid_request id",
     );
   });
 
   test("is reviewed with what tells it from one's own, and confirmed inside; confirming twice is once", async () => {
-    const { key, balance_id } = await house.setUp();
+    const { key, balance_id } = await gateway.setUp();
     const setUpAt = clock.now();
-    await house.send("POST", "/admin/credits", {
+    await gateway.send("POST", "/admin/credits", {
       bearer: ADMIN_TOKEN,
       body: { balance_id, amount_usd: 5, idempotency_key: "a" },
     });
     clock.advance(MINUTE);
     await claim(key);
     const session = await signIn();
-    const waiting = () => house.send("GET", "/v1/me/claims", { bearer: session });
+    const waiting = () => gateway.send("GET", "/v1/me/claims", { bearer: session });
     const iso = (ms: number) => new Date(ms).toISOString();
     expect((await waiting()).json.data).toEqual([
       {
@@ -86,19 +86,21 @@ describe("a stranger's balance", () => {
         balance_created_at: iso(setUpAt),
       },
     ]);
-    const confirm = () => house.send("POST", `/v1/me/claims/${balance_id}`, { bearer: session });
+    const confirm = () => gateway.send("POST", `/v1/me/claims/${balance_id}`, { bearer: session });
     expect([said(await confirm()), said(await confirm())]).toEqual(["200", "200"]);
     expect((await waiting()).json.data).toEqual([]);
     expect((await me(session, { "x-gateway-balance": balance_id })).balance_usd).toBe(5);
-    expect(said(await house.send("GET", "/v1/me/claims", { bearer: key }))).toBe("400 invalid_request null");
+    expect(said(await gateway.send("GET", "/v1/me/claims", { bearer: key }))).toBe(
+      "400 invalid_request null",
+    );
   });
 
   test("a link says whom it signs in and what it takes over, as often as one asks, and is not used up", async () => {
-    const { key, balance_id } = await house.setUp();
+    const { key, balance_id } = await gateway.setUp();
     await claim(key);
     await ask();
     const preview = async (token: string) =>
-      house.send("POST", "/v1/auth/email/preview", { body: { token } });
+      gateway.send("POST", "/v1/auth/email/preview", { body: { token } });
     const [claims, ordinary] = [tokens(VICTIM, /claimed/)[0]!, tokens(VICTIM, /sign-in/)[0]!];
     const expires_at = new Date(clock.now() + 15 * MINUTE).toISOString();
     for (let turn = 0; turn < 2; turn++) {
@@ -118,10 +120,10 @@ describe("a stranger's balance", () => {
 
 describe("who may claim", () => {
   test("not a key that the owner made, whatever it was rotated to, by neither way", async () => {
-    const { recovery_secret, balance_id } = await house.setUp();
+    const { recovery_secret, balance_id } = await gateway.setUp();
     const body = { daily_limit_usd: 0.01 };
-    const made = (await house.send("POST", "/v1/keys", { bearer: recovery_secret, body })).json;
-    const rotated = (await house.send("POST", `/v1/keys/${made.id}/rotate`, { bearer: made.key })).json;
+    const made = (await gateway.send("POST", "/v1/keys", { bearer: recovery_secret, body })).json;
+    const rotated = (await gateway.send("POST", `/v1/keys/${made.id}/rotate`, { bearer: made.key })).json;
     for (const { key } of [made, rotated]) {
       const { claimed, session } = await takeOver(key);
       expect(said(claimed)).toBe("400 invalid_request null");
@@ -133,10 +135,10 @@ describe("who may claim", () => {
   });
 
   test("the key made at set-up, and what it was rotated to with either credential", async () => {
-    const first = await house.setUp();
-    const second = (await house.send("POST", `/v1/keys/${first.id}/rotate`, { bearer: first.key })).json;
+    const first = await gateway.setUp();
+    const second = (await gateway.send("POST", `/v1/keys/${first.id}/rotate`, { bearer: first.key })).json;
     const third = (
-      await house.send("POST", `/v1/keys/${second.id}/rotate`, { bearer: first.recovery_secret })
+      await gateway.send("POST", `/v1/keys/${second.id}/rotate`, { bearer: first.recovery_secret })
     ).json;
     expect(said(await claim(second.key))).toBe("401 invalid_api_key null");
     expect(said(await claim(third.key))).toBe("200");
@@ -144,14 +146,14 @@ describe("who may claim", () => {
 
   test("an account's own balance has nobody who could", async () => {
     const bearer = await signIn();
-    const { key } = (await house.send("POST", "/v1/keys", { bearer })).json;
+    const { key } = (await gateway.send("POST", "/v1/keys", { bearer })).json;
     expect(said(await claim(key, "lee@example.com"))).toBe("400 invalid_request null");
   });
 });
 
 describe("taking a claim back", () => {
   test("the recovery secret withdraws one that waits, whose link then only signs in", async () => {
-    const { key, balance_id, recovery_secret } = await house.setUp();
+    const { key, balance_id, recovery_secret } = await gateway.setUp();
     await claim(key, "mistyped@example.com");
     expect((await undo(recovery_secret)).json).toEqual({ balance_id, withdrawn: true });
     expect((await me(key)).account).toBeNull();
@@ -161,11 +163,11 @@ describe("taking a claim back", () => {
   });
 
   test("the recovery secret undoes one that took effect for seven days, and the session has nothing of it", async () => {
-    const { id, key, balance_id, recovery_secret } = await house.setUp();
+    const { id, key, balance_id, recovery_secret } = await gateway.setUp();
     const thief = await takeOver(key);
     const named = { "x-gateway-balance": balance_id };
     const asThief = (method: string, path: string) =>
-      house.send(method, path, { bearer: thief.session, headers: named });
+      gateway.send(method, path, { bearer: thief.session, headers: named });
     expect(said(await asThief("GET", `/v1/keys/${id}`))).toBe("200");
     expect((await me(recovery_secret)).account.undo_until).toBe(
       new Date(clock.now() + 7 * DAY).toISOString(),
@@ -179,7 +181,7 @@ describe("taking a claim back", () => {
     ] as const) {
       expect(said(await asThief(method, path))).toBe("400 invalid_request x-gateway-balance");
     }
-    expect(said(await house.send("GET", `/v1/keys/${id}`, { bearer: thief.session }))).toBe(
+    expect(said(await gateway.send("GET", `/v1/keys/${id}`, { bearer: thief.session }))).toBe(
       "400 invalid_request id",
     );
     expect((await me(thief.session)).account.balances).not.toContain(balance_id);
@@ -190,38 +192,38 @@ describe("taking a claim back", () => {
 
   test("ends the keys that the account's sessions made meanwhile, and no others", async () => {
     for (const how of ["undo", "detach"]) {
-      const { id, key, balance_id, recovery_secret } = await house.setUp();
-      const spare = (await house.send("POST", "/v1/keys", { bearer: recovery_secret })).json;
+      const { id, key, balance_id, recovery_secret } = await gateway.setUp();
+      const spare = (await gateway.send("POST", "/v1/keys", { bearer: recovery_secret })).json;
       const { session, account_id } = await takeOver(key);
       const headers = { "x-gateway-balance": balance_id };
       const asThief = async (path: string) =>
-        (await house.send("POST", path, { bearer: session, headers })).json;
+        (await gateway.send("POST", path, { bearer: session, headers })).json;
       const minted = await asThief("/v1/keys");
       const rotated = await asThief(`/v1/keys/${id}/rotate`);
       const itself = `/v1/keys/${minted.id}/rotate`;
-      const next = (await house.send("POST", itself, { bearer: minted.key })).json;
-      const owners = (await house.send("POST", "/v1/keys", { bearer: recovery_secret })).json;
+      const next = (await gateway.send("POST", itself, { bearer: minted.key })).json;
+      const owners = (await gateway.send("POST", "/v1/keys", { bearer: recovery_secret })).json;
       const made = [minted, rotated, next, owners];
       for (const { key } of made) expect((await me(key)).balance_id).toBe(balance_id);
       if (how === "undo") await undo(recovery_secret);
       else {
         const path = `/admin/accounts/${account_id}/detach`;
-        await house.send("POST", path, { bearer: ADMIN_TOKEN, body: { balance_id } });
+        await gateway.send("POST", path, { bearer: ADMIN_TOKEN, body: { balance_id } });
       }
-      const status = async (bearer: string) => (await house.send("GET", "/v1/me", { bearer })).status;
+      const status = async (bearer: string) => (await gateway.send("GET", "/v1/me", { bearer })).status;
       for (const { key } of [minted, rotated, next]) expect(await status(key)).toBe(401);
       for (const bearer of [key, spare.key, owners.key]) expect(await status(bearer)).toBe(200);
-      const { data } = (await house.send("GET", "/v1/keys", { bearer: recovery_secret })).json;
+      const { data } = (await gateway.send("GET", "/v1/keys", { bearer: recovery_secret })).json;
       const live = data.filter((one: { state: string }) => one.state !== "revoked");
       expect(live.map((one: { id: string }) => one.id).sort()).toEqual([id, spare.id, owners.id].sort());
     }
   });
 
   test("after seven days only the operator does, who may do so at any time, and for one that waits too", async () => {
-    const { key, balance_id, recovery_secret } = await house.setUp();
+    const { key, balance_id, recovery_secret } = await gateway.setUp();
     const { session, account_id } = await takeOver(key);
     const detach = (account = account_id, balance = balance_id as string) =>
-      house.send("POST", `/admin/accounts/${account}/detach`, {
+      gateway.send("POST", `/admin/accounts/${account}/detach`, {
         bearer: ADMIN_TOKEN,
         body: { balance_id: balance },
       });
@@ -241,10 +243,10 @@ describe("taking a claim back", () => {
   });
 
   test("is no way out of a suspension, except by the operator's word", async () => {
-    const { key, balance_id, recovery_secret } = await house.setUp();
+    const { key, balance_id, recovery_secret } = await gateway.setUp();
     const { account_id } = await takeOver(key);
     const admin = (what: string, body: object) =>
-      house.send("POST", `/admin/accounts/${account_id}/${what}`, { bearer: ADMIN_TOKEN, body });
+      gateway.send("POST", `/admin/accounts/${account_id}/${what}`, { bearer: ADMIN_TOKEN, body });
     await admin("suspend", { reason: "sanctions" });
     expect(said(await undo(recovery_secret))).toBe("403 account_suspended null");
     expect(said(await admin("detach", { balance_id }))).toBe("200");
@@ -252,9 +254,9 @@ describe("taking a claim back", () => {
   });
 
   test("an account from before, with a claimed balance alone, gets one of its own", async () => {
-    const { key, balance_id, recovery_secret } = await house.setUp();
+    const { key, balance_id, recovery_secret } = await gateway.setUp();
     const { session } = await takeOver(key);
-    house.db.run("DELETE FROM balances WHERE setup_key IS NULL");
+    gateway.db.run("DELETE FROM balances WHERE setup_key IS NULL");
     expect((await me(session)).balance_id).toBe(balance_id);
     expect(said(await undo(recovery_secret))).toBe("200");
     const { account, balance_id: own } = await me(session);
@@ -263,11 +265,11 @@ describe("taking a claim back", () => {
   });
 
   test("takes the recovery secret, and nothing else", async () => {
-    const { key } = await house.setUp();
+    const { key } = await gateway.setUp();
     await claim(key);
     const session = await signIn("lee@example.com");
     for (const bearer of [key, session]) expect(said(await undo(bearer))).toBe("400 invalid_request null");
     expect(said(await undo(`or-rec-${"1".repeat(44)}`))).toBe("401 invalid_api_key null");
-    expect(said(await house.send("DELETE", "/v1/me/claim"))).toBe("401 missing_api_key null");
+    expect(said(await gateway.send("DELETE", "/v1/me/claim"))).toBe("401 missing_api_key null");
   });
 });

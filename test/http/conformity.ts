@@ -3,7 +3,7 @@ import addFormats from "ajv-formats";
 import type { ApiDocument, Operation } from "../../src/http/pages/openapi.ts";
 
 /**
- * Holds answers of a running server against the document that it serves of itself. The test houses ask it
+ * Holds answers of a running server against the document that it serves of itself. The test gateways ask it
  * about every answer they get, so each test of an endpoint is a test of its description too.
  */
 export class Conformity {

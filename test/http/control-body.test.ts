@@ -1,16 +1,16 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { ManualClock } from "../fakes/clock.ts";
 import { until } from "../fakes/until.ts";
-import { TestHouse } from "./house.ts";
 import { RawClient, readResponse, whole } from "./raw-client.ts";
+import { TestGateway } from "./test-gateway.ts";
 
 /** Bodies of requests without a prompt. There is room for 500,000 bytes of those above 128 KiB. */
-let house: TestHouse;
+let gateway: TestGateway;
 beforeEach(() => {
-  house = new TestHouse();
-  house.settings.bodyBytes = 400_000;
+  gateway = new TestGateway();
+  gateway.settings.bodyBytes = 400_000;
 });
-afterEach(() => house.stop());
+afterEach(() => gateway.stop());
 
 /** A key's wish in so many bytes. */
 const wish = (bytes: number): string => '{"name":"mine"}'.padEnd(bytes);
@@ -22,7 +22,7 @@ const framed = (body: string, framing: "declared" | "chunked"): string =>
     : `${head("Transfer-Encoding: chunked")}${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`;
 
 async function answered(text: string) {
-  const client = new RawClient(house.port);
+  const client = new RawClient(gateway.port);
   await client.write(text);
   const { status, body } = readResponse(await client.until(whole));
   client.leave();
@@ -31,9 +31,9 @@ async function answered(text: string) {
 
 /** The beginning of a large body, which is waited for. */
 async function begun(bytes: number): Promise<RawClient> {
-  const client = new RawClient(house.port);
+  const client = new RawClient(gateway.port);
   await client.write(head(`Content-Length: ${bytes}`) + wish(150_000));
-  while (house.controlBodies.taken === 0) await Bun.sleep(1);
+  while (gateway.controlBodies.taken === 0) await Bun.sleep(1);
   return client;
 }
 
@@ -47,39 +47,39 @@ test.each(["declared", "chunked"] as const)(
     const { status, json } = await answered(framed(wish(400_001), framing));
     expect([status, json.error.code]).toEqual([413, "payload_too_large"]);
     expect(json.error.message).toContain("400000 bytes");
-    expect(house.controlBodies.taken).toBe(0);
+    expect(gateway.controlBodies.taken).toBe(0);
   },
 );
 
 describe("a large body that hardly comes", () => {
   let clock: ManualClock;
   beforeEach(async () => {
-    await house.stop();
+    await gateway.stop();
     clock = new ManualClock();
-    house = new TestHouse({ clock });
-    house.settings.bodyBytes = 400_000;
+    gateway = new TestGateway({ clock });
+    gateway.settings.bodyBytes = 400_000;
   });
 
   test.each(["declared", "chunked"] as const)("loses its room: %s", async (framing) => {
-    const client = new RawClient(house.port);
+    const client = new RawClient(gateway.port);
     const piece = wish(150_000);
     await client.write(
       framing === "declared"
         ? head("Content-Length: 400000") + piece
         : `${head("Transfer-Encoding: chunked")}${piece.length.toString(16)}\r\n${piece}\r\n`,
     );
-    await until(() => house.controlBodies.taken > 0);
+    await until(() => gateway.controlBodies.taken > 0);
     clock.advance(23_999);
-    expect(house.controlBodies.taken).toBe(400_000);
+    expect(gateway.controlBodies.taken).toBe(400_000);
     clock.advance(1);
-    await until(() => house.controlBodies.taken === 0);
+    await until(() => gateway.controlBodies.taken === 0);
     expect(await client.until((text) => text.includes("\r\n\r\n"))).toStartWith("HTTP/1.1 400");
     client.leave();
     clock.advance(300);
   });
 
   test("takes no room once it is given up, whatever else comes of it", async () => {
-    const client = new RawClient(house.port);
+    const client = new RawClient(gateway.port);
     const chunk = (bytes: number) => `${bytes.toString(16)}\r\n${wish(bytes)}\r\n`;
     await client.write(`${head("Transfer-Encoding: chunked")}${chunk(100_000)}`);
     await until(() => clock.pending > 0);
@@ -87,14 +87,14 @@ describe("a large body that hardly comes", () => {
     await client.until((text) => text.includes("\r\n\r\n"));
     await client.write(chunk(100_000));
     for (let turn = 0; turn < 20; turn++) await answered(framed(wish(15), "declared"));
-    expect(house.controlBodies.taken).toBe(0);
+    expect(gateway.controlBodies.taken).toBe(0);
     client.leave();
     clock.advance(300);
   });
 });
 
 test("what a large body says is judged like what a small one says", async () => {
-  const { status, json } = await house.send("POST", "/v1/keys", { body: { name: "x".repeat(200_000) } });
+  const { status, json } = await gateway.send("POST", "/v1/keys", { body: { name: "x".repeat(200_000) } });
   expect([status, json.error.code, json.error.param]).toEqual([400, "invalid_request", "name"]);
 });
 
@@ -105,7 +105,7 @@ test("when there is no room for another large one, it is refused at once, and sm
     expect([status, json.error.code]).toEqual([429, "rate_limited"]);
     expect((await answered(framed(wish(100_000), framing))).status).toBe(201);
   }
-  expect(house.bodies.taken).toBe(0);
+  expect(gateway.bodies.taken).toBe(0);
   await first.write(" ".repeat(250_000));
   expect(readResponse(await first.until(whole)).status).toBe(201);
   expect((await answered(framed(wish(200_000), "chunked"))).status).toBe(201);
@@ -114,12 +114,12 @@ test("when there is no room for another large one, it is refused at once, and sm
 test("a client that leaves midway gives its room back", async () => {
   const client = await begun(400_000);
   client.leave();
-  while (house.controlBodies.taken > 0) await Bun.sleep(1);
-  expect(house.faults).toEqual([]);
+  while (gateway.controlBodies.taken > 0) await Bun.sleep(1);
+  expect(gateway.faults).toEqual([]);
 });
 
 test("ten thousand values are too many, whatever they are", async () => {
-  const { status, json } = await house.send("POST", "/v1/keys", {
+  const { status, json } = await gateway.send("POST", "/v1/keys", {
     body: `{"name":[${"1,".repeat(10_000)}1]}`,
   });
   expect([status, json.error.code]).toEqual([400, "invalid_request"]);

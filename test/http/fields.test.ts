@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { ADMIN_TOKEN, TestHouse } from "./house.ts";
+import { ADMIN_TOKEN, TestGateway } from "./test-gateway.ts";
 
 /** What a caller is told of a body or a query that is not as declared: the field, what it must be, what it is. */
-let house: TestHouse;
+let gateway: TestGateway;
 let owner: string;
 beforeAll(async () => {
-  house = new TestHouse();
-  owner = (await house.setUp()).recovery_secret;
+  gateway = new TestGateway();
+  owner = (await gateway.setUp()).recovery_secret;
 });
-afterAll(() => house.stop());
+afterAll(() => gateway.stop());
 
 const NAME = "a name of 1 to 64 letters, digits, dots, dashes or underscores";
 const USD = "an amount in USD of 0 or more with at most 9 decimals";
@@ -50,7 +50,7 @@ describe("a body", () => {
     ],
   ];
   test.each(wrong)("%s", async (_, body, param, message) => {
-    const { status, json } = await house.send("POST", "/v1/budgets", { bearer: owner, body });
+    const { status, json } = await gateway.send("POST", "/v1/budgets", { bearer: owner, body });
     expect([status, json.error.code, json.error.param]).toEqual([400, "invalid_request", param]);
     expect(json.error.message).toStartWith(`${message} See `);
   });
@@ -75,18 +75,18 @@ describe("a query", () => {
   ];
   test.each(wrong)("%s", async (path, param, message) => {
     const bearer = path.startsWith("/admin/") ? ADMIN_TOKEN : owner;
-    const { status, json } = await house.send("GET", path, { bearer });
+    const { status, json } = await gateway.send("GET", path, { bearer });
     expect([status, json.error.code, json.error.param]).toEqual([400, "invalid_request", param]);
     expect(json.error.message).toStartWith(`${message} See `);
   });
 });
 
 test("whoever sends no credential, or one of another kind, is told only that, whatever else is wrong", async () => {
-  const { key } = await house.setUp();
+  const { key } = await gateway.setUp();
   const body = { cap_usd: "much" };
-  const none = await house.send("POST", "/v1/budgets", { body });
+  const none = await gateway.send("POST", "/v1/budgets", { body });
   expect([none.status, none.json.error.code]).toEqual([401, "missing_api_key"]);
-  const wrong = await house.send("POST", "/v1/budgets", { bearer: key, body });
+  const wrong = await gateway.send("POST", "/v1/budgets", { bearer: key, body });
   expect(wrong.json.error).toMatchObject({ code: "invalid_request", param: null });
   expect(wrong.json.error.message).toStartWith("An API key cannot see or change budgets.");
 });

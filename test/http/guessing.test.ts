@@ -8,13 +8,13 @@ import type { HttpExchange } from "../../src/http/endpoint.ts";
 import { againstForging } from "../../src/http/identity.ts";
 import { Networks } from "../../src/units/networks.ts";
 import { ManualClock } from "../fakes/clock.ts";
-import { ADMIN_TOKEN, networks, TestHouse } from "./house.ts";
+import { ADMIN_TOKEN, networks, TestGateway } from "./test-gateway.ts";
 
-let house: TestHouse;
+let gateway: TestGateway;
 beforeEach(() => {
-  house = new TestHouse();
+  gateway = new TestGateway();
 });
-afterEach(() => house.stop());
+afterEach(() => gateway.stop());
 
 /** As the trusted proxy saw it. */
 const from = (address: string) => ({ "x-forwarded-for": address });
@@ -22,22 +22,22 @@ const wrong = (turn: number) => `or-rec-${String(turn).replaceAll("0", "z").padS
 
 describe("wrong recovery secrets", () => {
   test("of one network are answered 429 after the 60th of an hour, and the right one is taken all the while", async () => {
-    const { recovery_secret: right } = await house.setUp();
+    const { recovery_secret: right } = await gateway.setUp();
     const headers = from("192.0.2.1");
-    const me = async (bearer: string) => (await house.send("GET", "/v1/me", { bearer, headers })).status;
+    const me = async (bearer: string) => (await gateway.send("GET", "/v1/me", { bearer, headers })).status;
     for (let turn = 0; turn < 60; turn++) expect(await me(wrong(turn))).toBe(401);
-    const refusal = await house.send("GET", "/v1/me", { bearer: wrong(60), headers });
+    const refusal = await gateway.send("GET", "/v1/me", { bearer: wrong(60), headers });
     expect([refusal.status, refusal.json.error.code]).toEqual([429, "rate_limited"]);
     expect(refusal.headers.has("retry-after")).toBe(true);
     expect(await me(right)).toBe(200);
-    const keys = await house.send("GET", "/v1/keys", { bearer: right, headers });
-    const revoked = await house.send("DELETE", `/v1/keys/${keys.json.data[0].id}`, {
+    const keys = await gateway.send("GET", "/v1/keys", { bearer: right, headers });
+    const revoked = await gateway.send("DELETE", `/v1/keys/${keys.json.data[0].id}`, {
       bearer: right,
       headers,
     });
     expect([revoked.status, revoked.json.state]).toEqual([200, "revoked"]);
     expect(
-      (await house.send("GET", "/v1/me", { bearer: wrong(61), headers: from("192.0.2.2") })).status,
+      (await gateway.send("GET", "/v1/me", { bearer: wrong(61), headers: from("192.0.2.2") })).status,
     ).toBe(401);
   });
 
@@ -45,19 +45,19 @@ describe("wrong recovery secrets", () => {
     const codes: number[] = [];
     for (let turn = 0; turn < 300; turn++) {
       const headers = from(`2001:db8:1:${(turn % 50).toString(16)}::1`);
-      codes.push((await house.send("GET", "/v1/me", { bearer: wrong(turn), headers })).status);
+      codes.push((await gateway.send("GET", "/v1/me", { bearer: wrong(turn), headers })).status);
     }
     expect(codes.filter((code) => code === 401)).toHaveLength(240);
     const elsewhere = from("2001:db8:2::1");
-    expect((await house.send("GET", "/v1/me", { bearer: wrong(0), headers: elsewhere })).status).toBe(401);
+    expect((await gateway.send("GET", "/v1/me", { bearer: wrong(0), headers: elsewhere })).status).toBe(401);
   });
 });
 
 describe("what costs nothing to ask for", () => {
   test("keys are made for one /64 as for an address, and for a /48 as for four of its /64", async () => {
-    house.settings.accountlessKeysPerAddressPerHour = 5;
+    gateway.settings.accountlessKeysPerAddressPerHour = 5;
     const setUp = async (address: string) =>
-      (await house.send("POST", "/v1/keys", { headers: from(address) })).status;
+      (await gateway.send("POST", "/v1/keys", { headers: from(address) })).status;
     const made = async (addresses: string[]) => {
       const codes = await Promise.all(addresses.map(setUp));
       return codes.filter((code) => code === 201).length;
@@ -76,7 +76,7 @@ describe("what costs nothing to ask for", () => {
     for (let turn = 0; turn < 250; turn++) {
       const headers = from(`2001:db8:1:${(turn % 50).toString(16)}::1`);
       const body = { email: `somebody-${turn}@example.com` };
-      codes.push((await house.send("POST", "/v1/auth/email", { body, headers })).status);
+      codes.push((await gateway.send("POST", "/v1/auth/email", { body, headers })).status);
     }
     expect(codes.filter((code) => code === 202)).toHaveLength(240);
   });
@@ -86,14 +86,14 @@ describe("wrong admin tokens", () => {
   test("are reported, answered 429 after the 60th of an hour, and do not lock the operator out", async () => {
     const headers = from("192.0.2.1");
     const audit = async (bearer: string) =>
-      (await house.send("GET", "/admin/ledger/audit", { bearer, headers })).status;
+      (await gateway.send("GET", "/admin/ledger/audit", { bearer, headers })).status;
     for (let turn = 0; turn < 60; turn++) expect(await audit(`or-admin-wrong-${turn}`)).toBe(401);
-    const refusal = await house.send("GET", "/admin/ledger/audit", { bearer: "or-admin-x", headers });
+    const refusal = await gateway.send("GET", "/admin/ledger/audit", { bearer: "or-admin-x", headers });
     expect([refusal.status, refusal.json.error.code]).toEqual([429, "rate_limited"]);
     // What the operator's page asks for with the token that was typed in.
-    expect((await house.send("GET", "/admin/hosts", { bearer: "or-admin-y", headers })).status).toBe(429);
-    expect((await house.send("GET", "/metrics", { bearer: "or-admin-y", headers })).status).toBe(429);
-    expect(house.wrongAdminTokens).toEqual(Array(63).fill("192.0.2.1"));
+    expect((await gateway.send("GET", "/admin/hosts", { bearer: "or-admin-y", headers })).status).toBe(429);
+    expect((await gateway.send("GET", "/metrics", { bearer: "or-admin-y", headers })).status).toBe(429);
+    expect(gateway.wrongAdminTokens).toEqual(Array(63).fill("192.0.2.1"));
     expect(await audit(ADMIN_TOKEN)).toBe(200);
   });
 
@@ -113,13 +113,13 @@ describe("wrong admin tokens", () => {
 
 describe("a proxy that is not trusted", () => {
   test("is noticed when it forwards an address, and a trusted one is not", async () => {
-    await house.send("POST", "/v1/keys", { headers: from("192.0.2.1") });
-    expect(house.untrustedProxies).toEqual([]);
-    house.settings.trustedProxies = networks("10.0.0.0/8");
-    await house.send("POST", "/v1/keys");
-    expect(house.untrustedProxies).toEqual([]);
-    await house.send("POST", "/v1/keys", { headers: from("192.0.2.1") });
-    expect(house.untrustedProxies).toEqual(["127.0.0.1"]);
+    await gateway.send("POST", "/v1/keys", { headers: from("192.0.2.1") });
+    expect(gateway.untrustedProxies).toEqual([]);
+    gateway.settings.trustedProxies = networks("10.0.0.0/8");
+    await gateway.send("POST", "/v1/keys");
+    expect(gateway.untrustedProxies).toEqual([]);
+    await gateway.send("POST", "/v1/keys", { headers: from("192.0.2.1") });
+    expect(gateway.untrustedProxies).toEqual(["127.0.0.1"]);
   });
 
   test("is reported once, as are the first eight", () => {

@@ -2,15 +2,15 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import { type Catalog, catalogOf, type Model } from "../../src/catalog/catalog.ts";
 import { modelsPage } from "../../src/http/pages/models-page.ts";
 import { ManualClock } from "../fakes/clock.ts";
-import { TestHouse } from "./house.ts";
+import { TestGateway } from "./test-gateway.ts";
 
 /** The models for whoever has no key yet: docs/configuration.md, `catalog: public`. */
-let house: TestHouse;
+let gateway: TestGateway;
 beforeEach(() => {
-  house = new TestHouse();
-  house.settings.catalogIsPublic = true;
+  gateway = new TestGateway();
+  gateway.settings.catalogIsPublic = true;
 });
-afterEach(() => house.stop());
+afterEach(() => gateway.stop());
 
 const wordsOf = (html: string): string =>
   html
@@ -18,17 +18,17 @@ const wordsOf = (html: string): string =>
     .replaceAll(/<[^>]+>/g, " ")
     .replaceAll(/\s+/g, " ");
 
-const base = () => house.deps.catalog();
-/** The first of the test house's models, changed, and whether its route is free. */
+const base = () => gateway.deps.catalog();
+/** The first of the test gateway's models, changed, and whether its route is free. */
 function catalogWith(change: Partial<Model>, free = false): Catalog {
   const [first] = base().models.values();
   const model = { ...first!, routes: first!.routes.map((route) => ({ ...route, free })), ...change };
   return catalogOf({ models: new Map([[model.id, model]]), auto: new Map(), hosts: base().hosts });
 }
-const shown = (catalog: Catalog): string => modelsPage(catalog, house.deps.routeState, "http://g").html;
+const shown = (catalog: Catalog): string => modelsPage(catalog, gateway.deps.routeState, "http://g").html;
 
 test("names, ids, prices per million, context, ceiling and the address, without a key", async () => {
-  const { status, text, headers } = await house.send("GET", "/models");
+  const { status, text, headers } = await gateway.send("GET", "/models");
   expect([status, headers.get("content-type")]).toEqual([200, "text/html; charset=utf-8"]);
   const words = wordsOf(text);
   expect(words).toContain("2 models are served here. Send an id as model to http://gateway.test/v1 .");
@@ -42,8 +42,8 @@ test("names, ids, prices per million, context, ceiling and the address, without 
 });
 
 test("where the catalogue is not public, no model is told, and the way to a key is", async () => {
-  house.settings.catalogIsPublic = false;
-  const { status, text } = await house.send("GET", "/models");
+  gateway.settings.catalogIsPublic = false;
+  const { status, text } = await gateway.send("GET", "/models");
   expect(status).toBe(200);
   expect(text).not.toContain("test/one");
   expect(text).toContain('href="dashboard#/models"');
@@ -81,7 +81,7 @@ test("names are text, whatever is in them", () => {
 
 test("is made once for all who ask within seconds, and anew after that", async () => {
   const clock = new ManualClock();
-  const timed = new TestHouse({ clock });
+  const timed = new TestGateway({ clock });
   timed.settings.catalogIsPublic = true;
   let asked = 0;
   const { routeState } = timed.deps;

@@ -3,15 +3,15 @@ import { Validator } from "@seriousme/openapi-schema-validator";
 import { httpApp } from "../../src/http/app.ts";
 import type { Operation } from "../../src/http/pages/openapi.ts";
 import { Conformity } from "./conformity.ts";
-import { ADMIN_TOKEN, TestHouse } from "./house.ts";
+import { ADMIN_TOKEN, TestGateway } from "./test-gateway.ts";
 
-let house: TestHouse;
+let gateway: TestGateway;
 let conformity: Conformity;
 beforeAll(async () => {
-  house = new TestHouse();
-  conformity = await Conformity.of(house.url);
+  gateway = new TestGateway();
+  conformity = await Conformity.of(gateway.url);
 });
-afterAll(() => house.stop());
+afterAll(() => gateway.stop());
 
 describe("the API's document", () => {
   test("is an OpenAPI 3.1 document", async () => {
@@ -23,7 +23,7 @@ describe("the API's document", () => {
   });
 
   test("has every endpoint that is served but what browsers ask before they call one, and no other", () => {
-    const served = httpApp(house.deps)
+    const served = httpApp(gateway.deps)
       .routes.filter(({ method }) => method !== "OPTIONS")
       .map(({ method, path }) => `${method} ${path.replaceAll(/:(\w+)/g, "{$1}")}`)
       .filter((name) => !name.includes(" /v1/v1/"));
@@ -41,7 +41,7 @@ describe("the API's document", () => {
   test("names credentials as the server asks for them: none, or 401 without", async () => {
     for (const { name, operation } of conformity.operations) {
       const [method, path] = name.split(" ") as [string, string];
-      const { status } = await house.send(method, path.replaceAll(/\{\w+\}/g, "x"), {
+      const { status } = await gateway.send(method, path.replaceAll(/\{\w+\}/g, "x"), {
         // A proxy's header, because /metrics is open to this machine.
         headers: { "x-forwarded-for": "192.0.2.1" },
         ...(method === "GET" ? {} : { body: {} }),
@@ -51,15 +51,15 @@ describe("the API's document", () => {
   });
 
   test("names the admin token where it alone opens", async () => {
-    const { recovery_secret, key } = await house.setUp();
+    const { recovery_secret, key } = await gateway.setUp();
     for (const { name, operation } of conformity.operations) {
       if (!operation.security.some((one) => "admin" in one) || name.includes("/metrics")) continue;
       const [method, path] = name.split(" ") as [string, string];
       for (const bearer of [recovery_secret, key]) {
-        const { status } = await house.send(method, path.replaceAll(/\{\w+\}/g, "x"), { bearer });
+        const { status } = await gateway.send(method, path.replaceAll(/\{\w+\}/g, "x"), { bearer });
         expect(`${name} ${status}`).toBe(`${name} 401`);
       }
-      expect((await house.send(method, path, { bearer: ADMIN_TOKEN })).status).not.toBe(401);
+      expect((await gateway.send(method, path, { bearer: ADMIN_TOKEN })).status).not.toBe(401);
     }
   });
 });
@@ -113,7 +113,7 @@ describe("answers are held against the document", () => {
 });
 
 test("the page has every operation and schema, and needs nothing from outside", async () => {
-  const { text, headers } = await house.send("GET", "/docs/api");
+  const { text, headers } = await gateway.send("GET", "/docs/api");
   for (const { operation } of conformity.operations) {
     expect(text).toContain(`<section id="${operation.operationId}">`);
   }

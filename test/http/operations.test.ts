@@ -3,18 +3,18 @@ import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";
 import { ERROR_CODES, ERRORS } from "../../src/errors/codes.ts";
 import { causeOf, SUSPENSION_REASONS } from "../../src/errors/suspension.ts";
-import { ADMIN_TOKEN, storedReceipt, TestHouse } from "./house.ts";
+import { ADMIN_TOKEN, storedReceipt, TestGateway } from "./test-gateway.ts";
 
-let house: TestHouse;
+let gateway: TestGateway;
 beforeAll(() => {
-  house = new TestHouse();
+  gateway = new TestGateway();
 });
-afterAll(() => house.stop());
+afterAll(() => gateway.stop());
 
 describe("GET /v1/me", () => {
   test("for a key: balance, limits, use, Open Tier, no account", async () => {
-    const { id, key, balance_id } = await house.setUp();
-    const { json } = await house.send("GET", "/v1/me", { bearer: key });
+    const { id, key, balance_id } = await gateway.setUp();
+    const { json } = await gateway.send("GET", "/v1/me", { bearer: key });
     expect(json).toMatchObject({
       balance_id,
       balance_usd: 0,
@@ -33,60 +33,63 @@ describe("GET /v1/me", () => {
   });
 
   test("for the recovery secret: the balance, and no key", async () => {
-    const { recovery_secret, balance_id } = await house.setUp();
-    const { json } = await house.send("GET", "/v1/me", { bearer: recovery_secret });
+    const { recovery_secret, balance_id } = await gateway.setUp();
+    const { json } = await gateway.send("GET", "/v1/me", { bearer: recovery_secret });
     expect(json).toMatchObject({ balance_id, key: null });
   });
 });
 
 describe("budgets", () => {
   test("are seen and raised by the operator, of the balance that is named and of no other", async () => {
-    const [mine, theirs] = [await house.setUp(), await house.setUp()];
+    const [mine, theirs] = [await gateway.setUp(), await gateway.setUp()];
     const body = { name: "team", cap_usd: 1, window: "day" };
     for (const { recovery_secret: bearer } of [mine, theirs]) {
-      await house.send("POST", "/v1/budgets", { bearer, body });
+      await gateway.send("POST", "/v1/budgets", { bearer, body });
     }
     const path = `/admin/balances/${mine.balance_id}/budgets`;
-    const raised = await house.send("PATCH", `${path}/team`, { bearer: ADMIN_TOKEN, body: { cap_usd: 20 } });
+    const raised = await gateway.send("PATCH", `${path}/team`, {
+      bearer: ADMIN_TOKEN,
+      body: { cap_usd: 20 },
+    });
     expect(raised.json).toMatchObject({ ...body, cap_usd: 20 });
-    const { json } = await house.send("GET", path, { bearer: ADMIN_TOKEN });
+    const { json } = await gateway.send("GET", path, { bearer: ADMIN_TOKEN });
     expect(json.data).toEqual([raised.json]);
-    const other = await house.send("GET", "/v1/budgets/team", { bearer: theirs.recovery_secret });
+    const other = await gateway.send("GET", "/v1/budgets/team", { bearer: theirs.recovery_secret });
     expect(other.json.cap_usd).toBe(1);
-    const nowhere = await house.send("GET", "/admin/balances/bal_none/budgets", { bearer: ADMIN_TOKEN });
+    const nowhere = await gateway.send("GET", "/admin/balances/bal_none/budgets", { bearer: ADMIN_TOKEN });
     expect(nowhere.json.error).toMatchObject({ code: "invalid_request", param: "id" });
   });
 
   test("are created, named by keys, changed, and dropped once no key draws from them", async () => {
-    const { id, recovery_secret: bearer } = await house.setUp();
+    const { id, recovery_secret: bearer } = await gateway.setUp();
     const body = { name: "team", cap_usd: 12.5, window: "week" };
-    const made = await house.send("POST", "/v1/budgets", { bearer, body });
+    const made = await gateway.send("POST", "/v1/budgets", { bearer, body });
     expect(made.json).toMatchObject({ ...body, used_usd: 0.003, held_usd: 0.004 });
     expect(new Date(made.json.resets_at).getUTCDay()).toBe(1);
-    expect((await house.send("POST", "/v1/budgets", { bearer, body })).json.error.param).toBe("name");
+    expect((await gateway.send("POST", "/v1/budgets", { bearer, body })).json.error.param).toBe("name");
 
-    const drawing = await house.send("PATCH", `/v1/keys/${id}`, { bearer, body: { budget: "team" } });
+    const drawing = await gateway.send("PATCH", `/v1/keys/${id}`, { bearer, body: { budget: "team" } });
     expect(drawing.json.budget).toBe("team");
-    const inUse = await house.send("DELETE", "/v1/budgets/team", { bearer });
+    const inUse = await gateway.send("DELETE", "/v1/budgets/team", { bearer });
     expect(inUse.json.error).toMatchObject({ code: "invalid_request", param: "name" });
 
-    const changed = await house.send("PATCH", "/v1/budgets/team", { bearer, body: { cap_usd: 3 } });
+    const changed = await gateway.send("PATCH", "/v1/budgets/team", { bearer, body: { cap_usd: 3 } });
     expect(changed.json).toMatchObject({ id: made.json.id, cap_usd: 3, window: "week" });
 
-    await house.send("PATCH", `/v1/keys/${id}`, { bearer, body: { budget: null } });
-    expect((await house.send("DELETE", "/v1/budgets/team", { bearer })).json).toEqual({
+    await gateway.send("PATCH", `/v1/keys/${id}`, { bearer, body: { budget: null } });
+    expect((await gateway.send("DELETE", "/v1/budgets/team", { bearer })).json).toEqual({
       name: "team",
       deleted: true,
     });
-    expect((await house.send("GET", "/v1/budgets", { bearer })).json.data).toEqual([]);
+    expect((await gateway.send("GET", "/v1/budgets", { bearer })).json.data).toEqual([]);
   });
 
   test("a key may draw from several, in its own order", async () => {
-    const { id, recovery_secret: bearer } = await house.setUp();
+    const { id, recovery_secret: bearer } = await gateway.setUp();
     for (const name of ["a", "b"]) {
-      await house.send("POST", "/v1/budgets", { bearer, body: { name, cap_usd: 1, window: "total" } });
+      await gateway.send("POST", "/v1/budgets", { bearer, body: { name, cap_usd: 1, window: "total" } });
     }
-    const { json } = await house.send("PATCH", `/v1/keys/${id}`, {
+    const { json } = await gateway.send("PATCH", `/v1/keys/${id}`, {
       bearer,
       body: { budget: ["b", "a", "b"] },
     });
@@ -103,17 +106,17 @@ describe("budgets", () => {
     [{ name: "x", cap_usd: 1, window: "day", color: "red" }, "color"],
   ];
   test.each(wrong)("%p is refused", async (body, param) => {
-    const { recovery_secret: bearer } = await house.setUp();
-    const { status, json } = await house.send("POST", "/v1/budgets", { bearer, body });
+    const { recovery_secret: bearer } = await gateway.setUp();
+    const { status, json } = await gateway.send("POST", "/v1/budgets", { bearer, body });
     expect([status, json.error.code, json.error.param]).toEqual([400, "invalid_request", param]);
   });
 });
 
 describe("credit", () => {
-  const credit = (body: object) => house.send("POST", "/admin/credits", { bearer: ADMIN_TOKEN, body });
+  const credit = (body: object) => gateway.send("POST", "/admin/credits", { bearer: ADMIN_TOKEN, body });
 
   test("is given once for each idempotency key, by balance or by key", async () => {
-    const { id, key, balance_id } = await house.setUp();
+    const { id, key, balance_id } = await gateway.setUp();
     const body = { balance_id, amount_usd: 12.5, idempotency_key: "first", note: "invoice 7" };
     const [first, second] = [await credit(body), await credit(body)];
     expect(first.status).toBe(200);
@@ -121,11 +124,11 @@ describe("credit", () => {
     expect((await credit({ key_id: id, amount_usd: 1, idempotency_key: "second" })).json.balance_id).toBe(
       balance_id,
     );
-    expect((await house.send("GET", "/v1/me", { bearer: key })).json.balance_usd).toBe(13.5);
+    expect((await gateway.send("GET", "/v1/me", { bearer: key })).json.balance_usd).toBe(13.5);
   });
 
   test("under a key that was used for another credit is refused", async () => {
-    const { balance_id } = await house.setUp();
+    const { balance_id } = await gateway.setUp();
     await credit({ balance_id, amount_usd: 1, idempotency_key: "mine" });
     const { status, json } = await credit({ balance_id, amount_usd: 2, idempotency_key: "mine" });
     expect([status, json.error.param]).toEqual([400, "idempotency_key"]);
@@ -150,29 +153,29 @@ describe("credit", () => {
 
 describe("suspension", () => {
   test.each(SUSPENSION_REASONS)("for %s holds from the next request until it is lifted", async (reason) => {
-    const { key, recovery_secret, balance_id } = await house.setUp();
-    await house.send("GET", "/v1/me", { bearer: key });
+    const { key, recovery_secret, balance_id } = await gateway.setUp();
+    await gateway.send("GET", "/v1/me", { bearer: key });
     const path = `/admin/accounts/${balance_id}`;
-    const done = await house.send("POST", `${path}/suspend`, { bearer: ADMIN_TOKEN, body: { reason } });
+    const done = await gateway.send("POST", `${path}/suspend`, { bearer: ADMIN_TOKEN, body: { reason } });
     expect(done.json).toEqual({ id: balance_id, suspended: reason, balance_ids: [balance_id] });
 
-    expect((await house.send("GET", "/v1/me", { bearer: key })).json).toMatchObject({
+    expect((await gateway.send("GET", "/v1/me", { bearer: key })).json).toMatchObject({
       suspended: reason,
       suspended_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT/),
     });
-    const holder = await house.deps.keyDeps.keyring.identify(key, house.deps.keyDeps.clock.now());
+    const holder = await gateway.deps.keyDeps.keyring.identify(key, gateway.deps.keyDeps.clock.now());
     expect(holder!.balance.suspended).toBe(reason as never);
-    const create = await house.send("POST", "/v1/keys", { bearer: recovery_secret });
+    const create = await gateway.send("POST", "/v1/keys", { bearer: recovery_secret });
     expect([create.status, create.json.error.code]).toEqual([403, "account_suspended"]);
     expect(create.json.error.message).toContain(causeOf(reason));
 
-    await house.send("POST", `${path}/unsuspend`, { bearer: ADMIN_TOKEN });
-    expect((await house.send("POST", "/v1/keys", { bearer: recovery_secret })).status).toBe(201);
+    await gateway.send("POST", `${path}/unsuspend`, { bearer: ADMIN_TOKEN });
+    expect((await gateway.send("POST", "/v1/keys", { bearer: recovery_secret })).status).toBe(201);
   });
 
   test("of nobody, or for no reason of the three, is refused", async () => {
     const suspend = (id: string, body: unknown) =>
-      house.send("POST", `/admin/accounts/${id}/suspend`, { bearer: ADMIN_TOKEN, body });
+      gateway.send("POST", `/admin/accounts/${id}/suspend`, { bearer: ADMIN_TOKEN, body });
     expect((await suspend("bal_none", { reason: "sanctions" })).json.error.param).toBe("id");
     expect((await suspend("bal_none", { reason: "dislike" })).json.error.param).toBe("reason");
     expect((await suspend("bal_none", undefined)).json.error.param).toBe("reason");
@@ -180,7 +183,7 @@ describe("suspension", () => {
 });
 
 test("the audit shows the invariant, and its drift", async () => {
-  const { json } = await house.send("GET", "/admin/ledger/audit", { bearer: ADMIN_TOKEN });
+  const { json } = await gateway.send("GET", "/admin/ledger/audit", { bearer: ADMIN_TOKEN });
   expect(json).toMatchObject({
     ok: true,
     drift_nano: "0",
@@ -191,51 +194,51 @@ test("the audit shows the invariant, and its drift", async () => {
 });
 
 test("a reload with a bad file names the problem and keeps the old one", async () => {
-  expect((await house.send("POST", "/admin/reload", { bearer: ADMIN_TOKEN })).json).toEqual({
+  expect((await gateway.send("POST", "/admin/reload", { bearer: ADMIN_TOKEN })).json).toEqual({
     reloaded: true,
     needs_restart: [],
   });
-  house.reloadProblem = "gateway.yaml: `hosts` is missing";
-  const { status, json } = await house.send("POST", "/admin/reload", { bearer: ADMIN_TOKEN });
+  gateway.reloadProblem = "gateway.yaml: `hosts` is missing";
+  const { status, json } = await gateway.send("POST", "/admin/reload", { bearer: ADMIN_TOKEN });
   expect([status, json.error.code]).toEqual([400, "invalid_request"]);
   expect(json.error.message).toContain("`hosts` is missing");
 });
 
 test("receipts come in pages, newest first", async () => {
-  const { id, key, balance_id, recovery_secret } = await house.setUp();
+  const { id, key, balance_id, recovery_secret } = await gateway.setUp();
   for (const number of [3, 2, 1]) {
-    house.receipts.push(storedReceipt(`rcpt_page${number}`, { id, balance_id }));
+    gateway.receipts.push(storedReceipt(`rcpt_page${number}`, { id, balance_id }));
   }
-  const page = await house.send("GET", "/v1/receipts?limit=2", { bearer: recovery_secret });
+  const page = await gateway.send("GET", "/v1/receipts?limit=2", { bearer: recovery_secret });
   expect(page.json).toMatchObject({ data: [{ id: "rcpt_page3" }, { id: "rcpt_page2" }], has_more: true });
-  const rest = await house.send("GET", "/v1/receipts?limit=2&before=rcpt_page2", { bearer: key });
+  const rest = await gateway.send("GET", "/v1/receipts?limit=2&before=rcpt_page2", { bearer: key });
   expect(rest.json).toMatchObject({ data: [{ id: "rcpt_page1" }], has_more: false });
   for (const query of ["limit=0", "limit=x", "limit=101", "before=rcpt_other"]) {
-    expect((await house.send("GET", `/v1/receipts?${query}`, { bearer: key })).json.error.param).toBe(
+    expect((await gateway.send("GET", `/v1/receipts?${query}`, { bearer: key })).json.error.param).toBe(
       query.split("=")[0],
     );
   }
 });
 
 test("whoever asks for a receipt that is not there learns for how long they are kept", async () => {
-  const { key } = await house.setUp();
+  const { key } = await gateway.setUp();
   const message = async (path: string) => {
-    const { status, json } = await house.send("GET", path, { bearer: key });
+    const { status, json } = await gateway.send("GET", path, { bearer: key });
     expect([status, json.error.code]).toEqual([400, "invalid_request"]);
     return json.error.message as string;
   };
   expect(await message("/v1/receipts/rcpt_gone")).not.toContain("kept");
-  house.settings.receiptDays = 90;
+  gateway.settings.receiptDays = 90;
   for (const path of ["/v1/receipts/rcpt_gone", "/v1/receipts?before=rcpt_gone"]) {
     expect(await message(path)).toContain("Receipts are kept for 90 days.");
   }
-  house.settings.receiptDays = null;
+  gateway.settings.receiptDays = null;
 });
 
 describe("the catalog", () => {
   test("lists models with prices in USD per million tokens", async () => {
-    const { key } = await house.setUp();
-    const { json } = await house.send("GET", "/v1/catalog", { bearer: key });
+    const { key } = await gateway.setUp();
+    const { json } = await gateway.send("GET", "/v1/catalog", { bearer: key });
     expect(json.object).toBe("list");
     expect(json.data[0]).toEqual({
       id: "test/one",
@@ -252,8 +255,8 @@ describe("the catalog", () => {
   });
 
   test("is read by OpenAI's client", async () => {
-    const { key } = await house.setUp();
-    const client = new OpenAI({ apiKey: key, baseURL: `${house.url}/v1`, maxRetries: 0 });
+    const { key } = await gateway.setUp();
+    const client = new OpenAI({ apiKey: key, baseURL: `${gateway.url}/v1`, maxRetries: 0 });
     const ids = [];
     for await (const model of client.models.list()) ids.push(`${model.object} ${model.id} ${model.owned_by}`);
     expect(ids).toEqual(["model test/one test", "model test/two test"]);
@@ -264,9 +267,9 @@ describe("the catalog", () => {
   });
 
   test("is read by Anthropic's client, with either of its headers", async () => {
-    const { key } = await house.setUp();
+    const { key } = await gateway.setUp();
     for (const credentials of [{ apiKey: key }, { apiKey: null, authToken: key }]) {
-      const client = new Anthropic({ ...credentials, baseURL: house.url, maxRetries: 0 });
+      const client = new Anthropic({ ...credentials, baseURL: gateway.url, maxRetries: 0 });
       const ids = [];
       for await (const model of client.models.list())
         ids.push(`${model.type} ${model.id} ${model.display_name}`);
@@ -279,8 +282,8 @@ describe("the catalog", () => {
 /** Its SDK, 1.3.19, checks every answer against a schema, and turns pages by `offset` until one is short. */
 describe("the list as OpenRouter's clients need it", () => {
   test("tells prices per token, limits and what else their schema insists on", async () => {
-    const { key } = await house.setUp();
-    const { json } = await house.send("GET", "/v1/models", { bearer: key });
+    const { key } = await gateway.setUp();
+    const { json } = await gateway.send("GET", "/v1/models", { bearer: key });
     expect(json).toMatchObject({ links: { next: null }, total_count: 2 });
     expect(json.data[0]).toMatchObject({
       id: "test/one",
@@ -312,16 +315,16 @@ describe("the list as OpenRouter's clients need it", () => {
     ["?offset=1", ["test/two"], null],
     ["?offset=0&limit=2", ["test/one", "test/two"], null],
   ])("has pages by offset: %s", async (query, page, next) => {
-    const { key } = await house.setUp();
-    const { json } = await house.send("GET", `/v1/models${query}`, { bearer: key });
+    const { key } = await gateway.setUp();
+    const { json } = await gateway.send("GET", `/v1/models${query}`, { bearer: key });
     expect(json.data.map(({ id }: { id: string }) => id)).toEqual(page);
     expect([json.links.next, json.total_count]).toEqual([next, 2]);
   });
 
   test("of an automatic route tells what it costs at most, and of the Open Tier that it costs nothing", async () => {
-    const { key } = await house.setUp();
+    const { key } = await gateway.setUp();
     const pricing = async (id: string) =>
-      (await house.send("GET", `/v1/models/${id}`, { bearer: key })).json.pricing;
+      (await gateway.send("GET", `/v1/models/${id}`, { bearer: key })).json.pricing;
     expect(await pricing("gateway/auto:fast")).toMatchObject({ prompt: "0.000001", completion: "0.0000035" });
     for (const id of ["gateway/auto:free", "test/two:free"])
       expect(await pricing(id)).toMatchObject({ prompt: "0", completion: "0" });
@@ -330,8 +333,8 @@ describe("the list as OpenRouter's clients need it", () => {
 
 describe("a model by its id", () => {
   const show = async (id: string) => {
-    const { key } = await house.setUp();
-    const { status, json } = await house.send("GET", `/v1/models/${id}`, { bearer: key });
+    const { key } = await gateway.setUp();
+    const { status, json } = await gateway.send("GET", `/v1/models/${id}`, { bearer: key });
     return { status, json };
   };
 
@@ -366,13 +369,13 @@ describe("a model by its id", () => {
 
 describe("the same list in two forms", () => {
   const ids = async (path: string, bearer: string, headers = {}): Promise<string[]> =>
-    (await house.send("GET", path, { ...(bearer === "" ? {} : { bearer }), headers })).json.data.map(
+    (await gateway.send("GET", path, { ...(bearer === "" ? {} : { bearer }), headers })).json.data.map(
       ({ id }: { id: string }) => id,
     );
 
   test("has the same models in the same order, whatever the credential may call", async () => {
-    const made = await house.setUp();
-    const narrow = await house.send("POST", "/v1/keys", {
+    const made = await gateway.setUp();
+    const narrow = await gateway.send("POST", "/v1/keys", {
       bearer: made.recovery_secret,
       body: { allowed_models: ["test/two"] },
     });
@@ -385,7 +388,7 @@ describe("the same list in two forms", () => {
       expect(await ids("/v1/v1/models", "", anthropics)).toEqual(catalog);
       for (const id of catalog)
         for (const path of [`/v1/models/${id}`, `/v1/models/${encodeURIComponent(id)}`]) {
-          const { status, json } = await house.send("GET", path, { headers: anthropics });
+          const { status, json } = await gateway.send("GET", path, { headers: anthropics });
           expect([status, json.id]).toEqual([200, id]);
         }
     }
@@ -402,8 +405,8 @@ describe("the same list in two forms", () => {
     ["?limit=1&before_id=test/two", ["test/one"], false],
     ["?before_id=test/one", [], false],
   ])("a page as Anthropic's clients ask for it: %s", async (query, page, hasMore) => {
-    const { key } = await house.setUp();
-    const { json } = await house.send("GET", `/v1/models${query}`, { bearer: key });
+    const { key } = await gateway.setUp();
+    const { json } = await gateway.send("GET", `/v1/models${query}`, { bearer: key });
     expect(json).toMatchObject({
       object: "list",
       has_more: hasMore,
@@ -422,14 +425,14 @@ describe("the same list in two forms", () => {
     ["?offset=-1", "offset"],
     ["?offset=1&after_id=test/one", "offset"],
   ])("a page that there is not: %s", async (query, param) => {
-    const { key } = await house.setUp();
-    const { status, json } = await house.send("GET", `/v1/models${query}`, { bearer: key });
+    const { key } = await gateway.setUp();
+    const { status, json } = await gateway.send("GET", `/v1/models${query}`, { bearer: key });
     expect([status, json.error.code, json.error.param]).toEqual([400, "invalid_request", param]);
   });
 
   test("Anthropic's client turns the pages by itself, in both directions", async () => {
-    const { key } = await house.setUp();
-    const client = new Anthropic({ apiKey: key, baseURL: house.url, maxRetries: 0 });
+    const { key } = await gateway.setUp();
+    const client = new Anthropic({ apiKey: key, baseURL: gateway.url, maxRetries: 0 });
     const read = async (query: Anthropic.ModelListParams) => {
       const ids = [];
       for await (const { id } of client.models.list(query)) ids.push(id);
@@ -442,7 +445,7 @@ describe("the same list in two forms", () => {
 
 describe("pages", () => {
   test("the errors reference has an anchor for every code, and needs nothing from outside", async () => {
-    const { text, headers } = await house.send("GET", "/docs/errors");
+    const { text, headers } = await gateway.send("GET", "/docs/errors");
     for (const code of ERROR_CODES) {
       expect(text).toContain(`<section id="${code}">`);
       expect(text).toContain(`HTTP ${ERRORS[code].status}`);
@@ -456,7 +459,7 @@ describe("pages", () => {
   });
 
   test("the dashboard runs its own script under a policy without inline code, from addresses that never go stale", async () => {
-    const { text, headers } = await house.send("GET", "/dashboard");
+    const { text, headers } = await gateway.send("GET", "/dashboard");
     const policy = headers.get("content-security-policy")!;
     expect(policy).toContain("script-src 'self'");
     expect(policy).not.toContain("unsafe");
@@ -466,7 +469,7 @@ describe("pages", () => {
       "dashboard/dashboard.js",
     ]);
     for (const file of files) {
-      const { status, headers: sent } = await house.send("GET", `/${file}`);
+      const { status, headers: sent } = await gateway.send("GET", `/${file}`);
       expect(status).toBe(200);
       expect(sent.get("cache-control")).toContain("immutable");
       expect(sent.get("content-type")).toMatch(/^text\/(css|javascript)/);
@@ -474,20 +477,20 @@ describe("pages", () => {
   });
 
   test("the status page names models and hosts", async () => {
-    const { text } = await house.send("GET", "/status");
+    const { text } = await gateway.send("GET", "/status");
     expect(text).toContain("All models are available.");
     expect(text).toContain("<code>test/one</code>");
   });
 
   test("the status page tells how each host does", async () => {
     const unknown = { firstTokenMs: null, tokensPerSecond: null, served: 0, failed: 0 };
-    house.hostReports = [
+    gateway.hostReports = [
       { id: "fine", state: "closed", firstTokenMs: 123.4, tokensPerSecond: 56.7, served: 999, failed: 1 },
       { id: "down", state: "open", ...unknown },
       { id: "partly", state: "degraded", ...unknown },
       { id: "back", state: "half_open", ...unknown },
     ];
-    const { text } = await house.send("GET", "/status");
+    const { text } = await gateway.send("GET", "/status");
     const rows = text.replaceAll(/<[^>]+>/g, " ").replaceAll(/\s+/g, " ");
     expect(rows).toContain("First token 123 ms Throughput 57 tokens/s Answered 99.9% available");
     expect(rows).toContain("First token – Throughput – Answered – not available");
@@ -503,19 +506,19 @@ describe("pages", () => {
     ["/docs/", "api"],
     ["/docs/errors/", "../errors"],
   ])("%s leads to the page, wherever the gateway is mounted", async (path, to) => {
-    const moved = await fetch(house.url + path, { redirect: "manual" });
+    const moved = await fetch(gateway.url + path, { redirect: "manual" });
     expect([moved.status, moved.headers.get("location")]).toEqual([308, to]);
-    expect((await fetch(house.url + path, { method: "HEAD", redirect: "manual" })).status).toBe(308);
-    const page = await fetch(house.url + path);
+    expect((await fetch(gateway.url + path, { method: "HEAD", redirect: "manual" })).status).toBe(308);
+    const page = await fetch(gateway.url + path);
     expect([page.status, page.headers.get("content-type")]).toEqual([200, "text/html; charset=utf-8"]);
   });
 
   test("readiness follows the gateway; health does not", async () => {
-    house.unready = "it is told to wait";
-    const { status, text } = await house.send("GET", "/readyz");
+    gateway.unready = "it is told to wait";
+    const { status, text } = await gateway.send("GET", "/readyz");
     expect([status, text]).toEqual([503, "not ready: it is told to wait\n"]);
-    expect((await house.send("GET", "/healthz")).status).toBe(200);
-    house.unready = null;
-    expect((await house.send("GET", "/readyz")).status).toBe(200);
+    expect((await gateway.send("GET", "/healthz")).status).toBe(200);
+    gateway.unready = null;
+    expect((await gateway.send("GET", "/readyz")).status).toBe(200);
   });
 });

@@ -1,51 +1,51 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { ManualClock } from "../fakes/clock.ts";
-import { ADMIN_TOKEN, TestHouse } from "./house.ts";
 import { RawClient, readResponse, whole } from "./raw-client.ts";
+import { ADMIN_TOKEN, TestGateway } from "./test-gateway.ts";
 
 const DAY = 86_400_000;
 const KIM = "kim@example.com";
 
-let house: TestHouse;
+let gateway: TestGateway;
 let clock: ManualClock;
 beforeEach(() => {
   clock = new ManualClock();
-  house = new TestHouse({ clock });
+  gateway = new TestGateway({ clock });
 });
-afterEach(() => house.stop());
+afterEach(() => gateway.stop());
 
-type Sent = Awaited<ReturnType<TestHouse["send"]>>;
+type Sent = Awaited<ReturnType<TestGateway["send"]>>;
 const said = ({ status, json }: Sent) =>
   status < 400 ? String(status) : `${status} ${json.error.code} ${json.error.param}`;
-const newest = () => /#signin=(\S+)/.exec(house.mails.at(-1)!.text)![1]!;
-const verify = (token: string) => house.send("POST", "/v1/auth/email/verify", { body: { token } });
+const newest = () => /#signin=(\S+)/.exec(gateway.mails.at(-1)!.text)![1]!;
+const verify = (token: string) => gateway.send("POST", "/v1/auth/email/verify", { body: { token } });
 async function signIn(email = KIM): Promise<string> {
-  await house.send("POST", "/v1/auth/email", { body: { email } });
+  await gateway.send("POST", "/v1/auth/email", { body: { email } });
   return (await verify(newest())).json.session;
 }
 const ask = (bearer: string, headers: Record<string, string> = {}) =>
-  house.send("GET", "/v1/me", { bearer, headers });
+  gateway.send("GET", "/v1/me", { bearer, headers });
 const me = async (bearer: string) => (await ask(bearer)).json;
 const replace = (bearer: string, balance?: string) =>
-  house.send("POST", "/v1/me/recovery", {
+  gateway.send("POST", "/v1/me/recovery", {
     bearer,
     headers: balance === undefined ? {} : { "x-gateway-balance": balance },
   });
-const undo = (bearer: string) => house.send("DELETE", "/v1/me/claim", { bearer });
+const undo = (bearer: string) => gateway.send("DELETE", "/v1/me/claim", { bearer });
 const end = (bearer: string, confirm: string) =>
-  house.send("DELETE", "/v1/me", { bearer, body: { confirm } });
+  gateway.send("DELETE", "/v1/me", { bearer, body: { confirm } });
 
 /** A balance that Kim claimed by the link of the claim, with the session of that. */
 async function claimed() {
-  const made = await house.setUp();
-  await house.send("POST", "/v1/me/claim", { bearer: made.key, body: { email: KIM } });
+  const made = await gateway.setUp();
+  await gateway.send("POST", "/v1/me/claim", { bearer: made.key, body: { email: KIM } });
   const { session, account_id } = (await verify(newest())).json;
   return { ...made, session, account_id };
 }
 
 describe("replacing the recovery secret", () => {
   test("by the secret itself: the new one is shown once and opens the balance, the old one nothing", async () => {
-    const { recovery_secret: old, balance_id } = await house.setUp();
+    const { recovery_secret: old, balance_id } = await gateway.setUp();
     const { status, json } = await replace(old);
     expect(status).toBe(200);
     expect(json).toEqual({
@@ -61,7 +61,7 @@ describe("replacing the recovery secret", () => {
   });
 
   test("of two at once with one secret, one wins", async () => {
-    const { recovery_secret } = await house.setUp();
+    const { recovery_secret } = await gateway.setUp();
     const both = await Promise.all([replace(recovery_secret), replace(recovery_secret)]);
     expect(both.map(said).toSorted()).toEqual(["200", "401 invalid_api_key null"]);
     const { json } = both.find(({ status }) => status === 200)!;
@@ -81,7 +81,7 @@ describe("replacing the recovery secret", () => {
   });
 
   test("not by a key", async () => {
-    expect(said(await replace((await house.setUp()).key))).toBe("400 invalid_request null");
+    expect(said(await replace((await gateway.setUp()).key))).toBe("400 invalid_request null");
   });
 
   test("a session that replaced it does not shut out the secret that undoes the claim, which is the secret again", async () => {
@@ -103,7 +103,7 @@ describe("replacing the recovery secret", () => {
     const second = (await replace(session, balance_id)).json.recovery_secret;
     clock.advance(7 * DAY);
     expect(said(await undo(first))).toBe("401 invalid_api_key null");
-    const detached = await house.send("POST", `/admin/accounts/${account_id}/detach`, {
+    const detached = await gateway.send("POST", `/admin/accounts/${account_id}/detach`, {
       bearer: ADMIN_TOKEN,
       body: { balance_id },
     });
@@ -121,11 +121,12 @@ describe("replacing the recovery secret", () => {
 
 describe("sessions", () => {
   const list = async (bearer: string) =>
-    (await house.send("GET", "/v1/auth/sessions", { bearer })).json.data as {
+    (await gateway.send("GET", "/v1/auth/sessions", { bearer })).json.data as {
       id: string;
       current: boolean;
     }[];
-  const endOne = (bearer: string, id: string) => house.send("DELETE", `/v1/auth/sessions/${id}`, { bearer });
+  const endOne = (bearer: string, id: string) =>
+    gateway.send("DELETE", `/v1/auth/sessions/${id}`, { bearer });
 
   test("are listed newest first without their secrets, and ended one by one or all", async () => {
     const first = await signIn();
@@ -145,7 +146,7 @@ describe("sessions", () => {
     expect(said(await ask(second))).toBe("401 invalid_api_key null");
     expect(said(await endOne(first, seen[0]!.id))).toBe("400 invalid_request id");
     await signIn();
-    const all = await house.send("DELETE", "/v1/auth/sessions", { bearer: first });
+    const all = await gateway.send("DELETE", "/v1/auth/sessions", { bearer: first });
     expect(all.json).toEqual({ ended: 2 });
     expect(said(await ask(first))).toBe("401 invalid_api_key null");
     expect(said(await ask(stranger))).toBe("200");
@@ -159,15 +160,15 @@ describe("sessions", () => {
     const [only, ...others] = await list(bearer);
     expect(others).toEqual([]);
     const headers = { cookie: `__Host-session=${bearer}`, origin: "http://gateway.test" };
-    const ended = await house.send("DELETE", `/v1/auth/sessions/${only!.id}`, { headers });
+    const ended = await gateway.send("DELETE", `/v1/auth/sessions/${only!.id}`, { headers });
     expect(ended.headers.get("set-cookie")).toContain("Max-Age=0");
   });
 
   test("are seen and ended by sessions only", async () => {
-    const { key, recovery_secret } = await house.setUp();
+    const { key, recovery_secret } = await gateway.setUp();
     for (const bearer of [key, recovery_secret]) {
       for (const method of ["GET", "DELETE"]) {
-        expect(said(await house.send(method, "/v1/auth/sessions", { bearer }))).toBe(
+        expect(said(await gateway.send(method, "/v1/auth/sessions", { bearer }))).toBe(
           "400 invalid_request null",
         );
       }
@@ -180,12 +181,12 @@ describe("deleting", () => {
     const { session, account_id, balance_id, key, recovery_secret } = await claimed();
     clock.advance(7 * DAY);
     const own = await me(session);
-    const second = (await house.send("POST", "/v1/keys", { bearer: session })).json.key;
+    const second = (await gateway.send("POST", "/v1/keys", { bearer: session })).json.key;
     const other = await signIn();
-    await house.send("POST", "/v1/auth/email", { body: { email: KIM } });
+    await gateway.send("POST", "/v1/auth/email", { body: { email: KIM } });
     const link = newest();
-    const waiting = await house.setUp();
-    await house.send("POST", "/v1/me/claim", { bearer: waiting.key, body: { email: KIM } });
+    const waiting = await gateway.setUp();
+    await gateway.send("POST", "/v1/me/claim", { bearer: waiting.key, body: { email: KIM } });
     await ask(key);
     for (const confirm of ["", balance_id, "yes"]) {
       expect(said(await end(session, confirm))).toBe("400 invalid_request confirm");
@@ -203,10 +204,10 @@ describe("deleting", () => {
     expect(said(await verify(link))).toBe("400 invalid_request token");
     expect((await me(waiting.key)).account).toBeNull();
     for (const table of ["accounts", "sign_in_links", "claims", "sessions"]) {
-      const rows = JSON.stringify(house.db.query(`SELECT * FROM ${table}`).all());
+      const rows = JSON.stringify(gateway.db.query(`SELECT * FROM ${table}`).all());
       expect(rows).not.toContain(KIM);
     }
-    const operator = (path: string) => house.send("GET", path, { bearer: ADMIN_TOKEN });
+    const operator = (path: string) => gateway.send("GET", path, { bearer: ADMIN_TOKEN });
     expect((await operator(`/admin/accounts/${account_id}`)).json).toMatchObject({
       email: null,
       deleted_at: new Date(clock.now()).toISOString(),
@@ -228,8 +229,8 @@ describe("deleting", () => {
   });
 
   test("a balance without an account, by its recovery secret; a claim that waits ends with it", async () => {
-    const { key, recovery_secret, balance_id } = await house.setUp();
-    await house.send("POST", "/v1/me/claim", { bearer: key, body: { email: KIM } });
+    const { key, recovery_secret, balance_id } = await gateway.setUp();
+    await gateway.send("POST", "/v1/me/claim", { bearer: key, body: { email: KIM } });
     expect(said(await end(recovery_secret, "bal_other"))).toBe("400 invalid_request confirm");
     expect((await end(recovery_secret, balance_id)).json.closed_balance_ids).toEqual([balance_id]);
     for (const bearer of [key, recovery_secret]) {
@@ -248,10 +249,10 @@ describe("deleting", () => {
 
   test("is no way out of a suspension", async () => {
     const { session, account_id } = await claimed();
-    const free = await house.setUp();
+    const free = await gateway.setUp();
     for (const id of [account_id, free.balance_id]) {
       const body = { reason: "chargeback" };
-      await house.send("POST", `/admin/accounts/${id}/suspend`, { bearer: ADMIN_TOKEN, body });
+      await gateway.send("POST", `/admin/accounts/${id}/suspend`, { bearer: ADMIN_TOKEN, body });
     }
     expect(said(await end(session, account_id))).toBe("403 account_suspended null");
     expect(said(await end(free.recovery_secret, free.balance_id))).toBe("403 account_suspended null");
@@ -261,7 +262,7 @@ describe("deleting", () => {
 describe("a body that is sent slowly", () => {
   /** What is answered to a request whose body ends only after `meanwhile`. */
   async function slowly(method: string, path: string, headers: string[], meanwhile: () => Promise<Sent>) {
-    const client = new RawClient(house.port);
+    const client = new RawClient(gateway.port);
     const body = path === "/v1/budgets" ? '{"name":"late","window":"day","cap_usd":1}' : '{"name":"late"}';
     const head = [`${method} ${path} HTTP/1.1`, "Host: gateway.test", ...headers];
     await client.write(`${head.join("\r\n")}\r\nContent-Length: ${body.length}\r\n\r\n{`);
@@ -273,14 +274,14 @@ describe("a body that is sent slowly", () => {
   }
   /** Its sender has been let in by now: requests are served in the order in which they come. */
   const letInBefore = async () => {
-    for (let turn = 0; turn < 20; turn++) await house.send("GET", "/healthz");
+    for (let turn = 0; turn < 20; turn++) await gateway.send("GET", "/healthz");
   };
   const bearing = (secret: string) => `Authorization: Bearer ${secret}`;
 
   test.each(["POST /v1/keys", "PATCH /v1/keys/{key}", "POST /v1/budgets"])(
     "does not outlive its recovery secret: %s",
     async (operation) => {
-      const { id, recovery_secret } = await house.setUp();
+      const { id, recovery_secret } = await gateway.setUp();
       const [method, path] = operation.replace("{key}", id).split(" ") as [string, string];
       let next = "";
       const answer = await slowly(method, path, [bearing(recovery_secret)], async () => {
@@ -289,7 +290,7 @@ describe("a body that is sent slowly", () => {
         return replaced;
       });
       expect(answer).toBe("401 invalid_api_key");
-      const { data } = (await house.send("GET", "/v1/keys", { bearer: next })).json;
+      const { data } = (await gateway.send("GET", "/v1/keys", { bearer: next })).json;
       expect(data.map((key: { id: string; name: string | null }) => [key.id, key.name])).toEqual([
         [id, null],
       ]);
@@ -307,7 +308,7 @@ describe("a body that is sent slowly", () => {
         const headers = [bearing(session), ...(named ? [`X-Gateway-Balance: ${balance_id}`] : [])];
         const answer = await slowly(method, path, headers, () => undo(recovery_secret));
         expect(answer).toBe("400 invalid_request");
-        const { data } = (await house.send("GET", "/v1/keys", { bearer: recovery_secret })).json;
+        const { data } = (await gateway.send("GET", "/v1/keys", { bearer: recovery_secret })).json;
         expect(data.map((key: { id: string; name: string | null }) => [key.id, key.name])).toEqual([
           [id, null],
         ]);
@@ -317,7 +318,7 @@ describe("a body that is sent slowly", () => {
 
   test("nor its session", async () => {
     const session = await signIn();
-    const end = () => house.send("DELETE", "/v1/auth/sessions", { bearer: session });
+    const end = () => gateway.send("DELETE", "/v1/auth/sessions", { bearer: session });
     expect(await slowly("POST", "/v1/keys", [bearing(session)], end)).toBe("401 invalid_api_key");
   });
 });

@@ -1,15 +1,15 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { brotliCompressSync, constants, deflateSync, gzipSync, zstdCompressSync } from "node:zlib";
-import { TestHouse } from "./house.ts";
+import { TestGateway } from "./test-gateway.ts";
 
-/** A house with room for 150,000 bytes of large bodies, and a limit of 100,000 for each. */
-let house: TestHouse;
+/** A gateway with room for 150,000 bytes of large bodies, and a limit of 100,000 for each. */
+let gateway: TestGateway;
 let key: string;
 beforeEach(async () => {
-  house = new TestHouse();
-  key = (await house.setUp()).key;
+  gateway = new TestGateway();
+  key = (await gateway.setUp()).key;
 });
-afterEach(() => house.stop());
+afterEach(() => gateway.stop());
 
 const PACK = { gzip: gzipSync, br: brotliCompressSync, zstd: zstdCompressSync };
 type Coding = keyof typeof PACK;
@@ -21,7 +21,7 @@ async function send(
   bearer = key,
   path = "/v1/chat/completions",
 ) {
-  const response = await fetch(house.url + path, {
+  const response = await fetch(gateway.url + path, {
     method: "POST",
     headers: { authorization: `Bearer ${bearer}`, "content-encoding": coding },
     body: body as BodyInit,
@@ -38,7 +38,7 @@ const prompt = (bytes: number): Uint8Array => {
   crypto.getRandomValues(random);
   return Buffer.from(random.toString("hex").slice(0, bytes));
 };
-const free = () => expect([house.bodies.taken, house.bodies.waiting]).toEqual([0, 0]);
+const free = () => expect([gateway.bodies.taken, gateway.bodies.waiting]).toEqual([0, 0]);
 
 describe.each(CODINGS)("a body packed with %s", (coding) => {
   const pack = (bytes: Uint8Array) => PACK[coding](bytes);
@@ -46,7 +46,7 @@ describe.each(CODINGS)("a body packed with %s", (coding) => {
   test.each([12, 60_000, 70_000, 100_000])("of %d bytes arrives unpacked", async (bytes) => {
     const whole = prompt(bytes);
     expect((await send(pack(whole), coding)).status).toBe(200);
-    expect(Buffer.from(house.calls[0]!.body).equals(Buffer.from(whole))).toBe(true);
+    expect(Buffer.from(gateway.calls[0]!.body).equals(Buffer.from(whole))).toBe(true);
     free();
   });
 
@@ -54,15 +54,15 @@ describe.each(CODINGS)("a body packed with %s", (coding) => {
     const whole = prompt(90_000);
     const stream = new Blob([pack(whole)]).stream();
     expect((await send(stream, coding)).status).toBe(200);
-    expect(house.calls[0]!.body).toHaveLength(90_000);
+    expect(gateway.calls[0]!.body).toHaveLength(90_000);
     free();
   });
 
   test("holds no more room than it unpacked to, while its answer is awaited", async () => {
     let taken = 0;
-    const { generate } = house;
-    house.generate = (call) => {
-      taken = house.bodies.taken;
+    const { generate } = gateway;
+    gateway.generate = (call) => {
+      taken = gateway.bodies.taken;
       return generate(call);
     };
     await send(pack(prompt(80_000)), coding);
@@ -77,7 +77,7 @@ describe.each(CODINGS)("a body packed with %s", (coding) => {
       const { status, error } = await send(bomb, coding);
       expect([status, error?.code]).toEqual([413, "payload_too_large"]);
       expect(error?.message).toContain("100000 bytes");
-      expect(house.calls).toEqual([]);
+      expect(gateway.calls).toEqual([]);
       free();
     },
   );
@@ -98,9 +98,9 @@ describe.each(CODINGS)("a body packed with %s", (coding) => {
   test("is unpacked for nobody without a key, or above its rate", async () => {
     const wrong = `or-live-${"1".repeat(32)}`;
     expect((await send(pack(prompt(50)), coding, wrong)).status).toBe(401);
-    house.overRate = true;
+    gateway.overRate = true;
     expect((await send(pack(prompt(50)), coding)).status).toBe(429);
-    expect(house.calls).toEqual([]);
+    expect(gateway.calls).toEqual([]);
     free();
   });
 
@@ -112,12 +112,12 @@ describe.each(CODINGS)("a body packed with %s", (coding) => {
 
 test.each(["GZIP", " gzip ", "x-gzip"])("a header that says %p is understood", async (named) => {
   expect((await send(gzipSync(prompt(100)), named)).status).toBe(200);
-  expect(house.calls[0]!.body).toHaveLength(100);
+  expect(gateway.calls[0]!.body).toHaveLength(100);
 });
 
 test("identity is a body as it is", async () => {
   expect((await send(prompt(100), "identity")).status).toBe(200);
-  expect(house.calls[0]!.body).toHaveLength(100);
+  expect(gateway.calls[0]!.body).toHaveLength(100);
 });
 
 test.each(["deflate", "gzip, zstd", "gzip, gzip", "compress", "__proto__"])(
@@ -126,7 +126,7 @@ test.each(["deflate", "gzip, zstd", "gzip, gzip", "compress", "__proto__"])(
     const { status, error } = await send(deflateSync(prompt(100)), named);
     expect([status, error?.code, error?.param]).toEqual([400, "invalid_request", "Content-Encoding"]);
     expect(error?.message).toContain("gzip, br or zstd");
-    expect(house.calls).toEqual([]);
+    expect(gateway.calls).toEqual([]);
   },
 );
 

@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { sumUsage, type UsageRow } from "../../src/store/usage-sums.ts";
-import { TestHouse } from "./house.ts";
+import { TestGateway } from "./test-gateway.ts";
 
-let house: TestHouse;
+let gateway: TestGateway;
 beforeEach(() => {
-  house = new TestHouse();
+  gateway = new TestGateway();
 });
-afterEach(() => house.stop());
+afterEach(() => gateway.stop());
 
 const row = (at: number, state: string, firstTokenMs: number): UsageRow => ({
   at,
@@ -23,7 +23,7 @@ const row = (at: number, state: string, firstTokenMs: number): UsageRow => ({
 });
 
 const words = async () =>
-  (await house.send("GET", "/status")).text
+  (await gateway.send("GET", "/status")).text
     .replace(/<style>.*<\/style>/s, "")
     .replaceAll(/<[^>]+>/g, " ")
     .replaceAll(/\s+/g, " ");
@@ -35,15 +35,15 @@ test("the status page tells the last day's success and first-token time of each 
     row(now, "failed", 1_200),
     ...Array.from({ length: 500 }, () => row(now - 5 * 3_600_000, "settled", 400)),
   ];
-  house.usage = async ({ stretchMs }) => sumUsage(rows, stretchMs, 10_000);
+  gateway.usage = async ({ stretchMs }) => sumUsage(rows, stretchMs, 10_000);
   expect(await words()).toContain("Success 99.9% First token 1.2 s · 95% within 1.2 s available");
-  const { text } = await house.send("GET", "/status");
+  const { text } = await gateway.send("GET", "/status");
   expect(text.match(/<i class="fine"/g)).toHaveLength(2);
   expect(text).toContain("99.9% of requests succeeded over the last day");
 });
 
 test("a model whose hosts have all failed, and served nobody since, is not called available", async () => {
-  house.unproven.add("h");
+  gateway.unproven.add("h");
   const page = await words();
   expect(page).toContain("Of 2 models, 2 are being tried again.");
   expect(page).not.toContain(" available");
@@ -51,38 +51,38 @@ test("a model whose hosts have all failed, and served nobody since, is not calle
 
 test("how much the gateway is used is not told", async () => {
   const rows = Array.from({ length: 4_321 }, () => row(Date.now(), "settled", 100));
-  house.usage = async ({ stretchMs }) => sumUsage(rows, stretchMs, 10_000);
-  expect((await house.send("GET", "/status")).text).not.toMatch(/4[,.]?321/);
+  gateway.usage = async ({ stretchMs }) => sumUsage(rows, stretchMs, 10_000);
+  expect((await gateway.send("GET", "/status")).text).not.toMatch(/4[,.]?321/);
 });
 
 test("receipts are read once, however many look at the page at once and soon after", async () => {
   let reads = 0;
   const gate = Promise.withResolvers<void>();
-  house.usage = async () => {
+  gateway.usage = async () => {
     reads++;
     await gate.promise;
     return sumUsage([], 1, 1);
   };
-  const first = Array.from({ length: 10 }, () => house.send("GET", "/status"));
+  const first = Array.from({ length: 10 }, () => gateway.send("GET", "/status"));
   gate.resolve();
   await Promise.all(first);
-  await house.send("GET", "/status");
+  await gateway.send("GET", "/status");
   expect(reads).toBe(1);
 });
 
 test("while the receipts cannot be read, the page tells what it knows without them", async () => {
-  house.usage = async () => null;
+  gateway.usage = async () => null;
   expect(await words()).toContain("All models are available.");
 });
 
 test("a browser that opens plain JSON gets the icon that it asks for, once a day, and the pages carry the same", async () => {
-  const { status, headers, text } = await house.send("GET", "/favicon.ico");
+  const { status, headers, text } = await gateway.send("GET", "/favicon.ico");
   expect([status, headers.get("content-type"), headers.get("cache-control")]).toEqual([
     200,
     "image/svg+xml",
     "public, max-age=86400",
   ]);
   expect(text).toStartWith("<svg ");
-  const [, address] = /<link rel="icon" href="([^"]*)">/.exec((await house.send("GET", "/status")).text)!;
+  const [, address] = /<link rel="icon" href="([^"]*)">/.exec((await gateway.send("GET", "/status")).text)!;
   expect(await (await fetch(address!)).text()).toBe(text);
 });

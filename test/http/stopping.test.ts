@@ -1,18 +1,18 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { TestHouse } from "./house.ts";
+import { TestGateway } from "./test-gateway.ts";
 
 /** A gateway that has been told to stop: load balancers must not use a connection again that is about to end. */
-let house: TestHouse;
+let gateway: TestGateway;
 let key: string;
 beforeAll(async () => {
-  house = new TestHouse();
-  key = (await house.setUp()).key;
+  gateway = new TestGateway();
+  key = (await gateway.setUp()).key;
 });
-afterAll(() => house.stop());
+afterAll(() => gateway.stop());
 
 const fail = () => Promise.reject(new Error("broken"));
 const failWhileSettingsAreRead = () =>
-  Object.defineProperty(house, "settings", {
+  Object.defineProperty(gateway, "settings", {
     configurable: true,
     get() {
       throw new Error("broken");
@@ -25,16 +25,16 @@ test.each<[string, string, string, number, (() => unknown)?]>([
   ["a refusal", "GET", "/v1/receipts?limit=x", 400],
   ["a path that is not served", "GET", "/nowhere", 400],
   ["a page that has moved", "GET", "/docs", 308],
-  ["a failure of an endpoint", "GET", "/v1/usage", 500, () => (house.usage = fail)],
+  ["a failure of an endpoint", "GET", "/v1/usage", 500, () => (gateway.usage = fail)],
   ["a failure outside of one", "GET", "/nowhere", 500, failWhileSettingsAreRead],
 ])(
   "%s closes its connection once the gateway stops, and not before",
   async (_, method, path, status, given) => {
-    const { settings, usage } = house;
+    const { settings, usage } = gateway;
     given?.();
     for (const stopping of [false, true]) {
-      house.stopping = stopping;
-      const response = await fetch(house.url + path, {
+      gateway.stopping = stopping;
+      const response = await fetch(gateway.url + path, {
         method,
         headers: { authorization: `Bearer ${key}` },
         redirect: "manual",
@@ -46,8 +46,8 @@ test.each<[string, string, string, number, (() => unknown)?]>([
         stopping ? "close" : null,
       ]);
     }
-    house.stopping = false;
-    house.usage = usage;
-    Object.defineProperty(house, "settings", { value: settings, writable: true, configurable: true });
+    gateway.stopping = false;
+    gateway.usage = usage;
+    Object.defineProperty(gateway, "settings", { value: settings, writable: true, configurable: true });
   },
 );

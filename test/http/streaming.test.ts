@@ -1,16 +1,16 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import type { GenerationAnswer, GenerationCall, Sink } from "../../src/generation/answer.ts";
 import { type Gate, gate } from "../fakes/gate.ts";
-import { TestHouse } from "./house.ts";
 import { RawClient, readResponse } from "./raw-client.ts";
+import { TestGateway } from "./test-gateway.ts";
 
-let house: TestHouse;
+let gateway: TestGateway;
 let key: string;
 beforeAll(async () => {
-  house = new TestHouse();
-  key = (await house.setUp()).key;
+  gateway = new TestGateway();
+  key = (await gateway.setUp()).key;
 });
-afterAll(() => house.stop());
+afterAll(() => gateway.stop());
 
 const REQUEST = (path = "/v1/chat/completions") =>
   `POST ${path} HTTP/1.1\r\nHost: gateway.test\r\nAuthorization: Bearer ${key}\r\nContent-Length: 2\r\n\r\n{}`;
@@ -20,7 +20,7 @@ const bytes = (text: string) => new TextEncoder().encode(text);
 let stream: Gate<{ sink: Sink; call: GenerationCall; finish: () => void }>;
 beforeEach(() => {
   stream = gate();
-  house.generate = async (call): Promise<GenerationAnswer> => ({
+  gateway.generate = async (call): Promise<GenerationAnswer> => ({
     kind: "stream",
     status: 200,
     headers: {
@@ -45,7 +45,7 @@ async function open(client: RawClient) {
 
 describe("a streamed answer", () => {
   test("arrives event by event, with the answer's own headers", async () => {
-    const client = new RawClient(house.port);
+    const client = new RawClient(gateway.port);
     const { sink, write, finish } = await open(client);
     for (const event of ["data: 1\n\n", "data: 2\n\n", "data: 3\n\n"]) {
       expect(await write(event)).toBe(true);
@@ -68,7 +68,7 @@ describe("a streamed answer", () => {
 
   test("keeps characters that are cut anywhere", async () => {
     const text = "data: żółć 漢字 🧑‍🚀 é\n\n";
-    const client = new RawClient(house.port);
+    const client = new RawClient(gateway.port);
     const { sink, finish } = await open(client);
     for (const byte of bytes(text)) await sink.write(Uint8Array.of(byte));
     sink.close();
@@ -78,7 +78,7 @@ describe("a streamed answer", () => {
   });
 
   test("waits for a client that does not read, and goes on when it does", async () => {
-    const client = new RawClient(house.port);
+    const client = new RawClient(gateway.port);
     const { sink, finish } = await open(client);
     client.pause();
     const block = new Uint8Array(65_536).fill(120);
@@ -97,7 +97,7 @@ describe("a streamed answer", () => {
   });
 
   test("tells at once that the client left, while nothing is written", async () => {
-    const client = new RawClient(house.port);
+    const client = new RawClient(gateway.port);
     const { sink, call, write, finish } = await open(client);
     await write("data: 1\n\n");
     const left = new Promise<void>((abort) => call.signal.addEventListener("abort", () => abort()));
@@ -110,7 +110,7 @@ describe("a streamed answer", () => {
   });
 
   test("a write that waits for a client ends with false when the client leaves", async () => {
-    const client = new RawClient(house.port);
+    const client = new RawClient(gateway.port);
     const { sink, finish } = await open(client);
     client.pause();
     const block = new Uint8Array(65_536);
@@ -125,7 +125,7 @@ describe("a streamed answer", () => {
   });
 
   test("an empty write is no sign of anything", async () => {
-    const client = new RawClient(house.port);
+    const client = new RawClient(gateway.port);
     const { sink, write, finish } = await open(client);
     expect(await write("")).toBe(true);
     expect(await write("data: 1\n\n")).toBe(true);
@@ -137,7 +137,7 @@ describe("a streamed answer", () => {
   });
 
   test("hands the client's bytes and headers on as they came", async () => {
-    const client = new RawClient(house.port);
+    const client = new RawClient(gateway.port);
     await client.write(REQUEST("/v1/messages?beta=true").replace("Host", "anthropic-beta: one,two\r\nHost"));
     const { call, sink, finish } = await stream.passed;
     expect(call.secret).toBe(key);
@@ -151,7 +151,7 @@ describe("a streamed answer", () => {
 
 describe("Bun ends a connection on which a request is pipelined behind an open one, and nobody else is hurt", () => {
   test("a stream that is open hears that its client is gone", async () => {
-    const client = new RawClient(house.port);
+    const client = new RawClient(gateway.port);
     const { sink, call, finish } = await open(client);
     const ended = new Promise<void>((end) => {
       if (call.signal.aborted) end();
@@ -162,15 +162,15 @@ describe("Bun ends a connection on which a request is pipelined behind an open o
     sink.close();
     finish();
     client.leave();
-    expect((await house.send("GET", "/v1/me", { bearer: key })).status).toBe(200);
-    expect(house.faults).toEqual([]);
+    expect((await gateway.send("GET", "/v1/me", { bearer: key })).status).toBe(200);
+    expect(gateway.faults).toEqual([]);
   });
 
   test("two that are sent at once", async () => {
-    const client = new RawClient(house.port);
+    const client = new RawClient(gateway.port);
     const heard = new Promise<GenerationCall>((hear) => {
-      const streaming = house.generate;
-      house.generate = (call) => {
+      const streaming = gateway.generate;
+      gateway.generate = (call) => {
         hear(call);
         return streaming(call);
       };
@@ -178,19 +178,19 @@ describe("Bun ends a connection on which a request is pipelined behind an open o
     await client.write(REQUEST() + REQUEST());
     expect((await heard).signal.aborted).toBe(true);
     client.leave();
-    expect((await house.send("GET", "/v1/me", { bearer: key })).status).toBe(200);
-    expect(house.faults).toEqual([]);
+    expect((await gateway.send("GET", "/v1/me", { bearer: key })).status).toBe(200);
+    expect(gateway.faults).toEqual([]);
   });
 });
 
 test("whole answers follow each other on one connection", async () => {
-  house.generate = async () => ({
+  gateway.generate = async () => ({
     kind: "whole",
     status: 200,
     headers: { "content-type": "application/json" },
     body: bytes('{"ok":"ż"}'),
   });
-  const client = new RawClient(house.port);
+  const client = new RawClient(gateway.port);
   await client.write(REQUEST());
   await client.until((text) => text.endsWith('"}'));
   await client.write(REQUEST());

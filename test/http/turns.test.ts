@@ -1,21 +1,21 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { GenerationAnswer, GenerationCall, Sink } from "../../src/generation/answer.ts";
 import { type Gate, gate } from "../fakes/gate.ts";
-import { TestHouse } from "./house.ts";
 import { RawClient } from "./raw-client.ts";
+import { TestGateway } from "./test-gateway.ts";
 
 /**
  * Who is waited for. While the gateway works, a client may be silent for as long as that takes; when it is
  * the client's turn, to take bytes or to send its next request, it has a limit, here the shortest that Bun's
  * clock knows.
  */
-let house: TestHouse;
+let gateway: TestGateway;
 let key: string;
 beforeAll(async () => {
-  house = new TestHouse({ untakenSeconds: 1 });
-  key = (await house.setUp()).key;
+  gateway = new TestGateway({ untakenSeconds: 1 });
+  key = (await gateway.setUp()).key;
 });
-afterAll(() => house.stop());
+afterAll(() => gateway.stop());
 
 interface Opened {
   readonly sink: Sink;
@@ -37,8 +37,8 @@ const streamInto =
   });
 
 async function ask(answer: (call: GenerationCall) => Promise<GenerationAnswer>): Promise<RawClient> {
-  house.generate = answer;
-  const client = new RawClient(house.port);
+  gateway.generate = answer;
+  const client = new RawClient(gateway.port);
   await client.write(
     `POST /v1/responses HTTP/1.1\r\nHost: gateway.test\r\nAuthorization: Bearer ${key}\r\nContent-Length: 2\r\n\r\n{}`,
   );

@@ -1,19 +1,19 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { TestHouse } from "./house.ts";
 import { RawClient, readResponse, whole } from "./raw-client.ts";
+import { TestGateway } from "./test-gateway.ts";
 
 /** What a request for a WebSocket is answered with. */
-let house: TestHouse;
+let gateway: TestGateway;
 let key: string;
 let recovery: string;
 beforeAll(async () => {
-  house = new TestHouse();
-  const made = await house.setUp();
+  gateway = new TestGateway();
+  const made = await gateway.setUp();
   key = made.key;
   recovery = made.recovery_secret;
-  house.fund(made.balance_id);
+  gateway.fund(made.balance_id);
 });
-afterAll(() => house.stop());
+afterAll(() => gateway.stop());
 
 type Headers = Readonly<Record<string, string | undefined>>;
 
@@ -25,7 +25,7 @@ const UPGRADE: Headers = {
 };
 
 async function ask(headers: Headers, path = "/v1/responses") {
-  const client = new RawClient(house.port);
+  const client = new RawClient(gateway.port);
   const lines = Object.entries({ Host: "gateway.test", ...UPGRADE, ...headers }).flatMap(([name, value]) =>
     value === undefined ? [] : [`${name}: ${value}\r\n`],
   );
@@ -73,7 +73,7 @@ test.each<[string, () => Headers, number, string]>([
   ],
   [
     "with the cookie of a session",
-    () => ({ Cookie: "__Host-session=ses_x", Origin: house.url }),
+    () => ({ Cookie: "__Host-session=ses_x", Origin: gateway.url }),
     401,
     "missing_api_key",
   ],
@@ -107,8 +107,8 @@ test.each<[string, () => Headers, number, string]>([
 });
 
 test("while the gateway stops, requests are served and connections are not opened", async () => {
-  house.stopping = true;
+  gateway.stopping = true;
   const { status, headers } = await ask(bearer());
-  house.stopping = false;
+  gateway.stopping = false;
   expect([status, headers.upgrade]).toEqual([426, "HTTP/1.1"]);
 });

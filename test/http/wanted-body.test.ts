@@ -3,21 +3,21 @@ import { UNPAID_BYTES } from "../../src/limits/unpaid-allowance.ts";
 import type { BalanceId } from "../../src/units/id.ts";
 import { ManualClock } from "../fakes/clock.ts";
 import { gate } from "../fakes/gate.ts";
-import { TestHouse } from "./house.ts";
 import { RawClient, readResponse, whole } from "./raw-client.ts";
+import { TestGateway } from "./test-gateway.ts";
 
-/** A house with room for 150,000 bytes of large bodies, and a limit of 100,000 for each. */
-let house: TestHouse;
+/** A gateway with room for 150,000 bytes of large bodies, and a limit of 100,000 for each. */
+let gateway: TestGateway;
 let key: string;
 beforeEach(async () => {
-  house = new TestHouse();
+  gateway = new TestGateway();
   key = await funded();
 });
-afterEach(() => house.stop());
+afterEach(() => gateway.stop());
 
 async function funded(usd = 50): Promise<string> {
-  const made = await house.setUp();
-  house.fund(made.balance_id, usd);
+  const made = await gateway.setUp();
+  gateway.fund(made.balance_id, usd);
   return made.key;
 }
 
@@ -35,75 +35,75 @@ const head = (bytes: number, bearer = key) =>
 /** Two large bodies do not fit together. The first one's answer is held back. */
 async function occupied(): Promise<{ client: RawClient; finish: () => void }> {
   const finish = gate();
-  const { generate } = house;
-  house.generate = async (call) => {
+  const { generate } = gateway;
+  gateway.generate = async (call) => {
     await finish.passed;
     return generate(call);
   };
-  const client = new RawClient(house.port);
+  const client = new RawClient(gateway.port);
   await client.write(head(LARGE) + "x".repeat(LARGE));
-  while (house.calls.length === 0) await Bun.sleep(1);
-  house.generate = generate;
+  while (gateway.calls.length === 0) await Bun.sleep(1);
+  gateway.generate = generate;
   return { client, finish: () => finish.open() };
 }
 
 describe("large bodies", () => {
   test("wait for room in the client's socket, and are read when there is some", async () => {
     const first = await occupied();
-    const second = new RawClient(house.port);
+    const second = new RawClient(gateway.port);
     await second.write(head(LARGE) + "x".repeat(LARGE));
-    while (house.bodies.waiting === 0) await Bun.sleep(1);
-    expect(house.calls).toHaveLength(1);
+    while (gateway.bodies.waiting === 0) await Bun.sleep(1);
+    expect(gateway.calls).toHaveLength(1);
     first.finish();
     expect(readResponse(await second.until(whole)).status).toBe(200);
     expect(readResponse(await first.client.until(whole)).status).toBe(200);
-    expect([house.bodies.taken, house.bodies.waiting]).toEqual([0, 0]);
+    expect([gateway.bodies.taken, gateway.bodies.waiting]).toEqual([0, 0]);
   });
 
   test("of a client that leaves meanwhile are forgotten", async () => {
     const first = await occupied();
-    const second = new RawClient(house.port);
+    const second = new RawClient(gateway.port);
     await second.write(head(LARGE));
-    while (house.bodies.waiting === 0) await Bun.sleep(1);
+    while (gateway.bodies.waiting === 0) await Bun.sleep(1);
     second.leave();
-    while (house.bodies.waiting > 0) await Bun.sleep(1);
-    expect(house.bodies.taken).toBe(LARGE);
+    while (gateway.bodies.waiting > 0) await Bun.sleep(1);
+    expect(gateway.bodies.taken).toBe(LARGE);
     first.finish();
   });
 
   test("give their room back when their client leaves midway", async () => {
-    const client = new RawClient(house.port);
+    const client = new RawClient(gateway.port);
     await client.write(`${head(LARGE)}only the beginning`);
-    while (house.bodies.taken === 0) await Bun.sleep(1);
+    while (gateway.bodies.taken === 0) await Bun.sleep(1);
     client.leave();
-    while (house.bodies.taken > 0) await Bun.sleep(1);
-    expect(house.calls).toHaveLength(0);
+    while (gateway.bodies.taken > 0) await Bun.sleep(1);
+    expect(gateway.calls).toHaveLength(0);
   });
 
   test.each([
     ["of a key that has reached its rate", () => key, 429, "rate_limited"],
     ["of a stranger", () => "or-live-nobody", 401, "invalid_api_key"],
   ])("%s are refused unread", async (_name, bearer, status, code) => {
-    house.overRate = true;
-    const client = new RawClient(house.port);
+    gateway.overRate = true;
+    const client = new RawClient(gateway.port);
     await client.write(head(LARGE, bearer()));
     const answer = readResponse(await client.until(whole));
     expect([answer.status, JSON.parse(answer.body).error.code]).toEqual([status, code]);
-    expect([house.calls.length, house.bodies.taken]).toEqual([0, 0]);
+    expect([gateway.calls.length, gateway.bodies.taken]).toEqual([0, 0]);
   });
 
   describe("that hardly come", () => {
     let clock: ManualClock;
     beforeEach(async () => {
-      await house.stop();
+      await gateway.stop();
       clock = new ManualClock();
-      house = new TestHouse({ clock });
+      gateway = new TestGateway({ clock });
       key = await funded();
     });
     const begun = async (bytes = LARGE): Promise<RawClient> => {
-      const client = new RawClient(house.port);
+      const client = new RawClient(gateway.port);
       await client.write(`${head(bytes)}only the beginning`);
-      while (house.bodies.taken === 0) await Bun.sleep(1);
+      while (gateway.bodies.taken === 0) await Bun.sleep(1);
       return client;
     };
 
@@ -117,9 +117,9 @@ describe("large bodies", () => {
 
     test("make room for those that wait for it", async () => {
       const slow = await begun();
-      const other = new RawClient(house.port);
+      const other = new RawClient(gateway.port);
       await other.write(head(LARGE) + "x".repeat(LARGE));
-      while (house.bodies.waiting === 0) await Bun.sleep(1);
+      while (gateway.bodies.waiting === 0) await Bun.sleep(1);
       clock.advance(5_000);
       await givenUp(slow);
       expect(readResponse(await other.until(whole)).status).toBe(200);
@@ -128,25 +128,25 @@ describe("large bodies", () => {
     test("may take their time while nobody waits, but not for ever", async () => {
       const slow = await begun();
       clock.advance(19_000);
-      expect(house.bodies.taken).toBe(LARGE);
+      expect(gateway.bodies.taken).toBe(LARGE);
       clock.advance(2_000);
       await givenUp(slow);
-      while (house.bodies.taken > 0) await Bun.sleep(1);
+      while (gateway.bodies.taken > 0) await Bun.sleep(1);
     });
 
     test("are given up by their size where there is plenty of room", async () => {
       const slow = await begun(70_000);
       clock.advance(20_699);
-      expect(house.bodies.taken).toBe(70_000);
+      expect(gateway.bodies.taken).toBe(70_000);
       clock.advance(1);
       await givenUp(slow);
     });
 
     test("and those that come fast enough keep their room", async () => {
       const steady = await begun();
-      const other = new RawClient(house.port);
+      const other = new RawClient(gateway.port);
       await other.write(head(LARGE) + "x".repeat(LARGE));
-      while (house.bodies.waiting === 0) await Bun.sleep(1);
+      while (gateway.bodies.waiting === 0) await Bun.sleep(1);
       clock.advance(3_000);
       await steady.write("x".repeat(LARGE - "only the beginning".length));
       expect(readResponse(await steady.until(whole)).status).toBe(200);
@@ -156,7 +156,7 @@ describe("large bodies", () => {
 
   test("keep no small ones waiting", async () => {
     const first = await occupied();
-    const answer = await house.send("POST", "/v1/chat/completions", { bearer: key, body: { small: true } });
+    const answer = await gateway.send("POST", "/v1/chat/completions", { bearer: key, body: { small: true } });
     expect(answer.status).toBe(200);
     first.finish();
   });
@@ -164,46 +164,47 @@ describe("large bodies", () => {
 
 describe("of senders without credit, large bodies", () => {
   const slow = async (bearer: string): Promise<RawClient> => {
-    const client = new RawClient(house.port);
+    const client = new RawClient(gateway.port);
     await client.write(`${head(LARGE, bearer)}only the beginning`);
     return client;
   };
   const whole200 = async (bearer: string, bytes = LARGE) => {
-    const client = new RawClient(house.port);
+    const client = new RawClient(gateway.port);
     await client.write(head(bytes, bearer) + "x".repeat(bytes));
     expect(readResponse(await client.until(whole)).status).toBe(200);
   };
   /** Room for two large bodies, and a clock that only tests move. */
   let clock: ManualClock;
   beforeEach(async () => {
-    await house.stop();
+    await gateway.stop();
     clock = new ManualClock();
-    house = new TestHouse({ clock, bodyMemory: 2 * LARGE });
+    gateway = new TestGateway({ clock, bodyMemory: 2 * LARGE });
     key = await funded();
   });
 
   test("leave room to whoever pays, however many come slowly from however many keys", async () => {
-    const free = await Promise.all(Array.from({ length: 60 }, async () => (await house.setUp()).key));
+    const free = await Promise.all(Array.from({ length: 60 }, async () => (await gateway.setUp()).key));
     const senders = await Promise.all(free.flatMap((one) => [slow(one), slow(one), slow(one), slow(one)]));
-    while (house.bodies.waiting < 239 && house.bodies.waiting + refusedOf(senders) < 239) await Bun.sleep(1);
+    while (gateway.bodies.waiting < 239 && gateway.bodies.waiting + refusedOf(senders) < 239)
+      await Bun.sleep(1);
     for (let n = 0; n < 8; n++) await whole200(key);
-    expect(house.bodies.taken).toBe(LARGE);
+    expect(gateway.bodies.taken).toBe(LARGE);
     for (const sender of senders) sender.leave();
-    while (house.bodies.taken > 0 || house.bodies.waiting > 0) await Bun.sleep(1);
+    while (gateway.bodies.taken > 0 || gateway.bodies.waiting > 0) await Bun.sleep(1);
   });
 
-  test("are read when there is room", async () => whole200((await house.setUp()).key));
+  test("are read when there is room", async () => whole200((await gateway.setUp()).key));
 
   test.each([
     ["have no free requests left", 20, 503, "model_unavailable"],
     ["have some", 19, 200, undefined],
   ])("are refused unread while room is scarce where they %s", async (_, used, status, code) => {
-    const first = await slow((await house.setUp()).key);
-    while (house.bodies.taken === 0) await Bun.sleep(1);
-    house.freeUsed = used;
-    const second = new RawClient(house.port);
-    await second.write(head(LARGE, (await house.setUp()).key) + "x".repeat(LARGE));
-    if (status === 200) while (house.bodies.waiting === 0) await Bun.sleep(1);
+    const first = await slow((await gateway.setUp()).key);
+    while (gateway.bodies.taken === 0) await Bun.sleep(1);
+    gateway.freeUsed = used;
+    const second = new RawClient(gateway.port);
+    await second.write(head(LARGE, (await gateway.setUp()).key) + "x".repeat(LARGE));
+    if (status === 200) while (gateway.bodies.waiting === 0) await Bun.sleep(1);
     if (status === 200) first.leave();
     else await second.until((text) => text.includes("error"));
     clock.advance(300);
@@ -213,8 +214,8 @@ describe("of senders without credit, large bodies", () => {
   });
 
   test("take turns as a network", async () => {
-    const first = await slow((await house.setUp()).key);
-    while (house.bodies.taken === 0) await Bun.sleep(1);
+    const first = await slow((await gateway.setUp()).key);
+    while (gateway.bodies.taken === 0) await Bun.sleep(1);
     const order: string[] = [];
     const sent: Promise<unknown>[] = [];
     for (const [network, name] of [
@@ -222,12 +223,16 @@ describe("of senders without credit, large bodies", () => {
       ["192.0.2.2", "the same /24"],
       ["2001:db8:1:2::3", "b"],
     ] as const) {
-      const { key: bearer } = await house.setUp();
+      const { key: bearer } = await gateway.setUp();
       const headers = { "x-forwarded-for": network };
-      const { waiting } = house.bodies;
-      const answer = house.send("POST", "/v1/chat/completions", { bearer, headers, body: "x".repeat(LARGE) });
+      const { waiting } = gateway.bodies;
+      const answer = gateway.send("POST", "/v1/chat/completions", {
+        bearer,
+        headers,
+        body: "x".repeat(LARGE),
+      });
       sent.push(answer.then(({ status }) => order.push(`${name} ${status}`)));
-      while (house.bodies.waiting === waiting) await Bun.sleep(1);
+      while (gateway.bodies.waiting === waiting) await Bun.sleep(1);
     }
     first.leave();
     await Promise.all(sent);
@@ -236,16 +241,16 @@ describe("of senders without credit, large bodies", () => {
 
   test("are 429 when the network has sent as much as is read for nothing in a minute", async () => {
     for (const name of ["bal_a", "bal_b"] as BalanceId[])
-      house.deps.unpaidBytes.take({ balance: name, network: "127.0.0.0/24" }, UNPAID_BYTES.aNetwork / 2);
-    const refused = new RawClient(house.port);
-    await refused.write(head(LARGE, (await house.setUp()).key) + "x".repeat(LARGE));
+      gateway.deps.unpaidBytes.take({ balance: name, network: "127.0.0.0/24" }, UNPAID_BYTES.aNetwork / 2);
+    const refused = new RawClient(gateway.port);
+    await refused.write(head(LARGE, (await gateway.setUp()).key) + "x".repeat(LARGE));
     await refused.until((text) => text.includes("error"));
     clock.advance(300);
     const { status, body } = readResponse(await refused.until(whole));
     expect([status, JSON.parse(body).error.code]).toEqual([429, "rate_limited"]);
     await whole200(key);
     clock.advance(61_000);
-    await whole200((await house.setUp()).key);
+    await whole200((await gateway.setUp()).key);
   });
 });
 

@@ -10,7 +10,7 @@ const LIMIT = 1_000 as NanoUsd;
 const AMOUNT = 100 as NanoUsd;
 
 /** A node that has been granted nothing yet, of a limit that others hold all of. */
-function house(answers: (statement: Statement, grants: Grants) => void, usable = () => true) {
+function fixture(answers: (statement: Statement, grants: Grants) => void, usable = () => true) {
   const clock = new ManualClock();
   const counter = new Counter("balance:bal_1" as CounterId);
   counter.granted = 0 as NanoUsd;
@@ -40,7 +40,7 @@ const nothing = ({ counter, number }: Statement) => ({
 
 test("who is told that others were asked to give back, and then hears no more, does not know: there may be enough", async () => {
   let told = 0;
-  const { grants, counter, pass } = house((statement, to) => {
+  const { grants, counter, pass } = fixture((statement, to) => {
     told += 1;
     if (told <= 3) setImmediate(() => to.receive(nothing(statement)));
   });
@@ -51,7 +51,7 @@ test("who is told that others were asked to give back, and then hears no more, d
 });
 
 test("who hears nothing at all does not know", async () => {
-  const { grants, counter, pass } = house(() => {});
+  const { grants, counter, pass } = fixture(() => {});
   const answer = grants.ask(counter, AMOUNT, LIMIT);
   await pass(11_100);
   expect(await answer).toBe("unanswered");
@@ -59,7 +59,7 @@ test("who hears nothing at all does not know", async () => {
 
 test("an Authority that takes nine seconds is waited for", async () => {
   let answerFirst = () => {};
-  const { grants, counter, pass } = house((statement, to) => {
+  const { grants, counter, pass } = fixture((statement, to) => {
     const grant = { ...nothing(statement), granted: AMOUNT, elsewhere: 0 as NanoUsd, short: false };
     if (statement.number === 1) answerFirst = () => to.receive(grant);
   });
@@ -72,7 +72,7 @@ test("an Authority that takes nine seconds is waited for", async () => {
 
 test("one that restarts is asked again, and waited for", async () => {
   let isUp = false;
-  const { grants, counter, pass } = house((statement, to) => {
+  const { grants, counter, pass } = fixture((statement, to) => {
     const grant = { ...nothing(statement), granted: AMOUNT, elsewhere: 0 as NanoUsd, short: false };
     if (isUp) setImmediate(() => to.receive(grant));
   });
@@ -85,7 +85,7 @@ test("one that restarts is asked again, and waited for", async () => {
 
 test("a lease that ran out a moment ago is waited for, and no longer than half of one", async () => {
   let isUsable = true;
-  const { grants, counter, pass } = house(
+  const { grants, counter, pass } = fixture(
     (statement, to) => {
       const grant = { ...nothing(statement), granted: AMOUNT, elsewhere: 0 as NanoUsd, short: false };
       if (isUsable) setImmediate(() => to.receive(grant));
@@ -110,7 +110,7 @@ test("a lease that ran out a moment ago is waited for, and no longer than half o
 });
 
 test("what is given back is known to have arrived, although more is stated all the while", async () => {
-  const { grants, counter, pass } = house((statement, to) => {
+  const { grants, counter, pass } = fixture((statement, to) => {
     setImmediate(() => {
       counter.hold(1 as NanoUsd);
       to.recall(counter.id, 0);
@@ -126,7 +126,7 @@ test("what is given back is known to have arrived, although more is stated all t
 
 test("giving back does not wait for a lease that ran out, because the lease is renewed only after that", async () => {
   let isUsable = true;
-  const { grants, counter, pass } = house(
+  const { grants, counter, pass } = fixture(
     () => {},
     () => isUsable,
   );
@@ -142,7 +142,7 @@ test("giving back does not wait for a lease that ran out, because the lease is r
 
 test("what is given back in the moment in which it was granted is not missing", async () => {
   let told = 0;
-  const { grants, counter, pass } = house((statement, to) => {
+  const { grants, counter, pass } = fixture((statement, to) => {
     setImmediate(() => {
       told += 1;
       const granted = (told === 1 ? 0 : Math.min(150, statement.wanted)) as NanoUsd;

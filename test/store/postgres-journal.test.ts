@@ -16,7 +16,7 @@ const delivered = (name: string, tokens: number): LedgerRecord => ({
 const end = (name: string) => ({ kind: "terminal", receipt: name, body: "{}" }) as unknown as LedgerRecord;
 
 /** A journal on a PostgreSQL whose answers the test gives. */
-function house() {
+function fixture() {
   const clock = new ManualClock();
   const asked: { batch: CommitBatch; answer: PromiseWithResolvers<void> }[] = [];
   const journal = new PostgresJournal({
@@ -60,7 +60,7 @@ const NOTHING = { holds: [], moved: [], ends: [], closed: [] };
 
 describe("what a transaction says", () => {
   test("a stream's hold is there until its end takes it away", async () => {
-    const { append, journal, commits, last } = house();
+    const { append, journal, commits, last } = fixture();
     append(hold("a"));
     journal.schedule();
     await commits();
@@ -77,7 +77,7 @@ describe("what a transaction says", () => {
   });
 
   test("a hold that says who answers takes the place of the one that did not", async () => {
-    const { append, journal, commits, asked, last } = house();
+    const { append, journal, commits, asked, last } = fixture();
     append(hold("a"));
     journal.schedule();
     await commits();
@@ -90,7 +90,7 @@ describe("what a transaction says", () => {
   });
 
   test("what begins and ends meanwhile is its end alone", async () => {
-    const { append, journal, commits, last } = house();
+    const { append, journal, commits, last } = fixture();
     for (const record of [hold("a"), extend("a", 150), delivered("a", 7), end("a"), hold("b")])
       append(record);
     journal.schedule();
@@ -99,7 +99,7 @@ describe("what a transaction says", () => {
   });
 
   test("the hold of a request that is not streamed is not said, and needs no transaction", async () => {
-    const { append, journal, commits, last, asked, turn } = house();
+    const { append, journal, commits, last, asked, turn } = fixture();
     const held = append(hold("a", false));
     const durable = journal.durable(held);
     await turn();
@@ -112,7 +112,7 @@ describe("what a transaction says", () => {
   });
 
   test("one is under way at a time, and the next takes along all that came meanwhile", async () => {
-    const { append, journal, commits, last, asked } = house();
+    const { append, journal, commits, last, asked } = fixture();
     append(hold("a"));
     journal.schedule();
     await commits();
@@ -133,7 +133,7 @@ describe("what a transaction says", () => {
 
 describe("while PostgreSQL does not commit", () => {
   test("whoever waits goes on waiting, and what came meanwhile goes along", async () => {
-    const { append, journal, commits, fails, last, clock, asked } = house();
+    const { append, journal, commits, fails, last, clock, asked } = fixture();
     const first = journal.durable(append(end("a")));
     await fails();
     expect(journal.healthy).toBe(true);
@@ -146,7 +146,7 @@ describe("while PostgreSQL does not commit", () => {
   });
 
   test("after ten seconds they are told so, and nothing new is taken until it commits again", async () => {
-    const { append, journal, commits, fails, clock } = house();
+    const { append, journal, commits, fails, clock } = fixture();
     const first = journal.durable(append(end("a")));
     for (let ms = 0; ms <= 10_000; ms += 100) {
       await fails();
@@ -163,7 +163,7 @@ describe("while PostgreSQL does not commit", () => {
   });
 
   test("what was surely not committed can be taken back; what may have been cannot", async () => {
-    const { append, journal, commits, fails, clock, last } = house();
+    const { append, journal, commits, fails, clock, last } = fixture();
     const doubtful = append(end("a"));
     journal.schedule();
     await fails(new CommitUnknown("no answer"));
@@ -179,7 +179,7 @@ describe("while PostgreSQL does not commit", () => {
   });
 
   test("what is under way cannot be taken back", async () => {
-    const { append, journal, turn } = house();
+    const { append, journal, turn } = fixture();
     const sent = append(end("a"));
     journal.schedule();
     await turn();
@@ -187,7 +187,7 @@ describe("while PostgreSQL does not commit", () => {
   });
 
   test("a hold that may be there, or may yet come, is waited for and taken away with its end", async () => {
-    const { append, journal, commits, fails, clock, last } = house();
+    const { append, journal, commits, fails, clock, last } = fixture();
     append(hold("a"));
     journal.schedule();
     await fails(new CommitUnknown("no answer"));
@@ -199,7 +199,7 @@ describe("while PostgreSQL does not commit", () => {
 });
 
 test("a node that was closed acknowledges nothing any more, and asks nothing", async () => {
-  const { append, journal, fails, clock, asked, turn } = house();
+  const { append, journal, fails, clock, asked, turn } = fixture();
   const waiting = journal.durable(append(end("a")));
   await fails(new EpochFenced("closed"));
   expect(await waiting).toBe(false);
@@ -211,7 +211,7 @@ test("a node that was closed acknowledges nothing any more, and asks nothing", a
 });
 
 test("one that has ended does not try again what was under way", async () => {
-  const { append, journal, fails, clock, asked, turn } = house();
+  const { append, journal, fails, clock, asked, turn } = fixture();
   append(end("a"));
   journal.schedule();
   await turn();
@@ -231,7 +231,7 @@ describe("when more waits than one transaction takes", () => {
   };
 
   test("each hears of its own transaction, although more and more come", async () => {
-    const { append, journal, commits } = house();
+    const { append, journal, commits } = fixture();
     const ask = (name: string) => journal.durable(append(end(name)));
     const words = told(Array.from({ length: 2_500 }, (_, n) => ask(`a${n}`)));
     for (let committed = 1_000; committed <= 2_000; committed += 1_000) {
@@ -242,7 +242,7 @@ describe("when more waits than one transaction takes", () => {
   });
 
   test("what was committed is never refused because of what came after", async () => {
-    const { append, journal, commits, fails, clock } = house();
+    const { append, journal, commits, fails, clock } = fixture();
     append(hold("unstreamed", false));
     const first = Array.from({ length: 300 }, (_, n) => append(end(`a${n}`)));
     const words = told(first.map((sequence) => journal.durable(sequence)));

@@ -189,7 +189,7 @@ describe("a process that is killed while it deletes", () => {
 describe("retention", () => {
   const HOUR_MS = 3_600_000;
 
-  function house(keepDays: number | null) {
+  function fixture(keepDays: number | null) {
     const clock = new ManualClock(START);
     const asked: number[] = [];
     const told: (number | string)[] = [];
@@ -217,7 +217,7 @@ describe("retention", () => {
   }
 
   test("deletes slice after slice while there is something, says how many went, and looks again after an hour", async () => {
-    const { asked, told, kept, pass } = house(31);
+    const { asked, told, kept, pass } = fixture(31);
     kept.slices.push(64, 64, 10);
     await pass(70_000);
     expect(asked).toEqual([31, 31, 31, 31]);
@@ -228,7 +228,7 @@ describe("retention", () => {
   });
 
   test("deletes nothing unless it is told to, and heeds a change of the setting", async () => {
-    const { asked, kept, pass } = house(null);
+    const { asked, kept, pass } = fixture(null);
     await pass(3 * HOUR_MS);
     expect(asked).toEqual([]);
     kept.keepDays = 400;
@@ -237,7 +237,7 @@ describe("retention", () => {
   });
 
   test("a database that refuses is asked again an hour later", async () => {
-    const { asked, told, kept, pass } = house(31);
+    const { asked, told, kept, pass } = fixture(31);
     kept.slices.push(64, new Error("disk is full"), 5);
     await pass(70_000);
     expect(told).toEqual(["Error: disk is full", 64]);
@@ -247,7 +247,7 @@ describe("retention", () => {
   });
 
   test("ends with the gateway", async () => {
-    const { clock, asked, retention, pass } = house(31);
+    const { clock, asked, retention, pass } = fixture(31);
     await retention.stop();
     await pass(2 * HOUR_MS);
     expect(asked).toEqual([]);

@@ -6,7 +6,7 @@ import { type ReportingWorker, WorkerReport } from "../../src/workers/worker-rep
 import { ManualClock } from "../fakes/clock.ts";
 
 /** Two workers that count what they are told to, and answer when they are told to. */
-class House {
+class Fixture {
   readonly clock = new ManualClock();
   readonly counts = [0, 0];
   readonly asked: number[][] = [[], []];
@@ -60,14 +60,14 @@ class House {
   }
 }
 
-async function heard(deps: House): Promise<string[]> {
+async function heard(deps: Fixture): Promise<string[]> {
   const lines = deps.lines();
   for (const index of [0, 1]) deps.answer(index);
   return lines;
 }
 
 test("the answer comes when the last worker has answered, and waits for no clock", async () => {
-  const deps = new House();
+  const deps = new Fixture();
   deps.counts.splice(0, 2, 3, 4);
   const lines = await heard(deps);
   expect(lines).toContain("things_total 7");
@@ -75,7 +75,7 @@ test("the answer comes when the last worker has answered, and waits for no clock
 });
 
 test("who asks meanwhile gets the same answer, and the workers are asked once", async () => {
-  const deps = new House();
+  const deps = new Fixture();
   const both = Promise.all([deps.lines(), deps.lines()]);
   expect(deps.asked.map((rounds) => rounds.length)).toEqual([1, 1]);
   for (const index of [0, 1]) deps.answer(index);
@@ -84,7 +84,7 @@ test("who asks meanwhile gets the same answer, and the workers are asked once", 
 });
 
 test("a silent worker's counts stand as they were last heard, its gauges are left out, and it is counted", async () => {
-  const deps = new House();
+  const deps = new Fixture();
   deps.counts.splice(0, 2, 3, 4);
   await heard(deps);
   deps.counts.splice(0, 2, 10, 10);
@@ -98,7 +98,7 @@ test("a silent worker's counts stand as they were last heard, its gauges are lef
 });
 
 test("a worker that ends while it is asked is not waited for", async () => {
-  const deps = new House();
+  const deps = new Fixture();
   const asked = deps.lines();
   deps.answer(0);
   deps.serving[1] = false;
@@ -107,7 +107,7 @@ test("a worker that ends while it is asked is not waited for", async () => {
 });
 
 test("what an ended worker had counted stays, however often it ends", async () => {
-  const deps = new House();
+  const deps = new Fixture();
   for (let life = 1; life <= 3; life++) {
     deps.counts[1] = 5;
     expect(await heard(deps)).toContain(`things_total ${life * 5}`);
@@ -120,7 +120,7 @@ test("what an ended worker had counted stays, however often it ends", async () =
 });
 
 test("a worker that does not serve yet is not asked", async () => {
-  const deps = new House();
+  const deps = new Fixture();
   deps.serving[1] = false;
   const lines = await heard(deps);
   expect(deps.asked[1]).toEqual([]);
@@ -128,7 +128,7 @@ test("a worker that does not serve yet is not asked", async () => {
 });
 
 test("of hosts, it is said at how many workers a route rests and why, and what all workers have there", async () => {
-  const deps = new House();
+  const deps = new Fixture();
   const hosts = deps.call.hosts();
   for (const index of [0, 1]) deps.answer(index);
   expect(await hosts).toEqual({

@@ -5,13 +5,13 @@ import { SURFACE_NAMES, type SurfaceName } from "../../../src/catalog/catalog.ts
 import { json } from "../../fakes/behaviours.ts";
 import { SICK } from "../../fakes/hosts/sick.ts";
 import type { Transcript } from "../../fakes/hosts/transcript.ts";
-import { House } from "./house.ts";
 import { ask } from "./sdk-clients.ts";
+import { TestGateway } from "./test-gateway.ts";
 
 /** A host that refuses, or breaks halfway: the official SDKs must notice, in whichever language. */
-let deps: House;
+let deps: TestGateway;
 beforeAll(async () => {
-  deps = await House.open();
+  deps = await TestGateway.open();
 });
 afterAll(() => deps.close());
 

@@ -6,17 +6,17 @@ import { OPENAI_CHAT } from "../../fakes/hosts/openai-chat.ts";
 import { OPENAI_RESPONSES } from "../../fakes/hosts/openai-responses.ts";
 import type { Transcript } from "../../fakes/hosts/transcript.ts";
 import { tellable } from "../../surfaces/told.ts";
-import { House } from "./house.ts";
 import { SAID, type Said } from "./said.ts";
 import { ask } from "./sdk-clients.ts";
+import { TestGateway } from "./test-gateway.ts";
 
 /**
  * The official SDKs on hosts of all three languages, over the gateway's socket: what the host is sent, what
  * the client sees.
  */
-let deps: House;
+let deps: TestGateway;
 beforeAll(async () => {
-  deps = await House.open();
+  deps = await TestGateway.open();
 });
 afterAll(() => deps.close());
 

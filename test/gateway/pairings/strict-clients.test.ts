@@ -3,15 +3,15 @@ import { SURFACE_NAMES } from "../../../src/catalog/catalog.ts";
 import { ANTHROPIC_MESSAGES } from "../../fakes/hosts/anthropic-messages.ts";
 import { OPENAI_CHAT } from "../../fakes/hosts/openai-chat.ts";
 import { OPENAI_RESPONSES } from "../../fakes/hosts/openai-responses.ts";
-import { House } from "./house.ts";
+import { TestGateway } from "./test-gateway.ts";
 
 /**
  * Clients that check an answer member by member, against what the providers send and not against their
  * published types.
  */
-let deps: House;
+let deps: TestGateway;
 beforeAll(async () => {
-  deps = await House.open();
+  deps = await TestGateway.open();
   deps.answers = [OPENAI_CHAT["text, most of its prompt from the cache, after thoughts that are not shown"]];
 });
 afterAll(() => deps.close());

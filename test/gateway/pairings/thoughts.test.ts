@@ -7,16 +7,16 @@ import { COMPATIBLE_CHAT } from "../../fakes/hosts/compatible-chat.ts";
 import { OPENAI_RESPONSES } from "../../fakes/hosts/openai-responses.ts";
 import type { Transcript } from "../../fakes/hosts/transcript.ts";
 import type { Loose } from "../../surfaces/event-order.ts";
-import { House } from "./house.ts";
+import { TestGateway } from "./test-gateway.ts";
 
 /**
  * Thoughts come with a signature, or encrypted, by which their host recognises them. A client of any language
  * sends back what it was given; the host that had the thoughts gets them exactly, and no other host gets any
  * of it.
  */
-let deps: House;
+let deps: TestGateway;
 beforeAll(async () => {
-  deps = await House.open();
+  deps = await TestGateway.open();
 });
 afterAll(() => deps.close());
 

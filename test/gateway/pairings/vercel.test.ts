@@ -8,12 +8,12 @@ import { ANTHROPIC_MESSAGES } from "../../fakes/hosts/anthropic-messages.ts";
 import { OPENAI_CHAT } from "../../fakes/hosts/openai-chat.ts";
 import { OPENAI_RESPONSES } from "../../fakes/hosts/openai-responses.ts";
 import type { Transcript } from "../../fakes/hosts/transcript.ts";
-import { House } from "./house.ts";
+import { TestGateway } from "./test-gateway.ts";
 
 /** Vercel's AI SDK, whose every provider speaks to hosts of all three languages. */
-let deps: House;
+let deps: TestGateway;
 beforeAll(async () => {
-  deps = await House.open();
+  deps = await TestGateway.open();
 });
 afterAll(() => deps.close());
 
@@ -215,7 +215,7 @@ test("a provider that refers to what it believes to be stored is told so at once
 });
 
 /** What the tools gave, as the host's language has it. */
-function resultsIn(host: SurfaceName, body: ReturnType<House["sent"]>): unknown[] {
+function resultsIn(host: SurfaceName, body: ReturnType<TestGateway["sent"]>): unknown[] {
   switch (host) {
     case "chat.completions":
       return body.messages

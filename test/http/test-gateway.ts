@@ -39,7 +39,7 @@ import { answeredOf, Conformity } from "./conformity.ts";
 export const ADMIN_TOKEN = "or-admin-of-the-tests";
 
 /** The HTTP floor and the keys on real sockets and a real database; generation and ledger are played. */
-export class TestHouse {
+export class TestGateway {
   readonly db = openDatabase(":memory:");
   readonly faults: { error: unknown; receipt: string }[] = [];
   readonly calls: GenerationCall[] = [];
@@ -83,7 +83,7 @@ export class TestHouse {
   private readonly server: Bun.Server<unknown>;
   private conformity: Promise<Conformity> | null = null;
 
-  constructor({ untakenSeconds, clock = systemClock, bodyMemory = 150_000 }: HouseOptions = {}) {
+  constructor({ untakenSeconds, clock = systemClock, bodyMemory = 150_000 }: TestGatewayOptions = {}) {
     this.bodies = new ByteBudget(bodyMemory, clock);
     this.deps = this.makeDeps(clock);
     this.server = listen(httpApp(this.deps, untakenSeconds), {
@@ -391,7 +391,7 @@ function parsed(text: string): unknown {
   }
 }
 
-interface HouseOptions {
+interface TestGatewayOptions {
   readonly untakenSeconds?: number;
   readonly clock?: Clock;
   /** Bytes of memory for large bodies. */

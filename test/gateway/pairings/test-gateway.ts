@@ -9,7 +9,7 @@ import { replaying } from "./replaying.ts";
  * A gateway with a model on a host of each language: `<language>/model`, and `<language>/whole`, which it is
  * only asked for without a stream.
  */
-export class House {
+export class TestGateway {
   /** What the host answers next; the last one goes on being said. */
   answers: Transcript[] = [];
   /** What the host does instead of answering. */
@@ -21,8 +21,8 @@ export class House {
     readonly key: string,
   ) {}
 
-  static async open(): Promise<House> {
-    let deps: House;
+  static async open(): Promise<TestGateway> {
+    let deps: TestGateway;
     const host = await startFakeHost((request) => {
       if (deps.instead !== null) return deps.instead;
       const [next, ...later] = deps.answers;
@@ -46,7 +46,7 @@ export class House {
     const gateway = await open(`hosts:\n${hosts.join("\n")}\nmodels:${models.join("")}\n`);
     const limits = { rpm_limit: 100_000, tpm_limit: 1_000_000_000, daily_limit_usd: 1_000 };
     const { key } = await gateway.key(1_000, limits);
-    deps = new House(gateway, host, key);
+    deps = new TestGateway(gateway, host, key);
     return deps;
   }
 

@@ -37,14 +37,17 @@ import { booksOf, COUNTS_NOTHING, configOf, partsOf } from "../fakes/gateway-par
 import { keyOf } from "../fakes/key.ts";
 import { SimulatedDisk } from "../sim/disk.ts";
 
-/** The counting thread of a house is as slow as the allowance expects. */
+/** The counting thread of a gateway is as slow as the allowance expects. */
 export const COUNTED_MS_PER_BYTE = 0.000_5;
 
 /**
  * The conductor and everything beneath it, without the HTTP floor: real sockets to hosts, a disk that can be
  * broken.
  */
-export async function openHouse(hosts: readonly Host[], options: HouseOptions = {}): Promise<TestHouse> {
+export async function openTestGateway(
+  hosts: readonly Host[],
+  options: TestGatewayOptions = {},
+): Promise<TestGateway> {
   const clock = systemClock;
   const disk = new SimulatedDisk();
   const db = new Database(":memory:", { strict: true });
@@ -191,7 +194,7 @@ export async function openHouse(hosts: readonly Host[], options: HouseOptions = 
   };
 }
 
-/** Loaded once for all houses. */
+/** Loaded once for all gateways. */
 const FAMILIES = new Families();
 /** As the thread counts, without one. */
 const COUNTING: GatewayParts["counting"] = {
@@ -204,7 +207,7 @@ const COUNTING: GatewayParts["counting"] = {
     countPromptTokens(JSON.parse(Buffer.from(body).toString()), await FAMILIES.get(family)),
 };
 
-export interface HouseOptions {
+export interface TestGatewayOptions {
   readonly creditUsd?: number;
   readonly key?: Partial<Key>;
   readonly settings?: Partial<GenerationSettings>;
@@ -235,7 +238,7 @@ export interface HouseOptions {
   readonly sums?: RunningSums;
 }
 
-export interface TestHouse {
+export interface TestGateway {
   readonly ledger: Ledger;
   /** What the key is from now on; null: it is revoked. */
   change(key: Partial<Key> | null): void;
@@ -295,7 +298,7 @@ const SETTINGS: GenerationSettings = {
   openTierRpm: 20,
 };
 
-function catalogOf(hosts: readonly Host[], { model, free, auto, models = [] }: HouseOptions): Catalog {
+function catalogOf(hosts: readonly Host[], { model, free, auto, models = [] }: TestGatewayOptions): Catalog {
   const whole: Model = {
     id: MODEL,
     name: "Test",
@@ -348,5 +351,5 @@ export async function read(answer: GenerationAnswer): Promise<string> {
   return text;
 }
 
-export const heldNano = async (house: TestHouse): Promise<NanoUsd> =>
-  (await house.ledger.balance(BALANCE)).held;
+export const heldNano = async (gateway: TestGateway): Promise<NanoUsd> =>
+  (await gateway.ledger.balance(BALANCE)).held;
