@@ -1,7 +1,9 @@
 /** The client's end of a WebSocket, as the server has it. */
 export interface ServerSocket {
-  /** Bytes sent; -1 when they wait for the client to take what was sent before; 0 when they were dropped. */
+  /** 0 when it was dropped. */
   send(text: string): number;
+  /** Bytes that wait for the client to take what was sent before. */
+  getBufferedAmount(): number;
   ping(): number;
   close(code: number, reason: string): void;
   terminate(): void;
@@ -12,6 +14,8 @@ export interface ServerSocket {
 export class ClientSocket {
   isGone = false;
   private taking: PromiseWithResolvers<boolean> | null = null;
+  /** Events that nobody waits for, since the client took anything. */
+  private untaken = 0;
 
   constructor(private readonly socket: ServerSocket) {}
 
@@ -23,19 +27,19 @@ export class ClientSocket {
   /** Whatever is sent at once goes on its way together. */
   send(texts: readonly string[]): void {
     if (this.isGone) return;
-    this.socket.cork(() => {
-      for (const text of texts) this.sendOne(text);
-    });
+    const { socket } = this;
+    const isSent = socket.cork(() => texts.every((text) => socket.send(text) !== 0));
+    // An event is missing, so what follows would mislead.
+    if (!isSent) this.abandon();
+    // What `send` returns within a cork says nothing of it.
+    else if (socket.getBufferedAmount() > 0) this.taking ??= Promise.withResolvers<boolean>();
   }
 
   /** An event that nobody waits for. Who takes none of them and causes more is not served any longer. */
   tell(text: string): void {
-    if (this.taking === null) this.send([text]);
-    else if (this.untaken++ < MOST_UNTAKEN) this.sendOne(text);
-    else this.end(TOO_MUCH, "events were not taken");
+    if (this.taking !== null && ++this.untaken > MOST_UNTAKEN) this.abandon();
+    else this.send([text]);
   }
-
-  private untaken = 0;
 
   ping(): void {
     if (!this.isGone && this.taking === null) this.socket.ping();
@@ -59,13 +63,6 @@ export class ClientSocket {
   closed(): void {
     this.isGone = true;
     this.settle(false);
-  }
-
-  private sendOne(text: string): void {
-    const sent = this.socket.send(text);
-    if (sent === -1) this.taking ??= Promise.withResolvers<boolean>();
-    // An event is missing, so what follows would mislead.
-    else if (sent === 0) this.abandon();
   }
 
   private settle(isTaken: boolean): void {

@@ -58,6 +58,7 @@ export class ResponsesConnection {
   }
 
   taken(): void {
+    this.heard();
     this.socket?.taken();
   }
 
@@ -78,6 +79,7 @@ export class ResponsesConnection {
   received(message: string | Uint8Array): void {
     this.heard();
     if (this.isEnding) return;
+    if (this.isOld) return this.refuse(tooOld(), null);
     const tooMuch = this.tooMuchUnpaid(message.length);
     if (tooMuch !== null) return this.refuseLast(tooMuch);
     if (typeof message !== "string") return this.refuseEvent(notText(), null);
@@ -102,7 +104,7 @@ export class ResponsesConnection {
     const { nowMs, socket } = this;
     if (nowMs - this.heardMs > SILENT_MS) socket?.abandon();
     else if (this.isBusy || this.isEnding) socket?.ping();
-    else if (nowMs - this.openedMs > LIFETIME_MS) this.expire();
+    else if (this.isOld) this.expire();
     else if (nowMs - this.idleSinceMs > (this.opener.pays ? IDLE_MS : UNPAID_IDLE_MS))
       socket?.end(GOING_AWAY, "nothing was asked for a long time");
     else socket?.ping();
@@ -110,7 +112,7 @@ export class ResponsesConnection {
 
   private expire(): void {
     this.isEnding = true;
-    this.refuse(protocolError("websocket_connection_limit_reached", String(LIFETIME_MS / 60_000)), null);
+    this.refuse(tooOld(), null);
     this.socket?.end(GOING_AWAY, "the connection has reached its age");
   }
 
@@ -120,6 +122,10 @@ export class ResponsesConnection {
     if (pays || length <= SMALL_BYTES) return null;
     const taken = this.deps.unpaidBytes.take({ balance, network }, length);
     return typeof taken === "number" ? tooMuchUnpaid(taken) : null;
+  }
+
+  private get isOld(): boolean {
+    return this.nowMs - this.openedMs > LIFETIME_MS;
   }
 
   private placeFor({ streamId, bytes }: CreateEvent): Refusal | ProtocolError | null {
@@ -241,6 +247,9 @@ const MOST_CHECKED_BYTES = 1_048_576;
 /** What an answer's headers tell beside its events. */
 const toldHeaders = (headers: Readonly<Record<string, string>>): Record<string, string> =>
   Object.fromEntries(Object.entries(headers).filter(([name]) => name.startsWith("x-gateway-")));
+
+const tooOld = (): ProtocolError =>
+  protocolError("websocket_connection_limit_reached", String(LIFETIME_MS / 60_000));
 
 const notText = (): Refusal =>
   refuse("invalid_request", "Send each event as one text message of JSON; binary messages are not read.");

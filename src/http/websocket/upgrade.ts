@@ -57,9 +57,12 @@ async function upgraded(exchange: HttpExchange, deps: HttpDeps): Promise<Refusal
     slot();
     deps.sockets.closed(closed);
   });
-  if (exchange.upgrade(connection)) return null;
-  slot();
-  return notAsked();
+  if (!exchange.upgrade(connection)) {
+    slot();
+    return notAsked();
+  }
+  deps.sockets.opened(connection);
+  return null;
 }
 
 export const asksForWebSocket = ({ method, headers }: Request): boolean =>

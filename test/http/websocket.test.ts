@@ -1,0 +1,216 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import type { GenerationAnswer, GenerationCall, Sink } from "../../src/generation/answer.ts";
+import { ManualClock } from "../fakes/clock.ts";
+import { frame, handshake, TEXT } from "../fakes/frames.ts";
+import { type Gate, gate } from "../fakes/gate.ts";
+import { until } from "../fakes/until.ts";
+import { SocketClient } from "../fakes/web-socket.ts";
+import { RawClient } from "./raw-client.ts";
+import { TestGateway } from "./test-gateway.ts";
+
+/** A WebSocket as a client's end of an answer: how long it lasts, how much waits in it, and how it ends. */
+let gateway: TestGateway;
+let clock: ManualClock;
+let key: string;
+const sockets: SocketClient[] = [];
+
+/** Answers the next turn with a stream that the test writes itself. */
+let stream: Gate<{ sink: Sink; call: GenerationCall; finish: () => void }>;
+beforeEach(async () => {
+  clock = new ManualClock();
+  gateway = new TestGateway({ clock });
+  const made = await gateway.setUp();
+  key = made.key;
+  gateway.fund(made.balance_id);
+  stream = gate();
+  gateway.generate = async (call): Promise<GenerationAnswer> => ({
+    kind: "stream",
+    status: 200,
+    headers: { "content-type": "text/event-stream", "x-gateway-receipt": "rcpt_stream" },
+    run(sink) {
+      const done = gate();
+      stream.open({ sink, call, finish: () => done.open() });
+      return done.passed;
+    },
+  });
+});
+afterEach(async () => {
+  for (const socket of sockets.splice(0)) socket.close();
+  await gateway.stop();
+});
+
+async function connect(bearer = key, headers: Record<string, string> = {}): Promise<SocketClient> {
+  const socket = await SocketClient.open(gateway.url, bearer, headers);
+  sockets.push(socket);
+  return socket;
+}
+
+const CREATE = { type: "response.create", model: "m", input: "Hi" };
+const event = (type: string, more: object = {}) =>
+  Buffer.from(`data: ${JSON.stringify({ type, ...more })}\n\n`);
+const COMPLETED = event("response.completed", { response: { id: "resp_1", output: [] } });
+
+describe("a connection", () => {
+  test("ends after an hour, when its turn is over", async () => {
+    const socket = await connect();
+    socket.send(CREATE);
+    const { sink, finish } = await stream.passed;
+    for (let minute = 0; minute < 61; minute++) {
+      clock.advance(60_000);
+      socket.send({ type: "unknown" });
+      expect((await socket.event()).type).toBe("error");
+    }
+    socket.send(CREATE);
+    expect((await socket.event()).error.code).toBe("websocket_connection_limit_reached");
+    await sink.write(COMPLETED);
+    finish();
+    expect((await socket.event()).type).toBe("response.completed");
+    const closing = until(async () => {
+      clock.advance(20_000);
+      return gateway.deps.sockets.count === 0;
+    });
+    expect((await socket.event()).error.code).toBe("websocket_connection_limit_reached");
+    expect((await socket.closed).code).toBe(1001);
+    await closing;
+  });
+
+  test("ends after half an hour in which nothing was asked, and after minutes without an answer to pings", async () => {
+    const idle = await connect();
+    const silent = new RawClient(gateway.port);
+    await silent.write(handshake(key));
+    await silent.until((text) => text.includes("101"));
+    for (let ms = 0; ms <= 140_000; ms += 20_000) {
+      clock.advance(20_000);
+      // Its answer to a ping arrives with this.
+      idle.send({ type: "unknown" });
+      await idle.event();
+    }
+    await silent.end();
+    expect(gateway.deps.sockets.count).toBe(1);
+    for (let ms = 140_000; ms < 1_820_000; ms += 20_000) {
+      clock.advance(20_000);
+      if (ms > 1_700_000) break;
+      idle.send({ type: "unknown" });
+      await idle.event();
+    }
+    await until(async () => {
+      clock.advance(20_000);
+      return gateway.deps.sockets.count === 0;
+    });
+    expect((await idle.closed).code).toBe(1001);
+  });
+
+  test("is closed when the gateway stops: at once, or when its turn is over, and begins no other", async () => {
+    const [idle, busy] = [await connect(), await connect()];
+    busy.send(CREATE);
+    const { sink, finish } = await stream.passed;
+    busy.send(CREATE);
+    gateway.deps.sockets.leave();
+    expect((await idle.closed).code).toBe(1001);
+    expect(gateway.deps.sockets.areBusy).toBe(true);
+    await sink.write(COMPLETED);
+    finish();
+    expect((await busy.event()).type).toBe("response.completed");
+    expect((await busy.closed).code).toBe(1001);
+    expect([gateway.calls.length, gateway.deps.sockets.areBusy]).toEqual([1, false]);
+  });
+
+  test("tells the request that its client left", async () => {
+    const socket = await connect();
+    socket.send(CREATE);
+    const { sink, call, finish } = await stream.passed;
+    const left = new Promise((aborted) => call.signal.addEventListener("abort", aborted));
+    socket.terminate();
+    await left;
+    expect(await sink.write(COMPLETED)).toBe(false);
+    finish();
+  });
+
+  test("gives each turn the opening request's headers, but for those of that request alone", async () => {
+    const socket = await connect(key, {
+      "idempotency-key": "once",
+      "openai-beta": "responses_websockets=2026-02-06",
+      "session-id": "s1",
+      "x-gateway-run": "r1",
+    });
+    socket.send(CREATE);
+    const { call, finish } = await stream.passed;
+    expect(
+      [...call.headers.keys()].filter((name) => /^(sec-|upgrade|connection|idem|openai)/.test(name)),
+    ).toEqual([]);
+    expect([call.headers.get("session-id"), call.headers.get("x-gateway-run")]).toEqual(["s1", "r1"]);
+    finish();
+  });
+});
+
+test("who does not read what they are sent is waited for, and not sent more than fits on the way", async () => {
+  const client = new RawClient(gateway.port);
+  await client.write(handshake(key));
+  await client.until((text) => text.includes("101"));
+  client.pause();
+  await client.write(frame(TEXT, JSON.stringify(CREATE)));
+  const { sink, finish } = await stream.passed;
+  const delta = event("response.output_text.delta", { delta: "x".repeat(1_000) });
+  let written = 0;
+  let taken: boolean | Promise<boolean> = true;
+  while (taken === true && written < 100_000_000) {
+    taken = sink.write(delta);
+    written += delta.length;
+  }
+  expect(taken).toBeInstanceOf(Promise);
+  expect(written).toBeLessThan(20_000_000);
+  // Another sink of the connection waits as well, and both go on once the client reads.
+  const more = sink.write(delta);
+  expect(more).toBeInstanceOf(Promise);
+  client.resume();
+  expect([await taken, await more]).toEqual([true, true]);
+  finish();
+  client.leave();
+});
+
+test("who causes errors and reads none of them is not served any longer", async () => {
+  const client = new RawClient(gateway.port);
+  await client.write(handshake(key));
+  await client.until((text) => text.includes("101"));
+  client.pause();
+  const wrong = Buffer.concat(Array.from({ length: 1_000 }, () => frame(TEXT, "{}")));
+  await until(async () => !(await client.write(wrong)) || gateway.deps.sockets.count === 0);
+  expect(gateway.deps.sockets.count).toBe(0);
+});
+
+describe("how many there may be", () => {
+  test("without the credit for a large message: two of a balance, four of a network, 16 in all; beyond, requests are sent", async () => {
+    const from = (network: number) => ({ "x-forwarded-for": `198.18.${network}.1` });
+    const unpaid = async () => (await gateway.setUp()).key;
+    const upgraded = (bearer: string, network: number) =>
+      connect(bearer, from(network)).then(
+        () => true,
+        () => false,
+      );
+    const one = await unpaid();
+    expect([await upgraded(one, 1), await upgraded(one, 2), await upgraded(one, 3)]).toEqual([
+      true,
+      true,
+      false,
+    ]);
+    for (let n = 0; n < 3; n++) expect(await upgraded(await unpaid(), 1)).toBe(true);
+    expect(await upgraded(await unpaid(), 1)).toBe(false);
+    for (let n = 10; n < 21; n++) expect(await upgraded(await unpaid(), n)).toBe(true);
+    expect(await upgraded(await unpaid(), 30)).toBe(false);
+    const refused = await fetch(`${gateway.url}/v1/responses`, {
+      headers: { authorization: `Bearer ${one}`, connection: "upgrade", upgrade: "websocket", ...from(30) },
+    });
+    expect(refused.status).toBe(426);
+    // Who pays has places of their own.
+    for (let n = 0; n < 20; n++) await connect(key, from(1));
+    for (const socket of sockets.splice(0)) socket.close();
+    await until(() => gateway.deps.sockets.count === 0);
+    expect(await upgraded(one, 1)).toBe(true);
+  });
+
+  test("of a key that pays, 256", async () => {
+    for (let n = 0; n < 256; n++) await connect();
+    expect(connect()).rejects.toThrow();
+    expect(gateway.deps.sockets.count).toBe(256);
+  });
+});
