@@ -26,6 +26,8 @@ export interface Host {
   readonly maxConcurrent?: number;
   /** How long it keeps what it has cached of a prompt; absent: the default in routing/cache-lifetime. */
   readonly cacheMs?: number;
+  /** On Messages, it is told what to cache of requests whose clients do not say. */
+  readonly autoCache?: boolean;
   /** Gets no requests for now: models have no routes to it. */
   readonly paused?: boolean;
   /** What the operator knows about the host's handling of prompts; absent: nothing. */
@@ -112,6 +114,7 @@ export interface Route {
   readonly quirks?: Quirks;
   /** Absent: the host's. */
   readonly cacheMs?: number;
+  readonly autoCache?: boolean;
   /** Absent: `unknown`. */
   readonly quantization?: Quantization;
   /** The request members that the host supports for this model; absent: all of its language. */

@@ -78,6 +78,7 @@ const hostRow = (host: Host) => ({
   paused: host.paused === true,
   max_concurrent: host.maxConcurrent ?? DEFAULT_CONCURRENT,
   ...(host.cacheMs === undefined ? {} : { cache_ms: host.cacheMs }),
+  auto_cache: host.autoCache ?? false,
   data_collection: host.privacy?.collectsNothing === true ? "deny" : "allow",
   zdr: host.privacy?.retainsNothing === true,
   quirks: host.quirks,
@@ -105,12 +106,13 @@ const modelRow = ({
   routes: routes.map(routeRow),
 });
 
-const routeRow = ({ host, model, price, free, cacheMs, quantization, parameters }: Route) => ({
+const routeRow = ({ host, model, price, free, cacheMs, autoCache, quantization, parameters }: Route) => ({
   host: host.id,
   model,
   price: priceRow(price),
   free,
   ...(cacheMs === undefined ? {} : { cache_ms: cacheMs }),
+  ...(autoCache === undefined ? {} : { auto_cache: autoCache }),
   quantization: quantization ?? "unknown",
   parameters: parameters === undefined ? null : [...parameters],
 });

@@ -95,7 +95,9 @@ class CatalogReader {
       ...abilitiesOf(row),
       price,
       ...(row.order === undefined ? {} : { order: row.order }),
-      routes: row.routes.flatMap((route, at) => this.readRoute(route, price, [...path, "routes", at]) ?? []),
+      routes: row.routes.flatMap(
+        (route, at) => this.readRoute(route, row, price, [...path, "routes", at]) ?? [],
+      ),
     };
   }
 
@@ -111,7 +113,12 @@ class CatalogReader {
     return aliases;
   }
 
-  private readRoute(row: RouteConfig, modelPrice: Price | null, path: Path): Route | null {
+  private readRoute(
+    row: RouteConfig,
+    { auto_cache: autoCache }: ModelConfig,
+    modelPrice: Price | null,
+    path: Path,
+  ): Route | null {
     const { hosts, report } = this;
     const own = row.price === undefined ? null : readPrice(row.price, [...path, "price"], report);
     const free = row.free ?? false;
@@ -129,6 +136,7 @@ class CatalogReader {
       price: free ? null : (own ?? modelPrice),
       free,
       ...(row.cache_ms === undefined ? {} : { cacheMs: row.cache_ms }),
+      ...(autoCache === undefined ? {} : { autoCache }),
       ...(row.quantization === undefined ? {} : { quantization: row.quantization }),
       ...(row.parameters === undefined ? {} : { parameters: new Set(row.parameters) }),
       ...(row.quirks === undefined ? {} : { quirks: { ...host.quirks, ...readQuirks(row.quirks) } }),
@@ -214,6 +222,7 @@ function readHost(row: HostConfig, { simulatedUrl }: FoundHosts, path: Path, rep
     ...(row.paused === true ? { paused: true } : {}),
     ...(row.max_concurrent === undefined ? {} : { maxConcurrent: row.max_concurrent }),
     ...(row.cache_ms === undefined ? {} : { cacheMs: row.cache_ms }),
+    ...(row.auto_cache === undefined ? {} : { autoCache: row.auto_cache }),
     ...(row.data_collection === undefined && row.zdr === undefined
       ? {}
       : {

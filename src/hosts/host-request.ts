@@ -1,4 +1,4 @@
-import type { Model, SurfaceName } from "../catalog/catalog.ts";
+import type { Model, Route, SurfaceName } from "../catalog/catalog.ts";
 import { type Refusal, refused } from "../errors/refusal.ts";
 import type { Candidate } from "../routing/candidate.ts";
 import type { GenerationRequest, HostBody, HostTarget, Pairing } from "../surfaces/surface.ts";
@@ -20,6 +20,7 @@ export function encodeFor(
     stream,
     publicModel: model.id,
     quirks,
+    marksCache: marksCache(request, route),
     maxOutputTokens: ceilingFor(request, model, stream, ceilings),
     defaultMaxOutputTokens: Math.min(ceilings.defaultMaxOutputTokens, model.maxOutputTokens),
   };
@@ -35,6 +36,15 @@ export function encodeFor(
   }
   return preferred;
 }
+
+/** As the request says, or else the model, or the host; a shorter prompt is not cached by any of Anthropic's models. */
+function marksCache({ json, promptEstimate }: GenerationRequest, { autoCache, host }: Route): boolean {
+  const { auto_cache: asked } = json;
+  const isWanted = typeof asked === "boolean" ? asked : (autoCache ?? host.autoCache ?? false);
+  return isWanted && promptEstimate >= LEAST_CACHED_TOKENS;
+}
+
+const LEAST_CACHED_TOKENS = 1_024;
 
 const CHAT = "chat.completions";
 const isNotChat = (spoken: SurfaceName): boolean => spoken !== CHAT;

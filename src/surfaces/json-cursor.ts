@@ -188,6 +188,10 @@ export class JsonCursor {
     return this.bytes[this.at] === OPEN_BRACKET;
   }
 
+  get isObject(): boolean {
+    return this.bytes[this.at] === OPEN_BRACE;
+  }
+
   get isText(): boolean {
     return this.bytes[this.at] === QUOTE;
   }

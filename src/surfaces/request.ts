@@ -30,6 +30,8 @@ export function readBody(sent: Uint8Array, surface: SurfaceName): Body | Refusal
   const dearer = dearerService(json);
   if (dearer !== null)
     return invalid(dearer, "asks for a service that costs more than the model's price here: leave it out");
+  const { auto_cache: marks = null } = json;
+  if (marks !== null && typeof marks !== "boolean") return invalid("auto_cache", "must be true or false");
   const stream = json.stream ?? false;
   if (typeof stream !== "boolean") return invalid("stream", "must be true or false");
   return { surface, body, json, model, stream };
@@ -145,8 +147,8 @@ export function larger(one: Ceiling, other: Ceiling): Ceiling {
   return other === null || refused(one) ? one : Math.max(one, other);
 }
 
-/** Routing overrides are the gateway's to read; hosts never see them. */
-const OVERRIDES = ["models", "provider", "route", "fallbacks"];
+/** The gateway's to read; hosts never see them. */
+const OVERRIDES = ["models", "provider", "route", "fallbacks", "auto_cache"];
 
 /**
  * The changes in a body that is passed on: overrides are removed; the host's name for the model, and whether
@@ -171,6 +173,7 @@ const CONTROLLED: readonly string[] = [
   "provider",
   "route",
   "fallbacks",
+  "auto_cache",
   "stream",
   "stream_options",
   "max_tokens",

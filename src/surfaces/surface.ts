@@ -147,6 +147,8 @@ export interface HostTarget {
   /** The model's id in the catalog. */
   readonly publicModel: string;
   readonly quirks: Quirks;
+  /** On Messages: marks what the next turn repeats, for the host's cache, unless the client has. */
+  readonly marksCache?: boolean;
   /**
    * If set, the host must stop at this many output tokens although the client named no ceiling, or a higher
    * one.

@@ -23,6 +23,7 @@ import { leaveOutUnsafe } from "../unsafe-members.ts";
 import { readAnthropicUsage } from "../usage.ts";
 import { mayHoldSeals, withoutSeals } from "../vocabulary/seal.ts";
 import { faultIn } from "./answer-reader.ts";
+import { withCacheMarks } from "./cache-marks.ts";
 import { MessagesCollector } from "./collector.ts";
 import { MessagesJudge } from "./judge.ts";
 import { synthesizeMessagesStream } from "./synthesize-stream.ts";
@@ -83,7 +84,8 @@ function hostBody(request: GenerationRequest, target: HostTarget): HostBody | Re
     lowerBudget("thinking", "budget_tokens", request, ceiling, changes);
   }
   leaveOutSeals(request, changes);
-  return { bytes: changes.applyTo(request.body), omitted: changes.omitted };
+  const bytes = changes.applyTo(request.body);
+  return { bytes: target.marksCache === true ? withCacheMarks(bytes) : bytes, omitted: changes.omitted };
 }
 
 /** Thoughts that another language sealed are nothing to this host: what is left out is told. */

@@ -43,7 +43,6 @@ export function writeMessagesRequest(
       "it needs at least one message that says something",
     );
   const { stop, user, cache } = conversation;
-  if (conversation.cacheKey !== null && cache === null) markForCache(system, messages);
   const tools = offered(conversation);
   const { temperature, topP, topK } = writeSampling(conversation, thinking !== null, target, report);
   return {
@@ -226,16 +225,6 @@ export const toolId = (id: string): string => id.replace(/[^a-zA-Z0-9_-]/g, "_")
  */
 export const inputObject = (input: string): Json =>
   input.trim() === "" ? {} : (parseExactObject(input) ?? { INVALID_JSON: input });
-
-/** Anthropic caches up to a mark; a client that names a cache key wants what it repeats to be cached. */
-function markForCache(system: Record<string, unknown>[], messages: readonly Message[]): void {
-  const lastBlocks = messages.at(-1)?.content ?? [];
-  const marked = JSON.stringify([system, messages]).includes('"cache_control"');
-  if (marked) return;
-  for (const block of [system.at(-1), lastBlocks.at(-1)])
-    if (block !== undefined && block.type !== "thinking" && block.type !== "redacted_thinking")
-      block.cache_control = { type: "ephemeral" };
-}
 
 /** Only those that may be called: Anthropic has no list of allowed ones. */
 function offered({ tools, toolChoice }: Conversation): readonly Tool[] {

@@ -16,6 +16,7 @@ import { asObject, type Json } from "../json.ts";
 import { BLANK_LINE, MAX_EVENT_BYTES } from "../judge.ts";
 import { MessagesReader, readMessagesAnswer } from "../messages/answer-reader.ts";
 import { MessagesWriter, writeMessagesAnswer } from "../messages/answer-writer.ts";
+import { withCacheMarks } from "../messages/cache-marks.ts";
 import { readMessagesRequest } from "../messages/request-reader.ts";
 import { writeMessagesRequest } from "../messages/request-writer.ts";
 import { MESSAGES_TEXTS } from "../messages/text-finder.ts";
@@ -156,7 +157,10 @@ function hostBody(
   if (refusal !== null) return refusal;
   const written = LANGUAGES[host].writeRequest(conversation, target, report);
   if (report.refusal !== null) return report.refusal;
-  return { bytes: Buffer.from(JSON.stringify(written)), omitted: report.omitted };
+  const bytes = Buffer.from(JSON.stringify(written));
+  // A client that names a cache key wants what it repeats to be cached.
+  const marksCache = host === "messages" && (target.marksCache === true || conversation.cacheKey !== null);
+  return { bytes: marksCache ? withCacheMarks(bytes) : bytes, omitted: report.omitted };
 }
 
 function readReply(

@@ -33,10 +33,9 @@ const isTextOnly = (value: unknown) => Array.isArray(value) && value.every((one)
 
 /** Read by the gateway, or the same for every host. */
 const ALWAYS: Readonly<Record<string, Verdict>> = Object.fromEntries(
-  ["model", "models", "provider", "route", "fallbacks", "stream", "stream_options"].map((name) => [
-    name,
-    SAID,
-  ]),
+  ["model", "models", "provider", "route", "fallbacks", "auto_cache", "stream", "stream_options"].map(
+    (name) => [name, SAID],
+  ),
 );
 
 const NO_LOGPROBS = refuse("it does not report token probabilities", isOneOf(false, 0));
