@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { json } from "../fakes/behaviours.ts";
 import { type FakeHost, startFakeHost } from "../fakes/host.ts";
 import { chatText } from "../fakes/transcripts.ts";
+import { until } from "../fakes/until.ts";
 import { Folder, GatewayProcess, simpleConfig } from "../process/gateway.ts";
 import { gateway } from "./command.ts";
 
@@ -40,7 +41,7 @@ test("a backup that is made under load has all that was acknowledged before, and
       if (status === 200) acknowledged.push(headers.get("x-gateway-receipt")!);
     }
   });
-  while (acknowledged.length < 200) await Bun.sleep(1);
+  await until(() => acknowledged.length >= 200);
   const before = [...acknowledged];
   const copy = join(folder.path, "copy");
   const { code, out, err } = await gateway(["backup", copy], { GATEWAY_DATA: folder.env.GATEWAY_DATA! });

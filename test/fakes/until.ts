@@ -3,16 +3,17 @@
  * processes, which nothing announces.
  */
 export async function until(what: () => boolean | Promise<boolean>): Promise<void> {
-  for (let round = 0; round < ROUNDS; round++) {
+  const giveUpMs = performance.now() + MOST_MS;
+  for (let pauseMs = 1; performance.now() < giveUpMs; pauseMs = Math.min(2 * pauseMs, MOST_PAUSE_MS)) {
     try {
       if (await what()) return;
     } catch {
       // Not yet.
     }
-    await Bun.sleep(PAUSE_MS);
+    await Bun.sleep(pauseMs);
   }
-  throw new Error(`it did not come about within ${(ROUNDS * PAUSE_MS) / 1_000} s`);
+  throw new Error(`it did not come about within ${MOST_MS / 1_000} s`);
 }
 
-const ROUNDS = 450;
-const PAUSE_MS = 100;
+const MOST_MS = 45_000;
+const MOST_PAUSE_MS = 100;

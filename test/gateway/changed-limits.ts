@@ -137,11 +137,12 @@ ${await store()}`;
 
   /** Another gateway has it once the books have. */
   async function receiptOf(id: string, { recovery_secret: bearer }: Made) {
-    for (;;) {
-      const { status, json } = await any().send("GET", `/v1/receipts/${id}`, { bearer });
-      if (status === 200) return json;
-      await Bun.sleep(10);
-    }
+    let receipt: Awaited<ReturnType<OpenGateway["send"]>> | undefined;
+    await until(async () => {
+      receipt = await any().send("GET", `/v1/receipts/${id}`, { bearer });
+      return receipt.status === 200;
+    });
+    return receipt!.json;
   }
 
   test.each(CHANGES)(

@@ -12,6 +12,7 @@ import {
   responsesText,
   responsesToolCall,
 } from "../fakes/transcripts.ts";
+import { until } from "../fakes/until.ts";
 import { violations } from "../surfaces/wire-schema.ts";
 import { type OpenGateway, open } from "./open.ts";
 
@@ -59,13 +60,9 @@ const anthropic = (apiKey: string) => new Anthropic({ apiKey, baseURL: gateway.u
 const said = (content: string) => [{ role: "user" as const, content }];
 const WEATHER = { type: "object" as const, properties: { city: { type: "string" } } };
 
-async function heldAfter(key: string): Promise<number> {
-  for (;;) {
-    const { held_usd } = (await gateway.send("GET", "/v1/me", { bearer: key })).json;
-    if (held_usd === 0) return held_usd;
-    await Bun.sleep(2);
-  }
-}
+/** What was held is given back a moment after the client has its answer. */
+const nothingHeld = (key: string) =>
+  until(async () => (await gateway.send("GET", "/v1/me", { bearer: key })).json.held_usd === 0);
 
 describe("the openai package", () => {
   test("chat completions: plain, streamed with usage, tool call", async () => {
@@ -99,7 +96,7 @@ describe("the openai package", () => {
       .finalChatCompletion();
     const [call] = called.choices[0]!.message.tool_calls!;
     expect(call!.type === "function" && JSON.parse(call!.function.arguments)).toEqual({ city: "Oslo" });
-    expect(await heldAfter(key)).toBe(0);
+    await nothingHeld(key);
   });
 
   test("usage is withheld from a stream that did not ask for it", async () => {
@@ -212,7 +209,7 @@ describe("the openai package", () => {
     });
     for await (const chunk of stream) if (chunk.choices[0]?.delta.content) break;
     await (await host.arrived(before)).gone;
-    expect(await heldAfter(key)).toBe(0);
+    await nothingHeld(key);
   });
 });
 
@@ -336,7 +333,7 @@ describe("the @anthropic-ai/sdk package", () => {
     stream.abort();
     await stream.done().catch(() => null);
     await (await host.arrived(before)).gone;
-    expect(await heldAfter(key)).toBe(0);
+    await nothingHeld(key);
   });
 });
 

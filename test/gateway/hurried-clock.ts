@@ -1,5 +1,6 @@
 import { MIGRATION_MS } from "../../src/store/postgres/postgres.ts";
 import { type Clock, systemClock } from "../../src/units/clock.ts";
+import { until } from "../fakes/until.ts";
 
 /** A clock whose long waits end at once, but no deadline; `rounds` counts those of this length that were begun. */
 export class HurriedClock implements Clock {
@@ -16,8 +17,8 @@ export class HurriedClock implements Clock {
 
   /** Resolves when so many more have begun. */
   async more(rounds: number): Promise<void> {
-    const until = this.rounds + rounds;
-    while (this.rounds < until) await Bun.sleep(1);
+    const enough = this.rounds + rounds;
+    await until(() => this.rounds >= enough);
   }
 }
 

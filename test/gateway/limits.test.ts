@@ -4,6 +4,7 @@ import { type Gate, gate } from "../fakes/gate.ts";
 import { type FakeHost, startFakeHost } from "../fakes/host.ts";
 import { oneHost } from "../fakes/one-host.ts";
 import { chatText } from "../fakes/transcripts.ts";
+import { until } from "../fakes/until.ts";
 import { type Made, type OpenGateway, open } from "./open.ts";
 
 /** Strict limits under a thousand requests at once, on real sockets. Each request holds exactly $0.001. */
@@ -46,7 +47,7 @@ async function storm(keys: readonly string[]): Promise<Map<number, number>> {
     if (reply.status !== 200) refused += 1;
     statuses.set(reply.status, (statuses.get(reply.status) ?? 0) + 1);
   });
-  while (refused + gates.arrivals < REQUESTS) await Bun.sleep(5);
+  await until(() => refused + gates.arrivals >= REQUESTS);
   gates.held.open();
   await Promise.all(replies);
   return statuses;
@@ -110,7 +111,7 @@ describe("what open requests hold", () => {
     const { key } = await gateway.key(creditUsd, limits);
     gates = { held: gate(), arrivals: 0 };
     const holding = gateway.chat(key, MOST);
-    while (gates.arrivals === 0) await Bun.sleep(5);
+    await until(() => gates.arrivals !== 0);
     const { status, headers, json } = await gateway.chat(key, wanted);
     const fitting = /max_tokens to at most (\d+)/.exec(json.error.message)?.[1];
     const shorter = fitting === undefined ? null : await admitted(key, Number(fitting));
@@ -185,7 +186,7 @@ describe("rotation and revocation", () => {
     gates = { held: gate(), arrivals: 0 };
     const made = await gateway.key(100);
     const streaming = gateway.chat(made.key, { stream: true, max_tokens: 100 });
-    while (gates.arrivals === 0) await Bun.sleep(1);
+    await until(() => gates.arrivals !== 0);
     expect((await gateway.send("DELETE", `/v1/keys/${made.id}`, { bearer: made.key })).json.state).toBe(
       "revoked",
     );

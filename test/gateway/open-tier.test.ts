@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:tes
 import { json, status as refusal, sse } from "../fakes/behaviours.ts";
 import { type FakeHost, startFakeHost } from "../fakes/host.ts";
 import { chatText } from "../fakes/transcripts.ts";
+import { until } from "../fakes/until.ts";
 import { type OpenGateway, open } from "./open.ts";
 
 /**
@@ -172,6 +173,6 @@ describe("the first doubt takes the route out", () => {
   async function verified(): Promise<void> {
     await gateway.admin("/admin/reload", {});
     const { key } = await gateway.key(0);
-    while ((await ask(key, nextNetwork())).status !== 200) await Bun.sleep(5);
+    await until(async () => (await ask(key, nextNetwork())).status === 200);
   }
 });

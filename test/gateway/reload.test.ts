@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { type Gate, gate } from "../fakes/gate.ts";
+import { until } from "../fakes/until.ts";
 import { open } from "./open.ts";
 
 test("of reloads that overlap, the file as it was read last is in force", async () => {
@@ -19,7 +20,7 @@ test("of reloads that overlap, the file as it was read last is in force", async 
     held = slow;
     gateway.folder.configure("grace_ms: 2000\n");
     const first = gateway.gateway.reload();
-    while (held !== null) await Bun.sleep(1);
+    await until(() => held === null);
     gateway.folder.configure("grace_ms: 3000\n");
     const second = gateway.gateway.reload();
     // Long enough for a reload that does not wait its turn.

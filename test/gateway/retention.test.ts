@@ -1,5 +1,6 @@
 import { afterAll, expect, test } from "bun:test";
 import { type Clock, type EpochMs, systemClock } from "../../src/units/clock.ts";
+import { until } from "../fakes/until.ts";
 import { open } from "./open.ts";
 
 const DAY_MS = 86_400_000;
@@ -38,5 +39,5 @@ test("a receipt is there for as long as the configuration says, and what it cost
   expect(data.map(({ id }: { id: string }) => id)).toEqual([later.headers.get("x-gateway-receipt")]);
   expect(await balance()).toBeCloseTo(1 - 2 * (1 - left), 9);
   expect((await gateway.admin("/admin/ledger/audit")).json).toMatchObject({ drift_nano: "0", drifts: [] });
-  while (!gateway.logged.some((line) => line.includes("receipts deleted"))) await Bun.sleep(5);
+  await until(() => gateway.logged.some((line) => line.includes("receipts deleted")));
 });

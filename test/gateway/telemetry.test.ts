@@ -3,6 +3,7 @@ import { hashSecret } from "../../src/units/secret-hash.ts";
 import { json, sse, status } from "../fakes/behaviours.ts";
 import { type FakeHost, REFUSED_PORT, startFakeHost } from "../fakes/host.ts";
 import { chatText } from "../fakes/transcripts.ts";
+import { until } from "../fakes/until.ts";
 import { type OpenGateway, open } from "./open.ts";
 
 /** A collector that keeps what it is sent, and fails when it is told to. */
@@ -85,14 +86,14 @@ const chat = (headers: Record<string, string> = {}, more: object = {}) =>
   });
 
 async function spansOf(receipt: string): Promise<Any[]> {
-  for (;;) {
-    for (const { body } of sent) {
-      const spans: Any[] = body.resourceSpans[0].scopeSpans[0].spans;
-      const own = spans.find((span) => attribute(span, "gateway.receipt") === receipt);
-      if (own !== undefined) return spans.filter(({ traceId }) => traceId === own.traceId);
-    }
-    await Bun.sleep(10);
-  }
+  let found: Any[] = [];
+  await until(() => {
+    const all = sent.flatMap(({ body }): Any[] => body.resourceSpans[0].scopeSpans[0].spans);
+    const own = all.find((span) => attribute(span, "gateway.receipt") === receipt);
+    found = all.filter(({ traceId }) => traceId === own?.traceId);
+    return own !== undefined;
+  });
+  return found;
 }
 
 function attribute(span: Any, name: string): unknown {
@@ -163,7 +164,7 @@ test("a collector that is busy is asked again; what it is sent says whose it is"
 test("the request log has a line for each request", async () => {
   const reply = await chat();
   const receipt = reply.headers.get("x-gateway-receipt")!;
-  while (!gateway.lines.includes(receipt)) await Bun.sleep(10);
+  await until(() => gateway.lines.includes(receipt));
   const line = JSON.parse(gateway.lines.split("\n").find((one) => one.includes(receipt))!);
   expect(line).toMatchObject({
     event: "request",
@@ -182,7 +183,7 @@ test("the request log has a line for each request", async () => {
 test("a line says with which status a host refused, or what broke", async () => {
   const { headers } = await chat({}, { model: "test/down" });
   const receipt = headers.get("x-gateway-receipt")!;
-  while (!gateway.lines.includes(receipt)) await Bun.sleep(10);
+  await until(() => gateway.lines.includes(receipt));
   const line = JSON.parse(gateway.lines.split("\n").find((one) => one.includes(receipt))!);
   expect(line.attempts).toMatchObject([
     { host: "gone", outcome: "unreachable", fault: "refused" },
@@ -214,7 +215,7 @@ test("no prompt, answer, key or hash is in logs, metrics or traces, whatever goe
   const last = await chat({ "x-title": PROMPT, baggage: PROMPT });
   const receipt = last.headers.get("x-gateway-receipt")!;
   await spansOf(receipt);
-  while (!gateway.lines.includes(receipt)) await Bun.sleep(10);
+  await until(() => gateway.lines.includes(receipt));
   const { text: metrics } = await gateway.admin("/metrics");
   const told = [
     gateway.lines,

@@ -239,7 +239,7 @@ test("the room for large bodies: ten megabytes that hardly come, from sixty netw
       }),
     ),
   );
-  while (clients.filter(({ text }) => text.includes("HTTP/1.1 429")).length < 50) await Bun.sleep(5);
+  await until(() => clients.filter(({ text }) => text.includes("HTTP/1.1 429")).length >= 50);
   await payOnce();
   for (const client of clients) client.leave();
 });
@@ -523,7 +523,7 @@ test("the room for large bodies of other endpoints", async () => {
       return client;
     }),
   );
-  while (clients.filter(({ text }) => text.includes("HTTP/1.1 429")).length < 9) await Bun.sleep(5);
+  await until(() => clients.filter(({ text }) => text.includes("HTTP/1.1 429")).length >= 9);
   await payOnce();
   for (const client of clients) client.leave();
 });

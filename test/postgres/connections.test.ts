@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { StoreUnreachable } from "../../src/errors/bookkeeping.ts";
 import { Postgres } from "../../src/store/postgres/postgres.ts";
 import { systemClock } from "../../src/units/clock.ts";
+import { until } from "../fakes/until.ts";
 import { describeOnPostgres } from "./fixture.ts";
 import { PostgresWire } from "./wire.ts";
 
@@ -50,10 +51,10 @@ describeOnPostgres("a connection that is gone without a word", (cluster) => {
     let listening = 0;
     cutOff.listen({ said: (word) => (word === "again" ? heard.resolve(word) : void (listening += 1)) });
     const say = (word: string) => other.query((sql) => sql`SELECT pg_notify('said', ${word})`);
-    while (listening === 0) {
+    await until(async () => {
       await say("listening?");
-      await Bun.sleep(5);
-    }
+      return listening > 0;
+    });
     wire.cut();
     wire.heal();
     const saying = setInterval(() => void say("again"), 50);

@@ -80,7 +80,7 @@ describeOnOwnPostgres("gateways that keep nothing on disk", (cluster) => {
   };
 
   /** Asks both kinds of both gateways until told to stop. */
-  function load(key: string): { stop(): Promise<Seen[]> } {
+  function load(key: string): { more(answers: number): Promise<void>; stop(): Promise<Seen[]> } {
     const all: Seen[] = [];
     let loading = true;
     const clients = Array.from({ length: 8 }, async (_, client) => {
@@ -91,6 +91,10 @@ describeOnOwnPostgres("gateways that keep nothing on disk", (cluster) => {
       }
     });
     return {
+      more(answers) {
+        const enough = all.filter(({ ended }) => ended).length + answers;
+        return until(() => all.filter(({ ended }) => ended).length >= enough);
+      },
       async stop() {
         loading = false;
         await Promise.all(clients);
@@ -136,13 +140,12 @@ describeOnOwnPostgres("gateways that keep nothing on disk", (cluster) => {
     const { key } = await gateways[0]!.keyWith(4);
     const clients = load(key);
     for (let kill = 0; kill < 3; kill++) {
-      await Bun.sleep(700);
+      await clients.more(40);
       await gateways[1]!.kill();
       gateways[1] = await start(folders[1]!);
     }
-    await Bun.sleep(500);
+    await clients.more(40);
     const seen = await clients.stop();
-    expect(seen.filter(({ ended }) => ended).length).toBeGreaterThan(100);
     await until(async () => (await nodes()).filter(({ state }) => state === "left").length === 3);
     expect((await nodes()).filter(({ state }) => state === "alive")).toHaveLength(2);
     await judge(key, seen);
@@ -160,12 +163,12 @@ describeOnOwnPostgres("gateways that keep nothing on disk", (cluster) => {
     const { key } = await gateways[0]!.keyWith(50);
     const clients = load(key);
     for (const mode of ["fast", "immediate"] as const) {
-      await Bun.sleep(500);
+      await clients.more(20);
       await cluster.end(mode);
       await Bun.sleep(300);
       await cluster.begin();
     }
-    await Bun.sleep(1_000);
+    await clients.more(20);
     const seen = await clients.stop();
     expect(seen.filter(({ ended }) => !ended)).toEqual([]);
     await judge(key, seen);

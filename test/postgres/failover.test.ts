@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { json } from "../fakes/behaviours.ts";
 import { type FakeHost, startFakeHost } from "../fakes/host.ts";
 import { chatText } from "../fakes/transcripts.ts";
+import { until } from "../fakes/until.ts";
 import { type Made, type OpenGateway, open } from "../gateway/open.ts";
 import { simpleConfig } from "../process/gateway.ts";
 import { describeOnOwnPostgres } from "./fixture.ts";
@@ -36,10 +37,10 @@ describeOnOwnPostgres("PostgreSQL fails over to its synchronous replica under lo
         await Bun.sleep(5);
       }
     });
-    while (receipts.length < 50) await Bun.sleep(20);
+    await until(() => receipts.length >= 50);
     await cluster.failOver();
     const before = receipts.length;
-    while (receipts.length < before + 50) await Bun.sleep(20);
+    await until(() => receipts.length >= before + 50);
     loading = false;
     await Promise.all(clients);
     expect([...statuses].filter((status) => status !== 200 && status !== 500)).toEqual([]);

@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { json, sse, status } from "../fakes/behaviours.ts";
 import { type Gate, gate } from "../fakes/gate.ts";
 import { type FakeHost, startFakeHost } from "../fakes/host.ts";
 import { oneHost } from "../fakes/one-host.ts";
 import { chatText } from "../fakes/transcripts.ts";
+import { until } from "../fakes/until.ts";
 import { type OpenGateway, open } from "../gateway/open.ts";
 import { describeOnPostgres } from "./fixture.ts";
 
@@ -49,7 +50,7 @@ describeOnPostgres("three gateways on one PostgreSQL", (cluster) => {
       if (status !== 200) refused += 1;
       statuses[status] = (statuses[status] ?? 0) + 1;
     });
-    while (refused + gates.arrivals < requests) await Bun.sleep(5);
+    await until(() => refused + gates.arrivals >= requests);
     gates.held.open();
     await Promise.all(replies);
     return statuses;
@@ -65,7 +66,7 @@ describeOnPostgres("three gateways on one PostgreSQL", (cluster) => {
       return { available: headers.get("x-gateway-balance-usd"), message: json.error.message as string };
     };
     const open = gateways[0]!.chat(key);
-    while (gates.arrivals < 2) await Bun.sleep(5);
+    await until(() => gates.arrivals >= 2);
     // $0.00001 is spent and $0.001 held, of $0.0015.
     const beside = await refused(100);
     expect(beside.available).toBe("0.00049");
@@ -169,7 +170,7 @@ describeOnPostgres("three gateways on one PostgreSQL", (cluster) => {
       const { key } = await made();
       gates = { held: gate(), arrivals: 0 };
       const open = gateways[0]!.chat(key);
-      while (gates.arrivals === 0) await Bun.sleep(5);
+      await until(() => gates.arrivals !== 0);
       const messages = [{ role: "user", content: "at once" }];
       const half = (at: number) => gateways[at]!.chat(key, { messages, max_tokens: 50 });
       expect((await half(1)).status).toBe(code);
@@ -329,7 +330,7 @@ describeOnPostgres("three gateways on one PostgreSQL", (cluster) => {
         const [named] = keys.data.filter((row: { key_id: string }) => row.key_id === key.id);
         return { balance, named };
       };
-      while ((await seen()).balance?.requests !== 4) await Bun.sleep(5);
+      await until(async () => (await seen()).balance?.requests === 4);
       const { balance, named } = await seen();
       expect(balance).toMatchObject({ account_id: null, cost_before_usd: 0, output_tokens: 3 });
       expect(named).toMatchObject({ name: "shared", requests: 4, failed: 1, cost_usd: balance.cost_usd });
@@ -340,14 +341,13 @@ describeOnPostgres("three gateways on one PostgreSQL", (cluster) => {
 /** From the outbox of the gateway that was asked for it, where there is no mail server. */
 async function mailedToken({ gateway }: OpenGateway, email: string): Promise<string> {
   const outbox = join(gateway.folder.path, "outbox");
-  for (let round = 0; round < 200; round++) {
-    const mails = existsSync(outbox) ? readdirSync(outbox) : [];
-    const texts = mails.map((name) => readFileSync(join(outbox, name), "utf8"));
-    const token = /#signin=(or-link-\w+)/.exec(texts.find((text) => text.includes(email)) ?? "")?.[1];
-    if (token !== undefined) return token;
-    await Bun.sleep(20);
-  }
-  throw new Error("no mail came");
+  let token: string | undefined;
+  await until(() => {
+    const texts = readdirSync(outbox).map((name) => readFileSync(join(outbox, name), "utf8"));
+    token = /#signin=(or-link-\w+)/.exec(texts.find((text) => text.includes(email)) ?? "")?.[1];
+    return token !== undefined;
+  });
+  return token!;
 }
 
 const config = (hostUrl: string, store: string): string => `${oneHost(hostUrl)}

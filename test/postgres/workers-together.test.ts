@@ -5,6 +5,7 @@ import { json } from "../fakes/behaviours.ts";
 import { type Gate, gate } from "../fakes/gate.ts";
 import { type FakeHost, startFakeHost } from "../fakes/host.ts";
 import { chatText } from "../fakes/transcripts.ts";
+import { until } from "../fakes/until.ts";
 import { ADMIN, Folder, GatewayProcess, simpleConfig } from "../process/gateway.ts";
 import { describeOnPostgres } from "./fixture.ts";
 
@@ -147,7 +148,7 @@ describeOnPostgres("what several workers show as one", (cluster) => {
   test("whichever worker is asked tells what the host has from all of them", async () => {
     held = gate();
     const served = Promise.all(Array.from({ length: PLACES }, () => chat(1)));
-    while (atHost < PLACES) await Bun.sleep(5);
+    await until(() => atHost >= PLACES);
     for (let time = 0; time < 6; time++) {
       const { data } = await (
         await ask("/admin/hosts", { headers: { authorization: `Bearer ${ADMIN}` } })

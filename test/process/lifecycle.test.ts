@@ -1,12 +1,13 @@
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { checkDisk } from "../../src/cli/machine-checks.ts";
 import { json, sse } from "../fakes/behaviours.ts";
 import { gate } from "../fakes/gate.ts";
 import { type FakeHost, startFakeHost } from "../fakes/host.ts";
 import { chatText } from "../fakes/transcripts.ts";
+import { until } from "../fakes/until.ts";
 import { ADMIN, Folder, GatewayProcess, simpleConfig } from "./gateway.ts";
 import { recovery } from "./recovery.ts";
 import { storm } from "./storm.ts";
@@ -55,6 +56,16 @@ async function openStream(
       }
     },
   };
+}
+
+/** What the journal's last checkpoint says that a stream has delivered. */
+function deliveredOf(receipt: string, folder: Folder): number {
+  const data = folder.env.GATEWAY_DATA!;
+  const files = readdirSync(data, { recursive: true, encoding: "utf8" }).filter((name) =>
+    name.endsWith(".log"),
+  );
+  const lines = files.map((name) => readFileSync(join(data, name), "utf8")).join("");
+  return Number([...lines.matchAll(new RegExp(`"${receipt}",(\\d+)\\]`, "g"))].at(-1)?.[1] ?? 0);
 }
 
 /** The hold covers a dear host, which does not answer. */
@@ -146,8 +157,7 @@ test("killed while it streams: what was delivered is billed at its host's price,
     const { key } = await gateway.keyWith(1);
     const stream = await openStream(gateway, key);
     const settled = (await gateway.post("/v1/chat/completions", SHORT, key)).headers.get("x-gateway-receipt");
-    // The next checkpoint has seen what this client has seen.
-    await Bun.sleep(1_300);
+    await until(() => deliveredOf(stream.receipt, folder) > 50);
     await gateway.kill();
 
     const again = await GatewayProcess.start(folder);
@@ -216,7 +226,7 @@ describe("the configuration", () => {
         (await gateway.get("/v1/models", key)).json.data.map(({ id }: { id: string }) => id);
       folder.configure(simpleConfig([host.port]).replaceAll("test/model", "test/renamed"));
       gateway.signal("SIGHUP");
-      while ((await models())[0] !== "test/renamed") await Bun.sleep(10);
+      await until(async () => (await models())[0] === "test/renamed");
 
       folder.configure(simpleConfig([host.port]).replace("context_length: 100000", "context_length: many"));
       const refused = await gateway.post("/admin/reload", {}, ADMIN);
@@ -376,7 +386,7 @@ describe("a disk that refuses", () => {
       expect([200, 500]).toContain(credited.status);
       if (credited.status === 500) expect(Number(credited.headers.get("retry-after"))).toBeGreaterThan(0);
       Bun.spawnSync(["sh", "-c", `rm -f ${data}/filler-*`]);
-      while ((await chat()).status !== 200) await Bun.sleep(50);
+      await until(async () => (await chat()).status === 200);
       for (let time = 0; time < 2; time++) {
         expect((await gateway.post("/admin/credits", credit, ADMIN)).status).toBe(200);
       }

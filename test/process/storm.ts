@@ -1,4 +1,5 @@
 import { start } from "../../bench/processes.ts";
+import { until } from "../fakes/until.ts";
 import { ADMIN, Folder, GatewayProcess, simpleConfig } from "./gateway.ts";
 
 /**
@@ -30,7 +31,7 @@ export async function storm(kills: number, progress: (line: string) => void): Pr
       );
       // On a machine that is busy, no answer may come to its end in any of the lives: the first lasts until
       // one has.
-      while (kill === 0 && acknowledged.size === 0) await Bun.sleep(10);
+      await until(() => kill > 0 || acknowledged.size > 0);
       await Bun.sleep(100 + ((kill * 37) % 400));
       const debit = { balance_id, amount_usd: DEBIT_USD, idempotency_key: `debit ${kill}` };
       const answer = gateway.post("/admin/debits", debit, ADMIN).catch(() => null);

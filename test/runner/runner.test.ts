@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { cleanEnvironment, RUN_MARK } from "../environment.ts";
+import { until } from "../fakes/until.ts";
 
 /** The runner, on test files of its own. */
 const folders: string[] = [];
@@ -54,10 +55,6 @@ const lives = (pid: number): boolean => {
   }
 };
 const pidIn = (folder: string) => Number(readFileSync(join(folder, "pid"), "utf8"));
-
-async function until(holds: () => boolean): Promise<void> {
-  while (!holds()) await Bun.sleep(10);
-}
 
 test("all files pass: it says how many tests did, last and as .ci/run reads it, and ends with 0", async () => {
   const folder = project({ "test/a.test.ts": PASSES, "test/b/c.test.ts": PASSES });

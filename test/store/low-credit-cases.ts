@@ -5,6 +5,7 @@ import { LowCreditWatch } from "../../src/mail/low-credit.ts";
 import type { MailOutcome } from "../../src/mail/mailer.ts";
 import { type Clock, type EpochMs, systemClock } from "../../src/units/clock.ts";
 import type { NanoUsd } from "../../src/units/usd.ts";
+import { until } from "../fakes/until.ts";
 
 const usd = (amount: number) => (amount * 1_000_000_000) as NanoUsd;
 const BELOW = usd(5);
@@ -130,7 +131,7 @@ export function lowCreditCases(open: () => Promise<LowCreditBench>): void {
     await crashing.round();
     await money(10, 6);
     void crashing.round();
-    while (desk.tried === 0) await Bun.sleep(1);
+    await until(() => desk.tried !== 0);
     const next = desk.watch();
     await next.round();
     expect(desk.mails).toHaveLength(0);
