@@ -2,6 +2,7 @@ import { estimatePrompt } from "../tokens/estimate.ts";
 import { walkPrompt } from "../tokens/media.ts";
 import { containsOne } from "./bytes.ts";
 import { asObject } from "./json.ts";
+import type { PromptSize } from "./surface.ts";
 import { toolLists } from "./vocabulary/tool-names.ts";
 
 /**
@@ -9,17 +10,17 @@ import { toolLists } from "./vocabulary/tool-names.ts";
  * than UTF-8 bytes, and the JSON around it only adds. Images and audio are not text: each counts at a bound
  * of its own. Embedded files have no bound until they are read.
  */
-export function sizePrompt(body: Uint8Array, json: Readonly<Record<string, unknown>>): PromptEstimate {
+export function sizePrompt(body: Uint8Array, json: Readonly<Record<string, unknown>>): PromptSize {
   const unseen = isServedMore(json);
   if (!containsOne(body, MEDIA_MARKS)) {
     return {
-      bound: body.length,
-      estimate: estimatePrompt(body.length),
-      textEstimate: estimatePrompt(body.length),
+      promptBound: body.length,
+      promptEstimate: estimatePrompt(body.length),
+      promptTextEstimate: estimatePrompt(body.length),
       mediaTokens: 0,
-      hasFiles: false,
-      besideAudio: null,
-      unseen,
+      promptHasFiles: false,
+      promptBesideAudio: null,
+      promptUnseen: unseen,
     };
   }
   const all = { characters: 0, tokens: 0, mediaTokens: 0, hasFiles: false, unseen };
@@ -39,30 +40,14 @@ export function sizePrompt(body: Uint8Array, json: Readonly<Record<string, unkno
   const textEstimate = estimatePrompt(textBytes);
   const estimate = textEstimate + all.tokens;
   return {
-    bound: textBytes + all.mediaTokens,
-    estimate,
-    textEstimate,
+    promptBound: textBytes + all.mediaTokens,
+    promptEstimate: estimate,
+    promptTextEstimate: textEstimate,
     mediaTokens: all.mediaTokens,
-    hasFiles: all.hasFiles,
-    besideAudio: audioTokens === null ? null : estimate - audioTokens,
-    unseen: all.unseen,
+    promptHasFiles: all.hasFiles,
+    promptBesideAudio: audioTokens === null ? null : estimate - audioTokens,
+    promptUnseen: all.unseen,
   };
-}
-
-export interface PromptEstimate {
-  /** Never below the tokens of the text for any byte-level vocabulary; without embedded files. */
-  readonly bound: number;
-  readonly estimate: number;
-  /** Of the estimate, what is text. */
-  readonly textEstimate: number;
-  /** Of the bound, what is not text. */
-  readonly mediaTokens: number;
-  /** Files are embedded. */
-  readonly hasFiles: boolean;
-  /** Of the estimate, what is not sound; null where nothing is. */
-  readonly besideAudio: number | null;
-  /** The host adds to the prompt what only it knows, up to all that the model reads at once. */
-  readonly unseen: boolean;
 }
 
 /** The last one is how a name may be written so that it is not found by its letters. */

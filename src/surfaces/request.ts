@@ -1,15 +1,17 @@
 import type { SurfaceName } from "../catalog/catalog.ts";
 import { type Refusal, refuse, refused } from "../errors/refusal.ts";
-import { REFERRING } from "./account-references.ts";
+import { accountReference, REFERRING } from "./account-references.ts";
 import { BodyChanges } from "./body-changes.ts";
 import { NO_BYTES } from "./bytes.ts";
 import { isCachedFor1h } from "./cache-time.ts";
 import { asObject } from "./json.ts";
 import { JsonCursor } from "./json-cursor.ts";
 import { hasMoreValues, MAX_DEPTH } from "./json-scan.ts";
+import { leaveOutOwnTools } from "./own-tools.ts";
 import { sizePrompt } from "./prompt.ts";
 import type { GenerationRequest, HostTarget } from "./surface.ts";
 import { dearerService, leaveOutUnheld, UNHELD_NAMES } from "./unheld.ts";
+import { leaveOutUnsafe } from "./unsafe-members.ts";
 
 /**
  * Reads a request body of any of the three languages: one scan for its members, one parse. Members that
@@ -50,10 +52,6 @@ export type Body = Pick<GenerationRequest, "surface" | "body" | "json" | "model"
 export function toRequest(read: Body, maxOutputTokens: number | null, choices: number): GenerationRequest {
   const { surface, body, json, model, stream } = read;
   const { models, provider, route, fallbacks } = json;
-  const { bound, estimate, textEstimate, mediaTokens, hasFiles, besideAudio, unseen } = sizePrompt(
-    body,
-    json,
-  );
   return {
     surface,
     body,
@@ -63,38 +61,18 @@ export function toRequest(read: Body, maxOutputTokens: number | null, choices: n
     stream,
     maxOutputTokens,
     choices,
-    promptBound: bound,
-    promptEstimate: estimate,
-    promptTextEstimate: textEstimate,
-    mediaTokens,
-    promptHasFiles: hasFiles,
-    promptBesideAudio: besideAudio,
+    ...sizePrompt(body, json),
     answersInAudio: isSpoken(json),
     promptCachedFor1h: isCachedFor1h(body, json),
-    promptUnseen: unseen,
     overrides: { models, provider, route, fallbacks },
   };
 }
 
 /** What is still needed of a request once its answer has begun. */
 export const withoutPrompt = (request: GenerationRequest): GenerationRequest => ({
-  surface: request.surface,
+  ...request,
   body: NO_BYTES,
   json: NOTHING,
-  model: request.model,
-  modelAsked: request.modelAsked,
-  stream: request.stream,
-  maxOutputTokens: request.maxOutputTokens,
-  choices: request.choices,
-  promptBound: request.promptBound,
-  promptEstimate: request.promptEstimate,
-  promptTextEstimate: request.promptTextEstimate,
-  mediaTokens: request.mediaTokens,
-  promptHasFiles: request.promptHasFiles,
-  promptBesideAudio: request.promptBesideAudio,
-  answersInAudio: request.answersInAudio,
-  promptCachedFor1h: request.promptCachedFor1h,
-  promptUnseen: request.promptUnseen,
   overrides: NOTHING,
 });
 
@@ -151,10 +129,10 @@ export function larger(one: Ceiling, other: Ceiling): Ceiling {
 const OVERRIDES = ["models", "provider", "route", "fallbacks", "auto_cache"];
 
 /**
- * The changes in a body that is passed on: overrides are removed; the host's name for the model, and whether
- * to stream, are put in.
+ * The changes in a body that is passed on: overrides are removed, and what the operator's account must not be asked
+ * for; the host's name for the model, and whether to stream, are put in.
  */
-export function passedChanges(request: GenerationRequest, target: HostTarget): BodyChanges {
+export function passedChanges(request: GenerationRequest, target: HostTarget): BodyChanges | Refusal {
   const { json, stream } = request;
   const changes = new BodyChanges();
   for (const name of OVERRIDES) if (json[name] !== undefined) changes.set(name, null);
@@ -163,7 +141,8 @@ export function passedChanges(request: GenerationRequest, target: HostTarget): B
   if (target.stream !== stream) changes.set("stream", String(target.stream));
   // Refused without a stream.
   if (!target.stream && json.stream_options !== undefined) changes.set("stream_options", null);
-  return changes;
+  leaveOutUnsafe(request, target, changes);
+  return leaveOutOwnTools(request, target, changes) ?? accountReference(request, target) ?? changes;
 }
 
 /** Members by which money and routing are decided, in any of the languages. */

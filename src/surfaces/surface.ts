@@ -24,20 +24,8 @@ export interface Surface {
   synthesizeStream(body: Uint8Array): Uint8Array | HostError;
 }
 
-/** A client's request, parsed. `body` stays as it came; changes are spliced into a copy. */
-export interface GenerationRequest {
-  readonly surface: SurfaceName;
-  readonly body: Uint8Array;
-  readonly json: Readonly<Record<string, unknown>>;
-  /** The id that is meant; as the client wrote it until the catalog was asked. */
-  readonly model: string;
-  /** The model as the client wrote it. */
-  readonly modelAsked: string;
-  readonly stream: boolean;
-  /** The output ceiling that the client named, per choice; null when it named none. */
-  readonly maxOutputTokens: number | null;
-  /** Number of answers asked for (`n`), at least 1. Each may reach the ceiling. */
-  readonly choices: number;
+/** How large a prompt is, before any token is counted. */
+export interface PromptSize {
   /**
    * An upper bound on the prompt's tokens in any byte-level BPE vocabulary. Images count at a fixed bound;
    * embedded files are left out.
@@ -53,12 +41,28 @@ export interface GenerationRequest {
   readonly promptHasFiles: boolean;
   /** An estimate of the prompt's tokens that are not audio; null when it contains no audio. */
   readonly promptBesideAudio: number | null;
+  /** The host adds content of unknown size: files that it fetches, its own searches. */
+  readonly promptUnseen: boolean;
+}
+
+/** A client's request, parsed. `body` stays as it came; changes are spliced into a copy. */
+export interface GenerationRequest extends PromptSize {
+  readonly surface: SurfaceName;
+  readonly body: Uint8Array;
+  readonly json: Readonly<Record<string, unknown>>;
+  /** The id that is meant; as the client wrote it until the catalog was asked. */
+  readonly model: string;
+  /** The model as the client wrote it. */
+  readonly modelAsked: string;
+  readonly stream: boolean;
+  /** The output ceiling that the client named, per choice; null when it named none. */
+  readonly maxOutputTokens: number | null;
+  /** Number of answers asked for (`n`), at least 1. Each may reach the ceiling. */
+  readonly choices: number;
   /** The client asks for audio in the answer. */
   readonly answersInAudio: boolean;
   /** Some of the prompt may be cached for an hour, which costs more. */
   readonly promptCachedFor1h: boolean;
-  /** The host adds content of unknown size: files that it fetches, its own searches. */
-  readonly promptUnseen: boolean;
   /** Routing overrides as they came, not yet checked. */
   readonly overrides: Readonly<{
     models?: unknown;

@@ -1,11 +1,8 @@
 import { type Refusal, refused } from "../../errors/refusal.ts";
-import { accountReference } from "../account-references.ts";
-import { billedJson } from "../billed.ts";
 import type { BodyChanges } from "../body-changes.ts";
-import { NO_OBJECT, readHostError } from "../host-error.ts";
-import { asObject } from "../json.ts";
-import { leaveOutOwnTools } from "../own-tools.ts";
-import { addText, counted, parseReply } from "../reply.ts";
+import { readHostError } from "../host-error.ts";
+import { asObject, type Json, type MutableJson } from "../json.ts";
+import { addText, replyReader } from "../reply.ts";
 import {
   checkMessages,
   invalid,
@@ -18,16 +15,7 @@ import {
 } from "../request.ts";
 import { COMMENT } from "../sse.ts";
 import { streamSynthesizer } from "../stream-synthesis.ts";
-import type {
-  AnswerMetadata,
-  GenerationRequest,
-  HostBody,
-  HostTarget,
-  Pairing,
-  ReadReply,
-  Surface,
-} from "../surface.ts";
-import { leaveOutUnsafe } from "../unsafe-members.ts";
+import type { GenerationRequest, HostBody, HostTarget, Pairing, Surface } from "../surface.ts";
 import { readOpenAiUsage } from "../usage.ts";
 import { mayHoldSeals, withoutSeals } from "../vocabulary/seal.ts";
 import { faultIn, withMessages } from "./answer-reader.ts";
@@ -54,7 +42,7 @@ export const chat: Surface = {
 /** Chat client, chat host. */
 export const chatToChat: Pairing = {
   hostBody,
-  readReply,
+  readReply: replyReader(faultIn, readTexts, readOpenAiUsage, writeChatUsage),
   openStream: ({ json }, { publicModel }) => new ChatJudge(publicModel, null, wantsUsage(json)),
   openWhole: (_request, { publicModel }) => new ChatJudge(publicModel, new ChatCollector(), true),
 };
@@ -81,9 +69,7 @@ function checkStreamOptions(options: unknown): Refusal | null {
 
 function hostBody(request: GenerationRequest, target: HostTarget): HostBody | Refusal {
   const changes = passedChanges(request, target);
-  leaveOutUnsafe(request, target, changes);
-  const problem = leaveOutOwnTools(request, target, changes) ?? accountReference(request, target);
-  if (problem !== null) return problem;
+  if (refused(changes)) return changes;
   if (target.stream) {
     // Usage is what is billed by: always asked for, and withheld from a client that did not ask.
     const options = { ...asObject(request.json.stream_options), include_usage: true };
@@ -161,28 +147,13 @@ function passMessages({ body, json }: GenerationRequest, { quirks }: HostTarget,
   changes.omitted.push(...lost);
 }
 
-function readReply(
-  body: Uint8Array,
-  _request: GenerationRequest,
-  { publicModel }: AnswerMetadata,
-): ReadReply {
-  const reply = parseReply(body);
-  if (reply === null) return { kind: "fault", error: NO_OBJECT };
-  const error = faultIn(reply);
-  if (error !== null) return { kind: "fault", error };
-  const texts: string[] = [];
+/** The reply as clients take it; null where it may stay as it came. */
+function readTexts(reply: MutableJson, texts: string[]): Json | null {
   let isPlain = true;
   for (const choice of reply.choices as readonly unknown[]) {
     const message = asObject(asObject(choice)!.message);
     if (makeContentPlain(message)) isPlain = false;
     forEachWritten(message, (text) => addText(texts, text));
   }
-  const mended = withMessages(reply) ?? (isPlain ? null : reply);
-  const plain = mended === null ? body : Buffer.from(JSON.stringify(mended));
-  return {
-    kind: "reply",
-    body: (bill) => billedJson(plain, bill, writeChatUsage, null, publicModel),
-    usage: readOpenAiUsage(reply.usage),
-    ...counted(texts),
-  };
+  return withMessages(reply) ?? (isPlain ? null : reply);
 }

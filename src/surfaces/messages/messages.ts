@@ -1,25 +1,13 @@
 import { type Refusal, refuse, refused } from "../../errors/refusal.ts";
-import { accountReference } from "../account-references.ts";
-import { billedJson } from "../billed.ts";
 import type { BodyChanges } from "../body-changes.ts";
-import { NO_OBJECT, readHostError } from "../host-error.ts";
-import { asObject } from "../json.ts";
+import { readHostError } from "../host-error.ts";
+import { asObject, type Json } from "../json.ts";
 import { encodeEvent } from "../judge.ts";
 import { lowerBudget } from "../lowered-budget.ts";
-import { leaveOutOwnTools } from "../own-tools.ts";
-import { addText, counted, parseReply } from "../reply.ts";
+import { addText, replyReader } from "../reply.ts";
 import { checkMessages, invalid, passedChanges, readBody, readCeiling, toRequest } from "../request.ts";
 import { streamSynthesizer } from "../stream-synthesis.ts";
-import type {
-  AnswerMetadata,
-  GenerationRequest,
-  HostBody,
-  HostTarget,
-  Pairing,
-  ReadReply,
-  Surface,
-} from "../surface.ts";
-import { leaveOutUnsafe } from "../unsafe-members.ts";
+import type { GenerationRequest, HostBody, HostTarget, Pairing, Surface } from "../surface.ts";
 import { readAnthropicUsage } from "../usage.ts";
 import { mayHoldSeals, withoutSeals } from "../vocabulary/seal.ts";
 import { faultIn } from "./answer-reader.ts";
@@ -44,7 +32,7 @@ export const messages: Surface = {
 /** Messages client, messages host. */
 export const messagesToMessages: Pairing = {
   hostBody,
-  readReply,
+  readReply: replyReader(faultIn, readTexts, (usage) => readAnthropicUsage(usage, null), writeMessagesUsage),
   openStream: (_request, { publicModel }) => new MessagesJudge(publicModel, null),
   openWhole: (_request, { publicModel }) => new MessagesJudge(publicModel, new MessagesCollector()),
 };
@@ -75,9 +63,7 @@ function checkThread({ thread }: Readonly<Record<string, unknown>>): Refusal | n
 
 function hostBody(request: GenerationRequest, target: HostTarget): HostBody | Refusal {
   const changes = passedChanges(request, target);
-  leaveOutUnsafe(request, target, changes);
-  const problem = leaveOutOwnTools(request, target, changes) ?? accountReference(request, target);
-  if (problem !== null) return problem;
+  if (refused(changes)) return changes;
   const { maxOutputTokens: ceiling } = target;
   if (ceiling !== null) {
     changes.set("max_tokens", String(ceiling));
@@ -95,23 +81,9 @@ function leaveOutSeals({ body, json }: GenerationRequest, changes: BodyChanges):
   changes.omitted.push("reasoning");
 }
 
-function readReply(
-  body: Uint8Array,
-  _request: GenerationRequest,
-  { publicModel }: AnswerMetadata,
-): ReadReply {
-  const reply = parseReply(body);
-  if (reply === null) return { kind: "fault", error: NO_OBJECT };
-  const error = faultIn(reply);
-  if (error !== null) return { kind: "fault", error };
-  const texts: string[] = [];
-  for (const block of reply.content as readonly unknown[]) addBlock(texts, asObject(block));
-  return {
-    kind: "reply",
-    body: (bill) => billedJson(body, bill, writeMessagesUsage, null, publicModel),
-    usage: readAnthropicUsage(reply.usage, null),
-    ...counted(texts),
-  };
+function readTexts({ content }: Json, texts: string[]): null {
+  for (const block of content as readonly unknown[]) addBlock(texts, asObject(block));
+  return null;
 }
 
 function addBlock(texts: string[], block: Record<string, unknown> | null): void {

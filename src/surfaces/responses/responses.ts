@@ -1,24 +1,13 @@
 import { type Refusal, refused } from "../../errors/refusal.ts";
-import { accountReference } from "../account-references.ts";
-import { billedJson } from "../billed.ts";
 import type { BodyChanges } from "../body-changes.ts";
-import { NO_OBJECT, readHostError } from "../host-error.ts";
+import { readHostError } from "../host-error.ts";
 import { asObject, type Json } from "../json.ts";
-import { leaveOutOwnTools, withoutAddedOwnTools } from "../own-tools.ts";
-import { addText, counted, parseReply } from "../reply.ts";
+import { withoutAddedOwnTools } from "../own-tools.ts";
+import { addText, replyReader } from "../reply.ts";
 import { checkCount, invalid, passedChanges, readBody, readCeiling, toRequest } from "../request.ts";
 import { COMMENT } from "../sse.ts";
 import { streamSynthesizer } from "../stream-synthesis.ts";
-import type {
-  AnswerMetadata,
-  GenerationRequest,
-  HostBody,
-  HostTarget,
-  Pairing,
-  ReadReply,
-  Surface,
-} from "../surface.ts";
-import { leaveOutUnsafe } from "../unsafe-members.ts";
+import type { GenerationRequest, HostBody, HostTarget, Pairing, Surface } from "../surface.ts";
 import { readOpenAiUsage } from "../usage.ts";
 import { faultIn } from "./answer-reader.ts";
 import { askForEncrypted, withReadableThoughts } from "./carried-thoughts.ts";
@@ -42,7 +31,7 @@ export const responses: Surface = {
 /** Responses client, responses host. */
 export const responsesToResponses: Pairing = {
   hostBody,
-  readReply,
+  readReply: replyReader(faultIn, readTexts, readOpenAiUsage, writeResponsesUsage),
   openStream: (_request, { publicModel }) => new ResponsesJudge(publicModel, null),
   openWhole: (_request, { publicModel }) => new ResponsesJudge(publicModel, new ResponsesCollector()),
 };
@@ -104,9 +93,7 @@ const NO_REFERENCES =
 
 function hostBody(request: GenerationRequest, target: HostTarget): HostBody | Refusal {
   const changes = passedChanges(request, target);
-  leaveOutUnsafe(request, target, changes);
-  const problem = leaveOutOwnTools(request, target, changes) ?? accountReference(request, target);
-  if (problem !== null) return problem;
+  if (refused(changes)) return changes;
   // Absent means true at OpenAI, and the client could not fetch what is stored under the gateway's account
   // there.
   changes.set("store", "false");
@@ -127,23 +114,9 @@ function passedInput({ body, json }: GenerationRequest, target: HostTarget, chan
     : withReadableThoughts(withPlainSummaries(offering, body), body, changes);
 }
 
-function readReply(
-  body: Uint8Array,
-  _request: GenerationRequest,
-  { publicModel }: AnswerMetadata,
-): ReadReply {
-  const reply = parseReply(body);
-  if (reply === null) return { kind: "fault", error: NO_OBJECT };
-  const error = faultIn(reply);
-  if (error !== null) return { kind: "fault", error };
-  const texts: string[] = [];
-  for (const item of reply.output as readonly unknown[]) addItem(texts, asObject(item));
-  return {
-    kind: "reply",
-    body: (bill) => billedJson(body, bill, writeResponsesUsage, null, publicModel),
-    usage: readOpenAiUsage(reply.usage),
-    ...counted(texts),
-  };
+function readTexts({ output }: Json, texts: string[]): null {
+  for (const item of output as readonly unknown[]) addItem(texts, asObject(item));
+  return null;
 }
 
 function addItem(texts: string[], item: Record<string, unknown> | null): void {
