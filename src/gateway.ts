@@ -11,6 +11,7 @@ import { generator } from "./generation/generate.ts";
 import { DeferredCounts, type PromptCountDeps } from "./generation/prompt-count.ts";
 import { tooMuchUnpaid } from "./generation/refusals.ts";
 import { Receipts } from "./generation/refused-receipts.ts";
+import { Repeats } from "./generation/repeats.ts";
 import { rateRefusal } from "./generation/shortfall.ts";
 import { Destinations } from "./hosts/destination.ts";
 import { HostCosts } from "./hosts/host-costs.ts";
@@ -69,6 +70,7 @@ export function buildGateway(parts: GatewayParts): BuiltGateway {
   const rooms = roomsOf(parts);
   const generation = generationDeps(rooms, parts);
   const generate = generator(generation);
+  const repeats = repeatsOf(generate, generation, rooms);
   const upkeep = listen === null ? [] : upkeepOf(parts, listen);
   let started = false;
   const shutdown = new GracefulShutdown({
@@ -79,10 +81,11 @@ export function buildGateway(parts: GatewayParts): BuiltGateway {
       rooms.freeRoutes.stop();
       const { drainMs } = active.config;
       if (server !== null) await drain(server, { ...rooms, ledger: parts.books.ledger, clock, drainMs });
+      repeats.stop();
       await closed(rooms, upkeep, parts);
     },
   });
-  const serving = { generate, hasStarted: () => started, isStopping: () => shutdown.begun };
+  const serving = { generate, repeats, hasStarted: () => started, isStopping: () => shutdown.begun };
   rooms.slots.prepare(active.config.catalog.hosts.values());
   const server = listen === null ? null : listen.open(depsOf(rooms, parts, listen, serving));
   return {
@@ -287,7 +290,21 @@ const promptCountDeps = ({ spendable }: Rooms, { counting, clock }: GatewayParts
   later: new DeferredCounts(),
 });
 
+const repeatsOf = (
+  generate: BuiltGateway["generate"],
+  { clock, identify, unpaidWaitS }: GenerationDeps,
+  { spendable }: Rooms,
+): Repeats =>
+  new Repeats({
+    clock,
+    generate,
+    identify,
+    unpaidWaitS,
+    pays: (balance) => spendable.known(balance) !== 0,
+  });
+
 interface ServingState extends Pick<BuiltGateway, "generate"> {
+  readonly repeats: Repeats;
   hasStarted(): boolean;
   isStopping(): boolean;
 }
@@ -339,6 +356,7 @@ function depsOf(
     untrustedProxy: (address) => untrustedProxies.note(address),
     settings: () => active.http,
     generate: serving.generate,
+    generateOnce: (surface, call) => serving.repeats.answer(surface, call),
     turnedAway: (surface, code) => reporting.metrics.turnedAway(surface, code),
     overRate(key) {
       const short = ledger.overRate(key);

@@ -18,6 +18,8 @@ export interface About {
   readonly needs?: Feature;
   /** Query parameters, all of them optional. */
   readonly query?: Readonly<Record<string, TSchema>>;
+  /** Headers of its own, all of them optional. */
+  readonly headers?: Readonly<Record<string, TSchema>>;
   /** Schema of the JSON body that it reads. */
   readonly body?: TSchema;
   /** What it answers with when it does not refuse, by status: JSON, or other media types. */

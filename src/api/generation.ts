@@ -37,18 +37,33 @@ const MessagesRequest = Type.Object(
   { $id: "MessagesRequest" },
 );
 
+const headers = {
+  "Idempotency-Key": Type.String({
+    minLength: 1,
+    maxLength: 255,
+    description:
+      "sent again within 10 minutes with the same body, the request gets the same answer, for one charge; with another body, it is refused",
+  }),
+  "x-gateway-run": Type.String({
+    description:
+      "`<id>[; usd=N][; calls=N]`: the run that the request belongs to, and what that may use in all",
+  }),
+};
+
 const answers = { 200: ["application/json", "text/event-stream"] } as const;
 
 export const GENERATION = {
   "chat.completions": {
     summary: "Generates text through OpenAI's Chat Completions API",
     who: ["key"],
+    headers,
     body: ChatRequest,
     answers,
   },
   responses: {
     summary: "Generates text through OpenAI's Responses API",
     who: ["key"],
+    headers,
     body: ResponsesRequest,
     answers,
   },
@@ -56,6 +71,7 @@ export const GENERATION = {
     summary: "Generates text through Anthropic's Messages API",
     details: "The key may also be sent as x-api-key.",
     who: ["key"],
+    headers,
     body: MessagesRequest,
     answers,
   },

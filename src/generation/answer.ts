@@ -17,6 +17,8 @@ export interface StreamedAnswer {
   readonly headers: Readonly<Record<string, string>>;
   /** Runs once, to the stream's end; never rejects. */
   run(sink: Sink): Promise<void>;
+  /** Known at its end: it broke off, and nothing was charged. */
+  readonly cameToNothing?: boolean;
 }
 
 /** The client's end of a stream. */

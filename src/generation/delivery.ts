@@ -23,6 +23,7 @@ import { RunningCount } from "./running-count.ts";
 export class StreamDelivery implements StreamedAnswer {
   readonly kind = "stream";
   readonly status = 200;
+  cameToNothing = false;
   private begun = false;
 
   constructor(
@@ -44,7 +45,7 @@ export class StreamDelivery implements StreamedAnswer {
     }
     this.begun = true;
     this.context.signal.removeEventListener("abort", this);
-    return deliver(this.context, sink);
+    return deliver(this.context, sink, this);
   }
 
   /** @internal The client leaves. */
@@ -73,7 +74,7 @@ interface DeliveryContext {
 const DEAD_SINK: Sink = { write: () => false, close() {} };
 
 /** Never rejects. */
-async function deliver(context: DeliveryContext, sink: Sink): Promise<void> {
+async function deliver(context: DeliveryContext, sink: Sink, delivery: StreamDelivery): Promise<void> {
   const { deps, settings, request, opened, bill, hold, firstTokenMs, signal } = context;
   const { judge, candidate } = opened;
   try {
@@ -122,6 +123,7 @@ async function deliver(context: DeliveryContext, sink: Sink): Promise<void> {
     const ended = bill.settle(endOf(end, billed, context));
     const isDurable = ended.durable === true || (await ended.durable);
     bill.tell(ended, isDurable);
+    delivery.cameToNothing = end.kind !== "complete" && ended.settlement.charged === 0;
     const last = lastFrames(end, context, ended, isDurable);
     if (last !== null) await sink.write(last);
   } catch (error) {

@@ -42,6 +42,7 @@ const EXPOSED = [
   "x-gateway-balance-usd",
   "x-gateway-omitted",
   "x-gateway-open-tier-remaining",
+  "idempotent-replayed",
   "x-request-id",
   "request-id",
   "retry-after",

@@ -41,6 +41,8 @@ export interface HttpDeps {
   untrustedProxy(address: string): void;
   settings(): HttpSettings;
   generate(surface: SurfaceName, call: GenerationCall): Promise<GenerationAnswer>;
+  /** The same, where a request that names an `Idempotency-Key` may have been sent before. */
+  generateOnce(surface: SurfaceName, call: GenerationCall): Promise<GenerationAnswer | Refusal>;
   /** Told of a generation request that was refused before its body was read. */
   turnedAway(surface: SurfaceName, code: ErrorCode): void;
   /** The refusal for a key that has reached its rate, null for any other; takes nothing. */

@@ -171,6 +171,10 @@ export class TestGateway {
         this.calls.push(call);
         return this.generate(call);
       },
+      generateOnce: (_surface, call) => {
+        this.calls.push(call);
+        return this.generate(call);
+      },
       turnedAway: () => {},
       overRate: () => (this.overRate ? refuse("rate_limited", "Too often.", { retryAfterS: 7 }) : null),
       bodies: this.bodies,

@@ -33,7 +33,8 @@ async function compact(exchange: HttpExchange, deps: HttpDeps): Promise<Response
     const request = exchange.isUnpaid ? await compactUnpaid(body, exchange, deps) : compactionRequest(body);
     if (request === null) return turnedAway(tooMuchUnpaid(RETRY_S), deps);
     const call = new ClientCall(secret, request, exchange, deps);
-    return compactionResponse(await deps.generate("responses", call), deps);
+    const answer = await deps.generateOnce("responses", call);
+    return refused(answer) ? turnedAway(answer, deps) : compactionResponse(answer, deps);
   } finally {
     exchange.clientsTurn();
   }

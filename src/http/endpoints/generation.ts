@@ -62,10 +62,8 @@ function surface(
       if (refused(body)) return turnedAway(body);
       exchange.gatewaysTurn();
       try {
-        return answerResponse(
-          await deps.generate(name, new ClientCall(secret, body, exchange, deps)),
-          exchange,
-        );
+        const answer = await deps.generateOnce(name, new ClientCall(secret, body, exchange, deps));
+        return refused(answer) ? turnedAway(answer) : answerResponse(answer, exchange);
       } finally {
         exchange.clientsTurn();
       }

@@ -55,7 +55,7 @@ export interface Operation {
 
 export interface Parameter {
   readonly name: string;
-  readonly in: "path" | "query";
+  readonly in: "path" | "query" | "header";
   readonly required: boolean;
   readonly schema: unknown;
 }
@@ -88,7 +88,7 @@ const SECURITY = {
 } as const satisfies Record<Exclude<Credential, "none">, object>;
 
 function operation({ method, path, about }: Endpoint, template: string, schemas: Schemas): Operation {
-  const parameters = [...pathParameters(template), ...queryParameters(about, schemas)];
+  const parameters = [...pathParameters(template), ...optionalParameters(about, schemas)];
   return {
     operationId: operationId(method, path) + (isPage(about) ? "Page" : ""),
     tags: [tagOf(path)],
@@ -137,13 +137,15 @@ const pathParameters = (template: string): Parameter[] =>
     schema: { type: "string" },
   }));
 
-const queryParameters = ({ query = {} }: About, schemas: Schemas): Parameter[] =>
-  Object.entries(query).map(([name, schema]) => ({
-    name,
-    in: "query",
-    required: false,
-    schema: referring(schema, schemas),
-  }));
+const optionalParameters = ({ query = {}, headers = {} }: About, schemas: Schemas): Parameter[] =>
+  (["query", "header"] as const).flatMap((place) =>
+    Object.entries(place === "query" ? query : headers).map(([name, schema]) => ({
+      name,
+      in: place,
+      required: false,
+      schema: referring(schema, schemas),
+    })),
+  );
 
 const requestBody = (body: TSchema, schemas: Schemas) => ({
   // An empty body counts as `{}`.

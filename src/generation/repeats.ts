@@ -1,0 +1,264 @@
+import type { SurfaceName } from "../catalog/catalog.ts";
+import { type Refusal, refuse } from "../errors/refusal.ts";
+import type { Holder } from "../keys/keyring.ts";
+import type { Clock, EpochMs, Timer } from "../units/clock.ts";
+import type { BalanceId } from "../units/id.ts";
+import type { GenerationAnswer, GenerationCall, StreamedAnswer, WholeAnswer } from "./answer.ts";
+import { tooMuchUnpaid } from "./refusals.ts";
+import { type Remembered, RepeatRoom } from "./repeat-room.ts";
+import { SharedStream } from "./shared-stream.ts";
+
+/**
+ * Requests that name an `Idempotency-Key`, so that a client may send them again: the first is answered to its
+ * end, also where its client leaves, and each further one of the balance with this key gets the same answer, from
+ * its first byte. One call, one receipt, one charge. An answer that is an error, or a stream that broke off and
+ * was not charged, is forgotten at its end: the next request is a new one.
+ *
+ * All of that is in memory, and ends with the process.
+ */
+export class Repeats {
+  private readonly known = new Map<string, RepeatedRequest>();
+  private readonly rooms = new Map<BalanceId, RepeatRoom>();
+  private readonly paid = new RepeatRoom(ALL_PAID);
+  private readonly unpaid = new RepeatRoom(ALL_UNPAID);
+  /** Those that have ended, in that order. */
+  private readonly ended = new Set<RepeatedRequest>();
+  private timer: Timer | null = null;
+
+  constructor(private readonly deps: RepeatsDeps) {}
+
+  answer(surface: SurfaceName, call: GenerationCall): Promise<GenerationAnswer | Refusal> {
+    const key = call.headers.get("idempotency-key");
+    return key === null ? this.deps.generate(surface, call) : this.answerOnce(surface, call, key);
+  }
+
+  /** At the end of the process. */
+  stop(): void {
+    this.timer?.cancel();
+  }
+
+  private async answerOnce(
+    surface: SurfaceName,
+    call: GenerationCall,
+    key: string,
+  ): Promise<GenerationAnswer | Refusal> {
+    const { deps } = this;
+    if (!FORM.test(key)) return malformed();
+    const holder = await deps.identify(call.secret, deps.clock.now());
+    // Whoever may not ask is told so there. A large body that nobody paid for is not even looked at twice.
+    if (holder === null || holder.balance.suspended !== null || call.isUnpaid)
+      return deps.generate(surface, call);
+    const balance = holder.balance.id;
+    const id = `${balance} ${key}`;
+    const body = fingerprint(surface, call.body);
+    const known = this.known.get(id);
+    if (known === undefined) return this.begin(id, body, balance, surface, call);
+    const waitS = deps.unpaidWaitS(balance, call);
+    if (waitS !== null) return tooMuchUnpaid(waitS);
+    return known.body === body ? known.answer(call.signal, true) : otherBody();
+  }
+
+  private begin(
+    id: string,
+    body: string,
+    balance: BalanceId,
+    surface: SurfaceName,
+    call: GenerationCall,
+  ): Promise<GenerationAnswer | Refusal> | Refusal {
+    const room = this.roomOf(balance);
+    if (!room.enter()) return tooManyOpen();
+    const request: RepeatedRequest = new RepeatedRequest(body, room, {
+      ended: () => this.endedNow(request),
+      forgotten: () => {
+        this.ended.delete(request);
+        this.known.delete(id);
+        if (room.isEmpty && this.rooms.get(balance) === room) this.rooms.delete(balance);
+      },
+    });
+    this.known.set(id, request);
+    request.begin(this.deps.generate(surface, ofNobody(call)));
+    return request.answer(call.signal, false);
+  }
+
+  private roomOf(balance: BalanceId): RepeatRoom {
+    const known = this.rooms.get(balance);
+    if (known !== undefined) return known;
+    const pays = this.deps.pays(balance);
+    const room = pays ? new RepeatRoom(OF_PAYER, this.paid) : new RepeatRoom(OF_OTHER, this.unpaid);
+    this.rooms.set(balance, room);
+    return room;
+  }
+
+  private endedNow(request: RepeatedRequest): void {
+    request.dueMs = this.deps.clock.elapsedMs() + KEPT_MS;
+    this.ended.add(request);
+    this.wakeForOldest();
+  }
+
+  private wakeForOldest(): void {
+    const [oldest] = this.ended;
+    if (this.timer !== null || oldest === undefined) return;
+    const { clock } = this.deps;
+    this.timer = clock.after(Math.max(0, oldest.dueMs - clock.elapsedMs()), () => {
+      this.timer = null;
+      const nowMs = clock.elapsedMs();
+      for (const request of this.ended) {
+        if (request.dueMs > nowMs) break;
+        request.forget();
+      }
+      this.wakeForOldest();
+    });
+  }
+}
+
+export interface RepeatsDeps {
+  readonly clock: Pick<Clock, "now" | "elapsedMs" | "after">;
+  generate(surface: SurfaceName, call: GenerationCall): Promise<GenerationAnswer>;
+  identify(secret: string, at: EpochMs): Holder | null | Promise<Holder | null>;
+  /** As far as is known. */
+  pays(balance: BalanceId): boolean;
+  /** Seconds to wait where too much was asked without credit; null where it may be looked at. */
+  unpaidWaitS(balance: BalanceId, call: GenerationCall): number | null;
+}
+
+/** A request and its answer, as long as others may ask for it. */
+class RepeatedRequest implements Remembered {
+  /** On the clock's `elapsedMs`, once it has ended. */
+  dueMs = Number.POSITIVE_INFINITY;
+  private outcome!: Promise<Pick<GenerationAnswer, "status" | "headers">>;
+  private whole: WholeAnswer | null = null;
+  private stream: SharedStream | null = null;
+  private isKept = true;
+  /** Clients that wait for its beginning. */
+  private waiting = 0;
+  private bytes = 0;
+  private isForgotten = false;
+
+  constructor(
+    readonly body: string,
+    private readonly room: RepeatRoom,
+    private readonly events: { ended(): void; forgotten(): void },
+  ) {}
+
+  begin(generating: Promise<GenerationAnswer>): void {
+    this.outcome = generating.then((answer) => {
+      if (answer.kind === "whole") this.keep(answer);
+      else this.share(answer);
+      const { status, headers } = answer;
+      return { status, headers };
+    });
+  }
+
+  async answer(signal: AbortSignal, isRepeat: boolean): Promise<GenerationAnswer | Refusal> {
+    this.waiting += 1;
+    const { status, headers: first } = await this.outcome;
+    this.waiting -= 1;
+    const { stream, whole } = this;
+    const headers = isRepeat ? { ...first, ...REPEATED } : first;
+    const reader = stream?.canBegin === true ? stream.reader(status, headers, signal) : null;
+    // Those that waited for its beginning get it, whether there is room to keep it or not.
+    if (!this.isKept && this.waiting === 0) this.whole = null;
+    stream?.look();
+    return reader ?? (whole === null ? isGone(first) : { ...whole, headers });
+  }
+
+  letGo(): void {
+    this.isKept = false;
+    if (this.waiting === 0) this.whole = null;
+    this.room.answerIsGone(this);
+    // Gives its room back once those that read it have had it.
+    if (this.stream === null) this.giveBack();
+    else this.stream.letGo();
+  }
+
+  forget(): void {
+    if (this.isForgotten) return;
+    this.isForgotten = true;
+    this.letGo();
+    this.room.leave(this);
+    this.events.forgotten();
+  }
+
+  private keep(answer: WholeAnswer): void {
+    this.whole = answer;
+    // Nobody would want an error again.
+    const isWanted = answer.status === 200;
+    this.isKept = isWanted && this.take(answer.body.length);
+    if (isWanted) this.end();
+    else this.forget();
+  }
+
+  private share(answer: StreamedAnswer): void {
+    const room = { take: (bytes: number) => this.take(bytes), giveBack: () => this.giveBack() };
+    this.stream = new SharedStream(room, () => this.waiting);
+    void answer.run(this.stream).then(() => {
+      if (answer.cameToNothing === true) this.forget();
+      else this.end();
+    });
+  }
+
+  private end(): void {
+    this.room.hasEnded(this);
+    this.events.ended();
+  }
+
+  private take(bytes: number): boolean {
+    if (this.isForgotten || !this.room.take(bytes)) return false;
+    this.bytes += bytes;
+    return true;
+  }
+
+  private giveBack(): void {
+    this.room.giveBack(this.bytes);
+    this.bytes = 0;
+  }
+}
+
+/** The same call, which goes on when its client leaves. */
+function ofNobody(call: GenerationCall): GenerationCall {
+  const { secret, headers, body, isUnpaid } = call;
+  const blocks = call.blocks();
+  return { secret, headers, body, isUnpaid, blocks: () => blocks, signal: new AbortController().signal };
+}
+
+/** Two bodies with the same one are the same, but for a chance of one in 10¹⁹ that its sender alone can change. */
+const fingerprint = (surface: SurfaceName, body: Uint8Array): string =>
+  `${surface} ${body.length} ${Bun.hash(body)}`;
+
+/** As Stripe's API says it. */
+const REPEATED = { "idempotent-replayed": "true" };
+
+/** Visible characters; 255 is what others allow. */
+const FORM = /^[\x21-\x7e]{1,255}$/;
+const PARAM = { param: "Idempotency-Key" };
+
+const malformed = (): Refusal =>
+  refuse("invalid_request", "`Idempotency-Key` must have 1 to 255 visible ASCII characters.", PARAM);
+
+const otherBody = (): Refusal =>
+  refuse(
+    "invalid_request",
+    "`Idempotency-Key` was sent with another request within the last 10 minutes: use a new one for each request, and the same one only to send it again.",
+    PARAM,
+  );
+
+const isGone = (headers: WholeAnswer["headers"]): Refusal =>
+  refuse(
+    "invalid_request",
+    `\`Idempotency-Key\` names a request that was answered, and its answer is no longer kept. What it cost is in receipt \`${headers["x-gateway-receipt"]}\`. Use a new key to have it answered again.`,
+    PARAM,
+  );
+
+const tooManyOpen = (): Refusal =>
+  refuse(
+    "rate_limited",
+    "Too many requests with an `Idempotency-Key` are open. Retry in 5 s, or send the request without one.",
+    { retryAfterS: 5, ...PARAM },
+  );
+
+const KEPT_MS = 600_000;
+const MIB = 1024 * 1024;
+const OF_PAYER = { requests: 2_000, bytes: 16 * MIB };
+const OF_OTHER = { requests: 20, bytes: MIB / 4 };
+const ALL_PAID = { requests: 20_000, bytes: 64 * MIB };
+const ALL_UNPAID = { requests: 2_000, bytes: 4 * MIB };
