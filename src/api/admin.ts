@@ -126,7 +126,9 @@ export type BalanceAnswer = Static<typeof BalanceAnswer>;
 const ListedBalance = answerOf({ ...balanceMembers, live_keys: count }, "ListedBalance");
 export type ListedBalance = Static<typeof ListedBalance>;
 
-const average = orNone(Type.Number({ description: "moving average; null before the first stream" }));
+const average = orNone(
+  Type.Number({ description: "the median of the last customers; null before the first stream" }),
+);
 
 const RouteAnswer = answerOf({
   model: Type.String(),

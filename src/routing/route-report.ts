@@ -14,7 +14,7 @@ export interface RouteReport {
   readonly unproven: number;
   /** In every one of them. */
   readonly verifiedFree: boolean;
-  /** Moving averages; null before the first stream. */
+  /** Medians of the last customers; null before the first stream. */
   readonly firstTokenMs: number | null;
   readonly tokensPerSecond: number | null;
   /** Attempts since start, and why the last one that failed did. */
@@ -27,7 +27,14 @@ export interface RouteReport {
 export function routeReports(health: Health, { models }: Catalog): RouteReport[] {
   const found = new Map<string, RouteReport>();
   for (const { routes } of models.values()) {
-    for (const route of routes) found.set(routeKey(route.host.id, route.model), reportOf(health, route));
+    for (const route of routes) {
+      const key = routeKey(route.host.id, route.model);
+      const report = reportOf(health, route);
+      const known = found.get(key) ?? report;
+      // Free requests are measured apart, and are not what customers choose by.
+      const shown = route.free ? known : report;
+      found.set(key, { ...shown, verifiedFree: known.verifiedFree || report.verifiedFree });
+    }
   }
   return [...found.values()];
 }

@@ -86,3 +86,20 @@ test("a browser that opens plain JSON gets the icon that it asks for, once a day
   const [, address] = /<link rel="icon" href="([^"]*)">/.exec((await gateway.send("GET", "/status")).text)!;
   expect(await (await fetch(address!)).text()).toBe(text);
 });
+
+test("how fast each host of a model was measured to be is on the page and in JSON, for all workers", async () => {
+  const measured = { usable: 1, resting: 0, unproven: 0, verifiedFree: false, failed: 0, lastFailure: null };
+  const route = { ...measured, host: "h", model: "m", served: 777, firstTokenMs: 321, tokensPerSecond: 45.5 };
+  gateway.routes = [route];
+  const { status, json } = await gateway.send("GET", "/status.json");
+  expect(status).toBe(200);
+  expect(json.models[0]).toEqual({
+    id: "test/one",
+    state: "available",
+    hosts: [{ host: "h", first_token_ms: 321, tokens_per_second: 45.5 }],
+  });
+  expect(JSON.stringify(json)).not.toContain("777");
+  gateway.routes = [{ ...route, firstTokenMs: 999 }];
+  await Promise.all(Array.from({ length: 20 }, () => gateway.send("GET", "/status")));
+  expect((await gateway.send("GET", "/status.json")).json.models[0].hosts[0].first_token_ms).toBe(321);
+});

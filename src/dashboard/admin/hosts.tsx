@@ -16,7 +16,7 @@ export function Hosts() {
     <>
       <Head
         title="Hosts"
-        lead="Times and rates are moving averages over recent streams; attempts are counted since the gateway started."
+        lead="Times and rates are medians of the last customers' streams; attempts are counted since the gateway started."
       >
         <button type="button" class="quiet" onClick={hosts.reload}>
           Refresh

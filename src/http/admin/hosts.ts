@@ -72,7 +72,7 @@ const isWell = ({ resting_workers, unproven_workers }: RouteAnswer): boolean =>
   resting_workers === 0 && unproven_workers === 0;
 
 /**
- * Times and rates are moving averages; null before the first stream. A route that a reload has just added is
+ * Times and rates are medians of the last customers; null before the first stream. A route that a reload has just added is
  * not known yet.
  */
 function routeView({ modelId, route }: RouteTo, known: RouteReport | undefined): RouteAnswer {

@@ -1,18 +1,23 @@
 import type { About } from "../../api/about.ts";
+import { STATUS } from "../../api/status.ts";
 import type { Catalog } from "../../catalog/catalog.ts";
 import { type Refusal, refuse } from "../../errors/refusal.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Endpoint, HttpExchange } from "../endpoint.ts";
+import { operation } from "../operation.ts";
+import { ok } from "../reply.ts";
 import { DailyFigures } from "./daily-figures.ts";
 import { errorsPage } from "./errors-page.ts";
 import { closedModelsPage, modelsPage } from "./models-page.ts";
 import { type HtmlPage, icon, makeAppPage, page } from "./page.ts";
-import { statusPage } from "./status-page.ts";
+import { RouteFigures } from "./route-figures.ts";
+import { statusAnswer, statusPage } from "./status-page.ts";
 
 /** What a person who opens the address sees, and what a supervisor asks. */
 export function pageEndpoints(deps: HttpDeps): Endpoint[] {
   const errors = errorsPage();
-  const figures = new DailyFigures(deps);
+  const daily = new DailyFigures(deps);
+  const routes = new RouteFigures(deps);
   const models = modelsOf(deps);
   return [
     { method: "GET", path: "/", about: PAGES.greeting, handle: () => plainText(greeting(deps)) },
@@ -29,8 +34,12 @@ export function pageEndpoints(deps: HttpDeps): Endpoint[] {
       method: "GET",
       path: "/status",
       about: PAGES.status,
-      handle: () => status(deps, figures),
+      handle: () => status(deps, daily, routes),
     },
+    operation("GET /status.json", STATUS, async (_, { catalog, routeState, keyDeps }) => {
+      const report = { now: keyDeps.clock.now(), figures: await routes.of() };
+      return ok(statusAnswer(catalog(), routeState, report));
+    }),
     { method: "GET", path: "/models", about: PAGES.models, handle: () => page(models()) },
     {
       method: "GET",
@@ -65,10 +74,11 @@ function modelsOf({ settings, catalog, routeState, keyDeps }: HttpDeps): () => H
 
 const MODELS_MS = 5_000;
 
-async function status(deps: HttpDeps, figures: DailyFigures): Promise<Response> {
+async function status(deps: HttpDeps, daily: DailyFigures, routes: RouteFigures): Promise<Response> {
   const { catalog, routeState, hostReports, keyDeps } = deps;
-  const sums = await figures.sums();
-  return page(statusPage(catalog(), routeState, { now: keyDeps.clock.now(), sums, hosts: hostReports() }));
+  const [sums, figures] = await Promise.all([daily.sums(), routes.of()]);
+  const report = { now: keyDeps.clock.now(), sums, hosts: hostReports(), figures };
+  return page(statusPage(catalog(), routeState, report));
 }
 
 /** The page itself holds nothing: what it shows, it asks for with the credential that its reader enters. */

@@ -1,4 +1,6 @@
-import type { Catalog, Route } from "../../catalog/catalog.ts";
+import type { AnswerTo } from "../../api/about.ts";
+import type { STATUS } from "../../api/status.ts";
+import type { Catalog, Model, Route } from "../../catalog/catalog.ts";
 import {
   type CatalogEntry,
   catalogEntries,
@@ -9,6 +11,7 @@ import type { HostReport } from "../../routing/health.ts";
 import type { HostSum, ModelSum, StretchSum, UsageSums } from "../../store/usage-sums.ts";
 import { type EpochMs, isoTime } from "../../units/clock.ts";
 import { escapeHtml, type HtmlPage, makePage } from "./page.ts";
+import type { RouteFigure } from "./route-figures.ts";
 
 /**
  * For the public: which models are served right now, whether their hosts answer, and how both did over the
@@ -16,8 +19,7 @@ import { escapeHtml, type HtmlPage, makePage } from "./page.ts";
  */
 export function statusPage(catalog: Catalog, routeState: RouteStatus, day: DayReport): HtmlPage {
   const { sums, now } = day;
-  const entries = catalogEntries(catalog, routeState);
-  const states = entries.map((entry) => modelState(entry, catalog, routeState));
+  const { entries, states } = modelStates(catalog, routeState);
   const models = new Map(sums?.models.map((sum) => [sum.model, sum]));
   const hosts = new Map(sums?.hosts.map((sum) => [sum.host, sum]));
   return makePage(
@@ -29,7 +31,12 @@ export function statusPage(catalog: Catalog, routeState: RouteStatus, day: DayRe
 </header>
 <section aria-labelledby="models"><h2 id="models">Models</h2>
 <div class="list">
-${entries.map((entry, at) => modelRow(entry, states[at]!, models.get(entry.id), hoursOf(entry.id, day))).join("\n")}
+${entries
+  .map((entry, at) => {
+    const figures = day.figures(catalog.models.get(entry.id)!);
+    return modelRow(entry, states[at]!, models.get(entry.id), hoursOf(entry.id, day), figures);
+  })
+  .join("\n")}
 </div></section>
 <section aria-labelledby="hosts"><h2 id="hosts">Hosts</h2>
 <div class="list">
@@ -39,6 +46,33 @@ ${day.hosts
   .join("\n")}
 </div></section>`,
   );
+}
+
+/** The same for programs. */
+export function statusAnswer(
+  catalog: Catalog,
+  routeState: RouteStatus,
+  { now, figures }: Pick<DayReport, "now" | "figures">,
+): AnswerTo<typeof STATUS> {
+  const { entries, states } = modelStates(catalog, routeState);
+  return {
+    object: "status",
+    as_of: isoTime(now),
+    models: entries.map(({ id }, at) => ({
+      id,
+      state: STATE_NAMES[states[at]!],
+      hosts: figures(catalog.models.get(id)!).map(({ host, firstTokenMs, tokensPerSecond }) => ({
+        host,
+        first_token_ms: firstTokenMs,
+        tokens_per_second: tokensPerSecond,
+      })),
+    })),
+  };
+}
+
+function modelStates(catalog: Catalog, routeState: RouteStatus) {
+  const entries = catalogEntries(catalog, routeState);
+  return { entries, states: entries.map((entry) => modelState(entry, catalog, routeState)) };
 }
 
 export interface RouteStatus extends RouteAvailability {
@@ -52,12 +86,16 @@ export interface DayReport {
   readonly sums: UsageSums | null;
   /** What routing knows of the hosts at this moment. */
   readonly hosts: readonly HostReport[];
+  /** How fast a model is at each of its hosts. */
+  readonly figures: (model: Model) => readonly RouteFigure[];
 }
 
 export const STATUS_STRETCH_MS = 3_600_000;
 export const STATUS_STRETCHES = 24;
 
 type ModelState = "closed" | "half_open" | "open";
+
+const STATE_NAMES = { closed: "available", half_open: "being_tried_again", open: "unavailable" } as const;
 
 /** A model whose hosts have all failed and not been seen to work since is not called available. */
 function modelState(
@@ -86,6 +124,7 @@ function modelRow(
   state: ModelState,
   sum: ModelSum | undefined,
   hours: readonly Hour[],
+  figures: readonly RouteFigure[],
 ): string {
   return `<article>
 <div class="what"><h3>${escapeHtml(name)}</h3><code>${escapeHtml(id)}</code></div>
@@ -93,8 +132,15 @@ function modelRow(
 <dl><div><dt>Success</dt><dd>${sum === undefined ? "–" : percent(sum.failed, sum.requests)}</dd></div>
 <div><dt>First token</dt><dd>${firstToken(sum)}</dd></div></dl>
 ${mark(state)}
+${figures.length > 1 ? `<ul>${figures.map(routeItem).join("")}</ul>` : ""}
 </article>`;
 }
+
+const routeItem = ({ host, firstTokenMs, tokensPerSecond }: RouteFigure): string =>
+  `<li>${escapeHtml(host)} <span class="soft">${firstTokenMs === null ? "–" : time(firstTokenMs)} · ${throughput(tokensPerSecond)}</span></li> `;
+
+const throughput = (tokensPerSecond: number | null): string =>
+  tokensPerSecond === null ? "–" : `${Math.round(tokensPerSecond)} tokens/s`;
 
 /** Over the last day, or since the start where no receipt tells of the day. */
 function hostRow(
@@ -105,7 +151,7 @@ function hostRow(
   const { attempts, failed } = sum ?? { attempts: since.served + since.failed, failed: since.failed };
   const facts = [
     ["First token", firstTokenMs === null ? "–" : time(firstTokenMs)],
-    ["Throughput", tokensPerSecond === null ? "–" : `${Math.round(tokensPerSecond)} tokens/s`],
+    ["Throughput", throughput(tokensPerSecond)],
     ["Answered", attempts === 0 ? "–" : percent(failed, attempts)],
   ];
   return `<article>
@@ -184,6 +230,7 @@ h3 { font-size: 1rem; }
 .hours .fine { background: var(--series-1); }
 .hours .some { background: var(--series-2); }
 .hours .most { background: var(--bad); }
+ul { grid-column: 1 / -1; display: flex; flex-wrap: wrap; gap: .2rem 1.6rem; margin: 0; padding: 0; list-style: none; font-size: .85rem; font-variant-numeric: tabular-nums; }
 dl { display: flex; flex-wrap: wrap; gap: .3rem 1.6rem; margin: 0; font-size: .9rem; font-variant-numeric: tabular-nums; }
 dl.wide { grid-column: span 2; }
 dt { color: var(--soft); font-size: .8rem; }
