@@ -126,6 +126,22 @@ const ATTACKS: Readonly<Record<string, () => Promise<void>>> = {
       }),
     ),
 
+  /** WebSockets from all networks: half send nothing but the largest messages, half events that are refused. */
+  async sockets() {
+    const largest = JSON.stringify({
+      type: "response.create",
+      model: "bench/model",
+      input: "x".repeat(10_000_000),
+    });
+    const keep = async (key: string, n: number) => {
+      for (;;) {
+        told(await socketOnce(key, networkOf(n), n % 2 === 0 ? largest : "{}"));
+        await Bun.sleep(10);
+      }
+    };
+    await Promise.all(KEYS.flatMap((key, n) => [keep(key, n), keep(key, n)]));
+  },
+
   /** Two thousand connections that stop within their heads. */
   async connections() {
     const open = async () => {
@@ -233,6 +249,18 @@ async function uploadOnce(head: string, bytes: number): Promise<number | string>
   if (trickle !== null) clearInterval(trickle);
   socket.destroy();
   return answer;
+}
+
+/** Sends the same until the connection is closed; how that was done, or with what it was not opened. */
+function socketOnce(key: string, address: string, message: string): Promise<number | string> {
+  const headers = { authorization: `Bearer ${key}`, "x-forwarded-for": address };
+  const socket = new WebSocket(url("/v1/responses").replace("http", "ws"), { headers } as never);
+  return new Promise((resolve) => {
+    socket.onopen = () => socket.send(message);
+    socket.onmessage = () => socket.send(message);
+    socket.onclose = ({ code }) => resolve(code === 1002 ? 426 : code);
+    socket.onerror = () => resolve("closed");
+  });
 }
 
 const answerOf = (socket: Socket): Promise<number | string> =>

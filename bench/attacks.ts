@@ -65,6 +65,7 @@ export const ATTACKS: Readonly<Record<string, { readonly beside: string; readonl
   wallets: { beside: "messages for wallets from ever other networks" },
   usage: { beside: "sums of usage, 60 keys without credit" },
   pages: { beside: "pages and unknown keys from ever other networks" },
+  sockets: { beside: "WebSockets, 60 keys without credit" },
   connections: { beside: "2,000 connections that stop within their heads" },
 };
 

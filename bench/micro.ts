@@ -65,6 +65,7 @@ function counted(): Piece {
     hosts: () => [],
     slots,
     bodies: new ByteBudget(1, systemClock),
+    sockets: { count: 0, bytes: 0 },
     ledger: { openHolds: 0, lost: ZERO_USD },
     journal: { healthy: true, syncs: 0, unappliedCount: 0, undurable: 0 },
     figures: () => [],

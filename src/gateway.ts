@@ -183,7 +183,8 @@ function roomsOf(parts: GatewayParts) {
   const receipts = new Receipts(books, peers);
   const slots = new HostSlots(clock, peers?.slots);
   const bodies = new ByteBudget(active.config.bodyMemoryBytes, clock);
-  const reporting = new RequestReporting(active, parts, { health, slots, bodies, books });
+  const sockets = new OpenSockets(clock);
+  const reporting = new RequestReporting(active, parts, { health, slots, bodies, sockets, books });
   const probe = (route: Route) =>
     probeFree(route, { transport, destinations, clock, surfaces: SURFACES, pairing });
   const freeRoutes = new FreeRoutes(health, probe, clock, catalog);
@@ -202,7 +203,7 @@ function roomsOf(parts: GatewayParts) {
     reporting,
     freeRoutes,
     openStreams: new OpenStreams(),
-    sockets: new OpenSockets(clock),
+    sockets,
     deadlines: new Deadlines(clock, onFault),
     spendable,
     unpaidWaitS(balance: BalanceId, blocks: () => readonly string[], request: UnpaidRequest): number | null {

@@ -17,6 +17,8 @@ export async function senderOf(
   length: number,
   blocksOf: () => readonly string[],
   deps: HttpDeps,
+  /** What was taken for some of the bytes already. */
+  taken = 0,
 ): Promise<BodySender | Refusal> {
   const credit = await deps.keyDeps.credit(balance.id);
   if (covers(credit, length, deps.catalog())) return { turn: balance.id, pays: true, read: null };
@@ -26,7 +28,7 @@ export async function senderOf(
     const { limit, used } = await deps.ledger.openTier(balance, blocks, deps.keyDeps.clock.now());
     if (used >= limit) return onlyPaid();
   }
-  const read = deps.unpaidBytes.take({ balance: balance.id, network }, length);
+  const read = deps.unpaidBytes.take({ balance: balance.id, network }, Math.max(0, length - taken));
   return typeof read === "number" ? tooMuch(read) : { turn: network, pays: false, read };
 }
 

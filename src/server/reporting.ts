@@ -5,7 +5,7 @@ import type { ByteBudget } from "../limits/byte-budget.ts";
 import type { HostSlots } from "../limits/host-slots.ts";
 import type { Health } from "../routing/health.ts";
 import type { Bookkeeping } from "../store/books/bookkeeping.ts";
-import { Metrics } from "../telemetry/metrics.ts";
+import { type MetricSources, Metrics } from "../telemetry/metrics.ts";
 import { type LogWriter, RequestLog } from "../telemetry/request-log.ts";
 import type { Known } from "../telemetry/spans.ts";
 import { TraceExporter } from "../telemetry/trace-exporter.ts";
@@ -25,7 +25,7 @@ export class RequestReporting {
   constructor(
     private readonly active: Pick<ActiveConfig, "config">,
     deps: ReportingDeps,
-    { health, slots, bodies, books }: MeasuredParts,
+    { health, slots, bodies, sockets, books }: MeasuredParts,
   ) {
     const { writeLog, clock } = deps;
     const knows = (model: string) => isNameable(model, active.config.catalog);
@@ -36,6 +36,7 @@ export class RequestReporting {
       hosts: () => health.report(active.config.catalog),
       slots,
       bodies,
+      sockets,
       ledger: books.ledger,
       journal: books.journal,
       figures: books.figures,
@@ -81,6 +82,7 @@ interface MeasuredParts {
   readonly health: Health;
   readonly slots: HostSlots;
   readonly bodies: ByteBudget;
+  readonly sockets: MetricSources["sockets"];
   readonly books: Bookkeeping;
 }
 

@@ -126,6 +126,7 @@ export interface MetricSources {
   hosts(): readonly HostReport[];
   readonly slots: HostSlots;
   readonly bodies: ByteBudget;
+  readonly sockets: { readonly count: number; readonly bytes: number };
   readonly ledger: { readonly openHolds: number; readonly lost: NanoUsd };
   readonly journal: {
     readonly healthy: boolean;
@@ -187,7 +188,7 @@ class RouteSeries {
 }
 
 function gauges(sources: MetricSources): Metric[] {
-  const { slots, bodies, ledger, journal } = sources;
+  const { slots, bodies, sockets, ledger, journal } = sources;
   const loads = [...slots.loads()];
   const each = (name: string, help: string, value: (load: (typeof loads)[number]) => number) =>
     looked(
@@ -202,6 +203,8 @@ function gauges(sources: MetricSources): Metric[] {
     each("gateway_host_waiting", "Requests waiting for the host.", ({ waiting }) => waiting),
     one("gateway_body_bytes", "Bytes of memory taken by large request bodies.", bodies.taken),
     one("gateway_bodies_waiting", "Large request bodies waiting for memory.", bodies.waiting),
+    one("gateway_websockets", "WebSockets that are open.", sockets.count),
+    one("gateway_websocket_bytes", "Bytes of the conversations that they may continue.", sockets.bytes),
     one("gateway_open_holds", "Holds of requests that are not settled yet.", ledger.openHolds),
     one(
       "gateway_loss_usd_total",

@@ -8,7 +8,7 @@ export interface Found<Case> {
 }
 
 const FOLDER = join(import.meta.dir, "corpus");
-type Kind = "answers" | "requests";
+export type Kind = "answers" | "requests" | "sockets";
 
 /** What was found wrong once: it is run before anything else, for ever. */
 export const corpus = <Case>(kind: Kind): Case[] =>

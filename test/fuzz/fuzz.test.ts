@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { type AnswerCase, answerCases, fuzzAnswers } from "./answers.ts";
 import { corpus } from "./cases.ts";
+import { socketCases } from "./frames.ts";
 import { fuzzRequests, type RequestCase, requestCases } from "./requests.ts";
 
 /**
@@ -8,6 +9,7 @@ import { fuzzRequests, type RequestCase, requestCases } from "./requests.ts";
  * connection that waits for ever, or money that is held or missing. `bun run fuzz` tries many more.
  */
 const CASES = 2_000;
+const SOCKET_CASES = 500;
 
 test("what was found once does not come back: requests", async () => {
   expect(await fuzzRequests(corpus<RequestCase>("requests"))).toEqual([]);
@@ -19,6 +21,14 @@ test("what was found once does not come back: hosts' answers", async () => {
 
 test(`${CASES} mutated requests`, async () => {
   expect(await fuzzRequests(requestCases(1, CASES))).toEqual([]);
+}, 600_000);
+
+test("what was found once does not come back: WebSockets", async () => {
+  expect(await fuzzRequests(corpus<RequestCase>("sockets"))).toEqual([]);
+}, 300_000);
+
+test(`${SOCKET_CASES} mutated WebSockets`, async () => {
+  expect(await fuzzRequests(socketCases(1, SOCKET_CASES))).toEqual([]);
 }, 600_000);
 
 test(`${CASES} mutated answers of hosts`, async () => {

@@ -5,6 +5,7 @@ import type { TSchema } from "@sinclair/typebox";
 import type { Credential } from "../../src/api/about.ts";
 import { controlEndpoints } from "../../src/http/app.ts";
 import { json, sse } from "../fakes/behaviours.ts";
+import { handshake } from "../fakes/frames.ts";
 import { type FakeHost, startFakeHost } from "../fakes/host.ts";
 import { chatText } from "../fakes/transcripts.ts";
 import { until } from "../fakes/until.ts";
@@ -23,6 +24,8 @@ export interface RequestCase {
   readonly cuts: readonly number[];
   /** The client leaves as soon as it has sent them, instead of waiting for an answer. */
   readonly leaves: boolean;
+  /** The bytes follow the handshake of a WebSocket. */
+  readonly isSocket?: boolean;
 }
 
 export function requestCases(seed: number, count: number): RequestCase[] {
@@ -324,9 +327,10 @@ class World {
     ]);
   }
 
-  async wrongWith({ bytes: base64, cuts, leaves }: RequestCase): Promise<string | null> {
+  async wrongWith({ bytes: base64, cuts, leaves, isSocket = false }: RequestCase): Promise<string | null> {
     const bytes = this.worded(Buffer.from(base64, "base64"));
     const client = new RawClient(Number(new URL(this.gateway.url).port));
+    if (isSocket) await this.upgraded(client);
     let from = 0;
     for (const to of [...cuts, bytes.length]) {
       if (!(await client.write(bytes.subarray(from, to)))) break;
@@ -336,10 +340,16 @@ class World {
       client.leave();
       return null;
     }
-    const text = await answerTo(bytes, client);
+    const text = isSocket ? await answersOf(client) : await answerTo(bytes, client);
     client.leave();
     const failed = /HTTP\/1\.1 500|"code":"internal_error"/.exec(text);
     return failed === null ? null : `a 500: ${text.slice(0, 600)}`;
+  }
+
+  private async upgraded(client: RawClient): Promise<void> {
+    const [, key] = this.words.find(([word]) => word === "<payer>")!;
+    await client.write(handshake(key));
+    await client.until((text) => text.includes(" 101 ") && text.endsWith("\r\n\r\n"));
   }
 
   /** What is wrong after all of it. */
@@ -352,6 +362,10 @@ class World {
       () => false,
     );
     if (!(await quiet)) wrong.push("money is held for ever");
+    // Connections end a little after their clients have left.
+    await until(async () => (await gateway.admin("/metrics")).text.includes("gateway_websockets 0")).catch(
+      () => {},
+    );
     const audit = (await gateway.admin("/admin/ledger/audit")).json;
     if (audit.ok !== true) wrong.push(`the books have drifted: ${JSON.stringify(audit)}`);
     const metrics = (await gateway.admin("/metrics")).text;
@@ -386,6 +400,17 @@ async function answerTo(bytes: Buffer, client: RawClient): Promise<string> {
   if (isWhole(bytes)) return answered;
   return Promise.race([answered, Bun.sleep(REST_MS).then(() => client.text)]);
 }
+
+/** Until the connection ends, or nothing more seems to come: turns take no time here. */
+async function answersOf(client: RawClient): Promise<string> {
+  for (let length = -1; !client.closed && client.text.length !== length; ) {
+    length = client.text.length;
+    await Promise.race([client.end(), Bun.sleep(SOCKET_REST_MS)]);
+  }
+  return client.text;
+}
+
+const SOCKET_REST_MS = 100;
 
 /** Nothing is judged by it. */
 const REST_MS = 100;
@@ -432,4 +457,4 @@ function hasAllChunks(text: string): boolean {
 
 /** Gauges of what requests hold while they run. */
 const HELD =
-  /^(gateway_open_holds|gateway_body_bytes|gateway_bodies_waiting|gateway_host_in_flight|gateway_host_waiting)(?:\{[^}]*\})? (\d+)$/gm;
+  /^(gateway_open_holds|gateway_body_bytes|gateway_bodies_waiting|gateway_host_in_flight|gateway_host_waiting|gateway_websockets|gateway_websocket_bytes)(?:\{[^}]*\})? (\d+)$/gm;

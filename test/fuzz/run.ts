@@ -1,11 +1,12 @@
 import { Progress } from "../sim/progress.ts";
 import { answerCases, fuzzAnswers } from "./answers.ts";
-import { type Found, keep } from "./cases.ts";
+import { type Found, type Kind, keep } from "./cases.ts";
+import { socketCases } from "./frames.ts";
 import { fuzzRequests, requestCases } from "./requests.ts";
 
 /**
- * `bun run fuzz --requests N --answers N [--seed S]`: sends mutated requests to a gateway, and mutated answers
- * to its hosts' side. Each case that goes wrong is written into the corpus, which the tests run for ever.
+ * `bun run fuzz --requests N --sockets N --answers N [--seed S]`: sends mutated requests to a gateway, mutated frames and
+ * events over WebSockets, and mutated answers to its hosts' side. Each case that goes wrong is written into the corpus, which the tests run for ever.
  */
 const seed = option("seed", 1);
 /** Cases of one seed; all are in memory at once. */
@@ -13,11 +14,12 @@ const LOT = 2_500;
 let wrong = 0;
 
 await run("requests", option("requests", 0), requestCases, fuzzRequests);
+await run("sockets", option("sockets", 0), socketCases, fuzzRequests);
 await run("answers", option("answers", 0), answerCases, fuzzAnswers);
 process.exit(wrong === 0 ? 0 : 1);
 
 async function run<Case>(
-  kind: "requests" | "answers",
+  kind: Kind,
   count: number,
   drawn: (seed: number, count: number) => Case[],
   fuzz: (cases: readonly Case[], progress: (done: number) => void) => Promise<Found<Case>[]>,

@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { until } from "../fakes/until.ts";
+import { SocketClient } from "../fakes/web-socket.ts";
 import { RawClient } from "../http/raw-client.ts";
 import type { Reply } from "../process/gateway.ts";
 import { type Made, type OpenGateway, open } from "./open.ts";
@@ -502,6 +503,40 @@ test("connections that say nothing, or only the beginning of a head", async () =
   await Promise.all(clients.slice(200).map((client) => client.write("GET / HTTP/1.1\r\nho")));
   await payOnce();
   for (const client of clients) client.leave();
+});
+
+test("WebSockets: a balance has two, a network four, and what is refused on them counts as requests", async () => {
+  const { key, balance_id } = await freeKey();
+  const network = networks;
+  const opened = (bearer: string) =>
+    SocketClient.open(gateway.url, bearer, { "x-forwarded-for": `198.19.${network}.1` }).catch(() => null);
+  const own = [await opened(key), await opened(key), await opened(key)];
+  expect(own.map((socket) => socket !== null)).toEqual([true, true, false]);
+  const others = await Promise.all(
+    [freeKey(), freeKey(), freeKey()].map(async (made) => opened((await made).key)),
+  );
+  expect(others.filter((socket) => socket !== null)).toHaveLength(2);
+  const [small, large] = [own[0]!, own[1]!];
+  const turns: string[] = [];
+  for (let n = 0; n < 700 && turns.at(-1) !== "rate_limited"; n++) {
+    small.send("{}");
+    turns.push((await small.event()).error.code);
+  }
+  expect(turns.at(-1)).toBe("rate_limited");
+  expect(turns.length).toBeGreaterThan(500);
+  expect((await small.closed).code).toBe(1008);
+  // One of the largest messages a minute, of which nothing is read beyond that.
+  const { key: again } = await freeKey();
+  const sender = (await SocketClient.open(gateway.url, again, { "x-forwarded-for": "198.19.250.1" }))!;
+  const codes: string[] = [];
+  for (let n = 0; n < 3 && codes.at(-1) !== "rate_limited"; n++) {
+    sender.create({ model: "test/none", input: MEGABYTES });
+    codes.push((await sender.event()).error.code);
+  }
+  expect(codes).toEqual(["unknown_model", "rate_limited"]);
+  expect((await sender.closed).code).toBe(1008);
+  expect(balance_id).toStartWith("bal_");
+  for (const socket of [large, ...others]) socket?.close();
 });
 
 test("free requests", async () => {

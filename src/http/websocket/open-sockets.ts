@@ -19,6 +19,11 @@ export class OpenSockets {
     return this.connections.size;
   }
 
+  /** Of the conversations that they may continue. */
+  get bytes(): number {
+    return this.memory.bytes + this.unpaidMemory.bytes;
+  }
+
   /** Some have a turn under way. */
   get areBusy(): boolean {
     for (const connection of this.connections) if (connection.isBusy) return true;

@@ -225,8 +225,6 @@ export interface Opener extends Omit<TurnSender, "signal"> {
   readonly balance: BalanceId;
   /** As wide as one may be had for nothing (see wide-network). */
   readonly network: string;
-  /** Could pay for the largest message. */
-  readonly pays: boolean;
 }
 
 const NOTHING: readonly Uint8Array[] = [];

@@ -14,6 +14,8 @@ export interface TurnSender {
   readonly secret: string;
   readonly headers: Headers;
   blocks(): readonly string[];
+  /** Could pay for the largest message. */
+  readonly pays: boolean;
   /** Aborts when the connection is closed. */
   readonly signal: AbortSignal;
 }
@@ -34,7 +36,9 @@ export async function answerTurn(
   if (!event.generates) return warmUp(event, bytes, sender, deps);
   if (bytes <= SMALL_BYTES)
     return deps.generate("responses", callOf(requestBody(event, before), sender, false));
-  const room = await roomFor(bytes, sender, deps);
+  // Of who could not pay, those of a large message were counted when it came.
+  const counted = sender.pays || event.bytes <= SMALL_BYTES ? 0 : event.bytes;
+  const room = await roomFor(bytes, counted, sender, deps);
   if (refused(room)) return room;
   try {
     return await deps.generate("responses", callOf(requestBody(event, before), sender, room.isUnpaid));
@@ -78,6 +82,7 @@ const ID_CHARACTERS = 22;
 /** Memory for a large body, as over HTTP, until its answer begins. */
 async function roomFor(
   bytes: number,
+  counted: number,
   { secret, blocks, signal }: TurnSender,
   deps: HttpDeps,
 ): Promise<{ readonly isUnpaid: boolean; release(): void } | Refusal> {
@@ -86,7 +91,7 @@ async function roomFor(
   if (holder === null) return invalidKey(deps.settings().dashboardUrl);
   const tooOften = deps.overRate(holder.key);
   if (tooOften !== null) return tooOften;
-  const sender = await senderOf(holder, bytes, blocks, deps);
+  const sender = await senderOf(holder, bytes, blocks, deps, counted);
   if (refused(sender)) return sender;
   const release = await deps.bodies.take(sender, bytes, MAX_WAIT_MS, signal);
   return release === null ? noRoom() : { isUnpaid: !sender.pays, release };
