@@ -225,6 +225,15 @@ describe("a member that the gateway does not know", () => {
     ).toEqual([]);
   });
 
+  test("of an item that is left out as a whole is not named, however many there are", () => {
+    const members = Object.fromEntries(Array.from({ length: 200_000 }, (_, at) => [`x${at}`, 1]));
+    const input = [
+      { ...members, type: "web_search_call" },
+      { role: "user", content: "So?" },
+    ];
+    expect(omitted("responses", "messages", { input })).toEqual(["input[].own_calls"]);
+  });
+
   test("inside the arguments and schemas of tools is the tools' own", () => {
     const more = { ...called({ input: { x: { y: 1 } } }), tools: [{ name: "f", input_schema: { x: 1 } }] };
     expect(omitted("messages", "chat.completions", more)).toEqual([]);

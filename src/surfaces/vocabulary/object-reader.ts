@@ -10,6 +10,7 @@ import type { TranslationReport } from "./translation-report.ts";
 export class ObjectReader {
   private readonly taken: string[] = [];
   private readonly kind: string;
+  private isLeftOut = false;
 
   constructor(
     private readonly json: Json,
@@ -164,7 +165,7 @@ export class ObjectReader {
 
   /** All of it is left out. */
   leaveOut(field: NestedField): void {
-    this.skip(...Object.keys(this.json));
+    this.isLeftOut = true;
     this.report.omit(field);
   }
 
@@ -181,6 +182,7 @@ export class ObjectReader {
 
   /** Tells of every member that nobody has read, unless it says nothing. */
   reportUnread(): void {
+    if (this.isLeftOut) return;
     for (const name in this.json) {
       if (name !== "type" && !this.taken.includes(name) && saysSomething(this.json[name]))
         this.report.leaveOut(this.kind, name);
