@@ -34,6 +34,12 @@ import { wideNetwork } from "./limits/wide-network.ts";
 import { LowCreditWatch } from "./mail/low-credit.ts";
 import type { Mailer } from "./mail/mailer.ts";
 import { allowancesOf, FreeRoutes, pseudonyms } from "./open-tier/open-tier.ts";
+import { PaymentWatch } from "./rails/payment-watch.ts";
+import { openChain } from "./rails/x402/chain.ts";
+import { InlinePayments } from "./rails/x402/inline.ts";
+import { Sanctions } from "./rails/x402/sanctions.ts";
+import { openSettler } from "./rails/x402/settler.ts";
+import { X402Rail } from "./rails/x402/x402.ts";
 import { Affinity } from "./routing/affinity.ts";
 import { Health } from "./routing/health.ts";
 import { nameRefusal } from "./routing/naming.ts";
@@ -71,7 +77,7 @@ export function buildGateway(parts: GatewayParts): BuiltGateway {
   const generation = generationDeps(rooms, parts);
   const generate = generator(generation);
   const repeats = repeatsOf(generate, generation, rooms);
-  const upkeep = listen === null ? [] : upkeepOf(parts, listen);
+  const upkeep = listen === null ? [] : upkeepOf(rooms, parts, listen);
   let started = false;
   const shutdown = new GracefulShutdown({
     clock,
@@ -93,7 +99,8 @@ export function buildGateway(parts: GatewayParts): BuiltGateway {
     generate,
     port: server?.port ?? null,
     async start() {
-      await atMost(clock, FIRST_PROBES_MS, rooms.freeRoutes.verify());
+      const first = [rooms.freeRoutes.verify(), rooms.x402?.prepare()];
+      await atMost(clock, FIRST_PROBES_MS, Promise.all(first));
       started = true;
       parts.counting.loadAhead();
     },
@@ -189,6 +196,7 @@ function roomsOf(parts: GatewayParts) {
     probeFree(route, { transport, destinations, clock, surfaces: SURFACES, pairing });
   const freeRoutes = new FreeRoutes(health, probe, clock, catalog);
   const spendable = new SpendableCredit(books.ledger, books.balance, clock);
+  const x402 = x402Rail(parts);
   const unpaidRequests = new UnpaidRequests(clock);
   const pseudonym = pseudonyms(parts.adminToken);
   return {
@@ -206,6 +214,7 @@ function roomsOf(parts: GatewayParts) {
     sockets,
     deadlines: new Deadlines(clock, onFault),
     spendable,
+    x402,
     unpaidWaitS(balance: BalanceId, blocks: () => readonly string[], request: UnpaidRequest): number | null {
       if (spendable.known(balance) !== 0) return null;
       return unpaidRequests.take({ balance, network: wideNetwork(blocks()) }, request);
@@ -215,6 +224,51 @@ function roomsOf(parts: GatewayParts) {
     allowances: (balance: Balance, blocks: readonly string[]) =>
       allowancesOf(balance, blocks, active.config.openTier, pseudonym),
   };
+}
+
+/** Null where nothing is paid by it; then nothing of it is loaded. */
+function x402Rail({ config: active, clock, random, books, log }: GatewayParts): X402Rail | null {
+  const { payments } = active.config;
+  if (payments === null || payments.x402.length === 0) return null;
+  const { keys, keyring } = books;
+  return new X402Rail({
+    networks: payments.x402,
+    open: async (network) => ({
+      chain: await openChain(network),
+      settler: await openSettler(network, clock),
+    }),
+    store: books.payments,
+    debit: books.debit,
+    sanctions: new Sanctions(payments.sanctions, clock),
+    async suspend(subject, note) {
+      await keys.suspend({
+        subject,
+        reason: "sanctions",
+        lifted: null,
+        at: clock.now(),
+        by: "gateway",
+        note,
+      });
+      keyring.forgetBalance(subject);
+    },
+    clock,
+    random,
+    log,
+  });
+}
+
+function inlinePayments({ x402, onFault }: Rooms, { config: active, clock }: GatewayParts) {
+  const { payments } = active.config;
+  if (payments === null || x402 === null) return null;
+  return new InlinePayments({
+    rail: x402,
+    amounts: payments.amounts,
+    perHour: payments.inlinePerHour,
+    baseUrl: () => active.links.baseUrl,
+    contact: () => active.links.contact,
+    clock,
+    onFault,
+  });
 }
 
 /** What a generation request passes through. */
@@ -248,6 +302,7 @@ function generationDeps(rooms: Rooms, parts: GatewayParts): GenerationDeps {
     settings: () => active.generation,
     suggest: rooms.suggest,
     identify: (secret, at) => books.keyring.identify(secret, at),
+    payments: inlinePayments(rooms, parts),
     allowances: ({ balance }, call) => rooms.allowances(balance, call.blocks()),
     hostCharged({ model, route }, saidUsd, cost) {
       if (saidUsd <= 0) return;
@@ -363,6 +418,10 @@ function depsOf(
       const short = ledger.overRate(key);
       return short === null ? null : rateRefusal(short, active.links.dashboardUrl);
     },
+    payments:
+      active.config.payments === null
+        ? null
+        : { amounts: active.config.payments.amounts, store: books.payments, x402: rooms.x402 },
     bodies: rooms.bodies,
     unpaidBytes: new UnpaidBytes(clock),
     unpaidWaitS: rooms.unpaidWaitS,
@@ -405,9 +464,15 @@ const UNTRUSTED =
   "It sends X-Forwarded-For. If it is your proxy, add it to trusted_proxies: until then all its clients count as one.";
 
 /** What is done now and then, whoever asks for what. */
-function upkeepOf({ config: active, clock, books, log }: GatewayParts, { mailer }: Listening) {
+function upkeepOf(
+  { x402 }: Rooms,
+  { config: active, clock, books, log }: GatewayParts,
+  { mailer }: Listening,
+) {
   const onFault = (error: unknown) => log("books", { error: String(error) });
+  const payments = x402 === null ? [] : [new PaymentWatch(books.payments, [x402], clock, log)];
   return [
+    ...payments,
     new Retention({
       clock,
       keepDays: () => active.config.receipts.keepDays,

@@ -40,6 +40,10 @@ export interface RefusalDetails {
   readonly hint?: Readonly<Record<string, unknown>>;
   /** The available balance, for the header `x-gateway-balance-usd`. */
   readonly balance?: NanoUsd;
+  /** With so much more credit the request would be admitted. */
+  readonly lacking?: NanoUsd;
+  /** What can be paid for it, for the header `payment-required`. */
+  readonly paymentRequired?: string;
 }
 
 /**
@@ -108,5 +112,6 @@ export function refusalHeaders({ details, status }: Refusal): Record<string, str
     Object.assign(headers, { connection: "upgrade", upgrade: details.upgrade });
   if (details.shouldRetry !== undefined) headers["x-should-retry"] = String(details.shouldRetry);
   if (details.balance !== undefined) headers["x-gateway-balance-usd"] = decimalUsd(details.balance);
+  if (details.paymentRequired !== undefined) headers["payment-required"] = details.paymentRequired;
   return headers;
 }

@@ -7,6 +7,7 @@ import type { AgentRun } from "../keys/runs.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { FinishedRequest, Receipt } from "../ledger/receipt.ts";
 import type { Allowance } from "../ledger/reservation.ts";
+import type { InlinePayments } from "../rails/x402/inline.ts";
 import type { Affinity } from "../routing/affinity.ts";
 import type { Candidate } from "../routing/candidate.ts";
 import type { OpenStreams } from "../stream/open-streams.ts";
@@ -33,6 +34,8 @@ export interface GenerationDeps extends AttemptDeps {
   /** The sentence that suggests the closest published id, and where the catalog is. */
   suggest(id: string): string;
   identify(secret: string, at: EpochMs): Holder | null | Promise<Holder | null>;
+  /** Null where nobody can pay. */
+  readonly payments: InlinePayments | null;
   allowances(holder: Holder, call: GenerationCall): readonly Allowance[];
   /** At once where the run is remembered. */
   joinRun(balance: BalanceId, spec: RunSpec, call: GenerationCall): AgentRun | Promise<AgentRun | Refusal>;

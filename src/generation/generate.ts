@@ -9,6 +9,7 @@ import type { Holder } from "../keys/keyring.ts";
 import { costOf, NO_TOKENS } from "../ledger/charge.ts";
 import { type RequestTrace, refusedReceipt } from "../ledger/receipt.ts";
 import type { Allowance } from "../ledger/reservation.ts";
+import type { InlinePayment } from "../rails/x402/inline.ts";
 import type { StickyRoute } from "../routing/affinity.ts";
 import { cacheLifetimeMs } from "../routing/cache-lifetime.ts";
 import type { Candidate, RouteQuery } from "../routing/candidate.ts";
@@ -66,6 +67,8 @@ class Run {
   /** Of a sender without credit: their body was handed over to be read, so that is done once. */
   private seen: ReadRequest | null = null;
   private conversation: ConversationId | null = null;
+  /** Of a request that pays for credit itself, from its turn on. */
+  private payment: InlinePayment | null = null;
   private bill: Bill | null = null;
   private opened: Opened | null = null;
 
@@ -100,7 +103,8 @@ class Run {
       // much.
       const tooOften = deps.ledger.overRate(holder.key);
       if (tooOften !== null) return this.refusal(rateRefusal(tooOften, settings.dashboardUrl));
-      const unpaidWaitS = this.looks > 0 ? null : deps.unpaidWaitS(holder.balance.id, call);
+      const isLookedAtAgain = this.looks > 0 || this.payment !== null;
+      const unpaidWaitS = isLookedAtAgain ? null : deps.unpaidWaitS(holder.balance.id, call);
       if (unpaidWaitS !== null) return this.refusal(tooMuchUnpaid(unpaidWaitS));
 
       if (call.isUnpaid) this.seen ??= await this.readUnpaid();
@@ -148,7 +152,8 @@ class Run {
         if (++this.looks < MOST_LOOKS) return await this.answer();
         return this.refusal(bookkeepingDown());
       }
-      if (refused(admitted)) return this.refusal(admitted);
+      if (refused(admitted)) return await this.unadmitted(admitted, holder);
+      this.payment?.end();
       const whole = seen === null && named?.isMember !== true ? request : this.parsed(request, named);
       this.request = whole;
       const { reservation } = admitted.hold;
@@ -200,6 +205,30 @@ class Run {
       this.opened?.cancel();
       this.bill?.abandon();
       return this.errorAnswer(internalError());
+    }
+  }
+
+  /**
+   * Whoever lacks credit only is told what to pay, or pays now: in turn with others of the balance, and only if it is
+   * still lacking then.
+   */
+  private async unadmitted(refusal: Refusal, holder: Holder): Promise<GenerationAnswer> {
+    const { payments } = this.deps;
+    const { lacking } = refusal.details;
+    if (payments === null || lacking === undefined) return this.refusal(refusal);
+    if (this.payment !== null) {
+      const why = await this.payment.pay(refusal, holder, lacking);
+      return why === null ? this.answer() : this.refusal(why);
+    }
+    const header = this.call.headers.get("payment-signature");
+    if (header === null) return this.refusal(payments.offered(refusal, holder.balance, lacking));
+    const begun = await payments.begin(header, refusal, holder, lacking);
+    if (refused(begun)) return this.refusal(begun);
+    this.payment = begun;
+    try {
+      return await this.answer();
+    } finally {
+      begun.end();
     }
   }
 
@@ -412,6 +441,7 @@ class Run {
       const remaining = this.deps.ledger.remaining(this.allowances, this.deps.clock.now());
       if (remaining !== null) headers["x-gateway-open-tier-remaining"] = String(remaining);
     }
+    if (this.payment?.response != null) headers["payment-response"] = this.payment.response;
     // Whatever was not sent to the host is named, never dropped silently.
     if (omitted.length > 0) headers["x-gateway-omitted"] = omitted.join(", ");
     return headers;

@@ -51,6 +51,7 @@ export function shortfallRefusal(
     case "balance":
       return refuse("insufficient_credit", balanceMessage(short, ask, sized, models), {
         balance: short.available,
+        lacking: Math.max(short.spent + short.worst - short.limit, short.amount - short.available) as NanoUsd,
       });
     default:
       return refuse("budget_exhausted", capMessage(short, ask, sized), untilRoom(short, now));

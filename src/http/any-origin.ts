@@ -45,6 +45,8 @@ const EXPOSED = [
   "idempotent-replayed",
   "x-request-id",
   "request-id",
+  "payment-required",
+  "payment-response",
   "retry-after",
   "x-should-retry",
 ].join(", ");

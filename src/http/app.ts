@@ -7,6 +7,7 @@ import { adminBudgetEndpoints } from "./admin/budgets.ts";
 import { adminHostEndpoints } from "./admin/hosts.ts";
 import { adminNodeEndpoints } from "./admin/nodes.ts";
 import { adminEndpoints } from "./admin/operations.ts";
+import { adminPaymentEndpoints } from "./admin/payments.ts";
 import { adminReceiptEndpoints } from "./admin/receipts.ts";
 import { adminUsageEndpoints } from "./admin/usage.ts";
 import { fromAnyOrigin, preflights, readable } from "./any-origin.ts";
@@ -22,6 +23,7 @@ import { generationEndpoints } from "./endpoints/generation.ts";
 import { keyEndpoints } from "./endpoints/keys.ts";
 import { meEndpoints } from "./endpoints/me.ts";
 import { ownershipEndpoints } from "./endpoints/ownership.ts";
+import { paymentEndpoints } from "./endpoints/payments.ts";
 import { receiptEndpoints } from "./endpoints/receipts.ts";
 import { sessionEndpoints } from "./endpoints/sessions.ts";
 import { usageEndpoints } from "./endpoints/usage.ts";
@@ -97,6 +99,7 @@ export const controlEndpoints = (): Endpoint[] => [
   ...budgetEndpoints(),
   ...receiptEndpoints(),
   ...creditEndpoints(),
+  ...paymentEndpoints(),
   ...usageEndpoints(),
   ...compatibleEndpoints(),
   ...catalogEndpoints(),
@@ -108,6 +111,7 @@ export const controlEndpoints = (): Endpoint[] => [
   ...adminUsageEndpoints(),
   ...adminHostEndpoints(),
   ...adminNodeEndpoints(),
+  ...adminPaymentEndpoints(),
 ];
 
 type EndpointHandler = (endpoint: Endpoint, request: Request, params: Params) => Promise<Response>;

@@ -11,6 +11,7 @@ import type { KeyDeps } from "../keys/deps.ts";
 import type { Key } from "../keys/key.ts";
 import type { ByteBudget } from "../limits/byte-budget.ts";
 import type { UnpaidBytes, UnpaidRequest } from "../limits/unpaid-allowance.ts";
+import type { PaymentDesk } from "../rails/payment-desk.ts";
 import type { RouteState } from "../routing/candidate.ts";
 import type { HostReport } from "../routing/health.ts";
 import type { LiveRoutes } from "../routing/route-report.ts";
@@ -47,6 +48,8 @@ export interface HttpDeps {
   turnedAway(surface: SurfaceName, code: ErrorCode): void;
   /** The refusal for a key that has reached its rate, null for any other; takes nothing. */
   overRate(key: Key): Refusal | null;
+  /** Null where none are configured. */
+  readonly payments: PaymentDesk | null;
   /** Memory for large bodies with prompts. */
   readonly bodies: ByteBudget;
   /** Mails were asked for beyond the limit of the hour, and those to addresses without an account were not sent. */

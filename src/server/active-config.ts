@@ -14,7 +14,7 @@ export class ActiveConfig {
 
   constructor(private read: FoundConfig) {
     this.started = read.config;
-    this.settings = settingsOf(read.config, this.url);
+    this.settings = settingsOf(read.config, this.url, this.started);
   }
 
   get config(): Config {
@@ -50,7 +50,7 @@ export class ActiveConfig {
 
   replace(read: FoundConfig): void {
     this.read = read;
-    this.settings = settingsOf(read.config, this.url);
+    this.settings = settingsOf(read.config, this.url, this.started);
   }
 }
 
@@ -60,7 +60,7 @@ interface ActiveSettings {
   readonly http: HttpSettings;
 }
 
-function settingsOf(config: Config, url: string): ActiveSettings {
+function settingsOf(config: Config, url: string, started: Config): ActiveSettings {
   const links = linksOf(config, url);
   const { generation, routing, openTier } = config;
   return {
@@ -84,13 +84,15 @@ function settingsOf(config: Config, url: string): ActiveSettings {
       mailsPerHour: config.signIn.mailsPerHour,
       receiptDays: config.receipts.keepDays,
       trustedProxies: config.trustedProxies,
-      features: featuresOf(config),
+      features: featuresOf(config, started),
     },
   };
 }
 
-function featuresOf({ receipts }: Config): ReadonlySet<Feature> {
+/** Payments are those of the start: what is under way is watched by what it was begun with. */
+function featuresOf({ receipts }: Config, { payments }: Config): ReadonlySet<Feature> {
   const features = new Set<Feature>();
+  if (payments !== null) features.add("payments");
   if (receipts.sign) features.add("receipts.sign");
   return features;
 }

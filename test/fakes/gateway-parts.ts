@@ -31,7 +31,7 @@ export function configOf(
 ): ConfigInForce {
   const { baseUrl, dashboardUrl, contact } = generation;
   return {
-    config: { ...DEFAULTS, catalog, ...more } as Partial<Config> as Config,
+    config: { ...DEFAULTS, catalog, payments: null, ...more } as Partial<Config> as Config,
     generation,
     links: { baseUrl, dashboardUrl, statusUrl: `${baseUrl}/status`, contact },
     http: {} as ConfigInForce["http"],

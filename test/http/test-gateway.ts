@@ -2,6 +2,7 @@ import type { Mail } from "../../src/accounts/mail.ts";
 import type { ContractAnswer } from "../../src/accounts/wallet.ts";
 import type { Feature } from "../../src/api/about.ts";
 import { type Catalog, catalogOf, type Host, type Model } from "../../src/catalog/catalog.ts";
+import { DEFAULTS as CONFIGURED } from "../../src/config/defaults.ts";
 import { AppBundle } from "../../src/dashboard/bundle.ts";
 import { refuse } from "../../src/errors/refusal.ts";
 import type { GenerationAnswer, GenerationCall } from "../../src/generation/answer.ts";
@@ -27,6 +28,8 @@ import {
 import { SqliteAccountStore } from "../../src/store/sqlite/account-store.ts";
 import { diskRefused, openDatabase } from "../../src/store/sqlite/database.ts";
 import { SqliteKeyStore } from "../../src/store/sqlite/key-store.ts";
+import { LedgerStore } from "../../src/store/sqlite/ledger-store.ts";
+import { SqlitePaymentStore } from "../../src/store/sqlite/payment-store.ts";
 import { SqliteSigningKeyStore } from "../../src/store/sqlite/signing-key-store.ts";
 import { sumUsage } from "../../src/store/usage-sums.ts";
 import { type Clock, type EpochMs, systemClock } from "../../src/units/clock.ts";
@@ -55,7 +58,7 @@ export class TestGateway {
     contact: null as string | null,
     catalogIsPublic: false,
     trustedProxies: networks("127.0.0.0/8"),
-    features: new Set<Feature>(["receipts.sign"]),
+    features: new Set<Feature>(["payments", "receipts.sign"]),
   };
   generate: (call: GenerationCall) => Promise<GenerationAnswer> = async () => wholeAnswer({ served: true });
   usage: HttpDeps["usage"] = async () => sumUsage([], 1, 1);
@@ -177,6 +180,11 @@ export class TestGateway {
       },
       turnedAway: () => {},
       overRate: () => (this.overRate ? refuse("rate_limited", "Too often.", { retryAfterS: 7 }) : null),
+      payments: {
+        amounts: CONFIGURED.payments.amounts,
+        store: new SqlitePaymentStore(this.db, new LedgerStore(this.db), clock, () => {}),
+        x402: null,
+      },
       bodies: this.bodies,
       unpaidWaitS: () => null,
       mailsHeldBack: () => {},

@@ -1,4 +1,5 @@
-import type { NanoUsd } from "../../units/usd.ts";
+import { assert } from "../../units/assert.ts";
+import { NANO_PER_USD, type NanoUsd } from "../../units/usd.ts";
 
 /** A token on a chain in which credit is paid, and who moves it there. */
 export interface X402Network {
@@ -19,3 +20,28 @@ export interface X402Network {
 
 /** In lower case, so that equal ones are equal. */
 export type Address = `0x${string}`;
+
+export const chainIdOf = ({ network }: Pick<X402Network, "network">): number =>
+  Number(network.slice("eip155:".length));
+
+/** The token as its contract describes itself: what a wallet signs for. */
+export interface Token {
+  readonly name: string;
+  readonly version: string;
+  readonly decimals: number;
+}
+
+/** Units of the token that are worth as much; amounts are whole cents, so none is lost. */
+export function unitsOf(amount: NanoUsd, { decimals }: Token): string {
+  const units = BigInt(amount) * 10n ** BigInt(decimals);
+  assert(units % BigInt(NANO_PER_USD) === 0n, `${amount} nano-dollars are no whole units of the token`);
+  return String(units / BigInt(NANO_PER_USD));
+}
+
+/** Null where it is no whole number of nano-dollars, or more than is counted exactly. */
+export function amountOf(units: string, { decimals }: Token): NanoUsd | null {
+  const nano = BigInt(units) * BigInt(NANO_PER_USD);
+  const one = 10n ** BigInt(decimals);
+  if (nano % one !== 0n || nano / one > BigInt(Number.MAX_SAFE_INTEGER)) return null;
+  return Number(nano / one) as NanoUsd;
+}

@@ -1,0 +1,153 @@
+import { type Static, Type } from "@sinclair/typebox";
+import { PAYMENT_STATES } from "../payments/payment.ts";
+import type { About } from "./about.ts";
+import { amountUsd, answerOf, oneOf, orNone, pageOf, pageQuery, several, texts, time } from "./answers.ts";
+import { text, usd } from "./fields.ts";
+
+const rail = oneOf(["x402", "card"]);
+const state = oneOf(PAYMENT_STATES);
+
+const members = {
+  id: Type.String(),
+  object: Type.Literal("payment"),
+  rail,
+  state,
+  amount_usd: amountUsd,
+  credited_usd: { ...amountUsd, description: "credited by it, less what was taken back because of it; USD" },
+  network: orNone(Type.String({ description: "of x402: CAIP-2" })),
+  payer: orNone(Type.String()),
+  transaction: orNone(Type.String()),
+  reason: orNone(Type.String({ description: "why it is as it is" })),
+  created_at: time,
+  changed_at: time,
+};
+
+export const PaymentAnswer = answerOf(members, "Payment");
+export type PaymentAnswer = Static<typeof PaymentAnswer>;
+
+const OperatorsPayment = answerOf(
+  {
+    ...members,
+    balance_id: Type.String(),
+    key_id: orNone(Type.String({ description: "the first of the key's chain of rotations" })),
+    lost_usd: { ...amountUsd, description: "was to be taken back, and was spent; USD" },
+    inline: Type.Boolean({ description: "a request for an answer paid it" }),
+  },
+  "OperatorsPayment",
+);
+export type OperatorsPayment = Static<typeof OperatorsPayment>;
+
+const PaidAnswer = answerOf({
+  id: Type.String(),
+  state,
+  amount_usd: amountUsd,
+  balance_usd: amountUsd,
+});
+
+const UnpaidAnswer = answerOf({ id: Type.String(), state, reason: orNone(Type.String()) });
+
+const SavedFields = Type.Object(
+  { key: text(128, "an API key of the same balance, a text") },
+  { additionalProperties: false },
+);
+
+const CreditOrder = Type.Object(
+  {
+    amount_usd: usd,
+    rail: Type.Optional(
+      Type.Union([Type.Literal("x402"), Type.Literal("card")], { description: "x402 or card" }),
+    ),
+  },
+  { additionalProperties: false },
+);
+
+const ResolveFields = Type.Object(
+  {
+    as: Type.Union([Type.Literal("credited"), Type.Literal("refunded")], {
+      description: "credited, or refunded where the money was sent back",
+    }),
+    note: Type.Optional(text(500, "a text")),
+  },
+  { additionalProperties: false },
+);
+
+const Options = answerOf({
+  methods: several(
+    answerOf({
+      rail,
+      networks: Type.Optional(texts),
+      assets: Type.Optional(texts),
+      min_usd: amountUsd,
+      max_usd: amountUsd,
+      suggested_usd: amountUsd,
+    }),
+  ),
+  needs: several(oneOf(["secrets_saved"], "what has to be done before anything can be paid")),
+});
+
+const admin = { who: ["admin"], needs: "payments" } as const;
+
+export const PAYMENTS = {
+  saved: {
+    needs: "payments",
+    summary: "Shows that both secrets of a balance are saved",
+    details:
+      "The recovery secret is the bearer token, and `key` an API key of the same balance. A balance without an account is lost with them, so nothing can be paid into it before. It may be repeated.",
+    who: ["owner"],
+    act: "show that the secrets are saved",
+    body: SavedFields,
+    answers: { 200: answerOf({ balance_id: Type.String(), secrets_saved_at: time }) },
+  },
+  options: {
+    needs: "payments",
+    summary: "Lists how credit can be paid for",
+    who: ["key", "owner"],
+    answers: { 200: Options },
+  },
+  credit: {
+    needs: "payments",
+    summary: "Orders credit",
+    details:
+      "By x402: without a payment it is refused with 402, and the header `payment-required` says what to sign; sent again with `payment-signature`, it is 201 once it is credited, and 202 where that takes longer. The same authorization again is the same payment, and so is another one under the same `Idempotency-Key`.",
+    who: ["key", "owner"],
+    body: CreditOrder,
+    answers: { 201: PaidAnswer, 202: UnpaidAnswer },
+  },
+  list: {
+    needs: "payments",
+    summary: "Lists payments, newest first",
+    details: "Those of the balance for its owner, and for a key those that it ordered.",
+    who: ["key", "owner"],
+    query: pageQuery(50, 200),
+    answers: { 200: pageOf(PaymentAnswer) },
+  },
+  one: {
+    needs: "payments",
+    summary: "Shows a payment",
+    who: ["key", "owner"],
+    answers: { 200: PaymentAnswer },
+  },
+  adminList: {
+    ...admin,
+    summary: "Lists payments of all balances, newest first",
+    query: {
+      ...pageQuery(50, 200),
+      state: oneOf(PAYMENT_STATES, "held: these wait for the operator"),
+      balance: Type.String({ description: "a balance's id" }),
+    },
+    answers: { 200: pageOf(OperatorsPayment) },
+  },
+  refund: {
+    ...admin,
+    summary: "Takes the credit of a payment back, to refund it",
+    details:
+      "The credit is taken back first, and only if all of it is available. What was paid by x402, the operator then sends to the payer by hand: the gateway has no key to it.",
+    answers: { 200: OperatorsPayment },
+  },
+  resolve: {
+    ...admin,
+    summary: "Decides about a payment that is held",
+    body: ResolveFields,
+    answers: { 200: OperatorsPayment },
+  },
+} as const satisfies Record<string, About>;

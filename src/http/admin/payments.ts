@@ -1,0 +1,90 @@
+import { type OperatorsPayment, PAYMENTS } from "../../api/payments.ts";
+import { type Refusal, refuse } from "../../errors/refusal.ts";
+import type { Payment } from "../../payments/payment.ts";
+import { paymentKey } from "../../payments/payment.ts";
+import type { BalanceId, PaymentId } from "../../units/id.ts";
+import { formatUsd, type NanoUsd, usdFromNano } from "../../units/usd.ts";
+import type { HttpDeps } from "../deps.ts";
+import type { Endpoint } from "../endpoint.ts";
+import { noPayment, paymentView } from "../endpoints/payments.ts";
+import { operation } from "../operation.ts";
+import { ok, page } from "../reply.ts";
+
+/** Payments as their operator sees them, and what only an operator can decide about them. */
+export const adminPaymentEndpoints = (): Endpoint[] => [
+  operation("GET /admin/payments", PAYMENTS.adminList, async ({ query }, { payments }) => {
+    const { limit, before, state, balance } = query;
+    const of = { balanceId: balance as BalanceId | null, keyId: null, state };
+    return page(await payments!.store.list(of, limit + 1, before as PaymentId | null), limit, operatorsView);
+  }),
+  operation("POST /admin/payments/:id/refund", PAYMENTS.refund, async ({ params: { id } }, deps) => {
+    const payment = await deps.payments!.store.find(id as PaymentId);
+    return payment === null ? noPayment(id) : refund(payment, deps);
+  }),
+  operation(
+    "POST /admin/payments/:id/resolve",
+    PAYMENTS.resolve,
+    async ({ params, fields }, { payments }) => {
+      const { store } = payments!;
+      const payment = await store.find(params.id as PaymentId);
+      if (payment === null) return noPayment(params.id);
+      const decided = await store.change(payment.id, ({ state, amount, reason }) =>
+        state !== "held"
+          ? null
+          : {
+              state: fields.as,
+              reason: fields.note ?? reason,
+              lookAt: null,
+              ...(fields.as === "credited" ? { credit: { amount } } : {}),
+            },
+      );
+      return decided.state === fields.as ? ok(operatorsView(decided)) : notIn("held", decided);
+    },
+  ),
+];
+
+/** The debit comes first: a payment that says it is refunded has nothing left to be spent. */
+async function refund(payment: Payment, { ledger, payments, keyDeps }: HttpDeps) {
+  const { id, balanceId, credited, rail } = payment;
+  if (payment.state === "refunded") return ok(operatorsView(payment));
+  if (payment.state !== "credited" || rail !== "x402") return notIn("credited", payment);
+  const done = await ledger.debit({
+    balanceId,
+    amount: credited,
+    idempotencyKey: paymentKey(id, "refund"),
+    note: `refund of ${id}`,
+    at: keyDeps.clock.now(),
+  });
+  if ("available" in done) return tooLittle(credited, done.available);
+  const refunded = await payments!.store.change(id, ({ state }) =>
+    state === "credited"
+      ? {
+          state: "refunded",
+          debited: credited,
+          lookAt: null,
+          reason: `The operator sends it back to ${payment.payer}.`,
+        }
+      : null,
+  );
+  return ok(operatorsView(refunded));
+}
+
+const notIn = (state: string, payment: Payment): Refusal =>
+  refuse(
+    "invalid_request",
+    `The payment is ${payment.state}, and only one by x402 that is ${state} can be decided about so.`,
+  );
+
+const tooLittle = (credited: NanoUsd, available: NanoUsd): Refusal =>
+  refuse(
+    "invalid_request",
+    `The payment's ${formatUsd(credited)} cannot be taken back: ${formatUsd(available)} is available now. Nothing was taken back.`,
+  );
+
+const operatorsView = (payment: Payment): OperatorsPayment => ({
+  ...paymentView(payment),
+  balance_id: payment.balanceId,
+  key_id: payment.keyId,
+  lost_usd: usdFromNano(payment.lost),
+  inline: payment.isInline,
+});

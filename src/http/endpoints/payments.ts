@@ -1,0 +1,126 @@
+import { PAYMENTS, type PaymentAnswer } from "../../api/payments.ts";
+import { type Refusal, refuse, refused } from "../../errors/refusal.ts";
+import { suspension } from "../../errors/suspension-refusal.ts";
+import type { Payment } from "../../payments/payment.ts";
+import { needsSaving, SAVE_FIRST } from "../../rails/x402/inline.ts";
+import { isoTime } from "../../units/clock.ts";
+import type { PaymentId } from "../../units/id.ts";
+import { usdFromNano } from "../../units/usd.ts";
+import type { HttpDeps } from "../deps.ts";
+import type { Endpoint } from "../endpoint.ts";
+import { invalidField, readUsd, repeated } from "../fields.ts";
+import { againstForging, type Identity } from "../identity.ts";
+import { type Asked, operation } from "../operation.ts";
+import { JsonReply, ok, page } from "../reply.ts";
+import { type CreditOrder, orderByX402 } from "./x402-orders.ts";
+
+/** How credit is paid for, by keys and owners. Nothing of it answers where payments are not configured. */
+export const paymentEndpoints = (): Endpoint[] => [
+  operation("POST /v1/me/saved", PAYMENTS.saved, saved),
+  operation("GET /v1/payments/options", PAYMENTS.options, ({ who }, { payments }) =>
+    ok(optionsOf(who, payments!)),
+  ),
+  operation("POST /v1/credits", PAYMENTS.credit, order, { anyOrigin: true }),
+  operation("GET /v1/payments", PAYMENTS.list, async ({ who, query: { limit, before } }, { payments }) => {
+    const of = { balanceId: who.balance.id, keyId: keyOf(who), state: null };
+    return page(await payments!.store.list(of, limit + 1, before as PaymentId | null), limit, paymentView);
+  }),
+  operation("GET /v1/payments/:id", PAYMENTS.one, async ({ who, params: { id } }, { payments }) => {
+    const payment = await payments!.store.find(id as PaymentId);
+    const isTheirs =
+      payment?.balanceId === who.balance.id && (who.kind === "owner" || payment.keyId === keyOf(who));
+    return isTheirs ? ok(paymentView(payment)) : noPayment(id);
+  }),
+];
+
+export const noPayment = (id: string): Refusal =>
+  invalidField("id", `There is no payment \`${repeated(id)}\`.`);
+
+/** Keys see the payments that they ordered, also before a rotation. */
+const keyOf = (who: Identity) => (who.kind === "key" ? who.key.rotationId : null);
+
+async function saved({ who, fields }: Asked<string, typeof PAYMENTS.saved>, { keyDeps }: HttpDeps) {
+  if (who.by !== "recovery")
+    return refuse(
+      "invalid_request",
+      "Only the recovery secret, as the bearer token, shows that it is saved.",
+    );
+  const { id } = who.balance;
+  const holder = await keyDeps.keyring.identify(fields.key, keyDeps.clock.now());
+  if (holder?.balance.id !== id)
+    return invalidField(
+      "key",
+      "`key` must be an API key of the balance that the recovery secret belongs to.",
+    );
+  const at = await keyDeps.store.secretsSaved(id, keyDeps.clock.now());
+  keyDeps.keyring.forgetBalance(id);
+  return ok({ balance_id: id, secrets_saved_at: isoTime(at) });
+}
+
+/** Never an address: who sees one sends money there, and nobody would know whose it is. */
+function optionsOf({ balance }: Identity, { amounts, x402 }: NonNullable<HttpDeps["payments"]>) {
+  const limits = {
+    min_usd: usdFromNano(amounts.min),
+    max_usd: usdFromNano(amounts.max),
+    suggested_usd: usdFromNano(amounts.suggested),
+  };
+  const offered = x402?.offered() ?? [];
+  const networks = offered.map(({ network }) => network.network);
+  const assets = offered.map(({ token }) => token.name);
+  return {
+    methods: offered.length === 0 ? [] : [{ rail: "x402" as const, networks, assets, ...limits }],
+    needs: needsSaving(balance) ? ["secrets_saved" as const] : [],
+  };
+}
+
+async function order({ who, fields, exchange }: Asked<string, typeof PAYMENTS.credit>, deps: HttpDeps) {
+  const { balance } = who;
+  if (balance.suspended !== null) return suspension(balance.suspended, deps.settings().contact);
+  const amount = readUsd("amount_usd", fields.amount_usd);
+  if (refused(amount)) return amount;
+  const idempotencyKey = exchange.request.headers.get("idempotency-key");
+  if (idempotencyKey !== null && (idempotencyKey === "" || idempotencyKey.length > MOST_KEY))
+    return invalidField("Idempotency-Key", `\`Idempotency-Key\` must have 1 to ${MOST_KEY} characters.`);
+  if (needsSaving(balance)) return refuse("invalid_request", SAVE_FIRST);
+  const { rail = "x402" } = fields;
+  if (rail !== "x402" || deps.payments!.x402 === null)
+    return invalidField("rail", "`rail` must be one that GET /v1/payments/options names.");
+  const wanted: CreditOrder = { balance, keyId: keyOf(who), amount, idempotencyKey };
+  const header = exchange.request.headers.get("payment-signature");
+  const take = () => orderByX402(wanted, header, deps);
+  const paid = await (header === null ? take() : againstForging(exchange, deps, take));
+  if (refused(paid)) return paid;
+  const { payment, response } = paid;
+  if (payment.state !== "credited") {
+    const location = { location: `/v1/payments/${payment.id}` };
+    return new JsonReply(202, { id: payment.id, state: payment.state, reason: payment.reason }, location);
+  }
+  const { total } = await deps.ledger.balance(balance.id);
+  return new JsonReply(
+    201,
+    {
+      id: payment.id,
+      state: payment.state,
+      amount_usd: usdFromNano(payment.amount),
+      balance_usd: usdFromNano(total),
+    },
+    { "payment-response": response },
+  );
+}
+
+const MOST_KEY = 255;
+
+export const paymentView = (payment: Payment): PaymentAnswer => ({
+  id: payment.id,
+  object: "payment",
+  rail: payment.rail,
+  state: payment.state,
+  amount_usd: usdFromNano(payment.amount),
+  credited_usd: usdFromNano(payment.credited),
+  network: payment.rail === "x402" ? payment.external.split("/")[0]! : null,
+  payer: payment.payer,
+  transaction: payment.transaction,
+  reason: payment.reason,
+  created_at: isoTime(payment.createdAt),
+  changed_at: isoTime(payment.changedAt),
+});

@@ -1,0 +1,86 @@
+import { internalError, type Refusal, refuse } from "../../errors/refusal.ts";
+import { suspension } from "../../errors/suspension-refusal.ts";
+import type { Balance } from "../../keys/key.ts";
+import { whyNot } from "../../payments/amounts.ts";
+import type { Payment } from "../../payments/payment.ts";
+import { readPayment } from "../../rails/x402/authorization.ts";
+import { capReached, DAY_MS } from "../../rails/x402/inline.ts";
+import { paymentRequired, paymentResponse } from "../../rails/x402/offer.ts";
+import { epochMs } from "../../units/clock.ts";
+import type { KeyId } from "../../units/id.ts";
+import { formatUsd, type NanoUsd } from "../../units/usd.ts";
+import type { HttpDeps } from "../deps.ts";
+import { invalidField } from "../fields.ts";
+
+/** Credit that is ordered, before anybody knows how it is paid. */
+export interface CreditOrder {
+  readonly balance: Balance;
+  readonly keyId: KeyId | null;
+  readonly amount: NanoUsd;
+  readonly idempotencyKey: string | null;
+}
+
+/** An order that a signed transfer pays; without one, what to sign. */
+export async function orderByX402(
+  { balance, keyId, amount, idempotencyKey }: CreditOrder,
+  header: string | null,
+  deps: HttpDeps,
+): Promise<{ payment: Payment; response: string } | Refusal> {
+  const { amounts, x402 } = deps.payments!;
+  const why = whyNot(amount, amounts);
+  if (why !== null) return invalidField("amount_usd", `\`amount_usd\` ${why}.`);
+  const { baseUrl, contact } = deps.settings();
+  const unpaid = (words: string): Refusal => {
+    const offer = paymentRequired([amount], x402!.offered(), { url: `${baseUrl}/v1/credits`, error: words });
+    return offer === null ? nodesAway() : refuse("insufficient_credit", words, { paymentRequired: offer });
+  };
+  if (header === null) return unpaid(signFor(amount));
+  const signed = readPayment(header);
+  if (typeof signed === "string") return unpaid(signed);
+  const worth = x402!.amountOf(signed);
+  if (typeof worth === "string") return unpaid(worth);
+  if (worth !== amount)
+    return unpaid(`The payment is of ${formatUsd(worth)}, and ${formatUsd(amount)} is ordered.`);
+  const since = epochMs(deps.keyDeps.clock.now() - DAY_MS);
+  const caps = [{ of: "balance", limit: amounts.maxPerDay, since }] as const;
+  const order = { balanceId: balance.id, keyId, amount, isInline: false, idempotencyKey, caps };
+  const taken = await x402!.take(signed, order);
+  switch (taken.kind) {
+    case "refused":
+      return unpaid(taken.why);
+    case "capped":
+      return capReached(taken.cap);
+    case "rejected":
+      return suspension("sanctions", contact);
+    default:
+      return outcome(taken.payment, amount, unpaid);
+  }
+}
+
+function outcome(
+  payment: Payment,
+  amount: NanoUsd,
+  unpaid: (words: string) => Refusal,
+): { payment: Payment; response: string } | Refusal {
+  if (payment.amount !== amount)
+    return invalidField("Idempotency-Key", "`Idempotency-Key` was used to order another amount.");
+  if (payment.state === "failed") return unpaid(payment.reason ?? "The payment has failed.");
+  const { transaction, payer, external } = payment;
+  const network = external.split("/")[0]!;
+  return { payment, response: paymentResponse({ transaction: transaction ?? "", payer: payer!, network }) };
+}
+
+const signFor = (amount: NanoUsd): string =>
+  `Credit of ${formatUsd(amount)} is paid for by x402: sign an offer of the header \`payment-required\`, and send the request again with \`payment-signature\`.`;
+
+const nodesAway = (): Refusal => {
+  const { code, details } = internalError();
+  return refuse(
+    code,
+    "No network on which credit could be paid for can be reached right now. Nothing was paid. Retry in 5 s.",
+    {
+      ...details,
+      retryAfterS: 5,
+    },
+  );
+};

@@ -1,0 +1,11 @@
+import type { PaymentAmounts } from "../payments/amounts.ts";
+import type { PaymentStore } from "../payments/payment-store.ts";
+import type { X402Rail } from "./x402/x402.ts";
+
+/** What endpoints need of payments. */
+export interface PaymentDesk {
+  readonly amounts: PaymentAmounts;
+  readonly store: PaymentStore;
+  /** Null where it is not configured. */
+  readonly x402: X402Rail | null;
+}

@@ -1,0 +1,63 @@
+import type { Payment, RailName } from "../payments/payment.ts";
+import type { PaymentStore } from "../payments/payment-store.ts";
+import { type Clock, epochMs } from "../units/clock.ts";
+import type { Log } from "../units/log.ts";
+import { Rounds } from "../units/rounds.ts";
+
+/** A way to pay, as far as the watch needs it. */
+export interface WatchedRail {
+  readonly name: RailName;
+  /** Before each round. */
+  prepare?(): Promise<void>;
+  /** Finds out what has become of the payment, and writes it down together with when to look again. */
+  look(payment: Payment): Promise<unknown>;
+}
+
+/**
+ * Takes every payment that is not final and on which nobody works: at the start, and every five seconds. So whatever a
+ * process was doing when it ended is done by the next one, or by another gateway.
+ */
+export class PaymentWatch {
+  private readonly rounds: Rounds;
+
+  constructor(
+    private readonly store: PaymentStore,
+    private readonly rails: readonly WatchedRail[],
+    private readonly clock: Clock,
+    private readonly log: Log,
+  ) {
+    this.rounds = new Rounds(clock, 0, async () => {
+      await this.round().catch((error) => log("payments", { error: String(error) }));
+      return WATCH_MS;
+    });
+  }
+
+  stop(): Promise<void> {
+    return this.rounds.stop();
+  }
+
+  private async round(): Promise<void> {
+    await Promise.all(this.rails.map((rail) => rail.prepare?.()));
+    for (let slice = 0; slice < MOST_SLICES && !this.rounds.stopped; slice++) {
+      const now = this.clock.now();
+      const due = await this.store.claim(now, epochMs(now + LEASE_MS), SLICE);
+      await Promise.all(due.map((payment) => this.lookAt(payment)));
+      if (due.length < SLICE) return;
+    }
+  }
+
+  private async lookAt(payment: Payment): Promise<void> {
+    try {
+      await this.rails.find(({ name }) => name === payment.rail)?.look(payment);
+    } catch (error) {
+      this.log("payment", { id: payment.id, error: String(error) });
+    }
+  }
+}
+
+/** Whoever works on a payment has it for so long. */
+export const LEASE_MS = 30_000;
+export const WATCH_MS = 5_000;
+/** At once, of the node that is asked. */
+const SLICE = 16;
+const MOST_SLICES = 1_000;

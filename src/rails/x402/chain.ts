@@ -1,0 +1,201 @@
+import type { Authorization } from "./authorization.ts";
+import { type Address, chainIdOf, type Token, type X402Network } from "./network.ts";
+
+/**
+ * What a chain says, asked of the operator's own node. It is the truth about every payment; whatever anybody else answers
+ * is a hint. Methods reject where the node cannot be asked.
+ */
+export interface Chain {
+  /** Also finds out whether the node serves the chain at all. */
+  token(): Promise<Token>;
+  head(): Promise<ChainHead>;
+  /** What has become of the authorization, looked for from that block on. */
+  movement(authorization: Authorization, fromBlock: number): Promise<Movement>;
+  /** Whether nobody had used it in the last final block. */
+  unusedAtFinality(authorization: Authorization): Promise<boolean>;
+  /** Why the token would not carry the transfer out now; null where it would. */
+  refusal(authorization: Authorization, signature: `0x${string}`): Promise<string | null>;
+  /** Whether the transaction still waits for a block. */
+  isWaiting(transaction: string): Promise<boolean>;
+  isSanctioned(oracle: Address, payer: Address): Promise<boolean>;
+  /** Of the account, in wei. */
+  gasOf(account: Address): Promise<bigint>;
+}
+
+export interface ChainHead {
+  readonly latest: number;
+  /** Seconds since 1970 of the latest block. */
+  readonly time: number;
+  readonly finalized: number;
+  readonly finalizedTime: number;
+}
+
+export type Movement =
+  | { readonly kind: "unused" }
+  /** It can never be used any more. */
+  | { readonly kind: "canceled" }
+  /** The node says that it is used, and does not know by what yet. */
+  | { readonly kind: "unseen" }
+  | {
+      readonly kind: "moved";
+      readonly transaction: string;
+      readonly block: number;
+      /** Where to, and how much, in units of the token. */
+      readonly to: Address;
+      readonly value: string;
+    };
+
+const AUTHORIZATION_USED = "event AuthorizationUsed(address indexed authorizer, bytes32 indexed nonce)";
+const AUTHORIZATION_CANCELED =
+  "event AuthorizationCanceled(address indexed authorizer, bytes32 indexed nonce)";
+
+export const TOKEN_ABI = [
+  "function name() view returns (string)",
+  "function version() view returns (string)",
+  "function decimals() view returns (uint8)",
+  "function authorizationState(address, bytes32) view returns (bool)",
+  "function transferWithAuthorization(address, address, uint256, uint256, uint256, bytes32, uint8, bytes32, bytes32)",
+  "function transferWithAuthorization(address, address, uint256, uint256, uint256, bytes32, bytes)",
+  "event Transfer(address indexed from, address indexed to, uint256 value)",
+] as const;
+
+/** A chain behind a node's JSON-RPC. */
+export async function openChain(network: X402Network): Promise<Chain> {
+  // Most of what the package weighs, and only those who are paid by it need it.
+  const viem = await import("viem");
+  const client = viem.createPublicClient({
+    transport: viem.http(network.rpc, { timeout: RPC_TIMEOUT_MS, retryCount: 1 }),
+    cacheTime: 0,
+  });
+  return new ViemChain(viem, client, network);
+}
+
+type Viem = typeof import("viem");
+
+class ViemChain implements Chain {
+  private readonly abi;
+  private readonly contract;
+
+  constructor(
+    private readonly viem: Viem,
+    private readonly client: ReturnType<Viem["createPublicClient"]>,
+    private readonly network: X402Network,
+  ) {
+    this.abi = viem.parseAbi(TOKEN_ABI);
+    this.contract = { address: network.asset, abi: this.abi } as const;
+  }
+
+  async token(): Promise<Token> {
+    const { client, contract, network } = this;
+    const served = await client.getChainId();
+    if (served !== chainIdOf(network))
+      throw new Error(`the node serves chain ${served}, not ${network.network}`);
+    const [name, version, decimals] = await Promise.all([
+      client.readContract({ ...contract, functionName: "name" }),
+      client.readContract({ ...contract, functionName: "version" }),
+      client.readContract({ ...contract, functionName: "decimals" }),
+    ]);
+    return { name, version, decimals };
+  }
+
+  async head(): Promise<ChainHead> {
+    const [latest, finalized] = await Promise.all([
+      this.client.getBlock({ blockTag: "latest" }),
+      this.client.getBlock({ blockTag: "finalized" }),
+    ]);
+    return {
+      latest: Number(latest.number),
+      time: Number(latest.timestamp),
+      finalized: Number(finalized.number),
+      finalizedTime: Number(finalized.timestamp),
+    };
+  }
+
+  async movement(authorization: Authorization, fromBlock: number): Promise<Movement> {
+    if (!(await this.isUsed(authorization))) return { kind: "unused" };
+    const { viem, client, network, abi } = this;
+    const { from: authorizer, nonce } = authorization;
+    const range = {
+      address: network.asset,
+      args: { authorizer, nonce },
+      fromBlock: BigInt(fromBlock),
+      toBlock: "latest",
+      strict: true,
+    } as const;
+    const [log] = await client.getLogs({ ...range, event: viem.parseAbiItem(AUTHORIZATION_USED) });
+    if (log === undefined) {
+      const canceled = await client.getLogs({ ...range, event: viem.parseAbiItem(AUTHORIZATION_CANCELED) });
+      return { kind: canceled.length > 0 ? "canceled" : "unseen" };
+    }
+    const receipt = await client.getTransactionReceipt({ hash: log.transactionHash });
+    // The token tells of the transfer right after the authorization that it was made by.
+    const transfer = viem
+      .parseEventLogs({ abi, logs: receipt.logs, eventName: "Transfer" })
+      .find(({ address, logIndex }) => address.toLowerCase() === network.asset && logIndex > log.logIndex);
+    if (transfer === undefined) return { kind: "unseen" };
+    const { to, value } = transfer.args;
+    return {
+      kind: "moved",
+      transaction: log.transactionHash,
+      block: Number(log.blockNumber),
+      to: to.toLowerCase() as Address,
+      value: String(value),
+    };
+  }
+
+  async unusedAtFinality(authorization: Authorization): Promise<boolean> {
+    const { number } = await this.client.getBlock({ blockTag: "finalized" });
+    return !(await this.isUsed(authorization, number));
+  }
+
+  async refusal(authorization: Authorization, signature: `0x${string}`): Promise<string | null> {
+    const { viem, client, contract } = this;
+    try {
+      await client.simulateContract({
+        ...contract,
+        functionName: "transferWithAuthorization",
+        args: [...transferOf(authorization), signature],
+      });
+      return null;
+    } catch (error) {
+      const reverted =
+        error instanceof viem.BaseError &&
+        error.walk((cause) => cause instanceof viem.ContractFunctionRevertedError);
+      if (!reverted) throw error;
+      return (reverted as { reason?: string }).reason ?? "the token refuses the transfer";
+    }
+  }
+
+  async isWaiting(transaction: string): Promise<boolean> {
+    const hash = transaction as `0x${string}`;
+    const found = await this.client.getTransaction({ hash }).catch((error: unknown) => {
+      if (error instanceof this.viem.TransactionNotFoundError) return null;
+      throw error;
+    });
+    return found !== null && found.blockNumber === null;
+  }
+
+  isSanctioned(oracle: Address, payer: Address): Promise<boolean> {
+    const abi = this.viem.parseAbi(["function isSanctioned(address) view returns (bool)"]);
+    return this.client.readContract({ address: oracle, abi, functionName: "isSanctioned", args: [payer] });
+  }
+
+  gasOf(address: Address): Promise<bigint> {
+    return this.client.getBalance({ address });
+  }
+
+  private isUsed({ from, nonce }: Authorization, blockNumber?: bigint): Promise<boolean> {
+    return this.client.readContract({
+      ...this.contract,
+      functionName: "authorizationState",
+      args: [from, nonce],
+      ...(blockNumber === undefined ? {} : { blockNumber }),
+    });
+  }
+}
+
+/** The arguments that both forms of the transfer begin with. */
+export const transferOf = ({ from, to, value, validAfter, validBefore, nonce }: Authorization) =>
+  [from, to, BigInt(value), BigInt(validAfter), BigInt(validBefore), nonce] as const;
+
+const RPC_TIMEOUT_MS = 5_000;

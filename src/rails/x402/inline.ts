@@ -1,0 +1,219 @@
+import { internalError, type Refusal, refuse, retryAfter } from "../../errors/refusal.ts";
+import { suspension } from "../../errors/suspension-refusal.ts";
+import type { Balance, Key } from "../../keys/key.ts";
+import { offeredAmounts, type PaymentAmounts } from "../../payments/amounts.ts";
+import type { Payment } from "../../payments/payment.ts";
+import type { PaymentCap } from "../../payments/payment-store.ts";
+import { type Clock, epochMs } from "../../units/clock.ts";
+import type { BalanceId } from "../../units/id.ts";
+import { formatUsd, type NanoUsd } from "../../units/usd.ts";
+import { readPayment, type SignedPayment } from "./authorization.ts";
+import { paymentRequired, paymentResponse } from "./offer.ts";
+import type { Taken, TakeOrder, X402Rail } from "./x402.ts";
+
+/**
+ * What a refusal for want of credit offers, and requests for answers that pay. They pay one at a time for each balance,
+ * and only if admission still says then that it is short: of ten requests that were offered the same, one pays.
+ */
+export class InlinePayments {
+  /** The last in the line of each balance; those that are done are forgotten. */
+  private readonly lines = new Map<BalanceId, Promise<void>>();
+
+  constructor(private readonly deps: InlineDeps) {}
+
+  /** The refusal with what can be paid; or another, where a payment is on its way already. */
+  offered(refusal: Refusal, balance: Balance, lacking: NanoUsd, why = PAY): Refusal {
+    const { rail, amounts, baseUrl } = this.deps;
+    const pending = this.stuck(balance);
+    if (pending !== null) return onItsWay(pending);
+    if (needsSaving(balance)) return more(refusal, SAVE_FIRST);
+    const offer = paymentRequired(offeredAmounts(lacking, amounts), rail.offered(), {
+      url: `${baseUrl()}/v1/credits`,
+      error: why,
+    });
+    return offer === null ? refusal : more(refusal, why, offer);
+  }
+
+  /**
+   * Takes the request's place in the line of its balance, once what it sends could pay for what is lacking. Whoever has
+   * it must `end` it.
+   */
+  async begin(
+    header: string,
+    refusal: Refusal,
+    payer: InlinePayer,
+    lacking: NanoUsd,
+  ): Promise<InlinePayment | Refusal> {
+    const { rail } = this.deps;
+    const { balance } = payer;
+    const pending = this.stuck(balance);
+    if (pending !== null) return onItsWay(pending);
+    if (needsSaving(balance) || this.deps.perHour === null) return this.offered(refusal, balance, lacking);
+    const signed = readPayment(header);
+    const amount = typeof signed === "string" ? signed : rail.amountOf(signed);
+    if (typeof signed === "string" || typeof amount === "string")
+      return this.offered(refusal, balance, lacking, amount as string);
+    const why = this.tooLittle(amount, lacking);
+    if (why !== null) return this.offered(refusal, balance, lacking, why);
+    const place = Promise.withResolvers<void>();
+    const before = this.lines.get(balance.id);
+    this.lines.set(balance.id, place.promise);
+    await before;
+    const leave = () => {
+      place.resolve();
+      if (this.lines.get(balance.id) === place.promise) this.lines.delete(balance.id);
+    };
+    return new InlinePayment(signed, this.order(payer, amount), this.deps, this, leave);
+  }
+
+  /** A payment that nobody waits for any more. Who comes while somebody does stands in line: it may be there in a moment. */
+  private stuck({ id }: Balance): Payment["id"] | null {
+    return this.lines.has(id) ? null : this.deps.rail.pending(id);
+  }
+
+  /** Why the amount is none that would help. */
+  tooLittle(amount: NanoUsd, lacking: NanoUsd): string | null {
+    const { amounts } = this.deps;
+    const [least] = offeredAmounts(lacking, amounts).slice(-1);
+    if (least !== undefined && amount >= least && amount <= amounts.max) return null;
+    return `The payment of ${formatUsd(amount)} is not one that is offered: it must cover what is lacking.`;
+  }
+
+  private order({ balance, key }: InlinePayer, amount: NanoUsd): TakeOrder {
+    const { amounts, perHour, clock } = this.deps;
+    const now = clock.now();
+    const caps: PaymentCap[] = [
+      { of: "balance", limit: amounts.maxPerDay, since: epochMs(now - DAY_MS) },
+      { of: "key", limit: perHour!, since: epochMs(now - HOUR_MS) },
+    ];
+    return {
+      balanceId: balance.id,
+      keyId: key.rotationId,
+      amount,
+      isInline: true,
+      idempotencyKey: null,
+      caps,
+    };
+  }
+}
+
+/** One request's payment, from its turn on. */
+export class InlinePayment {
+  /** The header `payment-response`, once it is credited. */
+  response: string | null = null;
+  private isTried = false;
+  private isOver = false;
+
+  constructor(
+    private readonly signed: SignedPayment,
+    private readonly order: TakeOrder,
+    private readonly deps: InlineDeps,
+    private readonly all: InlinePayments,
+    private readonly leave: () => void,
+  ) {}
+
+  /** Null once the balance is credited; nothing is asked a second time. */
+  async pay(refusal: Refusal, { balance }: InlinePayer, lacking: NanoUsd): Promise<Refusal | null> {
+    const { rail, contact } = this.deps;
+    const offered = (why?: string) => this.all.offered(refusal, balance, lacking, why);
+    if (this.isTried) return offered();
+    const pending = rail.pending(balance.id);
+    if (pending !== null) return onItsWay(pending);
+    const why = this.all.tooLittle(this.order.amount, lacking);
+    if (why !== null) return offered(why);
+    this.isTried = true;
+    const taken = await this.take();
+    if (taken === null) return internalError();
+    switch (taken.kind) {
+      case "refused":
+        return offered(taken.why);
+      case "capped":
+        return capReached(taken.cap);
+      case "rejected":
+        return suspension("sanctions", contact());
+      default:
+        return this.outcome(taken.payment, offered);
+    }
+  }
+
+  /** Lets the next request have its turn. */
+  end(): void {
+    if (this.isOver) return;
+    this.isOver = true;
+    this.leave();
+    if (!this.isTried) this.deps.rail.noteUnused(this.signed, this.order).catch(this.deps.onFault);
+  }
+
+  private async take(): Promise<Taken | null> {
+    try {
+      return await this.deps.rail.take(this.signed, this.order);
+    } catch (error) {
+      this.deps.onFault(error);
+      return null;
+    }
+  }
+
+  private outcome(payment: Payment, offered: (why?: string) => Refusal): Refusal | null {
+    if (payment.state === "credited") {
+      const { transaction, payer } = payment;
+      const { network } = this.signed.accepted;
+      this.response = paymentResponse({ transaction: transaction!, payer: payer!, network });
+      return null;
+    }
+    return payment.state === "failed" ? offered(payment.reason ?? undefined) : onItsWay(payment.id);
+  }
+}
+
+export interface InlineDeps {
+  readonly rail: X402Rail;
+  readonly amounts: PaymentAmounts;
+  /** The most that requests of one key may pay within an hour; null: they pay nothing. */
+  readonly perHour: NanoUsd | null;
+  baseUrl(): string;
+  contact(): string | null;
+  readonly clock: Pick<Clock, "now">;
+  onFault(error: unknown): void;
+}
+
+interface InlinePayer {
+  readonly balance: Balance;
+  readonly key: Key;
+}
+
+/** A balance without an account is lost with its secrets: nobody pays into one before both were shown to be saved. */
+export const needsSaving = ({ accountId, secretsSavedAt }: Balance): boolean =>
+  accountId === null && secretsSavedAt === null;
+
+export const SAVE_FIRST =
+  "Credit can be paid for here once both secrets of the balance are saved: show that with POST /v1/me/saved, the recovery secret as the bearer token and the API key as `key`.";
+
+/** Nobody knows yet whether it moves. A wallet does not pay for a 500, and clients repeat it. */
+const onItsWay = (payment: Payment["id"]): Refusal =>
+  refuse(
+    "internal_error",
+    `Payment ${payment} into this balance is on its way and not final yet. Do not pay again: retry, or follow it with GET /v1/payments/${payment}.`,
+    retryAfter(ON_ITS_WAY_S),
+  );
+
+export const capReached = ({ of, limit }: PaymentCap): Refusal =>
+  refuse(
+    "budget_exhausted",
+    of === "key"
+      ? `Requests of one key may pay at most ${formatUsd(limit)} within an hour (\`payments.inline.max_usd_per_hour\`). Nothing was paid. Credit can still be paid for with POST /v1/credits.`
+      : `At most ${formatUsd(limit)} may be paid into a balance within a day (\`payments.amounts.max_usd_per_day\`). Nothing was paid.`,
+    retryAfter(of === "key" ? HOUR_MS / 1_000 : DAY_MS / 1_000),
+  );
+
+const PAY =
+  "Or pay now: sign an offer of the header `payment-required` (x402), and send the request again with `payment-signature`.";
+
+function more({ code, message, details }: Refusal, sentence: string, offer?: string): Refusal {
+  return refuse(code, `${message} ${sentence}`, {
+    ...details,
+    ...(offer === undefined ? {} : { paymentRequired: offer }),
+  });
+}
+
+const HOUR_MS = 3_600_000;
+export const DAY_MS = 24 * HOUR_MS;
+const ON_ITS_WAY_S = 5;

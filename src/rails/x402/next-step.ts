@@ -1,0 +1,124 @@
+import type { Payment, PaymentChange } from "../../payments/payment.ts";
+import { type EpochMs, epochMs } from "../../units/clock.ts";
+import { WATCH_MS } from "../payment-watch.ts";
+import type { Authorization } from "./authorization.ts";
+import type { ChainHead, Movement } from "./chain.ts";
+import type { X402Network } from "./network.ts";
+import type { PaymentRequirements } from "./offer.ts";
+
+/** What a payment has to be carried out and found again by: the whole of it, before anybody is asked. */
+export interface X402Order extends Pick<PaymentRequirements, "network" | "asset" | "payTo"> {
+  readonly authorization: Authorization;
+  readonly signature: `0x${string}`;
+  /** No earlier block can hold the transfer. */
+  readonly fromBlock: number;
+  /** When it was last asked for; left out before the first time. */
+  readonly sentAt?: EpochMs;
+}
+
+export const orderOf = ({ order }: Pick<Payment, "order">): X402Order => JSON.parse(order);
+
+/** What the chain shows at one moment. */
+export interface Sight {
+  readonly head: ChainHead;
+  readonly movement: Movement;
+  /** Nobody had used the authorization in the last final block. */
+  readonly isUnusedAtFinality: boolean;
+  readonly now: EpochMs;
+}
+
+/** `send`: have the transfer carried out, again; `begin`: screen and submit first; `take back`: it will never move. */
+export type Step =
+  | { readonly kind: "write"; readonly change: PaymentChange }
+  | { readonly kind: "send" }
+  | { readonly kind: "begin" }
+  | { readonly kind: "take back"; readonly reason: string };
+
+/** What is to be done about a payment: it follows from its state and from what the chain shows, and from nothing else. */
+export function nextStep(payment: Payment, network: X402Network, sight: Sight): Step {
+  const { movement, now } = sight;
+  const later = epochMs(now + WATCH_MS);
+  switch (movement.kind) {
+    case "unseen":
+      return { kind: "write", change: { lookAt: later } };
+    case "canceled":
+      return payment.state === "credited"
+        ? { kind: "take back", reason: "The payer canceled the authorization." }
+        : failed("The payer canceled the authorization.");
+    case "moved":
+      return moved(payment, network, sight, movement);
+    default:
+      return unused(payment, sight, later);
+  }
+}
+
+function moved(payment: Payment, network: X402Network, { head, now }: Sight, movement: Moved): Step {
+  const { authorization, payTo } = orderOf(payment);
+  const { transaction, block, to, value } = movement;
+  const isFinal = block <= head.finalized;
+  const later = isFinal ? null : epochMs(now + WATCH_MS);
+  if (to !== payTo || value !== authorization.value)
+    return elsewhere(payment, to === payTo, { transaction, lookAt: later });
+  if (payment.state === "credited") return { kind: "write", change: { transaction, lookAt: later } };
+  const isConfirmed =
+    payment.amount >= network.finalizedAbove ? isFinal : head.latest - block + 1 >= network.confirmations;
+  if (!isConfirmed)
+    return {
+      kind: "write",
+      change: { state: "confirming", transaction, reason: null, lookAt: epochMs(now + WATCH_MS) },
+    };
+  const credit = { amount: payment.amount };
+  return { kind: "write", change: { state: "credited", transaction, reason: null, lookAt: later, credit } };
+}
+
+/** Its payer signed two transfers by the same nonce, and the other one was carried out. */
+function elsewhere(payment: Payment, isHere: boolean, change: PaymentChange): Step {
+  const reason = isHere
+    ? "The transfer that was made by this nonce has another amount."
+    : "The payer used the nonce for another transfer.";
+  if (payment.state === "credited") return { kind: "take back", reason };
+  return { kind: "write", change: { ...change, state: isHere ? "held" : "failed", reason, lookAt: null } };
+}
+
+function unused(payment: Payment, { head, isUnusedAtFinality, now }: Sight, later: EpochMs): Step {
+  const { authorization, sentAt } = orderOf(payment);
+  const { state } = payment;
+  const endS = Number(authorization.validBefore);
+  if (head.finalizedTime >= endS && isUnusedAtFinality) {
+    if (state === "unused") return { kind: "write", change: { lookAt: null } };
+    if (state === "credited")
+      return { kind: "take back", reason: "The chain was reorganised, and the transfer was not made again." };
+    return failed("The authorization ran out before the transfer was made.");
+  }
+  // Until that is final, the transfer may still turn up in a block from before the end.
+  if (head.time >= endS)
+    return {
+      kind: "write",
+      change: { lookAt: later, ...(state === "unused" || state === "credited" ? {} : { reason: RAN_OUT }) },
+    };
+  if (state === "created") {
+    // Whoever wanted an answer for it is gone. An order of credit still stands.
+    return payment.isInline
+      ? {
+          kind: "write",
+          change: { state: "unused", reason: "The request that it was for was cut off.", lookAt: later },
+        }
+      : { kind: "begin" };
+  }
+  if (state === "unused" || state === "rejected") return { kind: "write", change: { lookAt: later } };
+  const isDue = sentAt === undefined || now - sentAt >= RESEND_MS || state !== "submitted";
+  return isDue ? { kind: "send" } : { kind: "write", change: { lookAt: later } };
+}
+
+type Moved = Extract<Movement, { kind: "moved" }>;
+
+const failed = (reason: string): Step => ({
+  kind: "write",
+  change: { state: "failed", reason, lookAt: null },
+});
+
+/** Nobody can have it carried out any more, though it may have been. */
+export const RAN_OUT = "The authorization has run out; whether it was used before is not final yet.";
+
+/** Whoever was asked is asked again after so long. */
+const RESEND_MS = 10_000;

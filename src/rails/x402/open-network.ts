@@ -1,0 +1,43 @@
+import type { Chain } from "./chain.ts";
+import type { Token, X402Network } from "./network.ts";
+import type { Settler } from "./settler.ts";
+
+/** A network, once its node has told what its token is. */
+export class OpenNetwork {
+  ready: ReadyNetwork | null = null;
+  private opening: Promise<ReadyNetwork | null> | null = null;
+
+  constructor(
+    readonly network: X402Network,
+    private readonly open: (network: X402Network) => Promise<OpenParts>,
+  ) {}
+
+  /** Null where its node cannot be asked now. */
+  prepare(): Promise<ReadyNetwork | null> {
+    if (this.ready !== null) return Promise.resolve(this.ready);
+    this.opening ??= this.read().finally(() => {
+      this.opening = null;
+    });
+    return this.opening;
+  }
+
+  private async read(): Promise<ReadyNetwork | null> {
+    try {
+      const parts = await this.open(this.network);
+      this.ready = { ...parts, network: this.network, token: await parts.chain.token() };
+    } catch {
+      // It is asked again when somebody needs it, and `doctor` says why.
+    }
+    return this.ready;
+  }
+}
+
+export interface OpenParts {
+  readonly chain: Chain;
+  readonly settler: Settler;
+}
+
+export interface ReadyNetwork extends OpenParts {
+  readonly network: X402Network;
+  readonly token: Token;
+}

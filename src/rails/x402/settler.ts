@@ -1,0 +1,112 @@
+import type { Clock } from "../../units/clock.ts";
+import { atMost } from "../../units/clock.ts";
+import type { SignedPayment } from "./authorization.ts";
+import { TOKEN_ABI, transferOf } from "./chain.ts";
+import { chainIdOf, type Token, type X402Network } from "./network.ts";
+
+/** Has a signed transfer carried out. What it answers is a hint, and what it does not answer says nothing. */
+export interface Settler {
+  settle(payment: SignedPayment, token: Token): Promise<SettleHint>;
+}
+
+/** By which transaction; or why not, as far as that is told. */
+export type SettleHint = { readonly transaction: string } | { readonly problem: string };
+
+export function openSettler(network: X402Network, clock: Pick<Clock, "after">): Promise<Settler> {
+  const { settledBy } = network;
+  return "gasKey" in settledBy
+    ? gasAccount(network, settledBy.gasKey)
+    : Promise.resolve(facilitator(settledBy.facilitator, network, clock));
+}
+
+/** A service that speaks x402's `POST /settle`. */
+function facilitator(address: string, { waitMs }: X402Network, clock: Pick<Clock, "after">): Settler {
+  return {
+    async settle({ accepted, authorization, signature }, { name, version }) {
+      const paymentRequirements = { ...accepted, maxTimeoutSeconds: 300, extra: { name, version } };
+      const paymentPayload = {
+        x402Version: 2,
+        accepted: paymentRequirements,
+        payload: { authorization, signature },
+      };
+      const leaving = new AbortController();
+      const asked = fetch(`${address}/settle`, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify({ x402Version: 2, paymentPayload, paymentRequirements }),
+        signal: leaving.signal,
+        redirect: "error",
+      }).then(async (response) => {
+        const answer = (await response.json()) as { transaction?: unknown; errorReason?: unknown };
+        const { transaction, errorReason } = answer;
+        if (typeof transaction === "string" && HASH.test(transaction)) return { transaction };
+        return {
+          problem: typeof errorReason === "string" ? errorReason.slice(0, MOST_TOLD) : `${response.status}`,
+        };
+      });
+      const hint = await atMost(
+        clock,
+        waitMs,
+        asked.catch((error: unknown) => ({ problem: String(error).slice(0, MOST_TOLD) })),
+      );
+      leaving.abort();
+      return hint ?? { problem: "no answer in time" };
+    },
+  };
+}
+
+const HASH = /^0x[0-9a-f]{64}$/i;
+const MOST_TOLD = 200;
+
+/** An account that pays for gas. Transfers that are sent at once get nonces one after another. */
+async function gasAccount(network: X402Network, gasKey: `0x${string}`): Promise<Settler> {
+  const viem = await import("viem");
+  const { nonceManager, privateKeyToAccount } = await import("viem/accounts");
+  const account = privateKeyToAccount(gasKey, { nonceManager });
+  const chainId = chainIdOf(network);
+  const chain = viem.defineChain({
+    id: chainId,
+    name: network.network,
+    nativeCurrency: { name: "gas", symbol: "GAS", decimals: 18 },
+    rpcUrls: { default: { http: [network.rpc] } },
+  });
+  const client = viem.createWalletClient({
+    account,
+    chain,
+    transport: viem.http(network.rpc, { timeout: RPC_TIMEOUT_MS, retryCount: 0 }),
+  });
+  const abi = viem.parseAbi(TOKEN_ABI);
+  return {
+    async settle({ authorization, signature }) {
+      const asked = {
+        address: network.asset,
+        abi,
+        functionName: "transferWithAuthorization",
+        gas: GAS,
+      } as const;
+      const transfer = transferOf(authorization);
+      try {
+        // Tokens from before contracts could sign know this form only.
+        const {
+          r,
+          s,
+          v = 27n,
+        } = signature.length === PLAIN_SIGNATURE ? viem.parseSignature(signature) : { r: null, s: null };
+        const transaction =
+          r === null
+            ? await client.writeContract({ ...asked, args: [...transfer, signature] })
+            : await client.writeContract({ ...asked, args: [...transfer, Number(v), r, s] });
+        return { transaction };
+      } catch (error) {
+        // The nonce that it would have had is free again.
+        nonceManager.reset({ address: account.address, chainId });
+        return { problem: error instanceof viem.BaseError ? error.shortMessage : "it could not be sent" };
+      }
+    },
+  };
+}
+
+/** A transfer takes some 90,000, and a contract that checks the signature more. Named, so that nothing is asked between the nonce and the sending. */
+const GAS = 300_000n;
+const PLAIN_SIGNATURE = 2 + 65 * 2;
+const RPC_TIMEOUT_MS = 5_000;

@@ -1,0 +1,311 @@
+import type { Credit, Debit, TooMuch } from "../../ledger/credit.ts";
+import { type Payment, type PaymentChange, type PaymentState, paymentKey } from "../../payments/payment.ts";
+import type { PaymentCap, PaymentStore } from "../../payments/payment-store.ts";
+import { type Clock, type EpochMs, epochMs, pause } from "../../units/clock.ts";
+import { type BalanceId, type KeyId, newId } from "../../units/id.ts";
+import type { Log } from "../../units/log.ts";
+import type { RandomBytes } from "../../units/random.ts";
+import { type NanoUsd, ZERO_USD } from "../../units/usd.ts";
+import { LEASE_MS, WATCH_MS } from "../payment-watch.ts";
+import { externalOf, mismatch, type SignedPayment } from "./authorization.ts";
+import type { ChainHead } from "./chain.ts";
+import { amountOf, type X402Network } from "./network.ts";
+import { nextStep, orderOf, RAN_OUT, type Step, type X402Order } from "./next-step.ts";
+import { type OfferedNetwork, type PaymentRequirements, requirements } from "./offer.ts";
+import { OpenNetwork, type OpenParts, type ReadyNetwork } from "./open-network.ts";
+import type { Sanctions } from "./sanctions.ts";
+
+/**
+ * Payments by x402: a payer signs a transfer, somebody carries it out, and the chain says whether that happened. Nobody
+ * else is believed. What is to be done next follows from the payment's state and from the chain alone, so whoever looks
+ * at it, after whichever interruption, does the same.
+ */
+export class X402Rail {
+  readonly name = "x402";
+  private readonly networks: readonly OpenNetwork[];
+  /** Balances with a payment that may have been sent, in this process; bounded by the payments under way. */
+  private readonly underWay = new Map<BalanceId, Payment["id"]>();
+
+  constructor(private readonly deps: X402Deps) {
+    this.networks = deps.networks.map((network) => new OpenNetwork(network, deps.open));
+  }
+
+  /** Networks whose nodes have answered; the others are asked again. */
+  offered(): OfferedNetwork[] {
+    return this.networks.flatMap(({ ready }) => ready ?? []);
+  }
+
+  /** Asks the nodes that have not answered yet. */
+  async prepare(): Promise<void> {
+    await Promise.all(this.networks.map((one) => one.prepare()));
+  }
+
+  /** A payment into the balance of which nobody knows yet whether it moves. */
+  pending(balance: BalanceId): Payment["id"] | null {
+    return this.underWay.get(balance) ?? null;
+  }
+
+  /** What the payment is worth where it is one that could have been offered; a sentence where it is not. */
+  amountOf(signed: SignedPayment): NanoUsd | string {
+    const found = this.networkOf(signed.accepted)?.ready;
+    if (found == null) return "The payment is on a network, in a token or to an address that is not offered.";
+    const amount = amountOf(signed.accepted.amount, found.token);
+    const offer = amount === null ? null : requirements(amount, found.network, found.token);
+    if (offer?.payTo !== signed.accepted.payTo)
+      return "The payment is on a network, in a token or to an address that is not offered.";
+    return mismatch(signed, this.deps.clock.now()) ?? amount!;
+  }
+
+  /**
+   * Records the payment, has it carried out and credits it, as far as that happens in time. Nothing moves before it is
+   * durable that it may. The same authorization again is the same payment.
+   */
+  async take(signed: SignedPayment, order: TakeOrder): Promise<Taken> {
+    const external = externalOf(signed);
+    const known = await this.deps.store.byExternal(this.name, external);
+    if (known !== null) return this.again(known, signed, order);
+    const network = this.networkOf(signed.accepted)!.ready!;
+    const { chain } = network;
+    const [head, refusal] = await Promise.all([
+      chain.head(),
+      chain.refusal(signed.authorization, signed.signature),
+    ]);
+    if (refusal !== null)
+      return { kind: "refused", why: `The payment would not be carried out: ${refusal}.` };
+    const added = await this.deps.store.add(this.newPayment(signed, order, external, head), order.caps);
+    if (added.kind === "capped") return { kind: "capped", cap: added.cap, paid: added.paid };
+    if (added.kind === "known") return this.again(added.payment, signed, order);
+    return this.carryOut(added.payment, network);
+  }
+
+  /** Records a payment that was not needed after all. Its payer could still send it, so it is watched until it runs out. */
+  async noteUnused(signed: SignedPayment, order: TakeOrder): Promise<void> {
+    const { chain } = this.networkOf(signed.accepted)!.ready!;
+    const payment = this.newPayment(signed, order, externalOf(signed), await chain.head());
+    const reason = "The balance covered the request when its turn came.";
+    await this.deps.store.add({ ...payment, state: "unused", reason, lookAt: this.later() }, []);
+  }
+
+  /** Finds out what has become of the payment, and does what is next. */
+  async look(payment: Payment): Promise<Payment> {
+    const order = orderOf(payment);
+    const network = await this.networkOf(order)?.prepare();
+    // The operator took it out, or its node is away: it is looked at until it is there again.
+    if (network == null) return this.change(payment, () => ({ lookAt: this.later() }));
+    const { chain } = network;
+    const [head, movement] = await Promise.all([
+      chain.head(),
+      chain.movement(order.authorization, order.fromBlock),
+    ]);
+    const mayBeOver =
+      movement.kind === "unused" && head.finalizedTime >= Number(order.authorization.validBefore);
+    const isUnusedAtFinality = mayBeOver && (await chain.unusedAtFinality(order.authorization));
+    const sight = { head, movement, isUnusedAtFinality, now: this.deps.clock.now() };
+    return this.do(payment, nextStep(payment, network.network, sight), network);
+  }
+
+  private async do(payment: Payment, step: Step, network: ReadyNetwork): Promise<Payment> {
+    switch (step.kind) {
+      case "write":
+        // Decided anew on what is written: somebody else may have been faster.
+        return this.change(payment, ({ state }) => (state === payment.state ? step.change : null));
+      case "begin":
+        return this.begin(payment, network);
+      case "send":
+        return this.send(payment, network);
+      case "take back":
+        return this.takeBack(payment, step.reason);
+    }
+  }
+
+  /** The debit is on the books first, under a key of its own: whoever begins again finds it made. */
+  private async takeBack({ id, balanceId, credited }: Payment, reason: string): Promise<Payment> {
+    const { debit, store, clock } = this.deps;
+    const idempotencyKey = paymentKey(id, "reorg");
+    const done = await debit({
+      balanceId,
+      amount: { upTo: credited },
+      idempotencyKey,
+      note: reason,
+      at: clock.now(),
+    });
+    const debited = "available" in done ? ZERO_USD : (-done.amount as NanoUsd);
+    const lost = (credited - debited) as NanoUsd;
+    return store.change(id, ({ state }) =>
+      state === "credited" ? { state: "failed", reason, lookAt: null, debited, lost } : null,
+    );
+  }
+
+  private newPayment(signed: SignedPayment, order: TakeOrder, external: string, head: ChainHead): Payment {
+    const now = this.deps.clock.now();
+    const { authorization, accepted, signature } = signed;
+    const { network, asset, payTo } = accepted;
+    return {
+      id: newId("pay", this.deps.random),
+      rail: this.name,
+      external,
+      balanceId: order.balanceId,
+      keyId: order.keyId,
+      state: "created",
+      amount: order.amount,
+      payer: authorization.from,
+      transaction: null,
+      reason: null,
+      order: JSON.stringify({
+        network,
+        asset,
+        payTo,
+        authorization,
+        signature,
+        fromBlock: head.latest,
+      } satisfies X402Order),
+      idempotencyKey: order.idempotencyKey,
+      isInline: order.isInline,
+      credited: ZERO_USD,
+      lost: ZERO_USD,
+      createdAt: now,
+      changedAt: now,
+      lookAt: epochMs(now + LEASE_MS),
+    };
+  }
+
+  /** A payment that is known: of somebody else, on its way, or one that nobody had carried out. */
+  private async again(known: Payment, signed: SignedPayment, { balanceId }: TakeOrder): Promise<Taken> {
+    if (known.balanceId !== balanceId)
+      return { kind: "refused", why: "The authorization was presented for another balance before." };
+    if (known.state === "rejected") return { kind: "rejected" };
+    if (known.state === "failed") return { kind: "refused", why: known.reason ?? "The payment has failed." };
+    const network = this.networkOf(orderOf(known))?.ready;
+    if (network == null) return { kind: "paid", payment: known };
+    if (known.state === "unused" && known.external === externalOf(signed))
+      return this.carryOut(known, network);
+    return { kind: "paid", payment: await this.await(known, network) };
+  }
+
+  private async carryOut(payment: Payment, network: ReadyNetwork): Promise<Taken> {
+    const begun = await this.begin(payment, network);
+    return begun.state === "rejected"
+      ? { kind: "rejected" }
+      : { kind: "paid", payment: await this.await(begun, network) };
+  }
+
+  /** Screens the payer, and asks for the transfer once it is durable that this may happen. */
+  private async begin(payment: Payment, network: ReadyNetwork): Promise<Payment> {
+    const { id, balanceId } = payment;
+    const { authorization } = orderOf(payment);
+    if (await this.deps.sanctions.isHit(authorization.from, network.network, network.chain)) {
+      const reason = "The payer is on a sanctions list.";
+      const rejected = await this.change(payment, () => ({ state: "rejected", reason, lookAt: null }));
+      await this.deps.suspend(balanceId, `payment ${id}`);
+      return rejected;
+    }
+    const lookAt = epochMs(this.deps.clock.now() + LEASE_MS);
+    const submitted = await this.change(payment, ({ state }) =>
+      state === payment.state ? { state: "submitted", reason: null, lookAt } : null,
+    );
+    return this.send(submitted, network);
+  }
+
+  private async send(payment: Payment, { chain, settler, token }: ReadyNetwork): Promise<Payment> {
+    const order = orderOf(payment);
+    const { authorization, signature, network, asset, payTo } = order;
+    const later = this.later();
+    if (payment.transaction !== null && (await chain.isWaiting(payment.transaction)))
+      return this.change(payment, () => ({ lookAt: later }));
+    const refusal = await chain.refusal(authorization, signature);
+    if (refusal !== null)
+      return this.change(payment, () => ({ reason: `The token refuses it: ${refusal}.`, lookAt: later }));
+    const accepted = { scheme: "exact", network, asset, payTo, amount: authorization.value } as const;
+    const hint = await settler.settle({ accepted, authorization, signature }, token);
+    const sent = JSON.stringify({ ...order, sentAt: this.deps.clock.now() } satisfies X402Order);
+    return this.change(payment, ({ state }) => ({
+      order: sent,
+      lookAt: later,
+      ...(state === "confirming" ? { state: "submitted" } : {}),
+      ...("transaction" in hint
+        ? { transaction: hint.transaction }
+        : { reason: `Whoever sends it says: ${hint.problem}.` }),
+    }));
+  }
+
+  /** Looks again and again until the payment is credited, or has taken as long as a request waits. */
+  private async await(payment: Payment, { network }: Pick<ReadyNetwork, "network">): Promise<Payment> {
+    const { clock } = this.deps;
+    const untilMs = clock.elapsedMs() + network.waitMs;
+    let present = payment;
+    for (
+      let pauseMs = FIRST_PAUSE_MS;
+      !isDecided(present);
+      pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)
+    ) {
+      present = await this.look(present).catch((error) => {
+        this.deps.log("payment", { id: present.id, error: String(error) });
+        return present;
+      });
+      const leftMs = untilMs - clock.elapsedMs();
+      if (isDecided(present) || leftMs <= 0) break;
+      await pause(clock, Math.min(pauseMs, leftMs));
+    }
+    return present;
+  }
+
+  private async change(
+    payment: Payment,
+    decide: (payment: Payment) => PaymentChange | null,
+  ): Promise<Payment> {
+    const changed = await this.deps.store.change(payment.id, decide);
+    const { balanceId, state, id } = changed;
+    if (UNDER_WAY.has(state) && changed.reason !== RAN_OUT) this.underWay.set(balanceId, id);
+    else if (this.underWay.get(balanceId) === id) this.underWay.delete(balanceId);
+    return changed;
+  }
+
+  private networkOf(wanted: Pick<PaymentRequirements, "network" | "asset" | "payTo">): OpenNetwork | null {
+    const isWanted = ({ network }: OpenNetwork) =>
+      network.network === wanted.network && network.asset === wanted.asset && network.payTo === wanted.payTo;
+    return this.networks.find(isWanted) ?? null;
+  }
+
+  private later(): EpochMs {
+    return epochMs(this.deps.clock.now() + WATCH_MS);
+  }
+}
+
+export interface X402Deps {
+  readonly store: PaymentStore;
+  /** As the books'. */
+  debit(debit: Debit): Promise<Credit | TooMuch>;
+  readonly networks: readonly X402Network[];
+  /** Reaches a network's node and whoever settles there. */
+  open(network: X402Network): Promise<OpenParts>;
+  readonly sanctions: Pick<Sanctions, "isHit">;
+  /** For `sanctions`, by the gateway itself. */
+  suspend(balance: BalanceId, note: string): Promise<void>;
+  readonly clock: Clock;
+  readonly random: RandomBytes;
+  readonly log: Log;
+}
+
+/** Who pays how much into what. */
+export interface TakeOrder {
+  readonly balanceId: BalanceId;
+  readonly keyId: KeyId | null;
+  readonly amount: NanoUsd;
+  readonly isInline: boolean;
+  readonly idempotencyKey: string | null;
+  readonly caps: readonly PaymentCap[];
+}
+
+/** `refused`: nothing moved, and another payment may do. `paid`: as far as the payment has come. */
+export type Taken =
+  | { readonly kind: "refused"; readonly why: string }
+  | { readonly kind: "capped"; readonly cap: PaymentCap; readonly paid: NanoUsd }
+  | { readonly kind: "rejected" }
+  | { readonly kind: "paid"; readonly payment: Payment };
+
+const UNDER_WAY: ReadonlySet<PaymentState> = new Set(["created", "submitted", "confirming"]);
+
+const isDecided = ({ state, reason }: Payment): boolean => !UNDER_WAY.has(state) || reason === RAN_OUT;
+
+const FIRST_PAUSE_MS = 50;
+const LONGEST_PAUSE_MS = 1_000;

@@ -1,0 +1,127 @@
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+import { createPublicClient, createTestClient, defineChain, http, parseAbi, walletActions } from "viem";
+import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from "viem/accounts";
+import { atEnd } from "../../at-end.ts";
+
+/** USDC's address on Base Sepolia: clients that nobody has configured trust it there. */
+export const USDC = "0x036CbD53842c5426634e7929541eC2318f3dCF7e";
+export const NETWORK = "eip155:84532";
+/** anvil's first account, which pays for everybody's gas. */
+const GAS_KEY = "0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80";
+const CODE = join(dirname(new URL(import.meta.url).pathname), "token-code.txt");
+const ABI = parseAbi([
+  "function mint(address, uint256)",
+  "function balanceOf(address) view returns (uint256)",
+]);
+
+/** A chain of its own on this machine, with a dollar token: two blocks after another, one is final. */
+export class LocalChain {
+  static async start(): Promise<LocalChain> {
+    const require = createRequire(import.meta.url);
+    const platform = `${process.platform}-${process.arch === "x64" ? "amd64" : process.arch}`;
+    const folder = dirname(require.resolve("@foundry-rs/anvil/package.json"));
+    const anvil = createRequire(join(folder, "package.json")).resolve(
+      `@foundry-rs/anvil-${platform}/package.json`,
+    );
+    const child = Bun.spawn(
+      [join(dirname(anvil), "bin/anvil"), "--port", "0", "--chain-id", "84532", "--slots-in-an-epoch", "1"],
+      { stdout: "pipe", stderr: "ignore", stdin: "ignore" },
+    );
+    atEnd(async () => child.kill());
+    const chain = new LocalChain(child, await listening(child.stdout));
+    const bytecode = (await Bun.file(CODE).text()).trim() as `0x${string}`;
+    await chain.client.setCode({ address: USDC, bytecode });
+    return chain;
+  }
+
+  readonly client;
+  private readonly reader;
+
+  private constructor(
+    private readonly child: Bun.Subprocess,
+    readonly rpc: string,
+  ) {
+    const chain = defineChain({
+      id: 84532,
+      name: "local",
+      nativeCurrency: { name: "gas", symbol: "GAS", decimals: 18 },
+      rpcUrls: { default: { http: [rpc] } },
+    });
+    const account = privateKeyToAccount(GAS_KEY);
+    this.client = createTestClient({ mode: "anvil", chain, account, transport: http(rpc) }).extend(
+      walletActions,
+    );
+    this.reader = createPublicClient({ chain, transport: http(rpc), cacheTime: 0 });
+  }
+
+  /** Somebody with so many dollars. */
+  async wallet(usd: number): Promise<PrivateKeyAccount> {
+    const account = privateKeyToAccount(generatePrivateKey());
+    await this.mint(account.address, usd);
+    return account;
+  }
+
+  async mint(to: `0x${string}`, usd: number): Promise<void> {
+    await this.client.setStorageAt({
+      address: USDC,
+      index: await balanceSlot(to),
+      value: `0x${BigInt(usd * 1_000_000)
+        .toString(16)
+        .padStart(64, "0")}`,
+    });
+  }
+
+  async balanceOf(address: `0x${string}`): Promise<number> {
+    const units = await this.reader.readContract({
+      address: USDC,
+      abi: ABI,
+      functionName: "balanceOf",
+      args: [address],
+    });
+    return Number(units) / 1_000_000;
+  }
+
+  mine(blocks = 1): Promise<void> {
+    return this.client.mine({ blocks });
+  }
+
+  /** Drops the last blocks and the transactions in them, and has others take their place. */
+  async reorg(depth: number): Promise<void> {
+    await this.client.request({ method: "anvil_reorg", params: [depth, []] } as never);
+  }
+
+  /** A gas account of its own, so that nobody else's nonces are in the way. */
+  async gasKey(): Promise<`0x${string}`> {
+    const key = generatePrivateKey();
+    await this.client.setBalance({ address: privateKeyToAccount(key).address, value: 10n ** 18n });
+    return key;
+  }
+
+  stop(): void {
+    this.child.kill();
+  }
+}
+
+async function balanceSlot(address: `0x${string}`): Promise<`0x${string}`> {
+  const { encodeAbiParameters, keccak256 } = await import("viem");
+  return keccak256(encodeAbiParameters([{ type: "address" }, { type: "uint256" }], [address, 0n]));
+}
+
+async function listening(stdout: ReadableStream<Uint8Array>): Promise<string> {
+  const reader = stdout.getReader();
+  const decoder = new TextDecoder();
+  let text = "";
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) throw new Error(`anvil ended: ${text}`);
+    text += decoder.decode(value);
+    const found = /Listening on ([\d.:]+)/.exec(text);
+    if (found === null) continue;
+    // A pipe that nobody reads would stop it.
+    void (async () => {
+      while (!(await reader.read()).done);
+    })();
+    return `http://${found[1]}`;
+  }
+}

@@ -1,0 +1,82 @@
+import { ExactEvmScheme } from "@x402/evm";
+import { wrapFetchWithPaymentFromConfig } from "@x402/fetch";
+import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from "viem/accounts";
+import type { PaymentAnswer } from "../../src/api/payments.ts";
+import { type LocalChain, NETWORK, USDC } from "../fakes/chain/chain.ts";
+import { oneHost } from "../fakes/one-host.ts";
+import type { Made, OpenGateway } from "../gateway/open.ts";
+
+/** Where an operator of the tests is paid. */
+export const somewhere = () => privateKeyToAccount(generatePrivateKey()).address;
+
+export interface PaidConfig {
+  readonly chain: LocalChain;
+  readonly payTo: string;
+  readonly host: string;
+  readonly settledBy: string;
+  readonly more?: string;
+  readonly network?: string;
+}
+
+/** A gateway with one host whose model costs $10 a million tokens of output, and payments on the chain. */
+export const paidConfig = ({
+  chain,
+  payTo,
+  host,
+  settledBy,
+  more = "",
+  network = "",
+}: PaidConfig): string => `${oneHost(host)}
+payments:
+  x402:
+    - { network: "${NETWORK}", asset: "${USDC}", pay_to: "${payTo}", rpc: "${chain.rpc}", ${settledBy}${network} }
+${more}`;
+
+/** Shows that both secrets are saved. */
+export async function save(gateway: OpenGateway, { key, recovery_secret }: Made): Promise<void> {
+  const { status, text } = await gateway.send("POST", "/v1/me/saved", {
+    bearer: recovery_secret,
+    json: { key },
+  });
+  if (status !== 200) throw new Error(`POST /v1/me/saved answered ${status}: ${text}`);
+}
+
+/** Somebody who may pay from a balance of nothing. */
+export async function payer(gateway: OpenGateway): Promise<Made> {
+  const made = await gateway.key(0);
+  await save(gateway, made);
+  return made;
+}
+
+/** The stock x402 client, unmodified; `usd` lifts its own limit of one dollar. */
+export const paying = (wallet: PrivateKeyAccount, usd?: number): typeof fetch =>
+  wrapFetchWithPaymentFromConfig(fetch, {
+    schemes: [{ network: NETWORK, client: new ExactEvmScheme(wallet) }],
+    ...(usd === undefined ? {} : { spendControls: { maxAmountPerPayment: `$${usd}` } }),
+  }) as typeof fetch;
+
+export const order = (gateway: OpenGateway, key: string, usd: number, pay: typeof fetch, headers = {}) =>
+  pay(`${gateway.url}/v1/credits`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${key}`, "content-type": "application/json", ...headers },
+    body: JSON.stringify({ amount_usd: usd }),
+  });
+
+export async function paymentsOf(gateway: OpenGateway, bearer: string): Promise<PaymentAnswer[]> {
+  return (await gateway.send("GET", "/v1/payments", { bearer })).json.data;
+}
+
+export async function balanceOf(gateway: OpenGateway, bearer: string): Promise<number> {
+  return (await gateway.send("GET", "/v1/me", { bearer })).json.balance_usd;
+}
+
+export interface Offer {
+  readonly accepts: readonly Record<string, unknown>[];
+  readonly resource: { readonly url: string };
+  readonly error: string;
+}
+
+export const offerOf = ({ headers }: { readonly headers: Headers }): Offer | null => {
+  const header = headers.get("payment-required");
+  return header === null ? null : JSON.parse(Buffer.from(header, "base64").toString());
+};
