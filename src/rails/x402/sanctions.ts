@@ -51,7 +51,7 @@ export class Sanctions {
 }
 
 /** The contract to ask on this network; null for none. */
-export function oracleOf({ oracle }: SanctionsConfig, network: Pick<X402Network, "network">): Address | null {
+function oracleOf({ oracle }: SanctionsConfig, network: Pick<X402Network, "network">): Address | null {
   if (typeof oracle !== "boolean") return oracle;
   return oracle ? (ORACLES.get(chainIdOf(network)) ?? ORACLE) : null;
 }
