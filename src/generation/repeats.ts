@@ -65,8 +65,9 @@ export class Repeats {
     surface: SurfaceName,
     call: GenerationCall,
   ): Promise<GenerationAnswer | Refusal> | Refusal {
-    const room = this.roomOf(balance);
+    const room = this.rooms.get(balance) ?? this.newRoom(balance);
     if (!room.enter()) return tooManyOpen();
+    this.rooms.set(balance, room);
     const request: RepeatedRequest = new RepeatedRequest(body, room, {
       ended: () => this.endedNow(request),
       forgotten: () => {
@@ -80,13 +81,10 @@ export class Repeats {
     return request.answer(call.signal, false);
   }
 
-  private roomOf(balance: BalanceId): RepeatRoom {
-    const known = this.rooms.get(balance);
-    if (known !== undefined) return known;
-    const pays = this.deps.pays(balance);
-    const room = pays ? new RepeatRoom(OF_PAYER, this.paid) : new RepeatRoom(OF_OTHER, this.unpaid);
-    this.rooms.set(balance, room);
-    return room;
+  private newRoom(balance: BalanceId): RepeatRoom {
+    return this.deps.pays(balance)
+      ? new RepeatRoom(OF_PAYER, this.paid)
+      : new RepeatRoom(OF_OTHER, this.unpaid);
   }
 
   private endedNow(request: RepeatedRequest): void {
