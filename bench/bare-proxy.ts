@@ -15,7 +15,6 @@ import { systemClock } from "../src/units/clock.ts";
 const transport = http1Transport({ clock: systemClock, onFault: console.error });
 const host = { id: "host", baseUrl: `http://127.0.0.1:${process.argv[2]}/v1` } as Host;
 const headers = { "content-type": "application/json" };
-const to = { host, method: "POST", path: "/chat/completions", headers } as const;
 const NO_TURNS = { gatewaysTurn() {}, clientsTurn() {} };
 
 const server = Bun.serve({
@@ -24,6 +23,8 @@ const server = Bun.serve({
   idleTimeout: 255,
   async fetch(request) {
     const body = new Uint8Array(await request.arrayBuffer());
+    const path = request.url.slice(request.url.indexOf("/v1/") + "/v1".length);
+    const to = { host, method: "POST", path, headers } as const;
     const exchange = transport.open({ to, headers: {}, body });
     const reply = await exchange.reply;
     if (reply instanceof HostFault) return new Response(reply.message, { status: 502 });

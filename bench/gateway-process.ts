@@ -30,6 +30,12 @@ export async function fundedKey({ port }: Measured, usd: number): Promise<Funded
   return made;
 }
 
+/** What an operator reads. */
+export async function operator({ port }: Pick<Measured, "port">, path: string): Promise<unknown> {
+  const headers = { authorization: `Bearer ${ADMIN}` };
+  return answered(await fetch(`http://127.0.0.1:${port}${path}`, { headers }));
+}
+
 export interface FundedKey {
   readonly id: string;
   readonly key: string;

@@ -10,6 +10,7 @@ import { bareProxy } from "./peers/bare-proxy.ts";
 import { gateway } from "./peers/gateway.ts";
 import { nginx } from "./peers/nginx.ts";
 import { tables } from "./peers/report.ts";
+import { PARTS } from "./peers/rounds.ts";
 import { benchPeers, type PeersRun, type PeersSize } from "./peers.ts";
 
 export const benchMacro = (
@@ -18,7 +19,13 @@ export const benchMacro = (
 ): Promise<PeersRun> =>
   benchPeers(
     [bareHost, nginx, bareProxy, gateway],
-    { ...size, passes: 1, connections: [1, 16, 64], ...ROUNDS_ALONE },
+    {
+      ...size,
+      passes: 1,
+      connections: [1, 16, 64],
+      parts: PARTS.filter((part) => part !== "kinds"),
+      ...ROUNDS_ALONE,
+    },
     progress,
   );
 

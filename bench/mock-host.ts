@@ -2,7 +2,8 @@
  * The host behind every macro measurement: as little work as a host can do, on raw sockets, so that what is
  * measured is the gateway. POST …/chat/completions answers JSON, or with `"stream":true` a paced stream: a
  * first token after `firstMs`, then `deltas` of them every `everyMs`; a model called `paced-300-64-20` asks
- * for that pace by its name. Prints its port.
+ * for that pace by its name, and with `-obfuscated` behind it for padded deltas, as OpenAI sends them. At
+ * …/messages and …/responses it streams those languages. Prints its port.
  *
  *     bun run bench/mock-host.ts [firstMs] [deltas] [everyMs] [port]
  */
@@ -49,8 +50,80 @@ const USAGE = `data: ${JSON.stringify({
   choices: [],
   usage: { prompt_tokens: 10, completion_tokens: 64, total_tokens: 74 },
 })}\n\n`;
-const END = `${chunked(FINISH)}${chunked(USAGE)}${chunked("data: [DONE]\n\n")}0\r\n\r\n`;
 const DELTA_CHUNK = chunked(DELTA);
+
+/** A stream of a kind: what comes before the first delta, the delta of a number, and what comes behind the last. */
+interface Story {
+  readonly begin: string;
+  readonly delta: (at: number) => string;
+  readonly end: (deltas: number) => string;
+}
+
+const CHAT: Story = {
+  begin: "",
+  delta: () => DELTA_CHUNK,
+  end: () => `${chunked(FINISH)}${chunked(USAGE)}${chunked("data: [DONE]\n\n")}`,
+};
+
+const PADDED = Array.from({ length: 16 }, (_, at) => {
+  const padding = "aZ3kQ9xW5bN7cP1d".slice(0, 1 + ((at * 7) % 15));
+  return chunked(DELTA.replace("}\n\n", `,"obfuscation":"${padding}"}\n\n`));
+});
+
+const OBFUSCATED: Story = { ...CHAT, delta: (at) => PADDED[at % PADDED.length]! };
+
+const typed = (type: string, members: object): string =>
+  chunked(`event: ${type}\ndata: ${JSON.stringify({ type, ...members })}\n\n`);
+
+const MESSAGE = { id: "msg_bench", type: "message", role: "assistant", model: "bench-model", content: [] };
+const MESSAGES_DELTA = typed("content_block_delta", {
+  index: 0,
+  delta: { type: "text_delta", text: " token" },
+});
+
+const MESSAGES: Story = {
+  begin:
+    typed("message_start", { message: { ...MESSAGE, usage: { input_tokens: 10, output_tokens: 1 } } }) +
+    typed("content_block_start", { index: 0, content_block: { type: "text", text: "" } }),
+  delta: () => MESSAGES_DELTA,
+  end: (deltas) =>
+    typed("content_block_stop", { index: 0 }) +
+    typed("message_delta", { delta: { stop_reason: "end_turn" }, usage: { output_tokens: deltas } }) +
+    typed("message_stop", {}),
+};
+
+const RESPONSE = { id: "resp_bench", object: "response", created_at: 1_763_000_000, model: "bench-model" };
+const ITEM = { id: "msg_bench", type: "message", role: "assistant" };
+const PART = { type: "output_text", text: "", annotations: [], logprobs: [] };
+const PLACE = { item_id: ITEM.id, output_index: 0, content_index: 0 };
+
+const RESPONSES: Story = {
+  begin:
+    typed("response.created", {
+      response: { ...RESPONSE, status: "in_progress", output: [] },
+      sequence_number: 0,
+    }) +
+    typed("response.output_item.added", {
+      output_index: 0,
+      item: { ...ITEM, content: [] },
+      sequence_number: 1,
+    }) +
+    typed("response.content_part.added", { ...PLACE, part: PART, sequence_number: 2 }),
+  delta: (at) =>
+    typed("response.output_text.delta", { ...PLACE, delta: " token", logprobs: [], sequence_number: 3 + at }),
+  end(deltas) {
+    const part = { ...PART, text: " token".repeat(deltas) };
+    const item = { ...ITEM, status: "completed", content: [part] };
+    const usage = { input_tokens: 10, output_tokens: deltas, total_tokens: 10 + deltas };
+    const response = { ...RESPONSE, status: "completed", output: [item], usage };
+    return (
+      typed("response.output_text.done", { ...PLACE, text: part.text, sequence_number: 3 + deltas }) +
+      typed("response.content_part.done", { ...PLACE, part, sequence_number: 4 + deltas }) +
+      typed("response.output_item.done", { output_index: 0, item, sequence_number: 5 + deltas }) +
+      typed("response.completed", { response, sequence_number: 6 + deltas })
+    );
+  },
+};
 
 interface Connection {
   /** What arrived of the request so far. */
@@ -59,6 +132,8 @@ interface Connection {
   /** Of head and body; 0 while the head is incomplete. */
   needed: number;
   timer: Timer | null;
+  /** Of an answer: what the socket did not take yet. */
+  unsent: Buffer | null;
 }
 
 interface Pace {
@@ -75,10 +150,15 @@ if (import.meta.main) {
     port,
     socket: {
       open(socket) {
-        socket.data = { parts: [], bytes: 0, needed: 0, timer: null };
+        socket.data = { parts: [], bytes: 0, needed: 0, timer: null, unsent: null };
       },
       data(socket, bytes) {
         read(socket, bytes, pace);
+      },
+      drain(socket) {
+        const { unsent } = socket.data;
+        socket.data.unsent = null;
+        if (unsent !== null) send(socket, unsent);
       },
       close(socket) {
         clearTimeout(socket.data?.timer ?? undefined);
@@ -106,7 +186,8 @@ function read(socket: Socket<Connection>, bytes: Buffer, pace: Pace): void {
       data.bytes = all.length - at;
       return;
     }
-    answer(socket, all.toString("latin1", head + 4, Math.min(end, head + 4 + LOOKED_AT)), pace);
+    const line = all.toString("latin1", at, all.indexOf("\r\n", at));
+    answer(socket, line, all.toString("latin1", head + 4, Math.min(end, head + 4 + LOOKED_AT)), pace);
     at = end;
   }
 }
@@ -116,36 +197,55 @@ const lengthIn = (head: string): number => Number(/content-length: *(\d+)/i.exec
 /** The benches put `model` and `stream` first. */
 const LOOKED_AT = 4_096;
 
-function answer(socket: Socket<Connection>, body: string, pace: Pace): void {
-  if (!/"stream": ?true/.test(body)) {
-    socket.write(WHOLE);
+function send(socket: Socket<Connection>, answer: string | Buffer): void {
+  const { data } = socket;
+  const bytes = Buffer.from(answer as string);
+  if (data.unsent !== null) {
+    data.unsent = Buffer.concat([data.unsent, bytes]);
     return;
   }
-  const named = /"paced-([\d.]+)-(\d+)-(\d+)"/.exec(body);
-  stream(
-    socket,
-    named === null
-      ? pace
-      : { firstMs: Number(named[1]), deltas: Number(named[2]), everyMs: Number(named[3]) },
-  );
+  const taken = Math.max(0, socket.write(bytes));
+  if (taken < bytes.length) data.unsent = bytes.subarray(taken);
 }
 
-function stream(socket: Socket<Connection>, { firstMs, deltas, everyMs }: Pace): void {
-  if (everyMs === 0 && firstMs === 0) {
-    socket.write(HEAD + DELTA_CHUNK.repeat(deltas) + END);
+function answer(socket: Socket<Connection>, line: string, body: string, pace: Pace): void {
+  if (!/"stream": ?true/.test(body)) {
+    send(socket, WHOLE);
     return;
   }
-  let left = deltas;
+  const named = /paced-([\d.]+)-(\d+)-(\d+)(-obfuscated)?"/.exec(body);
+  const story = /^POST \S*\/messages/.test(line)
+    ? MESSAGES
+    : /^POST \S*\/responses/.test(line)
+      ? RESPONSES
+      : named?.[4] === undefined
+        ? CHAT
+        : OBFUSCATED;
+  const asked = named === null ? pace : { firstMs: +named[1]!, deltas: +named[2]!, everyMs: +named[3]! };
+  stream(socket, asked, story);
+}
+
+function stream(
+  socket: Socket<Connection>,
+  { firstMs, deltas, everyMs }: Pace,
+  { begin, delta, end }: Story,
+): void {
+  if (everyMs === 0 && firstMs === 0) {
+    const all = Array.from({ length: deltas }, (_, at) => delta(at)).join("");
+    send(socket, `${HEAD}${begin}${all}${end(deltas)}0\r\n\r\n`);
+    return;
+  }
+  let told = 0;
   const next = () => {
-    socket.write(left === deltas ? HEAD + DELTA_CHUNK : DELTA_CHUNK);
-    left -= 1;
-    if (left > 0) return;
+    send(socket, told === 0 ? HEAD + begin + delta(0) : delta(told));
+    told += 1;
+    if (told < deltas) return;
     clearInterval(socket.data.timer!);
     socket.data.timer = null;
-    socket.write(END);
+    send(socket, `${end(deltas)}0\r\n\r\n`);
   };
   socket.data.timer = setTimeout(() => {
     next();
-    if (left > 0) socket.data.timer = setInterval(next, everyMs);
+    if (told < deltas) socket.data.timer = setInterval(next, everyMs);
   }, firstMs);
 }

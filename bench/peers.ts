@@ -5,10 +5,13 @@
  * before the clock.
  *
  *     bun run bench peers [--rounds 5] [--seconds 0.8] [--only nginx,gateway] [--streams 400]
- *         [--open 1000,8000] [--faults no] [--write bench/results]
+ *         [--open 1000,8000] [--faults no] [--passes 2] [--parts requests,streams,kinds,...]
+ *         [--write bench/results]
+ *
+ * What is measured has a core of its own, load and host share the others.
  */
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { cpus, tmpdir } from "node:os";
 import { join } from "node:path";
 import { option } from "./option.ts";
 import { bareHost } from "./peers/bare-host.ts";
@@ -21,13 +24,14 @@ import { cacheFolder } from "./peers/install.ts";
 import { litellm } from "./peers/litellm.ts";
 import { measureMemory } from "./peers/memory.ts";
 import { nginx } from "./peers/nginx.ts";
+import { guardedNoveum, noveum } from "./peers/noveum.ts";
 import type { Installed, Peer, Subject } from "./peers/peer.ts";
 import { portkey } from "./peers/portkey.ts";
 import { circumstances, publish } from "./peers/publish.ts";
 import { tables } from "./peers/report.ts";
 import type { PeerResult } from "./peers/result.ts";
-import { type RoundSize, Rounds } from "./peers/rounds.ts";
-import { type Measured, start } from "./processes.ts";
+import { PARTS, type Part, type RoundSize, Rounds } from "./peers/rounds.ts";
+import { type Measured, onMeasuredCore, otherCores, pinTo, start } from "./processes.ts";
 
 export const PEERS: readonly Peer[] = [
   bareHost,
@@ -35,6 +39,8 @@ export const PEERS: readonly Peer[] = [
   haproxy,
   bareProxy,
   gateway,
+  noveum,
+  guardedNoveum,
   bifrost,
   portkey,
   litellm,
@@ -63,6 +69,7 @@ export async function benchPeers(
   mkdirSync(cache, { recursive: true });
   const skipped: { name: string; why: string }[] = [];
   const entrants: Entrant[] = [];
+  pinTo(otherCores());
   const host = await start([process.execPath, HOST]);
   const folder = mkdtempSync(join(tmpdir(), "peers-"));
   const leaveOut = async ({ name }: Peer, error: unknown, subject?: Subject) => {
@@ -96,6 +103,7 @@ export async function benchPeers(
     return { peers: results, skipped };
   } finally {
     await host.stop();
+    pinTo(`0-${cpus().length - 1}`);
     rmSync(folder, { recursive: true, force: true });
   }
 }
@@ -117,7 +125,8 @@ async function enter(
   size: PeersSize,
 ): Promise<Entrant> {
   const installed = await peer.install(cache);
-  const subject = await installed.start(hostPort, place(folder, peer, "rounds"));
+  const at = place(folder, peer, "rounds");
+  const subject = await onMeasuredCore(() => installed.start(hostPort, at));
   try {
     await verify(subject);
     const rounds = new Rounds(subject, {
@@ -147,7 +156,7 @@ async function alone(
     progress(`${what}: ${name}`);
     const at = place(folder, peer, what);
     const host = await start([process.execPath, HOST]);
-    const subject = await installed.start(host.port, at);
+    const subject = await onMeasuredCore(() => installed.start(host.port, at));
     try {
       return await run(host, subject, at);
     } finally {
@@ -178,7 +187,8 @@ if (import.meta.main) {
     rounds: Number(option("rounds", "5")),
     seconds: Number(option("seconds", "0.8")),
     streams: Number(option("streams", "400")),
-    passes: 2,
+    passes: Number(option("passes", "2")),
+    parts: option("parts", PARTS.join()).split(",") as Part[],
     connections: [1, 16, 64, 256],
     open: option("open", "1000,8000").split(",").filter(Boolean).map(Number),
     settleMs: 4_000,

@@ -2,6 +2,7 @@
  * Real processes to measure: started, waited for, their CPU time and memory read from the kernel, stopped.
  */
 import { readdirSync, readFileSync } from "node:fs";
+import { cpus } from "node:os";
 
 export interface Measured {
   readonly port: number;
@@ -48,6 +49,29 @@ export async function startQuiet({ command, port, env, folder, patienceMs }: Qui
 
 /** User and system time so far of a process and of all that it started, µs. */
 export const cpuUsOf = (pid: number): number => family(pid).reduce((sum, one) => sum + cpuUs(one), 0);
+
+/**
+ * Pins this process, and what it starts from then on, to these cores, so that the scheduler decides less. False where
+ * the machine has but one, or no `taskset`.
+ */
+export function pinTo(cores: string): boolean {
+  if (cpus().length < 2 || Bun.which("taskset") === null) return false;
+  return Bun.spawnSync(["taskset", "-acp", cores, `${process.pid}`]).exitCode === 0;
+}
+
+/** The core of what is measured, and those of load and host. */
+export const MEASURED_CORE = "0";
+export const otherCores = (): string => `1-${cpus().length - 1}`;
+
+/** Starts what is measured on its core. */
+export async function onMeasuredCore<T>(begin: () => Promise<T>): Promise<T> {
+  pinTo(MEASURED_CORE);
+  try {
+    return await begin();
+  } finally {
+    pinTo(otherCores());
+  }
+}
 
 function measured(child: Bun.Subprocess, port: number): Measured {
   return {

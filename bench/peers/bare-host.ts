@@ -1,5 +1,5 @@
 import { start } from "../processes.ts";
-import { PATH, type Peer } from "./peer.ts";
+import { PATH, type Peer, relays } from "./peer.ts";
 
 /** Nothing in between: the speed of light, and what the load generator itself can do. */
 export const bareHost: Peer = {
@@ -13,6 +13,7 @@ export const bareHost: Peer = {
         return {
           process: process_,
           target: { port: process_.port, path: PATH, headers: {} },
+          reaches: relays({ port: process_.port, path: PATH, headers: {} }),
           prefix: "",
           refusesLarge: false,
         };

@@ -1,6 +1,6 @@
 import { RUNTIME } from "../../src/server/runtime.ts";
 import { start } from "../processes.ts";
-import { PATH, type Peer } from "./peer.ts";
+import { PATH, type Peer, relays } from "./peer.ts";
 
 /** What is Bun's in the gateway's figures. */
 export const bareProxy: Peer = {
@@ -18,6 +18,7 @@ export const bareProxy: Peer = {
         return {
           process: process_,
           target: { port: process_.port, path: PATH, headers: {} },
+          reaches: relays({ port: process_.port, path: PATH, headers: {} }),
           prefix: "",
           refusesLarge: false,
         };

@@ -2,7 +2,7 @@
  * What happens to a peer when things go wrong around it: it is killed, its host goes away, clients misbehave.
  */
 import { load, type Target } from "../load.ts";
-import { type Measured, start } from "../processes.ts";
+import { type Measured, onMeasuredCore, start } from "../processes.ts";
 import { BODY_BYTES, type Installed, PACES, type Subject } from "./peer.ts";
 import type { Faults, Flood } from "./result.ts";
 import { bodyOf, quantiles } from "./rounds.ts";
@@ -91,7 +91,7 @@ async function killed(
   await subject.process.stop("SIGKILL");
   await busy;
   const startedMs = performance.now();
-  const again = await installed.start(host.port, folder);
+  const again = await onMeasuredCore(() => installed.start(host.port, folder));
   await firstAnswer(again);
   return { subject: again, ms: performance.now() - startedMs };
 }

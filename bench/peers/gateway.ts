@@ -1,8 +1,10 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { SURFACE_NAMES, type SurfaceName } from "../../src/catalog/catalog.ts";
 import { fundedKey, startGateway } from "../gateway-process.ts";
 import type { Measured } from "../processes.ts";
-import { PACES, PATH, type Peer } from "./peer.ts";
+import { hostPrefix } from "./kinds.ts";
+import { PACES, PATH, PATHS, type Peer } from "./peer.ts";
 
 /** As it is shipped: ledger, journal and receipts on, a real key with every limit set. */
 export const gateway: Peer = {
@@ -26,6 +28,8 @@ export const gateway: Peer = {
           stranger: target("or-live-123456789ABCDEFGHJKLMNPQRSTUVWXY"),
           prefix: "bench/",
           refusesLarge: true,
+          reaches: (client) => ({ ...target(key), path: PATHS[client] }),
+          assembles: true,
         };
       },
     };
@@ -44,19 +48,19 @@ async function keptKey(gateway: Measured, file: string): Promise<string> {
 
 const configuration = (hostPort: number): string => `
 hosts:
-  - { id: mock, base_url: "http://127.0.0.1:${hostPort}/v1", speaks: [chat.completions] }
+${SURFACE_NAMES.map((one) => `  - { id: ${one}, base_url: "http://127.0.0.1:${hostPort}/v1", speaks: [${one}] }`).join("\n")}
 models:
-${Object.values(PACES).map(model).join("")}
+${SURFACE_NAMES.flatMap((host) => Object.values(PACES).map((pace) => model(host, pace))).join("")}
 defaults:
   accountless: { rpm_limit: 1000000000, tpm_limit: null, daily_limit_usd: 100000, monthly_limit_usd: 100000 }
 `;
 
 /** A window wide enough for a body of 10 MB. */
-const model = (name: string): string => `
-  - id: bench/${name}
+const model = (host: SurfaceName, pace: string): string => `
+  - id: bench/${hostPrefix(host)}${pace}
     name: Bench
     context_length: 20000000
     max_output_tokens: 4000
     price: { input: 0.001, output: 10 }
-    routes: [{ host: mock, model: ${name} }]
+    routes: [{ host: ${host}, model: ${pace} }]
 `;

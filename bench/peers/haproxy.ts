@@ -1,19 +1,15 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { freePort, startQuiet } from "../processes.ts";
-import { filledOnce, run } from "./install.ts";
-import { BODY_BYTES, PATH, type Peer } from "./peer.ts";
+import { debianProgram, run } from "./install.ts";
+import { BODY_BYTES, PATH, type Peer, relays } from "./peer.ts";
 
-/**
- * Debian's, with the libraries that only it needs, unpacked and not installed: nothing of the system is
- * touched.
- */
 const PACKAGES = ["haproxy", "liblua5.3-0", "libopentracing-c-wrapper0", "libopentracing1"];
 
 export const haproxy: Peer = {
   name: "HAProxy",
   async install(cache) {
-    const { program, env } = await located(cache);
+    const { program, env } = await debianProgram(cache, "haproxy", PACKAGES);
     return {
       version: /version (\S+)/.exec(await run([program, "-v"], ".", env))![1]!,
       settings: "one thread, `http-reuse always`, `option http-no-delay`, no log; relays only",
@@ -24,6 +20,7 @@ export const haproxy: Peer = {
         return {
           process: await startQuiet({ command: [program, "-db", "-f", file], port, env }),
           target: { port, path: PATH, headers: {} },
+          reaches: relays({ port, path: PATH, headers: {} }),
           prefix: "",
           refusesLarge: true,
         };
@@ -31,20 +28,6 @@ export const haproxy: Peer = {
     };
   },
 };
-
-async function located(cache: string): Promise<{ program: string; env: Record<string, string> }> {
-  const installed = Bun.which("haproxy");
-  if (installed !== null) return { program: installed, env: {} };
-  const folder = await filledOnce(join(cache, "haproxy"), async (draft) => {
-    await run(["apt-get", "download", ...PACKAGES], draft);
-    for (const file of new Bun.Glob("*.deb").scanSync(draft)) await run(["dpkg-deb", "-x", file, "."], draft);
-  });
-  const libraries = [...new Bun.Glob("usr/lib/*-linux-*").scanSync({ cwd: folder, onlyFiles: false })];
-  return {
-    program: join(folder, "usr/sbin/haproxy"),
-    env: { LD_LIBRARY_PATH: libraries.map((path) => join(folder, path)).join(":") },
-  };
-}
 
 const configuration = (port: number, hostPort: number): string => `
 global

@@ -20,6 +20,28 @@ export async function filledOnce(folder: string, fill: (draft: string) => Promis
 }
 
 /**
+ * A program of the system, or Debian's with the libraries that only it needs, unpacked and not installed: nothing of
+ * the system is touched.
+ */
+export async function debianProgram(
+  cache: string,
+  name: string,
+  packages: readonly string[],
+): Promise<{ program: string; env: Record<string, string> }> {
+  const installed = Bun.which(name);
+  if (installed !== null) return { program: installed, env: {} };
+  const folder = await filledOnce(join(cache, name), async (draft) => {
+    await run(["apt-get", "download", ...packages], draft);
+    for (const file of new Bun.Glob("*.deb").scanSync(draft)) await run(["dpkg-deb", "-x", file, "."], draft);
+  });
+  const libraries = [...new Bun.Glob("usr/lib/*-linux-*").scanSync({ cwd: folder, onlyFiles: false })];
+  return {
+    program: join(folder, "usr/sbin", name),
+    env: { LD_LIBRARY_PATH: libraries.map((path) => join(folder, path)).join(":") },
+  };
+}
+
+/**
  * @throws {Error} with the last complaint that it printed, when it fails or takes longer than ten minutes.
  */
 export async function run(command: string[], cwd: string, env: Record<string, string> = {}): Promise<string> {

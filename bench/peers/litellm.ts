@@ -44,6 +44,10 @@ export const litellm: Peer = {
           stranger: { port, path: PATH, headers: { authorization: "Bearer sk-never-given-out" } },
           prefix: "",
           refusesLarge: false,
+          reaches: (client, host) =>
+            client === "chat.completions" && host !== "responses"
+              ? { port, path: PATH, headers: { authorization: `Bearer ${KEY}` } }
+              : null,
         };
       },
     };
@@ -59,7 +63,9 @@ ${Object.values(PACES)
   .map(
     (name) => `
   - model_name: ${name}
-    litellm_params: { model: openai/${name}, api_base: "http://127.0.0.1:${hostPort}/v1", api_key: bench }`,
+    litellm_params: { model: openai/${name}, api_base: "http://127.0.0.1:${hostPort}/v1", api_key: bench }
+  - model_name: messages-${name}
+    litellm_params: { model: anthropic/${name}, api_base: "http://127.0.0.1:${hostPort}", api_key: bench }`,
   )
   .join("")}
 litellm_settings: { num_retries: 0, telemetry: false, request_timeout: 600 }

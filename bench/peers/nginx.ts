@@ -1,15 +1,16 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { freePort, startQuiet } from "../processes.ts";
-import { run } from "./install.ts";
-import { BODY_BYTES, PATH, type Peer } from "./peer.ts";
+import { debianProgram, run } from "./install.ts";
+import { BODY_BYTES, PATH, type Peer, relays } from "./peer.ts";
 
 /** The least that a proxy does. */
 export const nginx: Peer = {
   name: "nginx",
-  async install() {
+  async install(cache) {
+    const { program, env } = await debianProgram(cache, "nginx", ["nginx"]);
     return {
-      version: /nginx\/(\S+)/.exec(await run(["nginx", "-v"], "."))![1]!,
+      version: /nginx\/(\S+)/.exec(await run([program, "-v"], ".", env))![1]!,
       settings:
         "one worker, keep-alive to the host, neither requests nor answers buffered, no access log; relays only",
       async start(hostPort, folder) {
@@ -17,8 +18,9 @@ export const nginx: Peer = {
         const file = join(folder, "nginx.conf");
         writeFileSync(file, configuration(port, hostPort, folder));
         return {
-          process: await startQuiet({ command: ["nginx", "-c", file, "-p", folder], port }),
+          process: await startQuiet({ command: [program, "-c", file, "-p", folder], port, env }),
           target: { port, path: PATH, headers: {} },
+          reaches: relays({ port, path: PATH, headers: {} }),
           prefix: "",
           refusesLarge: true,
         };

@@ -1,4 +1,5 @@
 /** What is measured beside the gateway: how it is had, started and spoken to. One file each. */
+import type { SurfaceName } from "../../src/catalog/catalog.ts";
 import type { Target } from "../load.ts";
 import type { Measured } from "../processes.ts";
 
@@ -30,7 +31,17 @@ export interface Subject {
   readonly stranger?: Target;
   /** Whether it bounds bodies. */
   readonly refusesLarge: boolean;
+  /** Where a client of this language reaches a host of that one; null where it cannot. Absent: `target`, for chat. */
+  readonly reaches?: (client: SurfaceName, host: SurfaceName) => Target | null;
+  /** It streams from the host what a client wants whole. */
+  readonly assembles?: boolean;
 }
+
+/** Of what passes bytes on, whatever they say. */
+export const relays =
+  (target: Target): NonNullable<Subject["reaches"]> =>
+  (client, host) =>
+    client === host ? { ...target, path: PATHS[client] } : null;
 
 /** The paces of bench/mock-host.ts that are asked for: first token, deltas, ms between them. */
 export const PACES = {
@@ -38,8 +49,16 @@ export const PACES = {
   steady: "paced-0-64-20",
   thinking: "paced-300-64-20",
   open: "paced-0-600-1000",
+  padded: "paced-0-64-20-obfuscated",
+  long: "paced-0-500-0",
 } as const;
 
-export const PATH = "/v1/chat/completions";
+export const PATHS: Readonly<Record<SurfaceName, string>> = {
+  "chat.completions": "/v1/chat/completions",
+  messages: "/v1/messages",
+  responses: "/v1/responses",
+};
+
+export const PATH = PATHS["chat.completions"];
 /** The specification's bound on a body, given to every peer that has such a bound. */
 export const BODY_BYTES = 10 * 1_048_576;

@@ -35,7 +35,8 @@ export function publish(run: PeersRun, size: PeersSize, where: Circumstances, fo
   write("peers.json", `${JSON.stringify({ ...where, size, ...run }, rounded, 1)}\n`);
   write("peers.md", page(run, size, where));
   write("peers.svg", costPlot(run.peers));
-  write("peers-latency.svg", latencyPlot(run.peers));
+  if (run.peers.some(({ latencyMs }) => Object.keys(latencyMs).length > 0))
+    write("peers-latency.svg", latencyPlot(run.peers));
 }
 
 const rounded = (_key: string, value: unknown): unknown =>
@@ -44,7 +45,7 @@ const rounded = (_key: string, value: unknown): unknown =>
 const page = (run: PeersRun, size: PeersSize, where: Circumstances): string => `# Beside its peers
 
 \`${where.command}\` at commit ${where.commit}, ${where.startedAt.slice(0, 16).replace("T", " ")} UTC, on ${where.machine};
-load average before: ${where.loadBefore.toFixed(1)}. Load generator, host and peer share the machine, so the bare host's row
+load average before: ${where.loadBefore.toFixed(1)}. Each peer has a core of its own, load generator and host share the others; the bare host's row
 is the load generator's ceiling. Median of ${size.rounds} rounds, each of which visits every peer.
 
 - A request is unstreamed, over 64 connections; its CPU is that of all processes of the peer. An event is one of 64 deltas

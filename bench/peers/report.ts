@@ -1,21 +1,33 @@
 import type { PeersRun } from "../peers.ts";
-import type { Flood, Memory, PeerResult, Quantiles } from "./result.ts";
+import { KINDS } from "./kinds.ts";
+import type { Flood, Memory, PeerResult, Quantiles, Spread } from "./result.ts";
 
 /** The run as Markdown tables: one peer a row. */
 export function tables({ peers, skipped }: PeersRun): string {
   const bare = peers.find(({ name }) => name === "bare host");
   const nginx = peers.find(({ name }) => name === "nginx");
-  const parts = [
-    section("CPU and throughput", costs(peers, nginx)),
-    section(
-      "Latency added to the bare host's, ms: p50 / p99 of whole answers, by connections",
-      added(peers, bare),
-    ),
-    section(
-      "First byte added to the bare host's, and the gap between events, ms: p50 / p99",
-      streams(peers, bare),
-    ),
-  ];
+  const parts = [section("CPU and throughput", costs(peers, nginx))];
+  if (peers.some(({ usPerEventOf }) => Object.keys(usPerEventOf).length > 0))
+    parts.push(
+      section(
+        "CPU of an event by kind of stream (host → client), µs; of a whole answer assembled of 500",
+        kinds(peers),
+      ),
+    );
+  if (peers.some(({ latencyMs }) => Object.keys(latencyMs).length > 0))
+    parts.push(
+      section(
+        "Latency added to the bare host's, ms: p50 / p99 of whole answers, by connections",
+        added(peers, bare),
+      ),
+    );
+  if (peers.some(({ firstByteMs: { halfLoad } }) => !Number.isNaN(halfLoad.p50)))
+    parts.push(
+      section(
+        "First byte added to the bare host's, and the gap between events, ms: p50 / p99",
+        streams(peers, bare),
+      ),
+    );
   if (peers.some(({ memory }) => memory !== null)) parts.push(section("Memory", memories(peers)));
   if (peers.some(({ faults }) => faults !== null)) parts.push(section("Faults and floods", faults(peers)));
   parts.push(section("What was measured", settings(peers)));
@@ -56,7 +68,22 @@ function costs(peers: readonly PeerResult[], nginx: PeerResult | undefined): Row
   ];
 }
 
-const pair = ({ p50, p99 }: Quantiles): string => `${p50.toFixed(2)} / ${p99.toFixed(2)}`;
+function kinds(peers: readonly PeerResult[]): Row[] {
+  const figure = (one: Spread | null | undefined) =>
+    one === undefined || one === null || Number.isNaN(one.median) ? "–" : one.median.toFixed(1);
+  return [
+    ["", "chat", ...KINDS.map(({ name }) => name), "assembled"],
+    ...peers.map(({ name, usPerEvent, usPerEventOf, usPerAssembled }) => [
+      name,
+      figure(usPerEvent),
+      ...KINDS.map((kind) => figure(usPerEventOf[kind.name])),
+      figure(usPerAssembled),
+    ]),
+  ];
+}
+
+const pair = ({ p50, p99 }: Quantiles): string =>
+  Number.isNaN(p50) ? "–" : `${p50.toFixed(2)} / ${p99.toFixed(2)}`;
 
 /** The bare host's own row stays what it is. */
 function beyond(own: Quantiles, bare: Quantiles | undefined): string {

@@ -20,6 +20,10 @@ export interface PeerResult {
     readonly halfLoad: Quantiles & { readonly streamsPerSecond: number };
   };
   readonly gapMs: Quantiles;
+  /** CPU of an event by kind of stream; only those that it has. */
+  readonly usPerEventOf: Readonly<Record<string, Spread>>;
+  /** CPU of a whole answer that the host streamed in 500 events; null where it does not assemble any. */
+  readonly usPerAssembled: Spread | null;
   readonly memory: Memory | null;
   readonly faults: Faults | null;
 }
@@ -68,5 +72,6 @@ export interface Spread {
 
 export function spread(values: readonly number[]): Spread {
   const sorted = [...values].sort((a, b) => a - b);
-  return { median: sorted[sorted.length >> 1]!, low: sorted[0]!, high: sorted.at(-1)! };
+  const { NaN: none } = Number;
+  return { median: sorted[sorted.length >> 1] ?? none, low: sorted[0] ?? none, high: sorted.at(-1) ?? none };
 }

@@ -3,6 +3,7 @@
  * the time falls on all of them alike; what is reported is the median over rounds.
  */
 import { type Load, load, percentile, type Timings } from "../load.ts";
+import { faultOf, KINDS, requestOf } from "./kinds.ts";
 import { PACES, type Subject } from "./peer.ts";
 import { type PeerResult, type Quantiles, spread } from "./result.ts";
 
@@ -13,7 +14,13 @@ export interface RoundSize {
   /** How often each of the paced streams is repeated in a round. */
   readonly passes: number;
   readonly connections: readonly number[];
+  /** Absent: all. */
+  readonly parts?: readonly Part[];
 }
+
+/** What a round measures. */
+export const PARTS = ["requests", "latency", "streams", "kinds", "first bytes", "half load"] as const;
+export type Part = (typeof PARTS)[number];
 
 export class Rounds {
   readonly #subject: Subject;
@@ -27,6 +34,8 @@ export class Rounds {
   readonly #thinking: number[] = [];
   readonly #half: Quantiles[] = [];
   readonly #burstsPerSecond: number[] = [];
+  readonly #kinds = new Map<string, number[]>();
+  readonly #assembled: number[] = [];
 
   constructor(subject: Subject, size: RoundSize) {
     this.#subject = subject;
@@ -42,15 +51,64 @@ export class Rounds {
     await this.#load("burst", true, { connections: 64, seconds: WARM_UP_SECONDS / 2 });
     const { streams } = this.#size;
     await this.#load("steady", true, { connections: streams, requests: WARM_UP_STREAMS * streams });
+    if (!(this.#size.parts ?? PARTS).includes("kinds")) return;
+    await this.kinds();
+    this.#kinds.clear();
+    this.#assembled.length = 0;
   }
 
   async round(): Promise<void> {
-    await this.saturated();
-    await this.#latencies();
-    await this.streams();
-    await this.#firstBytes();
-    await this.#halfLoad();
+    for (const part of this.#size.parts ?? PARTS) await this.#part(part);
   }
+
+  #part(part: Part): Promise<void> {
+    switch (part) {
+      case "requests":
+        return this.saturated();
+      case "latency":
+        return this.#latencies();
+      case "streams":
+        return this.streams();
+      case "kinds":
+        return this.kinds();
+      case "first bytes":
+        return this.#firstBytes();
+      case "half load":
+        return this.#halfLoad();
+    }
+  }
+
+  /** CPU an event of other kinds of streams, and of a whole answer that the host streams in 500. */
+  async kinds(): Promise<void> {
+    const { process } = this.#subject;
+    const { streams } = this.#size;
+    for (const kind of KINDS) {
+      const request = requestOf(this.#subject, kind);
+      if (request === null || this.#unable.has(kind.name)) continue;
+      const fault = await faultOf(request, kind);
+      if (fault !== null) {
+        this.#unable.add(kind.name);
+        console.error(`no streams of ${kind.name}: ${fault}`);
+        continue;
+      }
+      const beforeUs = process.cpuUs();
+      const plan = { body: request.body, connections: streams, requests: streams };
+      const { failures, statuses } = await load(request.target, plan);
+      if (failures > 0) throw new Error(`${kind.name}: not all were answered: ${JSON.stringify(statuses)}`);
+      push(this.#kinds, kind.name, (process.cpuUs() - beforeUs) / (streams * EVENTS));
+    }
+    if (this.#subject.assembles !== true) return;
+    const beforeUs = process.cpuUs();
+    const { count } = await this.#load(
+      "long",
+      false,
+      { connections: 16, seconds: this.#size.seconds },
+      2_000,
+    );
+    this.#assembled.push((process.cpuUs() - beforeUs) / count);
+  }
+
+  readonly #unable = new Set<string>();
 
   /** CPU a request, and requests a second. */
   async saturated(): Promise<void> {
@@ -102,9 +160,14 @@ export class Rounds {
     this.#half.push(quantiles(half.firstByteMs));
   }
 
-  async #load(pace: keyof typeof PACES, stream: boolean, plan: Omit<Load, "body">): Promise<Timings> {
+  async #load(
+    pace: keyof typeof PACES,
+    stream: boolean,
+    plan: Omit<Load, "body">,
+    most = 100,
+  ): Promise<Timings> {
     const { target, prefix } = this.#subject;
-    const timings = await load(target, { ...plan, body: bodyOf(prefix, pace, stream) });
+    const timings = await load(target, { ...plan, body: bodyOf(prefix, pace, stream, QUESTION, most) });
     if (timings.failures > 0) throw new Error(`not all were answered: ${JSON.stringify(timings.statuses)}`);
     return timings;
   }
@@ -127,6 +190,8 @@ export class Rounds {
         halfLoad: { ...middle(this.#half), streamsPerSecond: spread(this.#burstsPerSecond).median },
       },
       gapMs: middle(this.#gaps),
+      usPerEventOf: Object.fromEntries([...this.#kinds].map(([name, values]) => [name, spread(values)])),
+      usPerAssembled: this.#assembled.length === 0 ? null : spread(this.#assembled),
     };
   }
 }
@@ -147,16 +212,26 @@ export const quantiles = (sorted: readonly number[]): Quantiles => ({
   p99: percentile(sorted, 0.99),
 });
 
+function push(map: Map<string, number[]>, name: string, value: number): void {
+  map.set(name, [...(map.get(name) ?? []), value]);
+}
+
 const middle = (taken: readonly Quantiles[]): Quantiles => ({
   p50: spread(taken.map(({ p50 }) => p50)).median,
   p99: spread(taken.map(({ p99 }) => p99)).median,
 });
 
-export const bodyOf = (prefix: string, pace: keyof typeof PACES, stream: boolean, text = QUESTION): string =>
+export const bodyOf = (
+  prefix: string,
+  pace: keyof typeof PACES,
+  stream: boolean,
+  text = QUESTION,
+  most = 100,
+): string =>
   JSON.stringify({
     model: prefix + PACES[pace],
     ...(stream ? { stream } : {}),
-    max_tokens: 100,
+    max_tokens: most,
     messages: [{ role: "user", content: text }],
   });
 

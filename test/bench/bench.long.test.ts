@@ -10,11 +10,14 @@ import { benchNeighbour } from "../../bench/neighbour.ts";
 import { benchPause } from "../../bench/pause.ts";
 import { bareHost } from "../../bench/peers/bare-host.ts";
 import { gateway } from "../../bench/peers/gateway.ts";
+import { KINDS } from "../../bench/peers/kinds.ts";
 import type { Peer } from "../../bench/peers/peer.ts";
 import { circumstances, publish } from "../../bench/peers/publish.ts";
 import { tables } from "../../bench/peers/report.ts";
 import { benchPeers } from "../../bench/peers.ts";
 import { dearerStill, macroFigures, microFigures, verdictOn } from "../../bench/regression.ts";
+import { benchSizing, sizingTable } from "../../bench/sizing.ts";
+import { benchSoak, faultsOf } from "../../bench/soak.ts";
 
 const SMALL = {
   rounds: 1,
@@ -74,6 +77,41 @@ test("a peer that this machine cannot have is left out by name and reason, and t
   expect(run.skipped).toEqual([{ name: "absent", why: "it cannot be had" }]);
   expect(run.peers.map(({ name }) => name)).toEqual(["bare host"]);
   expect(tables(run)).toContain("Left out: absent (it cannot be had).");
+});
+
+test("the peers' suite tells what an event of each kind of stream costs, and a whole answer that is assembled", async () => {
+  const run = await benchPeers([gateway, bareHost], { ...SMALL, parts: ["kinds"] }, () => {});
+  expect(run.skipped).toEqual([]);
+  const [own, bare] = run.peers;
+  expect(Object.keys(own!.usPerEventOf)).toEqual(KINDS.map(({ name }) => name));
+  expect(Object.keys(bare!.usPerEventOf)).toHaveLength(3);
+  expect([own!.usPerAssembled === null, bare!.usPerAssembled]).toEqual([false, null]);
+  expect(tables(run)).toContain("| Messages → chat |");
+});
+
+test("the sizing bench runs, small: every load has a rate, and open streams a size", async () => {
+  const size = { seconds: 0.2, rounds: 1, open: 100, memory: [20] };
+  const sizing = await benchSizing(size, () => {});
+  for (const { perSecond } of sizing.rows) expect(perSecond).toBeGreaterThan(0);
+  expect(sizingTable(sizing)).toContain("20 open streams: ");
+});
+
+test("the soak runs, small, and leaves no hold and no drift behind", async () => {
+  const soak = await benchSoak({ seconds: 4, streams: 40, everyS: 1 }, () => {});
+  expect(soak).toMatchObject({ after: { holds: 0 }, failed: 0, driftNano: "0" });
+  expect(soak.served).toBeGreaterThan(0);
+  expect(soak.left).toBeGreaterThan(0);
+});
+
+test("a soak tells what is left behind", () => {
+  const look = { atS: 0, megabytes: 100, descriptors: 10, holds: 0 };
+  const looks = [100, 100, 100, 130].map((megabytes) => ({ ...look, megabytes }));
+  const after = { ...look, descriptors: 500, holds: 2 };
+  const counts = { served: 9, left: 1, failed: 1, driftNano: "7" };
+  expect(faultsOf({ before: look, looks, after, ...counts })).toHaveLength(5);
+  expect(
+    faultsOf({ before: look, looks: looks.slice(0, 3), after: look, ...counts, failed: 0, driftNano: "0" }),
+  ).toEqual([]);
 });
 
 test("the failover suite runs, small: every failure reaches the next host", async () => {

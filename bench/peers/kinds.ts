@@ -1,0 +1,70 @@
+import type { SurfaceName } from "../../src/catalog/catalog.ts";
+import type { Target } from "../load.ts";
+import { PACES, type Subject } from "./peer.ts";
+
+/** Kinds of streams beside plain chat: what the client speaks, what the host does, and how it pads its events. */
+export interface Kind {
+  readonly name: string;
+  readonly client: SurfaceName;
+  readonly host: SurfaceName;
+  readonly padded: boolean;
+}
+
+const CHAT: SurfaceName = "chat.completions";
+
+export const KINDS: readonly Kind[] = [
+  { name: "chat, padded as OpenAI does", client: CHAT, host: CHAT, padded: true },
+  { name: "Messages", client: "messages", host: "messages", padded: false },
+  { name: "Responses", client: "responses", host: "responses", padded: false },
+  { name: "Messages → chat", client: CHAT, host: "messages", padded: false },
+  { name: "chat → Messages", client: "messages", host: CHAT, padded: false },
+  { name: "chat → Responses", client: "responses", host: CHAT, padded: false },
+];
+
+export interface KindRequest {
+  readonly target: Target;
+  readonly body: string;
+}
+
+/** Null where the peer has no such streams. */
+export function requestOf(
+  { target, reaches, prefix }: Subject,
+  kind: Kind,
+  pace?: string,
+): KindRequest | null {
+  const { client, host, padded } = kind;
+  const reached =
+    reaches === undefined ? (client === CHAT && host === CHAT ? target : null) : reaches(client, host);
+  if (reached === null) return null;
+  const model = `${prefix}${hostPrefix(host)}${pace ?? (padded ? PACES.padded : PACES.steady)}`;
+  const question = "What is the capital of Norway? Answer in one word.";
+  const said =
+    client === "responses"
+      ? { max_output_tokens: 1_000, input: question }
+      : { max_tokens: 1_000, messages: [{ role: "user", content: question }] };
+  return { target: reached, body: JSON.stringify({ model, stream: true, ...said }) };
+}
+
+/** In front of a model's name, for peers that choose the host by it. */
+export const hostPrefix = (host: SurfaceName): string => (host === CHAT ? "" : `${host}-`);
+
+/** That the stream comes whole and ends as its language does; null when it does. */
+export async function faultOf({ target, body }: KindRequest, { client }: Kind): Promise<string | null> {
+  const response = await fetch(`http://127.0.0.1:${target.port}${target.path}`, {
+    method: "POST",
+    headers: { ...target.headers, "content-type": "application/json" },
+    body,
+  });
+  const text = await response.text();
+  const deltas = text.split('":" token"').length - 1;
+  const isWhole = response.ok && deltas === DELTAS && text.includes(END_MARKS[client]);
+  return isWhole ? null : `${response.status}, ${deltas} deltas: ${text.slice(0, 200)}`;
+}
+
+const DELTAS = Number(PACES.steady.split("-")[2]);
+
+const END_MARKS: Readonly<Record<SurfaceName, string>> = {
+  "chat.completions": "data: [DONE]",
+  messages: "event: message_stop",
+  responses: "event: response.completed",
+};

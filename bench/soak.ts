@@ -1,0 +1,208 @@
+/**
+ * Whether anything is left behind: thousands of streams of every kind at once, for as long as is asked, of which some
+ * clients leave. Reported are memory, descriptors and holds on the way; at the end, when all have ended, no
+ * descriptor and no hold may be left, and the books must agree with their entries.
+ *
+ *     bun run bench soak [--minutes 60] [--streams 2000]
+ */
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { operator } from "./gateway-process.ts";
+import { load, requestBytes, type Timings } from "./load.ts";
+import { option } from "./option.ts";
+import { gateway } from "./peers/gateway.ts";
+import { KINDS, type KindRequest, requestOf } from "./peers/kinds.ts";
+import type { Subject } from "./peers/peer.ts";
+import { bodyOf } from "./peers/rounds.ts";
+import { start } from "./processes.ts";
+
+export interface SoakSize {
+  readonly seconds: number;
+  readonly streams: number;
+  /** Between two looks, s. */
+  readonly everyS: number;
+}
+
+export interface Look {
+  readonly atS: number;
+  readonly megabytes: number;
+  readonly descriptors: number;
+  readonly holds: number;
+}
+
+export interface Soak {
+  /** Before the load, on the way, and after all have ended. */
+  readonly before: Look;
+  readonly looks: readonly Look[];
+  readonly after: Look;
+  readonly served: number;
+  readonly failed: number;
+  readonly left: number;
+  readonly driftNano: string;
+}
+
+export async function benchSoak(size: SoakSize, progress: (look: Look) => void): Promise<Soak> {
+  const folder = mkdtempSync(join(tmpdir(), "soak-"));
+  const host = await start([process.execPath, `${import.meta.dir}/mock-host.ts`]);
+  const subject = await (await gateway.install(folder)).start(host.port, join(folder, "gateway"));
+  const startedMs = performance.now();
+  const look = async (): Promise<Look> => ({
+    atS: Math.round((performance.now() - startedMs) / 1_000),
+    megabytes: Math.round(subject.process.residentBytes() / 1_048_576),
+    descriptors: readdirSync(`/proc/${subject.process.pid}/fd`).length,
+    holds: await metric(subject, "gateway_open_holds"),
+  });
+  try {
+    await load(subject.target, {
+      body: bodyOf(subject.prefix, "burst", true),
+      connections: 64,
+      requests: 2_000,
+    });
+    await ended(subject);
+    const before = await look();
+    const looks: Look[] = [];
+    const done = new AbortController();
+    const watching = (async () => {
+      while (!done.signal.aborted) {
+        await Bun.sleep(size.everyS * 1_000);
+        const one = await look();
+        looks.push(one);
+        progress(one);
+      }
+    })();
+    const ran = await mixedLoad(subject, size, done.signal);
+    done.abort();
+    await watching;
+    await ended(subject);
+    const after = await settled(look, before.descriptors + KEPT_CONNECTIONS);
+    const { drift_nano } = (await operator(subject.process, "/admin/ledger/audit")) as { drift_nano: string };
+    return { before, looks, after, ...ran, driftNano: drift_nano };
+  } finally {
+    await subject.process.stop();
+    await host.stop();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** A tenth of the clients leave in the middle, the others are all kinds in equal parts, and whole answers. */
+async function mixedLoad(
+  subject: Subject,
+  { seconds, streams }: SoakSize,
+  signal: AbortSignal,
+): Promise<Pick<Soak, "served" | "failed" | "left">> {
+  const { target, prefix } = subject;
+  const requests: KindRequest[] = [
+    ...KINDS.map((kind) => requestOf(subject, kind)!),
+    { target, body: bodyOf(prefix, "steady", true) },
+    { target, body: bodyOf(prefix, "long", false, "Hi", 2_000) },
+  ];
+  const leaving = Math.max(1, Math.floor(streams / 10));
+  const each = Math.max(1, Math.floor((streams - leaving) / requests.length));
+  const untilMs = performance.now() + seconds * 1_000;
+  const leavers = Array.from({ length: leaving }, (_, at) =>
+    leaveAgainAndAgain(requests[at % requests.length]!, untilMs, signal),
+  );
+  const runs: Timings[] = await Promise.all(
+    requests.map(({ target: to, body }, at) =>
+      // Whole answers take no time, and would be all that there is.
+      load(to, {
+        body,
+        connections: each,
+        seconds,
+        ...(at === requests.length - 1 ? { perSecond: 20 } : {}),
+      }),
+    ),
+  );
+  const left = (await Promise.all(leavers)).reduce((sum, count) => sum + count, 0);
+  const sum = (of: (run: Timings) => number) => runs.reduce((total, run) => total + of(run), 0);
+  return { served: sum(({ count }) => count), failed: sum(({ failures }) => failures), left };
+}
+
+/** How often it left. */
+async function leaveAgainAndAgain(
+  { target, body }: KindRequest,
+  untilMs: number,
+  signal: AbortSignal,
+): Promise<number> {
+  let count = 0;
+  while (performance.now() < untilMs && !signal.aborted) {
+    const socket = await Bun.connect({ hostname: "127.0.0.1", port: target.port, socket: { data() {} } });
+    socket.write(requestBytes(target, body));
+    await Bun.sleep(Math.random() * LONGEST_STAY_MS);
+    socket.terminate();
+    count += 1;
+  }
+  return count;
+}
+
+/** Shorter and longer than a stream of the steady pace. */
+const LONGEST_STAY_MS = 2_000;
+
+/** Until no request is open, or `PATIENCE_MS`. */
+async function ended(subject: Subject): Promise<void> {
+  const untilMs = performance.now() + PATIENCE_MS;
+  while (performance.now() < untilMs && (await metric(subject, "gateway_open_holds")) > 0)
+    await Bun.sleep(200);
+}
+
+/** Connections to hosts are kept for a while, for the next requests. */
+async function settled(look: () => Promise<Look>, descriptors: number): Promise<Look> {
+  const untilMs = performance.now() + PATIENCE_MS;
+  for (;;) {
+    const one = await look();
+    if (one.descriptors <= descriptors || performance.now() > untilMs) return one;
+    await Bun.sleep(1_000);
+  }
+}
+
+const PATIENCE_MS = 120_000;
+
+async function metric({ process }: Subject, name: string): Promise<number> {
+  const text = await (await fetch(`http://127.0.0.1:${process.port}/metrics`)).text();
+  return Number(new RegExp(`^${name} (\\S+)`, "m").exec(text)?.[1]);
+}
+
+/** What is wrong with a run; empty when nothing is. */
+export function faultsOf({ before, looks, after, failed, driftNano }: Soak): string[] {
+  const faults: string[] = [];
+  if (failed > 0) faults.push(`${failed} requests failed`);
+  if (after.holds !== 0) faults.push(`${after.holds} holds are left`);
+  if (driftNano !== "0") faults.push(`the books have drifted by ${driftNano} nano-dollars`);
+  if (after.descriptors > before.descriptors + KEPT_CONNECTIONS)
+    faults.push(`${after.descriptors - before.descriptors} descriptors are left`);
+  const [early, late] = [
+    looks.slice(looks.length >> 2, looks.length >> 1),
+    looks.slice((3 * looks.length) >> 2),
+  ];
+  const growth = mean(late) / mean(early);
+  if (growth > MOST_GROWTH) faults.push(`memory grew by ${((growth - 1) * 100).toFixed(0)}%`);
+  return faults;
+}
+
+const mean = (looks: readonly Look[]): number =>
+  looks.reduce((sum, { megabytes }) => sum + megabytes, 0) / looks.length;
+
+/** To hosts and clients. */
+const KEPT_CONNECTIONS = 64;
+/** From the second quarter to the last. */
+const MOST_GROWTH = 1.1;
+
+if (import.meta.main) {
+  const minutes = Number(option("minutes", "60"));
+  const size = {
+    seconds: minutes * 60,
+    streams: Number(option("streams", "2000")),
+    everyS: Math.max(1, minutes),
+  };
+  console.log("| s | MB | descriptors | holds |\n| - | - | - | - |");
+  const row = ({ atS, megabytes, descriptors, holds }: Look) =>
+    console.log(`| ${atS} | ${megabytes} | ${descriptors} | ${holds} |`);
+  const soak = await benchSoak(size, row);
+  row(soak.after);
+  const { served, failed, left, driftNano } = soak;
+  console.log(`\n${served} served, ${failed} failed, ${left} left by their clients; drift ${driftNano}.`);
+  const faults = faultsOf(soak);
+  for (const fault of faults) console.error(fault);
+  process.exit(faults.length > 0 ? 1 : 0);
+}
