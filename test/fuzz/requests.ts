@@ -349,7 +349,7 @@ class World {
   private async upgraded(client: RawClient): Promise<void> {
     const [, key] = this.words.find(([word]) => word === "<payer>")!;
     await client.write(handshake(key));
-    await client.until((text) => text.includes(" 101 ") && text.endsWith("\r\n\r\n"));
+    await client.until((text) => text.includes("\r\n\r\n"));
   }
 
   /** What is wrong after all of it. */
