@@ -1,5 +1,5 @@
 /**
- * What a request costs with two workers beside one process, the load generator counted: at a fixed rate,
+ * What a request costs with two workers beside one process, on PostgreSQL and on SQLite, the load generator counted: at a fixed rate,
  * where two have half as much to do at each turn of their loops, and as fast as the machine goes. Beside
  * them, two gateways that share nothing at all (SQLite, half of the keys each) show what any two processes
  * cost on this machine. Each arrangement is warm before it is measured, they take turns, and ratios are those
@@ -36,7 +36,7 @@ export interface WorkersRow {
   readonly withGeneratorUs: number;
   /** Host and PostgreSQL too. */
   readonly everythingUs: number;
-  /** To the one process, round by round. */
+  /** To the one process on the same store, round by round. */
   readonly gatewayRatio: number;
   readonly withGeneratorRatio: number;
   readonly everythingRatio: number;
@@ -57,6 +57,8 @@ export async function benchWorkers(size: WorkersSize): Promise<WorkersRow[]> {
     const arrangements = new Map([
       ["one", [await open("one", `store: ${await cluster.database()}`)]],
       ["two workers", [await open("two", `store: ${await cluster.database()}\nworkers: 2`)]],
+      [ONE_ON_SQLITE, [await open("one-sqlite", "")]],
+      ["two workers, SQLite", [await open("two-sqlite", "workers: 2")]],
       ["two apart", [await open("a", ""), await open("b", "")]],
     ]);
     for (const gateways of arrangements.values()) await serve(gateways, null, size.warmSeconds, others);
@@ -68,8 +70,10 @@ export async function benchWorkers(size: WorkersSize): Promise<WorkersRow[]> {
           samples.get(name)!.push(await serve(gateways, perSecond, size.seconds, others));
         }
       }
-      const base = samples.get("one")!;
-      for (const [arrangement, all] of samples) rows.push({ arrangement, perSecond, ...rowOf(all, base) });
+      for (const [arrangement, all] of samples) {
+        const base = samples.get(arrangement.endsWith("SQLite") ? ONE_ON_SQLITE : "one")!;
+        rows.push({ arrangement, perSecond, ...rowOf(all, base) });
+      }
     }
     return rows;
   } finally {
@@ -79,6 +83,8 @@ export async function benchWorkers(size: WorkersSize): Promise<WorkersRow[]> {
     rmSync(folder, { recursive: true });
   }
 }
+
+const ONE_ON_SQLITE = "one, SQLite";
 
 interface Gateway {
   readonly process: Measured;

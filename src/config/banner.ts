@@ -23,7 +23,6 @@ export function banner(facts: BannerFacts): string[] {
       ["models", modelsLine(config)],
     ]),
     ...unlisted(config, found),
-    ...unused(config),
     ...priceDoubts(config.catalog).map((doubt) => `  ${doubt}`),
     ...damagedFiles.map(
       (path) =>
@@ -111,12 +110,6 @@ function unlisted({ catalog }: Config, { sources, models }: FoundHosts): string[
         `  ${host} (${env}) ${asked ? "named no models when it was asked: start it or give it one, and reload." : "serves nothing yet: none of its models are known. List them in gateway.yaml."}`,
     );
 }
-
-/** What the file says but is not done: silence would pass for consent. */
-const unused = ({ workers, store }: Config): string[] =>
-  workers > 1 && store.kind === "sqlite"
-    ? [`  workers: ${workers} needs store: postgres://…; with sqlite, one process serves.`]
-    : [];
 
 /** Free where there is something free, so that the first request needs no credit. */
 function firstModel({ catalog }: Config): string {

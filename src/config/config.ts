@@ -48,7 +48,8 @@ export interface Config {
   /** How long a rotated key keeps working. */
   readonly graceMs: number;
   readonly store: StoreConfig;
-  readonly workers: number;
+  /** Processes on one port; `auto`: as many as the machine has cores. */
+  readonly workers: number | "auto";
   readonly durability: DurabilityMode;
   /** `json`: one line for each generation request. */
   readonly log: "off" | "json";

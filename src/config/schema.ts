@@ -36,6 +36,10 @@ const countOrNull = () =>
   Type.Union([Type.Integer({ minimum: 1, maximum: MAX_COUNT }), Type.Null()], {
     expected: "a whole number from 1, or null for no limit",
   });
+const workers = () =>
+  Type.Union([Type.Integer({ minimum: 1, maximum: 256 }), Type.Literal("auto")], {
+    expected: "a whole number from 1 to 256, or auto",
+  });
 const daysOrNull = (least: number) =>
   Type.Union([Type.Integer({ minimum: least, maximum: 36_500 }), Type.Null()], {
     expected: `a whole number of days from ${least}, or null to keep them forever`,
@@ -311,7 +315,7 @@ export const FileSchema = Type.Object(
     grace_ms: Type.Optional(ms()),
     store: Type.Optional(text("sqlite, or a postgres:// address")),
     journal: Type.Optional(oneOf(["disk", "postgres"])),
-    workers: Type.Optional(count(1, 256)),
+    workers: Type.Optional(workers()),
     log: Type.Optional(oneOf(["off", "json"])),
     durability: Type.Optional(oneOf(["strict", "relaxed"])),
     trusted_proxies: Type.Optional(

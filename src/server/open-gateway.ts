@@ -10,9 +10,17 @@ import { startSimulatedHost } from "../hosts/simulated/host.ts";
 import { httpApp } from "../http/app.ts";
 import { Mailer } from "../mail/mailer.ts";
 import type { Bookkeeping } from "../store/books/bookkeeping.ts";
+import { openKeeperBooks } from "../store/books/bookkeeping-keeper.ts";
 import { openPostgresBooks } from "../store/books/bookkeeping-postgres.ts";
 import { openSqliteBooks } from "../store/books/bookkeeping-sqlite.ts";
-import { type DataFolder, dataFolderPath, openDataFolder, unkeptFolder } from "../store/data-folder.ts";
+import {
+  type DataFolder,
+  dataFolderPath,
+  openDataFolder,
+  openWorkerFolder,
+  unkeptFolder,
+} from "../store/data-folder.ts";
+import { bookAllWorkers } from "../store/keeper/left-journals.ts";
 import type { LogWriter } from "../telemetry/request-log.ts";
 import { type Clock, systemClock } from "../units/clock.ts";
 import { inTurn } from "../units/in-turn.ts";
@@ -55,8 +63,9 @@ function openFolder(config: Config, { env, cwd, random = systemRandom }: Gateway
     );
   }
   const path = dataFolderPath(env.GATEWAY_DATA, cwd);
-  return isDiskless(config)
-    ? unkeptFolder(path, adminToken!, random)
+  if (isDiskless(config)) return unkeptFolder(path, adminToken!, random);
+  return config.store.kind === "sqlite" && env.GATEWAY_WORKER !== undefined
+    ? openWorkerFolder(path, adminToken, random)
     : openDataFolder(path, adminToken, random);
 }
 
@@ -146,22 +155,25 @@ async function reread({ active, find, log }: Start): Promise<string | null> {
   return null;
 }
 
-function openBooks(
+async function openBooks(
   folder: DataFolder,
-  { active, clock, log, onLost = () => {} }: Start,
+  { active, clock, random, env, log, onLost = () => {} }: Start,
 ): Promise<Bookkeeping> {
   const { config } = active;
   const parts = { config, folder, clock, log, onLost };
-  return config.store.kind === "sqlite" ? openSqliteBooks(parts) : openPostgresBooks(parts, config.store);
+  if (config.store.kind === "postgres") return openPostgresBooks(parts, config.store);
+  if (env.GATEWAY_WORKER !== undefined) return openKeeperBooks(parts);
+  await bookAllWorkers({ ...parts, random });
+  return openSqliteBooks(parts);
 }
 
-/** How many processes the configuration asks for; a file with problems is left to `openGateway` to refuse. */
-export async function wantedWorkers(place: Omit<ConfigPlace, "simulatedUrl" | "fetch">): Promise<number> {
+/** What the configuration says without its hosts; null for a file with problems, which `openGateway` refuses. */
+export async function writtenConfig(
+  place: Omit<ConfigPlace, "simulatedUrl" | "fetch">,
+): Promise<Config | null> {
   const noHost = () => Promise.reject(new Error("only the file is read"));
   const read = await findConfig({ ...place, simulatedUrl: "http://127.0.0.1", fetch: noHost as never });
-  if (Array.isArray(read)) return 1;
-  const { workers, store } = read.config;
-  return store.kind === "sqlite" ? 1 : workers;
+  return Array.isArray(read) ? null : read.config;
 }
 
 export interface GatewayOptions {

@@ -1,6 +1,9 @@
 import { existsSync, readdirSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { availableParallelism } from "node:os";
+import { dirname, join, resolve } from "node:path";
 import { banner } from "../config/banner.ts";
+import type { Config } from "../config/config.ts";
+import { DEFAULTS } from "../config/defaults.ts";
 import { ConfigError } from "../config/problem.ts";
 import { StoreUnreachable, StoreUnusable } from "../errors/bookkeeping.ts";
 import { DataFolderError, dataFolderPath, remedyFor } from "../store/data-folder.ts";
@@ -10,18 +13,22 @@ import { isoTime, systemClock } from "../units/clock.ts";
 import type { Log } from "../units/log.ts";
 import { channelToSupervisor } from "../workers/ipc-channel.ts";
 import { Supervisor, WorkersEnded } from "../workers/supervisor.ts";
+import { keep } from "./keep.ts";
 import { hostOf, portOf } from "./listening.ts";
-import { openGateway, wantedWorkers } from "./open-gateway.ts";
+import { openGateway, writtenConfig } from "./open-gateway.ts";
 import { ownCommand } from "./runtime.ts";
 
 /** Serves, alone or with workers, until it is told to stop. */
 const { env } = process;
 const worker = env.GATEWAY_WORKER;
+/** How many workers this process keeps the database for, if it does. */
+const keeperOf = env.GATEWAY_KEEPER;
 const log: Log = (event, fields = {}) =>
   console.error(
     JSON.stringify({
       at: isoTime(systemClock.now()),
       ...(worker === undefined ? {} : { worker }),
+      ...(keeperOf === undefined ? {} : { keeper: true }),
       event,
       ...fields,
     }),
@@ -35,6 +42,7 @@ const writeLog = (text: string): Promise<void> =>
 const EXPECTED = [ConfigError, DataFolderError, StoreUnreachable, StoreUnusable, WorkersEnded];
 
 const PARENT_CHECK_MS = 50;
+const MOST_WORKERS = 256;
 
 // A signal that nobody listens to would end the start. What was read by then may be old: read it again.
 let reloadWanted = false;
@@ -46,7 +54,10 @@ const serving = await start();
 
 process.off("SIGHUP", wantReload).on("SIGHUP", () => serving.reload());
 if (reloadWanted) serving.reload();
-for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => void end());
+// A keeper ends after its workers, whoever else is told to: its supervisor says when.
+const stopSignalled = keeperOf === undefined ? () => void end() : () => {};
+for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, stopSignalled);
+if (keeperOf !== undefined) process.on("message", () => void end());
 // Whoever waits for this line may send a signal at once.
 console.log(serving.announcement);
 
@@ -54,7 +65,7 @@ console.log(serving.announcement);
 // When that is killed, this one must not live on unseen, holding the port and the data folder; being
 // crash-safe, it may end as abruptly.
 const endAbruptly = () => process.kill(process.pid, "SIGKILL");
-if (worker !== undefined) {
+if (worker !== undefined || keeperOf !== undefined) {
   process.on("disconnect", endAbruptly);
   if (!process.connected) endAbruptly();
 } else if (env.npm_lifecycle_event !== undefined) {
@@ -83,14 +94,20 @@ async function end(): Promise<void> {
 
 async function start(): Promise<RunningServer> {
   try {
-    const workers =
-      worker === undefined ? await wantedWorkers({ env, cwd: process.cwd(), now: systemClock.now() }) : 1;
-    return await (workers === 1 ? serve() : supervise(workers));
+    if (worker !== undefined) return await serve();
+    const config = await writtenConfig({ env, cwd: process.cwd(), now: systemClock.now() });
+    if (keeperOf !== undefined) return await keepFor(config, Number(keeperOf));
+    const workers = config === null ? 1 : workersOf(config.workers);
+    return await (workers === 1 ? serve() : supervise(workers, config?.store.kind === "sqlite"));
   } catch (error) {
     const why = explained(error);
     console.error(why === null ? error : `The gateway did not start: ${why}`);
     process.exit(1);
   }
+}
+
+function workersOf(wanted: Config["workers"]): number {
+  return wanted === "auto" ? Math.min(availableParallelism(), MOST_WORKERS) : wanted;
 }
 
 /** Null where nobody but us could do anything about it. */
@@ -115,6 +132,24 @@ interface RunningServer {
   stop(): Promise<void>;
 }
 
+function lost(error: Error): void {
+  log("lost", { error: error.message });
+  process.exit(1);
+}
+
+async function keepFor(config: Config | null, workers: number): Promise<RunningServer> {
+  // A file that was broken since the start must not keep the database from being served again.
+  const { stop } = await keep({
+    env,
+    cwd: process.cwd(),
+    config: config ?? DEFAULTS,
+    workers,
+    log,
+    onLost: lost,
+  });
+  return { announcement: "listening on the socket in the data folder", reload() {}, stop };
+}
+
 async function serve(): Promise<RunningServer> {
   const gateway = await openGateway({
     env,
@@ -122,10 +157,7 @@ async function serve(): Promise<RunningServer> {
     log,
     writeLog,
     channel: worker === undefined ? null : channelToSupervisor(),
-    onLost(error) {
-      log("lost", { error: error.message });
-      process.exit(1);
-    },
+    onLost: lost,
     onReloaded() {
       // Asked over HTTP, one worker was reached: the supervisor tells the others.
       if (worker !== undefined) process.kill(process.ppid, "SIGHUP");
@@ -137,7 +169,7 @@ async function serve(): Promise<RunningServer> {
     listening: gateway.url,
     hostname: hostOf(env.HOST),
     adminTokenPath: gateway.folder.adminTokenPath,
-    dataPath: resolve(gateway.folder.path),
+    dataPath: resolve(dirname(gateway.folder.databasePath)),
     damagedFiles: damagedFiles(gateway.folder.path),
   }).join("\n");
   return { announcement, reload: () => void gateway.reload(), stop: () => gateway.stop() };
@@ -153,9 +185,10 @@ function damagedFiles(path: string): string[] {
   );
 }
 
-async function supervise(workers: number): Promise<RunningServer> {
+async function supervise(workers: number, isKept: boolean): Promise<RunningServer> {
   const { supervisor, announcement } = await Supervisor.start({
     workers,
+    isKept,
     command: ownCommand(),
     env,
     hostname: hostOf(env.HOST),

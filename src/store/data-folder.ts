@@ -1,6 +1,6 @@
 import { Database } from "bun:sqlite";
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { randomBase58 } from "../units/base58.ts";
 import type { RandomBytes } from "../units/random.ts";
 import { makePrivate, takePrivate } from "./private-files.ts";
@@ -58,6 +58,39 @@ export function openDataFolder(path: string, envToken: string | undefined, rando
   }
 }
 
+/**
+ * The folder of one of several processes, inside that of them all: a lock, a name and a journal of its own, and the
+ * database and the token of all.
+ */
+export function openWorkerFolder(
+  path: string,
+  envToken: string | undefined,
+  random: RandomBytes,
+): DataFolder {
+  const around = dirname(path);
+  const token = adminToken(around, envToken, random);
+  return {
+    ...openDataFolder(path, token.adminToken, random),
+    ...token,
+    databasePath: join(around, DATABASE),
+  };
+}
+
+/** Of the workers of one data folder, by their numbers from 1. */
+export const workerFolderPath = (folder: string, number: number): string => join(folder, `worker-${number}`);
+
+const WORKER_FOLDER = /^worker-(\d+)$/;
+
+/** Of those that have been a node. */
+export const workerNumbers = (folder: string): number[] =>
+  readdirSync(folder)
+    .flatMap((name) => WORKER_FOLDER.exec(name)?.[1] ?? [])
+    .map(Number)
+    .filter((number) => existsSync(join(workerFolderPath(folder, number), NODE_NAME)));
+
+/** Where the keeper of a folder's database is reached. */
+export const keeperSocketPath = (folder: string): string => join(folder, "keeper.sock");
+
 /** What to do about a data folder that cannot be written. */
 export const remedyFor = (error: unknown): string =>
   /ENOSPC|EDQUOT|is full/.test(messageOf(error))
@@ -78,6 +111,7 @@ export function unkeptFolder(path: string, adminToken: string, random: RandomByt
 }
 
 export const DATABASE = "gateway.sqlite";
+const NODE_NAME = "node-name";
 
 /** An exclusive SQLite transaction is a portable way to hold an operating-system lock. */
 function lockFolder(path: string): Database {
@@ -154,7 +188,7 @@ export const BETTER_TOKEN =
 const NODE_CHARACTERS = 22;
 
 function nodeName(folder: string, random: RandomBytes): string {
-  return kept(join(folder, "node-name"), () => newNodeName(random));
+  return kept(join(folder, NODE_NAME), () => newNodeName(random));
 }
 
 /**

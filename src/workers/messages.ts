@@ -68,6 +68,8 @@ export interface SupervisorAnswers {
 
 /** What the supervisor tells a worker. */
 export type ToWorker =
+  /** To the keeper of the database, once all workers have ended. */
+  | { readonly kind: "end" }
   | { readonly kind: "tell"; readonly round: number }
   | { readonly kind: "look"; readonly search: number; readonly receipt: ReceiptId }
   | {

@@ -1,7 +1,7 @@
-import { join } from "node:path";
 import { AddressThrottle, type Throttled, throttlesOf } from "../http/address.ts";
 import { cannotListen } from "../server/listening.ts";
 import { RUNTIME } from "../server/runtime.ts";
+import { workerFolderPath } from "../store/data-folder.ts";
 import type { Clock } from "../units/clock.ts";
 import type { Log } from "../units/log.ts";
 import type { FromWorker, SupervisorAnswers, SupervisorQuery, ToWorker } from "./messages.ts";
@@ -10,13 +10,15 @@ import { SharedSlots } from "./shared-slots.ts";
 import { WorkerReport } from "./worker-report.ts";
 
 /**
- * `workers: N`: N gateways on one port, each a node of the shared store with a data folder of its own. The
+ * `workers: N`: N gateways on one port, each a node of the shared store with a data folder of its own; where that
+ * is SQLite, one more process keeps it, which is begun before them and ends after them. The
  * kernel spreads connections over them. A worker that dies is restarted and recovers like any node. A worker
  * that notices that this process is gone ends itself (run.ts), so that the next supervisor finds folders and
  * port free.
  */
 export class Supervisor {
   private readonly workers: WorkerProcess[];
+  private readonly keeper: WorkerProcess = { number: KEEPER, failures: 0, serving: false };
   private readonly report: WorkerReport;
   private readonly search: ReceiptSearch;
   private readonly slots: SharedSlots;
@@ -53,6 +55,11 @@ export class Supervisor {
   static async start(options: SupervisorOptions): Promise<{ supervisor: Supervisor; announcement: string }> {
     const { port, release } = claimPort(options.hostname, options.port);
     const supervisor = new Supervisor(options, port);
+    if (options.isKept && (await supervisor.begin(supervisor.keeper)) === null) {
+      release();
+      await supervisor.stop();
+      throw new WorkersEnded("the keeper of the database did not start; why is said above.");
+    }
     const ready = await Promise.all(supervisor.workers.map((worker) => supervisor.begin(worker)));
     release();
     const ended = ready.filter((announcement) => announcement === null).length;
@@ -75,19 +82,19 @@ export class Supervisor {
     this.stopping = true;
     for (const { child } of this.workers) child?.kill("SIGTERM");
     await Promise.all(this.workers.map(({ child }) => child?.exited));
+    send(this.keeper, { kind: "end" });
+    await this.keeper.child?.exited;
   }
 
   /** Null when the worker ended before it served. */
   private async begin(worker: WorkerProcess): Promise<string | null> {
-    const { command, env, dataFolder, clock } = this.options;
+    const { command, env, clock } = this.options;
     const startedMs = clock.elapsedMs();
     const child = Bun.spawn([...command], {
       env: {
         ...RUNTIME,
         ...env,
-        GATEWAY_WORKER: String(worker.number),
-        GATEWAY_DATA: join(dataFolder, `worker-${worker.number}`),
-        PORT: String(this.port),
+        ...this.placeOf(worker),
       },
       stdin: "ignore",
       stdout: "pipe",
@@ -102,6 +109,17 @@ export class Supervisor {
     worker.serving = announcement !== null;
     void child.exited.then(() => this.ended(worker, announcement !== null, startedMs));
     return announcement;
+  }
+
+  private placeOf({ number }: WorkerProcess): Record<string, string> {
+    const { dataFolder, workers } = this.options;
+    return number === KEEPER
+      ? { GATEWAY_KEEPER: String(workers), GATEWAY_DATA: dataFolder }
+      : {
+          GATEWAY_WORKER: String(number),
+          GATEWAY_DATA: workerFolderPath(dataFolder, number),
+          PORT: String(this.port),
+        };
   }
 
   private hear(worker: WorkerProcess, message: FromWorker): void {
@@ -159,13 +177,16 @@ export class Supervisor {
     worker.child = undefined;
     worker.serving = false;
     if (this.stopping) return;
-    this.report.ended(worker.number);
-    this.slots.ended(worker.number);
     const { clock, log } = this.options;
+    if (worker.number !== KEEPER) {
+      this.report.ended(worker.number);
+      this.slots.ended(worker.number);
+    }
     const lived = served && clock.elapsedMs() - startedMs > STEADY_MS;
     worker.failures = lived ? 0 : worker.failures + 1;
     const restartMs = Math.min(FIRST_RESTART_MS * 2 ** worker.failures, LAST_RESTART_MS);
-    log("worker ended", { worker: worker.number, restart_ms: restartMs });
+    const who = worker.number === KEEPER ? {} : { worker: worker.number };
+    log(worker.number === KEEPER ? "keeper ended" : "worker ended", { ...who, restart_ms: restartMs });
     clock.after(restartMs, () => {
       if (!this.stopping) void this.begin(worker);
     });
@@ -179,6 +200,8 @@ export class WorkersEnded extends Error {
 
 export interface SupervisorOptions {
   readonly workers: number;
+  /** The store is SQLite, and needs a process that keeps it. */
+  readonly isKept: boolean;
   /** Begins a gateway. */
   readonly command: readonly string[];
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -191,6 +214,7 @@ export interface SupervisorOptions {
 }
 
 interface WorkerProcess {
+  /** From 1, or `KEEPER`. */
   readonly number: number;
   /** Undefined between two processes. */
   child?: Bun.Subprocess<"ignore", "pipe", "inherit"> | undefined;
@@ -207,6 +231,7 @@ function send({ child }: WorkerProcess, message: ToWorker): void {
   }
 }
 
+const KEEPER = 0;
 const STEADY_MS = 10_000;
 const FIRST_RESTART_MS = 50;
 const LAST_RESTART_MS = 5_000;

@@ -45,7 +45,7 @@ const CASES: [what: string, text: string, message: string][] = [
   [
     "a number out of range",
     `${GOOD}workers: 0\n`,
-    "gateway.yaml:14:10: workers: found 0, expected a whole number from 1 to 256",
+    "gateway.yaml:14:10: workers: found 0, expected a whole number from 1 to 256, or auto",
   ],
   [
     "receipts that are kept for less than the month that usage is shown of",
@@ -238,7 +238,7 @@ const CASES: [what: string, text: string, message: string][] = [
     `${spoilt("${OPENAI_API_KEY}", "${OPENAI_KEY}")}workers: 0\n`,
     [
       "gateway.yaml:5:14: hosts[0].api_key: found ${OPENAI_KEY}, which is not set, expected the environment variable OPENAI_KEY",
-      "gateway.yaml:14:10: workers: found 0, expected a whole number from 1 to 256",
+      "gateway.yaml:14:10: workers: found 0, expected a whole number from 1 to 256, or auto",
     ].join("\n"),
   ],
   [

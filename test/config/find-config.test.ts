@@ -236,14 +236,6 @@ describe("the start's message", () => {
     expect(await lines({ ...GOOD_ENV, TOGETHER_API_KEY: "k" })).not.toContain("serves nothing");
   });
 
-  test("names settings that have no effect", async () => {
-    writeFileSync(join(cwd, "gateway.yaml"), "workers: 4\n");
-    const text = await lines({});
-    expect(text).toContain("workers: 4 needs store: postgres://…");
-    writeFileSync(join(cwd, "gateway.yaml"), "workers: 1\n");
-    expect(await lines({})).not.toContain("workers: 1");
-  });
-
   test("asks whether a price was meant so", async () => {
     writeFileSync(join(cwd, "gateway.yaml"), GOOD.replace("input: 0.15", "input: 0.00000015"));
     expect(await lines(GOOD_ENV)).toContain(

@@ -1,123 +1,31 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { json } from "../fakes/behaviours.ts";
-import { type FakeHost, startFakeHost } from "../fakes/host.ts";
+import { startFakeHost } from "../fakes/host.ts";
 import { chatText } from "../fakes/transcripts.ts";
 import { until } from "../fakes/until.ts";
 import { ADMIN, Folder, GatewayProcess, simpleConfig } from "../process/gateway.ts";
+import { workersOf } from "../workers/processes.ts";
+import { testWorkers } from "../workers/workers-cases.ts";
 import { describeOnPostgres } from "./fixture.ts";
 
+const CHAT = { model: "test/model", max_tokens: 10, messages: [{ role: "user", content: "Hello" }] };
+
 describeOnPostgres("workers on one port", (cluster) => {
-  let host: FakeHost;
-  let store: string;
-  beforeAll(async () => {
-    host = await startFakeHost(() => json(chatText(["ok"], { input: 10, output: 1 }).whole));
-    store = await cluster.database();
-  });
-  afterAll(async () => {
-    await host.close();
-  });
-
-  async function withGateway(
-    run: (gateway: GatewayProcess, folder: Folder) => Promise<void>,
-    more = "",
-  ): Promise<void> {
-    const folder = new Folder(simpleConfig([host.port], `store: ${store}\nworkers: 2\n${more}`));
-    const gateway = await GatewayProcess.start(folder, {}, ["src/main.ts"]);
-    try {
-      await run(gateway, folder);
-    } finally {
-      await gateway.kill();
-      folder.remove();
-    }
-  }
-
-  const CHAT = { model: "test/model", max_tokens: 10, messages: [{ role: "user", content: "Hello" }] };
-  const pids = (supervisor: number): number[] =>
-    Bun.spawnSync(["pgrep", "-P", String(supervisor)])
-      .stdout.toString()
-      .trim()
-      .split("\n")
-      .filter(Boolean)
-      .map(Number);
-
-  test("both serve, keys are shared, and a drain ends all of them", async () => {
-    await withGateway(async (gateway) => {
-      const { key } = await gateway.keyWith(1);
-      for (let request = 0; request < 60; request++) {
-        expect((await gateway.post("/v1/chat/completions", CHAT, key)).status).toBe(200);
-      }
-      // The key's 60 requests a minute are those of both together.
-      expect((await gateway.post("/v1/chat/completions", CHAT, key)).status).toBe(429);
-      const workers = pids(gateway.pid);
-      expect(workers).toHaveLength(2);
-      expect(await gateway.stop()).toBe(0);
-      for (const pid of workers) expect(() => process.kill(pid, 0)).toThrow();
-    });
-  }, 30_000);
-
-  test("told to stop, all of them serve on and say that they are not ready, until they are told again", async () => {
-    await withGateway(async (gateway) => {
-      const { key } = await gateway.keyWith(1);
-      // A terminal's Ctrl-C reaches the supervisor and every worker, and the supervisor passes it on.
-      for (const pid of [gateway.pid, ...pids(gateway.pid)]) process.kill(pid, "SIGINT");
-      await until(async () => {
-        const ready = await Promise.all(Array.from({ length: 20 }, () => gateway.get("/readyz")));
-        return ready.every(({ status }) => status === 503);
-      });
-      await Bun.sleep(300);
-      for (let request = 0; request < 20; request++) {
-        const { status, headers } = await gateway.post("/v1/chat/completions", CHAT, key);
-        expect([status, headers.get("connection")]).toEqual([200, "close"]);
-      }
-      expect(await gateway.stop()).toBe(0);
-    }, "shutdown_delay_ms: 60000\n");
-  }, 30_000);
-
-  test("all credit is taken back, also what a worker that was killed had been granted", async () => {
-    await withGateway(async (gateway) => {
-      const { key, balance_id } = await gateway.keyWith(1);
-      for (let request = 0; request < 20; request++) {
-        expect((await gateway.post("/v1/chat/completions", CHAT, key)).status).toBe(200);
-      }
-      process.kill(pids(gateway.pid)[0]!, "SIGKILL");
-      let takenNano = 0;
-      await until(async () => {
-        // Without an answer, the same is asked again.
-        const debit = { balance_id, amount_usd: "all", idempotency_key: `all but ${takenNano}` };
-        const { status, json } = await gateway.post("/admin/debits", debit, ADMIN);
-        if (status === 200) takenNano += Math.round(json.amount_usd * 1e9);
-        return takenNano === 1e9 - 20 * 20_000;
-      });
-      expect((await gateway.post("/v1/chat/completions", CHAT, key)).status).toBe(402);
-      expect((await gateway.get("/v1/me", key)).json.balance_usd).toBe(0);
-      expect((await gateway.audit()).json).toMatchObject({ ok: true, drift_nano: "0" });
-    });
-  }, 60_000);
-
-  test("a worker that is killed is replaced, and the books agree", async () => {
-    await withGateway(async (gateway) => {
-      const { key } = await gateway.keyWith(1);
-      const [first, second] = pids(gateway.pid);
-      process.kill(first!, "SIGKILL");
-      await until(() => {
-        const now = pids(gateway.pid);
-        return now.length === 2 && !now.includes(first!) && now.includes(second!);
-      });
-      await until(async () => (await gateway.get("/readyz")).status === 200);
-      await until(async () => (await gateway.post("/v1/chat/completions", CHAT, key)).status === 200);
-      expect((await gateway.audit()).json).toMatchObject({ ok: true, drift_nano: "0" });
-    });
-  }, 30_000);
+  testWorkers(() => cluster.database());
 
   test("workers without a disk need no folder, and one that is killed is replaced by another node", async () => {
-    await withGateway(async (gateway, folder) => {
+    const host = await startFakeHost(() => json(chatText(["ok"], { input: 10, output: 1 }).whole));
+    const store = await cluster.database();
+    const folder = new Folder(simpleConfig([host.port], `store: ${store}\nworkers: 2\njournal: postgres\n`));
+    const gateway = await GatewayProcess.start(folder, {}, ["src/main.ts"]);
+    try {
       const { key } = await gateway.keyWith(1);
       const nodes = async (): Promise<string[]> =>
         (await gateway.get("/admin/nodes", ADMIN)).json.data.map(({ id }: { id: string }) => id);
       const before = await nodes();
-      const [first] = pids(gateway.pid);
+      const [first] = workersOf(gateway.pid);
       process.kill(first!, "SIGKILL");
       await until(async () => {
         const ready = await gateway.get("/readyz").catch(() => null);
@@ -129,35 +37,10 @@ describeOnPostgres("workers on one port", (cluster) => {
       expect((await gateway.audit()).json).toMatchObject({ ok: true, drift_nano: "0" });
       expect(await gateway.stop()).toBe(0);
       expect(existsSync(join(folder.path, "data"))).toBe(false);
-    }, "journal: postgres\n");
-  }, 30_000);
-
-  test("when the supervisor is killed, its workers end, and the next one finds everything free", async () => {
-    await withGateway(async (gateway, folder) => {
-      const workers = pids(gateway.pid);
+    } finally {
       await gateway.kill();
-      const gone = (pid: number): boolean => {
-        try {
-          process.kill(pid, 0);
-          return false;
-        } catch {
-          return true;
-        }
-      };
-      await until(() => workers.every(gone));
-      const next = await GatewayProcess.start(folder, { PORT: new URL(gateway.url).port }, ["src/main.ts"]);
-      expect((await next.get("/readyz")).status).toBe(200);
-      expect(await next.stop()).toBe(0);
-    });
-  }, 30_000);
-
-  test("a port that another holds is not shared with it", async () => {
-    await withGateway(async (gateway, folder) => {
-      const other = new Folder(simpleConfig([host.port], `store: ${store}\nworkers: 2\n`));
-      const start = GatewayProcess.start(other, { PORT: new URL(gateway.url).port }, ["src/main.ts"]);
-      await expect(start).rejects.toThrow("did not start");
-      other.remove();
-      expect(folder.path).not.toBe(other.path);
-    });
+      folder.remove();
+      await host.close();
+    }
   }, 30_000);
 });

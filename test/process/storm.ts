@@ -1,17 +1,24 @@
 import { start } from "../../bench/processes.ts";
 import { until } from "../fakes/until.ts";
-import { ADMIN, Folder, GatewayProcess, simpleConfig } from "./gateway.ts";
+import { keeperOf, workersOf } from "../workers/processes.ts";
+import { ADMIN, Folder, GatewayProcess, type Reply, simpleConfig } from "./gateway.ts";
 
 /**
  * Kills the real process again and again while it streams, and holds what clients were told against what the
  * books say: every acknowledged answer has its one settled receipt at the price that the host's usage gives,
  * nothing drifts, and credit that is taken back as the process dies is taken once.
  *
- *     bun run test/process/storm.ts --kills 300
+ *     bun run test/process/storm.ts --kills 300 [--workers 3]
+ *
+ * With workers, a kill is of one of them, of the keeper of their database, of both, or of all processes.
  */
-export async function storm(kills: number, progress: (line: string) => void): Promise<StormReport> {
+export async function storm(
+  kills: number,
+  progress: (line: string) => void,
+  workers = 1,
+): Promise<StormReport> {
   const host = await start([process.execPath, "bench/mock-host.ts", "5", "64", "3"]);
-  const folder = new Folder(simpleConfig([host.port]));
+  const folder = new Folder(simpleConfig([host.port], `workers: ${workers}\n${UNLIMITED}`));
   const report = {
     kills,
     requests: 0,
@@ -22,12 +29,14 @@ export async function storm(kills: number, progress: (line: string) => void): Pr
     slowestStartMs: 0,
   };
   try {
-    let gateway = await GatewayProcess.start(folder);
+    const begin = () => GatewayProcess.start(folder, {}, ["src/main.ts"]);
+    let gateway = await begin();
     const { key, balance_id } = await gateway.keyWith(1_000);
     const acknowledged = new Set<string>();
     for (let kill = 0; kill < kills; kill++) {
+      const round = { over: false };
       const clients = Array.from({ length: STREAMS }, () =>
-        streamUntilDead(gateway, key, acknowledged, report),
+        streamUntil(round, gateway, key, acknowledged, report),
       );
       // On a machine that is busy, no answer may come to its end in any of the lives: the first lasts until
       // one has.
@@ -36,14 +45,18 @@ export async function storm(kills: number, progress: (line: string) => void): Pr
       const debit = { balance_id, amount_usd: DEBIT_USD, idempotency_key: `debit ${kill}` };
       const answer = gateway.post("/admin/debits", debit, ADMIN).catch(() => null);
       await Bun.sleep(kill % 4);
-      await gateway.kill();
+      const victims = workers === 1 ? [] : victimsOf(gateway.pid, kill);
+      for (const pid of victims) process.kill(pid, "SIGKILL");
+      if (victims.length === 0) await gateway.kill();
+      const started = performance.now();
+      if (victims.length === 0) gateway = await begin();
+      else await until(() => isWhole(gateway.pid, workers, victims));
+      report.slowestStartMs = Math.max(report.slowestStartMs, Math.round(performance.now() - started));
+      round.over = true;
       await Promise.all(clients);
       const debited = await answer;
-      const started = performance.now();
-      gateway = await GatewayProcess.start(folder);
-      report.slowestStartMs = Math.max(report.slowestStartMs, Math.round(performance.now() - started));
-      const again = await gateway.post("/admin/debits", debit, ADMIN);
-      if (again.status !== 200 || (debited !== null && debited.text !== again.text)) report.wrong += 1;
+      const again = await answered(() => gateway.post("/admin/debits", debit, ADMIN));
+      if (debited?.status === 200 && debited.text !== again.text) report.wrong += 1;
       if ((kill + 1) % 20 === 0)
         progress(`${kill + 1} of ${kills} kills, ${acknowledged.size} answers acknowledged`);
     }
@@ -53,7 +66,7 @@ export async function storm(kills: number, progress: (line: string) => void): Pr
       else if (json.state !== "settled" || Math.round(json.cost_usd * 1e9) !== ANSWER_NANO) report.wrong += 1;
     }
     report.acknowledged = acknowledged.size;
-    const { json } = await gateway.audit();
+    const { json } = await answered(() => gateway.audit());
     report.driftNano = String(json.drift_nano);
     if (json.credits_nano !== String((1_000 - kills * DEBIT_USD) * 1e9)) report.wrong += 1;
     const me = await gateway.get("/v1/me", key);
@@ -81,18 +94,45 @@ export interface StormReport {
   readonly slowestStartMs: number;
 }
 
+/** What is counted here is credit. */
+const UNLIMITED =
+  "defaults: { accountless: { rpm_limit: 1000000, tpm_limit: null, daily_limit_usd: 1000, monthly_limit_usd: 1000 } }\n";
 const STREAMS = 16;
 const DEBIT_USD = 1;
 /** 10 prompt tokens at $1 and 64 output tokens at $10 per million. */
 const ANSWER_NANO = 10 * 1_000 + 64 * 10_000;
 
-async function streamUntilDead(
+/** None: all of them. */
+function victimsOf(supervisor: number, kill: number): number[] {
+  const worker = workersOf(supervisor)[kill % 2];
+  const keeper = keeperOf(supervisor);
+  const victims = [[worker], [keeper], [keeper, worker], []][kill % 4]!;
+  return victims.filter((pid) => pid !== undefined);
+}
+
+const isWhole = (supervisor: number, workers: number, gone: readonly number[]): boolean => {
+  const alive = [...workersOf(supervisor), keeperOf(supervisor)];
+  return alive.length === workers + 1 && !alive.some((pid) => pid === undefined || gone.includes(pid));
+};
+
+/** Whoever gets an error that says so asks again. */
+async function answered(ask: () => Promise<Reply>): Promise<Reply> {
+  let answer: Reply | null = null;
+  await until(async () => {
+    answer = await ask().catch(() => null);
+    return answer?.status === 200;
+  });
+  return answer!;
+}
+
+async function streamUntil(
+  round: { readonly over: boolean },
   gateway: GatewayProcess,
   key: string,
   acknowledged: Set<string>,
   report: { requests: number },
 ): Promise<void> {
-  for (;;) {
+  while (!round.over) {
     report.requests += 1;
     try {
       const response = await fetch(`${gateway.url}/v1/chat/completions`, {
@@ -105,12 +145,16 @@ async function streamUntilDead(
         acknowledged.add(response.headers.get("x-gateway-receipt")!);
       } else if (response.status !== 200) await Bun.sleep(20);
     } catch {
-      return;
+      // What was under way there is gone.
+      await Bun.sleep(5);
     }
   }
 }
 
 if (import.meta.main) {
-  const at = process.argv.indexOf("--kills");
-  console.log(await storm(at === -1 ? 20 : Number(process.argv[at + 1]), console.error));
+  const option = (name: string, otherwise: number) => {
+    const at = process.argv.indexOf(`--${name}`);
+    return at === -1 ? otherwise : Number(process.argv[at + 1]);
+  };
+  console.log(await storm(option("kills", 20), console.error, option("workers", 1)));
 }

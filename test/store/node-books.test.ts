@@ -18,6 +18,7 @@ test("whoever waits for what has happened does not wait for what happens meanwhi
       await books.journal.flushed();
     },
     reached: async () => new Map(),
+    mayForget: async () => true,
     forgetReachedBefore: async () => {},
   };
   let books: NodeBooks | null = null;

@@ -8,6 +8,7 @@ test("a port that is taken stops the start of all workers, and is named with wha
   const other = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
   const started = Supervisor.start({
     workers: 2,
+    isKept: false,
     command: [process.execPath, join(import.meta.dir, "../../src/main.ts")],
     env: {},
     hostname: "127.0.0.1",
@@ -28,6 +29,7 @@ test("a port that is taken stops the start of all workers, and is named with wha
 test("workers that do not start are counted, and their own messages say why", async () => {
   const started = Supervisor.start({
     workers: 2,
+    isKept: false,
     command: [process.execPath, join(import.meta.dir, "../../src/main.ts")],
     env: { GATEWAY_CONFIG: "/nonexistent/gateway.yaml" },
     hostname: "127.0.0.1",

@@ -52,7 +52,7 @@ export async function openSqliteBooks(parts: BookkeepingParts): Promise<Bookkeep
     accounts: new SqliteAccountStore(controlDb, clock, durable),
     lowCredit: new SqliteLowCreditStore(db),
     signingKeys: new SqliteSigningKeyStore(db),
-    payments: new SqlitePaymentStore(db, store, clock, ({ balanceId, amount }) =>
+    payments: SqlitePaymentStore.alone(db, store, clock, ({ balanceId, amount }) =>
       ledger.credited(balanceId, amount),
     ),
     keyring,

@@ -39,9 +39,10 @@ export class NodeBooks extends JournalBooks<NodeBooksOptions> {
   }
 
   protected async retire(before: number): Promise<boolean> {
-    const { options, journal } = this;
-    await journal.forgetBefore(before);
-    await options.store.forgetReachedBefore(options.node, before);
+    const { store, node } = this.options;
+    if (!(await store.mayForget())) return false;
+    await this.journal.forgetBefore(before);
+    await store.forgetReachedBefore(node, before);
     return true;
   }
 }
@@ -56,13 +57,14 @@ export interface NodeBooksOptions extends JournalBooksOptions {
 /** Where nodes ship their ends to. */
 export interface ShippedEnds {
   /**
-   * Books a batch of a node's ends and the place up to which its journal is now known, durably and all or
-   * nothing. An end that is booked already changes nothing, so shipping a journal again is safe. Throws
+   * Books a batch of a node's ends and the place up to which its journal is now known, all or nothing. An end that is booked already changes nothing, so shipping a journal again is safe. Throws
    * EpochFenced.
    */
   ship(node: string, epoch: number | null, batch: readonly Unapplied[]): Promise<void>;
-  /** How far each of the node's journal files was shipped, in bytes: what is below may be forgotten. */
+  /** How far each of the node's journal files was shipped, in bytes. */
   reached(node: string): Promise<Map<number, number>>;
+  /** Whether the journal need not keep what was shipped; false while the store might still lose that. */
+  mayForget(): Promise<boolean>;
   forgetReachedBefore(node: string, file: number): Promise<void>;
 }
 

@@ -30,6 +30,7 @@ import {
   MOST_SESSIONS,
   messageFromRow,
 } from "../account-rows.ts";
+import { changeOfBalance } from "../changes.ts";
 import type { Postgres } from "./postgres.ts";
 import { noteChanges } from "./registry.ts";
 
@@ -57,11 +58,7 @@ export class PostgresAccountStore implements AccountStore {
         if (about.message !== undefined) await sql`DELETE FROM wallet_messages WHERE hash = ${about.message}`;
         await this.write(sql, decided);
         const { attach = [], detach = [], close = [] } = decided;
-        const changes = [...attach, ...detach, ...close].map((balance) => ({
-          balance,
-          key: null,
-          counters: [],
-        }));
+        const changes = [...attach, ...detach, ...close].map(changeOfBalance);
         return {
           result: decided,
           version: changes.length === 0 ? null : await noteChanges(this.postgres, sql, changes),

@@ -12,35 +12,29 @@ import {
 import type { CounterId } from "../../ledger/counter.ts";
 import { EpochFenced } from "../../ledger/membership.ts";
 import { MAX_NANO_USD, type NanoUsd } from "../../units/usd.ts";
+import { StatementQueue } from "../statement-queue.ts";
 import type { Postgres } from "./postgres.ts";
 
 /**
  * The Authority on PostgreSQL. Statements that come together are settled in one transaction: it locks their
  * counters in the order of their ids, decides by the same rule as the simulator's authority, and writes what
- * changed. One batch is under way at a time, so a node's statements arrive in the order in which they were
- * made.
+ * changed.
  */
 export class PostgresAuthority implements Authority {
-  /** One per counter: a later statement replaces one that was not sent yet, because it supersedes it. */
-  private readonly queue = new Map<CounterId, PendingStatement>();
-  private busy = false;
+  private readonly queue: StatementQueue;
 
   constructor(
     private readonly postgres: Postgres,
-    private readonly defer: (run: () => void) => void = setImmediate,
-  ) {}
+    defer: (run: () => void) => void = setImmediate,
+  ) {
+    this.queue = new StatementQueue(
+      (statements) => postgres.transaction((sql) => settleAll(postgres, sql, statements)),
+      defer,
+    );
+  }
 
-  /** Rejects when PostgreSQL cannot be reached; the statement may have been settled nevertheless. */
   settle(statement: Statement): Promise<Grant> {
-    const queued = this.queue.get(statement.counter);
-    if (queued !== undefined) {
-      queued.statement = statement;
-      return queued.answer.promise;
-    }
-    const waiting = { statement, answer: Promise.withResolvers<Grant>() };
-    this.queue.set(statement.counter, waiting);
-    if (!this.busy) this.start();
-    return waiting.answer.promise;
+    return this.queue.settle(statement);
   }
 
   /** Forgets grants of counters whose window is over, if everything was shipped. */
@@ -65,34 +59,11 @@ export class PostgresAuthority implements Authority {
     );
     return rows.map(({ counter, inquiries }) => ({ counter, inquiry: Number(inquiries) }));
   }
-
-  private start(): void {
-    this.busy = true;
-    this.defer(async () => {
-      const batch = [...this.queue.values().take(MAX_BATCH)];
-      for (const { statement } of batch) this.queue.delete(statement.counter);
-      try {
-        const statements = batch.map(({ statement }) => statement);
-        const grants = await this.postgres.transaction((sql) => settleAll(this.postgres, sql, statements));
-        for (const [index, { answer }] of batch.entries()) answer.resolve(grants[index]!);
-      } catch (error) {
-        for (const { answer } of batch) answer.reject(error);
-      }
-      this.busy = false;
-      if (this.queue.size > 0) this.start();
-    });
-  }
 }
 
 /** The channel on which nodes hear which counters somebody runs short of: `asker counter inquiry`. */
 export const RECALLS = "gateway_recalls";
 
-interface PendingStatement {
-  statement: Statement;
-  readonly answer: PromiseWithResolvers<Grant>;
-}
-
-const MAX_BATCH = 256;
 /** Nobody waits for answers for longer. */
 const LATE_MS = 15_000;
 const MAX_INQUIRIES = 1_000;

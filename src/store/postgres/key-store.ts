@@ -20,14 +20,14 @@ import {
   SWEPT_AT_ONCE,
 } from "../../keys/key-store.ts";
 import { NO_OTHERS, othersOf, type RunChange, type RunDecision, type StoredRun } from "../../keys/run.ts";
-import { allowanceCounter, balanceCounter, runCounters } from "../../ledger/counter.ts";
-import type { MembershipChange } from "../../ledger/membership.ts";
+import { allowanceCounter, balanceCounter } from "../../ledger/counter.ts";
 import { assert } from "../../units/assert.ts";
 import type { Clock, EpochMs } from "../../units/clock.ts";
 import type { AccountId, BalanceId, BudgetId, KeyId } from "../../units/id.ts";
 import type { SecretHash } from "../../units/secret-hash.ts";
 import type { NanoUsd } from "../../units/usd.ts";
 import type { WindowKind } from "../../units/window.ts";
+import { changeOfBalance, changeOfBudget, changeOfKey, changeOfRun, type NotedChange } from "../changes.ts";
 import { type BalanceRow, balanceFromRow, GRAVEST_FIRST, type KeyRow, keyFromRow } from "../key-rows.ts";
 import type { Postgres } from "./postgres.ts";
 import { noteChanges } from "./registry.ts";
@@ -134,7 +134,7 @@ export class PostgresKeyStore implements KeyStore {
       await updateKey(sql, decided.key);
       const ended = decided.endsSiblings ? await endSiblings(sql, key) : [];
       if (decided.successor !== undefined) await insertKey(sql, decided.successor);
-      return { result: { ...decided, ended }, changes: [decided.key, ...ended].map(keyChange) };
+      return { result: { ...decided, ended }, changes: [decided.key, ...ended].map(changeOfKey) };
     });
   }
 
@@ -151,7 +151,7 @@ export class PostgresKeyStore implements KeyStore {
         await sql`INSERT INTO budgets (id, balance_id, name, cap, period) VALUES (${id}, ${balanceId}, ${name}, ${cap}, ${window})
           ON CONFLICT (id) DO UPDATE SET cap = excluded.cap, period = excluded.period`;
       }
-      return { result: decided, changes: [{ balance, key: null, counters: [`budget:${id}:`] }] };
+      return { result: decided, changes: [changeOfBudget(balance, id)] };
     });
   }
 
@@ -181,8 +181,7 @@ export class PostgresKeyStore implements KeyStore {
         VALUES (${balance}, ${name}, ${startedAt}, ${usedAt}, ${cap}, ${calls})
         ON CONFLICT (balance_id, name) DO UPDATE SET started_at = excluded.started_at, used_at = excluded.used_at,
           cap = excluded.cap, calls = excluded.calls`;
-      const counters = Object.values(runCounters({ balanceId: balance, name, startedAt }));
-      return { result: decided, changes: decided.isTighter ? [{ balance, key: null, counters }] : [] };
+      return { result: decided, changes: decided.isTighter ? [changeOfRun(balance, decided.run)] : [] };
     });
   }
 
@@ -210,7 +209,7 @@ export class PostgresKeyStore implements KeyStore {
       const ids = rows.map(({ id }) => id);
       return {
         result: { balances: ids, suspended },
-        changes: ids.map((balance) => ({ balance, key: null, counters: [] })),
+        changes: ids.map(changeOfBalance),
       };
     });
   }
@@ -219,8 +218,7 @@ export class PostgresKeyStore implements KeyStore {
     return this.change(async (sql) => {
       const [row] = await sql<{ secrets_saved_at: string }[]>`UPDATE balances
         SET secrets_saved_at = coalesce(secrets_saved_at, ${at}) WHERE id = ${balance} RETURNING secrets_saved_at`;
-      const change = { balance, key: null, counters: [] };
-      return { result: Number(row!.secrets_saved_at) as EpochMs, changes: [change] };
+      return { result: Number(row!.secrets_saved_at) as EpochMs, changes: [changeOfBalance(balance)] };
     });
   }
 
@@ -274,7 +272,7 @@ export class PostgresKeyStore implements KeyStore {
       await sql`DELETE FROM runs WHERE balance_id IN (SELECT value FROM json_array_elements_text(${gone}::text::json))`;
       await sql`DELETE FROM balances WHERE id IN (SELECT value FROM json_array_elements_text(${gone}::text::json))`;
       here.forget(keys, balances);
-      const changes = keys.map((row) => keyChange(keyFromRow(row)));
+      const changes = keys.map((row) => changeOfKey(keyFromRow(row)));
       return { result: { balances, keys }, changes };
     });
     return { ...removed, next };
@@ -307,7 +305,7 @@ export class PostgresKeyStore implements KeyStore {
    * it.
    */
   private async change<Result>(
-    write: (sql: TransactionSQL) => Promise<{ result: Result; changes: Noted[] }>,
+    write: (sql: TransactionSQL) => Promise<{ result: Result; changes: NotedChange[] }>,
   ): Promise<Result> {
     const { result, version } = await this.postgres.transaction(async (sql) => {
       const { result, changes } = await write(sql);
@@ -333,14 +331,6 @@ export class PostgresKeyStore implements KeyStore {
     return Number(row!.live);
   }
 }
-
-type Noted = Omit<MembershipChange, "version">;
-
-const keyChange = ({ balanceId, hash, rotationId: lineage }: Key): Noted => ({
-  balance: balanceId,
-  key: hash,
-  counters: ["day", "month", "rpm", "tpm"].map((kind) => `${kind}:${lineage}`),
-});
 
 /** Whether balance `b` was never used. */
 const unusedBalance = (sql: SQL, before: EpochMs) => sql`(

@@ -7,6 +7,7 @@ import type { EpochMs } from "../../units/clock.ts";
 import type { BalanceId } from "../../units/id.ts";
 import type { SecretHash } from "../../units/secret-hash.ts";
 import type { NanoUsd } from "../../units/usd.ts";
+import type { NotedChange } from "../changes.ts";
 import { PostgresHolds } from "./holds.ts";
 import type { Postgres } from "./postgres.ts";
 
@@ -170,7 +171,7 @@ export const CHANGES = "gateway_changes";
 export async function noteChanges(
   postgres: Postgres,
   sql: TransactionSQL,
-  changes: readonly Omit<MembershipChange, "version">[],
+  changes: readonly NotedChange[],
 ): Promise<number> {
   const [row] = await sql<{ version: string }[]>`
     UPDATE latest_change SET version = version + ${changes.length} WHERE one = 1 RETURNING version`;

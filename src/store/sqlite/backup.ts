@@ -1,7 +1,7 @@
 import { Database } from "bun:sqlite";
 import { chmodSync, closeSync, copyFileSync, existsSync, mkdirSync, openSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import { DATABASE } from "../data-folder.ts";
+import { DATABASE, workerFolderPath, workerNumbers } from "../data-folder.ts";
 import { syncPath } from "../journal/disk.ts";
 import { journalFiles } from "../journal/journal.ts";
 
@@ -53,11 +53,23 @@ function copyDatabase(from: string, to: string): void {
 }
 
 /**
- * Copies the operator's token too, because nobody could get in without it. A node's name is not copied,
- * because it must be unique.
+ * Copies the operator's token too, because nobody could get in without it. The name of a node on PostgreSQL is not
+ * copied, because it must be unique; workers are known by theirs in the database that was copied.
  */
 function copyFiles(from: string, to: string): void {
-  const names = readdirSync(from).filter((name) => name === "admin-token" || isJournal(name));
+  copyNamed(from, to, "admin-token");
+  for (const number of workerNumbers(from)) {
+    const [worker, copy] = [workerFolderPath(from, number), workerFolderPath(to, number)];
+    mkdirSync(join(copy, "node"), { recursive: true, mode: 0o700 });
+    copyNamed(worker, copy, "node-name");
+    copyNamed(join(worker, "node"), join(copy, "node"), null);
+    syncPath(copy);
+  }
+}
+
+/** Journals, and the file of this name. */
+function copyNamed(from: string, to: string, other: string | null): void {
+  const names = existsSync(from) ? readdirSync(from).filter((name) => name === other || isJournal(name)) : [];
   for (const name of names.sort()) {
     try {
       copyFileSync(join(from, name), join(to, name));
@@ -69,6 +81,7 @@ function copyFiles(from: string, to: string): void {
     }
     syncPath(join(to, name));
   }
+  syncPath(to);
 }
 
 const isJournal = (name: string): boolean => journalFiles({ list: () => [name] }).length === 1;

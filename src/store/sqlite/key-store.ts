@@ -173,11 +173,11 @@ export class SqliteKeyStore implements KeyStore {
     return this.statements.suspensions.all(subject, limit);
   }
 
-  async removeUnused(before: EpochMs, from: BalanceCursor, here: InUseHere): Promise<RemovedUnused> {
+  async removeUnused(before: EpochMs, from: BalanceCursor, here: InUseHere): Promise<RemovedWithKeys> {
     const { swept, removeKeysOf, removeBudgetsOf, removeRunsOf, removeBalance } = this.statements;
     const rows = swept.all(before, before, from.createdAt, from.id);
     const balances: BalanceId[] = [];
-    const keys: Pick<Key, "hash">[] = [];
+    const keys: RemovedKey[] = [];
     let next = rows.length < SWEPT_AT_ONCE ? null : placeOf(rows.at(-1)!);
     let looked = 0;
     const remove = () => {
@@ -204,7 +204,7 @@ export class SqliteKeyStore implements KeyStore {
   }
 
   /** Of a balance, those without a request. Returns how many ends it had to look at for that. */
-  private removeEndedKeys(balance: BalanceId, before: EpochMs, removed: Pick<Key, "hash">[]): number {
+  private removeEndedKeys(balance: BalanceId, before: EpochMs, removed: RemovedKey[]): number {
     const { hasEndedKey, endsOf, removeEndedKeys } = this.statements;
     if (hasEndedKey.get(balance, before, before) === null) return 0;
     const { ends } = endsOf.get(balance)!;
@@ -307,6 +307,10 @@ interface SqliteBudgetRow {
   readonly window: WindowKind;
 }
 
+export type RemovedWithKeys = RemovedUnused & { readonly keys: readonly RemovedKey[] };
+
+type RemovedKey = Pick<Key, "hash" | "balanceId" | "rotationId">;
+
 interface Swept {
   readonly id: BalanceId;
   readonly created_at: EpochMs;
@@ -330,6 +334,7 @@ const budgetOf = (row: SqliteBudgetRow): Budget => ({
 const BALANCE_COLUMNS =
   "b.id, b.account_id, coalesce(b.suspended, a.suspended) AS suspended, b.created_at, b.setup_key, b.secrets_saved_at, b.closed_at";
 const BALANCES = "balances b LEFT JOIN accounts a ON a.id = b.account_id";
+const REMOVED = "hash, balance_id AS balanceId, lineage AS rotationId";
 /** Neither revoked nor expired at the parameter's time. */
 const LIVE = "state <> 'revoked' AND (expires_at IS NULL OR expires_at > ?)";
 
@@ -367,17 +372,17 @@ function prepare(db: Database) {
          AND (state = 'revoked' OR expires_at < ?) LIMIT 1`,
     ),
     // Those that were used stay for good: were they among so many, others would never be reached.
-    removeEndedKeys: db.query<Pick<Key, "hash">, [string, number, number, string, number]>(
+    removeEndedKeys: db.query<RemovedKey, [string, number, number, string, number]>(
       `DELETE FROM keys WHERE id IN (
          SELECT id FROM keys WHERE balance_id = ? AND created_at < ? AND (state = 'revoked' OR expires_at < ?)
            AND id NOT IN (SELECT key_id FROM ends WHERE balance_id = ?) ORDER BY created_at, id LIMIT ?)
-       RETURNING hash`,
+       RETURNING ${REMOVED}`,
     ),
     endsOf: db.query<{ ends: number }, [string]>(
       `SELECT count(*) AS ends FROM (SELECT 1 FROM ends WHERE balance_id = ? LIMIT ${MOST_ENDS_LOOKED_AT + 1})`,
     ),
-    removeKeysOf: db.query<Pick<Key, "hash">, [string]>(
-      "DELETE FROM keys WHERE balance_id = ? RETURNING hash",
+    removeKeysOf: db.query<RemovedKey, [string]>(
+      `DELETE FROM keys WHERE balance_id = ? RETURNING ${REMOVED}`,
     ),
     removeBudgetsOf: db.query<never, [string]>("DELETE FROM budgets WHERE balance_id = ?"),
     removeBalance: db.query<never, [string]>("DELETE FROM balances WHERE id = ?"),

@@ -24,7 +24,7 @@ import {
 } from "../payment-rows.ts";
 import type { LedgerStore } from "./ledger-store.ts";
 
-/** Payments in SQLite, beside the credits that they become: on the connection that syncs at every commit. */
+/** Payments in SQLite, beside the credits that they become. Where the connection syncs at every commit, durable. */
 export class SqlitePaymentStore implements PaymentStore {
   private readonly statements;
 
@@ -36,8 +36,13 @@ export class SqlitePaymentStore implements PaymentStore {
     private readonly credited: (credit: Credit) => void,
   ) {
     this.statements = prepare(db);
-    // Nobody else is at them: what the process before had claimed is due.
-    this.statements.wake.run(clock.now());
+  }
+
+  /** Where nobody else is at them: what the process before had claimed is due. */
+  static alone(...parts: ConstructorParameters<typeof SqlitePaymentStore>): SqlitePaymentStore {
+    const store = new SqlitePaymentStore(...parts);
+    store.statements.wake.run(store.clock.now());
+    return store;
   }
 
   async add(payment: Payment, caps: readonly PaymentCap[]): Promise<Added> {

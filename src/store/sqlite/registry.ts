@@ -4,6 +4,7 @@ import { EpochFenced, LEASE_MS, type MembershipChange } from "../../ledger/membe
 import type { Clock, EpochMs } from "../../units/clock.ts";
 import type { BalanceId } from "../../units/id.ts";
 import type { NanoUsd } from "../../units/usd.ts";
+import type { NotedChange } from "../changes.ts";
 import type { NodeReport } from "../nodes.ts";
 
 /**
@@ -87,7 +88,7 @@ export class SqliteRegistry {
   }
 
   /** Writes down what has changed; returns the version to wait for. */
-  note(changes: readonly Omit<MembershipChange, "version">[]): number {
+  note(changes: readonly NotedChange[]): number {
     for (const change of changes) this.changes.push({ ...change, version: ++this.latest });
     if (this.changes.length > MOST_CHANGES) this.changes = this.changes.slice(-MOST_CHANGES / 2);
     if (changes.length > 0) this.announce();

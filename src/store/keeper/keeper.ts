@@ -1,0 +1,147 @@
+import type { Inquiry } from "../../ledger/authority.ts";
+import { assert } from "../../units/assert.ts";
+import type { Clock } from "../../units/clock.ts";
+import { SqliteAuthority } from "../sqlite/authority.ts";
+import { mendsWalReset, openDatabase, sqliteVersion } from "../sqlite/database.ts";
+import { SqliteKeyStore } from "../sqlite/key-store.ts";
+import { LedgerStore } from "../sqlite/ledger-store.ts";
+import { LogSync } from "../sqlite/log-sync.ts";
+import { NodeLedger } from "../sqlite/node-ledger.ts";
+import { SqlitePaymentStore } from "../sqlite/payment-store.ts";
+import { SqliteRegistry } from "../sqlite/registry.ts";
+import { Upkeep } from "../sqlite/upkeep.ts";
+import { changeOperations } from "./change-operations.ts";
+import type { KeeperAnnouncement, KeeperOperations } from "./operations.ts";
+import { proposed } from "./proposal.ts";
+import { SettlementTurns } from "./settlement-turns.ts";
+
+/**
+ * The keeper of a SQLite database: the one process that writes it, for the nodes of this machine. Everything is
+ * on one connection whose commits are not synced by themselves; what has to be durable is answered after a sync
+ * of the database's log, which all that wait for one share.
+ */
+export function openKeeper({ database, clock, onFault, onLost, announce }: KeeperParts): Keeper {
+  const db = openDatabase(database, "NORMAL");
+  const log = new LogSync(database, onLost);
+  const durable = () => log.durable();
+  const registry = new SqliteRegistry(db, clock, () => announce({ said: "changed" }));
+  const isAlive = (node: string) => registry.isAlive(node);
+  const recalled = (asker: string, inquiry: Inquiry) => announce({ said: "recalled", asker, inquiry });
+  const authority = new SqliteAuthority(db, clock, isAlive, recalled);
+  const ledger = new LedgerStore(db);
+  const upkeep = mendsWalReset(sqliteVersion(db)) ? new Upkeep(database, clock, onFault) : null;
+  const keys = new SqliteKeyStore(db, clock, durable);
+  const turns = new SettlementTurns((batches) => authority.settle(batches), durable, setImmediate);
+  return {
+    operations: {
+      ...registryOperations(registry, durable),
+      ...changeOperations({ db, durable, clock, keys, registry, authority }),
+      ...sharedLedgerOperations({ nodes: new NodeLedger(db, ledger), ledger, keys, durable }),
+      ...paymentOperations(new SqlitePaymentStore(db, ledger, clock, () => {}), durable),
+      settle: (statements) => turns.settle(statements),
+      retire: async (node, counters) => authority.retire(node, counters),
+      inquiries: async (node) => authority.inquiries(node),
+      checkpoint: async () => (upkeep ?? ledger).checkpoint(),
+      fold: async (before) => (upkeep ?? ledger).fold(before),
+    },
+    async stop() {
+      await upkeep?.close();
+      log.close();
+      db.close();
+    },
+  };
+}
+
+export interface Keeper {
+  readonly operations: KeeperOperations;
+  stop(): Promise<void>;
+}
+
+export interface KeeperParts {
+  /** The path of SQLite's file. */
+  readonly database: string;
+  readonly clock: Clock;
+  readonly onFault: (error: unknown) => void;
+  /** The log could not be synced: only another process may go on. */
+  readonly onLost: (error: Error) => void;
+  /** Tells every node. */
+  readonly announce: (announcement: KeeperAnnouncement) => void;
+}
+
+type RegistryOperations = Pick<
+  KeeperOperations,
+  "lastEpoch" | "join" | "renew" | "unseen" | "leave" | "recall" | "list" | "close"
+>;
+
+function registryOperations(registry: SqliteRegistry, durable: () => Promise<void>): RegistryOperations {
+  return {
+    lastEpoch: async (node) => registry.lastEpoch(node),
+    async join(node) {
+      const life = registry.join(node);
+      await durable();
+      return life;
+    },
+    renew: async (node, epoch, seen) => registry.renew(node, epoch, seen),
+    unseen: async (version) => registry.unseen(version),
+    leave: async (node, epoch) => registry.leave(node, epoch),
+    recall: async (balance, counters) => registry.recall(balance, counters),
+    list: async () => registry.list(),
+    async close(node) {
+      const closed = registry.close(node);
+      await durable();
+      return closed;
+    },
+  };
+}
+
+type SharedLedgerOperations = Pick<
+  KeeperOperations,
+  "ship" | "reached" | "forgetReachedBefore" | "credit" | "debit"
+>;
+
+interface SharedLedgerParts {
+  readonly nodes: NodeLedger;
+  readonly ledger: LedgerStore;
+  readonly keys: SqliteKeyStore;
+  readonly durable: () => Promise<void>;
+}
+
+function sharedLedgerOperations({ nodes, ledger, keys, durable }: SharedLedgerParts): SharedLedgerOperations {
+  return {
+    // Not synced: nodes keep what they have shipped until there was a checkpoint.
+    ship: async (node, epoch, batch) => nodes.ship(node, epoch, batch),
+    reached: async (node) => [...nodes.reached(node)],
+    forgetReachedBefore: async (node, file) => nodes.forgetReachedBefore(node, file),
+    async credit(credit) {
+      // A balance that nobody ever used may have been removed since it was looked up.
+      assert(keys.has(credit.balanceId), `credit for ${credit.balanceId}, which does not exist`);
+      const done = ledger.credit(credit);
+      await durable();
+      return done === null ? null : (done.repeated ?? credit);
+    },
+    async debit(debit) {
+      const done = nodes.debit(debit);
+      await durable();
+      return done;
+    },
+  };
+}
+
+type PaymentOperations = Pick<KeeperOperations, "addPayment" | "changePayment" | "claimPayments">;
+
+function paymentOperations(payments: SqlitePaymentStore, durable: () => Promise<void>): PaymentOperations {
+  return {
+    async addPayment(payment, caps) {
+      const added = await payments.add(payment, caps);
+      await durable();
+      return added;
+    },
+    changePayment: (id, proposal) =>
+      proposed(proposal, async (decide) => {
+        const result = await payments.change(id, decide);
+        await durable();
+        return { result, version: null };
+      }),
+    claimPayments: (now, until, limit) => payments.claim(now, until, limit),
+  };
+}

@@ -1,0 +1,97 @@
+import type { AccountChange, AccountQuery } from "../../accounts/account-store.ts";
+import type { MarkChange } from "../../accounts/low-credit.ts";
+import type { Balance, Key } from "../../keys/key.ts";
+import type {
+  BalanceCursor,
+  BudgetChange,
+  ChangedKey,
+  Suspended,
+  SuspensionRecord,
+} from "../../keys/key-store.ts";
+import type { RunChange } from "../../keys/run.ts";
+import type { Grant, Inquiry, Statement } from "../../ledger/authority.ts";
+import type { CounterId } from "../../ledger/counter.ts";
+import type { Credit, Debit, TooMuch } from "../../ledger/credit.ts";
+import type { MembershipChange } from "../../ledger/membership.ts";
+import type { Payment } from "../../payments/payment.ts";
+import type { Added, PaymentCap } from "../../payments/payment-store.ts";
+import type { EpochMs } from "../../units/clock.ts";
+import type { AccountId, BalanceId, KeyId, PaymentId } from "../../units/id.ts";
+import type { SecretHash } from "../../units/secret-hash.ts";
+import type { Unapplied } from "../journal/journal.ts";
+import type { NodeReport } from "../nodes.ts";
+import type { SigningKey } from "../signing-keys.ts";
+import type { RemovedWithKeys } from "../sqlite/key-store.ts";
+import type { Proposal, Proposed } from "./proposal.ts";
+
+/**
+ * What a keeper does for nodes: everything that writes the database, and what only it knows. Durable when it
+ * resolves. All that goes in and out is JSON. Nodes read the database themselves.
+ */
+export interface KeeperOperations {
+  lastEpoch(node: string): Promise<number | null>;
+  join(node: string): Promise<{ epoch: number; seen: number }>;
+  renew(node: string, epoch: number, seen: number): Promise<readonly MembershipChange[]>;
+  unseen(version: number): Promise<boolean>;
+  leave(node: string, epoch: number): Promise<void>;
+  recall(balance: BalanceId, counters: readonly CounterId[]): Promise<number>;
+  list(): Promise<readonly NodeReport[]>;
+  close(node: string): Promise<"closed" | "alive" | "unknown">;
+
+  /** Of one node; in the order in which they are answered. */
+  settle(statements: readonly Statement[]): Promise<readonly Grant[]>;
+  retire(node: string, counters: readonly CounterId[]): Promise<void>;
+  inquiries(node: string): Promise<readonly Inquiry[]>;
+
+  ship(node: string, epoch: number | null, batch: readonly Unapplied[]): Promise<void>;
+  reached(node: string): Promise<readonly [file: number, bytes: number][]>;
+  /** Whether everything that was shipped survives a power cut, and no backup is being made of what was before. */
+  checkpoint(): Promise<boolean>;
+  forgetReachedBefore(node: string, file: number): Promise<void>;
+  credit(credit: Credit): Promise<Credit | null>;
+  debit(debit: Debit): Promise<Credit | TooMuch>;
+  fold(before: EpochMs): Promise<number>;
+
+  addBalance(balance: Balance, recovery: SecretHash, key: Key): Promise<void>;
+  addKey(balance: BalanceId, proposal: Proposal | null): Promise<Proposed<Key>>;
+  changeKey(id: KeyId, proposal: Proposal | null): Promise<Proposed<ChangedKey>>;
+  changeBudgets(balance: BalanceId, proposal: Proposal | null): Promise<Proposed<BudgetChange>>;
+  changeRun(balance: BalanceId, name: string, proposal: Proposal | null): Promise<Proposed<RunChange>>;
+  suspend(suspension: SuspensionRecord): Promise<Noted<Suspended | null>>;
+  secretsSaved(balance: BalanceId, at: EpochMs): Promise<Noted<EpochMs>>;
+  removeUnused(before: EpochMs, from: BalanceCursor): Promise<Noted<RemovedWithKeys>>;
+  changeAccount(about: AccountQuery, proposal: Proposal | null): Promise<Proposed<AccountChange>>;
+  endSession(hash: SecretHash): Promise<void>;
+  endSessions(account: AccountId): Promise<number>;
+  /** Which of them it marked, by their place. */
+  mark(changes: readonly MarkChange[]): Promise<readonly number[]>;
+  addPayment(payment: Payment, caps: readonly PaymentCap[]): Promise<Added>;
+  changePayment(id: PaymentId, proposal: Proposal | null): Promise<Proposed<Payment>>;
+  claimPayments(now: EpochMs, until: EpochMs, limit: number): Promise<readonly Payment[]>;
+  addSigningKey(key: SigningKey): Promise<boolean>;
+}
+
+/** With the change that nodes must notice before it is answered; null for none. */
+export interface Noted<Result> {
+  readonly result: Result;
+  readonly version: number | null;
+}
+
+/** What the keeper says by itself, once it has named its version. */
+export type KeeperAnnouncement =
+  | { readonly said: "changed" }
+  | { readonly said: "recalled"; readonly asker: string; readonly inquiry: Inquiry };
+
+export interface KeeperCall {
+  readonly id: number;
+  readonly call: keyof KeeperOperations;
+  readonly args: readonly unknown[];
+}
+
+export type KeeperAnswer =
+  | { readonly id: number; readonly result: unknown }
+  | { readonly id: number; readonly failed: { readonly name: string; readonly message: string } };
+
+export interface KeeperHello {
+  readonly protocol: number;
+}

@@ -1,0 +1,264 @@
+import { afterEach, expect, test } from "bun:test";
+import { mkdtempSync, rmSync, statSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { StoreUnreachable } from "../../src/errors/bookkeeping.ts";
+import { refuse, refused } from "../../src/errors/refusal.ts";
+import type { Balance, Key } from "../../src/keys/key.ts";
+import type { Statement } from "../../src/ledger/authority.ts";
+import { EpochFenced } from "../../src/ledger/membership.ts";
+import { DataFolderError } from "../../src/store/data-folder.ts";
+import { FrameReader, FrameTooLong, frameOf } from "../../src/store/keeper/frames.ts";
+import { type Keeper, openKeeper } from "../../src/store/keeper/keeper.ts";
+import { KeeperLink } from "../../src/store/keeper/link.ts";
+import { keeperNodeStore, type NodeStoreParts } from "../../src/store/keeper/node-store.ts";
+import type { KeeperAnnouncement, KeeperOperations } from "../../src/store/keeper/operations.ts";
+import { SettlementTurns } from "../../src/store/keeper/settlement-turns.ts";
+import { KeeperSocket } from "../../src/store/keeper/socket.ts";
+import { systemClock } from "../../src/units/clock.ts";
+import type { BalanceId, BudgetId, KeyId } from "../../src/units/id.ts";
+import type { SecretHash } from "../../src/units/secret-hash.ts";
+import type { NanoUsd } from "../../src/units/usd.ts";
+import { gate } from "../fakes/gate.ts";
+import { keyOf } from "../fakes/key.ts";
+import { until } from "../fakes/until.ts";
+
+const ends: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const end of ends.splice(0).reverse()) await end();
+});
+
+function folder(): string {
+  const path = mkdtempSync(join(tmpdir(), "keeper-"));
+  ends.push(() => rmSync(path, { recursive: true }));
+  return path;
+}
+
+/** A process that keeps the database, as far as a node can tell. */
+async function keep(path: string): Promise<{ keeper: Keeper; die(): Promise<void> }> {
+  const fail = (error: unknown) => {
+    throw error;
+  };
+  let socket: KeeperSocket | null = null;
+  const keeper = openKeeper({
+    database: join(path, "gateway.sqlite"),
+    clock: systemClock,
+    onFault: fail,
+    onLost: fail,
+    announce: (announcement) => socket?.announce(announcement),
+  });
+  socket = await KeeperSocket.listen(join(path, "keeper.sock"), keeper.operations, fail);
+  let dead = false;
+  const die = async () => {
+    if (dead) return;
+    dead = true;
+    socket.stop();
+    await keeper.stop();
+  };
+  ends.push(die);
+  return { keeper, die };
+}
+
+function link(path: string): KeeperLink {
+  const made = new KeeperLink(join(path, "keeper.sock"), systemClock, (error) => {
+    throw error;
+  });
+  ends.push(() => made.close());
+  return made;
+}
+
+/** The key store of a node, whose changes everybody notices at once. */
+function keysOf(path: string, { acknowledged = async () => {} } = {}) {
+  const store = keeperNodeStore(nodeParts(path), link(path));
+  ends.push(() => store.close());
+  return store.keys(acknowledged);
+}
+
+const nodeParts = (path: string): NodeStoreParts => ({
+  folder: { databasePath: join(path, "gateway.sqlite") },
+  clock: systemClock,
+});
+
+const BALANCE: Balance = {
+  id: "bal_1" as BalanceId,
+  accountId: null,
+  suspended: null,
+  createdAt: systemClock.now(),
+  setUpKey: null,
+  secretsSavedAt: null,
+  closed: false,
+};
+const key = (more: Partial<Key> = {}): Key =>
+  keyOf({ id: "key_1" as KeyId, balanceId: BALANCE.id, createdAt: systemClock.now(), ...more });
+const HASH = "recovery" as SecretHash;
+
+const statement = (ledger: string, more: Partial<Statement> = {}): Statement =>
+  ({
+    ledger,
+    epoch: 1,
+    number: 1,
+    counter: "day:key_1:0",
+    used: 0,
+    needed: 0,
+    wanted: 10,
+    limit: 100,
+    heard: 0,
+    inquiry: 0,
+    ...more,
+  }) as Statement;
+
+test("frames are put together from whatever pieces they come in, and none is too long", () => {
+  const messages = [{ a: "ä".repeat(50) }, [], { b: 1 }, "x".repeat(3_000)];
+  const bytes = Buffer.concat(messages.map(frameOf));
+  for (const size of [1, 2, 3, 5, 7, 1_000, bytes.length]) {
+    const reader = new FrameReader();
+    const read: unknown[] = [];
+    for (let at = 0; at < bytes.length; at += size) read.push(...reader.read(bytes.subarray(at, at + size)));
+    expect(read).toEqual(messages);
+  }
+  expect(() => new FrameReader().read(Buffer.from([0xff, 0, 0, 0]))).toThrow(FrameTooLong);
+});
+
+test("only the owner of the data folder can open the socket, and it must have an address", async () => {
+  const path = folder();
+  await keep(path);
+  expect(statSync(join(path, "keeper.sock")).mode & 0o777).toBe(0o600);
+  const long = KeeperSocket.listen(join(path, "x".repeat(100)), {} as KeeperOperations, () => {});
+  await expect(long).rejects.toThrow(DataFolderError);
+});
+
+test("nodes that change a key at once decide one after another, on what it is then", async () => {
+  const path = folder();
+  await keep(path);
+  const nodes = [keysOf(path), keysOf(path), keysOf(path)];
+  await nodes[0]!.addBalance(BALANCE, HASH, key({ dailyLimit: 0 as NanoUsd }));
+  const more = (now: Key) => ({ key: { ...now, dailyLimit: ((now.dailyLimit ?? 0) + 1) as NanoUsd } });
+  await Promise.all(
+    Array.from({ length: 12 }, (_, n) => nodes[n % 3]!.changeKey("key_1" as KeyId, (now) => more(now))),
+  );
+  expect((await nodes[1]!.keyById("key_1" as KeyId))?.dailyLimit).toBe(12 as NanoUsd);
+});
+
+test("what is refused is not written, and what a decision is told is as in one process", async () => {
+  const path = folder();
+  const { keeper } = await keep(path);
+  const [first, second] = [keysOf(path), keysOf(path)];
+  await first.addBalance(BALANCE, HASH, key({ budgets: ["team"] }));
+  const budget = { id: "bud_1" as BudgetId, balanceId: BALANCE.id, name: "team", cap: 5 as NanoUsd };
+  const put = await first.changeBudgets(BALANCE.id, (_, drawnFrom) => {
+    expect(drawnFrom).toEqual(new Map([["team", 1]]));
+    return { kind: "put", budget: { ...budget, window: "day" } };
+  });
+  expect(put).toMatchObject({ kind: "put" });
+  expect((await second.balanceWithBudgets(BALANCE.id))?.budgets).toMatchObject([{ name: "team", cap: 5 }]);
+  const refusal = refuse("invalid_request", "no");
+  expect(await second.addKey(BALANCE.id, () => refusal)).toBe(refusal);
+  expect(refused(await second.changeKey("key_1" as KeyId, () => refusal))).toBe(true);
+  expect(await second.keysOf([BALANCE.id], 10, null)).toHaveLength(1);
+  await expect(keeper.operations.addKey("bal_9" as BalanceId, null)).rejects.toThrow("does not exist");
+});
+
+test("a change of a key is answered once every node has noticed it", async () => {
+  const path = folder();
+  await keep(path);
+  const other = link(path);
+  const heard: KeeperAnnouncement[] = [];
+  other.listen((announcement) => heard.push(announcement));
+  const life = await other.keeper.join("n1");
+  expect(await other.keeper.renew("n1", life.epoch, life.seen)).toEqual([]);
+  const noticed = gate();
+  const versions: number[] = [];
+  const keys = keysOf(path, {
+    acknowledged: (async (version: number) => {
+      versions.push(version);
+      await noticed.passed;
+    }) as () => Promise<void>,
+  });
+  await keys.addBalance(BALANCE, HASH, key());
+  const changed = keys.changeKey("key_1" as KeyId, (now) => ({ key: { ...now, state: "revoked" } }));
+  await until(() => versions.length === 1 && heard.some(({ said }) => said === "changed"));
+  expect(await other.keeper.unseen(versions[0]!)).toBe(true);
+  const [change] = await other.keeper.renew("n1", life.epoch, life.seen);
+  expect(change).toMatchObject({ key: key().hash, balance: BALANCE.id });
+  expect(await other.keeper.renew("n1", life.epoch, change!.version)).toEqual([]);
+  expect(await other.keeper.unseen(versions[0]!)).toBe(false);
+  noticed.open();
+  expect(await changed).toMatchObject({ key: { state: "revoked" } });
+});
+
+test("a keeper that dies is waited for; what it was granted stays granted", async () => {
+  const path = folder();
+  const first = await keep(path);
+  const node = link(path);
+  await node.keeper.join("n0");
+  expect(await node.keeper.settle([statement("n0", { wanted: 60 as NanoUsd })])).toMatchObject([
+    { granted: 60 },
+  ]);
+  await node.keeper.join("n1");
+  await first.die();
+  const state = () => node.keeper.settle([statement("n1", { wanted: 60 as NanoUsd })]);
+  // Once more where the line had not broken yet.
+  const waiting = state().catch(state);
+  await keep(path);
+  expect(await waiting).toMatchObject([{ granted: 40, elsewhere: 60 }]);
+});
+
+test("what was under way when the keeper died may have happened, and is told so", async () => {
+  const path = join(folder(), "keeper.sock");
+  const silent = createServer((socket) => socket.write(frameOf({ protocol: 1 }))).listen(path);
+  ends.push(() => silent.close());
+  const node = new KeeperLink(path, systemClock, () => {});
+  ends.push(() => node.close());
+  const asked = node.keeper.list();
+  silent.on("connection", (socket) => void socket.once("data", () => socket.destroy()));
+  await expect(asked).rejects.toThrow(StoreUnreachable);
+});
+
+test("a keeper of another version is not spoken to", async () => {
+  const path = join(folder(), "keeper.sock");
+  const other = createServer((socket) => socket.write(frameOf({ protocol: 99 }))).listen(path);
+  ends.push(() => other.close());
+  const { promise, resolve } = Promise.withResolvers<Error>();
+  const node = new KeeperLink(path, systemClock, resolve);
+  ends.push(() => node.close());
+  expect((await promise).message).toContain("version 99");
+});
+
+test("a life that is over is told so, and what a keeper cannot do is an error", async () => {
+  const path = folder();
+  await keep(path);
+  const { keeper } = link(path);
+  for (const name of ["n0", "n0"]) await keeper.join(name);
+  await expect(keeper.settle([statement("n0")])).rejects.toThrow(EpochFenced);
+  await expect(keeper.renew("n0", 1, 0)).rejects.toThrow(EpochFenced);
+  const others = keeper as unknown as Record<string, () => Promise<unknown>>;
+  for (const call of ["stop", "constructor", "toString"])
+    await expect(others[call]!()).rejects.toThrow(`cannot ${call}`);
+});
+
+test("nothing is granted before it is durable, and what nodes state in one turn is one transaction", async () => {
+  const synced = gate();
+  let transactions = 0;
+  const turns = new SettlementTurns(
+    (batches) => {
+      transactions += 1;
+      return batches.map(([one]) =>
+        one!.ledger === "over" ? new EpochFenced("over") : [{ granted: 1 } as never],
+      );
+    },
+    () => synced.passed,
+    setImmediate,
+  );
+  let answered = 0;
+  const all = ["n0", "over", "n1"].map((name) =>
+    turns.settle([statement(name)]).finally(() => {
+      answered += 1;
+    }),
+  );
+  const settled = Promise.allSettled(all);
+  await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
+  expect([transactions, answered]).toEqual([1, 0]);
+  synced.open();
+  expect((await settled).map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
+});

@@ -1,0 +1,8 @@
+import { describe } from "bun:test";
+import { testWorkersTogether } from "./together-cases.ts";
+import { testWorkers } from "./workers-cases.ts";
+
+const sqlite = async () => "sqlite";
+
+describe("workers on one port, with SQLite", () => testWorkers(sqlite));
+describe("what several workers show as one, with SQLite", () => testWorkersTogether(sqlite));
