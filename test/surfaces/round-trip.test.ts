@@ -30,7 +30,7 @@ const TARGET: HostTarget = {
 };
 
 const WRITE: Readonly<
-  Record<SurfaceName, (conversation: Conversation, target: HostTarget, report: TranslationReport) => object>
+  Record<SurfaceName, (conversation: Conversation, report: TranslationReport) => object>
 > = {
   "chat.completions": writeChatRequest,
   responses: writeResponsesRequest,
@@ -58,7 +58,7 @@ describe.each(PAIRS)("%s, told in %s and back", (one, other) => {
   test("150 random conversations come back as they were", () => {
     for (let seed = 1; seed <= 150; seed++) {
       const conversation = randomConversation(new Random(seed), one, other);
-      const body = plain(WRITE[one](conversation, TARGET, new TranslationReport(one, one)));
+      const body = plain(WRITE[one](conversation, new TranslationReport(one, one, TARGET)));
       const there = told(body, one, other);
       const back = told(there, other, one);
       expect({ seed, body: back }).toEqual({ seed, body });

@@ -27,18 +27,18 @@ import { fitMessages } from "./host-messages.ts";
 /** The same request for a host that speaks Chat Completions. */
 export function writeChatRequest(
   conversation: Conversation,
-  target: HostTarget,
   report: TranslationReport,
 ): Record<string, unknown> {
+  const { target } = report;
   const { quirks } = target;
   const ceiling = target.maxOutputTokens ?? conversation.maxOutputTokens ?? undefined;
   const { tools, logprobs } = conversation;
-  const { temperature, topP, topK } = samplingFor(conversation, quirks, report);
+  const { temperature, topP, topK } = samplingFor(conversation, report);
   if (topK !== null && (quirks.maxCompletionTokens === true || quirks.coreFieldsOnly === true))
     report.cannot("top_k", "it has no `top_k`");
   return {
     model: target.model,
-    messages: fitMessages(writeTurns(conversation.turns, target, report), quirks).messages,
+    messages: fitMessages(writeTurns(conversation.turns, report), quirks).messages,
     stream: target.stream ? true : undefined,
     stream_options: target.stream && quirks.noStreamOptions !== true ? { include_usage: true } : undefined,
     [quirks.maxCompletionTokens === true ? "max_completion_tokens" : "max_tokens"]: ceiling,
@@ -51,11 +51,11 @@ export function writeChatRequest(
     tool_choice: tools.length > 0 ? writeToolChoice(conversation.toolChoice) : undefined,
     parallel_tool_calls: tools.length > 0 ? (conversation.parallelToolCalls ?? undefined) : undefined,
     response_format: writeFormat(conversation.format),
-    reasoning_effort: writeEffort(conversation.reasoning, target, report),
+    reasoning_effort: writeEffort(conversation.reasoning, report),
     logprobs: logprobs === null ? undefined : true,
     top_logprobs: logprobs === null || logprobs === 0 ? undefined : logprobs,
-    cache_control: writeCache(conversation.cache, target, report),
-    ...writeOpenAi(conversation, target, report),
+    cache_control: writeCache(conversation.cache, report),
+    ...writeOpenAi(conversation, report),
   };
 }
 
@@ -63,18 +63,18 @@ export function writeChatRequest(
  * A tool's message holds text only. What else the tools gave follows as the user's, behind the last of their
  * results: a host wants those together.
  */
-function writeTurns(turns: readonly Turn[], target: HostTarget, report: TranslationReport): Json[] {
+function writeTurns(turns: readonly Turn[], report: TranslationReport): Json[] {
   const messages: Json[] = [];
   let given: UserPart[] = [];
   for (const turn of turns) {
     if (turn.role !== "tool" && given.length > 0) {
-      messages.push({ role: "user", content: writeContent(given, target, report) });
+      messages.push({ role: "user", content: writeContent(given, report) });
       given = [];
     }
     if (turn.role === "tool") given.push(...mediaOf(turn));
-    messages.push(writeTurn(turn, target, report));
+    messages.push(writeTurn(turn, report));
   }
-  if (given.length > 0) messages.push({ role: "user", content: writeContent(given, target, report) });
+  if (given.length > 0) messages.push({ role: "user", content: writeContent(given, report) });
   return messages;
 }
 
@@ -83,41 +83,41 @@ function mediaOf({ callId, parts }: ToolTurn): UserPart[] {
   return media.length === 0 ? [] : [textPart(`Given by the tool call ${callId}:`), ...media];
 }
 
-function writeTurn(turn: Turn, target: HostTarget, report: TranslationReport): Json {
+function writeTurn(turn: Turn, report: TranslationReport): Json {
   switch (turn.role) {
     case "system":
     case "developer":
       // Every host knows `system`; OpenAI's own takes it for `developer` where its model does.
-      return { role: "system", content: writeContent(turn.parts, target, report) };
+      return { role: "system", content: writeContent(turn.parts, report) };
     case "user":
-      return { role: "user", content: writeContent(turn.parts, target, report) };
+      return { role: "user", content: writeContent(turn.parts, report) };
     case "assistant":
-      return writeAssistant(turn.parts, target, report);
+      return writeAssistant(turn.parts, report);
     case "tool": {
       if (turn.failed) report.omit("tool_result.is_error");
       const texts = turn.parts.filter((part) => part.kind === "text");
-      return { role: "tool", tool_call_id: turn.callId, content: writeContent(texts, target, report) };
+      return { role: "tool", tool_call_id: turn.callId, content: writeContent(texts, report) };
     }
   }
 }
 
-function writeContent(parts: readonly UserPart[], target: HostTarget, report: TranslationReport): unknown {
+function writeContent(parts: readonly UserPart[], report: TranslationReport): unknown {
   if (parts.every((part) => part.kind === "text")) {
     const texts = parts as readonly TextPart[];
     const marked = texts.some(({ cache }) => cache !== null);
-    if (marked && target.quirks.cacheControl !== true) report.omit("cache_control");
+    if (marked && report.target.quirks.cacheControl !== true) report.omit("cache_control");
     if (texts.length === 0) return "";
-    const plain = !marked || target.quirks.cacheControl !== true;
-    if (plain && (texts.length === 1 || target.quirks.plainContent === true))
+    const plain = !marked || report.target.quirks.cacheControl !== true;
+    if (plain && (texts.length === 1 || report.target.quirks.plainContent === true))
       return texts.map((part) => part.text).join("\n\n");
   }
-  return parts.map((part) => writePart(part, target, report));
+  return parts.map((part) => writePart(part, report));
 }
 
-function writePart(part: UserPart, target: HostTarget, report: TranslationReport): Json {
+function writePart(part: UserPart, report: TranslationReport): Json {
   const mark =
-    part.cache !== null && target.quirks.cacheControl === true ? { cache_control: part.cache } : {};
-  if (part.cache !== null && target.quirks.cacheControl !== true) report.omit("cache_control");
+    part.cache !== null && report.target.quirks.cacheControl === true ? { cache_control: part.cache } : {};
+  if (part.cache !== null && report.target.quirks.cacheControl !== true) report.omit("cache_control");
   switch (part.kind) {
     case "text":
       return { type: "text", text: part.text, ...mark };
@@ -141,19 +141,15 @@ function writeFile({ source, name }: FilePart, mark: object, report: Translation
   return { type: "file", file, ...mark };
 }
 
-function writeAssistant(
-  parts: readonly AssistantPart[],
-  target: HostTarget,
-  report: TranslationReport,
-): Json {
+function writeAssistant(parts: readonly AssistantPart[], report: TranslationReport): Json {
   const texts = parts.filter((part) => part.kind === "text");
   const refusals = parts.filter((part) => part.kind === "refusal");
-  const calls = writeCalls(parts, target);
+  const calls = writeCalls(parts, report.target);
   return {
     role: "assistant",
-    content: texts.length === 0 ? null : writeContent(texts, target, report),
+    content: texts.length === 0 ? null : writeContent(texts, report),
     refusal: refusals.length === 0 ? undefined : refusals.map((part) => part.text).join(""),
-    ...writeThoughts(parts, target, report),
+    ...writeThoughts(parts, report),
     tool_calls: calls.length === 0 ? undefined : calls,
   };
 }
@@ -181,8 +177,8 @@ const writeToolCall = ({ id, name, custom, input }: ToolCallPart): Json => ({
 });
 
 /** Thoughts go back to the family that can read them, and as plain text to hosts that ask for it. */
-function writeThoughts(parts: readonly AssistantPart[], target: HostTarget, report: TranslationReport): Json {
-  const family = familyOf("chat.completions", target.publicModel);
+function writeThoughts(parts: readonly AssistantPart[], report: TranslationReport): Json {
+  const family = familyOf("chat.completions", report.target.publicModel);
   const thoughts = parts
     .filter((part) => part.kind === "reasoning")
     .filter(({ seal }) => seal?.kind !== "call" || seal.family !== family);
@@ -194,10 +190,10 @@ function writeThoughts(parts: readonly AssistantPart[], target: HostTarget, repo
       : { type: "reasoning.encrypted", data: seal!.data },
   );
   const words = thoughts.map((part) => part.text).join("");
-  if (own.length < thoughts.length && target.quirks.takesReasoning !== true) report.omit("reasoning");
+  if (own.length < thoughts.length && report.target.quirks.takesReasoning !== true) report.omit("reasoning");
   return {
     ...(details.length === 0 ? {} : { reasoning_details: details }),
-    ...(target.quirks.takesReasoning === true && words !== "" ? { reasoning_content: words } : {}),
+    ...(report.target.quirks.takesReasoning === true && words !== "" ? { reasoning_content: words } : {}),
   };
 }
 
@@ -242,29 +238,21 @@ function writeFormat(format: AnswerFormat | null): unknown {
     : { type: "json_schema", json_schema: writeSchema(format) };
 }
 
-function writeEffort(
-  settings: ReasoningSettings | null,
-  { quirks }: HostTarget,
-  report: TranslationReport,
-): string | undefined {
+function writeEffort(settings: ReasoningSettings | null, report: TranslationReport): string | undefined {
   if (settings === null) return undefined;
   // A messages client gets summaries without asking: its reader names what it asked for.
   if (settings.summary !== null && report.client === "responses") report.omit("reasoning.summary");
-  return effortFor(settings, quirks, report) ?? undefined;
+  return effortFor(settings, report) ?? undefined;
 }
 
-function writeCache(
-  cache: CacheMark,
-  { quirks }: HostTarget,
-  report: TranslationReport,
-): CacheMark | undefined {
-  if (cache === null || quirks.cacheControl === true) return cache ?? undefined;
+function writeCache(cache: CacheMark, report: TranslationReport): CacheMark | undefined {
+  if (cache === null || report.target.quirks.cacheControl === true) return cache ?? undefined;
   report.omit("cache_control");
   return undefined;
 }
 
 /** Hosts other than OpenAI's own often refuse what they do not know. */
-function writeOpenAi(conversation: Conversation, { quirks }: HostTarget, report: TranslationReport): Json {
+function writeOpenAi(conversation: Conversation, report: TranslationReport): Json {
   const { user, cacheKey, verbosity, openai } = conversation;
   const all = {
     ...openai,
@@ -272,7 +260,7 @@ function writeOpenAi(conversation: Conversation, { quirks }: HostTarget, report:
     prompt_cache_key: cacheKey ?? undefined,
     verbosity: verbosity ?? undefined,
   };
-  if (quirks.coreFieldsOnly !== true) return all;
+  if (report.target.quirks.coreFieldsOnly !== true) return all;
   if (Object.values(all).some((value) => value !== undefined)) report.omit("openai");
   return {};
 }

@@ -23,15 +23,15 @@ import { withinLimits } from "./schema-limits.ts";
 /** The same request for a host that speaks Messages. */
 export function writeMessagesRequest(
   conversation: Conversation,
-  target: HostTarget,
   report: TranslationReport,
 ): Record<string, unknown> {
+  const { target } = report;
   const ceiling = target.maxOutputTokens ?? conversation.maxOutputTokens ?? target.defaultMaxOutputTokens;
   const leading = conversation.turns.findIndex(({ role }) => role !== "system" && role !== "developer");
   const split = leading === -1 ? conversation.turns.length : leading;
-  const thinking = writeThinking(conversation, ceiling, target, report);
+  const thinking = writeThinking(conversation, ceiling, report);
   const before = conversation.turns.slice(0, split).flatMap(({ parts }) => writeTexts(parts as TextPart[]));
-  const after = writeTurns(conversation.turns.slice(split), thinking !== null, target, report);
+  const after = writeTurns(conversation.turns.slice(split), thinking !== null, report);
   const { system, messages } = withOneTurn(before, after);
   if (conversation.format?.kind === "json_object") {
     system.push({ type: "text", text: JSON_MODE });
@@ -44,7 +44,7 @@ export function writeMessagesRequest(
     );
   const { stop, user, cache } = conversation;
   const tools = offered(conversation);
-  const { temperature, topP, topK } = writeSampling(conversation, thinking !== null, target, report);
+  const { temperature, topP, topK } = writeSampling(conversation, thinking !== null, report);
   return {
     model: target.model,
     max_tokens: ceiling,
@@ -58,7 +58,7 @@ export function writeMessagesRequest(
     tools: tools.length > 0 ? tools.map((tool) => writeTool(tool, report)) : undefined,
     tool_choice: tools.length > 0 ? writeToolChoice(conversation) : undefined,
     thinking: thinking ?? undefined,
-    output_config: writeOutputConfig(conversation, target, thinking !== null, report),
+    output_config: writeOutputConfig(conversation, thinking !== null, report),
     metadata: user === null ? undefined : { user_id: user },
     cache_control: cache ?? undefined,
   };
@@ -98,16 +98,11 @@ function withOneTurn(
 }
 
 /** Neighbouring turns of one role become one message, results of tools first. */
-function writeTurns(
-  turns: readonly Turn[],
-  thinking: boolean,
-  target: HostTarget,
-  report: TranslationReport,
-): Message[] {
+function writeTurns(turns: readonly Turn[], thinking: boolean, report: TranslationReport): Message[] {
   const messages: Message[] = [];
   for (const turn of turns) {
     const role = turn.role === "tool" ? "user" : turn.role === "developer" ? "system" : turn.role;
-    const content = writeTurnContent(turn, thinking, target, report);
+    const content = writeTurnContent(turn, thinking, report);
     if (content.length === 0) continue;
     const last = messages.at(-1);
     if (last?.role === role) last.content.push(...content);
@@ -119,7 +114,6 @@ function writeTurns(
 function writeTurnContent(
   turn: Turn,
   thinking: boolean,
-  target: HostTarget,
   report: TranslationReport,
 ): Record<string, unknown>[] {
   switch (turn.role) {
@@ -131,7 +125,7 @@ function writeTurnContent(
     case "tool":
       return [writeToolResult(turn, report)];
     case "assistant":
-      return turn.parts.flatMap((part) => writeAssistantPart(part, thinking, target, report));
+      return turn.parts.flatMap((part) => writeAssistantPart(part, thinking, report));
   }
 }
 
@@ -172,7 +166,6 @@ const marked = (block: Record<string, unknown> | null, mark: Json): Record<strin
 function writeAssistantPart(
   part: AssistantPart,
   thinking: boolean,
-  target: HostTarget,
   report: TranslationReport,
 ): Record<string, unknown>[] {
   switch (part.kind) {
@@ -181,20 +174,15 @@ function writeAssistantPart(
     case "refusal":
       return part.text === "" ? [] : [{ type: "text", text: part.text }];
     case "reasoning":
-      return writeThought(part, thinking, target, report);
+      return writeThought(part, thinking, report);
     case "tool_call":
       return [writeToolUse(part)];
   }
 }
 
 /** Thoughts return only where they can be read, and where thinking goes on. */
-function writeThought(
-  { text, seal }: ReasoningPart,
-  thinking: boolean,
-  target: HostTarget,
-  report: TranslationReport,
-): Json[] {
-  if (seal?.family !== familyOf("messages", target.publicModel) || !thinking) {
+function writeThought({ text, seal }: ReasoningPart, thinking: boolean, report: TranslationReport): Json[] {
+  if (seal?.family !== familyOf("messages", report.target.publicModel) || !thinking) {
     report.omit("reasoning");
     return [];
   }
@@ -270,7 +258,6 @@ function writeToolChoice({ toolChoice, parallelToolCalls }: Conversation): Json 
 function writeThinking(
   { reasoning, toolChoice, turns, maxOutputTokens: named }: Conversation,
   ceiling: number,
-  target: HostTarget,
   report: TranslationReport,
 ): Json | null {
   if (reasoning === null || reasoning.off) return null;
@@ -278,12 +265,12 @@ function writeThinking(
     toolChoice?.kind === "required" ||
     toolChoice?.kind === "named" ||
     (toolChoice?.kind === "allowed" && toolChoice.mode === "required");
-  if (forced || !thoughtsKept(turns, target)) {
+  if (forced || !thoughtsKept(turns, report.target)) {
     report.omit("reasoning.effort");
     return null;
   }
   const display = reasoning.summary === null ? {} : { display: "summarized" };
-  if (target.quirks.adaptiveThinking === true) return { type: "adaptive", ...display };
+  if (report.target.quirks.adaptiveThinking === true) return { type: "adaptive", ...display };
   const budget = budgetOf(reasoning, ceiling, named);
   if (budget === null) report.omit("reasoning.effort");
   return budget === null ? null : { type: "enabled", budget_tokens: budget, ...display };
@@ -306,13 +293,8 @@ function thoughtsKept(turns: readonly Turn[], { publicModel }: HostTarget): bool
  * “`temperature` and `top_p` cannot both be specified for this model”: from Opus 4.1 on, the second gives
  * way.
  */
-function writeSampling(
-  conversation: Conversation,
-  thinking: boolean,
-  { quirks }: HostTarget,
-  report: TranslationReport,
-): Sampling {
-  const { temperature, topP, topK } = samplingFor(conversation, quirks, report);
+function writeSampling(conversation: Conversation, thinking: boolean, report: TranslationReport): Sampling {
+  const { temperature, topP, topK } = samplingFor(conversation, report);
   if (temperature !== null && temperature > 1) report.cannot("temperature", "its highest temperature is 1");
   if (thinking && temperature !== null && temperature !== 1)
     report.cannot("temperature", "it cannot be set while the model reasons");
@@ -323,11 +305,11 @@ function writeSampling(
 
 function writeOutputConfig(
   { reasoning, format }: Conversation,
-  { quirks }: HostTarget,
   thinking: boolean,
   report: TranslationReport,
 ): Json | undefined {
-  const effort = thinking && quirks.adaptiveThinking === true ? (reasoning?.effort ?? null) : null;
+  const effort =
+    thinking && report.target.quirks.adaptiveThinking === true ? (reasoning?.effort ?? null) : null;
   const config = {
     ...(effort === null ? {} : { effort: anthropicEffort(effort) }),
     ...(format?.kind === "json_schema"

@@ -82,11 +82,7 @@ export function translation(client: SurfaceName, host: SurfaceName): Pairing {
 /** What the vocabulary is spoken with, by language. */
 interface Language {
   readRequest(body: ObjectReader, json: Json): Conversation;
-  writeRequest(
-    conversation: Conversation,
-    target: HostTarget,
-    report: TranslationReport,
-  ): Record<string, unknown>;
+  writeRequest(conversation: Conversation, report: TranslationReport): Json;
   openReader(events: AnswerEvents, family: string): AnswerReader;
   readonly finder: TextFinder;
   readAnswer(json: Json, events: AnswerEvents, family: string): HostError | null;
@@ -145,7 +141,7 @@ function hostBody(
   target: HostTarget,
 ): HostBody | Refusal {
   const { body: asked, json: read } = request;
-  const report = new TranslationReport(client, host);
+  const report = new TranslationReport(client, host, target);
   const json = exactly(textOf(asked, 0, asked.length), read) as Json;
   report.judge(json);
   const body = new ObjectReader(json, report);
@@ -155,7 +151,7 @@ function hostBody(
   report.leaveUnread();
   const refusal = report.refusal ?? accountReference(request, target);
   if (refusal !== null) return refusal;
-  const written = LANGUAGES[host].writeRequest(conversation, target, report);
+  const written = LANGUAGES[host].writeRequest(conversation, report);
   if (report.refusal !== null) return report.refusal;
   const bytes = Buffer.from(JSON.stringify(written));
   // A client that names a cache key wants what it repeats to be cached.

@@ -1,5 +1,4 @@
 import type { Json } from "../json.ts";
-import type { HostTarget } from "../surface.ts";
 import { MAX_SEQUENCE_LENGTH, MAX_SEQUENCES } from "../translation/stop-cutter.ts";
 import type {
   AnswerFormat,
@@ -26,17 +25,17 @@ import { ENCRYPTED, LOGPROBS } from "./request-reader.ts";
 /** The same request for a host that speaks Responses. */
 export function writeResponsesRequest(
   conversation: Conversation,
-  target: HostTarget,
   report: TranslationReport,
 ): Record<string, unknown> {
+  const { target } = report;
   const { tools, toolChoice, logprobs, reasoning } = conversation;
-  const { temperature, topP } = samplingFor(conversation, target.quirks, report);
+  const { temperature, topP } = samplingFor(conversation, report);
   checkStop(conversation.stop, report);
   const thinks = reasoning !== null && !reasoning.off && target.quirks.noReasoningEffort !== true;
   const include = [...(thinks ? [ENCRYPTED] : []), ...(logprobs === null ? [] : [LOGPROBS])];
   return {
     model: target.model,
-    input: writeInput(conversation.turns, target, report),
+    input: writeInput(conversation.turns, report),
     stream: target.stream ? true : undefined,
     // Absent means true at OpenAI, and the client could not fetch what is stored under the gateway's account
     // there.
@@ -47,7 +46,7 @@ export function writeResponsesRequest(
     tools: tools.length > 0 ? tools.map(writeTool) : undefined,
     tool_choice: tools.length > 0 ? writeToolChoice(toolChoice, tools) : undefined,
     parallel_tool_calls: tools.length > 0 ? (conversation.parallelToolCalls ?? undefined) : undefined,
-    reasoning: writeReasoning(reasoning, target, report),
+    reasoning: writeReasoning(reasoning, report),
     text: writeText(conversation),
     include: include.length > 0 ? include : undefined,
     top_logprobs: logprobs === null || logprobs === 0 ? undefined : logprobs,
@@ -67,24 +66,18 @@ function checkStop(stop: readonly string[], report: TranslationReport): void {
   );
 }
 
-function writeInput(turns: readonly Turn[], target: HostTarget, report: TranslationReport): Json[] {
+function writeInput(turns: readonly Turn[], report: TranslationReport): Json[] {
   const calls = turns.flatMap((turn) => (turn.role === "assistant" ? turn.parts : []));
   const custom = new Set(
     calls.flatMap((part) => (part.kind === "tool_call" && part.custom ? [part.id] : [])),
   );
-  return turns.flatMap((turn, at) => writeTurn(turn, at, custom, target, report));
+  return turns.flatMap((turn, at) => writeTurn(turn, at, custom, report));
 }
 
-function writeTurn(
-  turn: Turn,
-  at: number,
-  custom: ReadonlySet<string>,
-  target: HostTarget,
-  report: TranslationReport,
-): Json[] {
+function writeTurn(turn: Turn, at: number, custom: ReadonlySet<string>, report: TranslationReport): Json[] {
   switch (turn.role) {
     case "assistant":
-      return turn.parts.flatMap((part, n) => writeAssistantPart(part, `${at}_${n}`, target, report));
+      return turn.parts.flatMap((part, n) => writeAssistantPart(part, `${at}_${n}`, report));
     case "tool":
       return [writeToolTurn(turn, custom.has(turn.callId), report)];
     default: {
@@ -141,12 +134,7 @@ function writeFile({ source, name }: FilePart): Json {
   }
 }
 
-function writeAssistantPart(
-  part: AssistantPart,
-  n: string,
-  target: HostTarget,
-  report: TranslationReport,
-): Json[] {
+function writeAssistantPart(part: AssistantPart, n: string, report: TranslationReport): Json[] {
   switch (part.kind) {
     case "text":
       return part.text === "" ? [] : [{ type: "message", role: "assistant", content: part.text }];
@@ -155,7 +143,7 @@ function writeAssistantPart(
       return [{ type: "message", id: `msg_${n}`, role: "assistant", status: "completed", content }];
     }
     case "reasoning":
-      return writeThought(part, target, report);
+      return writeThought(part, report);
     case "tool_call": {
       const { id, name, input, custom } = part;
       return [
@@ -167,8 +155,8 @@ function writeAssistantPart(
   }
 }
 
-function writeThought({ text, seal }: ReasoningPart, target: HostTarget, report: TranslationReport): Json[] {
-  const own = seal?.kind === "encrypted" && seal.family === familyOf("responses", target.publicModel);
+function writeThought({ text, seal }: ReasoningPart, report: TranslationReport): Json[] {
+  const own = seal?.kind === "encrypted" && seal.family === familyOf("responses", report.target.publicModel);
   const space = own ? seal.data.indexOf(" ") : -1;
   if (space === -1) {
     report.omit("reasoning");
@@ -223,18 +211,14 @@ function writeToolChoice(choice: ToolChoice | null, tools: readonly Tool[]): unk
   }
 }
 
-function writeReasoning(
-  settings: ReasoningSettings | null,
-  { quirks }: HostTarget,
-  report: TranslationReport,
-): Json | undefined {
+function writeReasoning(settings: ReasoningSettings | null, report: TranslationReport): Json | undefined {
   if (settings === null) return undefined;
-  const effort = effortFor(settings, quirks, report);
+  const effort = effortFor(settings, report);
   const shown = !(
     settings.off ||
     settings.summary === null ||
-    quirks.noReasoningSummary ||
-    quirks.noReasoningEffort
+    report.target.quirks.noReasoningSummary ||
+    report.target.quirks.noReasoningEffort
   );
   const reasoning = {
     ...(effort === null ? {} : { effort }),

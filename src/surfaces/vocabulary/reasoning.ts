@@ -1,4 +1,3 @@
-import type { Quirks } from "../../catalog/catalog.ts";
 import { EFFORTS, type Effort, type ReasoningSettings } from "./conversation.ts";
 import type { TranslationReport } from "./translation-report.ts";
 
@@ -41,11 +40,8 @@ function effortOf({ effort, budgetTokens }: ReasoningSettings, report: Translati
  * The same where the model may not be asked, or where only the three middle efforts are known, as outside of
  * OpenAI.
  */
-export function effortFor(
-  settings: ReasoningSettings,
-  quirks: Quirks,
-  report: TranslationReport,
-): Effort | "none" | null {
+export function effortFor(settings: ReasoningSettings, report: TranslationReport): Effort | "none" | null {
+  const { quirks } = report.target;
   if (quirks.noReasoningEffort === true) {
     if (settings.off || settings.effort !== null || settings.budgetTokens !== null)
       report.omit("reasoning.effort");

@@ -1,4 +1,3 @@
-import type { Quirks } from "../../catalog/catalog.ts";
 import type { Conversation } from "./conversation.ts";
 import type { TranslationReport } from "./translation-report.ts";
 
@@ -9,8 +8,8 @@ export type Sampling = Pick<Conversation, "temperature" | "topP" | "topK">;
  * Anthropic's from Opus 4.7 on ("Migrating to Claude Opus 4.7"), OpenAI's from o1 on. What is left out is
  * named, but for values that ask for nothing.
  */
-export function samplingFor(settings: Sampling, quirks: Quirks, report: TranslationReport): Sampling {
-  if (quirks.noSampling !== true) return settings;
+export function samplingFor(settings: Sampling, report: TranslationReport): Sampling {
+  if (report.target.quirks.noSampling !== true) return settings;
   if ((settings.temperature ?? 1) !== 1) report.omit("temperature");
   if ((settings.topP ?? 1) !== 1) report.omit("top_p");
   if (settings.topK !== null) report.omit("top_k");

@@ -1,6 +1,7 @@
 import type { SurfaceName } from "../../catalog/catalog.ts";
 import { type Refusal, refuse } from "../../errors/refusal.ts";
 import type { Json } from "../json.ts";
+import type { HostTarget } from "../surface.ts";
 import { FIELDS, type NestedField, type Verdict } from "./fields.ts";
 import type { ObjectReader } from "./object-reader.ts";
 
@@ -17,6 +18,8 @@ export class TranslationReport {
   constructor(
     readonly client: SurfaceName,
     readonly host: SurfaceName,
+    /** Who is sent it. */
+    readonly target: HostTarget,
   ) {}
 
   /** Fields that were left out, for the client to know. */
