@@ -2,13 +2,14 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Folder, GatewayProcess } from "../process/gateway.ts";
+import { LOOP_PACKAGES, runLoops } from "./loops.ts";
 import { bodies, NOTE, type ScriptedHost, SIGNATURE, startScriptedHost } from "./scripted-host.ts";
 
 /**
  * The agents themselves, each on a host of the other family: OpenAI's Codex on a host that speaks Messages,
  * Anthropic's Claude Code and opencode on one that speaks Chat Completions. First with models that were named
- * to them; then as they come, with the names and transports that they use by themselves. Opt-in, because it
- * downloads them:
+ * to them; then as they come, with the names and transports that they use by themselves. Then loops of tools over
+ * WebSocket (loops.ts). Opt-in, because it downloads them:
  *
  *     bun run agents
  *
@@ -19,7 +20,9 @@ const AGENTS = {
   "@openai/codex": "0.169.0",
   "@anthropic-ai/claude-code": "2.1.330",
   "opencode-ai": "1.18.33",
+  ...LOOP_PACKAGES,
 } as const;
+const PYTHON_PACKAGES = ["openai[realtime]==3.54.0", "openai-agents==0.24.0"];
 const TASK = "Write the note that you were told about, then read it back.";
 
 /** Installs the agents, then starts this script again where there is only loopback. */
@@ -34,6 +37,8 @@ async function outside(): Promise<void> {
     console.log(`installing ${packages.join(", ")} into ${tools} …`);
     await must(["npm", "install", "--no-audit", "--no-fund", "--prefix", tools, ...packages]);
     await must([process.execPath, join(tools, "node_modules/@anthropic-ai/claude-code/install.cjs")]);
+    await must(["python3", "-m", "venv", join(tools, "venv")]);
+    await must([join(tools, "venv/bin/pip"), "install", "--quiet", ...PYTHON_PACKAGES]);
     writeFileSync(join(tools, "installed"), packages.join());
   }
   const again = [process.execPath, import.meta.path, "--inside", tools];
@@ -53,6 +58,7 @@ async function inside(tools: string): Promise<void> {
   const outcomes: boolean[] = [];
   for (const streams of [true, false])
     outcomes.push(...(await runOn(streams, join(tools, "node_modules/.bin"))));
+  outcomes.push(...(await runLoops(tools)));
   process.exit(outcomes.every(Boolean) ? 0 : 1);
 }
 

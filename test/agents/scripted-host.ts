@@ -53,14 +53,14 @@ const DONE = "The note is written and read.";
 type Next = string | { readonly tool: ShellTool; readonly command: string; readonly n: number };
 
 /** A tool that runs a command, whatever the agent calls it. */
-interface ShellTool {
+export interface ShellTool {
   readonly name: string;
   readonly member: string;
   /** Takes the command as it is, as a list of words, or in a line of JavaScript, as Codex's own models do. */
   readonly as: "text" | "list" | "code";
 }
 
-function shellOf(body: Loose, language: ScriptedHost["language"]): ShellTool | null {
+export function shellOf(body: Loose, language: ScriptedHost["language"]): ShellTool | null {
   for (const tool of body.tools ?? []) {
     const { name, schema } =
       language === "messages"
@@ -85,10 +85,10 @@ function resultsIn(body: Loose, language: ScriptedHost["language"]): string[] {
     : messages.filter(({ role }) => role === "tool").map(({ content }) => JSON.stringify(content));
 }
 
-const argumentsOf = ({ tool, command }: Exclude<Next, string>): string =>
+export const argumentsOf = ({ tool, command }: Omit<Exclude<Next, string>, "n">): string =>
   JSON.stringify({ [tool.member]: WRITTEN[tool.as](command) });
 
-const WRITTEN: Record<ShellTool["as"], (command: string) => string | string[]> = {
+export const WRITTEN: Record<ShellTool["as"], (command: string) => string | string[]> = {
   text: (command) => command,
   list: (command) => ["bash", "-c", command],
   code: (command) => `text(await tools.exec_command({ cmd: ${JSON.stringify(command)} }));`,
