@@ -103,8 +103,8 @@ export const ERRORS = {
     status: 429,
     type: "rate_limit_error",
     retryable: true,
-    when: "The request could exceed a spend cap: that of a named budget, or the key's daily_limit_usd or monthly_limit_usd. The message names the cap and the amount used; amounts held by open requests count too.",
-    fix: "Send it again after Retry-After seconds: a few where open requests hold what is left, until the window's end where it is spent. Or lower max_tokens to what the message names, or raise the cap.",
+    when: "The request could exceed a spend cap: that of a named budget, of its run, or the key's daily_limit_usd or monthly_limit_usd; or its run has had all its calls. The message names the cap and the amount used; amounts held by open requests count too.",
+    fix: "Send it again after Retry-After seconds: a few where open requests hold what is left, until the window's end where it is spent. Or lower max_tokens to what the message names, or raise the cap. Of a run, begin another.",
   },
   context_too_long: {
     status: 400,

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import OpenAI from "openai";
 import { json, sse, status } from "../fakes/behaviours.ts";
 import { type Gate, gate } from "../fakes/gate.ts";
 import { type FakeHost, startFakeHost } from "../fakes/host.ts";
@@ -294,4 +295,26 @@ describe("what is not an answer", () => {
     expect((await read(await post(owner, "long", { ...CHAT, stream: true }))).text).toBe(charged.text);
     expect(arrivals).toBe(3);
   });
+});
+
+test("OpenAI's package, whose connection breaks once the answer is there, repeats by itself and pays once", async () => {
+  const owner = await gateway.key(1);
+  let tries = 0;
+  const openai = new OpenAI({
+    apiKey: owner.key,
+    baseURL: `${gateway.url}/v1`,
+    async fetch(url: string | URL | Request, init?: RequestInit) {
+      const response = await fetch(url, init);
+      if (++tries > 1) return response;
+      await response.body?.cancel();
+      throw new TypeError("the connection was lost");
+    },
+  });
+  const { choices } = await openai.chat.completions.create(
+    { model: "test/model", max_tokens: 100, messages: [{ role: "user", content: "Hello" }] },
+    { headers: { "Idempotency-Key": crypto.randomUUID() } },
+  );
+  expect(choices[0]!.message.content).toContain("word59");
+  expect([tries, arrivals]).toEqual([2, 1]);
+  expect(await receiptsOf(owner)).toHaveLength(1);
 });

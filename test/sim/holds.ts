@@ -6,6 +6,7 @@ import { DeferredCounts, PromptCount, type PromptCountDeps } from "../../src/gen
 import { RunningCount } from "../../src/generation/running-count.ts";
 import type { AttemptLimits } from "../../src/hosts/attempt.ts";
 import type { Key } from "../../src/keys/key.ts";
+import { AgentRun } from "../../src/keys/runs.ts";
 import { costOf, NO_TOKENS, type Tokens, within } from "../../src/ledger/charge.ts";
 import { Ledger } from "../../src/ledger/ledger.ts";
 import type { Reservation } from "../../src/ledger/reservation.ts";
@@ -20,8 +21,8 @@ import { check } from "./auditor.ts";
 import { Random } from "./random.ts";
 
 /**
- * Streams of hosts that write, and think unseen, up to the pace that holds reckon with, on keys whose caps they
- * fill. The auditor knows what each host has really done at each moment. While a limit has room, the hold covers
+ * Streams of hosts that write, and think unseen, up to the pace that holds reckon with, on keys and in runs whose
+ * caps they fill. The auditor knows what each host has really done at each moment. While a limit has room, the hold covers
  * that at every moment, and nothing is lost; of a stream that could not go on, no more is lost than a host does
  * between two looks; no cap is crossed, and nobody is admitted whose worst case does not fit beside what is spent.
  *
@@ -126,6 +127,8 @@ class HoldWorld {
   private readonly ledger: Ledger;
   private readonly expected = new ExpectedOutput();
   private readonly keys;
+  private readonly runs;
+  private readonly spentOf = new Map<AgentRun, number>();
   private readonly credit: NanoUsd;
   private readonly open = new Set<Work>();
   private readonly spent = new Map<KeyId, number>();
@@ -155,6 +158,13 @@ class HoldWorld {
         monthlyLimit: null,
       }),
     );
+    this.runs = ["a", "b"].map((name) => {
+      const limits = { cap: (1e9 + random.below(8e9)) as NanoUsd, calls: null };
+      const stored = { name, startedAt: EPOCH as EpochMs, usedAt: EPOCH as EpochMs, ...limits };
+      const run = new AgentRun("bal_1" as BalanceId, stored, async () => {});
+      run.has(stored);
+      return run;
+    });
   }
 
   async step(): Promise<void> {
@@ -181,7 +191,8 @@ class HoldWorld {
     const cacheRead = random.chance(0.5) ? random.below(input) : 0;
     const usage = { ...NO_TOKENS, input: input - cacheRead, cacheRead };
     const request = requestOf(promptBound, ceiling);
-    const admitted = await this.admit(key, request, input);
+    const run = random.chance(0.4) ? random.pick(this.runs) : null;
+    const admitted = await this.admit(key, run, request, input);
     if (typeof admitted === "string" || !("hold" in admitted)) {
       this.counts.refused += 1;
       return;
@@ -194,6 +205,11 @@ class HoldWorld {
       `${worst} does not fit beside ${spent}`,
     );
     check(spentByAll + worst <= this.credit, `${worst} is not covered beside ${spentByAll}`);
+    if (run !== null)
+      check(
+        (this.spentOf.get(run) ?? 0) + worst <= run.limits!.cap!,
+        `${worst} does not fit into the run ${run.name}`,
+      );
     const { hold } = admitted;
     const startedMs = this.nowMs;
     const hides = random.chance(0.15) ? random.pick([1.5, 4, 20]) : 1;
@@ -216,7 +232,12 @@ class HoldWorld {
     });
   }
 
-  private admit(key: Key, request: GenerationRequest, input: number): ReturnType<typeof admit> {
+  private admit(
+    key: Key,
+    run: AgentRun | null,
+    request: GenerationRequest,
+    input: number,
+  ): ReturnType<typeof admit> {
     const { random, ledger, clock, expected } = this;
     // The host's vocabulary needs up to half as many tokens again as the one that is used for counting.
     const counted = Math.min(request.promptBound, Math.ceil(input / (0.7 + 0.8 * random.next())));
@@ -232,6 +253,7 @@ class HoldWorld {
       receipt: `rcpt_${this.receipts++}` as ReceiptId,
       key,
       budgets: [],
+      run,
       request,
       prompt: new PromptCount(request, key.balanceId, counting, client as never, FIRST_TOKEN_MS),
       plan: PLAN,
@@ -311,17 +333,17 @@ class HoldWorld {
 
   private stop(work: Work): void {
     this.counts.stopped += 1;
-    const room = this.roomFor(work.reservation.want.key);
+    const room = this.roomFor(work.reservation);
     check(room < ONE_STEP, `${work.reservation.want.receipt} was stopped, with room for ${room}`);
     this.end(work, false);
   }
 
   private end(work: Work, isComplete: boolean): void {
     const { reservation, hides } = work;
-    const { key } = reservation.want;
+    const { key, run } = reservation.want;
     const tokens = usedBy(work);
     const cost = costOf(tokens, PRICE);
-    const [before, room] = [reservation.held, this.roomFor(key)];
+    const [before, room] = [reservation.held, this.roomFor(reservation)];
     const ending = {
       state: "settled",
       cost,
@@ -347,18 +369,25 @@ class HoldWorld {
       `${key.id} spent ${spent} of ${key.dailyLimit}`,
     );
     check(this.spentByAll <= this.credit, `${this.spentByAll} is spent of ${this.credit}`);
+    if (!run) return;
+    const spentOf = (this.spentOf.get(run) ?? 0) + charged;
+    this.spentOf.set(run, spentOf);
+    check(spentOf <= run.limits!.cap!, `the run ${run.name} spent ${spentOf} of ${run.limits!.cap}`);
   }
 
-  /** What the key's limits have left beside what is spent and held. */
-  private roomFor(key: Key): number {
-    let heldByAll = 0;
-    let held = 0;
+  /** What the limits of its key and its run have left beside what is spent and held. */
+  private roomFor({ want: { key, run } }: Reservation): number {
+    let [heldByAll, held, heldOfRun] = [0, 0, 0];
     for (const { reservation } of this.open) {
+      const { want } = reservation;
       heldByAll += reservation.held;
-      if (reservation.want.key.id === key.id) held += reservation.held;
+      if (want.key.id === key.id) held += reservation.held;
+      if (want.run === run) heldOfRun += reservation.held;
     }
     const left = this.credit - this.spentByAll - heldByAll;
-    return Math.min(left, (key.dailyLimit ?? Infinity) - (this.spent.get(key.id) ?? 0) - held);
+    const ofKey = (key.dailyLimit ?? Infinity) - (this.spent.get(key.id) ?? 0) - held;
+    const ofRun = run ? run.limits!.cap! - (this.spentOf.get(run) ?? 0) - heldOfRun : Infinity;
+    return Math.min(left, ofKey, ofRun);
   }
 
   private get spentByAll(): number {
