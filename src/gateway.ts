@@ -24,6 +24,7 @@ import { CONTROL_BODY_MEMORY_BYTES } from "./http/control-body.ts";
 import type { HttpDeps } from "./http/deps.ts";
 import { OpenSockets } from "./http/websocket/open-sockets.ts";
 import type { Balance, Key } from "./keys/key.ts";
+import type { SuspensionRecord } from "./keys/key-store.ts";
 import { MOST_RUNS, MOST_UNPAID_RUNS } from "./keys/runs.ts";
 import { SpendableCredit } from "./ledger/spendable-credit.ts";
 import { ByteBudget } from "./limits/byte-budget.ts";
@@ -35,6 +36,8 @@ import { LowCreditWatch } from "./mail/low-credit.ts";
 import type { Mailer } from "./mail/mailer.ts";
 import { allowancesOf, FreeRoutes, pseudonyms } from "./open-tier/open-tier.ts";
 import { PaymentWatch } from "./rails/payment-watch.ts";
+import { CardRail } from "./rails/stripe/card-rail.ts";
+import { StripeApi } from "./rails/stripe/stripe-api.ts";
 import { openChain } from "./rails/x402/chain.ts";
 import { InlinePayments } from "./rails/x402/inline.ts";
 import { Sanctions } from "./rails/x402/sanctions.ts";
@@ -197,6 +200,7 @@ function roomsOf(parts: GatewayParts) {
   const freeRoutes = new FreeRoutes(health, probe, clock, catalog);
   const spendable = new SpendableCredit(books.ledger, books.balance, clock);
   const x402 = x402Rail(parts);
+  const card = cardRail(parts, onFault);
   const unpaidRequests = new UnpaidRequests(clock);
   const pseudonym = pseudonyms(parts.adminToken);
   return {
@@ -215,6 +219,7 @@ function roomsOf(parts: GatewayParts) {
     deadlines: new Deadlines(clock, onFault),
     spendable,
     x402,
+    card,
     unpaidWaitS(balance: BalanceId, blocks: () => readonly string[], request: UnpaidRequest): number | null {
       if (spendable.known(balance) !== 0) return null;
       return unpaidRequests.take({ balance, network: wideNetwork(blocks()) }, request);
@@ -254,6 +259,30 @@ function x402Rail({ config: active, clock, random, books, log }: GatewayParts): 
     clock,
     random,
     log,
+  });
+}
+
+/** Null where no card is taken; then nothing of it is loaded. */
+function cardRail({ config: active, clock, random, books }: GatewayParts, onFault: (error: unknown) => void) {
+  const stripe = active.config.payments?.stripe ?? null;
+  if (stripe === null) return null;
+  const { keys, keyring } = books;
+  const decide =
+    (decided: Pick<SuspensionRecord, "reason" | "lifted">) => async (subject: BalanceId, note: string) => {
+      await keys.suspend({ subject, ...decided, at: clock.now(), by: "gateway", note });
+      keyring.forgetBalance(subject);
+    };
+  return new CardRail({
+    api: new StripeApi(stripe),
+    fee: stripe.fee,
+    store: books.payments,
+    debit: books.debit,
+    suspend: decide({ reason: "chargeback", lifted: null }),
+    lift: decide({ reason: null, lifted: "chargeback" }),
+    returnUrl: (payment) => `${active.links.dashboardUrl}#/credit/${payment}`,
+    clock,
+    random,
+    onFault,
   });
 }
 
@@ -421,7 +450,12 @@ function depsOf(
     payments:
       active.config.payments === null
         ? null
-        : { amounts: active.config.payments.amounts, store: books.payments, x402: rooms.x402 },
+        : {
+            amounts: active.config.payments.amounts,
+            store: books.payments,
+            x402: rooms.x402,
+            card: rooms.card,
+          },
     bodies: rooms.bodies,
     unpaidBytes: new UnpaidBytes(clock),
     unpaidWaitS: rooms.unpaidWaitS,
@@ -465,12 +499,13 @@ const UNTRUSTED =
 
 /** What is done now and then, whoever asks for what. */
 function upkeepOf(
-  { x402 }: Rooms,
+  { x402, card }: Rooms,
   { config: active, clock, books, log }: GatewayParts,
   { mailer }: Listening,
 ) {
   const onFault = (error: unknown) => log("books", { error: String(error) });
-  const payments = x402 === null ? [] : [new PaymentWatch(books.payments, [x402], clock, log)];
+  const rails = [x402, card].filter((rail) => rail !== null);
+  const payments = rails.length === 0 ? [] : [new PaymentWatch(books.payments, rails, clock, log)];
   return [
     ...payments,
     new Retention({

@@ -29,7 +29,7 @@ export interface About {
 }
 
 /** What an operator may turn on, by the setting. */
-export type Feature = "payments" | "receipts.sign";
+export type Feature = "payments" | "payments.stripe" | "receipts.sign";
 
 /** The JSON that an endpoint answers with when it does not refuse; undefined where there is no body. */
 export type AnswerTo<A extends About> = {

@@ -44,6 +44,20 @@ const PaidAnswer = answerOf({
   balance_usd: amountUsd,
 });
 
+/** A page of Stripe's on which a card is charged. */
+const CheckoutAnswer = answerOf(
+  {
+    id: Type.String(),
+    state,
+    amount_usd: amountUsd,
+    charged_usd: { ...amountUsd, description: "what the card is charged, with the fee; USD" },
+    checkout_url: orNone(Type.String({ description: "where the card is entered; null once that is over" })),
+    expires_at: time,
+  },
+  "Checkout",
+);
+export type CheckoutAnswer = Static<typeof CheckoutAnswer>;
+
 const UnpaidAnswer = answerOf({ id: Type.String(), state, reason: orNone(Type.String()) });
 
 const SavedFields = Type.Object(
@@ -71,19 +85,23 @@ const ResolveFields = Type.Object(
   { additionalProperties: false },
 );
 
-const Options = answerOf({
-  methods: several(
-    answerOf({
-      rail,
-      networks: Type.Optional(texts),
-      assets: Type.Optional(texts),
-      min_usd: amountUsd,
-      max_usd: amountUsd,
-      suggested_usd: amountUsd,
-    }),
-  ),
+const PaymentMethod = answerOf({
+  rail,
+  networks: Type.Optional(texts),
+  assets: Type.Optional(texts),
+  min_usd: amountUsd,
+  max_usd: amountUsd,
+  suggested_usd: amountUsd,
+  fee: Type.Optional(answerOf({ percent: Type.Number(), fixed_usd: amountUsd })),
+});
+export type PaymentMethod = Static<typeof PaymentMethod>;
+
+const PaymentOptions = answerOf({
+  methods: several(PaymentMethod, { description: "those that this credential may use" }),
   needs: several(oneOf(["secrets_saved"], "what has to be done before anything can be paid")),
 });
+
+export type PaymentOptions = Static<typeof PaymentOptions>;
 
 const admin = { who: ["admin"], needs: "payments" } as const;
 
@@ -102,16 +120,16 @@ export const PAYMENTS = {
     needs: "payments",
     summary: "Lists how credit can be paid for",
     who: ["key", "owner"],
-    answers: { 200: Options },
+    answers: { 200: PaymentOptions },
   },
   credit: {
     needs: "payments",
     summary: "Orders credit",
     details:
-      "By x402: without a payment it is refused with 402, and the header `payment-required` says what to sign; sent again with `payment-signature`, it is 201 once it is credited, and 202 where that takes longer. The same authorization again is the same payment, and so is another one under the same `Idempotency-Key`.",
+      "By x402: without a payment it is refused with 402, and the header `payment-required` says what to sign; sent again with `payment-signature`, it is 201 once it is credited, and 202 where that takes longer. The same authorization again is the same payment, and so is another one under the same `Idempotency-Key`. By card, for owners: opens a page on which the card is charged; credit follows within seconds.",
     who: ["key", "owner"],
     body: CreditOrder,
-    answers: { 201: PaidAnswer, 202: UnpaidAnswer },
+    answers: { 201: Type.Union([PaidAnswer, CheckoutAnswer]), 202: UnpaidAnswer },
   },
   list: {
     needs: "payments",
@@ -137,11 +155,18 @@ export const PAYMENTS = {
     },
     answers: { 200: pageOf(OperatorsPayment) },
   },
+  stripe: {
+    summary: "Takes Stripe's events",
+    details: "Signed by Stripe, of at most 256 KiB and 300 s old. An error has Stripe send the event again.",
+    needs: "payments.stripe",
+    who: [],
+    answers: { 200: answerOf({ received: Type.Literal(true) }) },
+  },
   refund: {
     ...admin,
     summary: "Takes the credit of a payment back, to refund it",
     details:
-      "The credit is taken back first, and only if all of it is available. What was paid by x402, the operator then sends to the payer by hand: the gateway has no key to it.",
+      "The credit is taken back first, and only if all of it is available. A card then gets back all that it was charged, with the fee. What was paid by x402, the operator sends to the payer by hand: the gateway has no key to it. Repeating it does nothing more.",
     answers: { 200: OperatorsPayment },
   },
   resolve: {

@@ -26,6 +26,7 @@ import { ownershipEndpoints } from "./endpoints/ownership.ts";
 import { paymentEndpoints } from "./endpoints/payments.ts";
 import { receiptEndpoints } from "./endpoints/receipts.ts";
 import { sessionEndpoints } from "./endpoints/sessions.ts";
+import { stripeEventEndpoints } from "./endpoints/stripe-events.ts";
 import { usageEndpoints } from "./endpoints/usage.ts";
 import { IdleTimeout } from "./idle-timeout.ts";
 import { apiDocEndpoints } from "./pages/api-docs.ts";
@@ -100,6 +101,7 @@ export const controlEndpoints = (): Endpoint[] => [
   ...receiptEndpoints(),
   ...creditEndpoints(),
   ...paymentEndpoints(),
+  ...stripeEventEndpoints(),
   ...usageEndpoints(),
   ...compatibleEndpoints(),
   ...catalogEndpoints(),

@@ -13,7 +13,7 @@ import { inTime } from "./slow-body.ts";
  * loses the room.
  */
 export async function readControl(exchange: HttpExchange, deps: HttpDeps): Promise<unknown> {
-  const bytes = await readBounded(exchange, deps);
+  const bytes = await readControlBytes(exchange, deps, deps.settings().bodyBytes);
   if (refused(bytes)) return bytes;
   if (bytes.length === 0) return {};
   if (hasMoreValues(bytes, MAX_VALUES))
@@ -25,9 +25,13 @@ export async function readControl(exchange: HttpExchange, deps: HttpDeps): Promi
   }
 }
 
-async function readBounded(exchange: HttpExchange, deps: HttpDeps): Promise<Uint8Array | Refusal> {
+/** The same, as it came, of at most so many bytes. */
+export async function readControlBytes(
+  exchange: HttpExchange,
+  deps: HttpDeps,
+  bodyBytes: number,
+): Promise<Uint8Array | Refusal> {
   const { request } = exchange;
-  const { bodyBytes } = deps.settings();
   const declared = declaredLength(request);
   if (refused(declared)) return declared;
   if (declared !== null) {

@@ -1,5 +1,6 @@
 import type { PaymentAmounts } from "../payments/amounts.ts";
 import type { PaymentStore } from "../payments/payment-store.ts";
+import type { CardRail } from "./stripe/card-rail.ts";
 import type { X402Rail } from "./x402/x402.ts";
 
 /** What endpoints need of payments. */
@@ -8,4 +9,5 @@ export interface PaymentDesk {
   readonly store: PaymentStore;
   /** Null where it is not configured. */
   readonly x402: X402Rail | null;
+  readonly card: Pick<CardRail, "fee" | "order" | "event" | "refund"> | null;
 }

@@ -93,6 +93,7 @@ function settingsOf(config: Config, url: string, started: Config): ActiveSetting
 function featuresOf({ receipts }: Config, { payments }: Config): ReadonlySet<Feature> {
   const features = new Set<Feature>();
   if (payments !== null) features.add("payments");
+  if (payments?.stripe != null) features.add("payments.stripe");
   if (receipts.sign) features.add("receipts.sign");
   return features;
 }

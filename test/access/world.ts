@@ -43,10 +43,7 @@ export class World {
     const offered = await deps.setUp();
     await deps.send("POST", "/v1/me/claim", { bearer: offered.key, json: { email } });
 
-    const by =
-      state === "replaced"
-        ? { bearer: entered.session, headers: { "x-gateway-balance": setUp.balance_id } }
-        : owner;
+    const by = state === "replaced" ? bySession(setUp.balance_id, entered) : owner;
     const recovery = (await deps.send("POST", "/v1/me/recovery", by)).json.recovery_secret;
     const next = rotated
       ? (await deps.send("POST", `/v1/keys/${setUp.id}/rotate`, { bearer: setUp.key })).json
@@ -57,6 +54,10 @@ export class World {
       await deps.send("GET", "/v1/auth/sessions", { bearer: entered.session }),
       await deps.askForLink(stranger),
     ];
+
+    const payment = isAccounts
+      ? await deps.send("POST", "/v1/credits", { ...bySession(setUp.balance_id, entered), json: CARD })
+      : null;
 
     const secrets = {
       none: null,
@@ -77,6 +78,8 @@ export class World {
       offered: offered.balance_id,
       session: sessions.json.data[0].id,
       token,
+      payment: payment?.json.id ?? "",
+      theirs: spare.key,
     };
     const first = { key: setUp.id, another: spare.id, receipt: receipts.setUp, others: receipts.spare };
     const ids = {
@@ -136,6 +139,13 @@ export class World {
     return text.replace(/\{(\w+)\}/g, (whole, name) => all[name] ?? whole);
   }
 }
+
+const CARD = { amount_usd: 5, rail: "card" };
+
+const bySession = (balance: string, { session }: { readonly session: string }) => ({
+  bearer: session,
+  headers: { "x-gateway-balance": balance },
+});
 
 interface Ids {
   readonly key: string;

@@ -58,7 +58,7 @@ export class TestGateway {
     contact: null as string | null,
     catalogIsPublic: false,
     trustedProxies: networks("127.0.0.0/8"),
-    features: new Set<Feature>(["payments", "receipts.sign"]),
+    features: new Set<Feature>(["payments", "payments.stripe", "receipts.sign"]),
   };
   generate: (call: GenerationCall) => Promise<GenerationAnswer> = async () => wholeAnswer({ served: true });
   usage: HttpDeps["usage"] = async () => sumUsage([], 1, 1);
@@ -184,6 +184,12 @@ export class TestGateway {
         amounts: CONFIGURED.payments.amounts,
         store: new SqlitePaymentStore(this.db, new LedgerStore(this.db), clock, () => {}),
         x402: null,
+        card: {
+          fee: CONFIGURED.payments.stripeFee,
+          order: async () => refuse("internal_error", "Nobody takes cards here."),
+          event: async () => null,
+          refund: async () => "not refundable",
+        },
       },
       bodies: this.bodies,
       unpaidWaitS: () => null,

@@ -7,6 +7,7 @@ import { CardRail } from "../../src/rails/stripe/card-rail.ts";
 import { type Cents, type Checkout, type CheckoutDispute, totalOf } from "../../src/rails/stripe/checkout.ts";
 import type { EpochMs } from "../../src/units/clock.ts";
 import type { BalanceId, PaymentId } from "../../src/units/id.ts";
+import { systemRandom } from "../../src/units/random.ts";
 import type { NanoUsd } from "../../src/units/usd.ts";
 import { MemoryPayments } from "./memory-payments.ts";
 
@@ -43,12 +44,16 @@ class World {
       checkout: async () => this.checkout,
       paymentOf: async () => ID,
       refund: async () => {},
+      event: async () => null,
     },
     store: {
       change: (...change) => this.effect(() => this.payments.change(...change)),
       list: (...of) => this.payments.list(...of),
     } as Partial<PaymentStore> as PaymentStore,
     clock: { now: () => 0 as EpochMs },
+    random: systemRandom,
+    fee: { percent: 2.9, fixed: 300_000_000 as NanoUsd },
+    onFault() {},
     debit: (debit) => this.effect(async () => this.debit(debit)),
     suspend: (_, note) => this.effect(async () => void this.suspensions.push(note)),
     lift: () => this.effect(async () => void this.suspensions.splice(0)),

@@ -2,6 +2,7 @@ import { type OperatorsPayment, PAYMENTS } from "../../api/payments.ts";
 import { type Refusal, refuse } from "../../errors/refusal.ts";
 import type { Payment } from "../../payments/payment.ts";
 import { paymentKey } from "../../payments/payment.ts";
+import type { CardRail } from "../../rails/stripe/card-rail.ts";
 import type { BalanceId, PaymentId } from "../../units/id.ts";
 import { formatUsd, type NanoUsd, usdFromNano } from "../../units/usd.ts";
 import type { HttpDeps } from "../deps.ts";
@@ -47,6 +48,7 @@ export const adminPaymentEndpoints = (): Endpoint[] => [
 async function refund(payment: Payment, { ledger, payments, keyDeps }: HttpDeps) {
   const { id, balanceId, credited, rail } = payment;
   if (payment.state === "refunded") return ok(operatorsView(payment));
+  if (rail === "card" && payments!.card !== null) return refundCard(payment, payments!.card);
   if (payment.state !== "credited" || rail !== "x402") return notIn("credited", payment);
   const done = await ledger.debit({
     balanceId,
@@ -69,10 +71,16 @@ async function refund(payment: Payment, { ledger, payments, keyDeps }: HttpDeps)
   return ok(operatorsView(refunded));
 }
 
+async function refundCard(payment: Payment, card: Pick<CardRail, "refund">) {
+  const done = await card.refund(payment);
+  if (done === "not refundable") return notIn("credited", payment);
+  return "available" in done ? tooLittle(payment.credited, done.available) : ok(operatorsView(done));
+}
+
 const notIn = (state: string, payment: Payment): Refusal =>
   refuse(
     "invalid_request",
-    `The payment is ${payment.state}, and only one by x402 that is ${state} can be decided about so.`,
+    `The payment is ${payment.state}, and only one that is ${state} can be decided about so.`,
   );
 
 const tooLittle = (credited: NanoUsd, available: NanoUsd): Refusal =>

@@ -1,4 +1,4 @@
-import { PAYMENTS, type PaymentAnswer } from "../../api/payments.ts";
+import { PAYMENTS, type PaymentAnswer, type PaymentOptions } from "../../api/payments.ts";
 import { type Refusal, refuse, refused } from "../../errors/refusal.ts";
 import { suspension } from "../../errors/suspension-refusal.ts";
 import type { Payment } from "../../payments/payment.ts";
@@ -11,15 +11,14 @@ import type { Endpoint } from "../endpoint.ts";
 import { invalidField, readUsd, repeated } from "../fields.ts";
 import { againstForging, type Identity } from "../identity.ts";
 import { type Asked, operation } from "../operation.ts";
-import { JsonReply, ok, page } from "../reply.ts";
+import { created, JsonReply, ok, page } from "../reply.ts";
+import { cardMethod, orderByCard } from "./card-orders.ts";
 import { type CreditOrder, orderByX402 } from "./x402-orders.ts";
 
 /** How credit is paid for, by keys and owners. Nothing of it answers where payments are not configured. */
 export const paymentEndpoints = (): Endpoint[] => [
   operation("POST /v1/me/saved", PAYMENTS.saved, saved),
-  operation("GET /v1/payments/options", PAYMENTS.options, ({ who }, { payments }) =>
-    ok(optionsOf(who, payments!)),
-  ),
+  operation("GET /v1/payments/options", PAYMENTS.options, ({ who }, deps) => ok(optionsOf(who, deps))),
   operation("POST /v1/credits", PAYMENTS.credit, order, { anyOrigin: true }),
   operation("GET /v1/payments", PAYMENTS.list, async ({ who, query: { limit, before } }, { payments }) => {
     const of = { balanceId: who.balance.id, keyId: keyOf(who), state: null };
@@ -58,7 +57,8 @@ async function saved({ who, fields }: Asked<string, typeof PAYMENTS.saved>, { ke
 }
 
 /** Never an address: who sees one sends money there, and nobody would know whose it is. */
-function optionsOf({ balance }: Identity, { amounts, x402 }: NonNullable<HttpDeps["payments"]>) {
+function optionsOf(who: Identity, deps: HttpDeps): PaymentOptions {
+  const { amounts, x402 } = deps.payments!;
   const limits = {
     min_usd: usdFromNano(amounts.min),
     max_usd: usdFromNano(amounts.max),
@@ -67,9 +67,13 @@ function optionsOf({ balance }: Identity, { amounts, x402 }: NonNullable<HttpDep
   const offered = x402?.offered() ?? [];
   const networks = offered.map(({ network }) => network.network);
   const assets = offered.map(({ token }) => token.name);
+  const card = cardMethod(who, deps);
   return {
-    methods: offered.length === 0 ? [] : [{ rail: "x402" as const, networks, assets, ...limits }],
-    needs: needsSaving(balance) ? ["secrets_saved" as const] : [],
+    methods: [
+      ...(offered.length === 0 ? [] : [{ rail: "x402" as const, networks, assets, ...limits }]),
+      ...(card === null ? [] : [{ ...card, ...limits }]),
+    ],
+    needs: needsSaving(who.balance) ? ["secrets_saved" as const] : [],
   };
 }
 
@@ -82,10 +86,15 @@ async function order({ who, fields, exchange }: Asked<string, typeof PAYMENTS.cr
   if (idempotencyKey !== null && (idempotencyKey === "" || idempotencyKey.length > MOST_KEY))
     return invalidField("Idempotency-Key", `\`Idempotency-Key\` must have 1 to ${MOST_KEY} characters.`);
   if (needsSaving(balance)) return refuse("invalid_request", SAVE_FIRST);
-  const { rail = "x402" } = fields;
-  if (rail !== "x402" || deps.payments!.x402 === null)
+  const { x402, card } = deps.payments!;
+  const { rail = x402 === null ? "card" : "x402" } = fields;
+  if ((rail === "x402" ? x402 : card) === null)
     return invalidField("rail", "`rail` must be one that GET /v1/payments/options names.");
   const wanted: CreditOrder = { balance, keyId: keyOf(who), amount, idempotencyKey };
+  if (rail === "card") {
+    const checkout = await orderByCard(wanted, who, exchange.receipt, deps);
+    return refused(checkout) ? checkout : created(checkout);
+  }
   const header = exchange.request.headers.get("payment-signature");
   const take = () => orderByX402(wanted, header, deps);
   const paid = await (header === null ? take() : againstForging(exchange, deps, take));

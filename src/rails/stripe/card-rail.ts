@@ -1,28 +1,118 @@
+import { type Refusal, refuse } from "../../errors/refusal.ts";
 import type { Credit, Debit, TooMuch } from "../../ledger/credit.ts";
 import { type Payment, type PaymentChange, paymentKey } from "../../payments/payment.ts";
-import type { PaymentStore } from "../../payments/payment-store.ts";
+import type { PaymentCap, PaymentStore } from "../../payments/payment-store.ts";
 import { type Clock, epochMs } from "../../units/clock.ts";
 import type { BalanceId, PaymentId } from "../../units/id.ts";
+import { newId } from "../../units/id.ts";
+import type { RandomBytes } from "../../units/random.ts";
 import { type NanoUsd, ZERO_USD } from "../../units/usd.ts";
+import type { WatchedRail } from "../payment-watch.ts";
+import { capReached } from "../x402/inline.ts";
 import { type CardStep, nextStep, WAITING } from "./card-fold.ts";
-import { orderOf } from "./card-order.ts";
-import { type Cents, type Checkout, centsOf } from "./checkout.ts";
+import { newOrder, orderOf, orderText } from "./card-order.ts";
+import { type Cents, type Checkout, centsOf, totalOf } from "./checkout.ts";
 import type { StripeApi } from "./stripe-api.ts";
+import type { StripeConfig } from "./stripe-config.ts";
 
 /** Card payments: has Stripe take the money, and does with the balance what Stripe says became of it. */
-export class CardRail {
-  constructor(private readonly deps: CardRailDeps) {}
+export class CardRail implements WatchedRail {
+  readonly name = "card";
+  private looking = 0;
+  /** What a payer is charged besides. */
+  readonly fee: StripeConfig["fee"];
 
-  /** The page on which the payment is made; the same one however often it is asked for. */
-  async open(payment: Payment): Promise<Checkout> {
-    const checkout = await this.ask(payment);
-    await this.fold(payment, checkout);
-    return checkout;
+  constructor(private readonly deps: CardRailDeps) {
+    this.fee = deps.fee;
   }
 
-  /** Notes that Stripe has news of a payment; what it is, is looked up afterwards. Durable when it resolves. */
-  async heard(id: PaymentId): Promise<Payment> {
-    return this.deps.store.change(id, () => ({ lookAt: this.deps.clock.now() }));
+  /**
+   * A payment, and the page on which it is made: the same ones however often they are asked for under an idempotency
+   * key. Durable before Stripe is asked.
+   */
+  async order({ balanceId, amount, idempotencyKey, cap }: CardRequest): Promise<Ordered | Refusal> {
+    const { store, clock, random } = this.deps;
+    const now = clock.now();
+    const id = newId("pay", random);
+    const added = await store.add(
+      {
+        id,
+        rail: "card",
+        external: id,
+        balanceId,
+        keyId: null,
+        state: "created",
+        amount,
+        payer: null,
+        transaction: null,
+        reason: null,
+        order: orderText(newOrder(totalOf(amount, this.fee))),
+        idempotencyKey,
+        isInline: false,
+        credited: ZERO_USD,
+        lost: ZERO_USD,
+        createdAt: now,
+        changedAt: now,
+        lookAt: epochMs(now + POLL_MS),
+      },
+      [cap],
+    );
+    if (added.kind === "capped") return capReached(added.cap);
+    const { payment } = added;
+    if (payment.rail !== "card" || payment.amount !== amount) return usedKey();
+    const checkout = await this.ask(payment);
+    return { payment: await this.fold(payment, checkout), checkout };
+  }
+
+  /**
+   * Notes that Stripe has news of a payment, durably; what it is, is looked up afterwards.
+   */
+  private async heard(id: PaymentId): Promise<void> {
+    const { store, clock, onFault } = this.deps;
+    // Another gateway's, perhaps, with the same account at Stripe.
+    if ((await store.find(id))?.rail !== "card") return;
+    const payment = await store.change(id, () => ({ lookAt: clock.now() }));
+    if (this.looking < MOST_LOOKS) {
+      this.looking += 1;
+      void this.look(payment)
+        .catch(onFault)
+        .finally(() => {
+          this.looking -= 1;
+        });
+    }
+  }
+
+  /**
+   * Checks an event and notes whom it concerns; null where Stripe has not signed it. Whoever the payment is not known
+   * of by the event itself is asked for at Stripe.
+   */
+  async event(body: string, signature: string): Promise<{ readonly received: true } | null> {
+    const { api, clock } = this.deps;
+    const concern = await api.event(body, signature, clock.now());
+    if (concern === null) return null;
+    if (concern === "nothing of ours") return RECEIVED;
+    const payment = "payment" in concern ? concern.payment : await api.paymentOf(concern.intent);
+    if (payment !== null) await this.heard(payment);
+    return RECEIVED;
+  }
+
+  /** Takes the credit back, all of it or nothing, and then has Stripe give the money back. */
+  async refund(payment: Payment): Promise<Payment | TooMuch | "not refundable"> {
+    const { api, store, clock, debit } = this.deps;
+    const { refunding, dispute, total } = orderOf(payment);
+    const { id, balanceId, state, transaction, credited } = payment;
+    if (state === "refunded") return payment;
+    const isFree =
+      state === "credited" && refunding === null && (dispute === null || dispute.outcome === "won");
+    if (!isFree || transaction === null) return "not refundable";
+    if (credited > 0) {
+      const idempotencyKey = paymentKey(id, `refund:${total}`);
+      const entry = { balanceId, idempotencyKey, note: `refund of ${id}`, at: clock.now() };
+      const taken = await debit({ ...entry, amount: credited });
+      if ("available" in taken) return taken;
+    }
+    await api.refund(transaction, id);
+    return this.look(await store.change(id, () => ({ lookAt: clock.now() })));
   }
 
   /** Does what is to be done by what Stripe says now. */
@@ -119,10 +209,32 @@ type DebitStep = Extract<CardStep, { kind: "debit" }>;
 
 const isOpen = ({ state }: Payment): boolean => WAITING.has(state) && state !== "expired";
 
+const RECEIVED = { received: true } as const;
+
+export interface CardRequest {
+  readonly balanceId: BalanceId;
+  readonly amount: NanoUsd;
+  readonly idempotencyKey: string | null;
+  readonly cap: PaymentCap;
+}
+
+export interface Ordered {
+  readonly payment: Payment;
+  readonly checkout: Checkout;
+}
+
+const usedKey = (): Refusal =>
+  refuse("invalid_request", "This `Idempotency-Key` was used for another payment. Use a new one.", {
+    param: "Idempotency-Key",
+  });
+
 export interface CardRailDeps {
   readonly api: Pick<StripeApi, keyof StripeApi>;
   readonly store: PaymentStore;
   readonly clock: Pick<Clock, "now">;
+  readonly random: RandomBytes;
+  readonly fee: StripeConfig["fee"];
+  onFault(error: unknown): void;
   debit(debit: Debit): Promise<Credit | TooMuch>;
   /** After a chargeback; durable. */
   suspend(balance: BalanceId, note: string): Promise<void>;
@@ -135,6 +247,8 @@ export interface CardRailDeps {
 /** How long the page can be paid on; Stripe wants at least half an hour from when it is opened. */
 const OPEN_MS = 60 * 60_000;
 const OPENED_WITHIN_MS = 30 * 60_000;
+/** That events have begun; of more, the watch looks. */
+const MOST_LOOKS = 16;
 /** Between looks at an open page whose events do not come. */
 const POLL_MS = 60_000;
 /** A payment that is credited, disputed, won and refunded at once takes nine. */

@@ -1,7 +1,7 @@
 import type { Stripe } from "stripe";
 import type { EpochMs } from "../../units/clock.ts";
 import type { PaymentId } from "../../units/id.ts";
-import { paymentIn } from "./stripe-api.ts";
+import { paymentIn } from "./metadata.ts";
 import type { StripeConfig } from "./stripe-config.ts";
 
 /** What an event is about: a payment, or a PaymentIntent that knows which one. */

@@ -1,0 +1,65 @@
+import type { CheckoutAnswer, PaymentMethod } from "../../api/payments.ts";
+import { type Refusal, refuse, refused } from "../../errors/refusal.ts";
+import { whyNot } from "../../payments/amounts.ts";
+import { orderOf } from "../../rails/stripe/card-order.ts";
+import { nanoOf } from "../../rails/stripe/checkout.ts";
+import { DAY_MS } from "../../rails/x402/inline.ts";
+import { epochMs, isoTime } from "../../units/clock.ts";
+import type { ReceiptId } from "../../units/id.ts";
+import { usdFromNano } from "../../units/usd.ts";
+import type { HttpDeps } from "../deps.ts";
+import { invalidField } from "../fields.ts";
+import { type Identity, ownersOnly } from "../identity.ts";
+import type { CreditOrder } from "./x402-orders.ts";
+
+/**
+ * An order that a card pays, on a page of Stripe's. For owners only: with a stolen card, whoever has a leaked key could
+ * have its owner suspended.
+ */
+export async function orderByCard(
+  { balance, amount, idempotencyKey }: CreditOrder,
+  who: Identity,
+  receipt: ReceiptId,
+  deps: HttpDeps,
+): Promise<CheckoutAnswer | Refusal> {
+  if (who.kind === "key") return ownersOnly("pay by card");
+  const { amounts, card } = deps.payments!;
+  const why = whyNot(amount, amounts);
+  if (why !== null) return invalidField("amount_usd", `\`amount_usd\` ${why}.`);
+  const since = epochMs(deps.keyDeps.clock.now() - DAY_MS);
+  const cap = { of: "balance", limit: amounts.maxPerDay, since } as const;
+  const ordered = await card!
+    .order({ balanceId: balance.id, amount, idempotencyKey, cap })
+    .catch((error: unknown) => {
+      deps.onFault(error, receipt);
+      return noAnswer();
+    });
+  if (refused(ordered)) return ordered;
+  const { payment, checkout } = ordered;
+  return {
+    id: payment.id,
+    state: payment.state,
+    amount_usd: usdFromNano(payment.amount),
+    charged_usd: usdFromNano(nanoOf(orderOf(payment).total)),
+    checkout_url: checkout.url,
+    expires_at: isoTime(checkout.expiresAt),
+  };
+}
+
+const noAnswer = (): Refusal =>
+  refuse(
+    "internal_error",
+    "The card processor did not answer, and nothing was charged. Repeat the request with the same `Idempotency-Key`.",
+    { retryAfterS: 5 },
+  );
+
+/** Null where this credential cannot pay by card. */
+export function cardMethod(
+  { kind }: Identity,
+  { payments }: Pick<HttpDeps, "payments">,
+): Pick<PaymentMethod, "rail" | "fee"> | null {
+  const card = payments?.card ?? null;
+  if (card === null || kind !== "owner") return null;
+  const { percent, fixed } = card.fee;
+  return { rail: "card", fee: { percent, fixed_usd: usdFromNano(fixed) } };
+}
