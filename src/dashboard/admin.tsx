@@ -6,13 +6,14 @@ import { Books } from "./admin/books.tsx";
 import { ConfigPage } from "./admin/config.tsx";
 import { Hosts } from "./admin/hosts.tsx";
 import { OperatorProvider } from "./admin/operator.ts";
+import { Payments } from "./admin/payments.tsx";
 import { ReceiptPage } from "./admin/receipt.tsx";
 import { Usage } from "./admin/usage.tsx";
 import { Api, ApiRefusal } from "./api.ts";
 import { Form, TextField } from "./parts/field.tsx";
 import { Entrance, Frame, Head } from "./parts/frame.tsx";
 import { Problem } from "./parts/notice.tsx";
-import { useAction } from "./resource.ts";
+import { useAction, useResource } from "./resource.ts";
 import { go, useRoute } from "./route.ts";
 
 /** The operator's application. The token stays in the tab's session storage: the closed tab forgets it. */
@@ -68,9 +69,11 @@ function Door({ onToken }: { onToken: (token: string) => void }) {
 function Inside({ token, onLeave }: { token: string; onLeave: () => void }) {
   const [api] = useState(() => new Api(token));
   const route = useRoute();
+  const config = useResource(() => api.get<{ readonly payments?: object | null }>("admin/config"), [api]);
+  const takesPayments = config.data?.payments != null;
   return (
     <Frame
-      places={PLACES}
+      places={PLACES.filter(([path]) => path !== "payments" || takesPayments)}
       current={route[0] === "receipts" ? "balances" : (route[0] ?? "")}
       links={
         <>
@@ -92,6 +95,7 @@ function Inside({ token, onLeave }: { token: string; onLeave: () => void }) {
 const PLACES = [
   ["", "Hosts"],
   ["balances", "Balances"],
+  ["payments", "Payments"],
   ["usage", "Usage"],
   ["books", "Books"],
   ["config", "Configuration"],
@@ -105,6 +109,8 @@ function pageFor([place = "", id]: readonly string[]) {
       return id === undefined ? <Balances /> : <Balance key={id} id={id} />;
     case "receipts":
       return <ReceiptPage key={id} id={id ?? ""} />;
+    case "payments":
+      return <Payments />;
     case "usage":
       return <Usage />;
     case "books":

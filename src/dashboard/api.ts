@@ -12,7 +12,13 @@ export class Api {
     private readonly balance: string | null = null,
     /** Told when the credential opens nothing any more. */
     private readonly onEnded: () => void = () => {},
+    private readonly more: Readonly<Record<string, string>> = {},
   ) {}
+
+  /** The same, with more headers. */
+  having(more: Readonly<Record<string, string>>): Api {
+    return new Api(this.credential, this.balance, this.onEnded, more);
+  }
 
   /** The same credential, for one balance of the account. */
   on(balance: string | null, onEnded = this.onEnded): Api {
@@ -43,6 +49,7 @@ export class Api {
         ...(this.credential === null ? {} : { authorization: `Bearer ${this.credential}` }),
         ...(this.balance === null ? {} : { "x-gateway-balance": this.balance }),
         ...(body === undefined ? {} : { "content-type": "application/json" }),
+        ...this.more,
       },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       ...(signal === undefined ? {} : { signal }),
@@ -68,6 +75,8 @@ export class ApiRefusal extends Error {
     message: string,
     readonly param: string | null,
     readonly receipt: string | null,
+    /** What a wallet may sign, where paying would help. */
+    readonly offer: string | null = null,
   ) {
     super(message);
   }
@@ -82,6 +91,7 @@ async function refusalOf(response: Response): Promise<ApiRefusal> {
     error?.message ?? `The gateway answered ${response.status}.`,
     error?.param ?? null,
     receipt,
+    response.headers.get("payment-required"),
   );
 }
 

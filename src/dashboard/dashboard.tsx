@@ -12,6 +12,7 @@ import { KeyPage } from "./pages/key.tsx";
 import { Keys } from "./pages/keys.tsx";
 import { Models } from "./pages/models.tsx";
 import { Overview } from "./pages/overview.tsx";
+import { PaymentPage } from "./pages/payment.tsx";
 import { Playground } from "./pages/playground.tsx";
 import { ReceiptPage } from "./pages/receipt.tsx";
 import { Receipts } from "./pages/receipts.tsx";
@@ -278,7 +279,7 @@ function pageFor([place = "", id]: readonly string[]) {
     case "receipts":
       return id === undefined ? <Receipts /> : <ReceiptPage key={id} id={id} />;
     case "credit":
-      return <CreditPage />;
+      return id === undefined ? <CreditPage /> : <PaymentPage key={id} id={id} />;
     case "models":
       return <Models />;
     case "playground":

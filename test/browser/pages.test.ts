@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Browser } from "playwright-core";
+import { FakeStripe } from "../fakes/stripe.ts";
 import { until } from "../fakes/until.ts";
 import { type Made, type OpenGateway, open } from "../gateway/open.ts";
 import { ADMIN } from "../process/gateway.ts";
@@ -10,12 +11,21 @@ describe.skipIf(browserMissing)("every page", () => {
   let gateway: OpenGateway;
   let browser: Browser;
   let owner: Made;
+  let stripe: FakeStripe;
   let receipt = "";
+  let payment = "";
 
   beforeAll(async () => {
-    gateway = await open("catalog: public\n");
+    stripe = new FakeStripe();
+    gateway = await open(`catalog: public
+payments: { stripe: { secret_key: sk_test_1, webhook_secret: whsec_1, api_base: "${stripe.url}" } }
+`);
     browser = await launch();
     owner = await gateway.key(30, { name: "a-key-with-quite-a-long-name-that-has-to-fit-somewhere" });
+    const asOwner = { bearer: owner.recovery_secret };
+    await gateway.send("POST", "/v1/me/saved", { ...asOwner, json: { key: owner.key } });
+    const card = { amount_usd: 500, rail: "card" };
+    payment = (await gateway.send("POST", "/v1/credits", { ...asOwner, json: card })).json.id;
     const answer = await gateway.chat(owner.key, { model: "sim/echo" });
     receipt = answer.headers.get("x-gateway-receipt")!;
     // The status page is at its widest once it tells of requests.
@@ -29,6 +39,7 @@ describe.skipIf(browserMissing)("every page", () => {
   afterAll(async () => {
     await endVisits(browser);
     await gateway?.close();
+    await stripe?.stop();
   });
 
   const PAGES = (): [string, string][] => [
@@ -39,6 +50,7 @@ describe.skipIf(browserMissing)("every page", () => {
     ["/dashboard#/receipts", "Receipts"],
     [`/dashboard#/receipts/${receipt}`, "sim/echo"],
     ["/dashboard#/credit", "Credit"],
+    [`/dashboard#/credit/${payment}`, "Payment"],
     ["/dashboard#/models", "Models"],
     ["/dashboard#/playground", "Playground"],
     ["/dashboard#/account", "Account"],
@@ -46,6 +58,7 @@ describe.skipIf(browserMissing)("every page", () => {
     ["/admin#/balances", "Balances"],
     [`/admin#/balances/${owner.balance_id}`, "Balance"],
     [`/admin#/receipts/${receipt}`, "sim/echo"],
+    ["/admin#/payments", "Payments"],
     ["/admin#/usage", "Usage"],
     ["/admin#/books", "Books"],
     ["/admin#/config", "Configuration"],

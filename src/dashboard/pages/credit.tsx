@@ -1,12 +1,16 @@
 import type { List } from "../../api/answers.ts";
 import type { CreditAnswer } from "../../api/credits.ts";
+import type { PaymentAnswer } from "../../api/payments.ts";
+import { ApiRefusal } from "../api.ts";
 import { usd } from "../format.ts";
 import { useOwner } from "../owner.ts";
-import { Operator } from "../parts/contact.tsx";
+import { AddCredit } from "../parts/add-credit.tsx";
 import { CreditTable } from "../parts/credit-table.tsx";
 import { Figure } from "../parts/figure.tsx";
 import { Head } from "../parts/frame.tsx";
-import { Empty, Loaded } from "../parts/notice.tsx";
+import { Empty, Loaded, Problem } from "../parts/notice.tsx";
+import { ShowOlder, usePages } from "../parts/pages.tsx";
+import { PaymentTable } from "../parts/payment-table.tsx";
 import { useResource } from "../resource.ts";
 
 /** The balance, every credit that it had, and what was taken back. */
@@ -21,14 +25,8 @@ export function CreditPage() {
         <Figure label="Held by open requests" value={usd(me.held_usd)} />
         <Figure label="Balance" value={usd(me.balance_usd)} />
       </div>
-      <section class="card">
-        <h2>Add credit</h2>
-        <p>
-          Credit is added by <Operator contact={me.contact} />. Give them the id of your balance; it is not
-          secret:
-        </p>
-        <p class="mono id">{me.balance_id}</p>
-      </section>
+      <AddCredit />
+      <Payments />
       <section aria-labelledby="history">
         <h2 id="history">History</h2>
         <Loaded of={credits}>
@@ -47,5 +45,21 @@ export function CreditPage() {
         </Loaded>
       </section>
     </>
+  );
+}
+
+/** What was paid for, or is about to be; nothing where nobody ever paid. */
+function Payments() {
+  const { api } = useOwner();
+  const payments = usePages<PaymentAnswer>(api, "v1/payments");
+  const { data, error } = payments;
+  if (error instanceof ApiRefusal && error.code === "unsupported_endpoint") return null;
+  if (data === null || data.length === 0) return <Problem error={error} />;
+  return (
+    <section aria-labelledby="payments">
+      <h2 id="payments">Payments</h2>
+      <PaymentTable of={data} href={(id) => `#/credit/${id}`} />
+      <ShowOlder of={payments} />
+    </section>
   );
 }

@@ -11,7 +11,7 @@ export function Frame({ places, current, links, foot, children }: FrameProps) {
   useEffect(() => {
     // On a telephone the menu is one line, which is longer than the window.
     menu.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
-  }, [current]);
+  }, [current, places.length]);
   return (
     <div class="frame">
       <button type="button" class="skip" onClick={skip}>

@@ -1,0 +1,194 @@
+import { useState } from "preact/hooks";
+import type { CheckoutAnswer, PaymentAnswer, PaymentMethod, PaymentOptions } from "../../api/payments.ts";
+import { type Api, ApiRefusal } from "../api.ts";
+import { roughUsd, usd } from "../format.ts";
+import { useOwner } from "../owner.ts";
+import { useAction, useResource } from "../resource.ts";
+import { go } from "../route.ts";
+import { browserWallet, type Wallet } from "../wallet.ts";
+import { readOffer, signOffer } from "../wallet-payment.ts";
+import { Operator } from "./contact.tsx";
+import { Form, readLimit, TextField } from "./field.tsx";
+import { Loaded, Problem } from "./notice.tsx";
+
+/** The ways in which this balance's owner can add credit: those that the gateway offers, or the operator. */
+export function AddCredit() {
+  const { api } = useOwner();
+  const options = useResource(
+    () => api.get<PaymentOptions>("v1/payments/options").catch(noneWhereOff),
+    [api],
+  );
+  return (
+    <section class="card stack">
+      <h2>Add credit</h2>
+      <Loaded of={options}>
+        {({ methods, needs }) =>
+          methods.length === 0 ? (
+            <AskOperator />
+          ) : needs.length > 0 ? (
+            <ShowSaved onSaved={options.reload} />
+          ) : (
+            <Pay methods={methods} />
+          )
+        }
+      </Loaded>
+    </section>
+  );
+}
+
+/** Where nothing can be paid, the path is unknown. */
+function noneWhereOff(error: unknown): PaymentOptions {
+  if (error instanceof ApiRefusal && error.code === "unsupported_endpoint") return { methods: [], needs: [] };
+  throw error;
+}
+
+function AskOperator() {
+  const { me } = useOwner();
+  return (
+    <>
+      <p>
+        Credit is added by <Operator contact={me.contact} />. Give them the id of your balance; it is not
+        secret:
+      </p>
+      <p class="mono id">{me.balance_id}</p>
+    </>
+  );
+}
+
+/** A balance without an account is lost with its secrets, and so is what is paid into it. */
+function ShowSaved({ onSaved }: { onSaved: () => void }) {
+  const { api } = useOwner();
+  const [key, setKey] = useState("");
+  const show = useAction(async () => {
+    await api.post("v1/me/saved", { key: key.trim() });
+    onSaved();
+  });
+  return (
+    <Form onSubmit={show.run}>
+      <p class="soft">
+        This balance has no account: whoever loses both secrets loses its credit. You have shown the recovery
+        secret; paste the API key from where you saved it, too.
+      </p>
+      <TextField
+        label="API key"
+        type="password"
+        value={key}
+        onValue={setKey}
+        placeholder="or-live-…"
+        required
+      />
+      <Problem error={show.error} />
+      <div class="row">
+        <button type="submit" class="primary" disabled={show.busy}>
+          Both are saved
+        </button>
+      </div>
+    </Form>
+  );
+}
+
+function Pay({ methods }: { methods: readonly PaymentMethod[] }) {
+  const { api } = useOwner();
+  const { min_usd, max_usd, suggested_usd } = methods[0]!;
+  const [text, setText] = useState(String(suggested_usd));
+  // Made with the form: sending it twice makes one payment.
+  const [idempotencyKey, setIdempotencyKey] = useState(randomName);
+  const pay = useAction(async (by: "card" | Wallet) => {
+    const amount_usd = readLimit(text);
+    if (amount_usd === null || amount_usd === undefined)
+      throw new Error("The amount must be a number of dollars.");
+    const order = { amount_usd, idempotencyKey };
+    if (by === "card") await payByCard(api, order);
+    else await payByWallet(api, order, by);
+  });
+  const card = methods.find(({ rail }) => rail === "card");
+  const wallet = methods.some(({ rail }) => rail === "x402") ? browserWallet() : null;
+  return (
+    <Form onSubmit={() => pay.run(card === undefined ? wallet! : "card")}>
+      <TextField
+        label="Amount in dollars"
+        inputMode="decimal"
+        value={text}
+        onValue={(typed) => {
+          setText(typed);
+          setIdempotencyKey(randomName());
+        }}
+        hint={`${usd(min_usd)} to ${usd(max_usd)}.${card === undefined ? "" : feeHint(card)}`}
+        required
+      />
+      <Problem error={pay.error} />
+      <div class="row">
+        {card !== undefined && (
+          <button type="submit" class="primary" disabled={pay.busy}>
+            Pay by card
+          </button>
+        )}
+        {wallet !== null && (
+          <button
+            type={card === undefined ? "submit" : "button"}
+            class={card === undefined ? "primary" : "quiet"}
+            disabled={pay.busy}
+            onClick={card === undefined ? undefined : () => pay.run(wallet)}
+          >
+            Pay with my wallet
+          </button>
+        )}
+      </div>
+      {wallet === null && card === undefined && (
+        <p class="soft">
+          This balance is paid for with a wallet, and this browser has none. Agents pay by themselves, with
+          x402.
+        </p>
+      )}
+      {wallet !== null && (
+        <p class="hint">
+          Your wallet shows what it moves and to whom, and asks before it signs. It costs no gas.
+        </p>
+      )}
+    </Form>
+  );
+}
+
+interface CreditRequest {
+  readonly amount_usd: number;
+  readonly idempotencyKey: string;
+}
+
+async function payByCard(api: Api, { amount_usd, idempotencyKey }: CreditRequest): Promise<void> {
+  const headers = { "idempotency-key": idempotencyKey };
+  const { id, checkout_url } = await api
+    .having(headers)
+    .post<CheckoutAnswer>("v1/credits", { amount_usd, rail: "card" });
+  if (checkout_url === null) go(`credit/${id}`);
+  else location.assign(checkout_url);
+}
+
+/** Asks for an offer, has it signed, and sends it: the gateway moves the money. */
+async function payByWallet(
+  api: Api,
+  { amount_usd, idempotencyKey }: CreditRequest,
+  wallet: Wallet,
+): Promise<void> {
+  const order = { amount_usd, rail: "x402" };
+  const offer = await api.post("v1/credits", order).then(
+    () => null,
+    (refusal) =>
+      refusal instanceof ApiRefusal && refusal.offer !== null ? refusal.offer : Promise.reject(refusal),
+  );
+  if (offer === null) throw new Error("The gateway made no offer.");
+  const headers = {
+    "payment-signature": await signOffer(wallet, readOffer(offer)),
+    "idempotency-key": idempotencyKey,
+  };
+  const { id } = await api.having(headers).post<Pick<PaymentAnswer, "id">>("v1/credits", order);
+  go(`credit/${id}`);
+}
+
+const feeHint = ({ fee }: PaymentMethod): string =>
+  fee === undefined || (fee.percent === 0 && fee.fixed_usd === 0)
+    ? ""
+    : ` A card is charged ${fee.percent} % and ${roughUsd(fee.fixed_usd)} more, for the processor.`;
+
+/** Not `randomUUID`, which browsers offer on https only. */
+const randomName = (): string =>
+  `page-${[...crypto.getRandomValues(new Uint32Array(4))].map((word) => word.toString(36)).join("")}`;

@@ -1,0 +1,79 @@
+import type { ComponentChildren } from "preact";
+import type { PaymentAnswer } from "../../api/payments.ts";
+import { moment, usdColumn, words } from "../format.ts";
+import { type Column, TableCard } from "./table.tsx";
+
+type Listed = Pick<PaymentAnswer, "id" | "rail" | "state" | "amount_usd" | "created_at" | "payer" | "reason">;
+
+/** Payments, newest first. */
+export function PaymentTable<P extends Listed>({
+  of,
+  href,
+  about,
+  columns = [],
+  cells,
+}: PaymentTableProps<P>) {
+  const usd = usdColumn(of.map(({ amount_usd }) => amount_usd));
+  return (
+    <TableCard columns={["Payment", "State", ["Amount", "end"], ...columns]}>
+      {of.map((payment) => (
+        <tr key={payment.id}>
+          <td>
+            {href === undefined ? (
+              moment(payment.created_at)
+            ) : (
+              <a href={href(payment.id)}>{moment(payment.created_at)}</a>
+            )}
+            <div class="soft small">
+              {RAILS[payment.rail]}
+              {payment.payer !== null && ` · ${shortened(payment.payer)}`}
+            </div>
+            {about?.(payment)}
+          </td>
+          <td class="state">
+            <PaymentState of={payment} />
+          </td>
+          <td class="end">{usd(payment.amount_usd)}</td>
+          {cells?.(payment)}
+        </tr>
+      ))}
+    </TableCard>
+  );
+}
+
+interface PaymentTableProps<P extends Listed> {
+  readonly of: readonly P[];
+  readonly href?: (id: string) => string;
+  /** Beneath its time. */
+  readonly about?: (payment: P) => ComponentChildren;
+  readonly columns?: readonly Column[];
+  readonly cells?: (payment: P) => ComponentChildren;
+}
+
+/** An address by its ends, as wallets show them. */
+const shortened = (payer: string): string =>
+  payer.length > LONGEST_PAYER ? `${payer.slice(0, 6)}…${payer.slice(-4)}` : payer;
+
+const LONGEST_PAYER = 24;
+
+export const RAILS: Record<PaymentAnswer["rail"], string> = { x402: "Wallet", card: "Card" };
+
+export const PaymentState = ({ of: { state, reason } }: { of: Pick<Listed, "state" | "reason"> }) => (
+  <span class={`tag ${TONES[state] ?? "plain"}-tag`} title={reason ?? undefined}>
+    {words(state)}
+  </span>
+);
+
+/** Nothing will change any more by itself. */
+export const isSettled = ({ state }: Pick<Listed, "state">): boolean => !UNDER_WAY.has(state);
+
+const UNDER_WAY: ReadonlySet<string> = new Set(["created", "submitted", "confirming"]);
+
+const TONES: Partial<Record<PaymentAnswer["state"], string>> = {
+  credited: "good",
+  held: "warn",
+  disputed: "warn",
+  failed: "bad",
+  rejected: "bad",
+  charged_back: "bad",
+};
