@@ -6,10 +6,10 @@ import type { Wallet } from "./wallet.ts";
  */
 export interface PaymentRequired {
   readonly resource?: unknown;
-  readonly accepts: readonly PaymentRequirements[];
+  readonly accepts: readonly SignableOffer[];
 }
 
-export interface PaymentRequirements {
+export interface SignableOffer {
   readonly scheme: string;
   /** `eip155:` and the chain's id. */
   readonly network: string;

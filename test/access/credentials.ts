@@ -188,6 +188,7 @@ export const OPERATIONS: readonly Operation[] = [
     "/openapi.json",
     "/models",
     "/status",
+    "/status.json",
     "/dashboard",
     "/admin",
     "/favicon.ico",

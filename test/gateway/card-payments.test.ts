@@ -138,7 +138,7 @@ describe("an owner pays by card", () => {
     const who = await owner();
     await pay(who, { amount_usd: 50 });
     const { status, json } = await pay(who, { amount_usd: 11 });
-    expect([status, json.error.code]).toEqual([429, "rate_limited"]);
+    expect([status, json.error.code]).toEqual([429, "budget_exhausted"]);
     expect(json.error.message).toContain("$60.00");
   });
 
@@ -242,7 +242,7 @@ describe("the operator refunds", () => {
       idempotency_key: `spent ${id}`,
     });
     const done = await gateway.admin(`/admin/payments/${id}/refund`, {});
-    expect([done.status, done.json.error.message]).toEqual([400, expect.stringContaining("only 9 USD")]);
+    expect([done.status, done.json.error.message]).toEqual([400, expect.stringContaining("$9.00 is available")]);
     expect(session.charge!.refunded).toBe(0);
   });
 });

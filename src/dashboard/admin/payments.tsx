@@ -16,10 +16,7 @@ import { useOperator } from "./operator.ts";
 export function Payments() {
   const api = useOperator();
   const [{ state }, setFilters] = useQuery(FILTERS);
-  const payments = usePages<OperatorsPayment>(
-    api,
-    `admin/payments${state === "" ? "" : `?state=${state}`}`,
-  );
+  const payments = usePages<OperatorsPayment>(api, `admin/payments${state === "" ? "" : `?state=${state}`}`);
   const [refunding, setRefunding] = useState<OperatorsPayment | null>(null);
   return (
     <>
