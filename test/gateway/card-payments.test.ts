@@ -242,7 +242,10 @@ describe("the operator refunds", () => {
       idempotency_key: `spent ${id}`,
     });
     const done = await gateway.admin(`/admin/payments/${id}/refund`, {});
-    expect([done.status, done.json.error.message]).toEqual([400, expect.stringContaining("$9.00 is available")]);
+    expect([done.status, done.json.error.message]).toEqual([
+      400,
+      expect.stringContaining("$9.00 is available"),
+    ]);
     expect(session.charge!.refunded).toBe(0);
   });
 });
