@@ -4,6 +4,7 @@ import OpenAI from "openai";
 import { SIMULATED_LIMITS, startSimulatedHost } from "../../src/hosts/simulated/host.ts";
 import { systemClock } from "../../src/units/clock.ts";
 import { systemRandom } from "../../src/units/random.ts";
+import { inEvent, inResponse } from "../gateway/open-responses-schema.ts";
 
 const host = startSimulatedHost({ clock: systemClock, random: systemRandom, paceMs: 0 });
 afterAll(() => host.stop());
@@ -100,6 +101,15 @@ describe("chat completions, by OpenAI's client", () => {
 });
 
 describe("responses, by OpenAI's client", () => {
+  test("answers and events have every member that Open Responses asks for", async () => {
+    for (const more of [{}, { max_output_tokens: 2 }]) {
+      const asked = { model: "echo", input: SAID, ...more };
+      expect(inResponse(JSON.parse(await raw("/responses", asked)))).toEqual([]);
+      const stream = await openai.responses.create({ ...asked, stream: true });
+      for await (const event of stream) expect([event.type, inEvent(event)]).toEqual([event.type, []]);
+    }
+  });
+
   test("a whole answer", async () => {
     const reply = await openai.responses.create({ model: "echo", input: SAID });
     expect(reply.output_text).toBe(GREETING + SAID);
