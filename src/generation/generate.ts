@@ -287,6 +287,7 @@ class Run {
       order: settings.order,
       sticky,
       conversation: this.conversation,
+      by: balance.id,
       chance: deps.chance,
     };
     return makePlan(query, catalog, deps.health, deps.suggest);

@@ -210,6 +210,7 @@ class Walk {
     const { clock, health, deadlines, random } = deps;
     const startedMs = clock.elapsedMs();
     health.enter(candidate.route);
+    if (candidate.isExplored === true) health.looked(candidate.route, call.balanceId);
     const { ms, early } = this.limitOf(candidate, hostRequest, startedMs);
     const limit = new TimeLimit(clock, deadlines, ms, call.signal, early);
     const span = call.trace === null ? null : childSpan(call.trace, random);

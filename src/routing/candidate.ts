@@ -1,5 +1,6 @@
 import type { HostOrder, Model, Price, Route, SurfaceName } from "../catalog/catalog.ts";
 import type { RouteAvailability } from "../catalog/entry.ts";
+import type { BalanceId } from "../units/id.ts";
 import type { StickyRoute } from "./affinity.ts";
 import type { ConversationId } from "./conversation.ts";
 import type { Overrides } from "./overrides.ts";
@@ -39,6 +40,7 @@ export interface RouteQuery {
   readonly sticky: StickyRoute | null;
   /** The conversation that it is a turn of; null where nothing names one. */
   readonly conversation: ConversationId | null;
+  readonly by: BalanceId;
   /** A number from 0, below 1, drawn anew each time. */
   readonly chance: () => number;
 }
@@ -51,8 +53,12 @@ export interface RouteState extends RouteAvailability {
   lastAttempt(route: Route): "served" | "failed" | null;
   /** What was measured of the route; null before anything was. */
   speed(route: Route): Speed | null;
-  /** Milliseconds since a request was last sent there; Infinity before the first. */
-  idleMs(route: Route): number;
+  /** As this customer, or else the last customers, saw it; null before anybody did. */
+  latencyMs(route: Route, promptTokens: number, by: BalanceId): number | null;
+  /** The same in tokens a second. */
+  throughput(route: Route, by: BalanceId): number | null;
+  /** Milliseconds since anybody was sent there to look, Infinity if nobody was; 0 where this customer is not to be. */
+  lookDueMs(route: Route, by: BalanceId): number;
 }
 
 /** Routes that can be billed: never a free one, never one without a price. */

@@ -2,6 +2,7 @@ import type { Catalog, Model, Route } from "../catalog/catalog.ts";
 import type { Clock, EpochMs } from "../units/clock.ts";
 import type { BalanceId } from "../units/id.ts";
 import { type AttemptFailure, Circuit, type CircuitState, type Rest } from "./circuit.ts";
+import { Looks } from "./looks.ts";
 import { RetryBudget } from "./retry-budget.ts";
 import { Speed, type StreamEnd } from "./speed.ts";
 
@@ -60,12 +61,24 @@ export class Health {
     const known = routeHealth(host, route.model);
     host.circuit.enter(nowMs);
     known.circuit.enter(nowMs);
-    known.enteredMs = nowMs;
   }
 
-  /** Milliseconds since a request was last sent there; Infinity before the first. */
-  idleMs({ host, model }: Route): number {
-    return this.clock.elapsedMs() - (this.hosts.get(host.id)?.routes.get(model)?.enteredMs ?? -Infinity);
+  /** Before an attempt that is to show how fast the route is now. */
+  looked({ host, model }: Route, by: BalanceId): void {
+    routeHealth(this.hostHealth(host.id), model).looks.note(by, this.clock.elapsedMs());
+  }
+
+  lookDueMs({ host, model }: Route, by: BalanceId): number {
+    const known = this.hosts.get(host.id)?.routes.get(model);
+    return known?.looks.dueMs(by, this.clock.elapsedMs()) ?? Number.POSITIVE_INFINITY;
+  }
+
+  latencyMs(route: Route, promptTokens: number, by: BalanceId): number | null {
+    return this.speed(route)?.firstTokenMsFor(promptTokens, by, this.clock.elapsedMs()) ?? null;
+  }
+
+  throughput(route: Route, by: BalanceId): number | null {
+    return this.speed(route)?.tokensPerSecondFor(by, this.clock.elapsedMs()) ?? null;
   }
 
   /** Before the first attempt of a request. */
@@ -291,8 +304,7 @@ interface RouteHealth extends RouteRecord {
   readonly speed: Speed;
   /** Of free requests, which anybody can send as they like: paid ones do not choose by it. */
   readonly freeSpeed: Speed;
-  /** When it was last tried. */
-  enteredMs: number;
+  readonly looks: Looks;
   served: number;
   failed: number;
   lastFailure: LastFailure | null;
@@ -320,7 +332,7 @@ function routeHealth({ routes }: HostHealth, model: string): RouteHealth {
       circuit: new Circuit(),
       speed: new Speed(),
       freeSpeed: new Speed(),
-      enteredMs: -Infinity,
+      looks: new Looks(),
       served: 0,
       failed: 0,
       lastFailure: null,

@@ -13,6 +13,12 @@ export class Measurement {
   /** Of one balance each. */
   private readonly votes: Vote[] = [];
 
+  /** What this customer saw themselves, within the last minute; otherwise the median. */
+  figureFor(by: BalanceId, nowMs: number): number | null {
+    const own = this.votes.find((vote) => vote.by === by);
+    return own !== undefined && nowMs - own.atMs <= OWN_MS ? own.value : this.median;
+  }
+
   add(sample: number, by: BalanceId, nowMs: number): void {
     if (!Number.isFinite(sample) || sample < 0) return;
     this.dropOld(nowMs);
@@ -51,6 +57,8 @@ function oldestOf(votes: readonly Vote[]): number {
 /** Few, because a route that is only looked at now and then has to be seen anew by most of them. */
 const MOST_VOTES = 9;
 const VOTE_MS = 5 * 60_000;
+/** Where few customers are, the median of all is what any of them makes it. */
+const OWN_MS = 60_000;
 /** Of a vote, what each new sample makes up at least. */
 const LEAST_WEIGHT = 0.1;
 const HALF_LIFE_MS = 15_000;

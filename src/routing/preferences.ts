@@ -208,8 +208,8 @@ function waitOf({ route: { host, model }, price }: Candidate, seed: bigint): num
 const LEAST_PRICE = 1_000_000;
 
 /**
- * In order; except that now and then the first place goes to a host that has had no request for a while, as nothing
- * else would show that it has become faster. A conversation that has a home is not sent away for that.
+ * In order; except that now and then the first place goes to a host that few have seen lately, as nothing else would
+ * show that it has become faster. A conversation that has a home is not sent away for that.
  */
 function sorted(
   candidates: readonly Candidate[],
@@ -220,27 +220,27 @@ function sorted(
   const ordered = inOrder(candidates, by, query, routeState);
   if (by === "price" || ordered.length === 1 || query.sticky !== null) return ordered;
   if (query.chance() < 1 - EXPLORED_SHARE) return ordered;
-  const idlest = ordered.reduce((a, b) => (routeState.idleMs(b.route) > routeState.idleMs(a.route) ? b : a));
-  if (idlest === ordered[0] || routeState.idleMs(idlest.route) < EXPLORED_AFTER_MS) return ordered;
-  return [{ ...idlest, isExplored: true }, ...ordered.filter((candidate) => candidate !== idlest)];
+  const dueMs = ordered.map(({ route }, at) => (at === 0 ? 0 : routeState.lookDueMs(route, query.by)));
+  const longest = Math.max(...dueMs);
+  if (longest === 0) return ordered;
+  const explored = ordered[dueMs.indexOf(longest)]!;
+  return [{ ...explored, isExplored: true }, ...ordered.filter((candidate) => candidate !== explored)];
 }
 
-/** Of requests that may go anywhere, so many may be sent to an idle host; each such host gets one in that time. */
+/** Of requests that may go anywhere, so many may be sent to a host that few have seen lately (routing/looks). */
 const EXPLORED_SHARE = 1 / 16;
-const EXPLORED_AFTER_MS = 15_000;
 
 /** Routes without measurements come last, in their previous order. */
 function inOrder(
   candidates: readonly Candidate[],
   by: HostSort["by"],
-  { promptEstimate }: RouteQuery,
+  { promptEstimate, by: customer }: RouteQuery,
   routeState: RouteState,
 ): readonly Candidate[] {
   const cost = ({ route, price }: Candidate): number => {
     if (by === "price") return plainPrice(price);
-    const speed = routeState.speed(route);
-    if (by === "latency") return speed?.firstTokenMsFor(promptEstimate) ?? Infinity;
-    return -(speed?.tokensPerSecond ?? -Infinity);
+    if (by === "latency") return routeState.latencyMs(route, promptEstimate, customer) ?? Infinity;
+    return -(routeState.throughput(route, customer) ?? -Infinity);
   };
   const costs = new Map(candidates.map((candidate) => [candidate, cost(candidate)]));
   // The difference of two infinities is not a number.

@@ -33,9 +33,14 @@ export class Speed {
     return this.latency.median;
   }
 
-  /** With prompts of about this size, where there were such. */
-  firstTokenMsFor(promptTokens: number): number | null {
-    return this.sized[sizeOf(promptTokens)]?.latency.median ?? this.firstTokenMs;
+  /** For this customer, with prompts of about this size where there were such. */
+  firstTokenMsFor(promptTokens: number, by: BalanceId, nowMs: number): number | null {
+    const sized = this.sized[sizeOf(promptTokens)];
+    return (sized?.latency ?? this.latency).figureFor(by, nowMs);
+  }
+
+  tokensPerSecondFor(by: BalanceId, nowMs: number): number | null {
+    return this.throughput.figureFor(by, nowMs);
   }
 
   get tokensPerSecond(): number | null {

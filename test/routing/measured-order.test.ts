@@ -14,6 +14,7 @@ const CATALOG = catalogOf([
   model("x/quick", ROUTES, { order: "latency" }),
   model("x/free", [FREE]),
 ]);
+const ATTACKER = "bal_attacker" as BalanceId;
 const customer = (number: number) => `bal_${number}` as BalanceId;
 
 /** What a host is like at a time: milliseconds to its first token, tokens a second after it. */
@@ -40,9 +41,11 @@ class World {
     const counts: Record<string, number> = { a: 0, b: 0, c: 0 };
     for (let at = 0; at < (forMs * perSecond) / 1_000; at++) {
       this.clock.advance(1_000 / perSecond);
-      const [first] = this.plan().candidates;
+      const by = customer(this.sent++ % this.customers);
+      const [first] = this.plan({ by }).candidates;
       counts[first!.route.host.id]! += 1;
-      this.serve(first!.route.host.id, customer(this.sent++ % this.customers));
+      if (first!.isExplored) this.health.looked(first!.route, by);
+      this.serve(first!.route.host.id, by);
     }
     return counts;
   }
@@ -100,15 +103,20 @@ describe("hosts in the order of what was measured", () => {
     }
   });
 
-  test("hosts of which nothing is known are in the listed order, and each is tried once in a while", () => {
+  test("hosts of which nothing is known are in the listed order, and each is looked at by a few", () => {
     const world = new World(CALM, "latency");
     expect(tries(world.plan({ chance: () => 0 })).join(" ")).toBe("x/one@a x/one@b x/one@c");
-    expect(tries(world.plan({ chance: () => 0.999 })).join(" ")).toBe("x/one@a x/one@b x/one@c");
-    world.serve("a", customer(1));
-    expect(tries(world.plan({ chance: () => 0.999 })).join(" ")).toBe("x/one@b x/one@a x/one@c");
-    world.serve("b", customer(1));
-    world.serve("c", customer(1));
-    expect(tries(world.plan({ chance: () => 0.999 }))[0]).toBe("x/one@b");
+    const look = (number: number) => {
+      const [first] = world.plan({ chance: () => 0.999, by: customer(number) }).candidates;
+      if (first!.isExplored) world.health.looked(first!.route, customer(number));
+      return first!.route.host.id;
+    };
+    // Five customers look at each; no more within a minute, nor does one of them within 15 s.
+    expect([1, 1, 1].map(look)).toEqual(["b", "c", "a"]);
+    expect([2, 2, 3, 3, 4, 4, 5, 5].map(look).sort()).toEqual([..."bbbbcccc"]);
+    expect([6, 7, 1].map(look)).toEqual(["a", "a", "a"]);
+    world.clock.advance(60_000);
+    expect([6, 7].map(look).sort()).toEqual(["b", "c"]);
   });
 
   test("a conversation that has a home is not sent away to look", () => {
@@ -131,6 +139,47 @@ describe("hosts in the order of what was measured", () => {
     } as const;
     world.health.observe(ROUTES[1]!, { ...failed, detail: "status 503" });
     expect(tries(world.plan({ chance: () => 0 }))[0]).toBe("x/one@c");
+  });
+
+  test("who sends to a slow host all the time does not keep the others from finding out that it is fast now", () => {
+    const weather: Weather = (atMs) => ({
+      a: { firstTokenMs: 500, rate: 50 },
+      b: { firstTokenMs: atMs < 300_000 ? 900 : 100, rate: 50 },
+      c: { firstTokenMs: 900, rate: 50 },
+    });
+    const world = new World(weather, "latency");
+    const flood = (forMs: number) => {
+      const counts = { a: 0, b: 0, c: 0 };
+      for (let second = 0; second < forMs / 1_000; second++) {
+        for (let request = 0; request < 20; request++)
+          world.health.observe(ROUTES[1]!, {
+            kind: "served",
+            firstTokenMs: 60_000,
+            promptTokens: 10,
+            by: ATTACKER,
+          });
+        for (const [host, count] of Object.entries(world.run(1_000, 10))) counts[host as "a"] += count;
+      }
+      return counts;
+    };
+    flood(420_000);
+    expect(flood(60_000).b / 600).toBeGreaterThan(0.9);
+  });
+
+  test("of two customers, one does not choose for the other", () => {
+    const world = new World(CALM, "latency");
+    world.serve("b", customer(1));
+    world.serve("c", customer(1));
+    for (let request = 0; request < 100; request++)
+      world.health.observe(ROUTES[1]!, {
+        kind: "served",
+        firstTokenMs: 60_000,
+        promptTokens: 10,
+        by: ATTACKER,
+      });
+    const firstFor = (by: BalanceId) => tries(world.plan({ chance: () => 0, by }))[0];
+    expect(firstFor(customer(1))).toBe("x/one@b");
+    expect(firstFor(ATTACKER)).toBe("x/one@c");
   });
 
   test("free requests do not change the order of paid ones", () => {

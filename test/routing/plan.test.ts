@@ -55,6 +55,8 @@ const hosts = (provider: object, more: Partial<RouteQuery> = {}, routeState?: Ro
 /** As if each of the named hosts had answered 20 streams so. */
 const measured = (speeds: Record<string, { firstTokenMs: number; rate: number }>) =>
   routeStateOf({
+    latencyMs: ({ host }) => speeds[host.id]?.firstTokenMs ?? null,
+    throughput: ({ host }) => speeds[host.id]?.rate ?? null,
     speed({ host }) {
       const known = speeds[host.id];
       if (known === undefined) return null;

@@ -45,6 +45,8 @@ export const catalogOf = (models: readonly Model[], auto: Record<string, readonl
     hosts: new Map(models.flatMap(({ routes }) => routes.map((one) => [one.host.id, one.host] as const))),
   });
 
+export const BALANCE = "bal_one" as BalanceId;
+
 export const routeStateOf = (
   more: Partial<RouteState> & { readonly down?: readonly string[] } = {},
 ): RouteState => ({
@@ -54,7 +56,9 @@ export const routeStateOf = (
   verifiedFree: () => true,
   speed: () => null,
   lastAttempt: () => null,
-  idleMs: () => 0,
+  latencyMs: () => null,
+  throughput: () => null,
+  lookDueMs: () => 0,
   ...more,
 });
 
@@ -70,11 +74,10 @@ export const queryFor = (name: string, more: Partial<RouteQuery> = {}): RouteQue
   order: "listed",
   sticky: null,
   conversation: null,
+  by: BALANCE,
   chance: () => 0,
   ...more,
 });
-
-export const BALANCE = "bal_one" as BalanceId;
 
 export const servedIn = (firstTokenMs: number | null, promptTokens = 10) =>
   ({ kind: "served", firstTokenMs, promptTokens, by: BALANCE }) satisfies Observation;
