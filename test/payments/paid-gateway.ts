@@ -49,8 +49,8 @@ export async function payer(gateway: OpenGateway): Promise<Made> {
 }
 
 /** The stock x402 client, unmodified; `usd` lifts its own limit of one dollar. */
-export const paying = (wallet: PrivateKeyAccount, usd?: number): typeof fetch =>
-  wrapFetchWithPaymentFromConfig(fetch, {
+export const paying = (wallet: PrivateKeyAccount, usd?: number, by: typeof fetch = fetch): typeof fetch =>
+  wrapFetchWithPaymentFromConfig(by, {
     schemes: [{ network: NETWORK, client: new ExactEvmScheme(wallet) }],
     ...(usd === undefined ? {} : { spendControls: { maxAmountPerPayment: `$${usd}` } }),
   }) as typeof fetch;

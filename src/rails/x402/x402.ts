@@ -238,7 +238,8 @@ export class X402Rail {
       !isDecided(present);
       pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)
     ) {
-      present = await this.look(present).catch((error) => {
+      const looking = isBeingSent(present) ? this.reread(present) : this.look(present);
+      present = await looking.catch((error) => {
         this.deps.log("payment", { id: present.id, error: String(error) });
         return present;
       });
@@ -247,6 +248,10 @@ export class X402Rail {
       await pause(clock, Math.min(pauseMs, leftMs));
     }
     return present;
+  }
+
+  private async reread({ id }: Payment): Promise<Payment> {
+    return (await this.deps.store.find(id))!;
   }
 
   private async change(
@@ -306,6 +311,10 @@ export type Taken =
 const UNDER_WAY: ReadonlySet<PaymentState> = new Set(["created", "submitted", "confirming"]);
 
 const isDecided = ({ state, reason }: Payment): boolean => !UNDER_WAY.has(state) || reason === RAN_OUT;
+
+/** Somebody else is at it, who has a lease: were that over, the watch would be. */
+const isBeingSent = (payment: Payment): boolean =>
+  payment.state === "created" || (payment.state === "submitted" && orderOf(payment).sentAt === undefined);
 
 const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 1_000;

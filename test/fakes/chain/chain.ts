@@ -11,9 +11,23 @@ export const NETWORK = "eip155:84532";
 const GAS_KEY = "0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80";
 const CODE = join(dirname(new URL(import.meta.url).pathname), "token-code.txt");
 const ABI = parseAbi([
-  "function mint(address, uint256)",
   "function balanceOf(address) view returns (uint256)",
+  "function transferWithAuthorization(address, address, uint256, uint256, uint256, bytes32, bytes)",
 ]);
+
+type Hex = `0x${string}`;
+
+export interface SignedTransfer {
+  readonly authorization: {
+    readonly from: Hex;
+    readonly to: Hex;
+    readonly value: string;
+    readonly validAfter: string;
+    readonly validBefore: string;
+    readonly nonce: Hex;
+  };
+  readonly signature: Hex;
+}
 
 /** A chain of its own on this machine, with a dollar token: two blocks after another, one is final. */
 export class LocalChain {
@@ -80,6 +94,23 @@ export class LocalChain {
       args: [address],
     });
     return Number(units) / 1_000_000;
+  }
+
+  /** Carries a signed transfer out, as anybody may who has it. */
+  async carryOut({ authorization, signature }: SignedTransfer): Promise<string> {
+    const { from, to, value, validAfter, validBefore, nonce } = authorization;
+    return this.client.writeContract({
+      address: USDC,
+      abi: ABI,
+      functionName: "transferWithAuthorization",
+      args: [from, to, BigInt(value), BigInt(validAfter), BigInt(validBefore), nonce, signature],
+      gas: 300_000n,
+    });
+  }
+
+  /** False: transactions wait until `mine`. */
+  async minesAtOnce(isOn: boolean): Promise<void> {
+    await this.client.setAutomine(isOn);
   }
 
   mine(blocks = 1): Promise<void> {

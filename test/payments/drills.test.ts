@@ -1,0 +1,421 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { join } from "node:path";
+import type { PrivateKeyAccount } from "viem/accounts";
+import { json } from "../fakes/behaviours.ts";
+import { LocalChain, type SignedTransfer, USDC } from "../fakes/chain/chain.ts";
+import { FakeFacilitator, MOODS } from "../fakes/facilitator.ts";
+import { type FakeHost, startFakeHost } from "../fakes/host.ts";
+import { chatText } from "../fakes/transcripts.ts";
+import { until } from "../fakes/until.ts";
+import { type Made, type OpenGateway, open } from "../gateway/open.ts";
+import {
+  balanceOf,
+  offerOf,
+  order,
+  paidConfig,
+  payer,
+  paying,
+  paymentsOf,
+  somewhere,
+} from "./paid-gateway.ts";
+
+/** What goes wrong between a signature and its credit. Whatever it is, money that moved is credited once. */
+let chain: LocalChain;
+let host: FakeHost;
+let facilitator: FakeFacilitator;
+let gateway: OpenGateway;
+let payTo: `0x${string}`;
+let mine: Made;
+let wallet: PrivateKeyAccount;
+const WAIT = ", wait_ms: 2000";
+
+beforeAll(async () => {
+  host = await startFakeHost(() => json(chatText(["Hello"], { input: 7, output: 3 }).whole));
+});
+afterAll(() => host.close());
+
+/** A chain of each test's own: they stop it, and take its blocks back. */
+async function begin(more = "", network = WAIT): Promise<void> {
+  chain = await LocalChain.start();
+  facilitator = new FakeFacilitator(chain);
+  payTo = somewhere();
+  const settledBy = `facilitator: "${facilitator.url}"`;
+  gateway = await open(paidConfig({ chain, payTo, host: host.url, settledBy, network, more }));
+  mine = await payer(gateway);
+  wallet = await chain.wallet(100);
+}
+
+async function end(): Promise<void> {
+  const { json } = await gateway.admin("/admin/ledger/audit");
+  expect(json.ok).toBe(true);
+  await gateway.close();
+  await facilitator.stop();
+  chain.stop();
+}
+
+const state = async () => (await paymentsOf(gateway, mine.key))[0]?.state;
+const credited = (usd: number) => async () => (await balanceOf(gateway, mine.key)) === usd;
+const chat = (pay: typeof fetch, headers = {}) =>
+  pay(`${gateway.url}/v1/chat/completions`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${mine.key}`, "content-type": "application/json", ...headers },
+    body: JSON.stringify({
+      model: "test/model",
+      max_tokens: 100,
+      messages: [{ role: "user", content: "Hi" }],
+    }),
+  });
+
+/** The headers that a wallet would send for an order, without sending them. */
+async function signature(usd: number, key = mine.key, from = wallet): Promise<string> {
+  let header = "";
+  const noted = (async (request: Request) => {
+    header = request.headers.get("payment-signature") ?? "";
+    return header === "" ? fetch(request) : new Response("{}");
+  }) as unknown as typeof fetch;
+  await order(gateway, key, usd, paying(from, 1000, noted));
+  return header;
+}
+
+const transferIn = (header: string): SignedTransfer => JSON.parse(atob(header)).payload;
+const present = (header: string, usd: number, key = mine.key) =>
+  order(gateway, key, usd, fetch, { "payment-signature": header });
+
+describe("the facilitator", () => {
+  for (const mood of ["504 after it moved", "failure after it moved"] as const) {
+    test(`${mood}: it is credited all the same, at once`, async () => {
+      await begin();
+      facilitator.mood = MOODS[mood];
+      expect((await order(gateway, mine.key, 3, paying(wallet, 5))).status).toBe(201);
+      expect([await balanceOf(gateway, mine.key), await chain.balanceOf(payTo)]).toEqual([3, 3]);
+      expect(facilitator.asked).toBe(1);
+      await end();
+    });
+  }
+
+  for (const mood of ["lying", "garbage"] as const) {
+    test(`${mood}: nothing is credited; what is asked meanwhile is not to be paid again; later it is asked again`, async () => {
+      await begin();
+      facilitator.mood = MOODS[mood];
+      const told = await order(gateway, mine.key, 3, paying(wallet, 5));
+      expect([told.status, await balanceOf(gateway, mine.key)]).toEqual([202, 0]);
+      expect(told.headers.get("location")).toMatch(/^\/v1\/payments\/pay_/);
+      const meanwhile = await chat(paying(wallet, 5));
+      expect([meanwhile.status, meanwhile.headers.has("retry-after")]).toEqual([500, true]);
+      expect(await meanwhile.text()).toContain((await paymentsOf(gateway, mine.key))[0]!.id);
+      facilitator.mood = MOODS.honest;
+      await until(credited(3));
+      expect([await chain.balanceOf(payTo), (await chat(fetch)).status]).toEqual([3, 200]);
+      await end();
+    });
+  }
+
+  test("names a transaction of somebody else's: that is not this payment", async () => {
+    await begin();
+    const other = await chain.wallet(10);
+    const foreign = await signature(3, mine.key, other);
+    const transaction = await chain.carryOut(transferIn(foreign));
+    facilitator.mood = async () => Response.json({ success: true, transaction });
+    expect((await order(gateway, mine.key, 3, paying(wallet, 5))).status).toBe(202);
+    expect(await balanceOf(gateway, mine.key)).toBe(0);
+    await end();
+  });
+
+  test("carries out another amount by the same nonce: that is held for the operator", async () => {
+    await begin();
+    const header = await signature(3);
+    const { authorization } = transferIn(header);
+    const less = { ...authorization, value: "1000000" };
+    const types = {
+      TransferWithAuthorization: [
+        { name: "from", type: "address" },
+        { name: "to", type: "address" },
+        { name: "value", type: "uint256" },
+        { name: "validAfter", type: "uint256" },
+        { name: "validBefore", type: "uint256" },
+        { name: "nonce", type: "bytes32" },
+      ],
+    } as const;
+    const domain = { name: "USDC", version: "2", chainId: 84532, verifyingContract: USDC } as const;
+    const signed = await wallet.signTypedData({
+      domain,
+      types,
+      primaryType: "TransferWithAuthorization",
+      message: {
+        ...less,
+        value: BigInt(less.value),
+        validAfter: BigInt(less.validAfter),
+        validBefore: BigInt(less.validBefore),
+      },
+    });
+    facilitator.mood = async (_, on) =>
+      Response.json({
+        success: true,
+        transaction: await on.carryOut({ authorization: less, signature: signed }),
+      });
+    const told = await present(header, 3);
+    expect([told.status, await state(), await balanceOf(gateway, mine.key)]).toEqual([202, "held", 0]);
+    const { data } = (await gateway.admin("/admin/payments?state=held")).json;
+    expect(data).toHaveLength(1);
+    const resolve = (as: string) => gateway.admin(`/admin/payments/${data[0].id}/resolve`, { as });
+    expect((await resolve("refunded")).json.state).toBe("refunded");
+    expect((await resolve("credited")).status).toBe(400);
+    await end();
+  });
+
+  test("is away: nothing moves, and whoever retries in time is credited once it is back", async () => {
+    await begin();
+    await facilitator.stop();
+    const header = await signature(2);
+    expect((await present(header, 2)).status).toBe(202);
+    facilitator.restart();
+    await until(credited(2));
+    const again = await present(header, 2);
+    expect([again.status, (await again.json()).balance_usd]).toEqual([201, 2]);
+    expect(await chain.balanceOf(payTo)).toBe(2);
+    await end();
+  });
+});
+
+describe("the chain", () => {
+  test("mines nothing: nothing is credited, nobody is to pay again, and it is credited when it does", async () => {
+    await begin();
+    const pay = paying(wallet, 5);
+    await chain.minesAtOnce(false);
+    const told = await chat(pay);
+    expect([told.status, told.headers.has("payment-required")]).toEqual([500, false]);
+    expect((await chat(pay)).status).toBe(500);
+    await chain.mine();
+    await until(credited(5));
+    expect([(await chat(pay)).status, await chain.balanceOf(payTo)]).toEqual([200, 5]);
+    await end();
+  });
+
+  test("drops the block after the credit: the same transfer is made again, and credited once", async () => {
+    await begin();
+    expect((await order(gateway, mine.key, 4, paying(wallet, 5))).status).toBe(201);
+    await chain.reorg(1);
+    expect(await chain.balanceOf(payTo)).toBe(0);
+    await until(async () => (await chain.balanceOf(payTo)) === 4);
+    expect([await balanceOf(gateway, mine.key), await state()]).toEqual([4, "credited"]);
+    await end();
+  });
+
+  test("has not finalised it: a large amount waits for that, a small one does not", async () => {
+    await begin("", `${WAIT}, finalized_above_usd: 10`);
+    expect((await order(gateway, mine.key, 9, paying(wallet, 50))).status).toBe(201);
+    expect((await order(gateway, mine.key, 10, paying(wallet, 50))).status).toBe(202);
+    expect([await balanceOf(gateway, mine.key), await state()]).toEqual([9, "confirming"]);
+    await chain.mine(5);
+    await until(credited(19));
+    await end();
+  });
+
+  test("is away: nothing can be offered, and nothing moves", async () => {
+    await begin();
+    const header = await signature(2);
+    chain.stop();
+    await until(() =>
+      fetch(chain.rpc, { method: "POST" }).then(
+        () => false,
+        () => true,
+      ),
+    );
+    expect((await present(header, 2)).status).toBe(500);
+    expect(facilitator.asked).toBe(0);
+    await end();
+  });
+});
+
+describe("who pays", () => {
+  test("by one authorization at two balances is credited at the first", async () => {
+    await begin();
+    const other = await payer(gateway);
+    const header = await signature(2);
+    const answers = await Promise.all([
+      present(header, 2),
+      present(header, 2, other.key),
+      present(header, 2),
+    ]);
+    const sums = [await balanceOf(gateway, mine.key), await balanceOf(gateway, other.key)];
+    expect([sums.toSorted(), await chain.balanceOf(payTo)]).toEqual([[0, 2], 2]);
+    expect(answers.map(({ status }) => status).toSorted()).toEqual(
+      sums[0] === 2 ? [201, 201, 402] : [201, 402, 402],
+    );
+    await end();
+  });
+
+  test("again under one Idempotency-Key, by another signature, has paid once", async () => {
+    await begin();
+    const keyed = { "idempotency-key": "order-1" };
+    const pay = () => order(gateway, mine.key, 2, paying(wallet, 5), keyed);
+    expect([(await pay()).status, (await pay()).status]).toEqual([201, 201]);
+    expect(await chain.balanceOf(payTo)).toBe(2);
+    await end();
+  });
+
+  test("too little, too much a day, elsewhere or nonsense is told so, and nothing moves", async () => {
+    await begin("  amounts: { max_usd: 50, max_usd_per_day: 60 }\n  inline: { max_usd_per_hour: 3 }");
+    const poor = await chain.wallet(1);
+    expect((await order(gateway, mine.key, 50, paying(wallet, 100))).status).toBe(201);
+    const told = async (response: Promise<Response>) => {
+      const { status, headers } = await response;
+      return `${status}${headers.has("payment-required") ? " offer" : ""}`;
+    };
+    const header = await signature(5);
+    const changed = (
+      change: (payment: { accepted: Record<string, unknown>; payload: SignedTransfer }) => unknown,
+    ) => {
+      const payment = JSON.parse(atob(header));
+      change(payment);
+      return btoa(JSON.stringify(payment));
+    };
+    const other = somewhere();
+    expect(
+      await Promise.all([
+        told(order(gateway, mine.key, 51, fetch)),
+        told(order(gateway, mine.key, 0.5, fetch)),
+        told(order(gateway, mine.key, 11, paying(wallet, 100))),
+        told(order(gateway, mine.key, 2, paying(poor, 100))),
+        told(present("nonsense", 5)),
+        told(present(header, 4)),
+        told(
+          present(
+            changed((one) => {
+              one.accepted.payTo = other;
+            }),
+            5,
+          ),
+        ),
+        told(
+          present(
+            changed((one) => {
+              one.accepted.network = "eip155:1";
+            }),
+            5,
+          ),
+        ),
+        told(
+          present(
+            changed(({ payload }) => {
+              Object.assign(payload.authorization, { validBefore: "1" });
+            }),
+            5,
+          ),
+        ),
+        told(
+          present(
+            changed(({ payload }) => {
+              Object.assign(payload, { signature: `0x${"11".repeat(65)}` });
+            }),
+            5,
+          ),
+        ),
+      ]),
+    ).toEqual([
+      "400",
+      "400",
+      "429",
+      "402 offer",
+      "402 offer",
+      "402 offer",
+      "402 offer",
+      "402 offer",
+      "402 offer",
+      "402 offer",
+    ]);
+    const another = await payer(gateway);
+    mine = another;
+    expect((await chat(paying(wallet, 10))).status).toBe(429);
+    expect([await chain.balanceOf(payTo), facilitator.asked]).toEqual([50, 1]);
+    await end();
+  });
+
+  test("from a listed address is turned down before anybody is asked, and the balance is suspended", async () => {
+    chain = await LocalChain.start();
+    const listed = await chain.wallet(50);
+    const list = join(process.env.TMPDIR ?? "/tmp", `pay-list-${crypto.randomUUID()}`);
+    await Bun.write(list, `# listed\n${listed.address}  # somebody\n`);
+    chain.stop();
+    await begin(`  sanctions: { list: "${list}" }`);
+    await chain.mint(listed.address, 50);
+    const told = await order(gateway, mine.key, 2, paying(listed, 5));
+    expect([told.status, (await told.json()).error.code]).toEqual([403, "account_suspended"]);
+    expect([facilitator.asked, (await chat(fetch)).status]).toEqual([0, 403]);
+    expect((await gateway.send("GET", "/v1/me", { bearer: mine.key })).json.suspended).toBe("sanctions");
+    // Without its list, nobody is let in.
+    await Bun.file(list).delete();
+    await end();
+  });
+
+  test("gets the money back by the operator's hand: the credit first, and only if all of it is there", async () => {
+    await begin();
+    await order(gateway, mine.key, 2, paying(wallet, 5));
+    const [{ id }] = (await paymentsOf(gateway, mine.key)) as unknown as [{ id: string }];
+    const refund = () => gateway.admin(`/admin/payments/${id}/refund`, {});
+    expect((await refund()).json).toMatchObject({
+      state: "refunded",
+      credited_usd: 0,
+      payer: wallet.address.toLowerCase(),
+    });
+    expect([(await refund()).status, await balanceOf(gateway, mine.key)]).toEqual([200, 0]);
+    await end();
+  });
+
+  test("for a balance whose secrets nobody has saved sees no address to pay to, on any page or endpoint", async () => {
+    await begin();
+    const unsaved = await gateway.key(0);
+    mine = unsaved;
+    const seen: string[] = [];
+    const { paths } = (await gateway.send("GET", "/openapi.json")).json;
+    for (const [path, methods] of Object.entries<Record<string, unknown>>(paths)) {
+      for (const method of Object.keys(methods)) {
+        if (path === "/v1/me" && method === "delete") continue;
+        for (const bearer of [unsaved.key, unsaved.recovery_secret, undefined]) {
+          const response = await fetch(gateway.url + path.replaceAll(/\{\w+\}/g, "x"), {
+            method: method.toUpperCase(),
+            headers: bearer === undefined ? {} : { authorization: `Bearer ${bearer}` },
+            ...(method === "post"
+              ? {
+                  body: JSON.stringify({
+                    amount_usd: 2,
+                    model: "test/model",
+                    max_tokens: 100,
+                    messages: [{ role: "user", content: "Hi" }],
+                  }),
+                }
+              : {}),
+          });
+          seen.push(JSON.stringify([...response.headers]), await response.text());
+        }
+      }
+    }
+    const all = seen.join("\n");
+    for (const word of [payTo, "payment-required"])
+      expect(all.toLowerCase()).not.toContain(`${word.toLowerCase()}"`);
+    expect(all).not.toContain(btoa("x402Version").slice(0, 12));
+    expect(await (await chat(fetch)).text()).toContain("POST /v1/me/saved");
+    const { status, headers } = await order(gateway, unsaved.key, 2, fetch);
+    expect([status, offerOf({ headers })]).toEqual([400, null]);
+    await end();
+  });
+});
+
+describe("a gas account", () => {
+  test("sends twelve at once", async () => {
+    chain = await LocalChain.start();
+    payTo = somewhere();
+    gateway = await open(
+      paidConfig({ chain, payTo, host: host.url, settledBy: `gas_key: "${await chain.gasKey()}"` }),
+    );
+    const many = await Promise.all(Array.from({ length: 12 }, () => payer(gateway)));
+    const wallets = await Promise.all(many.map(() => chain.wallet(5)));
+    const answers = await Promise.all(
+      many.map(({ key }, index) => order(gateway, key, 2, paying(wallets[index]!, 5))),
+    );
+    expect(answers.map(({ status }) => status)).toEqual(Array(12).fill(201));
+    expect(await chain.balanceOf(payTo)).toBe(24);
+    await gateway.close();
+    chain.stop();
+  });
+});
