@@ -13,9 +13,9 @@ import type { ReceiptId } from "../units/id.ts";
 export type FromWorker =
   | { readonly kind: "question"; readonly id: number; readonly ask: SupervisorQuery }
   | { readonly kind: "given_back"; readonly throttled: Throttled; readonly block: string }
-  | { readonly kind: "told"; readonly round: number; readonly state: WorkerState }
-  | { readonly kind: "looked"; readonly search: number; readonly receipt: StoredReceipt | null }
-  | PlacesMessage
+  | { readonly kind: "state"; readonly round: number; readonly state: WorkerState }
+  | { readonly kind: "receipt_found"; readonly search: number; readonly receipt: StoredReceipt | null }
+  | SlotsMessage
   | RestMessage
   | StaysMessage;
 
@@ -26,8 +26,8 @@ export interface WorkerState {
 }
 
 /** About a host's limit of so many requests at once. */
-export interface PlacesMessage {
-  readonly kind: "places_wanted" | "places_returned";
+export interface SlotsMessage {
+  readonly kind: "slots_wanted" | "slots_returned";
   readonly host: string;
   readonly most: number;
   readonly count: number;
@@ -70,10 +70,10 @@ export interface SupervisorAnswers {
 export type ToWorker =
   /** To the keeper of the database, once all workers have ended. */
   | { readonly kind: "end" }
-  | { readonly kind: "tell"; readonly round: number }
-  | { readonly kind: "look"; readonly search: number; readonly receipt: ReceiptId }
+  | { readonly kind: "state_wanted"; readonly round: number }
+  | { readonly kind: "receipt_wanted"; readonly search: number; readonly receipt: ReceiptId }
   | {
-      readonly kind: "places_given" | "places_recalled";
+      readonly kind: "slots_granted" | "slots_recalled";
       readonly host: string;
       readonly most: number;
       readonly count: number;

@@ -1,5 +1,5 @@
 import { SlotPool } from "../limits/slot-pool.ts";
-import type { PlacesMessage, ToWorker } from "./messages.ts";
+import type { SlotsMessage, ToWorker } from "./messages.ts";
 
 /** The slots at hosts that workers share: a pool for each limit that any of them has in force. */
 export class SharedSlots {
@@ -10,11 +10,11 @@ export class SharedSlots {
     private readonly tell: (worker: number, message: ToWorker) => void,
   ) {}
 
-  hear(worker: number, { kind, host, most, count }: PlacesMessage): void {
+  hear(worker: number, { kind, host, most, count }: SlotsMessage): void {
     const key = `${most} ${host}`;
     const pool = this.pools.get(key) ?? this.open(host, most);
     this.pools.set(key, pool);
-    if (kind === "places_wanted") pool.asked(worker, count);
+    if (kind === "slots_wanted") pool.asked(worker, count);
     else pool.returned(worker, count);
     if (pool.idle) this.pools.delete(key);
   }
@@ -29,8 +29,8 @@ export class SharedSlots {
 
   private open(host: string, most: number): SlotPool {
     return new SlotPool(most, this.workers, {
-      give: (worker, count) => this.tell(worker, { kind: "places_given", host, most, count }),
-      recall: (worker, count) => this.tell(worker, { kind: "places_recalled", host, most, count }),
+      give: (worker, count) => this.tell(worker, { kind: "slots_granted", host, most, count }),
+      recall: (worker, count) => this.tell(worker, { kind: "slots_recalled", host, most, count }),
     });
   }
 }

@@ -43,7 +43,7 @@ export class Supervisor {
     this.report = new WorkerReport(options.clock, () =>
       this.workers.map((worker) => ({
         number: worker.number,
-        tell: worker.serving ? (round) => send(worker, { kind: "tell", round }) : null,
+        tell: worker.serving ? (round) => send(worker, { kind: "state_wanted", round }) : null,
       })),
     );
   }
@@ -124,16 +124,16 @@ export class Supervisor {
 
   private hear(worker: WorkerProcess, message: FromWorker): void {
     switch (message.kind) {
-      case "told":
+      case "state":
         return this.report.told(worker.number, message.round, message.state);
-      case "looked":
+      case "receipt_found":
         return this.search.looked(message.search, message.receipt);
       case "given_back":
         return this.throttles[message.throttled].giveBack(message.block);
       case "question":
         return void this.answer(worker, message);
-      case "places_wanted":
-      case "places_returned":
+      case "slots_wanted":
+      case "slots_returned":
         return this.slots.hear(worker.number, message);
       case "rests":
       case "stays":
@@ -161,7 +161,7 @@ export class Supervisor {
         return this.search.find(
           question.receipt,
           this.others(asker).map((worker) => ({
-            look: (search, receipt) => send(worker, { kind: "look", search, receipt }),
+            look: (search, receipt) => send(worker, { kind: "receipt_wanted", search, receipt }),
           })),
         );
       case "throttle":

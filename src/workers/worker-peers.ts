@@ -17,8 +17,8 @@ export class WorkerPeers {
     giveBack: (block) => this.channel.send({ kind: "given_back", throttled, block }),
   }));
   readonly slots: OpenSlotShare = (host, most) => ({
-    ask: (count) => this.channel.send({ kind: "places_wanted", host, most, count }),
-    giveBack: (count) => this.channel.send({ kind: "places_returned", host, most, count }),
+    ask: (count) => this.channel.send({ kind: "slots_wanted", host, most, count }),
+    giveBack: (count) => this.channel.send({ kind: "slots_returned", host, most, count }),
   });
   readonly rests = (rest: HostRest): void => this.channel.send({ kind: "rests", rest });
   readonly stays = (routes: readonly ToldRoute[]): void => this.channel.send({ kind: "stays", routes });
@@ -52,17 +52,17 @@ export class WorkerPeers {
     switch (message.kind) {
       case "answer":
         return this.open.get(message.id)?.(message.answer);
-      case "tell":
-        return this.channel.send({ kind: "told", round: message.round, state: this.own.state() });
-      case "look":
+      case "state_wanted":
+        return this.channel.send({ kind: "state", round: message.round, state: this.own.state() });
+      case "receipt_wanted":
         return this.channel.send({
-          kind: "looked",
+          kind: "receipt_found",
           search: message.search,
           receipt: this.own.receipts().refusedHere(message.receipt),
         });
-      case "places_given":
+      case "slots_granted":
         return this.own.slots().given(message.host, message.most, message.count);
-      case "places_recalled":
+      case "slots_recalled":
         return this.own.slots().recalled(message.host, message.most, message.count);
       case "rests":
         return this.own.health().told(message.rest);
