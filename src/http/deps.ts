@@ -57,7 +57,7 @@ export interface HttpDeps {
   /** Seconds to wait where too much was asked without credit; null where the request may be looked at. */
   unpaidWaitS(balance: BalanceId, blocks: () => readonly string[], request: UnpaidRequest): number | null;
   /** What is read of large bodies whose senders have no credit. */
-  readonly unpaidBytes: Pick<UnpaidBytes, "take">;
+  readonly unpaidBytes: Pick<UnpaidBytes, "take" | "waitS">;
   /** Memory for all other large bodies; see control-body. */
   readonly controlBodies: ByteBudget;
   /** Counts the input tokens of a Messages request; refused for a model that the key could not use. */

@@ -43,6 +43,12 @@ export class UnpaidBytes {
     this.allowance = new UnpaidAllowance(UNPAID_BYTES, clock);
   }
 
+  /** The seconds until so many may be read; null when they may be now. Takes nothing. */
+  waitS(sender: Unpaid, bytes: number): number | null {
+    const windows = this.allowance.room(sender, Math.min(bytes, UNPAID_BYTES.aBalance));
+    return typeof windows === "number" ? windows : null;
+  }
+
   /** What may be read; otherwise the seconds until so many may be. */
   take(sender: Unpaid, bytes: number): BytesTaken | number {
     const windows = this.allowance.room(sender, Math.min(bytes, UNPAID_BYTES.aBalance));

@@ -535,6 +535,10 @@ test("WebSockets: a balance has two, a network four, and what is refused on them
   }
   expect(codes).toEqual(["unknown_model", "rate_limited"]);
   expect((await sender.closed).code).toBe(1008);
+  // Nor are connections opened for further ones.
+  await expect(
+    SocketClient.open(gateway.url, again, { "x-forwarded-for": "198.19.250.1" }),
+  ).rejects.toThrow();
   expect(balance_id).toStartWith("bal_");
   for (const socket of [large, ...others]) socket?.close();
 });

@@ -1,8 +1,9 @@
 import { WEBSOCKET } from "../../api/generation.ts";
 import { type Refusal, refuse } from "../../errors/refusal.ts";
 import { suspension } from "../../errors/suspension-refusal.ts";
-import { notAKey } from "../../generation/refusals.ts";
+import { notAKey, tooMuchUnpaid } from "../../generation/refusals.ts";
 import type { FullSlots } from "../../limits/connection-slots.ts";
+import type { Unpaid } from "../../limits/unpaid-allowance.ts";
 import { wideNetwork } from "../../limits/wide-network.ts";
 import { clientBlocks } from "../client-blocks.ts";
 import type { HttpDeps } from "../deps.ts";
@@ -47,6 +48,8 @@ async function upgraded(exchange: HttpExchange, deps: HttpDeps): Promise<Refusal
   const pays = covers(await credit(balance.id), bodyBytes, deps.catalog());
   const blocks = clientBlocks(exchange, deps);
   const network = wideNetwork(blocks);
+  const unpaidWaitS = pays ? null : waitUnpaid({ balance: balance.id, network }, blocks, deps);
+  if (unpaidWaitS !== null) return notNow(tooMuchUnpaid(unpaidWaitS).message);
   // Nothing awaits from here on.
   const { slots, memory, unpaidMemory } = deps.sockets;
   const slot = slots.take({ key: key.id, balance: balance.id, network, pays });
@@ -64,6 +67,14 @@ async function upgraded(exchange: HttpExchange, deps: HttpDeps): Promise<Refusal
   deps.sockets.opened(connection);
   return null;
 }
+
+/**
+ * The server reads a message whole before anybody is asked. So who could not pay for the largest one gets a connection only
+ * while one may be read for nothing: otherwise they would send one on each of ever new connections.
+ */
+const waitUnpaid = (sender: Unpaid, blocks: readonly string[], deps: HttpDeps): number | null =>
+  deps.unpaidWaitS(sender.balance, () => blocks, { bytes: 0, writes: false }) ??
+  deps.unpaidBytes.waitS(sender, deps.settings().bodyBytes);
 
 export const asksForWebSocket = ({ method, headers }: Request): boolean =>
   method === "GET" && headers.get("upgrade")?.toLowerCase() === "websocket";
