@@ -3,13 +3,14 @@ import type { OperatorsPayment } from "../../api/payments.ts";
 import { PAYMENT_STATES } from "../../payments/payment.ts";
 import { usd, words } from "../format.ts";
 import { Dialog, DialogButtons } from "../parts/dialog.tsx";
-import { Choice, Form } from "../parts/field.tsx";
+import { Choice, Form, TextField } from "../parts/field.tsx";
 import { Head } from "../parts/frame.tsx";
 import { Empty, Loaded, Problem } from "../parts/notice.tsx";
 import { ShowOlder, usePages } from "../parts/pages.tsx";
 import { PaymentTable } from "../parts/payment-table.tsx";
 import { useAction } from "../resource.ts";
 import { useQuery } from "../route.ts";
+import { noted } from "./balance-dialog.ts";
 import { useOperator } from "./operator.ts";
 
 /** Everybody's payments: those that are held wait here for the operator. */
@@ -17,7 +18,8 @@ export function Payments() {
   const api = useOperator();
   const [{ state }, setFilters] = useQuery(FILTERS);
   const payments = usePages<OperatorsPayment>(api, `admin/payments${state === "" ? "" : `?state=${state}`}`);
-  const [refunding, setRefunding] = useState<OperatorsPayment | null>(null);
+  const [deciding, setDeciding] = useState<OperatorsPayment | null>(null);
+  const Deciding = deciding?.state === "held" ? ResolveDialog : RefundDialog;
   return (
     <>
       <Head title="Payments" lead="What people pay for credit. What is held, or disputed, needs a look." />
@@ -37,19 +39,19 @@ export function Payments() {
             <PaymentTable
               of={rows}
               columns={[["Lost", "end wide-only"]]}
-              about={(payment) => <About of={payment} onRefund={() => setRefunding(payment)} />}
+              about={(payment) => <About of={payment} onDecide={() => setDeciding(payment)} />}
               cells={({ lost_usd }) => <td class="end wide-only">{lost_usd === 0 ? "—" : usd(lost_usd)}</td>}
             />
           )
         }
       </Loaded>
       <ShowOlder of={payments} />
-      {refunding !== null && (
-        <RefundDialog
-          of={refunding}
-          onClose={() => setRefunding(null)}
+      {deciding !== null && (
+        <Deciding
+          of={deciding}
+          onClose={() => setDeciding(null)}
           onDone={() => {
-            setRefunding(null);
+            setDeciding(null);
             payments.reload();
           }}
         />
@@ -60,20 +62,23 @@ export function Payments() {
 
 const FILTERS = ["state"] as const;
 
-const About = ({ of, onRefund }: { of: OperatorsPayment; onRefund: () => void }) => (
-  <div class="row">
-    <a class="mono" href={`#/balances/${of.balance_id}`}>
-      {of.balance_id}
-    </a>
-    {of.state === "credited" && (
-      <button type="button" class="quiet" onClick={onRefund}>
-        Refund
-      </button>
-    )}
-  </div>
+const About = ({ of, onDecide }: { of: OperatorsPayment; onDecide: () => void }) => (
+  <>
+    {of.state === "held" && of.reason !== null && <div class="small">{of.reason}</div>}
+    <div class="row">
+      <a class="mono" href={`#/balances/${of.balance_id}`}>
+        {of.balance_id}
+      </a>
+      {(of.state === "credited" || of.state === "held") && (
+        <button type="button" class="quiet" onClick={onDecide}>
+          {of.state === "held" ? "Decide" : "Refund"}
+        </button>
+      )}
+    </div>
+  </>
 );
 
-function RefundDialog({ of, onClose, onDone }: RefundDialogProps) {
+function RefundDialog({ of, onClose, onDone }: DecisionProps) {
   const api = useOperator();
   const refund = useAction(async () => {
     await api.post(`admin/payments/${of.id}/refund`);
@@ -96,7 +101,37 @@ function RefundDialog({ of, onClose, onDone }: RefundDialogProps) {
   );
 }
 
-interface RefundDialogProps {
+/** The money is here, and not as it was ordered. */
+function ResolveDialog({ of, onClose, onDone }: DecisionProps) {
+  const api = useOperator();
+  const [as, setAs] = useState<string>("credited");
+  const [note, setNote] = useState("");
+  const resolve = useAction(async () => {
+    await api.post(`admin/payments/${of.id}/resolve`, { as, ...noted(note) });
+    onDone();
+  });
+  return (
+    <Dialog title="Decide about the payment" onClose={onClose}>
+      <Form onSubmit={resolve.run}>
+        {of.reason !== null && <p>{of.reason}</p>}
+        <Choice
+          label="What becomes of it"
+          value={as}
+          onValue={setAs}
+          options={[
+            ["credited", `credited with the ${usd(of.amount_usd)} that were ordered`],
+            ["refunded", "refunded: you have sent the money back"],
+          ]}
+        />
+        <TextField label="Note" value={note} onValue={setNote} hint="Whoever paid sees this note." />
+        <Problem error={resolve.error} />
+        <DialogButtons submit="Decide" busy={resolve.busy} onClose={onClose} />
+      </Form>
+    </Dialog>
+  );
+}
+
+interface DecisionProps {
   readonly of: OperatorsPayment;
   readonly onClose: () => void;
   readonly onDone: () => void;
