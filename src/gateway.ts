@@ -35,6 +35,8 @@ import { wideNetwork } from "./limits/wide-network.ts";
 import { LowCreditWatch } from "./mail/low-credit.ts";
 import type { Mailer } from "./mail/mailer.ts";
 import { allowancesOf, FreeRoutes, pseudonyms } from "./open-tier/open-tier.ts";
+import type { PaymentStore } from "./payments/payment-store.ts";
+import { PaymentCounts } from "./rails/payment-counts.ts";
 import { PaymentWatch } from "./rails/payment-watch.ts";
 import { CardRail } from "./rails/stripe/card-rail.ts";
 import { StripeApi } from "./rails/stripe/stripe-api.ts";
@@ -194,13 +196,14 @@ function roomsOf(parts: GatewayParts) {
   const slots = new HostSlots(clock, peers?.slots);
   const bodies = new ByteBudget(active.config.bodyMemoryBytes, clock);
   const sockets = new OpenSockets(clock);
-  const reporting = new RequestReporting(active, parts, { health, slots, bodies, sockets, books });
+  const { sanctions, figures, store: payments } = paymentParts(parts);
+  const reporting = new RequestReporting(active, parts, { health, slots, bodies, sockets, books, figures });
   const probe = (route: Route) =>
     probeFree(route, { transport, destinations, clock, surfaces: SURFACES, pairing });
   const freeRoutes = new FreeRoutes(health, probe, clock, catalog);
   const spendable = new SpendableCredit(books.ledger, books.balance, clock);
-  const x402 = x402Rail(parts);
-  const card = cardRail(parts, onFault);
+  const x402 = x402Rail(parts, payments, sanctions);
+  const card = cardRail(parts, payments, onFault);
   const unpaidRequests = new UnpaidRequests(clock);
   const pseudonym = pseudonyms(parts.adminToken);
   return {
@@ -219,6 +222,7 @@ function roomsOf(parts: GatewayParts) {
     deadlines: new Deadlines(clock, onFault),
     spendable,
     x402,
+    payments,
     card,
     unpaidWaitS(balance: BalanceId, blocks: () => readonly string[], request: UnpaidRequest): number | null {
       if (spendable.known(balance) !== 0) return null;
@@ -231,8 +235,21 @@ function roomsOf(parts: GatewayParts) {
   };
 }
 
+/** What all ways to pay share. */
+function paymentParts({ config: active, clock, books }: GatewayParts) {
+  const { payments } = active.config;
+  const sanctions = new Sanctions(payments?.sanctions ?? { list: null, oracle: false }, clock);
+  const counts = new PaymentCounts(() => sanctions.knownListAgeS());
+  const figures = () => (payments === null ? books.figures() : [...books.figures(), ...counts.figures()]);
+  return { sanctions, figures, store: counts.counted(books.payments) };
+}
+
 /** Null where nothing is paid by it; then nothing of it is loaded. */
-function x402Rail({ config: active, clock, random, books, log }: GatewayParts): X402Rail | null {
+function x402Rail(
+  { config: active, clock, random, books, log }: GatewayParts,
+  store: PaymentStore,
+  sanctions: Sanctions,
+): X402Rail | null {
   const { payments } = active.config;
   if (payments === null || payments.x402.length === 0) return null;
   const { keys, keyring } = books;
@@ -242,9 +259,9 @@ function x402Rail({ config: active, clock, random, books, log }: GatewayParts): 
       chain: await openChain(network),
       settler: await openSettler(network, clock),
     }),
-    store: books.payments,
+    store,
     debit: books.debit,
-    sanctions: new Sanctions(payments.sanctions, clock),
+    sanctions,
     async suspend(subject, note) {
       await keys.suspend({
         subject,
@@ -263,7 +280,11 @@ function x402Rail({ config: active, clock, random, books, log }: GatewayParts): 
 }
 
 /** Null where no card is taken; then nothing of it is loaded. */
-function cardRail({ config: active, clock, random, books }: GatewayParts, onFault: (error: unknown) => void) {
+function cardRail(
+  { config: active, clock, random, books }: GatewayParts,
+  store: PaymentStore,
+  onFault: (error: unknown) => void,
+) {
   const stripe = active.config.payments?.stripe ?? null;
   if (stripe === null) return null;
   const { keys, keyring } = books;
@@ -275,7 +296,7 @@ function cardRail({ config: active, clock, random, books }: GatewayParts, onFaul
   return new CardRail({
     api: new StripeApi(stripe),
     fee: stripe.fee,
-    store: books.payments,
+    store,
     debit: books.debit,
     suspend: decide({ reason: "chargeback", lifted: null }),
     lift: decide({ reason: null, lifted: "chargeback" }),
@@ -452,7 +473,7 @@ function depsOf(
         ? null
         : {
             amounts: active.config.payments.amounts,
-            store: books.payments,
+            store: rooms.payments,
             x402: rooms.x402,
             card: rooms.card,
           },
@@ -499,15 +520,15 @@ const UNTRUSTED =
 
 /** What is done now and then, whoever asks for what. */
 function upkeepOf(
-  { x402, card }: Rooms,
+  { x402, card, payments }: Rooms,
   { config: active, clock, books, log }: GatewayParts,
   { mailer }: Listening,
 ) {
   const onFault = (error: unknown) => log("books", { error: String(error) });
   const rails = [x402, card].filter((rail) => rail !== null);
-  const payments = rails.length === 0 ? [] : [new PaymentWatch(books.payments, rails, clock, log)];
+  const watches = rails.length === 0 ? [] : [new PaymentWatch(payments, rails, clock, log)];
   return [
-    ...payments,
+    ...watches,
     new Retention({
       clock,
       keepDays: () => active.config.receipts.keepDays,

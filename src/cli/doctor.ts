@@ -8,6 +8,7 @@ import { CommandFailure, EXIT } from "./failure.ts";
 import { type Finding, linesOf, ok } from "./finding.ts";
 import { checkHost } from "./host-check.ts";
 import { checkAdminToken, checkDisk, checkFolder, checkPort, checkProxies } from "./machine-checks.ts";
+import { checkPayments } from "./payment-checks.ts";
 import { type Progress, withProgress } from "./progress.ts";
 import { checkDatabase, checkMail } from "./service-checks.ts";
 
@@ -53,8 +54,12 @@ async function examine(place: CommandContext, progress: Progress): Promise<Findi
   const { config } = found;
   const hosts = [...config.catalog.hosts.values()].filter((host) => !isSimulated(host));
   const asked = await askHosts(hosts, config.catalog, place, progress);
-  progress(0, null, "checking database and mail server");
-  const services = [...(await checkDatabase(config.store)), ...(await checkMail(config.smtp))];
+  progress(0, null, "checking database, mail server and payments");
+  const services = [
+    ...(await checkDatabase(config.store)),
+    ...(await checkMail(config.smtp)),
+    ...(await checkPayments(config.payments)),
+  ];
   return [
     ok(
       "configuration",

@@ -20,7 +20,6 @@ export interface PaymentStore {
   claim(now: EpochMs, until: EpochMs, limit: number): Promise<readonly Payment[]>;
   /** Newest first. */
   list(filter: PaymentFilter, limit: number, before: PaymentId | null): Promise<readonly Payment[]>;
-  sums(): Promise<readonly PaymentSum[]>;
 }
 
 /** `known` has the same external name, or the same idempotency key on the same balance. */
@@ -40,12 +39,4 @@ export interface PaymentFilter {
   readonly balanceId: BalanceId | null;
   readonly keyId: KeyId | null;
   readonly state: PaymentState | null;
-}
-
-export interface PaymentSum {
-  readonly rail: RailName;
-  readonly state: PaymentState;
-  readonly payments: number;
-  readonly credited: bigint;
-  readonly lost: bigint;
 }

@@ -11,6 +11,7 @@ import type { Known } from "../telemetry/spans.ts";
 import { TraceExporter } from "../telemetry/trace-exporter.ts";
 import { tracingSettings } from "../telemetry/tracing-settings.ts";
 import type { Clock } from "../units/clock.ts";
+import type { Figure } from "../units/figure.ts";
 import type { Log } from "../units/log.ts";
 import type { RandomBytes } from "../units/random.ts";
 import type { Trace } from "../units/trace-context.ts";
@@ -25,7 +26,7 @@ export class RequestReporting {
   constructor(
     private readonly active: Pick<ActiveConfig, "config">,
     deps: ReportingDeps,
-    { health, slots, bodies, sockets, books }: MeasuredParts,
+    { health, slots, bodies, sockets, books, figures }: MeasuredParts,
   ) {
     const { writeLog, clock } = deps;
     const knows = (model: string) => isNameable(model, active.config.catalog);
@@ -39,7 +40,7 @@ export class RequestReporting {
       sockets,
       ledger: books.ledger,
       journal: books.journal,
-      figures: books.figures,
+      figures,
       dropped: () => ({
         ...(this.requestLog === null ? {} : { log: this.requestLog.dropped }),
         ...(this.tracing === null ? {} : { trace: this.tracing.dropped }),
@@ -84,6 +85,7 @@ interface MeasuredParts {
   readonly bodies: ByteBudget;
   readonly sockets: MetricSources["sockets"];
   readonly books: Bookkeeping;
+  figures(): readonly Figure[];
 }
 
 function openTracing({ env, clock, random, log }: ReportingDeps, known: Known): TraceExporter | null {

@@ -7,7 +7,6 @@ import {
   paymentKey,
   type RailName,
 } from "../payments/payment.ts";
-import type { PaymentSum } from "../payments/payment-store.ts";
 import type { EpochMs } from "../units/clock.ts";
 import type { BalanceId, KeyId, PaymentId } from "../units/id.ts";
 import type { NanoUsd } from "../units/usd.ts";
@@ -75,22 +74,6 @@ export const rowOf = (payment: Payment): PaymentRow<number> => ({
   created_at: payment.createdAt,
   changed_at: payment.changedAt,
   look_at: payment.lookAt,
-});
-
-export interface PaymentSumRow {
-  readonly rail: RailName;
-  readonly state: PaymentState;
-  readonly payments: number | string;
-  readonly credited: number | string;
-  readonly lost: number | string;
-}
-
-export const sumFromRow = (row: PaymentSumRow): PaymentSum => ({
-  rail: row.rail,
-  state: row.state,
-  payments: Number(row.payments),
-  credited: BigInt(row.credited),
-  lost: BigInt(row.lost),
 });
 
 /** States that count against no limit, as SQL lists them. */

@@ -140,7 +140,10 @@ test("clients without a wallet are told what they were told, and one sentence mo
   expect((why as Error).message).toContain("Or pay now: sign an offer of the header `payment-required`");
 });
 
-test("what is paid on the chain is what the books say", async () => {
+test("what is paid on the chain is what the books and the metrics say", async () => {
   const { json } = await gateway.admin("/admin/ledger/audit");
-  expect([json.ok, Number(json.credits_nano) / 1e9]).toEqual([true, await chain.balanceOf(payTo)]);
+  const paid = await chain.balanceOf(payTo);
+  expect([json.ok, Number(json.credits_nano) / 1e9]).toEqual([true, paid]);
+  const metrics = await (await fetch(`${gateway.url}/metrics`)).text();
+  expect(metrics).toContain(`gateway_payments_credited_usd ${paid}`);
 });

@@ -18,6 +18,8 @@ export interface Chain {
   /** Whether the transaction still waits for a block. */
   isWaiting(transaction: string): Promise<boolean>;
   isSanctioned(oracle: Address, payer: Address): Promise<boolean>;
+  /** Whether wallets that sign for this name and version sign what the contract checks. */
+  hasDomain(token: Token): Promise<boolean>;
   /** Of the account, in wei. */
   gasOf(account: Address): Promise<bigint>;
 }
@@ -178,6 +180,14 @@ class ViemChain implements Chain {
   isSanctioned(oracle: Address, payer: Address): Promise<boolean> {
     const abi = this.viem.parseAbi(["function isSanctioned(address) view returns (bool)"]);
     return this.client.readContract({ address: oracle, abi, functionName: "isSanctioned", args: [payer] });
+  }
+
+  async hasDomain({ name, version }: Token): Promise<boolean> {
+    const { viem, client, network } = this;
+    const abi = viem.parseAbi(["function DOMAIN_SEPARATOR() view returns (bytes32)"]);
+    const said = await client.readContract({ address: network.asset, abi, functionName: "DOMAIN_SEPARATOR" });
+    const domain = { name, version, chainId: chainIdOf(network), verifyingContract: network.asset };
+    return said === viem.domainSeparator({ domain });
   }
 
   gasOf(address: Address): Promise<bigint> {

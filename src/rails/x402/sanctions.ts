@@ -33,10 +33,17 @@ export class Sanctions {
     return oracle !== null && (await chain.isSanctioned(oracle, payer));
   }
 
-  /** Seconds since the list was changed; null without one, or before it was read. */
+  /** Seconds since the list was changed; null without one, and while it cannot be read. */
   async listAgeS(): Promise<number | null> {
     if (this.config.list === null) return null;
-    await this.read(this.config.list).catch(() => {});
+    await this.read(this.config.list).catch(() => {
+      this.listed = null;
+    });
+    return this.knownListAgeS();
+  }
+
+  /** The same, as it was when the list was last read. */
+  knownListAgeS(): number | null {
     return this.listed === null ? null : Math.max(0, (this.clock.now() - this.listed.changedAt) / 1_000);
   }
 
@@ -51,7 +58,7 @@ export class Sanctions {
 }
 
 /** The contract to ask on this network; null for none. */
-function oracleOf({ oracle }: SanctionsConfig, network: Pick<X402Network, "network">): Address | null {
+export function oracleOf({ oracle }: SanctionsConfig, network: Pick<X402Network, "network">): Address | null {
   if (typeof oracle !== "boolean") return oracle;
   return oracle ? (ORACLES.get(chainIdOf(network)) ?? ORACLE) : null;
 }

@@ -37,7 +37,7 @@ export class X402Rail {
 
   /** Asks the nodes that have not answered yet. */
   async prepare(): Promise<void> {
-    await Promise.all(this.networks.map((one) => one.prepare()));
+    await Promise.all([...this.networks.map((one) => one.prepare()), this.deps.sanctions.listAgeS()]);
   }
 
   /** A payment into the balance of which nobody knows yet whether it moves. */
@@ -283,7 +283,7 @@ export interface X402Deps {
   readonly networks: readonly X402Network[];
   /** Reaches a network's node and whoever settles there. */
   open(network: X402Network): Promise<OpenParts>;
-  readonly sanctions: Pick<Sanctions, "isHit">;
+  readonly sanctions: Pick<Sanctions, "isHit" | "listAgeS">;
   /** For `sanctions`, by the gateway itself. */
   suspend(balance: BalanceId, note: string): Promise<void>;
   readonly clock: Clock;

@@ -1,12 +1,6 @@
 import type { SQL, TransactionSQL } from "bun";
 import { advanced, type Payment, type PaymentChange, type RailName } from "../../payments/payment.ts";
-import type {
-  Added,
-  PaymentCap,
-  PaymentFilter,
-  PaymentStore,
-  PaymentSum,
-} from "../../payments/payment-store.ts";
+import type { Added, PaymentCap, PaymentFilter, PaymentStore } from "../../payments/payment-store.ts";
 import { assert } from "../../units/assert.ts";
 import type { Clock, EpochMs } from "../../units/clock.ts";
 import type { PaymentId } from "../../units/id.ts";
@@ -15,10 +9,8 @@ import {
   creditOf,
   NOTHING_STATES,
   type PaymentRow,
-  type PaymentSumRow,
   paymentFromRow,
   rowOf,
-  sumFromRow,
   TOO_MUCH,
 } from "../payment-rows.ts";
 import { creditIn } from "./ledger-store.ts";
@@ -100,14 +92,6 @@ export class PostgresPaymentStore implements PaymentStore {
         ORDER BY created_at DESC, id DESC LIMIT ${limit}`,
     );
     return rows.map(paymentFromRow);
-  }
-
-  async sums(): Promise<readonly PaymentSum[]> {
-    const rows = await this.postgres.query<PaymentSumRow>(
-      (sql) => sql`SELECT rail, state, count(*) AS payments, sum(credited) AS credited, sum(lost) AS lost
-        FROM payments GROUP BY rail, state`,
-    );
-    return rows.map(sumFromRow);
   }
 }
 

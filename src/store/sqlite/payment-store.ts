@@ -1,13 +1,7 @@
 import type { Database } from "bun:sqlite";
 import type { Credit } from "../../ledger/credit.ts";
 import { advanced, type Payment, type PaymentChange, type RailName } from "../../payments/payment.ts";
-import type {
-  Added,
-  PaymentCap,
-  PaymentFilter,
-  PaymentStore,
-  PaymentSum,
-} from "../../payments/payment-store.ts";
+import type { Added, PaymentCap, PaymentFilter, PaymentStore } from "../../payments/payment-store.ts";
 import { assert } from "../../units/assert.ts";
 import type { Clock, EpochMs } from "../../units/clock.ts";
 import type { PaymentId } from "../../units/id.ts";
@@ -16,10 +10,8 @@ import {
   creditOf,
   NOTHING_STATES,
   type PaymentRow,
-  type PaymentSumRow,
   paymentFromRow,
   rowOf,
-  sumFromRow,
   TOO_MUCH,
 } from "../payment-rows.ts";
 import type { LedgerStore } from "./ledger-store.ts";
@@ -105,10 +97,6 @@ export class SqlitePaymentStore implements PaymentStore {
     const from = before === null ? null : this.statements.byId.get(before);
     const at = from?.created_at ?? Number.MAX_SAFE_INTEGER;
     return this.statements.list.all(balanceId, keyId, state, at, from?.id ?? "", limit).map(paymentFromRow);
-  }
-
-  async sums(): Promise<readonly PaymentSum[]> {
-    return this.statements.sums.all().map(sumFromRow);
   }
 
   private paid({ balanceId, keyId }: Payment, { of, since }: PaymentCap): NanoUsd {
@@ -203,10 +191,6 @@ function prepare(db: Database) {
     list: db.query<PaymentRow<number>, [string | null, string | null, string | null, number, string, number]>(
       `${some} WHERE (?1 IS NULL OR balance_id = ?1) AND (?2 IS NULL OR key_id = ?2) AND (?3 IS NULL OR state = ?3)
          AND (created_at, id) < (?4, ?5) ORDER BY created_at DESC, id DESC LIMIT ?6`,
-    ),
-    sums: db.query<PaymentSumRow, []>(
-      `SELECT rail, state, count(*) AS payments, sum(credited) AS credited, sum(lost) AS lost FROM payments
-       GROUP BY rail, state`,
     ),
   };
 }

@@ -1,0 +1,115 @@
+import type { PaymentsConfig } from "../config/config.ts";
+import { openChain } from "../rails/x402/chain.ts";
+import type { X402Network } from "../rails/x402/network.ts";
+import { oracleOf, Sanctions } from "../rails/x402/sanctions.ts";
+import { systemClock } from "../units/clock.ts";
+import { messageOf } from "./console.ts";
+import { type Finding, ok } from "./finding.ts";
+
+/** What payments need beyond this machine, as far as it can be seen without paying. */
+export async function checkPayments(payments: PaymentsConfig | null): Promise<Finding[]> {
+  if (payments === null) return [];
+  const networks = await Promise.all(payments.x402.map((network) => checkNetwork(network, payments)));
+  const { stripe } = payments;
+  const unlike = stripe?.webhookSecrets.filter((secret) => !secret.startsWith("whsec_")) ?? [];
+  return [
+    ...networks.flat(),
+    ...(await checkList(payments)),
+    ...(stripe === null
+      ? []
+      : [
+          unlike.length === 0
+            ? ok("webhook secret", `${stripe.webhookSecrets.length} of Stripe's form`)
+            : failing(
+                "webhook secret",
+                "it does not begin with whsec_",
+                "Copy the signing secret of the webhook's endpoint from Stripe.",
+              ),
+        ]),
+  ];
+}
+
+async function checkNetwork(network: X402Network, { sanctions }: PaymentsConfig): Promise<Finding[]> {
+  const check = `payments on ${network.network}`;
+  try {
+    const chain = await openChain(network);
+    const token = await chain.token();
+    const { time } = await chain.head();
+    const awayS = Math.abs(time - systemClock.now() / 1_000);
+    const oracle = oracleOf(sanctions, network);
+    if (oracle !== null) await chain.isSanctioned(oracle, network.payTo);
+    const facts = `${token.name}, version ${token.version}, ${token.decimals} decimals`;
+    return [
+      (await chain.hasDomain(token))
+        ? ok(check, `the node answers; the token is ${facts}`)
+        : failing(
+            check,
+            `the token (${facts}) signs by another EIP-712 domain`,
+            "Wallets could not sign for it: name another `asset`.",
+          ),
+      awayS < MOST_AWAY_S
+        ? ok("clock", `within ${awayS.toFixed(0)} s of the newest block's`)
+        : warning(
+            "clock",
+            `${awayS.toFixed(0)} s from the newest block's`,
+            "Authorizations would be taken for expired: set the clock, or find out why the node is behind.",
+          ),
+      ...("gasKey" in network.settledBy ? [await checkGas(network)] : []),
+    ];
+  } catch (error) {
+    return [
+      failing(
+        check,
+        messageOf(error),
+        "Check `rpc`, `network`, `asset` and `sanctions.oracle`: until then nothing can be paid there.",
+      ),
+    ];
+  }
+}
+
+async function checkGas(network: X402Network): Promise<Finding> {
+  const { privateKeyToAddress } = await import("viem/accounts");
+  const { gasKey } = network.settledBy as { gasKey: `0x${string}` };
+  const address = privateKeyToAddress(gasKey);
+  const left = Number(await (await openChain(network)).gasOf(address)) / 1e18;
+  const detail = `${left} left at ${address}`;
+  return left > LEAST_GAS
+    ? ok("gas", detail)
+    : warning("gas", detail, "Send gas to this address: without it no payment is carried out.");
+}
+
+async function checkList({ sanctions }: PaymentsConfig): Promise<Finding[]> {
+  if (sanctions.list === null) return [];
+  const check = "sanctions list";
+  const ageS = await new Sanctions(sanctions, systemClock).listAgeS();
+  if (ageS === null)
+    return [failing(check, `${sanctions.list} cannot be read`, "Without it, nobody's payment is taken.")];
+  const days = ageS / 86_400;
+  return [
+    days < MOST_DAYS
+      ? ok(check, `changed ${days.toFixed(1)} days ago`)
+      : warning(
+          check,
+          `changed ${days.toFixed(0)} days ago`,
+          "Load a newer one: it is read again when the file changes.",
+        ),
+  ];
+}
+
+const failing = (check: string, detail: string, next: string): Finding => ({
+  check,
+  state: "fail",
+  detail,
+  next,
+});
+const warning = (check: string, detail: string, next: string): Finding => ({
+  check,
+  state: "warn",
+  detail,
+  next,
+});
+
+const MOST_AWAY_S = 120;
+/** A few hundred transfers, on the chains where they are cheap. */
+const LEAST_GAS = 0.0005;
+const MOST_DAYS = 7;

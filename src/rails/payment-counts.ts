@@ -1,0 +1,85 @@
+import type { Payment, PaymentChange, PaymentState } from "../payments/payment.ts";
+import type { PaymentStore } from "../payments/payment-store.ts";
+import type { Figure } from "../units/figure.ts";
+
+/** What payments have come to in this process since it began, for the operator's metrics. */
+export class PaymentCounts {
+  private readonly reached = new Map<PaymentState, number>();
+  private creditedNano = 0;
+  private lostNano = 0;
+
+  constructor(
+    /** Seconds since the list of sanctioned addresses was changed; null without one. */
+    private readonly listAgeS: () => number | null,
+  ) {}
+
+  /** The store, with what is changed through it counted here. */
+  counted(store: PaymentStore): PaymentStore {
+    return {
+      add: (payment, caps) => store.add(payment, caps),
+      find: (id) => store.find(id),
+      byExternal: (rail, external) => store.byExternal(rail, external),
+      claim: (now, until, limit) => store.claim(now, until, limit),
+      list: (filter, limit, before) => store.list(filter, limit, before),
+      change: async (id, decide) => {
+        let before: Payment | null = null;
+        const noted = (payment: Payment): PaymentChange | null => {
+          before = payment;
+          return decide(payment);
+        };
+        const after = await store.change(id, noted);
+        if (before !== null) this.note(before, after);
+        return after;
+      },
+    };
+  }
+
+  figures(): Figure[] {
+    const ageS = this.listAgeS();
+    return [
+      ...SHOWN.map(([state, help]) => ({
+        name: `gateway_payments_${state}`,
+        help,
+        value: this.reached.get(state) ?? 0,
+        type: "counter" as const,
+      })),
+      {
+        name: "gateway_payments_credited_usd",
+        help: "USD credited by payments, less what was taken back because of them, since start.",
+        value: this.creditedNano / 1e9,
+      },
+      {
+        name: "gateway_payments_lost_usd",
+        help: "USD that was to be taken back and was spent, since start.",
+        value: this.lostNano / 1e9,
+        type: "counter",
+      },
+      ...(ageS === null
+        ? []
+        : [
+            {
+              name: "gateway_sanctions_list_age_seconds",
+              help: "Time since the list of sanctioned addresses was changed.",
+              value: ageS,
+              together: "least" as const,
+            },
+          ]),
+    ];
+  }
+
+  private note(before: Payment, after: Payment): void {
+    this.creditedNano += after.credited - before.credited;
+    this.lostNano += after.lost - before.lost;
+    if (after.state !== before.state) this.reached.set(after.state, (this.reached.get(after.state) ?? 0) + 1);
+  }
+}
+
+const SHOWN = [
+  ["submitted", "Payments that were sent, or sent again after the chain was reorganised, since start."],
+  ["credited", "Payments that were credited, since start."],
+  ["failed", "Payments of which no money came, since start."],
+  ["rejected", "Payments that were turned down by screening, since start."],
+  ["held", "Payments that began to wait for the operator, since start."],
+  ["disputed", "Payments that were disputed, since start."],
+  ["charged_back", "Payments that were charged back, since start."],
+] as const satisfies readonly (readonly [PaymentState, string])[];
