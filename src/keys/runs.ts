@@ -118,6 +118,8 @@ export type MostRuns = () => Promise<number | Refusal>;
 
 /** A run that requests belong to. */
 export class AgentRun {
+  readonly name: string;
+  readonly startedAt: EpochMs;
   /** Null while they have to be read. */
   limits: RunLimits | null = null;
   private last: RunLimits;
@@ -134,9 +136,6 @@ export class AgentRun {
     this.usedAt = usedAt;
     this.last = limits;
   }
-
-  readonly name: string;
-  readonly startedAt: EpochMs;
 
   /** Whether a request may go on with what is known. */
   covers(spec: RunLimits, at: EpochMs): boolean {
