@@ -6,6 +6,7 @@ import type { SmtpConfig } from "../mail/mailer.ts";
 import type { StoreConfig } from "../store/store-config.ts";
 import { NANO_PER_USD, type NanoUsd, usdFromNano } from "../units/usd.ts";
 import { type Config, isDiskless, type Links, type PaymentsConfig } from "./config.ts";
+import { quirkRow } from "./quirks.ts";
 
 /**
  * The configuration in force as its operator may read it: the members of the file, every default applied, and
@@ -81,7 +82,7 @@ const hostRow = (host: Host) => ({
   auto_cache: host.autoCache ?? false,
   data_collection: host.privacy?.collectsNothing === true ? "deny" : "allow",
   zdr: host.privacy?.retainsNothing === true,
-  quirks: host.quirks,
+  quirks: quirkRow(host.quirks),
 });
 
 const modelRow = ({

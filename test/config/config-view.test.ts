@@ -22,6 +22,11 @@ describe("the configuration in force", () => {
     });
   });
 
+  test("calls a host's quirks what the file calls them", () => {
+    const text = GOOD.replace("api_key:", "quirks: { no_stream: true, own_tools: false }\n    api_key:");
+    expect(viewOf(text)).toMatchObject({ hosts: [{ quirks: { no_stream: true, own_tools: false } }] });
+  });
+
   test("has every member that a file may have, and no other", () => {
     expect(Object.keys(viewOf(GOOD)).sort()).toEqual(["file", ...Object.keys(FileSchema.properties)].sort());
   });

@@ -1,6 +1,5 @@
 import { fault } from "../host-error.ts";
 import type { HostError } from "../surface.ts";
-import type { AnswerEvents } from "./answer-events.ts";
 
 /** Reads one host's streamed answer and tells it as events. */
 export interface AnswerReader {
@@ -15,13 +14,6 @@ export interface AnswerReader {
  * mark was read.
  */
 export type ReadOutcome = "more" | "ping" | "stop" | "end" | HostError;
-
-/** Reads a whole answer: null when all is told. */
-export type WholeReader = (
-  json: Readonly<Record<string, unknown>>,
-  events: AnswerEvents,
-  family: string,
-) => HostError | null;
 
 export const isFault = (outcome: unknown): outcome is HostError =>
   typeof outcome === "object" && outcome !== null;
