@@ -42,14 +42,16 @@ const FINISH = `data: ${JSON.stringify({
   model: "bench-model",
   choices: [{ index: 0, delta: {}, logprobs: null, finish_reason: "stop" }],
 })}\n\n`;
-const USAGE = `data: ${JSON.stringify({
-  id: "chatcmpl-bench",
-  object: "chat.completion.chunk",
-  created: 1_763_000_000,
-  model: "bench-model",
-  choices: [],
-  usage: { prompt_tokens: 10, completion_tokens: 64, total_tokens: 74 },
-})}\n\n`;
+/** As many tokens as there were deltas: what a host tells that its text does not have is counted anew. */
+const usageOf = (deltas: number): string =>
+  `data: ${JSON.stringify({
+    id: "chatcmpl-bench",
+    object: "chat.completion.chunk",
+    created: 1_763_000_000,
+    model: "bench-model",
+    choices: [],
+    usage: { prompt_tokens: 10, completion_tokens: deltas, total_tokens: 10 + deltas },
+  })}\n\n`;
 const DELTA_CHUNK = chunked(DELTA);
 
 /** A stream of a kind: what comes before the first delta, the delta of a number, and what comes behind the last. */
@@ -62,7 +64,7 @@ interface Story {
 const CHAT: Story = {
   begin: "",
   delta: () => DELTA_CHUNK,
-  end: () => `${chunked(FINISH)}${chunked(USAGE)}${chunked("data: [DONE]\n\n")}`,
+  end: (deltas) => `${chunked(FINISH)}${chunked(usageOf(deltas))}${chunked("data: [DONE]\n\n")}`,
 };
 
 const PADDED = Array.from({ length: 16 }, (_, at) => {
