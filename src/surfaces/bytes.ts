@@ -38,6 +38,11 @@ export function copyInto(
   return to - from;
 }
 
+/** Half of what `Buffer.from` takes, and a short array lives inside JavaScriptCore's heap. */
+export const bytesOf = (text: string): Uint8Array => UTF8.encode(text);
+
+const UTF8 = new TextEncoder();
+
 export const NO_BYTES: Uint8Array = new Uint8Array();
 
 /** The bytes with the span replaced. */

@@ -1,7 +1,7 @@
 import type { ErrorObject } from "../errors/refusal.ts";
 import { ALONE, AnswerText } from "../tokens/answer-text.ts";
 import { billedJson, billedUsage, type WriteUsage } from "./billed.ts";
-import { copyInto, NO_BYTES, replaceSpan, textOf } from "./bytes.ts";
+import { bytesOf, copyInto, NO_BYTES, replaceSpan, textOf } from "./bytes.ts";
 import { Edits } from "./edits.ts";
 import { EventTemplate, type FoundText } from "./event-template.ts";
 import { fault, NO_EVENT } from "./host-error.ts";
@@ -52,7 +52,7 @@ export abstract class PassingJudge implements WholeJudge {
     /** Assembles the answer for a client that wants it whole; null when it is passed on as it comes. */
     protected readonly collector: Collector | null,
   ) {
-    this.modelJson = Buffer.from(JSON.stringify(publicModel));
+    this.modelJson = bytesOf(JSON.stringify(publicModel));
     this.gathered = collector === null ? null : new Gathered();
   }
 

@@ -1,5 +1,5 @@
 import type { ErrorObject } from "../../errors/refusal.ts";
-import { NO_BYTES } from "../bytes.ts";
+import { bytesOf, NO_BYTES } from "../bytes.ts";
 import type { Billed, Usage } from "../surface.ts";
 import type { AnswerEvents, Citation, CollectedAnswer, OpenBlock, StopReason } from "./answer-events.ts";
 import type { Seal } from "./conversation.ts";
@@ -10,8 +10,7 @@ export abstract class AnswerWriter implements AnswerEvents {
 
   /** Frames since the last call. */
   take(): Uint8Array {
-    // Half of what `Buffer.from` takes.
-    const bytes = UTF8.encode(this.out);
+    const bytes = bytesOf(this.out);
     this.out = "";
     return bytes;
   }
@@ -51,8 +50,6 @@ export abstract class AnswerWriter implements AnswerEvents {
     this.out += `event: ${name}\ndata: ${json}\n\n`;
   }
 }
-
-const UTF8 = new TextEncoder();
 
 /** Writes nothing: the answer is put together instead, for a client that wants it whole. */
 export class WholeWriter extends AnswerWriter {
