@@ -72,7 +72,7 @@ class World {
       payer: null,
       transaction: null,
       reason: null,
-      order: orderText(newOrder(1_061 as Cents)),
+      order: orderText(newOrder(1_061 as Cents, "https://gateway.example")),
       idempotencyKey: null,
       isInline: false,
       credited: 0 as NanoUsd,

@@ -5,6 +5,8 @@ import type { Cents, CheckoutDispute } from "./checkout.ts";
 export interface CardOrder {
   /** What the payer is charged, with the fee. */
   readonly total: Cents;
+  /** Where the payer comes back to: kept, because Stripe refuses to be asked again with another. */
+  readonly returnUrl: string;
   /** The Checkout Session; null until Stripe has said which. */
   readonly session: string | null;
   /** Taken back for refunds so far, in what was refunded in all. */
@@ -26,8 +28,9 @@ export interface KnownDispute extends CheckoutDispute {
 export const orderOf = ({ order }: Payment): CardOrder => JSON.parse(order);
 export const orderText = (order: CardOrder): string => JSON.stringify(order);
 
-export const newOrder = (total: Cents): CardOrder => ({
+export const newOrder = (total: Cents, returnUrl: string): CardOrder => ({
   total,
+  returnUrl,
   session: null,
   refunded: 0 as Cents,
   refunding: null,

@@ -46,7 +46,7 @@ export class CardRail implements WatchedRail {
         payer: null,
         transaction: null,
         reason: null,
-        order: orderText(newOrder(totalOf(amount, this.fee))),
+        order: orderText(newOrder(totalOf(amount, this.fee), this.deps.returnUrl(id))),
         idempotencyKey,
         isInline: false,
         credited: ZERO_USD,
@@ -136,14 +136,14 @@ export class CardRail implements WatchedRail {
 
   private ask(payment: Payment): Promise<Checkout> {
     const { api } = this.deps;
-    const { session, total } = orderOf(payment);
+    const { session, total, returnUrl } = orderOf(payment);
     if (session !== null) return api.checkout(session);
     const amount = centsOf(payment.amount);
     return api.open({
       payment: payment.id,
       amount,
       fee: (total - amount) as Cents,
-      returnUrl: this.deps.returnUrl(payment.id),
+      returnUrl,
       expiresAt: epochMs(payment.createdAt + OPEN_MS),
     });
   }
