@@ -233,6 +233,18 @@ describe("the operator refunds", () => {
     expect((await gateway.admin(`/admin/payments/${id}/refund`, {})).json.state).toBe("refunded");
   });
 
+  test("once the credit is taken back, as soon as Stripe answers", async () => {
+    const who = await owner();
+    const { id, session } = await paid(who);
+    stripe.isDown = true;
+    const down = await gateway.admin(`/admin/payments/${id}/refund`, {});
+    expect([down.status, (await balance(who)).balance_usd]).toEqual([500, 0]);
+    stripe.isDown = false;
+    expect((await gateway.admin(`/admin/payments/${id}/refund`, {})).json.state).toBe("refunded");
+    expect(session.charge!.refunded).toBe(1_061);
+    expect((await gateway.admin("/admin/ledger/audit")).json.ok).toBe(true);
+  });
+
   test("nothing of what is spent", async () => {
     const who = await owner();
     const { id, session } = await paid(who);

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { Stripe } from "stripe";
 import type { Cents } from "../../src/rails/stripe/checkout.ts";
 import { StripeApi } from "../../src/rails/stripe/stripe-api.ts";
 import type { StripeConfig } from "../../src/rails/stripe/stripe-config.ts";
@@ -68,7 +69,8 @@ describe("Stripe's API", () => {
 });
 
 describe("an event", () => {
-  const SECRETS = { webhookSecrets: ["whsec_new", "whsec_old"] };
+  const SECRETS = ["whsec_new", "whsec_old"];
+  const { webhooks } = new Stripe("none");
   const session = { id: "cs_1", object: "checkout.session", metadata: { payment_id: PAYMENT } };
   const dispute = { id: "dp_1", object: "dispute", metadata: {}, payment_intent: "pi_1" };
   const read = async (
@@ -76,7 +78,7 @@ describe("an event", () => {
     { secret = "whsec_new", ageS = 0, alter = (body: string) => body } = {},
   ) => {
     const { body, signature } = await signedEvent("any", object, { secret, at: NOW - ageS * 1_000 });
-    return readEvent(alter(body), signature, SECRETS, NOW);
+    return readEvent({ body: alter(body), signature }, SECRETS, webhooks, NOW);
   };
 
   test.each([
@@ -103,6 +105,6 @@ describe("an event", () => {
 
   test("without a signature is not believed", async () => {
     for (const signature of ["", "t=1", "v1=00", "t=,v1="])
-      expect(await readEvent("{}", signature, SECRETS, NOW)).toBeNull();
+      expect(await readEvent({ body: "{}", signature }, SECRETS, webhooks, NOW)).toBeNull();
   });
 });

@@ -74,8 +74,16 @@ async function refund(payment: Payment, { ledger, payments, keyDeps }: HttpDeps)
 async function refundCard(payment: Payment, card: Pick<CardRail, "refund">) {
   const done = await card.refund(payment);
   if (done === "not refundable") return notIn("credited", payment);
+  if (done === "no answer") return noAnswer();
   return "available" in done ? tooLittle(payment.credited, done.available) : ok(operatorsView(done));
 }
+
+const noAnswer = (): Refusal =>
+  refuse(
+    "internal_error",
+    "The credit is taken back, and the card processor did not refund the card yet; the log says why. Repeat the request.",
+    { retryAfterS: 5 },
+  );
 
 const notIn = (state: string, payment: Payment): Refusal =>
   refuse(

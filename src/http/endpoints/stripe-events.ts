@@ -11,7 +11,7 @@ export const stripeEventEndpoints = (): Endpoint[] => [
     const body = await readControlBytes(exchange, deps, MAX_EVENT_BYTES);
     if (refused(body)) return body;
     const signature = exchange.request.headers.get("stripe-signature") ?? "";
-    const event = await deps.payments!.card!.event(new TextDecoder().decode(body), signature);
+    const event = await deps.payments!.card!.event({ body: new TextDecoder().decode(body), signature });
     return event === null
       ? refuse("invalid_request", "The event was not signed by Stripe for this gateway within 300 s.", {
           param: "Stripe-Signature",

@@ -14,6 +14,7 @@ import { newOrder, orderOf, orderText } from "./card-order.ts";
 import { type Cents, type Checkout, centsOf, totalOf } from "./checkout.ts";
 import type { StripeApi } from "./stripe-api.ts";
 import type { StripeConfig } from "./stripe-config.ts";
+import type { SentEvent } from "./webhook.ts";
 
 /** Card payments: has Stripe take the money, and does with the balance what Stripe says became of it. */
 export class CardRail implements WatchedRail {
@@ -86,9 +87,9 @@ export class CardRail implements WatchedRail {
    * Checks an event and notes whom it concerns; null where Stripe has not signed it. Whoever the payment is not known
    * of by the event itself is asked for at Stripe.
    */
-  async event(body: string, signature: string): Promise<{ readonly received: true } | null> {
+  async event(sent: SentEvent): Promise<{ readonly received: true } | null> {
     const { api, clock } = this.deps;
-    const concern = await api.event(body, signature, clock.now());
+    const concern = await api.event(sent, clock.now());
     if (concern === null) return null;
     if (concern === "nothing of ours") return RECEIVED;
     const payment = "payment" in concern ? concern.payment : await api.paymentOf(concern.intent);
@@ -97,8 +98,8 @@ export class CardRail implements WatchedRail {
   }
 
   /** Takes the credit back, all of it or nothing, and then has Stripe give the money back. */
-  async refund(payment: Payment): Promise<Payment | TooMuch | "not refundable"> {
-    const { api, store, clock, debit } = this.deps;
+  async refund(payment: Payment): Promise<Payment | TooMuch | "not refundable" | "no answer"> {
+    const { api, store, clock, debit, onFault } = this.deps;
     const { refunding, dispute, total } = orderOf(payment);
     const { id, balanceId, state, transaction, credited } = payment;
     if (state === "refunded") return payment;
@@ -111,7 +112,12 @@ export class CardRail implements WatchedRail {
       const taken = await debit({ ...entry, amount: credited });
       if ("available" in taken) return taken;
     }
-    await api.refund(transaction, id);
+    try {
+      await api.refund(transaction, id);
+    } catch (error) {
+      onFault(error);
+      return "no answer";
+    }
     return this.look(await store.change(id, () => ({ lookAt: clock.now() })));
   }
 

@@ -4,7 +4,7 @@ import type { PaymentId } from "../../units/id.ts";
 import type { Cents, Checkout, CheckoutDispute } from "./checkout.ts";
 import { PAYMENT, paymentIn } from "./metadata.ts";
 import type { StripeConfig } from "./stripe-config.ts";
-import { type Concern, readEvent } from "./webhook.ts";
+import { type Concern, readEvent, type SentEvent } from "./webhook.ts";
 
 /** What is asked of Stripe. Everything that is made names its payment, and is made once however often it is asked for. */
 export class StripeApi {
@@ -57,8 +57,10 @@ export class StripeApi {
   }
 
   /** Whom an event concerns; null where it is not Stripe's. */
-  event(body: string, signature: string, now: EpochMs): Promise<Concern | null> {
-    return readEvent(body, signature, this.config, now);
+  async event(sent: SentEvent, now: EpochMs): Promise<Concern | null> {
+    if (!sent.signature.includes("v1=")) return null;
+    const { webhooks } = await this.stripe();
+    return readEvent(sent, this.config.webhookSecrets, webhooks, now);
   }
 
   /** The package is loaded where cards are taken, and nowhere else: 95 ms and 23 MB of memory. */

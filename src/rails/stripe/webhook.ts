@@ -2,7 +2,6 @@ import type { Stripe } from "stripe";
 import type { EpochMs } from "../../units/clock.ts";
 import type { PaymentId } from "../../units/id.ts";
 import { paymentIn } from "./metadata.ts";
-import type { StripeConfig } from "./stripe-config.ts";
 
 /** What an event is about: a payment, or a PaymentIntent that knows which one. */
 export type Concern = { readonly payment: PaymentId } | { readonly intent: string } | "nothing of ours";
@@ -12,14 +11,12 @@ export type Concern = { readonly payment: PaymentId } | { readonly intent: strin
  * asked of Stripe. Null where it was not signed by Stripe, or too long ago.
  */
 export async function readEvent(
-  body: string,
-  signature: string,
-  { webhookSecrets }: Pick<StripeConfig, "webhookSecrets">,
+  { body, signature }: SentEvent,
+  secrets: readonly string[],
+  webhooks: Stripe["webhooks"],
   now: EpochMs,
 ): Promise<Concern | null> {
-  const { Stripe } = await import("stripe");
-  const { webhooks } = new Stripe("none");
-  for (const secret of webhookSecrets) {
+  for (const secret of secrets) {
     try {
       // Its synchronous twin does not work in Bun.
       return concernOf(
@@ -30,6 +27,12 @@ export async function readEvent(
     }
   }
   return null;
+}
+
+export interface SentEvent {
+  readonly body: string;
+  /** The header `Stripe-Signature`. */
+  readonly signature: string;
 }
 
 /** Whoever has recorded an event cannot send it for longer. */
