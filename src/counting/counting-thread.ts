@@ -2,6 +2,7 @@ import { readlinkSync } from "node:fs";
 import { setPriority } from "node:os";
 import { basename } from "node:path";
 import { refused } from "../errors/refusal.ts";
+import { openingOf } from "../routing/conversation.ts";
 import { withCeiling } from "../surfaces/messages/ceiling.ts";
 import { subjectOf } from "../surfaces/refused-request.ts";
 import { invalid } from "../surfaces/request.ts";
@@ -54,7 +55,8 @@ function see({ body, surface, counting }: ReadWork): RequestSeen {
       const { code, message, details } = invalid(name, `is longer than ${SHORT_CHARACTERS} characters`);
       return { body, subject, read: { code, message, details } };
     }
-  return { body, subject, read: { request: { ...rest, overrides, json: short } } };
+  const opening = openingOf(request);
+  return { body, subject, read: { request: { ...rest, overrides, json: short }, opening } };
 }
 
 /** Taking long ones apart is what the event loop is spared. */

@@ -1,4 +1,5 @@
 import { type Refusal, refuse } from "../errors/refusal.ts";
+import type { Opening } from "../routing/conversation.ts";
 import type { Subject } from "../surfaces/refused-request.ts";
 import type { GenerationRequest } from "../surfaces/surface.ts";
 import type { TokenizerFamily } from "../tokens/families.ts";
@@ -60,7 +61,7 @@ export class Counting {
     if (seen === null) return null;
     const { read, subject, body } = seen;
     return "request" in read
-      ? { read: { ...read.request, body }, subject }
+      ? { read: { ...read.request, body }, opening: read.opening, subject }
       : { read: refuse(read.code, read.message, read.details), subject };
   }
 
@@ -109,6 +110,8 @@ export interface CountTurn {
 /** A request without the long members of its prompt, or why it is refused. */
 export interface ReadRequest {
   readonly read: GenerationRequest | Refusal;
+  /** Absent where it is refused. */
+  readonly opening?: Opening;
   readonly subject: Subject;
 }
 

@@ -1,6 +1,7 @@
 import type { SurfaceName } from "../catalog/catalog.ts";
 import type { ErrorCode } from "../errors/codes.ts";
 import type { RefusalDetails } from "../errors/refusal.ts";
+import type { Opening } from "../routing/conversation.ts";
 import type { Subject } from "../surfaces/refused-request.ts";
 import type { GenerationRequest } from "../surfaces/surface.ts";
 import type { TokenizerFamily } from "../tokens/families.ts";
@@ -36,7 +37,7 @@ export interface Count {
 export interface RequestSeen {
   readonly body: Uint8Array;
   readonly read:
-    | { readonly request: Omit<GenerationRequest, "body"> }
+    | { readonly request: Omit<GenerationRequest, "body">; readonly opening: Opening }
     | { readonly code: ErrorCode; readonly message: string; readonly details: RefusalDetails };
   readonly subject: Subject;
 }

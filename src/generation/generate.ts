@@ -265,9 +265,9 @@ class Run {
     // With a single host there is no choice to remember, and free requests are not to fill the memory.
     const mayMove = this.allowances.length === 0 && catalog.models.get(model)?.routes.length !== 1;
     let sticky: StickyRoute | null = null;
-    // Nor is there a conversation in what was read of an unpaid request.
-    if (!call.isUnpaid && mayMove) {
-      const { conversation, turned } = conversationOf(request, call.headers, balance.id);
+    if (mayMove) {
+      const opening = this.seen?.opening ?? null;
+      const { conversation, turned } = conversationOf(request, call.headers, balance.id, opening);
       this.conversation = conversation;
       if (turned) sticky = deps.affinity.stickyRoute(conversation);
     }

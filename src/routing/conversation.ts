@@ -10,12 +10,13 @@ export type ConversationId = number & { readonly __unit: "Conversation" };
  * opening, which every later turn repeats: instructions and the first message of the user. Of one balance and
  * one model, because harnesses ask several models within a session, for titles say, and each sticks to a
  * host of its own. `turned` is false when it is only known by its opening and holds no answer yet, so that it may be
- * anybody's first turn.
+ * anybody's first turn. `opening` is given where the request was read without its long members.
  */
 export function conversationOf(
   { json, surface, model }: Pick<GenerationRequest, "json" | "surface" | "model">,
   headers: Headers,
   balance: BalanceId,
+  opening: Opening | null = null,
 ): { readonly conversation: ConversationId; readonly turned: boolean } {
   const begun = mixed(mixed(SEED, balance), model);
   const named = sessionOf(headers, json);
@@ -23,11 +24,21 @@ export function conversationOf(
     const session = named.length > MAX_SESSION ? `${named.slice(0, MAX_SESSION)}${named.length}` : named;
     return { conversation: finished(mixed(begun, session)), turned: true };
   }
+  const { hash, turned } = opening ?? openingOf({ json, surface });
+  return { conversation: finished(mixed(begun, hash.toString(36))), turned };
+}
+
+/** How a conversation begins, and whether there is an answer yet. */
+export interface Opening {
+  readonly hash: bigint;
+  readonly turned: boolean;
+}
+
+export function openingOf({ json, surface }: Pick<GenerationRequest, "json" | "surface">): Opening {
   const turns = surface === "responses" ? json.input : json.messages;
   const instructions = surface === "responses" ? json.instructions : json.system;
-  const opened = mixedContent(begun, instructions);
-  if (!Array.isArray(turns)) return { conversation: finished(mixedContent(opened, turns)), turned: false };
-  return ofTurns(opened, turns);
+  const opened = mixedContent(SEED, instructions);
+  return Array.isArray(turns) ? ofTurns(opened, turns) : { hash: mixedContent(opened, turns), turned: false };
 }
 
 /** OpenRouter's bound; what is longer differs in its beginning or its length. */
@@ -36,17 +47,17 @@ const MAX_SESSION = 256;
 /** Turns that are looked at: an opening is short, and the first answer follows it. */
 const MAX_TURNS = 32;
 
-function ofTurns(opened: bigint, turns: readonly unknown[]): ReturnType<typeof conversationOf> {
+function ofTurns(opened: bigint, turns: readonly unknown[]): Opening {
   let hash = opened;
   let asked = false;
   for (let at = 0; at < turns.length && at < MAX_TURNS; at++) {
     const turn = turns[at] as RawTurn | null;
-    if (isAnswer(turn)) return { conversation: finished(hash), turned: true };
+    if (isAnswer(turn)) return { hash, turned: true };
     if (asked) continue;
     hash = mixedContent(hash, turn?.content);
     asked = turn?.role === "user";
   }
-  return { conversation: finished(hash), turned: turns.length > MAX_TURNS };
+  return { hash, turned: turns.length > MAX_TURNS };
 }
 
 interface RawTurn {

@@ -28,8 +28,8 @@ export class RouteFigures {
         const known = this.latest.get(routeKey(host.id, model));
         return {
           host: host.id,
-          firstTokenMs: known?.firstTokenMs ?? null,
-          tokensPerSecond: known?.tokensPerSecond ?? null,
+          firstTokenMs: rounded(known?.firstTokenMs),
+          tokensPerSecond: rounded(known?.tokensPerSecond),
         };
       });
     };
@@ -53,5 +53,8 @@ export interface RouteFigure {
   readonly firstTokenMs: number | null;
   readonly tokensPerSecond: number | null;
 }
+
+const rounded = (median: number | null | undefined): number | null =>
+  median === null || median === undefined ? null : Math.round(median * 10) / 10;
 
 const FRESH_MS = 5_000;
