@@ -24,6 +24,8 @@ export class Supervisor {
   private readonly slots: SharedSlots;
   private readonly throttles: Record<Throttled, AddressThrottle>;
   private stopping = false;
+  /** No worker needs the keeper any more. */
+  private drained = false;
 
   private constructor(
     private readonly options: SupervisorOptions,
@@ -82,8 +84,12 @@ export class Supervisor {
     this.stopping = true;
     for (const { child } of this.workers) child?.kill("SIGTERM");
     await Promise.all(this.workers.map(({ child }) => child?.exited));
-    send(this.keeper, { kind: "end" });
-    await this.keeper.child?.exited;
+    this.drained = true;
+    const { keeper } = this;
+    // One that has just begun has nothing to end, and may not listen yet.
+    if (keeper.serving) send(keeper, { kind: "end" });
+    else keeper.child?.kill("SIGKILL");
+    await keeper.child?.exited;
   }
 
   /** Null when the worker ended before it served. */
@@ -176,7 +182,7 @@ export class Supervisor {
   private ended(worker: WorkerProcess, served: boolean, startedMs: number): void {
     worker.child = undefined;
     worker.serving = false;
-    if (this.stopping) return;
+    if (this.isOver(worker)) return;
     const { clock, log } = this.options;
     if (worker.number !== KEEPER) {
       this.report.ended(worker.number);
@@ -188,8 +194,13 @@ export class Supervisor {
     const who = worker.number === KEEPER ? {} : { worker: worker.number };
     log(worker.number === KEEPER ? "keeper ended" : "worker ended", { ...who, restart_ms: restartMs });
     clock.after(restartMs, () => {
-      if (!this.stopping) void this.begin(worker);
+      if (!this.isOver(worker)) void this.begin(worker);
     });
+  }
+
+  /** Workers that are stopping ship to the keeper until their end. */
+  private isOver({ number }: WorkerProcess): boolean {
+    return number === KEEPER ? this.drained : this.stopping;
   }
 }
 

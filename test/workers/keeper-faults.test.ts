@@ -1,3 +1,4 @@
+import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -6,7 +7,7 @@ import { json } from "../fakes/behaviours.ts";
 import { type FakeHost, startFakeHost } from "../fakes/host.ts";
 import { chatText } from "../fakes/transcripts.ts";
 import { until } from "../fakes/until.ts";
-import { ADMIN, Folder, GatewayProcess, simpleConfig } from "../process/gateway.ts";
+import { Folder, GatewayProcess, simpleConfig } from "../process/gateway.ts";
 import { storm } from "../process/storm.ts";
 import { keeperOf, workersOf } from "./processes.ts";
 
@@ -56,6 +57,18 @@ async function expectBooked(
     expect((await gateway.get(`/v1/receipts/${receipt}`, key)).json).toMatchObject({ state: "settled" });
   const { json: audit } = await gateway.audit();
   expect(audit).toMatchObject({ ok: true, drift_nano: "0", charges_nano: String(receipts.length * 20_000) });
+}
+
+/** No journal is needed any more, and nothing is granted. */
+function expectInDatabase(folder: Folder, ends: number): void {
+  const db = new Database(join(folder.env.GATEWAY_DATA!, "gateway.sqlite"), { readonly: true });
+  const counts = "SELECT (SELECT count(*) FROM ends) AS ends, (SELECT count(*) FROM grants) AS grants";
+  expect(db.query(`${counts}, (SELECT count(*) FROM nodes WHERE open = 1) AS open`).get()).toEqual({
+    ends,
+    grants: 0,
+    open: 0,
+  });
+  db.close();
 }
 
 test("the keeper that is killed is replaced, and nobody is refused meanwhile", () =>
@@ -108,12 +121,33 @@ test("a signal to all processes at once ends the keeper last, and everything is 
     for (const pid of [keeperOf(gateway.pid)!, gateway.pid, ...workersOf(gateway.pid)])
       process.kill(pid, "SIGTERM");
     expect(await gateway.exited).toBe(0);
+    expectInDatabase(folder, receipts.length);
     const next = await start(folder);
-    const { data } = (await next.get("/admin/nodes", ADMIN)).json;
-    expect(data.map(({ epoch }: { epoch: number }) => epoch)).toEqual([2, 2]);
     await expectBooked(next, key, receipts);
     expect(await next.stop()).toBe(0);
   }));
+
+test("a keeper that is killed while workers drain is replaced, and everything is booked by the end", async () => {
+  const folder = new Folder(`${configured(2)}shutdown_delay_ms: 60000\n`);
+  const gateway = await start(folder);
+  const { key } = await gateway.keyWith(1);
+  const receipts = await chats(gateway, key, 10);
+  gateway.signal("SIGTERM");
+  await until(async () => (await gateway.get("/readyz")).status === 503);
+  const first = keeperOf(gateway.pid)!;
+  process.kill(first, "SIGKILL");
+  receipts.push(...(await chats(gateway, key, 5)));
+  await until(() => ![undefined, first].includes(keeperOf(gateway.pid)));
+  await until(async () => (await gateway.audit()).status === 200);
+  // Told again, they wait no longer.
+  expect(await gateway.stop()).toBe(0);
+  expectInDatabase(folder, receipts.length);
+  folder.configure(configured(2));
+  const next = await start(folder);
+  await expectBooked(next, key, receipts);
+  expect(await next.stop()).toBe(0);
+  folder.remove();
+});
 
 test("a folder is served by one process or by several, whatever the last life left in which journal", async () => {
   const folder = new Folder(configured(1));
