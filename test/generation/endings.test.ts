@@ -15,8 +15,10 @@ import {
   responsesText,
   type SseEvent,
 } from "../fakes/transcripts.ts";
+import { until } from "../fakes/until.ts";
 import {
   ask,
+  bookedReceipt,
   heldNano,
   openTestGateway,
   read,
@@ -156,7 +158,7 @@ describe("a client that leaves", () => {
       if (!drain) await gone;
       left.open();
       await settled(gateway);
-      const receipt = await durableReceipt(gateway, answer);
+      const receipt = await bookedReceipt(gateway, answer);
       expect(receipt.state).toBe("cancelled");
       expect(receipt.tokens.output).toBeGreaterThan(50);
       expect(receipt.tokens.output).toBeLessThan(150);
@@ -190,7 +192,7 @@ describe("a client that leaves", () => {
     );
     abort.abort();
     await settled(gateway);
-    expect((await durableReceipt(gateway, answer)).state).toBe("cancelled");
+    expect((await bookedReceipt(gateway, answer)).state).toBe("cancelled");
   });
 });
 
@@ -400,8 +402,7 @@ describe("money", () => {
     expect(first.headers["retry-after"]).toBeDefined();
     expect((await gateway.send("chat.completions", ask("chat.completions"))).status).toBe(500);
     gateway.disk.mood = "fine";
-    while ((await gateway.send("chat.completions", ask("chat.completions"))).status !== 200)
-      await Bun.sleep(20);
+    await until(async () => (await gateway.send("chat.completions", ask("chat.completions"))).status === 200);
     expect(gateway.receipt(first)).toMatchObject({ state: "failed", cost_usd: 0 });
     // Nor is it counted as served.
     expect(gateway.told[0]).toBe("failed internal_error");
@@ -445,17 +446,7 @@ async function leaveAfter(answer: GenerationAnswer, count: number, abort: AbortC
 }
 
 async function settled(gateway: TestGateway): Promise<void> {
-  while (gateway.ledger.openHolds > 0) await Bun.sleep(1);
-}
-
-/** A settlement is in the books a sync later than in memory. */
-// biome-ignore lint/suspicious/noExplicitAny: tests look into the receipt as its readers do
-async function durableReceipt(gateway: TestGateway, answer: GenerationAnswer): Promise<any> {
-  for (;;) {
-    const receipt = gateway.receipt(answer);
-    if (receipt !== null) return receipt;
-    await Bun.sleep(1);
-  }
+  await until(() => gateway.ledger.openHolds === 0);
 }
 
 test("a client that left before its stream was pulled is settled once, also where it is pulled after all", async () => {
@@ -471,7 +462,7 @@ test("a client that left before its stream was pulled is settled once, also wher
   expect(await read(answer)).toBe("");
   await settled(gateway);
   expect(gateway.faults).toEqual([]);
-  expect((await durableReceipt(gateway, answer)).state).toBe("cancelled");
+  expect((await bookedReceipt(gateway, answer)).state).toBe("cancelled");
 });
 
 test("a host that repeats the prompt in its refusal does not get it into the receipt", async () => {
@@ -479,7 +470,7 @@ test("a host that repeats the prompt in its refusal does not get it into the rec
   const { gateway } = await serving("chat.completions", json({ error }, 400));
   const answer = await gateway.send("chat.completions", ask("chat.completions"));
   expect(await read(answer)).toContain("my secret plan");
-  const receipt = await durableReceipt(gateway, answer);
+  const receipt = await bookedReceipt(gateway, answer);
   expect(receipt.attempts).toMatchObject([{ outcome: "rejected", detail: "status 400: an error" }]);
   expect(JSON.stringify(receipt)).not.toContain("secret");
 });
@@ -514,7 +505,7 @@ describe.each([...SURFACE_NAMES])(
       expect(text).not.toContain("a mistake");
       expect(text).not.toMatch(/\[DONE\]|message_stop|response\.completed/);
       await left.passed;
-      const receipt = await durableReceipt(gateway, answer);
+      const receipt = await bookedReceipt(gateway, answer);
       expect(receipt).toMatchObject({ state: "failed", cost_usd: 0, error_code: "internal_error" });
       expect(gateway.faults).toEqual([new Error("a mistake")]);
       expect([...gateway.slots.loads()].map(({ inFlight }) => inFlight)).toEqual([0]);

@@ -1,12 +1,18 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { countTokens } from "gpt-tokenizer/encoding/o200k_base";
 import { SURFACE_NAMES, type SurfaceName } from "../../src/catalog/catalog.ts";
-import type { GenerationAnswer } from "../../src/generation/answer.ts";
 import { sse } from "../fakes/behaviours.ts";
 import { gate } from "../fakes/gate.ts";
 import { type Behaviour, type FakeHost, hostRow, startFakeHost } from "../fakes/host.ts";
 import { chatText, messagesText, responsesText, type SseEvent } from "../fakes/transcripts.ts";
-import { ask, heldNano, openTestGateway, type TestGateway, type TestGatewayOptions } from "./test-gateway.ts";
+import {
+  ask,
+  bookedReceipt,
+  heldNano,
+  openTestGateway,
+  type TestGateway,
+  type TestGatewayOptions,
+} from "./test-gateway.ts";
 
 /**
  * Streams of which no host tells the usage, cut when a number of tokens has arrived that is near to 50, below
@@ -98,14 +104,6 @@ class Reader {
   }
 }
 
-async function receiptOf(gateway: TestGateway, answer: GenerationAnswer) {
-  for (;;) {
-    const receipt = gateway.receipt(answer);
-    if (receipt !== null) return receipt;
-    await Bun.sleep(1);
-  }
-}
-
 /** Sends the whole text, and cuts the stream when the client has read all of it. */
 async function cutStream(how: "reset" | "client", client: SurfaceName, spoken: SurfaceName, text: string) {
   const read = gate();
@@ -126,7 +124,7 @@ async function cutStream(how: "reset" | "client", client: SurfaceName, spoken: S
     else setImmediate(() => leaving.abort());
   });
   await answer.run(reader);
-  const receipt = await receiptOf(gateway, answer);
+  const receipt = await bookedReceipt(gateway, answer);
   expect(gateway.faults).toEqual([]);
   expect<number>(await heldNano(gateway)).toBe(0);
   expect<number>(gateway.ledger.lost).toBe(0);
@@ -174,7 +172,7 @@ describe.each(KINDS)("%s", (kind) => {
     if (answer.kind !== "stream") throw new Error(new TextDecoder().decode(answer.body));
     const reader = new Reader(() => {});
     await answer.run(reader);
-    const receipt = await receiptOf(gateway, answer);
+    const receipt = await bookedReceipt(gateway, answer);
     const written = countTokens(reader.text);
     const affordable = Math.floor((receipt.held_usd * 1e9 - 8 * 1_000) / 10_000 + 1e-6);
     const output = Math.min(written, affordable);

@@ -4,6 +4,7 @@ import { json, silence, sse, status } from "../fakes/behaviours.ts";
 import { type Gate, gate } from "../fakes/gate.ts";
 import { type Behaviour, type FakeHost, hostRow, startFakeHost } from "../fakes/host.ts";
 import { chatText } from "../fakes/transcripts.ts";
+import { until } from "../fakes/until.ts";
 import {
   ask,
   heldNano,
@@ -91,7 +92,7 @@ describe("what cannot be taken in time is shed", () => {
     const line = Array.from({ length: MAX_WAITING }, () =>
       gateway.send("chat.completions", chat(), leaving.signal),
     );
-    while ([...gateway.slots.loads()][0]!.waiting < MAX_WAITING) await Bun.sleep(1);
+    await until(() => [...gateway.slots.loads()][0]!.waiting >= MAX_WAITING);
     const shed = await gateway.send("chat.completions", chat());
     expect(shed.status).toBe(503);
     expect(gateway.refusals.map(({ errorCode }) => errorCode)).toEqual(["model_unavailable"]);
@@ -132,7 +133,7 @@ describe("the place is given back", () => {
       expect(inFlight(gateway)).toEqual([1]);
       leaving.abort();
       await reading;
-      while (gateway.ledger.openHolds > 0) await Bun.sleep(1);
+      await until(() => gateway.ledger.openHolds === 0);
       expect(inFlight(gateway)).toEqual([0]);
     }
   });

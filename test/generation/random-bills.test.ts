@@ -1,7 +1,6 @@
 import { afterAll, expect, test } from "bun:test";
 import type { Model, Price, SurfaceName } from "../../src/catalog/catalog.ts";
 import { SURFACE_NAMES } from "../../src/catalog/catalog.ts";
-import type { GenerationAnswer } from "../../src/generation/answer.ts";
 import { json, sse } from "../fakes/behaviours.ts";
 import { gate } from "../fakes/gate.ts";
 import { type Behaviour, type FakeHost, hostRow, startFakeHost } from "../fakes/host.ts";
@@ -13,7 +12,7 @@ import {
   type SseEvent,
 } from "../fakes/transcripts.ts";
 import { Random } from "../sim/random.ts";
-import { ask, heldNano, openTestGateway, type TestGateway } from "./test-gateway.ts";
+import { ask, bookedReceipt, heldNano, openTestGateway, type TestGateway } from "./test-gateway.ts";
 
 /**
  * Random answers at random prices, ended at random, from hosts that tell the truth, nonsense or nothing. Each bill
@@ -278,14 +277,6 @@ async function open(): Promise<void> {
   gateway = await openTestGateway(rows, { creditUsd: 1_000_000, models, blind: true });
 }
 
-async function receiptOf(answer: GenerationAnswer) {
-  for (;;) {
-    const receipt = gateway.receipt(answer);
-    if (receipt !== null) return receipt;
-    await Bun.sleep(1);
-  }
-}
-
 async function billOf(one: Case) {
   const read = gate();
   behaviour = behaviourOf(one, read.passed);
@@ -308,7 +299,11 @@ async function billOf(one: Case) {
       close() {},
     });
   }
-  return { status: answer.status, bodyBytes: JSON.stringify(body).length, receipt: await receiptOf(answer) };
+  return {
+    status: answer.status,
+    bodyBytes: JSON.stringify(body).length,
+    receipt: await bookedReceipt(gateway, answer),
+  };
 }
 
 test(`${COUNT} bills are those that the contract asks for, to the nano-dollar`, async () => {

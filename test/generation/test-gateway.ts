@@ -35,6 +35,7 @@ import { type NanoUsd, nanoFromUsd, pricePerMillion } from "../../src/units/usd.
 import { BlindHealth } from "../fakes/blind-health.ts";
 import { booksOf, COUNTS_NOTHING, configOf, partsOf } from "../fakes/gateway-parts.ts";
 import { keyOf } from "../fakes/key.ts";
+import { until } from "../fakes/until.ts";
 import { SimulatedDisk } from "../sim/disk.ts";
 
 /** The counting thread of a gateway is as slow as the allowance expects. */
@@ -353,3 +354,10 @@ export async function read(answer: GenerationAnswer): Promise<string> {
 
 export const heldNano = async (gateway: TestGateway): Promise<NanoUsd> =>
   (await gateway.ledger.balance(BALANCE)).held;
+
+/** The receipt once it is booked: a settlement is in the books a sync later than in memory. */
+// biome-ignore lint/suspicious/noExplicitAny: tests look into the receipt as its readers do
+export async function bookedReceipt(gateway: TestGateway, answer: GenerationAnswer): Promise<any> {
+  await until(() => gateway.receipt(answer) !== null);
+  return gateway.receipt(answer);
+}

@@ -33,7 +33,7 @@ async function answered(text: string) {
 async function begun(bytes: number): Promise<RawClient> {
   const client = new RawClient(gateway.port);
   await client.write(head(`Content-Length: ${bytes}`) + wish(150_000));
-  while (gateway.controlBodies.taken === 0) await Bun.sleep(1);
+  await until(() => gateway.controlBodies.taken > 0);
   return client;
 }
 
@@ -114,7 +114,7 @@ test("when there is no room for another large one, it is refused at once, and sm
 test("a client that leaves midway gives its room back", async () => {
   const client = await begun(400_000);
   client.leave();
-  while (gateway.controlBodies.taken > 0) await Bun.sleep(1);
+  await until(() => gateway.controlBodies.taken === 0);
   expect(gateway.faults).toEqual([]);
 });
 

@@ -3,6 +3,7 @@ import { UNPAID_BYTES } from "../../src/limits/unpaid-allowance.ts";
 import type { BalanceId } from "../../src/units/id.ts";
 import { ManualClock } from "../fakes/clock.ts";
 import { gate } from "../fakes/gate.ts";
+import { until } from "../fakes/until.ts";
 import { RawClient, readResponse, whole } from "./raw-client.ts";
 import { TestGateway } from "./test-gateway.ts";
 
@@ -42,7 +43,7 @@ async function occupied(): Promise<{ client: RawClient; finish: () => void }> {
   };
   const client = new RawClient(gateway.port);
   await client.write(head(LARGE) + "x".repeat(LARGE));
-  while (gateway.calls.length === 0) await Bun.sleep(1);
+  await until(() => gateway.calls.length > 0);
   gateway.generate = generate;
   return { client, finish: () => finish.open() };
 }
@@ -52,7 +53,7 @@ describe("large bodies", () => {
     const first = await occupied();
     const second = new RawClient(gateway.port);
     await second.write(head(LARGE) + "x".repeat(LARGE));
-    while (gateway.bodies.waiting === 0) await Bun.sleep(1);
+    await until(() => gateway.bodies.waiting > 0);
     expect(gateway.calls).toHaveLength(1);
     first.finish();
     expect(readResponse(await second.until(whole)).status).toBe(200);
@@ -64,9 +65,9 @@ describe("large bodies", () => {
     const first = await occupied();
     const second = new RawClient(gateway.port);
     await second.write(head(LARGE));
-    while (gateway.bodies.waiting === 0) await Bun.sleep(1);
+    await until(() => gateway.bodies.waiting > 0);
     second.leave();
-    while (gateway.bodies.waiting > 0) await Bun.sleep(1);
+    await until(() => gateway.bodies.waiting === 0);
     expect(gateway.bodies.taken).toBe(LARGE);
     first.finish();
   });
@@ -74,9 +75,9 @@ describe("large bodies", () => {
   test("give their room back when their client leaves midway", async () => {
     const client = new RawClient(gateway.port);
     await client.write(`${head(LARGE)}only the beginning`);
-    while (gateway.bodies.taken === 0) await Bun.sleep(1);
+    await until(() => gateway.bodies.taken > 0);
     client.leave();
-    while (gateway.bodies.taken > 0) await Bun.sleep(1);
+    await until(() => gateway.bodies.taken === 0);
     expect(gateway.calls).toHaveLength(0);
   });
 
@@ -103,7 +104,7 @@ describe("large bodies", () => {
     const begun = async (bytes = LARGE): Promise<RawClient> => {
       const client = new RawClient(gateway.port);
       await client.write(`${head(bytes)}only the beginning`);
-      while (gateway.bodies.taken === 0) await Bun.sleep(1);
+      await until(() => gateway.bodies.taken > 0);
       return client;
     };
 
@@ -119,7 +120,7 @@ describe("large bodies", () => {
       const slow = await begun();
       const other = new RawClient(gateway.port);
       await other.write(head(LARGE) + "x".repeat(LARGE));
-      while (gateway.bodies.waiting === 0) await Bun.sleep(1);
+      await until(() => gateway.bodies.waiting > 0);
       clock.advance(5_000);
       await givenUp(slow);
       expect(readResponse(await other.until(whole)).status).toBe(200);
@@ -131,7 +132,7 @@ describe("large bodies", () => {
       expect(gateway.bodies.taken).toBe(LARGE);
       clock.advance(2_000);
       await givenUp(slow);
-      while (gateway.bodies.taken > 0) await Bun.sleep(1);
+      await until(() => gateway.bodies.taken === 0);
     });
 
     test("are given up by their size where there is plenty of room", async () => {
@@ -146,7 +147,7 @@ describe("large bodies", () => {
       const steady = await begun();
       const other = new RawClient(gateway.port);
       await other.write(head(LARGE) + "x".repeat(LARGE));
-      while (gateway.bodies.waiting === 0) await Bun.sleep(1);
+      await until(() => gateway.bodies.waiting > 0);
       clock.advance(3_000);
       await steady.write("x".repeat(LARGE - "only the beginning".length));
       expect(readResponse(await steady.until(whole)).status).toBe(200);
@@ -185,12 +186,11 @@ describe("of senders without credit, large bodies", () => {
   test("leave room to whoever pays, however many come slowly from however many keys", async () => {
     const free = await Promise.all(Array.from({ length: 60 }, async () => (await gateway.setUp()).key));
     const senders = await Promise.all(free.flatMap((one) => [slow(one), slow(one), slow(one), slow(one)]));
-    while (gateway.bodies.waiting < 239 && gateway.bodies.waiting + refusedOf(senders) < 239)
-      await Bun.sleep(1);
+    await until(() => gateway.bodies.waiting + refusedOf(senders) >= 239);
     for (let n = 0; n < 8; n++) await whole200(key);
     expect(gateway.bodies.taken).toBe(LARGE);
     for (const sender of senders) sender.leave();
-    while (gateway.bodies.taken > 0 || gateway.bodies.waiting > 0) await Bun.sleep(1);
+    await until(() => gateway.bodies.taken + gateway.bodies.waiting === 0);
   });
 
   test("are read when there is room", async () => whole200((await gateway.setUp()).key));
@@ -200,11 +200,11 @@ describe("of senders without credit, large bodies", () => {
     ["have some", 19, 200, undefined],
   ])("are refused unread while room is scarce where they %s", async (_, used, status, code) => {
     const first = await slow((await gateway.setUp()).key);
-    while (gateway.bodies.taken === 0) await Bun.sleep(1);
+    await until(() => gateway.bodies.taken > 0);
     gateway.freeUsed = used;
     const second = new RawClient(gateway.port);
     await second.write(head(LARGE, (await gateway.setUp()).key) + "x".repeat(LARGE));
-    if (status === 200) while (gateway.bodies.waiting === 0) await Bun.sleep(1);
+    if (status === 200) await until(() => gateway.bodies.waiting > 0);
     if (status === 200) first.leave();
     else await second.until((text) => text.includes("error"));
     clock.advance(300);
@@ -215,7 +215,7 @@ describe("of senders without credit, large bodies", () => {
 
   test("take turns as a network", async () => {
     const first = await slow((await gateway.setUp()).key);
-    while (gateway.bodies.taken === 0) await Bun.sleep(1);
+    await until(() => gateway.bodies.taken > 0);
     const order: string[] = [];
     const sent: Promise<unknown>[] = [];
     for (const [network, name] of [
@@ -232,7 +232,7 @@ describe("of senders without credit, large bodies", () => {
         body: "x".repeat(LARGE),
       });
       sent.push(answer.then(({ status }) => order.push(`${name} ${status}`)));
-      while (gateway.bodies.waiting === waiting) await Bun.sleep(1);
+      await until(() => gateway.bodies.waiting !== waiting);
     }
     first.leave();
     await Promise.all(sent);
