@@ -9,12 +9,15 @@ import { JsonReply } from "./reply.ts";
  * creating a key, would let any page act for whoever visits it.
  */
 export function preflights(endpoints: readonly Endpoint[]): Endpoint[] {
-  const open = new Map(endpoints.filter((one) => one.anyOrigin === true).map((one) => [one.path, one]));
-  return [...open.values()].map((endpoint) => ({
-    ...endpoint,
-    method: "OPTIONS",
-    handle: () => new JsonReply(204, undefined, PREFLIGHT),
-  }));
+  const open = Map.groupBy(
+    endpoints.filter((one) => one.anyOrigin === true),
+    ({ path }) => path,
+  );
+  return [...open.values()].map((those) => {
+    const methods = those.map(({ method }) => method).join(", ");
+    const headers = { ...PREFLIGHT, "access-control-allow-methods": methods };
+    return { ...those[0]!, method: "OPTIONS", handle: () => new JsonReply(204, undefined, headers) };
+  });
 }
 
 /** Browsers send `Origin` with every request of a page elsewhere, and other clients hardly ever. */
@@ -30,7 +33,6 @@ export function readable(response: Response): Response {
 
 /** `*` covers every header except `authorization`, which must be named; SDKs send a dozen of their own. */
 const PREFLIGHT = {
-  "access-control-allow-methods": "GET, POST",
   "access-control-allow-headers": "authorization, *",
   // Browsers remember it for at most two hours.
   "access-control-max-age": "7200",

@@ -23,13 +23,13 @@ const OPEN: [method: string, path: string][] = [
   ["GET", "/v1/generation"],
   ["GET", "/v1/receipts"],
   ["GET", "/v1/receipts/rcpt_1"],
+  ["POST", "/v1/credits"],
 ];
 const CLOSED: [method: string, path: string][] = [
   ["POST", "/v1/keys"],
   ["GET", "/v1/keys"],
   ["POST", "/v1/me/claim"],
   ["GET", "/v1/budgets"],
-  ["GET", "/v1/credits"],
   ["GET", "/key/info"],
   ["GET", "/v1/usage"],
   ["POST", "/v1/auth/email"],
@@ -81,6 +81,13 @@ describe("a page of another origin", () => {
       expect(answers[0]!.status).toBe(400);
     });
   }
+
+  test("may pay for credit, and not read the list of it", async () => {
+    const allowed = await preflight("/v1/credits", "GET");
+    expect(allowed.headers.get("access-control-allow-methods")).toBe("POST");
+    const { headers } = await gateway.send("GET", "/v1/credits", { bearer: key, headers: ELSEWHERE });
+    expect(headers.has("access-control-allow-origin")).toBe(false);
+  });
 
   test("is told so when its body is too large", async () => {
     const body = "x".repeat(gateway.settings.bodyBytes + 1);
