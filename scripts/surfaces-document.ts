@@ -54,7 +54,8 @@ host writes on to its end, and what it wrote is charged.
 Hosts of \`messages\` want a message to answer. A request of nothing but instructions is sent to them as the user's turn.
 
 Nothing is stored: \`previous_response_id\`, \`conversation\`, \`background\`, \`store: true\`, \`thread\` and items by
-reference are refused. Vercel's AI SDK refers to items unless \`providerOptions.openai.store\` is false. The tool runner of
+reference are refused; over a WebSocket, \`previous_response_id\` names what its connection remembers
+([clients](clients.md#responses-over-websocket)). Vercel's AI SDK refers to items unless \`providerOptions.openai.store\` is false. The tool runner of
 Anthropic's SDK asks for a thread, and continues by itself without one.
 
 What Codex puts into \`input\` works on hosts of any language. Tools of an item \`additional_tools\` are offered like those in
