@@ -2,11 +2,13 @@
  * What Bun reads from the environment only, and only as a process begins. When nothing has happened for a
  * minute or two, Bun throws away what it had compiled, and the next requests run in its interpreter until it
  * is compiled anew: they cost twice the CPU and wait ten times as long (docs/performance, "After a pause").
- * With these, compiled code stays.
+ * With the first two, compiled code stays. A young collection visits less than a megabyte; waiting for helping
+ * threads, which share the core with everything else, makes its stop twice as long, so one thread does it alone.
  */
 export const RUNTIME = {
   BUN_JSC_optimizedCodeAgingQuietAllocationMB: "0",
   BUN_JSC_codeBlockAgingLeaseMultiplier: "1000",
+  BUN_JSC_numberOfGCMarkers: "1",
 } as const;
 
 /**

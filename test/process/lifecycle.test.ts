@@ -212,6 +212,7 @@ test.if(process.platform === "linux")(
       const gateway = await GatewayProcess.start(folder, own, ["src/main.ts"]);
       const settings = readFileSync(`/proc/${gateway.pid}/environ`, "utf8").split("\0");
       expect(settings).toContain("BUN_JSC_optimizedCodeAgingQuietAllocationMB=0");
+      expect(settings).toContain("BUN_JSC_numberOfGCMarkers=1");
       expect(settings).toContain("BUN_JSC_codeBlockAgingLeaseMultiplier=7");
       expect(await gateway.stop()).toBe(0);
     }),
