@@ -89,6 +89,8 @@ interface Node {
   readonly runs: readonly AgentRun[];
   readonly records: LedgerRecord[];
   usable: boolean;
+  /** How the counters begin whose limits changed while it had no lease. */
+  readonly missed: Set<string>;
 }
 
 class Fleet {
@@ -153,7 +155,7 @@ class Fleet {
     else if (dice < 0.8) one !== undefined && this.settle(one);
     else if (dice < 0.92) await this.change();
     else if (dice < 0.94 && this.nodes.length > 1) random.pick(this.nodes).usable = false;
-    else if (dice < 0.97) for (const node of this.nodes) if (!node.usable) this.comeBack(node);
+    else if (dice < 0.97) for (const node of this.nodes) if (!node.usable) await this.comeBack(node);
     if (random.chance(0.8)) await this.deliver(random.below(12));
     this.clock.advance(random.chance(0.004) ? DAY_MS : random.below(40));
     for (const { grants } of this.nodes) if (random.chance(0.2)) grants?.tend();
@@ -179,7 +181,7 @@ class Fleet {
   private birth(name: string, isShared: boolean): Node {
     const holders = new KnownHolders();
     const records: LedgerRecord[] = [];
-    const node: { usable: boolean } = { usable: true };
+    const node = { usable: true, missed: new Set<string>() };
     const send = (statement: Statement) =>
       void this.messages.push(() => {
         const answer = this.authority.settle(statement);
@@ -202,8 +204,13 @@ class Fleet {
       holders.put(key, this.budgetsOf(key), this.suspended ? "acceptable_use" : null);
   }
 
-  private comeBack(node: Node): void {
+  /** Its lease is renewed once it has noticed what changed meanwhile, and what it was granted is bound by that. */
+  private async comeBack(node: Node): Promise<void> {
     this.tell(node);
+    const noticed = node.grants?.release([...node.missed]);
+    if (noticed !== undefined) await this.until(noticed);
+    if ((await noticed) === false) return;
+    node.missed.clear();
     node.usable = true;
   }
 
@@ -390,6 +397,8 @@ class Fleet {
     else this.suspended = !this.suspended && random.chance(0.4);
     this.counts.changes += 1;
     const there = this.nodes.filter(({ usable }) => usable);
+    for (const { usable, missed } of this.nodes)
+      if (!usable) for (const prefix of prefixes) missed.add(prefix);
     for (const node of there) {
       this.tell(node);
       // Whoever asks now hears that it is being read.
