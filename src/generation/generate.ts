@@ -67,6 +67,8 @@ class Run {
   /** Of a sender without credit: their body was handed over to be read, so that is done once. */
   private seen: ReadRequest | null = null;
   private conversation: ConversationId | null = null;
+  /** It was served at a host that is not where every process would begin. */
+  private isElsewhere = false;
   /** Of a request that pays for credit itself, from its turn on. */
   private payment: InlinePayment | null = null;
   private bill: Bill | null = null;
@@ -270,6 +272,7 @@ class Run {
       const { conversation, turned } = conversationOf(request, call.headers, balance.id, opening);
       this.conversation = conversation;
       if (turned) sticky = deps.affinity.stickyRoute(conversation);
+      this.isElsewhere = sticky !== null;
     }
     const query: RouteQuery = {
       model,
@@ -381,7 +384,7 @@ class Run {
     if (conversation === null || candidate.isExplored === true) return;
     const { route } = candidate;
     deps.affinity.served(conversation, candidate, {
-      isHome: route === home,
+      isHome: route === home && !this.isElsewhere,
       keptMs: cacheLifetimeMs(request!, route),
     });
   }

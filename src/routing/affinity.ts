@@ -26,8 +26,9 @@ export class Affinity {
 
   /** The host keeps what it has cached of the conversation for `keptMs`. */
   served(conversation: ConversationId, candidate: Candidate, { isHome, keptMs }: ServedAt): void {
+    // Nor does it take back what another process has told meanwhile.
+    if (isHome) return;
     const known = this.stayOf(conversation);
-    if (known === null && isHome) return;
     const { model, route } = candidate;
     const nowMs = this.clock.elapsedMs();
     const isSame =
@@ -97,7 +98,7 @@ export interface ToldRoute extends StickyRoute {
 }
 
 export interface ServedAt {
-  /** Every process would have sent it there. */
+  /** Every process would have sent it there, and this one knew of no other place for it. */
   readonly isHome: boolean;
   readonly keptMs: number;
 }

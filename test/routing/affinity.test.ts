@@ -315,9 +315,17 @@ describe("what processes tell each other", () => {
     turn(1, "c");
     await pass(soon);
     expect(seen(1)).toBe("c");
-    turn(1, "a", true);
+    turn(1, "a");
     await pass(soon);
     expect(seen(1)).toBe("a");
+  });
+  test("not that one began at home before it heard where the conversation is", async () => {
+    const { pass, turn, seen } = pair();
+    turn(1, "b");
+    await pass(soon);
+    turn(1, "a", true);
+    await pass(soon);
+    expect(seen(1)).toBe("b");
   });
   test("no more at a time than a thousand; the rest at their next turns", async () => {
     const { pass, batches, turn, seen } = pair();
