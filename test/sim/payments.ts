@@ -238,8 +238,7 @@ class PaymentWorld {
     return transaction;
   }
 
-  private mine(): void {
-    const time = Math.floor(this.time.now() / 1_000);
+  private mine(time = Math.floor(this.time.now() / 1_000)): void {
     const mined: Mined[] = [];
     const left: typeof this.mempool = [];
     for (const one of this.mempool) {
@@ -263,7 +262,7 @@ class PaymentWorld {
         else if (this.random.chance(0.3)) this.send(this.signed.get(one.external)!);
       }
     }
-    for (let index = 0; index < depth; index++) this.mine();
+    for (const { time } of dropped) this.mine(time);
   }
 
   private isUsed(external: string, upTo = this.blocks.length): boolean {

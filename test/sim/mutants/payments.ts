@@ -21,11 +21,6 @@ export const PAYMENT_MUTANTS: readonly Mutant[] = [
     edits: [["const later = isFinal ? null : epochMs(now + WATCH_MS);", "const later = null;"]],
   },
   {
-    breaks: "a payment fails when it runs out, final or not",
-    file: STEP,
-    edits: [["if (head.finalizedTime >= endS && isUnusedAtFinality) {", "if (head.time >= endS) {"]],
-  },
-  {
     breaks: "a transfer that a reorganisation undid stays credited",
     file: STEP,
     edits: [['    if (state === "credited")', "    if (false)"]],
@@ -36,16 +31,6 @@ export const PAYMENT_MUTANTS: readonly Mutant[] = [
     edits: [['state: "unused", reason, lookAt: this.later() }', 'state: "unused", reason, lookAt: null }']],
   },
   {
-    breaks: "what the chain showed is written whatever the payment is by then",
-    file: RAIL,
-    edits: [
-      [
-        "return this.change(payment, ({ state }) => (state === payment.state ? step.change : null));",
-        "return this.change(payment, () => step.change);",
-      ],
-    ],
-  },
-  {
     breaks: "an authorization that is known is a new payment",
     file: RAIL,
     edits: [
@@ -54,10 +39,5 @@ export const PAYMENT_MUTANTS: readonly Mutant[] = [
         "const external = externalOf(signed) + this.deps.clock.elapsedMs();",
       ],
     ],
-  },
-  {
-    breaks: "a balance is debited for a reorganisation under another key each time",
-    file: RAIL,
-    edits: [['paymentKey(id, "reorg")', 'paymentKey(id, "reorg") + this.deps.clock.elapsedMs()']],
   },
 ];
