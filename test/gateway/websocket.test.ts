@@ -53,7 +53,13 @@ hosts:
   - { id: chat, base_url: "${host.url}/v1", speaks: [chat.completions] }
   - { id: messages, base_url: "${host.url}/v1", speaks: [messages] }
   - { id: responses, base_url: "${host.url}/v1", speaks: [responses] }
+  - { id: gone, base_url: "http://127.0.0.1:1/v1", speaks: [chat.completions] }
 models:${LANGUAGES.map(model).join("")}
+  - id: test/two
+    context_length: 100000
+    max_output_tokens: 4000
+    price: { input: 1, output: 10 }
+    routes: [{ host: gone, model: m }, { host: messages, model: m }]
 `);
   key = (await gateway.key(50, UNLIMITED)).key;
 });
@@ -319,6 +325,17 @@ test("who leaves in the middle of an answer is charged for what they were given,
   await until(async () => (await receipt()).json.state === "cancelled");
   expect((await gateway.send("GET", "/v1/me", { bearer: leaver })).json.held_usd).toBe(0);
   waiting.open();
+});
+
+test("a turn goes to the next host where one cannot be reached, and is charged once", async () => {
+  const { key: payer } = await gateway.key(1);
+  const socket = await SocketClient.open(gateway.url, payer);
+  const events = await socket.turn({ model: "test/two", input: "Hello" });
+  expect(events.at(-1)!.type).toBe("response.completed");
+  const { json: found } = await gateway.send("GET", "/v1/receipts?limit=10", { bearer: payer });
+  expect(found.data).toHaveLength(1);
+  expect(found.data[0]).toMatchObject({ id: events[0]!.headers["x-gateway-receipt"], host: "messages" });
+  socket.close();
 });
 
 test("a key that was revoked is refused with its next turn", async () => {
