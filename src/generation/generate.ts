@@ -271,8 +271,9 @@ class Run {
       const opening = this.seen?.opening ?? null;
       const { conversation, turned } = conversationOf(request, call.headers, balance.id, opening);
       this.conversation = conversation;
-      if (turned) sticky = deps.affinity.stickyRoute(conversation);
-      this.isElsewhere = sticky !== null;
+      const known = deps.affinity.stickyRoute(conversation);
+      this.isElsewhere = known !== null;
+      if (turned) sticky = known;
     }
     const query: RouteQuery = {
       model,
