@@ -222,6 +222,20 @@ describe("a dispute", () => {
   });
 });
 
+test("a payment that was disputed while it was held is taken back of the credit that it is resolved to", async () => {
+  const who = await owner();
+  const { json } = await pay(who);
+  const session = sessionOf(json.id);
+  stripe.pay(session, 900);
+  await event("checkout.session.completed", session.id, { metadata: { payment_id: json.id } });
+  await stateOf(who, json.id, "held");
+  session.charge!.disputes.push({ id: "dp_1", status: "lost" });
+  await event("charge.dispute.closed", "dp_1", { payment_intent: session.intent });
+  await gateway.admin(`/admin/payments/${json.id}/resolve`, { as: "credited" });
+  await stateOf(who, json.id, "charged_back");
+  await until(async () => (await balance(who)).balance_usd === 0);
+});
+
 describe("the operator refunds", () => {
   test("what is not spent, and the card gets it back", async () => {
     const who = await owner();
@@ -244,6 +258,37 @@ describe("the operator refunds", () => {
     expect(session.charge!.refunded).toBe(1_061);
     expect((await gateway.admin("/admin/ledger/audit")).json.ok).toBe(true);
   });
+
+  for (const [what, meanwhile, was] of [
+    [
+      "disputed",
+      ({ charge }: FakeSession) => charge!.disputes.push({ id: "dp_1", status: "lost" }),
+      "charged_back",
+    ],
+    [
+      "refunded in part at Stripe",
+      ({ charge }: FakeSession) => Object.assign(charge!, { refunded: 300 }),
+      "refunded",
+    ],
+  ] as const) {
+    test(`what is ${what} meanwhile: its credit is taken back once`, async () => {
+      const who = await owner();
+      const [{ id, session }] = [await paid(who), await paid(who, 20)];
+      stripe.isDown = true;
+      expect((await gateway.admin(`/admin/payments/${id}/refund`, {})).status).toBe(500);
+      stripe.isDown = false;
+      meanwhile(session);
+      await event("charge.updated", session.charge!.id, { payment_intent: session.intent });
+      if (was === "refunded") {
+        await until(async () => (await payment(who, id)).reason === "$3.00 of it were refunded.");
+        await gateway.admin(`/admin/payments/${id}/refund`, {});
+      }
+      await stateOf(who, id, was);
+      await until(async () => (await payment(who, id)).credited_usd === 0);
+      expect((await balance(who)).balance_usd).toBe(20);
+      expect((await gateway.admin("/admin/ledger/audit")).json.ok).toBe(true);
+    });
+  }
 
   test("nothing of what is spent", async () => {
     const who = await owner();

@@ -25,17 +25,19 @@ export const adminPaymentEndpoints = (): Endpoint[] => [
   operation(
     "POST /admin/payments/:id/resolve",
     PAYMENTS.resolve,
-    async ({ params, fields }, { payments }) => {
+    async ({ params, fields }, { payments, keyDeps }) => {
       const { store } = payments!;
       const payment = await store.find(params.id as PaymentId);
       if (payment === null) return noPayment(params.id);
-      const decided = await store.change(payment.id, ({ state, amount, reason }) =>
+      const { clock } = keyDeps;
+      const decided = await store.change(payment.id, ({ state, amount, reason, rail }) =>
         state !== "held"
           ? null
           : {
               state: fields.as,
               reason: fields.note ?? reason,
-              lookAt: null,
+              // What was refunded or disputed while it was held is taken back of the credit now.
+              lookAt: rail === "card" ? clock.now() : null,
               ...(fields.as === "credited" ? { credit: { amount } } : {}),
             },
       );

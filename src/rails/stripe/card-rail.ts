@@ -111,6 +111,10 @@ export class CardRail implements WatchedRail {
       const entry = { balanceId, idempotencyKey, note: `refund of ${id}`, at: clock.now() };
       const taken = await debit({ ...entry, amount: credited });
       if ("available" in taken) return taken;
+      // Else a dispute, or a part that is refunded at Stripe meanwhile, would have it taken back a second time.
+      await store.change(id, (now) =>
+        now.state === state && now.credited === credited ? { debited: credited } : null,
+      );
     }
     try {
       await api.refund(transaction, id);
