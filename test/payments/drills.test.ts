@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
-import type { PrivateKeyAccount } from "viem/accounts";
+import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from "viem/accounts";
 import { json } from "../fakes/behaviours.ts";
 import { LocalChain, type SignedTransfer, USDC } from "../fakes/chain/chain.ts";
 import { FakeFacilitator, MOODS } from "../fakes/facilitator.ts";
@@ -201,6 +201,20 @@ describe("the chain", () => {
     await end();
   });
 
+  test("goes back by two blocks, and the transfer is in the first that takes their place: it is credited", async () => {
+    await begin();
+    await chain.mine(5);
+    const id = await chain.client.snapshot();
+    await chain.mine(2);
+    facilitator.mood = MOODS.lying;
+    const header = await signature(2);
+    expect((await present(header, 2)).status).toBe(202);
+    await chain.client.revert({ id });
+    await chain.carryOut(transferIn(header));
+    await until(credited(2));
+    await end();
+  });
+
   test("has not finalised it: a large amount waits for that, a small one does not", async () => {
     await begin("", `${WAIT}, finalized_above_usd: 10`);
     expect((await order(gateway, mine.key, 9, paying(wallet, 50))).status).toBe(201);
@@ -297,6 +311,15 @@ describe("who pays", () => {
         ),
         told(
           present(
+            changed(({ accepted, payload }) => {
+              accepted.amount = "05000000";
+              Object.assign(payload.authorization, { value: "05000000" });
+            }),
+            5,
+          ),
+        ),
+        told(
+          present(
             changed(({ payload }) => {
               Object.assign(payload.authorization, { validBefore: "1" });
             }),
@@ -323,11 +346,67 @@ describe("who pays", () => {
       "402 offer",
       "402 offer",
       "402 offer",
+      "402 offer",
     ]);
     const another = await payer(gateway);
     mine = another;
     expect((await chat(paying(wallet, 10))).status).toBe(429);
     expect([await chain.balanceOf(payTo), facilitator.asked]).toEqual([50, 1]);
+    await end();
+  });
+
+  test("for an answer that another request has paid for is noted only where the transfer is signed", async () => {
+    await begin();
+    const [first, forged, signed] = await Promise.all(
+      [wallet, await chain.wallet(10), await chain.wallet(10)].map((from) => signature(5, mine.key, from)),
+    );
+    const payment = JSON.parse(atob(forged!));
+    payment.payload.signature = `0x${"11".repeat(65)}`;
+    const gate = Promise.withResolvers<void>();
+    facilitator.mood = async (...transfer) => {
+      await gate.promise;
+      return MOODS.honest(...transfer);
+    };
+    const ask = (header: string) => chat(fetch, { "payment-signature": header });
+    const answers = [ask(first!)];
+    await until(() => facilitator.asked === 1);
+    answers.push(ask(btoa(JSON.stringify(payment))), ask(signed!));
+    gate.resolve();
+    expect((await Promise.all(answers)).map(({ status }) => status)).toEqual([200, 200, 200]);
+    const states = async () => (await paymentsOf(gateway, mine.key)).map((one) => one.state).toSorted();
+    await until(async () => (await states()).includes("unused"));
+    // Somebody else's, for something else that the same address sells.
+    await chain.carryOut(transferIn(forged!));
+    await chain.carryOut(transferIn(signed!));
+    await until(async () => (await balanceOf(gateway, mine.key)) > 9);
+    expect(await states()).toEqual(["credited", "credited"]);
+    await end();
+  });
+
+  test("from a listed address by their own hand, for an answer that is paid for already, gets no credit", async () => {
+    const listed = privateKeyToAccount(generatePrivateKey());
+    const list = join(process.env.TMPDIR ?? "/tmp", `pay-list-${crypto.randomUUID()}`);
+    await Bun.write(list, `${listed.address}\n`);
+    await begin(`  sanctions: { list: "${list}" }`);
+    await chain.mint(listed.address, 50);
+    const [first, second] = await Promise.all([signature(5), signature(5, mine.key, listed)]);
+    const gate = Promise.withResolvers<void>();
+    facilitator.mood = async (...transfer) => {
+      await gate.promise;
+      return MOODS.honest(...transfer);
+    };
+    const ask = (header: string) => chat(fetch, { "payment-signature": header });
+    const answers = [ask(first!)];
+    await until(() => facilitator.asked === 1);
+    answers.push(ask(second!));
+    gate.resolve();
+    await Promise.all(answers);
+    await until(async () => (await paymentsOf(gateway, mine.key)).some((one) => one.state === "unused"));
+    await chain.carryOut(transferIn(second!));
+    await until(async () => (await paymentsOf(gateway, mine.key)).every((one) => one.state !== "unused"));
+    expect((await paymentsOf(gateway, mine.key)).map((one) => one.state)).toEqual(["held", "credited"]);
+    await until(async () => (await chat(fetch)).status === 403);
+    await Bun.file(list).delete();
     await end();
   });
 
@@ -353,6 +432,10 @@ describe("who pays", () => {
     await order(gateway, mine.key, 2, paying(wallet, 5));
     const [{ id }] = (await paymentsOf(gateway, mine.key)) as unknown as [{ id: string }];
     const refund = () => gateway.admin(`/admin/payments/${id}/refund`, {});
+    // Until then the chain may take it back from the operator too.
+    expect([(await refund()).status, await balanceOf(gateway, mine.key)]).toEqual([400, 2]);
+    await chain.mine(5);
+    await until(async () => (await refund()).status === 200);
     expect((await refund()).json).toMatchObject({
       state: "refunded",
       credited_usd: 0,

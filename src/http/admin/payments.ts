@@ -52,6 +52,8 @@ async function refund(payment: Payment, { ledger, payments, keyDeps }: HttpDeps)
   if (payment.state === "refunded") return ok(operatorsView(payment));
   if (rail === "card" && payments!.card !== null) return refundCard(payment, payments!.card);
   if (payment.state !== "credited" || rail !== "x402") return notIn("credited", payment);
+  // A chain that is reorganised beside it would have the credit taken back a second time.
+  if (payment.lookAt !== null) return notFinal();
   const done = await ledger.debit({
     balanceId,
     amount: credited,
@@ -91,6 +93,12 @@ const notIn = (state: string, payment: Payment): Refusal =>
   refuse(
     "invalid_request",
     `The payment is ${payment.state}, and only one that is ${state} can be decided about so.`,
+  );
+
+const notFinal = (): Refusal =>
+  refuse(
+    "invalid_request",
+    "The payment is not final on its chain yet, which may still take it back. Nothing was taken back. Retry later.",
   );
 
 const tooLittle = (credited: NanoUsd, available: NanoUsd): Refusal =>

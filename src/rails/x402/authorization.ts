@@ -79,7 +79,8 @@ const MOST_HEADER = 16_384;
 const NO_PAYMENT =
   "`payment-signature` is no payment of x402 version 2, scheme `exact`, by EIP-3009, for what the header `payment-required` offers.";
 
-const decimal = Type.String({ pattern: "^[0-9]{1,40}$" });
+/** Written in one way: the chain's numbers are compared with it. */
+const decimal = Type.String({ pattern: "^(0|[1-9][0-9]{0,39})$" });
 const address = Type.String({ pattern: "^0x[0-9a-fA-F]{40}$" });
 
 const Payload = Type.Object({

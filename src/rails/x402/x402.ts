@@ -78,10 +78,18 @@ export class X402Rail {
     return this.carryOut(added.payment, network);
   }
 
-  /** Records a payment that was not needed after all. Its payer could still send it, so it is watched until it runs out. */
+  /**
+   * Records a payment that was not needed after all. Its payer could still send it, so it is watched until it runs out.
+   * One that its payer has not signed is nobody's: recorded, it would have the credit of whoever does sign it elsewhere.
+   */
   async noteUnused(signed: SignedPayment, order: TakeOrder): Promise<void> {
     const { chain } = this.networkOf(signed.accepted)!.ready!;
-    const payment = this.newPayment(signed, order, externalOf(signed), await chain.head());
+    const [head, refusal] = await Promise.all([
+      chain.head(),
+      chain.refusal(signed.authorization, signed.signature),
+    ]);
+    if (refusal !== null) return;
+    const payment = this.newPayment(signed, order, externalOf(signed), head);
     const reason = "The balance covered the request when its turn came.";
     await this.deps.store.add({ ...payment, state: "unused", reason, lookAt: this.later() }, []);
   }
@@ -107,6 +115,10 @@ export class X402Rail {
   private async do(payment: Payment, step: Step, network: ReadyNetwork): Promise<Payment> {
     switch (step.kind) {
       case "write":
+        if (IS_MOVED.has(step.change.state) && !IS_SCREENED.has(payment.state)) {
+          const held = await this.turnedDown(payment, "held", network);
+          if (held !== null) return held;
+        }
         // Decided anew on what is written: somebody else may have been faster.
         return this.change(payment, ({ state }) => (state === payment.state ? step.change : null));
       case "begin":
@@ -157,7 +169,8 @@ export class X402Rail {
         payTo,
         authorization,
         signature,
-        fromBlock: head.latest,
+        // Later ones may still be replaced, also by fewer.
+        fromBlock: head.finalized,
       } satisfies X402Order),
       idempotencyKey: order.idempotencyKey,
       isInline: order.isInline,
@@ -191,19 +204,27 @@ export class X402Rail {
 
   /** Screens the payer, and asks for the transfer once it is durable that this may happen. */
   private async begin(payment: Payment, network: ReadyNetwork): Promise<Payment> {
-    const { id, balanceId } = payment;
-    const { authorization } = orderOf(payment);
-    if (await this.deps.sanctions.isHit(authorization.from, network.network, network.chain)) {
-      const reason = "The payer is on a sanctions list.";
-      const rejected = await this.change(payment, () => ({ state: "rejected", reason, lookAt: null }));
-      await this.deps.suspend(balanceId, `payment ${id}`);
-      return rejected;
-    }
+    const rejected = await this.turnedDown(payment, "rejected", network);
+    if (rejected !== null) return rejected;
     const lookAt = epochMs(this.deps.clock.now() + LEASE_MS);
     const submitted = await this.change(payment, ({ state }) =>
       state === payment.state ? { state: "submitted", reason: null, lookAt } : null,
     );
     return this.send(submitted, network);
+  }
+
+  /** Null where the payer may pay. Money that they have moved by themselves is held: it is here. */
+  private async turnedDown(
+    payment: Payment,
+    state: "rejected" | "held",
+    { network, chain }: ReadyNetwork,
+  ): Promise<Payment | null> {
+    const { authorization } = orderOf(payment);
+    if (!(await this.deps.sanctions.isHit(authorization.from, network, chain))) return null;
+    const reason = "The payer is on a sanctions list.";
+    const after = await this.change(payment, () => ({ state, reason, lookAt: null }));
+    await this.deps.suspend(payment.balanceId, `payment ${payment.id}`);
+    return after;
   }
 
   private async send(payment: Payment, { chain, settler, token }: ReadyNetwork): Promise<Payment> {
@@ -309,6 +330,9 @@ export type Taken =
   | { readonly kind: "paid"; readonly payment: Payment };
 
 const UNDER_WAY: ReadonlySet<PaymentState> = new Set(["created", "submitted", "confirming"]);
+
+const IS_MOVED: ReadonlySet<PaymentState | undefined> = new Set(["confirming", "credited"]);
+const IS_SCREENED: ReadonlySet<PaymentState> = new Set(["submitted", "confirming", "credited"]);
 
 const isDecided = ({ state, reason }: Payment): boolean => !UNDER_WAY.has(state) || reason === RAN_OUT;
 
