@@ -356,7 +356,7 @@ describe("who pays", () => {
   });
 
   test("for an answer that another request has paid for is noted only where the transfer is signed", async () => {
-    await begin();
+    await begin("  amounts: { max_usd: 5, max_usd_per_day: 5 }");
     const [first, forged, signed] = await Promise.all(
       [wallet, await chain.wallet(10), await chain.wallet(10)].map((from) => signature(5, mine.key, from)),
     );
@@ -375,6 +375,12 @@ describe("who pays", () => {
     expect((await Promise.all(answers)).map(({ status }) => status)).toEqual([200, 200, 200]);
     const states = async () => (await paymentsOf(gateway, mine.key)).map((one) => one.state).toSorted();
     await until(async () => (await states()).includes("unused"));
+    // No cap was looked at for it, so nobody but its payer has it carried out.
+    expect([(await present(signed!, 5)).status, await balanceOf(gateway, mine.key)]).toEqual([
+      402,
+      expect.closeTo(5, 1),
+    ]);
+    expect(facilitator.asked).toBe(1);
     // Somebody else's, for something else that the same address sells.
     await chain.carryOut(transferIn(forged!));
     await chain.carryOut(transferIn(signed!));

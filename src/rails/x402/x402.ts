@@ -63,7 +63,7 @@ export class X402Rail {
   async take(signed: SignedPayment, order: TakeOrder): Promise<Taken> {
     const external = externalOf(signed);
     const known = await this.deps.store.byExternal(this.name, external);
-    if (known !== null) return this.again(known, signed, order);
+    if (known !== null) return this.again(known, order);
     const network = this.networkOf(signed.accepted)!.ready!;
     const { chain } = network;
     const [head, refusal] = await Promise.all([
@@ -74,7 +74,7 @@ export class X402Rail {
       return { kind: "refused", why: `The payment would not be carried out: ${refusal}.` };
     const added = await this.deps.store.add(this.newPayment(signed, order, external, head), order.caps);
     if (added.kind === "capped") return { kind: "capped", cap: added.cap, paid: added.paid };
-    if (added.kind === "known") return this.again(added.payment, signed, order);
+    if (added.kind === "known") return this.again(added.payment, order);
     return this.carryOut(added.payment, network);
   }
 
@@ -182,16 +182,20 @@ export class X402Rail {
     };
   }
 
-  /** A payment that is known: of somebody else, on its way, or one that nobody had carried out. */
-  private async again(known: Payment, signed: SignedPayment, { balanceId }: TakeOrder): Promise<Taken> {
+  /** A payment that is known: of somebody else, on its way, or one that was not needed. */
+  private async again(known: Payment, { balanceId }: TakeOrder): Promise<Taken> {
     if (known.balanceId !== balanceId)
       return { kind: "refused", why: "The authorization was presented for another balance before." };
     if (known.state === "rejected") return { kind: "rejected" };
     if (known.state === "failed") return { kind: "refused", why: known.reason ?? "The payment has failed." };
+    // No cap was looked at for it.
+    if (known.state === "unused")
+      return {
+        kind: "refused",
+        why: "The payment was not needed when it was first presented: sign another.",
+      };
     const network = this.networkOf(orderOf(known))?.ready;
     if (network == null) return { kind: "paid", payment: known };
-    if (known.state === "unused" && known.external === externalOf(signed))
-      return this.carryOut(known, network);
     return { kind: "paid", payment: await this.await(known, network) };
   }
 
