@@ -157,6 +157,7 @@ describe("the facilitator", () => {
     expect([told.status, await state(), await balanceOf(gateway, mine.key)]).toEqual([202, "held", 0]);
     const { data } = (await gateway.admin("/admin/payments?state=held")).json;
     expect(data).toHaveLength(1);
+    expect([data[0].amount_usd, data[0].reason]).toEqual([3, expect.stringContaining("1000000 units")]);
     const resolve = (as: string) => gateway.admin(`/admin/payments/${data[0].id}/resolve`, { as });
     expect((await resolve("refunded")).json.state).toBe("refunded");
     expect((await resolve("credited")).status).toBe(400);

@@ -58,7 +58,7 @@ function moved(payment: Payment, network: X402Network, { head, now }: Sight, mov
   const isFinal = block <= head.finalized;
   const later = isFinal ? null : epochMs(now + WATCH_MS);
   if (to !== payTo || value !== authorization.value)
-    return elsewhere(payment, to === payTo, { transaction, lookAt: later });
+    return elsewhere(payment, to === payTo ? value : null, { transaction, lookAt: later });
   if (payment.state === "credited") return { kind: "write", change: { transaction, lookAt: later } };
   const isConfirmed =
     payment.amount >= network.finalizedAbove ? isFinal : head.latest - block + 1 >= network.confirmations;
@@ -72,9 +72,10 @@ function moved(payment: Payment, network: X402Network, { head, now }: Sight, mov
 }
 
 /** Its payer signed two transfers by the same nonce, and the other one was carried out. */
-function elsewhere(payment: Payment, isHere: boolean, change: PaymentChange): Step {
+function elsewhere(payment: Payment, arrived: string | null, change: PaymentChange): Step {
+  const isHere = arrived !== null;
   const reason = isHere
-    ? "The transfer that was made by this nonce has another amount."
+    ? `The transfer that was made by this nonce has another amount: ${arrived} units of the token.`
     : "The payer used the nonce for another transfer.";
   if (payment.state === "credited") return { kind: "take back", reason };
   return { kind: "write", change: { ...change, state: isHere ? "held" : "failed", reason, lookAt: null } };
