@@ -1,11 +1,12 @@
 import { LRUCache } from "lru-cache";
 import { formatReceipt, type Receipt } from "../ledger/receipt.ts";
-import type { ReceiptReader, StoredReceipt } from "../store/receipts.ts";
+import type { ReceiptReader, StoredReceipt, UnbookedReceipts } from "../store/receipts.ts";
 import type { BalanceId, ReceiptId } from "../units/id.ts";
 
 /**
  * The books' receipts, and in memory the latest of requests that were refused: those opened no hold and are
- * not written down. Those of balances without credit are apart, because they could push out all others. Of several workers, each remembers its own.
+ * not written down. Those of balances without credit are apart, because they could push out all others. Of several
+ * workers, each has its own of both until the store has them, so the others are asked.
  */
 export class Receipts implements ReceiptReader {
   readonly receipts: ReceiptReader["receipts"];
@@ -13,25 +14,33 @@ export class Receipts implements ReceiptReader {
   private readonly unpaid = new LRUCache<ReceiptId, StoredReceipt>({ max: MAX_UNPAID });
 
   constructor(
-    private readonly books: ReceiptReader,
+    private readonly books: ReceiptReader & UnbookedReceipts,
     private readonly peers: Pick<ReceiptReader, "receipt"> | null,
   ) {
     this.receipts = books.receipts;
   }
 
   async receipt(id: ReceiptId): Promise<StoredReceipt | null> {
-    const here = this.refusedHere(id) ?? (await this.books.receipt(id));
-    return here ?? this.peers?.receipt(id) ?? null;
+    const { books, peers } = this;
+    const found = this.refused(id) ?? (await books.receipt(id));
+    if (found !== null || peers === null) return found;
+    // It may have become the store's since that was read.
+    return (await peers.receipt(id)) ?? books.receipt(id);
   }
 
-  refusedHere(id: ReceiptId): StoredReceipt | null {
-    return this.paying.get(id) ?? this.unpaid.get(id) ?? null;
+  /** For the other workers. */
+  here(id: ReceiptId): StoredReceipt | null {
+    return this.refused(id) ?? this.books.unbooked(id);
   }
 
   keepRefused(receipt: Receipt & { readonly balanceId: BalanceId }, pays: boolean): void {
     const { id, createdAt, keyId, balanceId } = receipt;
     const kept = pays ? this.paying : this.unpaid;
     kept.set(id, { id, at: createdAt, keyId, balanceId, body: formatReceipt(receipt) });
+  }
+
+  private refused(id: ReceiptId): StoredReceipt | null {
+    return this.paying.get(id) ?? this.unpaid.get(id) ?? null;
   }
 }
 

@@ -34,6 +34,12 @@ export interface StoredReceiptPage {
   readonly nextBefore: ReceiptId | null;
 }
 
+/** Ends that no other process can read yet. */
+export interface UnbookedReceipts {
+  /** The end with this receipt, if it is durable and the database does not have it yet; otherwise null. */
+  unbooked(id: ReceiptId): StoredReceipt | null;
+}
+
 export interface ReceiptReader {
   receipt(id: ReceiptId): Promise<StoredReceipt | null>;
   /** Newest first, from below `before`. */

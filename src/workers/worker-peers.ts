@@ -43,7 +43,7 @@ export class WorkerPeers {
     return this.ask({ about: "hosts" });
   }
 
-  /** Of a request that another worker refused. */
+  /** Of a request that another worker refused, or has ended a moment ago. */
   receipt(receipt: ReceiptId): Promise<StoredReceipt | null> {
     return this.ask({ about: "receipt", receipt });
   }
@@ -58,7 +58,7 @@ export class WorkerPeers {
         return this.channel.send({
           kind: "receipt_found",
           search: message.search,
-          receipt: this.own.receipts().refusedHere(message.receipt),
+          receipt: this.own.receipts().here(message.receipt),
         });
       case "slots_granted":
         return this.own.slots().given(message.host, message.most, message.count);
@@ -96,7 +96,7 @@ export interface OwnParts {
   slots(): Pick<HostSlots, "given" | "recalled">;
   health(): Pick<Health, "told">;
   affinity(): Pick<Affinity, "told">;
-  receipts(): { refusedHere(id: ReceiptId): StoredReceipt | null };
+  receipts(): { here(id: ReceiptId): StoredReceipt | null };
 }
 
 /** The supervisor itself waits half a second for the slowest worker. */

@@ -156,7 +156,7 @@ export function testWorkersTogether(database: () => Promise<string>): void {
     held = null;
   }, 30_000);
 
-  test("whichever worker is asked finds a receipt, of a refused request too", async () => {
+  test("whichever worker is asked finds a receipt at once, of a refused request too", async () => {
     const authorization = `Bearer ${key}`;
     const found: string[] = [];
     for (let time = 0; time < 10; time++) {
@@ -164,12 +164,7 @@ export function testWorkersTogether(database: () => Promise<string>): void {
       const body = JSON.stringify({ model, max_tokens: 10, messages: [{ role: "user", content: "Hi" }] });
       const answer = await ask("/v1/chat/completions", { method: "POST", headers: { authorization }, body });
       const receipt = answer.headers.get("x-gateway-receipt");
-      // On a machine that is busy, it may be on its way from the worker that has it.
-      await until(async () => {
-        const { state } = await (await ask(`/v1/receipts/${receipt}`, { headers: { authorization } })).json();
-        if (state !== undefined) found.push(state);
-        return state !== undefined;
-      });
+      found.push((await (await ask(`/v1/receipts/${receipt}`, { headers: { authorization } })).json()).state);
     }
     expect(found).toEqual(Array.from({ length: 5 }, () => ["settled", "refused"]).flat());
     const none = await ask(`/v1/receipts/rcpt_${"1".repeat(22)}`, { headers: { authorization } });

@@ -209,6 +209,7 @@ function readsOf(
       await pause(clock, SHIPPED_MS);
       return store.ledger.receipt(id);
     },
+    unbooked: (id) => books.unbooked(id),
     async receipts(balance, filter, limit, before) {
       await books.catchUp();
       return store.ledger.receipts(balance, filter, limit, before);
@@ -225,7 +226,7 @@ function readsOf(
   };
 }
 
-type Reads = Pick<Bookkeeping, "balance" | "use" | "credits" | "receipt" | "receipts" | "audit">;
+type Reads = Pick<Bookkeeping, "balance" | "use" | "credits" | "receipt" | "unbooked" | "receipts" | "audit">;
 
 /** Nodes ship each 200 ms. */
 const SHIPPED_MS = 300;

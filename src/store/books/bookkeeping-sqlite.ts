@@ -3,7 +3,6 @@ import { Runs } from "../../keys/runs.ts";
 import { type DebitStore, Debits } from "../../ledger/debits.ts";
 import { type KeyHolders, Ledger, type RunningSums } from "../../ledger/ledger.ts";
 import { assert } from "../../units/assert.ts";
-import { storedReceipt } from "../receipts.ts";
 import { SqliteAccountStore } from "../sqlite/account-store.ts";
 import { Books, type BooksOptions, onTheLoop } from "../sqlite/books.ts";
 import { diskRefused, mendsWalReset, openDatabase, sqliteVersion } from "../sqlite/database.ts";
@@ -90,7 +89,7 @@ function readsOf(
   ledger: Ledger,
   { usage, spending }: Readonly<Record<"usage" | "spending", UsageReader>>,
   onFault: (error: unknown) => void,
-): Pick<Bookkeeping, "receipt" | "receipts" | "usage" | "spending" | "audit"> {
+): Pick<Bookkeeping, "receipt" | "unbooked" | "receipts" | "usage" | "spending" | "audit"> {
   const booked = async () => {
     await books.journal.flushed();
     await books.catchUp().catch(onFault);
@@ -98,9 +97,9 @@ function readsOf(
   return {
     async receipt(id) {
       await booked();
-      const unbooked = books.unbooked(id);
-      return unbooked === null ? store.receipt(id) : storedReceipt(unbooked);
+      return books.unbooked(id) ?? store.receipt(id);
     },
+    unbooked: (id) => books.unbooked(id),
     async receipts(balance, filter, limit, before) {
       await booked();
       return store.receipts(balance, filter, limit, before);

@@ -18,7 +18,7 @@ import type { StoreAudit } from "../audit.ts";
 import type { DataFolder } from "../data-folder.ts";
 import { folderDisk, probeSync } from "../journal/disk.ts";
 import type { NodeOperations } from "../nodes.ts";
-import type { ReceiptReader } from "../receipts.ts";
+import type { ReceiptReader, UnbookedReceipts } from "../receipts.ts";
 import type { SigningKeyStore } from "../signing-keys.ts";
 import type { Spending, SpendingScope } from "../spending.ts";
 import type { BooksOptions } from "../sqlite/books.ts";
@@ -27,7 +27,7 @@ import type { UsageScope } from "../usage.ts";
 import type { UsageSums } from "../usage-sums.ts";
 
 /** Everything that outlives a request: in SQLite for one process, in PostgreSQL for many. */
-export interface Bookkeeping extends ReceiptReader {
+export interface Bookkeeping extends ReceiptReader, UnbookedReceipts {
   readonly ledger: Ledger;
   readonly journal: RequestJournal;
   readonly keys: KeyStore;

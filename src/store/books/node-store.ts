@@ -13,7 +13,7 @@ import type { BalanceId } from "../../units/id.ts";
 import type { NanoUsd } from "../../units/usd.ts";
 import type { StoreAudit } from "../audit.ts";
 import type { NodeOperations } from "../nodes.ts";
-import type { ReceiptReader } from "../receipts.ts";
+import type { ReceiptReader, UnbookedReceipts } from "../receipts.ts";
 import type { SigningKeyStore } from "../signing-keys.ts";
 import type { BookkeepingParts, RequestJournal } from "./bookkeeping.ts";
 
@@ -89,7 +89,7 @@ export interface Announcements {
 }
 
 /** What all kinds of nodes' books can do. */
-export interface FollowingBooks {
+export interface FollowingBooks extends UnbookedReceipts {
   readonly journal: RequestJournal & Journal & { flushed(): Promise<boolean> };
   /** Ends that were shipped since start, and the batches they went in. */
   readonly shipped: number;

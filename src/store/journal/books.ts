@@ -1,10 +1,10 @@
 import { StoreUnreachable } from "../../errors/bookkeeping.ts";
 import type { CounterId } from "../../ledger/counter.ts";
 import type { Ledger } from "../../ledger/ledger.ts";
-import type { TerminalRecord } from "../../ledger/record.ts";
 import { type Recovered, Replay, recoveredEnd } from "../../ledger/recovery.ts";
 import type { Clock, Timer } from "../../units/clock.ts";
 import type { ReceiptId } from "../../units/id.ts";
+import { type StoredReceipt, storedReceipt } from "../receipts.ts";
 import { Beats, CHECKPOINT_EVERY_MS, FORGET_EVERY_MS, IDLE_MS } from "./beats.ts";
 import type { Disk } from "./disk.ts";
 import {
@@ -79,9 +79,9 @@ export abstract class JournalBooks<Options extends JournalBooksOptions> {
     while (this.appliedThrough < durableNow) await (this.bringing ?? this.bringBatch());
   }
 
-  /** The end with this receipt, if it is durable and not booked yet; otherwise null. */
-  unbooked(receipt: ReceiptId): TerminalRecord | null {
-    return this.journal.unappliedEnd(receipt);
+  unbooked(receipt: ReceiptId): StoredReceipt | null {
+    const end = this.journal.unappliedEnd(receipt);
+    return end === null ? null : storedReceipt(end);
   }
 
   /**

@@ -44,6 +44,11 @@ export class DisklessBooks {
       throw new StoreUnreachable(`nothing is committed: ${this.journal.failure}`);
   }
 
+  /** Its ends are in PostgreSQL once they are durable. */
+  unbooked(): null {
+    return null;
+  }
+
   /** True: whatever could not be committed, those who close this node need not wait for it. */
   async close(): Promise<boolean> {
     this.beats.stop();
