@@ -22,6 +22,7 @@ import { WrongTokens } from "./http/admin/wrong-tokens.ts";
 import { UntrustedProxies } from "./http/client-blocks.ts";
 import { CONTROL_BODY_MEMORY_BYTES } from "./http/control-body.ts";
 import type { HttpDeps } from "./http/deps.ts";
+import { checkedSignature } from "./http/identity.ts";
 import { OpenSockets } from "./http/websocket/open-sockets.ts";
 import type { Balance, Key } from "./keys/key.ts";
 import type { SuspensionRecord } from "./keys/key-store.ts";
@@ -222,6 +223,7 @@ function roomsOf(parts: GatewayParts) {
     deadlines: new Deadlines(clock, onFault),
     spendable,
     x402,
+    throttles: peers?.throttles ?? throttlesOf(() => new AddressThrottle(clock)),
     payments,
     card,
     unpaidWaitS(balance: BalanceId, blocks: () => readonly string[], request: UnpaidRequest): number | null {
@@ -307,13 +309,14 @@ function cardRail(
   });
 }
 
-function inlinePayments({ x402, onFault }: Rooms, { config: active, clock }: GatewayParts) {
+function inlinePayments({ x402, throttles, onFault }: Rooms, { config: active, clock }: GatewayParts) {
   const { payments } = active.config;
   if (payments === null || x402 === null) return null;
   return new InlinePayments({
     rail: x402,
     amounts: payments.amounts,
     perHour: payments.inlinePerHour,
+    againstForging: (blocks, check) => checkedSignature(throttles.wrong_signatures, blocks, check),
     baseUrl: () => active.links.baseUrl,
     contact: () => active.links.contact,
     clock,
@@ -456,7 +459,7 @@ function depsOf(
       links: () => active.links,
       forgetBalance: (id) => keyring.forgetBalance(id),
     },
-    throttles: peers?.throttles ?? throttlesOf(() => new AddressThrottle(clock)),
+    throttles: rooms.throttles,
     adminToken: parts.adminToken,
     wrongAdminToken: (network) => wrongTokens.note(network),
     untrustedProxy: (address) => untrustedProxies.note(address),

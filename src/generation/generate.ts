@@ -219,12 +219,17 @@ class Run {
     const { lacking } = refusal.details;
     if (payments === null || lacking === undefined) return this.refusal(refusal);
     if (this.payment !== null) {
-      const why = await this.payment.pay(refusal, holder, lacking);
+      const why = await this.payment.pay(refusal, lacking);
       return why === null ? this.answer() : this.refusal(why);
     }
     const header = this.call.headers.get("payment-signature");
     if (header === null) return this.refusal(payments.offered(refusal, holder.balance, lacking));
-    const begun = await payments.begin(header, refusal, holder, lacking);
+    const begun = await payments.begin(
+      header,
+      refusal,
+      { ...holder, blocks: () => this.call.blocks() },
+      lacking,
+    );
     if (refused(begun)) return this.refusal(begun);
     this.payment = begun;
     try {

@@ -99,7 +99,11 @@ export interface Throttle {
 /**
  * Takes one from each of a client's blocks, or from none. Returns the whole seconds until all have one free.
  */
-export async function takeOfAll(throttle: Throttle, blocks: Blocks, limit: number): Promise<number | null> {
+export async function takeOfAll(
+  throttle: Throttle,
+  blocks: readonly string[],
+  limit: number,
+): Promise<number | null> {
   for (const [width, block] of blocks.entries()) {
     const wait = await throttle.take(block, width === 0 ? limit : limit * sharesOf(block));
     if (wait === null) continue;

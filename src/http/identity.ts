@@ -7,7 +7,7 @@ import { isRecoverySecret } from "../keys/secret.ts";
 import { assert } from "../units/assert.ts";
 import type { BalanceId } from "../units/id.ts";
 import { hashSecret, type SecretHash } from "../units/secret-hash.ts";
-import { takeOfAll, tooOften } from "./address.ts";
+import { type Throttle, takeOfAll, tooOften } from "./address.ts";
 import { declaredLength } from "./body.ts";
 import { clientBlocks } from "./client-blocks.ts";
 import { cookieSession, fromOwnPage } from "./cookie.ts";
@@ -174,13 +174,19 @@ export async function againstGuessing<Opened>(
 }
 
 /** Checks a wallet's signature, which may cost a question to a chain: beyond the limit none is checked. */
-export async function againstForging<Opened>(
+export const againstForging = <Opened>(
   exchange: HttpExchange,
   deps: HttpDeps,
   check: () => Promise<Opened | Refusal>,
+): Promise<Opened | Refusal> =>
+  checkedSignature(deps.throttles.wrong_signatures, clientBlocks(exchange, deps), check);
+
+/** The same, where who sends it is known by its network alone. */
+export async function checkedSignature<Opened>(
+  wrongSignatures: Throttle,
+  blocks: readonly string[],
+  check: () => Promise<Opened | Refusal>,
 ): Promise<Opened | Refusal> {
-  const { wrong_signatures: wrongSignatures } = deps.throttles;
-  const blocks = clientBlocks(exchange, deps);
   // Each counts as wrong until it proves right, so that sending many at once does not allow more than sending
   // them one by one.
   const wait = await takeOfAll(wrongSignatures, blocks, MOST_WRONG);

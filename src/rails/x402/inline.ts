@@ -1,4 +1,4 @@
-import { internalError, type Refusal, refuse, retryAfter } from "../../errors/refusal.ts";
+import { internalError, type Refusal, refuse, refused, retryAfter } from "../../errors/refusal.ts";
 import { suspension } from "../../errors/suspension-refusal.ts";
 import type { Balance, Key } from "../../keys/key.ts";
 import { offeredAmounts, type PaymentAmounts } from "../../payments/amounts.ts";
@@ -9,7 +9,7 @@ import type { BalanceId } from "../../units/id.ts";
 import { formatUsd, type NanoUsd } from "../../units/usd.ts";
 import { readPayment, type SignedPayment } from "./authorization.ts";
 import { paymentRequired, paymentResponse } from "./offer.ts";
-import type { Taken, TakeOrder, X402Rail } from "./x402.ts";
+import type { TakeOrder, X402Rail } from "./x402.ts";
 
 /**
  * What a refusal for want of credit offers, and requests for answers that pay. They pay one at a time for each balance,
@@ -63,7 +63,7 @@ export class InlinePayments {
       place.resolve();
       if (this.lines.get(balance.id) === place.promise) this.lines.delete(balance.id);
     };
-    return new InlinePayment(signed, this.order(payer, amount), this.deps, this, leave);
+    return new InlinePayment(signed, payer, this.order(payer, amount), this.deps, this, leave);
   }
 
   /** A payment that nobody waits for any more. Who comes while somebody does stands in line: it may be there in a moment. */
@@ -106,6 +106,7 @@ export class InlinePayment {
 
   constructor(
     private readonly signed: SignedPayment,
+    private readonly payer: InlinePayer,
     private readonly order: TakeOrder,
     private readonly deps: InlineDeps,
     private readonly all: InlinePayments,
@@ -113,8 +114,9 @@ export class InlinePayment {
   ) {}
 
   /** Null once the balance is credited; nothing is asked a second time. */
-  async pay(refusal: Refusal, { balance }: InlinePayer, lacking: NanoUsd): Promise<Refusal | null> {
-    const { rail, contact } = this.deps;
+  async pay(refusal: Refusal, lacking: NanoUsd): Promise<Refusal | null> {
+    const { rail, againstForging } = this.deps;
+    const { balance, blocks } = this.payer;
     const offered = (why?: string) => this.all.offered(refusal, balance, lacking, why);
     if (this.isTried) return offered();
     const pending = rail.pending(balance.id);
@@ -122,18 +124,8 @@ export class InlinePayment {
     const why = this.all.tooLittle(this.order.amount, lacking);
     if (why !== null) return offered(why);
     this.isTried = true;
-    const taken = await this.take();
-    if (taken === null) return internalError();
-    switch (taken.kind) {
-      case "refused":
-        return offered(taken.why);
-      case "capped":
-        return capReached(taken.cap);
-      case "rejected":
-        return suspension("sanctions", contact());
-      default:
-        return this.outcome(taken.payment, offered);
-    }
+    const paid = await againstForging(blocks(), () => this.take(offered));
+    return refused(paid) ? paid : this.outcome(paid, offered);
   }
 
   /** Lets the next request have its turn. */
@@ -141,15 +133,34 @@ export class InlinePayment {
     if (this.isOver) return;
     this.isOver = true;
     this.leave();
-    if (!this.isTried) this.deps.rail.noteUnused(this.signed, this.order).catch(this.deps.onFault);
+    if (!this.isTried) this.noteUnused().catch(this.deps.onFault);
   }
 
-  private async take(): Promise<Taken | null> {
+  private async noteUnused(): Promise<void> {
+    const { rail, againstForging } = this.deps;
+    await againstForging(
+      this.payer.blocks(),
+      async () => (await rail.noteUnused(this.signed, this.order)) ?? internalError(),
+    );
+  }
+
+  private async take(offered: (why?: string) => Refusal): Promise<Payment | Refusal> {
+    const { rail, contact, onFault } = this.deps;
     try {
-      return await this.deps.rail.take(this.signed, this.order);
+      const taken = await rail.take(this.signed, this.order);
+      switch (taken.kind) {
+        case "refused":
+          return offered(taken.why);
+        case "capped":
+          return capReached(taken.cap);
+        case "rejected":
+          return suspension("sanctions", contact());
+        default:
+          return taken.payment;
+      }
     } catch (error) {
-      this.deps.onFault(error);
-      return null;
+      onFault(error);
+      return internalError();
     }
   }
 
@@ -169,6 +180,11 @@ export interface InlineDeps {
   readonly amounts: PaymentAmounts;
   /** The most that requests of one key may pay within an hour; null: they pay nothing. */
   readonly perHour: NanoUsd | null;
+  /** Checks a signature, unless too many from these networks were wrong: each asks the node. */
+  againstForging<Checked>(
+    blocks: readonly string[],
+    check: () => Promise<Checked | Refusal>,
+  ): Promise<Checked | Refusal>;
   baseUrl(): string;
   contact(): string | null;
   readonly clock: Pick<Clock, "now">;
@@ -178,6 +194,8 @@ export interface InlineDeps {
 interface InlinePayer {
   readonly balance: Balance;
   readonly key: Key;
+  /** The network blocks that the client is in, the narrowest first. */
+  blocks(): readonly string[];
 }
 
 /** A balance without an account is lost with its secrets: nobody pays into one before both were shown to be saved. */

@@ -80,18 +80,21 @@ export class X402Rail {
 
   /**
    * Records a payment that was not needed after all. Its payer could still send it, so it is watched until it runs out.
-   * One that its payer has not signed is nobody's: recorded, it would have the credit of whoever does sign it elsewhere.
+   * One that its payer has not signed is nobody's, and null: recorded, it would have the credit of whoever does sign it
+   * elsewhere.
    */
-  async noteUnused(signed: SignedPayment, order: TakeOrder): Promise<void> {
+  async noteUnused(signed: SignedPayment, order: TakeOrder): Promise<Payment | null> {
     const { chain } = this.networkOf(signed.accepted)!.ready!;
     const [head, refusal] = await Promise.all([
       chain.head(),
       chain.refusal(signed.authorization, signed.signature),
     ]);
-    if (refusal !== null) return;
-    const payment = this.newPayment(signed, order, externalOf(signed), head);
+    if (refusal !== null) return null;
+    const created = this.newPayment(signed, order, externalOf(signed), head);
     const reason = "The balance covered the request when its turn came.";
-    await this.deps.store.add({ ...payment, state: "unused", reason, lookAt: this.later() }, []);
+    const payment: Payment = { ...created, state: "unused", reason, lookAt: this.later() };
+    await this.deps.store.add(payment, []);
+    return payment;
   }
 
   /** Finds out what has become of the payment, and does what is next. */
