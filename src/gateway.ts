@@ -409,7 +409,15 @@ const repeatsOf = (
     generate,
     identify,
     unpaidWaitS,
-    pays: (balance) => spendable.known(balance) !== 0,
+    pays: (balance) => {
+      const credit = spendable.of(balance);
+      return credit instanceof Promise
+        ? credit.then(
+            (found) => found > 0,
+            () => false,
+          )
+        : credit > 0;
+    },
   });
 
 interface ServingState extends Pick<BuiltGateway, "generate"> {

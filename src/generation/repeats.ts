@@ -51,8 +51,10 @@ export class Repeats {
     const balance = holder.balance.id;
     const id = `${balance} ${key}`;
     const body = fingerprint(surface, call.body);
+    const pays = await deps.pays(balance);
+    // Nothing awaits from here on.
     const known = this.known.get(id);
-    if (known === undefined) return this.begin(id, body, balance, surface, call);
+    if (known === undefined) return this.begin(id, body, { balance, pays }, surface, call);
     const waitS = deps.unpaidWaitS(balance, call);
     if (waitS !== null) return tooMuchUnpaid(waitS);
     return known.body === body ? known.answer(call.signal, true) : otherBody();
@@ -61,11 +63,11 @@ export class Repeats {
   private begin(
     id: string,
     body: string,
-    balance: BalanceId,
+    { balance, pays }: { readonly balance: BalanceId; readonly pays: boolean },
     surface: SurfaceName,
     call: GenerationCall,
   ): Promise<GenerationAnswer | Refusal> | Refusal {
-    const room = this.rooms.get(balance) ?? this.newRoom(balance);
+    const room = this.rooms.get(balance) ?? this.newRoom(pays);
     if (!room.enter()) return tooManyOpen();
     this.rooms.set(balance, room);
     const request: RepeatedRequest = new RepeatedRequest(body, room, {
@@ -81,10 +83,8 @@ export class Repeats {
     return request.answer(call.signal, false);
   }
 
-  private newRoom(balance: BalanceId): RepeatRoom {
-    return this.deps.pays(balance)
-      ? new RepeatRoom(OF_PAYER, this.paid)
-      : new RepeatRoom(OF_OTHER, this.unpaid);
+  private newRoom(pays: boolean): RepeatRoom {
+    return pays ? new RepeatRoom(OF_PAYER, this.paid) : new RepeatRoom(OF_OTHER, this.unpaid);
   }
 
   private endedNow(request: RepeatedRequest): void {
@@ -113,8 +113,8 @@ export interface RepeatsDeps {
   readonly clock: Pick<Clock, "now" | "elapsedMs" | "after">;
   generate(surface: SurfaceName, call: GenerationCall): Promise<GenerationAnswer>;
   identify(secret: string, at: EpochMs): Holder | null | Promise<Holder | null>;
-  /** As far as is known. */
-  pays(balance: BalanceId): boolean;
+  /** Has credit; false while the store, which alone may know, is away. */
+  pays(balance: BalanceId): boolean | Promise<boolean>;
   /** Seconds to wait where too much was asked without credit; null where it may be looked at. */
   unpaidWaitS(balance: BalanceId, call: GenerationCall): number | null;
 }

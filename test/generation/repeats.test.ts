@@ -25,7 +25,8 @@ class House {
       return { ...stream, kind: "whole", status: 200, body: new Uint8Array(this.wholeBytes) };
     },
     identify: (secret) => ({ balance: { id: secret, suspended: null } }) as unknown as Holder,
-    pays: (balance) => !this.poor.has(balance),
+    // As where the store has to be asked.
+    pays: async (balance) => !this.poor.has(balance),
     unpaidWaitS: () => null,
   });
 
