@@ -352,6 +352,18 @@ test("a key that was revoked is refused with its next turn", async () => {
   socket.close();
 });
 
+test("a key that was revoked sends large messages no more often than who could not pay for them", async () => {
+  const made = await gateway.key(1000);
+  const socket = await SocketClient.open(gateway.url, made.key);
+  await gateway.send("DELETE", `/v1/keys/${made.id}`, { bearer: made.recovery_secret });
+  const input = "word ".repeat(1_600_000);
+  const codes: unknown[] = [];
+  for (let n = 0; n < 5 && codes.at(-1) !== "rate_limited"; n++)
+    codes.push((await socket.end({ model, input })).error.code);
+  expect(codes).toEqual(["invalid_api_key", "invalid_api_key", "rate_limited"]);
+  expect((await socket.closed).code).toBe(1008);
+});
+
 test("a rate that is reached is told with the seconds to wait", async () => {
   const { key: slow } = await gateway.key(1, { rpm_limit: 1 });
   const socket = await SocketClient.open(gateway.url, slow);

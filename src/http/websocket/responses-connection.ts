@@ -1,4 +1,5 @@
 import { type Refusal, refuse, refused } from "../../errors/refusal.ts";
+import type { GenerationAnswer } from "../../generation/answer.ts";
 import { tooMuchUnpaid } from "../../generation/refusals.ts";
 import {
   type ConversationMemory,
@@ -34,6 +35,8 @@ export class ResponsesConnection {
   private readonly busy = new Set<string | null>();
   private readonly sender: TurnSender;
   private isEnding = false;
+  /** Until a turn is refused because its key has ended: nobody pays for what is sent then. */
+  private pays: boolean;
   private openedMs = 0;
   private heardMs = 0;
   private idleSinceMs = 0;
@@ -45,6 +48,7 @@ export class ResponsesConnection {
     private readonly onClosed: (connection: ResponsesConnection) => void,
   ) {
     this.lanes = new Lanes(memory);
+    this.pays = opener.pays;
     this.sender = { ...opener, signal: this.leaving.signal };
   }
 
@@ -105,7 +109,7 @@ export class ResponsesConnection {
     if (nowMs - this.heardMs > SILENT_MS) socket?.abandon();
     else if (this.isBusy || this.isEnding) socket?.ping();
     else if (this.isOld) this.expire();
-    else if (nowMs - this.idleSinceMs > (this.opener.pays ? IDLE_MS : UNPAID_IDLE_MS))
+    else if (nowMs - this.idleSinceMs > (this.pays ? IDLE_MS : UNPAID_IDLE_MS))
       socket?.end(GOING_AWAY, "nothing was asked for a long time");
     else socket?.ping();
   }
@@ -118,8 +122,8 @@ export class ResponsesConnection {
 
   /** Large messages of who could not pay for them: the bytes are here, and looking through them costs as much again. */
   private tooMuchUnpaid(length: number): Refusal | null {
-    const { pays, balance, network } = this.opener;
-    if (pays || length <= SMALL_BYTES) return null;
+    const { balance, network } = this.opener;
+    if (this.pays || length <= SMALL_BYTES) return null;
     const taken = this.deps.unpaidBytes.take({ balance, network }, length);
     return typeof taken === "number" ? tooMuchUnpaid(taken) : null;
   }
@@ -173,6 +177,7 @@ export class ResponsesConnection {
     const isChecked = previousResponseId !== null && event.items.length <= MOST_CHECKED_BYTES;
     const orphan = isChecked ? orphanResult(event, before) : null;
     const answer = orphan ?? (await answerTurn(event, before, bytes, this.sender, this.deps));
+    if (refused(answer) ? answer.code === "invalid_api_key" : hasNoKey(answer)) this.pays = false;
     let end: AnswerEnd = { isServed: false };
     const ended = (told: AnswerEnd) => {
       end = told;
@@ -226,6 +231,9 @@ export interface Opener extends Omit<TurnSender, "signal"> {
   /** As wide as one may be had for nothing (see wide-network). */
   readonly network: string;
 }
+
+const hasNoKey = (answer: GenerationAnswer | Uint8Array): boolean =>
+  "status" in answer && answer.status === 401;
 
 const NOTHING: readonly Uint8Array[] = [];
 /** OpenAI's figures. */
