@@ -124,10 +124,13 @@ test("mppx, OpenAI's and Anthropic's clients pay by a wrapped fetch and notice n
     });
     const { content } = await anthropic.messages.create(asked);
     texts.push(content.map((block) => (block.type === "text" ? block.text : "")).join(""));
-    for (const { key } of [first, second])
+    const third = await payer(gateway);
+    const streaming = anthropic.withOptions({ authToken: third.key });
+    texts.push(await streaming.messages.stream(asked).finalText());
+    for (const { key } of [first, second, third])
       expect((await paymentsOf(gateway, key)).map(({ state }) => state)).toEqual(["credited"]);
   }
-  expect(texts.join("")).toBe("Hello".repeat(6));
+  expect(texts.join("")).toBe("Hello".repeat(8));
 });
 
 test("clients without a wallet are told what they were told, and one sentence more", async () => {
