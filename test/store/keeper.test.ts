@@ -124,6 +124,12 @@ test("only the owner of the data folder can open the socket, and it must have an
   const path = folder();
   await keep(path);
   expect(statSync(join(path, "keeper.sock")).mode & 0o777).toBe(0o600);
+  const mask = process.umask(0);
+  ends.push(() => process.umask(mask));
+  const beginning = KeeperSocket.listen(join(path, "begins.sock"), {} as KeeperOperations, () => {});
+  expect(statSync(join(path, "begins.sock")).mode & 0o077).toBe(0);
+  ends.push((await beginning).stop.bind(await beginning));
+  expect(process.umask()).toBe(0);
   const long = KeeperSocket.listen(join(path, "x".repeat(100)), {} as KeeperOperations, () => {});
   await expect(long).rejects.toThrow(DataFolderError);
 });

@@ -36,7 +36,12 @@ export class KeeperSocket {
     rmSync(path, { force: true });
     const server = createServer((node) => socket.serve(node, keeper));
     const socket = new KeeperSocket(server, onFault);
-    await new Promise<void>((resolve, reject) => server.once("error", reject).listen(path, resolve));
+    await new Promise<void>((resolve, reject) => {
+      // Else whoever is quick opens it before its mode is set.
+      const mask = process.umask(0o077);
+      server.once("error", reject).listen(path, resolve);
+      process.umask(mask);
+    });
     server.on("error", onFault);
     chmodSync(path, 0o600);
     return socket;
