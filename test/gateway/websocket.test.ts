@@ -352,20 +352,38 @@ test("a key that was revoked is refused with its next turn", async () => {
   socket.close();
 });
 
-test("a key that was revoked sends large messages no more often than who could not pay for them", async () => {
-  const made = await gateway.key(1000);
+type Made = Awaited<ReturnType<OpenGateway["key"]>>;
+test.each<[string, number, (made: Made) => Promise<unknown>]>([
+  [
+    "whose key was revoked",
+    2,
+    ({ id, recovery_secret }) => gateway.send("DELETE", `/v1/keys/${id}`, { bearer: recovery_secret }),
+  ],
+  [
+    "who was suspended",
+    2,
+    ({ balance_id }) => gateway.admin(`/admin/accounts/${balance_id}/suspend`, { reason: "chargeback" }),
+  ],
+  [
+    "whose credit is gone",
+    1,
+    ({ balance_id }) =>
+      gateway.admin("/admin/debits", { balance_id, amount_usd: "all", idempotency_key: balance_id }),
+  ],
+])("one %s has large messages read as seldom as who could never pay", async (_, looked, end) => {
+  const made = await gateway.key(1000, UNLIMITED);
   const socket = await SocketClient.open(gateway.url, made.key);
-  await gateway.send("DELETE", `/v1/keys/${made.id}`, { bearer: made.recovery_secret });
+  await end(made);
   const input = "word ".repeat(1_600_000);
   const codes: unknown[] = [];
   for (let n = 0; n < 5 && codes.at(-1) !== "rate_limited"; n++)
     codes.push((await socket.end({ model, input })).error.code);
-  expect(codes).toEqual(["invalid_api_key", "invalid_api_key", "rate_limited"]);
+  expect([codes.length, codes.at(-1)]).toEqual([looked + 1, "rate_limited"]);
   expect((await socket.closed).code).toBe(1008);
 });
 
 test("a rate that is reached is told with the seconds to wait", async () => {
-  const { key: slow } = await gateway.key(1, { rpm_limit: 1 });
+  const { key: slow } = await gateway.key(10, { rpm_limit: 1 });
   const socket = await SocketClient.open(gateway.url, slow);
   await socket.end({ model, input: "Hello" });
   const error = await socket.end({ model, input: "Hello" });

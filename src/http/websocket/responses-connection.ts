@@ -16,6 +16,7 @@ import {
 } from "../../surfaces/responses/error-event.ts";
 import { type BalanceId, newReceiptId } from "../../units/id.ts";
 import type { HttpDeps } from "../deps.ts";
+import { covers } from "../sender.ts";
 import { SMALL_BYTES } from "../wanted-body.ts";
 import { ClientSocket, GOING_AWAY, type ServerSocket, TOO_MUCH } from "./client-socket.ts";
 import { type AnswerEnd, EventFrames } from "./event-frames.ts";
@@ -29,13 +30,12 @@ export class ResponsesConnection {
   private socket: ClientSocket | null = null;
   private readonly leaving = new AbortController();
   private readonly lanes: Lanes;
-  private readonly waiting: CreateEvent[] = [];
+  private readonly waiting: WaitingTurn[] = [];
   private waitingBytes = 0;
   /** Lanes with a turn under way. */
   private readonly busy = new Set<string | null>();
-  private readonly sender: TurnSender;
   private isEnding = false;
-  /** Until a turn is refused because its key has ended: nobody pays for what is sent then. */
+  /** Could still pay for the largest message, when that was last looked at. */
   private pays: boolean;
   private openedMs = 0;
   private heardMs = 0;
@@ -49,7 +49,6 @@ export class ResponsesConnection {
   ) {
     this.lanes = new Lanes(memory);
     this.pays = opener.pays;
-    this.sender = { ...opener, signal: this.leaving.signal };
   }
 
   opened(socket: ServerSocket): void {
@@ -84,14 +83,16 @@ export class ResponsesConnection {
     this.heard();
     if (this.isEnding) return;
     if (this.isOld) return this.refuse(tooOld(), null);
-    const tooMuch = this.tooMuchUnpaid(message.length);
+    const isUnpaid = !this.pays && message.length > SMALL_BYTES;
+    const tooMuch = isUnpaid ? this.tooMuchUnpaid(message.length) : null;
     if (tooMuch !== null) return this.refuseLast(tooMuch);
+    if (message.length > SMALL_BYTES) this.lookAtCredit().catch((error) => this.fault(error));
     if (typeof message !== "string") return this.refuseEvent(notText(), null);
     const event = readCreateEvent(Buffer.from(message));
     if ("why" in event) return this.refuseEvent(event.why, event.streamId);
     const why = this.placeFor(event);
     if (why !== null) return this.refuseEvent(why, event.streamId);
-    this.waiting.push(event);
+    this.waiting.push({ event, isUnpaid });
     this.waitingBytes += event.bytes;
     this.goOn();
   }
@@ -123,9 +124,17 @@ export class ResponsesConnection {
   /** Large messages of who could not pay for them: the bytes are here, and looking through them costs as much again. */
   private tooMuchUnpaid(length: number): Refusal | null {
     const { balance, network } = this.opener;
-    if (this.pays || length <= SMALL_BYTES) return null;
     const taken = this.deps.unpaidBytes.take({ balance, network }, length);
     return typeof taken === "number" ? tooMuchUnpaid(taken) : null;
+  }
+
+  /** Whoever has spent their credit, is suspended or has a key that has ended has what they send counted from then on. */
+  private async lookAtCredit(): Promise<void> {
+    const { clock, keyring, credit } = this.deps.keyDeps;
+    const { secret, balance, pays } = this.opener;
+    const holder = pays ? await keyring.identify(secret, clock.now()) : null;
+    const mayPay = holder !== null && holder.balance.suspended === null;
+    this.pays = mayPay && covers(await credit(balance), this.deps.settings().bodyBytes, this.deps.catalog());
   }
 
   private get isOld(): boolean {
@@ -144,31 +153,32 @@ export class ResponsesConnection {
   /** Begins what may begin, in the order of arrival. */
   private goOn(): void {
     for (let at = 0; at < this.waiting.length && this.busy.size < MOST_AT_ONCE; ) {
-      const event = this.waiting[at]!;
+      const turn = this.waiting[at]!;
+      const { event } = turn;
       if (this.busy.has(event.streamId)) at += 1;
       else {
         this.waiting.splice(at, 1);
         this.waitingBytes -= event.bytes;
         this.busy.add(event.streamId);
-        void this.take(event);
+        void this.take(turn);
       }
     }
   }
 
-  private async take(event: CreateEvent): Promise<void> {
-    try {
-      await this.turn(event);
-    } catch (error) {
-      this.deps.onFault(error, newReceiptId(this.deps.keyDeps.clock.now(), this.deps.keyDeps.random));
-      this.socket?.abandon();
-    }
-    this.busy.delete(event.streamId);
+  private async take(waiting: WaitingTurn): Promise<void> {
+    await this.turn(waiting).catch((error) => this.fault(error));
+    this.busy.delete(waiting.event.streamId);
     this.idleSinceMs = this.nowMs;
     if (!this.isEnding) this.goOn();
     else if (!this.isBusy) this.socket?.end(GOING_AWAY, "the gateway is stopping");
   }
 
-  private async turn(event: CreateEvent): Promise<void> {
+  private fault(error: unknown): void {
+    this.deps.onFault(error, newReceiptId(this.deps.keyDeps.clock.now(), this.deps.keyDeps.random));
+    this.socket?.abandon();
+  }
+
+  private async turn({ event, isUnpaid }: WaitingTurn): Promise<void> {
     const { streamId, previousResponseId } = event;
     const before = previousResponseId === null ? NOTHING : this.lanes.find(previousResponseId, streamId);
     if (before === null)
@@ -176,8 +186,9 @@ export class ResponsesConnection {
     const bytes = sizeOf(before) + event.bytes;
     const isChecked = previousResponseId !== null && event.items.length <= MOST_CHECKED_BYTES;
     const orphan = isChecked ? orphanResult(event, before) : null;
-    const answer = orphan ?? (await answerTurn(event, before, bytes, this.sender, this.deps));
-    if (refused(answer) ? answer.code === "invalid_api_key" : hasNoKey(answer)) this.pays = false;
+    const sender = { ...this.opener, isUnpaid, signal: this.leaving.signal };
+    const answer = orphan ?? (await answerTurn(event, before, bytes, sender, this.deps));
+    if (refused(answer) || isRefusal(answer)) await this.lookAtCredit();
     let end: AnswerEnd = { isServed: false };
     const ended = (told: AnswerEnd) => {
       end = told;
@@ -226,14 +237,22 @@ export class ResponsesConnection {
 }
 
 /** Who opened the connection. */
-export interface Opener extends Omit<TurnSender, "signal"> {
+export interface Opener extends Omit<TurnSender, "isUnpaid" | "signal"> {
   readonly balance: BalanceId;
+  /** Could pay for the largest message. */
+  readonly pays: boolean;
   /** As wide as one may be had for nothing (see wide-network). */
   readonly network: string;
 }
 
-const hasNoKey = (answer: GenerationAnswer | Uint8Array): boolean =>
-  "status" in answer && answer.status === 401;
+interface WaitingTurn {
+  readonly event: CreateEvent;
+  /** A large message whose bytes were counted as read for nothing when it came. */
+  readonly isUnpaid: boolean;
+}
+
+const isRefusal = (answer: GenerationAnswer | Uint8Array): boolean =>
+  "status" in answer && answer.status >= 400;
 
 const NOTHING: readonly Uint8Array[] = [];
 /** OpenAI's figures. */

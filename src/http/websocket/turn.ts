@@ -14,8 +14,8 @@ export interface TurnSender {
   readonly secret: string;
   readonly headers: Headers;
   blocks(): readonly string[];
-  /** Could pay for the largest message. */
-  readonly pays: boolean;
+  /** The bytes of the message were counted when it came: its sender could not pay. */
+  readonly isUnpaid: boolean;
   /** Aborts when the connection is closed. */
   readonly signal: AbortSignal;
 }
@@ -36,8 +36,7 @@ export async function answerTurn(
   if (!event.generates) return warmUp(event, bytes, sender, deps);
   if (bytes <= SMALL_BYTES)
     return deps.generate("responses", callOf(requestBody(event, before), sender, false));
-  // Of who could not pay, those of a large message were counted when it came.
-  const counted = sender.pays || event.bytes <= SMALL_BYTES ? 0 : event.bytes;
+  const counted = sender.isUnpaid ? event.bytes : 0;
   const room = await roomFor(bytes, counted, sender, deps);
   if (refused(room)) return room;
   try {
