@@ -13,6 +13,8 @@ let gateway: OpenGateway;
 let arrivals = 0;
 /** Of the events of a stream, those before which the host waits. */
 let gates: Map<number, Gate<void>>;
+/** The gate before a failure. */
+const FAILURE = -1;
 /** Its first answers are these. */
 let failures: number[] = [];
 let breaks: { readonly after: number } | null = null;
@@ -29,6 +31,7 @@ beforeAll(async () => {
   host = await startFakeHost((request) => async (wire, seen) => {
     arrivals += 1;
     const failure = failures.shift();
+    if (failure !== undefined) await gates.get(FAILURE)?.passed;
     if (failure !== undefined) return status(failure)(wire, seen);
     await gates.get(0)?.passed;
     const { events, whole } = answers[request.path]!;
@@ -268,7 +271,13 @@ describe("what is not an answer", () => {
   test("is told to those that wait for it, and the next request is a new one", async () => {
     const owner = await gateway.key(1);
     failures = [400];
-    const failed = await Promise.all([post(owner, "k", CHAT), post(owner, "k", CHAT)]);
+    gates.set(FAILURE, gate());
+    const first = post(owner, "k", CHAT);
+    await until(() => arrivals > 0);
+    const second = post(owner, "k", CHAT);
+    await gateway.send("GET", "/healthz");
+    gates.get(FAILURE)!.open();
+    const failed = await Promise.all([first, second]);
     expect(failed.map(({ status }) => status)).toEqual([400, 400]);
     expect(new Set(failed.map(({ headers }) => headers.get("x-gateway-receipt"))).size).toBe(1);
     expect(arrivals).toBe(1);

@@ -7,7 +7,7 @@ import { simulate } from "./world.ts";
 
 const SEEDS = 200;
 const STEPS = 20;
-const NODE_SEEDS = 60;
+const NODE_SEEDS = 30;
 const NODE_STEPS = 1_500;
 const HOLD_SEEDS = 20;
 const HOLD_STEPS = 4_000;

@@ -18,7 +18,7 @@ const step = tool({
 });
 const agent = new Agent({ name: "walker", instructions: "Take all steps.", model, tools: [step] });
 const beganMs = performance.now();
-const result = await new Runner().run(agent, "Go. " + "word ".repeat(Number(history) / 5), {
+const result = await new Runner().run(agent, `Go. ${"word ".repeat(Number(history) / 5)}`, {
   stream: process.env.STREAMED === "1",
   maxTurns: 40,
 });

@@ -13,7 +13,7 @@ const tools = [
   },
 ];
 const first = [
-  { type: "message", role: "user", content: "Take all steps. " + "word ".repeat(Number(history) / 5) },
+  { type: "message", role: "user", content: `Take all steps. ${"word ".repeat(Number(history) / 5)}` },
 ];
 const common = { model, tools, store: false };
 
