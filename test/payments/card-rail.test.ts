@@ -224,6 +224,26 @@ const STORIES: readonly [string, (world: World) => Promise<unknown>, object][] =
     { state: "credited", available: 10, credited: 10 },
   ],
   [
+    "is refunded in part when all was spent, and disputed when there is credit again",
+    async (world) => {
+      await world.sees(PAID);
+      world.spent = AMOUNT;
+      await world.sees({ refunded: 400 as Cents });
+      world.spent = 0;
+      await world.disputes("dp_1", "open");
+    },
+    { state: "disputed", available: 4, credited: 4, lost: 4, suspended: true },
+  ],
+  [
+    "is refunded after a dispute was won, before anybody here hears that it was",
+    async (world) => {
+      await world.sees(PAID);
+      await world.disputes("dp_1", "open");
+      await world.sees({ dispute: { id: "dp_1", outcome: "won" }, refunded: 1_061 as Cents });
+    },
+    { state: "refunded", available: 0, credited: 0 },
+  ],
+  [
     "is won and disputed once more",
     async (world) => {
       await world.sees(PAID);

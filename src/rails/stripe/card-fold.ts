@@ -41,7 +41,7 @@ function unfinishedStep(payment: Payment, order: CardOrder): CardStep | null {
   const { refunding, refunded, dispute, total } = order;
   if (refunding !== null) {
     const inAll = refundedCredit(payment, refunding);
-    const upTo = Math.min(inAll - refundedCredit(payment, refunded), payment.credited) as NanoUsd;
+    const upTo = Math.min(inAll - refundedCredit(payment, refunded), toTakeBack(payment)) as NanoUsd;
     return {
       kind: "debit",
       purpose: `refund:${refunding}`,
@@ -57,7 +57,7 @@ function unfinishedStep(payment: Payment, order: CardOrder): CardStep | null {
   }
   if (dispute === null) return null;
   if (dispute.taken === null) {
-    const upTo = payment.credited;
+    const upTo = toTakeBack(payment);
     return {
       kind: "debit",
       purpose: `dispute:${dispute.id}`,
@@ -96,9 +96,12 @@ export const WAITING: ReadonlySet<string> = new Set(["created", "submitted", "co
 function takenBackStep(payment: Payment, order: CardOrder, checkout: Checkout): CardStep | null {
   const { dispute, refunded } = checkout;
   if (payment.state === "held") return refunded >= order.total ? change(REFUNDED) : null;
+  const step = dispute === null ? null : disputeStep(payment, order, dispute);
+  // What a dispute has taken is given back before a refund can take it.
+  if (payment.state === "disputed" && step !== null) return step;
   if (refunded > order.refunded && payment.state !== "charged_back")
     return change({ order: orderText({ ...order, refunding: refunded }) });
-  return dispute === null ? null : disputeStep(payment, order, dispute);
+  return step;
 }
 
 function disputeStep(
@@ -126,6 +129,9 @@ function disputeStep(
     lost: -known.lost as NanoUsd,
   });
 }
+
+/** What of its credit nobody has taken back yet, and nobody has found to be spent. */
+export const toTakeBack = ({ credited, lost }: Payment): NanoUsd => (credited - lost) as NanoUsd;
 
 /** An appeal may still win what was lost. */
 const RANK = { open: 0, lost: 1, won: 2 } as const satisfies Record<CheckoutDispute["outcome"], number>;

@@ -9,7 +9,7 @@ import type { RandomBytes } from "../../units/random.ts";
 import { type NanoUsd, ZERO_USD } from "../../units/usd.ts";
 import type { WatchedRail } from "../payment-watch.ts";
 import { capReached } from "../x402/inline.ts";
-import { type CardStep, nextStep, WAITING } from "./card-fold.ts";
+import { type CardStep, nextStep, toTakeBack, WAITING } from "./card-fold.ts";
 import { newOrder, orderOf, orderText } from "./card-order.ts";
 import { type Cents, type Checkout, centsOf, totalOf } from "./checkout.ts";
 import type { StripeApi } from "./stripe-api.ts";
@@ -101,19 +101,20 @@ export class CardRail implements WatchedRail {
   async refund(payment: Payment): Promise<Payment | TooMuch | "not refundable" | "no answer"> {
     const { api, store, clock, debit, onFault } = this.deps;
     const { refunding, dispute, total } = orderOf(payment);
-    const { id, balanceId, state, transaction, credited } = payment;
+    const { id, balanceId, state, transaction, credited, lost } = payment;
     if (state === "refunded") return payment;
     const isFree =
       state === "credited" && refunding === null && (dispute === null || dispute.outcome === "won");
     if (!isFree || transaction === null) return "not refundable";
-    if (credited > 0) {
+    const left = toTakeBack(payment);
+    if (left > 0) {
       const idempotencyKey = paymentKey(id, `refund:${total}`);
       const entry = { balanceId, idempotencyKey, note: `refund of ${id}`, at: clock.now() };
-      const taken = await debit({ ...entry, amount: credited });
+      const taken = await debit({ ...entry, amount: left });
       if ("available" in taken) return taken;
       // Else a dispute, or a part that is refunded at Stripe meanwhile, would have it taken back a second time.
       await store.change(id, (now) =>
-        now.state === state && now.credited === credited ? { debited: credited } : null,
+        now.state === state && now.credited === credited && now.lost === lost ? { debited: left } : null,
       );
     }
     try {
