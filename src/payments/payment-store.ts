@@ -26,13 +26,21 @@ export interface PaymentStore {
 export type Added =
   | { readonly kind: "added"; readonly payment: Payment }
   | { readonly kind: "known"; readonly payment: Payment }
-  | { readonly kind: "capped"; readonly cap: PaymentCap; readonly paid: NanoUsd };
+  | { readonly kind: "capped"; readonly cap: PaymentCap };
+
+export type PaymentCap = AmountCap | CountCap;
 
 /** The most that may be paid since a moment: into a balance, or by requests of a key for answers. */
-export interface PaymentCap {
+export interface AmountCap {
   readonly of: "balance" | "key";
   readonly limit: NanoUsd;
   readonly since: EpochMs;
+}
+
+/** The most payments at a time: of one payer that may still fail, or of one balance that are watched although unused. */
+export interface CountCap {
+  readonly of: "payer" | "unused";
+  readonly most: number;
 }
 
 export interface PaymentFilter {

@@ -77,7 +77,9 @@ export const rowOf = (payment: Payment): PaymentRow<number> => ({
 });
 
 /** States that count against no limit, as SQL lists them. */
-export const NOTHING_STATES = CAME_TO_NOTHING.map((state) => `'${state}'`).join(", ");
+export const NOTHING_STATES = listed(CAME_TO_NOTHING);
+/** States in which it may cost gas and bring nothing. */
+export const MAY_FAIL_STATES = listed(["created", "submitted"]);
 
 /** The entry that credits the balance; null for a change that credits nothing. */
 export function creditOf(
@@ -95,3 +97,7 @@ export const TOO_MUCH: PaymentChange = {
   reason: "The balance has been credited with as much as is counted exactly.",
   lookAt: null,
 };
+
+function listed(states: readonly PaymentState[]): string {
+  return states.map((state) => `'${state}'`).join(", ");
+}

@@ -356,6 +356,33 @@ describe("who pays", () => {
     await end();
   });
 
+  test("by one wallet into six balances at once waits beyond four, which may be for the same money", async () => {
+    await begin();
+    const payers = await Promise.all(Array.from({ length: 6 }, () => payer(gateway)));
+    const headers: string[] = [];
+    for (const { key } of payers) headers.push(await signature(2, key));
+    const gate = Promise.withResolvers<void>();
+    facilitator.mood = async (...transfer) => {
+      await gate.promise;
+      return MOODS.honest(...transfer);
+    };
+    const ask = (n: number) => present(headers[n]!, 2, payers[n]!.key);
+    const four = [0, 1, 2, 3].map(ask);
+    await until(() => facilitator.asked === 4);
+    const more = await Promise.all([4, 5].map(ask));
+    expect(more.map((one) => [one.status, one.headers.get("retry-after")])).toEqual([
+      [429, "5"],
+      [429, "5"],
+    ]);
+    expect(await paymentsOf(gateway, payers[5]!.key)).toEqual([]);
+    gate.resolve();
+    await Promise.all(four);
+    const credits = () => Promise.all(payers.map(({ key }) => balanceOf(gateway, key)));
+    await until(async () => (await credits()).some((usd) => usd > 0));
+    expect([201, 202]).toContain((await ask(5)).status);
+    await end();
+  });
+
   test("for an answer that another request has paid for is noted only where the transfer is signed", async () => {
     await begin("  amounts: { max_usd: 5, max_usd_per_day: 5 }");
     const [first, forged, signed] = await Promise.all(

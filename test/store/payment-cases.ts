@@ -90,7 +90,36 @@ export function paymentCases(open: () => Promise<PaymentBench>): void {
     await add("over the day", { amount: usd(2) });
     await add("within both", { isInline: true, amount: usd(1) });
     expect(kinds).toEqual(["added", "added", "added", "added", "added", "capped", "capped", "added"]);
-    expect(await store.add(payment("more"), [day])).toEqual({ kind: "capped", cap: day, paid: usd(10) });
+    expect(await store.add(payment("more"), [day])).toEqual({ kind: "capped", cap: day });
+  });
+
+  test("of one payer, so many may be under way at a time, into whichever balances", async () => {
+    const two = { of: "payer", most: 2 } as const;
+    const add = (name: string, more: Partial<Payment> = {}) => store.add(payment(name, more), [two]);
+    const atOnce = await Promise.all(
+      ["1", "2", "3", "4"].map((name, n) => add(name, { balanceId: n % 2 === 0 ? A : B })),
+    );
+    expect(atOnce.map(({ kind }) => kind).toSorted()).toEqual(["added", "added", "capped", "capped"]);
+    expect(atOnce).toContainEqual({ kind: "capped", cap: two });
+    expect(await add("another's", { payer: "0xc" })).toMatchObject({ kind: "added" });
+    const added = atOnce.flatMap((one) => (one.kind === "added" ? [one.payment] : []));
+    expect(await add("again", { external: added[0]!.external })).toMatchObject({ kind: "known" });
+    await store.change(added[0]!.id, () => ({ state: "submitted" }));
+    expect(await add("5")).toMatchObject({ kind: "capped" });
+    await store.change(added[0]!.id, () => ({ state: "confirming" }));
+    expect(await add("6")).toMatchObject({ kind: "added" });
+  });
+
+  test("of one balance, so many that were not needed are watched at a time", async () => {
+    const two = { of: "unused", most: 2 } as const;
+    const add = (name: string, more: Partial<Payment> = {}) =>
+      store.add(payment(name, { state: "unused", ...more }), [two]);
+    const kinds = (await Promise.all(["1", "2", "3"].map((name) => add(name)))).map(({ kind }) => kind);
+    expect(kinds.toSorted()).toEqual(["added", "added", "capped"]);
+    expect(await add("elsewhere", { balanceId: B })).toMatchObject({ kind: "added" });
+    const [watched] = await store.list({ balanceId: A, keyId: null, state: "unused" }, 1, null);
+    await store.change(watched!.id, () => ({ lookAt: null }));
+    expect(await add("4")).toMatchObject({ kind: "added" });
   });
 
   test("a payment is credited with its state, once, however often and in whatever order that is told", async () => {

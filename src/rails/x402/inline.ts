@@ -213,14 +213,28 @@ const onItsWay = (payment: Payment["id"]): Refusal =>
     retryAfter(ON_ITS_WAY_S),
   );
 
-export const capReached = ({ of, limit }: PaymentCap): Refusal =>
-  refuse(
-    "budget_exhausted",
-    of === "key"
-      ? `Requests of one key may pay at most ${formatUsd(limit)} within an hour (\`payments.inline.max_usd_per_hour\`). Nothing was paid. Credit can still be paid for with POST /v1/credits.`
-      : `At most ${formatUsd(limit)} may be paid into a balance within a day (\`payments.amounts.max_usd_per_day\`). Nothing was paid.`,
-    retryAfter(of === "key" ? HOUR_MS / 1_000 : DAY_MS / 1_000),
-  );
+export function capReached(cap: PaymentCap): Refusal {
+  switch (cap.of) {
+    case "key":
+      return refuse(
+        "budget_exhausted",
+        `Requests of one key may pay at most ${formatUsd(cap.limit)} within an hour (\`payments.inline.max_usd_per_hour\`). Nothing was paid. Credit can still be paid for with POST /v1/credits.`,
+        retryAfter(HOUR_MS / 1_000),
+      );
+    case "balance":
+      return refuse(
+        "budget_exhausted",
+        `At most ${formatUsd(cap.limit)} may be paid into a balance within a day (\`payments.amounts.max_usd_per_day\`). Nothing was paid.`,
+        retryAfter(DAY_MS / 1_000),
+      );
+    default:
+      return refuse(
+        "rate_limited",
+        `This wallet has ${cap.most} payments under way, which may be for the same money. Nothing was paid. Retry in ${ON_ITS_WAY_S} s.`,
+        { retryAfterS: ON_ITS_WAY_S },
+      );
+  }
+}
 
 const PAY =
   "Or pay now: sign an offer of the header `payment-required` (x402), and send the request again with `payment-signature`.";

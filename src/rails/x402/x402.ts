@@ -72,8 +72,11 @@ export class X402Rail {
     ]);
     if (refusal !== null)
       return { kind: "refused", why: `The payment would not be carried out: ${refusal}.` };
-    const added = await this.deps.store.add(this.newPayment(signed, order, external, head), order.caps);
-    if (added.kind === "capped") return { kind: "capped", cap: added.cap, paid: added.paid };
+    const added = await this.deps.store.add(this.newPayment(signed, order, external, head), [
+      ...order.caps,
+      OF_A_PAYER,
+    ]);
+    if (added.kind === "capped") return added;
     if (added.kind === "known") return this.again(added.payment, order);
     return this.carryOut(added.payment, network);
   }
@@ -81,7 +84,7 @@ export class X402Rail {
   /**
    * Records a payment that was not needed after all. Its payer could still send it, so it is watched until it runs out.
    * One that its payer has not signed is nobody's, and null: recorded, it would have the credit of whoever does sign it
-   * elsewhere.
+   * elsewhere. Neither is one recorded where as many of the balance are watched already.
    */
   async noteUnused(signed: SignedPayment, order: TakeOrder): Promise<Payment | null> {
     const { chain } = this.networkOf(signed.accepted)!.ready!;
@@ -93,8 +96,8 @@ export class X402Rail {
     const created = this.newPayment(signed, order, externalOf(signed), head);
     const reason = "The balance covered the request when its turn came.";
     const payment: Payment = { ...created, state: "unused", reason, lookAt: this.later() };
-    await this.deps.store.add(payment, []);
-    return payment;
+    const added = await this.deps.store.add(payment, [WATCHED_UNUSED]);
+    return added.kind === "capped" ? null : payment;
   }
 
   /** Finds out what has become of the payment, and does what is next. */
@@ -332,9 +335,13 @@ export interface TakeOrder {
 /** `refused`: nothing moved, and another payment may do. `paid`: as far as the payment has come. */
 export type Taken =
   | { readonly kind: "refused"; readonly why: string }
-  | { readonly kind: "capped"; readonly cap: PaymentCap; readonly paid: NanoUsd }
+  | { readonly kind: "capped"; readonly cap: PaymentCap }
   | { readonly kind: "rejected" }
   | { readonly kind: "paid"; readonly payment: Payment };
+
+/** A wallet can sign the same money away any number of times, and each transfer that fails costs gas. */
+const OF_A_PAYER: PaymentCap = { of: "payer", most: 4 };
+const WATCHED_UNUSED: PaymentCap = { of: "unused", most: 16 };
 
 const UNDER_WAY: ReadonlySet<PaymentState> = new Set(["created", "submitted", "confirming"]);
 

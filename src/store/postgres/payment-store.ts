@@ -1,12 +1,19 @@
 import type { SQL, TransactionSQL } from "bun";
 import { advanced, type Payment, type PaymentChange, type RailName } from "../../payments/payment.ts";
-import type { Added, PaymentCap, PaymentFilter, PaymentStore } from "../../payments/payment-store.ts";
+import type {
+  Added,
+  AmountCap,
+  PaymentCap,
+  PaymentFilter,
+  PaymentStore,
+} from "../../payments/payment-store.ts";
 import { assert } from "../../units/assert.ts";
 import type { Clock, EpochMs } from "../../units/clock.ts";
 import type { PaymentId } from "../../units/id.ts";
 import type { NanoUsd } from "../../units/usd.ts";
 import {
   creditOf,
+  MAY_FAIL_STATES,
   NOTHING_STATES,
   type PaymentRow,
   paymentFromRow,
@@ -17,7 +24,8 @@ import { creditIn } from "./ledger-store.ts";
 import type { Postgres } from "./postgres.ts";
 
 /**
- * Payments in PostgreSQL, beside the credits that they become. Payments into one balance are added one after another;
+ * Payments in PostgreSQL, beside the credits that they become. Payments into one balance, and of one payer where these
+ * are counted, are added one after another;
  * of several gateways that look at one payment, each decides on what the other has written.
  */
 export class PostgresPaymentStore implements PaymentStore {
@@ -28,15 +36,16 @@ export class PostgresPaymentStore implements PaymentStore {
 
   async add(payment: Payment, caps: readonly PaymentCap[]): Promise<Added> {
     return this.postgres.transaction(async (sql): Promise<Added> => {
-      const { rail, external, balanceId, idempotencyKey } = payment;
+      const { rail, external, balanceId, idempotencyKey, payer } = payment;
+      if (caps.some(({ of }) => of === "payer"))
+        await sql`SELECT pg_advisory_xact_lock(hashtextextended(${`${rail} ${payer}`}, 0))`;
       await sql`SELECT id FROM balances WHERE id = ${balanceId} FOR UPDATE`;
       const [known] = await sql<PaymentRow<string>[]>`SELECT * FROM payments
         WHERE (rail = ${rail} AND external = ${external}) OR (balance_id = ${balanceId}
           AND idempotency_key = ${idempotencyKey} AND ${cameToSomething(sql)}) FOR UPDATE`;
       if (known !== undefined) return { kind: "known", payment: paymentFromRow(known) };
       for (const cap of caps) {
-        const paid = await paidIn(sql, payment, cap);
-        if (paid + payment.amount > cap.limit) return { kind: "capped", cap, paid };
+        if (await isOver(sql, payment, cap)) return { kind: "capped", cap };
       }
       // Where another balance adds the same at this moment, this is tried again and finds it.
       await sql`INSERT INTO payments ${sql(rowOf(payment))}`;
@@ -101,10 +110,21 @@ async function locked(sql: TransactionSQL, id: PaymentId): Promise<Payment | nul
   return row === undefined ? null : paymentFromRow(row);
 }
 
+async function isOver(sql: TransactionSQL, payment: Payment, cap: PaymentCap): Promise<boolean> {
+  if ("limit" in cap) return (await paidIn(sql, payment, cap)) + payment.amount > cap.limit;
+  const { rail, payer, balanceId } = payment;
+  const counted =
+    cap.of === "payer"
+      ? sql`rail = ${rail} AND payer = ${payer} AND state IN (${sql.unsafe(MAY_FAIL_STATES)})`
+      : sql`balance_id = ${balanceId} AND state = 'unused' AND look_at IS NOT NULL`;
+  const [row] = await sql<{ count: string }[]>`SELECT count(*) AS count FROM payments WHERE ${counted}`;
+  return Number(row!.count) >= cap.most;
+}
+
 async function paidIn(
   sql: TransactionSQL,
   { balanceId, keyId }: Payment,
-  { of, since }: PaymentCap,
+  { of, since }: AmountCap,
 ): Promise<NanoUsd> {
   const [row] = await sql<{ paid: string }[]>`SELECT coalesce(sum(amount), 0) AS paid FROM payments
     WHERE balance_id = ${balanceId} AND created_at > ${since} AND ${cameToSomething(sql)}

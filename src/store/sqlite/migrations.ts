@@ -355,4 +355,10 @@ export const MIGRATIONS: readonly string[] = [
     PRIMARY KEY (balance_id, name)
   ) STRICT, WITHOUT ROWID;
   `,
+  // 15: payments at a time
+  `
+  -- Those that a wallet has under way, and those of a balance that were not needed and are watched yet.
+  CREATE INDEX payments_under_way ON payments (payer) WHERE state IN ('created', 'submitted');
+  CREATE INDEX payments_unused ON payments (balance_id) WHERE state = 'unused' AND look_at IS NOT NULL;
+  `,
 ];

@@ -8,6 +8,7 @@ import type { PaymentId } from "../../units/id.ts";
 import type { NanoUsd } from "../../units/usd.ts";
 import {
   creditOf,
+  MAY_FAIL_STATES,
   NOTHING_STATES,
   type PaymentRow,
   paymentFromRow,
@@ -46,8 +47,7 @@ export class SqlitePaymentStore implements PaymentStore {
           this.statements.byKey.get(balanceId, idempotencyKey);
         if (known !== null) return { kind: "known", payment: paymentFromRow(known) };
         for (const cap of caps) {
-          const paid = this.paid(payment, cap);
-          if (paid + payment.amount > cap.limit) return { kind: "capped", cap, paid };
+          if (this.isOver(payment, cap)) return { kind: "capped", cap };
         }
         this.statements.add.run(JSON.stringify(rowOf(payment)));
         return { kind: "added", payment };
@@ -99,9 +99,18 @@ export class SqlitePaymentStore implements PaymentStore {
     return this.statements.list.all(balanceId, keyId, state, at, from?.id ?? "", limit).map(paymentFromRow);
   }
 
-  private paid({ balanceId, keyId }: Payment, { of, since }: PaymentCap): NanoUsd {
-    const { paidInto, paidBy } = this.statements;
-    return (of === "balance" ? paidInto.get(balanceId, since) : paidBy.get(balanceId, keyId, since))!.paid;
+  private isOver({ rail, payer, balanceId, keyId, amount }: Payment, cap: PaymentCap): boolean {
+    const { paidInto, paidBy, movingOf, unusedOf } = this.statements;
+    switch (cap.of) {
+      case "balance":
+        return paidInto.get(balanceId, cap.since)!.paid + amount > cap.limit;
+      case "key":
+        return paidBy.get(balanceId, keyId, cap.since)!.paid + amount > cap.limit;
+      case "payer":
+        return movingOf.get(rail, payer)!.count >= cap.most;
+      case "unused":
+        return unusedOf.get(balanceId)!.count >= cap.most;
+    }
   }
 
   private write(payment: Payment): Payment {
@@ -165,6 +174,12 @@ function prepare(db: Database) {
     paidBy: db.query<{ paid: NanoUsd }, [string, string | null, number]>(
       `SELECT coalesce(sum(amount), 0) AS paid FROM payments
        WHERE balance_id = ? AND key_id = ? AND created_at > ? AND is_inline = 1 AND state NOT IN (${NOTHING_STATES})`,
+    ),
+    movingOf: db.query<{ count: number }, [string, string | null]>(
+      `SELECT count(*) AS count FROM payments WHERE rail = ? AND payer = ? AND state IN (${MAY_FAIL_STATES})`,
+    ),
+    unusedOf: db.query<{ count: number }, [string]>(
+      "SELECT count(*) AS count FROM payments WHERE balance_id = ? AND state = 'unused' AND look_at IS NOT NULL",
     ),
     write: db.query<
       never,
