@@ -3,7 +3,7 @@ import { PAYMENT_MUTANTS } from "./mutants/payments.ts";
 import { option } from "./option.ts";
 import { simulatePayments } from "./payments.ts";
 
-/** `bun run sim:payments --seed N --seeds K --payments P`: so many payments each, with crashes and reorganisations. */
+/** `bun run sim:payments --seed N --seeds K --payments P`: so many payments each, with crashes, reorganisations, refunds and disputes. */
 const seed = option("seed", 1);
 const seeds = option("seeds", 50);
 const payments = option("payments", 2_000);
@@ -19,6 +19,7 @@ for (let one = seed; one < seed + seeds; one++) {
     console.error(`replay it with: bun run sim:payments --seed ${one} --seeds 1 --payments ${payments}`);
     throw error;
   });
+  process.send?.(one);
   for (const [name, count] of Object.entries(done)) totals[name] = (totals[name] ?? 0) + count;
 }
 console.log(

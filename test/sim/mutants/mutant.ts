@@ -74,7 +74,7 @@ async function firstSeed(folder: string, program: readonly string[], seeds: numb
   });
   const said = await new Response(run.stderr).text();
   if ((await run.exited) === 0) return null;
-  return { seed: done + 1, said: /^(?:AuditFailure|\w*Error): (.*)$/m.exec(said)?.[1] ?? "it failed" };
+  return { seed: done + 1, said: /^(?:AuditFailure|\w*[Ee]rror): (.*)$/m.exec(said)?.[1] ?? "it failed" };
 }
 
 /** Enough for each that is known. */

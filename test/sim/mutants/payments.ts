@@ -2,6 +2,8 @@ import type { Mutant } from "./mutant.ts";
 
 const STEP = "src/rails/x402/next-step.ts";
 const RAIL = "src/rails/x402/x402.ts";
+const FOLD = "src/rails/stripe/card-fold.ts";
+const CARD = "src/rails/stripe/card-rail.ts";
 
 /** What `sim:payments` has to notice. */
 export const PAYMENT_MUTANTS: readonly Mutant[] = [
@@ -39,5 +41,56 @@ export const PAYMENT_MUTANTS: readonly Mutant[] = [
         "const external = externalOf(signed) + this.deps.clock.elapsedMs();",
       ],
     ],
+  },
+  {
+    breaks: "a payment fails as soon as its authorization has run out, before that is final",
+    file: STEP,
+    edits: [["  if (head.finalizedTime >= endS && isUnusedAtFinality) {", "  if (head.time >= endS) {"]],
+  },
+  {
+    breaks: "what a reorganisation undid is taken back under another key each time",
+    file: RAIL,
+    edits: [
+      [
+        'const idempotencyKey = paymentKey(id, "reorg");',
+        'const idempotencyKey = paymentKey(id, "reorg") + this.deps.clock.elapsedMs();',
+      ],
+    ],
+  },
+  {
+    breaks: "what a card's refund or dispute takes is taken under another key each time",
+    file: CARD,
+    edits: [
+      [
+        "idempotencyKey: paymentKey(id, purpose),",
+        "idempotencyKey: paymentKey(id, purpose) + newId('pay', this.deps.random),",
+      ],
+    ],
+  },
+  {
+    breaks: "a dispute takes what a refund has found to be spent",
+    file: FOLD,
+    edits: [["    const upTo = toTakeBack(payment);\n", "    const upTo = payment.credited;\n"]],
+  },
+  {
+    breaks: "a dispute that is won gives nothing back",
+    file: FOLD,
+    edits: [["...(taken === 0 ?", "...(taken >= 0 ?"]],
+  },
+  {
+    breaks: "a dispute that is won lifts the suspension for another one too",
+    file: CARD,
+    edits: [
+      ["if (await this.isDisputed(balance)) return;", "if (balance === null) return;"],
+      [
+        "if (await this.isDisputed(balance)) await this.deps.suspend",
+        "if (balance === null) await this.deps.suspend",
+      ],
+    ],
+  },
+  {
+    breaks: "a refund of the operator is not written down before the money goes back",
+    file: CARD,
+    edits: [["? { debited: left } : null", "? null : null"]],
   },
 ];

@@ -1,0 +1,148 @@
+import { type Cents, type Checkout, type CheckoutDispute, nanoOf } from "../../src/rails/stripe/checkout.ts";
+import type { CheckoutOrder, StripeApi } from "../../src/rails/stripe/stripe-api.ts";
+import { epochMs } from "../../src/units/clock.ts";
+import type { PaymentId } from "../../src/units/id.ts";
+import type { NanoUsd } from "../../src/units/usd.ts";
+import type { Random } from "./random.ts";
+
+/**
+ * Stripe as far as card payments see it: pages that are paid or run out, refunds in parts, disputes that are won, lost,
+ * and won afterwards. Events of it come late, twice and in any order, until they are received.
+ */
+export class SimulatedStripe {
+  private readonly sessions = new Map<string, Session>();
+  private readonly order: Session[] = [];
+  private untold: { readonly session: Session }[] = [];
+  /** From then on, nothing fails and pages that are open run out. */
+  private isCalm = false;
+
+  constructor(private readonly random: Random) {}
+
+  /** What a gateway asks; a call may fail before it is heard, and after. */
+  api(): Pick<StripeApi, keyof StripeApi> {
+    const answered = async <Result>(ask: () => Result): Promise<Result> => {
+      if (!this.isCalm && this.random.chance(0.02)) throw new Error("Stripe is away");
+      const result = ask();
+      if (!this.isCalm && this.random.chance(0.02)) throw new Error("the answer is lost");
+      return result;
+    };
+    return {
+      open: (order) => answered(() => checkoutOf(this.session(order))),
+      checkout: (id) => answered(() => checkoutOf(this.sessions.get(id)!)),
+      paymentOf: (intent) => answered(() => this.sessions.get(intent)!.payment),
+      refund: (intent) => answered(() => this.refundRest(this.sessions.get(intent)!)),
+      event: async ({ body }) => ({ intent: body }),
+    };
+  }
+
+  /** Something may happen to one of the last payments. */
+  happen(): void {
+    if (this.order.length === 0) return;
+    const among = Math.min(RECENT, this.order.length);
+    const session = this.order[this.order.length - 1 - this.random.below(among)]!;
+    if (this.befalls(session)) this.untold.push({ session });
+  }
+
+  private befalls(session: Session): boolean {
+    const { state, dispute, total, refunded, payment } = session;
+    if (state !== "paid") {
+      if (state === "open") session.state = this.random.chance(0.8) ? "paid" : "expired";
+      return state === "open";
+    }
+    if (dispute?.outcome === "open") {
+      dispute.outcome = this.random.chance(0.5) ? "won" : "lost";
+      return true;
+    }
+    if (dispute?.outcome === "lost") {
+      const isWon = this.random.chance(0.1);
+      if (isWon) dispute.outcome = "won";
+      return isWon;
+    }
+    if (refunded === total || this.random.chance(0.6)) return false;
+    if (dispute === null && this.random.chance(0.5))
+      session.dispute = { id: `dp_${payment}`, outcome: "open" };
+    else session.refunded = (refunded + 1 + this.random.below(total - refunded)) as Cents;
+    return true;
+  }
+
+  /** Events that are delivered now; `receive` rejects, or never ends, where one has to come again. */
+  tell(receive: (intent: string) => Promise<void>): void {
+    for (const event of [...this.untold]) {
+      if (!this.isCalm && this.random.chance(0.7)) continue;
+      for (let copies = this.random.chance(0.1) ? 2 : 1; copies > 0; copies--)
+        receive(event.session.payment).then(
+          () => {
+            this.untold = this.untold.filter((one) => one !== event);
+          },
+          () => {},
+        );
+    }
+  }
+
+  calm(): void {
+    this.isCalm = true;
+    for (const session of this.order) {
+      if (session.state !== "open") continue;
+      session.state = "expired";
+      this.untold.push({ session });
+    }
+  }
+
+  get isTold(): boolean {
+    return this.untold.length === 0;
+  }
+
+  /** What is left of the payment with its operator, of what was to be credited. */
+  kept(payment: PaymentId, amount: NanoUsd): number {
+    const session = this.sessions.get(payment);
+    if (session?.state !== "paid" || isLost(session)) return 0;
+    return amount - Math.min(amount, nanoOf(session.refunded));
+  }
+
+  /** The same one, however often it is asked for. */
+  private session({ payment, amount, fee }: CheckoutOrder): Session {
+    const known = this.sessions.get(payment);
+    if (known !== undefined) return known;
+    const total = (amount + fee) as Cents;
+    const state = this.isCalm ? "expired" : "open";
+    const session: Session = { payment, total, state, refunded: 0 as Cents, dispute: null };
+    this.sessions.set(payment, session);
+    this.order.push(session);
+    return session;
+  }
+
+  private refundRest(session: Session): void {
+    if (isLost(session)) throw new Error("it is disputed");
+    if (session.refunded === session.total) return;
+    session.refunded = session.total;
+    this.untold.push({ session });
+  }
+}
+
+/** Session, PaymentIntent and payment have one name here. */
+interface Session {
+  readonly payment: PaymentId;
+  readonly total: Cents;
+  state: "open" | "paid" | "expired";
+  refunded: Cents;
+  /** A charge has one, and hardly ever a second. */
+  dispute: { readonly id: string; outcome: CheckoutDispute["outcome"] } | null;
+}
+
+const isLost = ({ dispute }: Session): boolean => dispute !== null && dispute.outcome !== "won";
+
+const checkoutOf = ({ payment, total, state, refunded, dispute }: Session): Checkout => ({
+  session: payment,
+  url: null,
+  expiresAt: epochMs(0),
+  state,
+  total,
+  currency: "usd",
+  intent: payment,
+  payer: null,
+  refunded,
+  dispute: dispute === null ? null : { ...dispute },
+});
+
+/** Of so many, something happens to one. */
+const RECENT = 40;
