@@ -1,9 +1,19 @@
 /**
- * `bun run bench [micro|events|failover|macro|neighbour|transport|attacks|scaling|workers|pause|peers|regression|
- * sizing|soak]`: one suite, or all but the last eight, which are asked for by name. Each is described at the top of its file.
+ * `bun run bench [micro|events|failover|macro|neighbour|transport|attacks|scaling|workers|pause|payments|peers|regression|
+ * sizing|soak]`: one suite, or all but the last nine, which are asked for by name. Each is described at the top of its file.
  */
 const SUITES = ["micro", "events", "failover", "macro", "neighbour", "transport", "allocations"] as const;
-const BY_NAME = ["attacks", "scaling", "workers", "pause", "peers", "regression", "sizing", "soak"] as const;
+const BY_NAME = [
+  "attacks",
+  "scaling",
+  "workers",
+  "pause",
+  "payments",
+  "peers",
+  "regression",
+  "sizing",
+  "soak",
+] as const;
 
 const [wanted] = process.argv.slice(2);
 const chosen = wanted === undefined ? SUITES : [...SUITES, ...BY_NAME].filter((suite) => suite === wanted);
