@@ -31,6 +31,7 @@ export function batchesOf(files: readonly string[], each: boolean): string[][] {
 /** Files of a process, where they start processes of their own or take long; the slowest folders first. */
 const MOST: Readonly<Record<string, number>> = {
   "test/browser": 5,
+  "test/payments": 3,
   "test/sim": 1,
   "test/bench": 1,
   "test/network": 1,
@@ -38,6 +39,7 @@ const MOST: Readonly<Record<string, number>> = {
   "test/postgres": 5,
   "test/packaging": 1,
   "test/cli": 1,
+  "test/workers": 3,
   "test/gateway": 8,
 };
 const MOST_ELSEWHERE = 12;
