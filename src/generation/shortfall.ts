@@ -76,7 +76,7 @@ function capMessage(short: CapShortfall, ask: AdmissionRequest, sized: SizedRequ
 }
 
 const callsMessage = ({ run, limit, spent, held }: CallsShortfall): string =>
-  `The run \`${run}\` may have ${limit} calls: ${spent} are used, and ${held} are open. ${capital(ANOTHER_RUN)}.`;
+  `The run \`${run}\` may have ${limit === 1 ? "1 call" : `${limit} calls`}: ${spent} used, ${held} open. ${capital(ANOTHER_RUN)}.`;
 
 const ANOTHER_RUN = "begin another run: the limits of this one can only be tightened";
 

@@ -99,7 +99,7 @@ ${await store()}`;
     await call(key, "agent-7; calls=1; usd=0.5", "Hello", gateway);
     const calls = await call(key, "agent-7", "Hello", gateway);
     expect(calls.json.error.message).toContain(
-      "The run `agent-7` may have 1 calls: 1 are used, and 0 are open. Begin another run",
+      "The run `agent-7` may have 1 call: 1 used, 0 open. Begin another run",
     );
     expect(calls.headers.get("x-should-retry")).toBe("false");
     await call(key, "agent-8; usd=0.001", "Hello", gateway);
