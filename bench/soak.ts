@@ -3,7 +3,7 @@
  * clients leave. Reported are memory, descriptors and holds on the way; at the end, when all have ended, no
  * descriptor and no hold may be left, and the books must agree with their entries.
  *
- *     bun run bench soak [--minutes 60] [--streams 2000]
+ *     bun run bench soak [--minutes 60] [--streams 2000] [--pace slow|steady]
  */
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -13,13 +13,15 @@ import { load, requestBytes, type Timings } from "./load.ts";
 import { option } from "./option.ts";
 import { gateway } from "./peers/gateway.ts";
 import { KINDS, type KindRequest, requestOf } from "./peers/kinds.ts";
-import type { Subject } from "./peers/peer.ts";
+import { PACES, type Subject } from "./peers/peer.ts";
 import { bodyOf } from "./peers/rounds.ts";
 import { start } from "./processes.ts";
 
 export interface SoakSize {
   readonly seconds: number;
   readonly streams: number;
+  /** Of all streams: 50 events a second, or 4. */
+  readonly pace: "steady" | "slow";
   /** Between two looks, s. */
   readonly everyS: number;
 }
@@ -88,13 +90,13 @@ export async function benchSoak(size: SoakSize, progress: (look: Look) => void):
 /** A tenth of the clients leave in the middle, the others are all kinds in equal parts, and whole answers. */
 async function mixedLoad(
   subject: Subject,
-  { seconds, streams }: SoakSize,
+  { seconds, streams, pace }: SoakSize,
   signal: AbortSignal,
 ): Promise<Pick<Soak, "served" | "failed" | "left">> {
   const { target, prefix } = subject;
   const requests: KindRequest[] = [
-    ...KINDS.map((kind) => requestOf(subject, kind)!),
-    { target, body: bodyOf(prefix, "steady", true) },
+    ...KINDS.map((kind) => requestOf(subject, kind, PACES[kind.padded ? PADDED[pace] : pace])!),
+    { target, body: bodyOf(prefix, pace, true) },
     { target, body: bodyOf(prefix, "long", false, "Hi", 2_000) },
   ];
   const leaving = Math.max(1, Math.floor(streams / 10));
@@ -129,15 +131,16 @@ async function leaveAgainAndAgain(
   while (performance.now() < untilMs && !signal.aborted) {
     const socket = await Bun.connect({ hostname: "127.0.0.1", port: target.port, socket: { data() {} } });
     socket.write(requestBytes(target, body));
-    await Bun.sleep(Math.random() * LONGEST_STAY_MS);
+    await Bun.sleep(Math.min(Math.random() * LONGEST_STAY_MS, untilMs - performance.now()));
     socket.terminate();
     count += 1;
   }
   return count;
 }
 
-/** Shorter and longer than a stream of the steady pace. */
-const LONGEST_STAY_MS = 2_000;
+/** Shorter and longer than a stream takes. */
+const LONGEST_STAY_MS = 20_000;
+const PADDED = { steady: "padded", slow: "slowPadded" } as const;
 
 /** Until no request is open, or `PATIENCE_MS`. */
 async function ended(subject: Subject): Promise<void> {
@@ -193,6 +196,7 @@ if (import.meta.main) {
   const size = {
     seconds: minutes * 60,
     streams: Number(option("streams", "2000")),
+    pace: option("pace", "slow") === "steady" ? ("steady" as const) : ("slow" as const),
     everyS: Math.max(1, minutes),
   };
   console.log("| s | MB | descriptors | holds |\n| - | - | - | - |");

@@ -51,6 +51,8 @@ export const PACES = {
   open: "paced-0-600-1000",
   padded: "paced-0-64-20-obfuscated",
   long: "paced-0-500-0",
+  slow: "paced-0-64-250",
+  slowPadded: "paced-0-64-250-obfuscated",
 } as const;
 
 export const PATHS: Readonly<Record<SurfaceName, string>> = {

@@ -97,7 +97,7 @@ test("the sizing bench runs, small: every load has a rate, and open streams a si
 });
 
 test("the soak runs, small, and leaves no hold and no drift behind", async () => {
-  const soak = await benchSoak({ seconds: 4, streams: 40, everyS: 1 }, () => {});
+  const soak = await benchSoak({ seconds: 4, streams: 40, pace: "steady", everyS: 1 }, () => {});
   expect(soak).toMatchObject({ after: { holds: 0 }, failed: 0, driftNano: "0" });
   expect(soak.served).toBeGreaterThan(0);
   expect(soak.left).toBeGreaterThan(0);
