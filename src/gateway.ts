@@ -36,7 +36,6 @@ import { wideNetwork } from "./limits/wide-network.ts";
 import { LowCreditWatch } from "./mail/low-credit.ts";
 import type { Mailer } from "./mail/mailer.ts";
 import { allowancesOf, FreeRoutes, pseudonyms } from "./open-tier/open-tier.ts";
-import type { PaymentStore } from "./payments/payment-store.ts";
 import { PaymentCounts } from "./rails/payment-counts.ts";
 import { PaymentWatch } from "./rails/payment-watch.ts";
 import { CardRail } from "./rails/stripe/card-rail.ts";
@@ -197,14 +196,14 @@ function roomsOf(parts: GatewayParts) {
   const slots = new HostSlots(clock, peers?.slots);
   const bodies = new ByteBudget(active.config.bodyMemoryBytes, clock);
   const sockets = new OpenSockets(clock);
-  const { sanctions, figures, store: payments } = paymentParts(parts);
+  const { figures, ...paying } = paymentParts(parts);
   const reporting = new RequestReporting(active, parts, { health, slots, bodies, sockets, books, figures });
   const probe = (route: Route) =>
     probeFree(route, { transport, destinations, clock, surfaces: SURFACES, pairing });
   const freeRoutes = new FreeRoutes(health, probe, clock, catalog);
   const spendable = new SpendableCredit(books.ledger, books.balance, clock);
-  const x402 = x402Rail(parts, payments, sanctions);
-  const card = cardRail(parts, payments, onFault);
+  const x402 = x402Rail(parts, paying);
+  const card = cardRail(parts, paying, onFault);
   const unpaidRequests = new UnpaidRequests(clock);
   const pseudonym = pseudonyms(parts.adminToken);
   return {
@@ -224,7 +223,7 @@ function roomsOf(parts: GatewayParts) {
     spendable,
     x402,
     throttles: peers?.throttles ?? throttlesOf(() => new AddressThrottle(clock)),
-    payments,
+    payments: paying.store,
     card,
     unpaidWaitS(balance: BalanceId, blocks: () => readonly string[], request: UnpaidRequest): number | null {
       if (spendable.known(balance) !== 0) return null;
@@ -240,21 +239,33 @@ function roomsOf(parts: GatewayParts) {
 /** What all ways to pay share. */
 function paymentParts({ config: active, clock, books }: GatewayParts) {
   const { payments } = active.config;
+  const { keys, keyring } = books;
   const sanctions = new Sanctions(payments?.sanctions ?? { list: null, oracle: false }, clock);
   const counts = new PaymentCounts(() => sanctions.knownListAgeS());
   const figures = () => (payments === null ? books.figures() : [...books.figures(), ...counts.figures()]);
-  return { sanctions, figures, store: counts.counted(books.payments) };
+  return {
+    sanctions,
+    figures,
+    store: counts.counted(books.payments),
+    debit: books.debit,
+    /** Suspends by the gateway itself, or lifts that; durable. */
+    decide:
+      (decided: Pick<SuspensionRecord, "reason" | "lifted">) => async (subject: BalanceId, note: string) => {
+        await keys.suspend({ subject, ...decided, at: clock.now(), by: "gateway", note });
+        keyring.forgetBalance(subject);
+      },
+  };
 }
+
+type PaymentParts = Omit<ReturnType<typeof paymentParts>, "figures">;
 
 /** Null where nothing is paid by it; then nothing of it is loaded. */
 function x402Rail(
-  { config: active, clock, random, books, log }: GatewayParts,
-  store: PaymentStore,
-  sanctions: Sanctions,
+  { config: active, clock, random, log }: GatewayParts,
+  { store, sanctions, debit, decide }: PaymentParts,
 ): X402Rail | null {
   const { payments } = active.config;
   if (payments === null || payments.x402.length === 0) return null;
-  const { keys, keyring } = books;
   return new X402Rail({
     networks: payments.x402,
     open: async (network) => ({
@@ -262,19 +273,9 @@ function x402Rail(
       settler: await openSettler(network, clock),
     }),
     store,
-    debit: books.debit,
+    debit,
     sanctions,
-    async suspend(subject, note) {
-      await keys.suspend({
-        subject,
-        reason: "sanctions",
-        lifted: null,
-        at: clock.now(),
-        by: "gateway",
-        note,
-      });
-      keyring.forgetBalance(subject);
-    },
+    suspend: decide({ reason: "sanctions", lifted: null }),
     clock,
     random,
     log,
@@ -283,23 +284,17 @@ function x402Rail(
 
 /** Null where no card is taken; then nothing of it is loaded. */
 function cardRail(
-  { config: active, clock, random, books }: GatewayParts,
-  store: PaymentStore,
+  { config: active, clock, random }: GatewayParts,
+  { store, debit, decide }: PaymentParts,
   onFault: (error: unknown) => void,
 ) {
   const stripe = active.config.payments?.stripe ?? null;
   if (stripe === null) return null;
-  const { keys, keyring } = books;
-  const decide =
-    (decided: Pick<SuspensionRecord, "reason" | "lifted">) => async (subject: BalanceId, note: string) => {
-      await keys.suspend({ subject, ...decided, at: clock.now(), by: "gateway", note });
-      keyring.forgetBalance(subject);
-    };
   return new CardRail({
     api: new StripeApi(stripe),
     fee: stripe.fee,
     store,
-    debit: books.debit,
+    debit,
     suspend: decide({ reason: "chargeback", lifted: null }),
     lift: decide({ reason: null, lifted: "chargeback" }),
     returnUrl: (payment) => `${active.links.dashboardUrl}#/credit/${payment}`,
