@@ -1,10 +1,10 @@
 import type { CheckoutAnswer, PaymentMethod } from "../../api/payments.ts";
 import { type Refusal, refuse, refused } from "../../errors/refusal.ts";
 import { whyNot } from "../../payments/amounts.ts";
+import { dayCap } from "../../payments/caps.ts";
 import { orderOf } from "../../rails/stripe/card-order.ts";
 import { nanoOf } from "../../rails/stripe/checkout.ts";
-import { DAY_MS } from "../../rails/x402/inline.ts";
-import { epochMs, isoTime } from "../../units/clock.ts";
+import { isoTime } from "../../units/clock.ts";
 import type { ReceiptId } from "../../units/id.ts";
 import { usdFromNano } from "../../units/usd.ts";
 import type { HttpDeps } from "../deps.ts";
@@ -26,8 +26,7 @@ export async function orderByCard(
   const { amounts, card } = deps.payments!;
   const why = whyNot(amount, amounts);
   if (why !== null) return invalidField("amount_usd", `\`amount_usd\` ${why}.`);
-  const since = epochMs(deps.keyDeps.clock.now() - DAY_MS);
-  const cap = { of: "balance", limit: amounts.maxPerDay, since } as const;
+  const cap = dayCap(amounts, deps.keyDeps.clock.now());
   const ordered = await card!
     .order({ balanceId: balance.id, amount, idempotencyKey, cap })
     .catch((error: unknown) => {

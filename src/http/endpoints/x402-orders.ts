@@ -1,12 +1,11 @@
-import { internalError, type Refusal, refuse } from "../../errors/refusal.ts";
-import { suspension } from "../../errors/suspension-refusal.ts";
+import { internalError, type Refusal, refuse, refused } from "../../errors/refusal.ts";
 import type { Balance } from "../../keys/key.ts";
 import { whyNot } from "../../payments/amounts.ts";
+import { dayCap } from "../../payments/caps.ts";
 import type { Payment } from "../../payments/payment.ts";
 import { readPayment } from "../../rails/x402/authorization.ts";
-import { capReached, DAY_MS } from "../../rails/x402/inline.ts";
 import { paymentRequired, paymentResponse } from "../../rails/x402/offer.ts";
-import { epochMs } from "../../units/clock.ts";
+import { paymentOf } from "../../rails/x402/x402.ts";
 import type { KeyId } from "../../units/id.ts";
 import { formatUsd, type NanoUsd } from "../../units/usd.ts";
 import type { HttpDeps } from "../deps.ts";
@@ -41,20 +40,10 @@ export async function orderByX402(
   if (typeof worth === "string") return unpaid(worth);
   if (worth !== amount)
     return unpaid(`The payment is of ${formatUsd(worth)}, and ${formatUsd(amount)} is ordered.`);
-  const since = epochMs(deps.keyDeps.clock.now() - DAY_MS);
-  const caps = [{ of: "balance", limit: amounts.maxPerDay, since }] as const;
+  const caps = [dayCap(amounts, deps.keyDeps.clock.now())];
   const order = { balanceId: balance.id, keyId, amount, isInline: false, idempotencyKey, caps };
-  const taken = await x402!.take(signed, order);
-  switch (taken.kind) {
-    case "refused":
-      return unpaid(taken.why);
-    case "capped":
-      return capReached(taken.cap);
-    case "rejected":
-      return suspension("sanctions", contact);
-    default:
-      return outcome(taken.payment, amount, unpaid);
-  }
+  const payment = paymentOf(await x402!.take(signed, order), unpaid, contact);
+  return refused(payment) ? payment : outcome(payment, amount, unpaid);
 }
 
 function outcome(

@@ -1,5 +1,6 @@
 import { type Refusal, refuse } from "../../errors/refusal.ts";
 import type { Credit, Debit, TooMuch } from "../../ledger/credit.ts";
+import { capReached } from "../../payments/caps.ts";
 import { type Payment, type PaymentChange, paymentKey } from "../../payments/payment.ts";
 import type { PaymentCap, PaymentStore } from "../../payments/payment-store.ts";
 import { type Clock, epochMs } from "../../units/clock.ts";
@@ -8,7 +9,6 @@ import { newId } from "../../units/id.ts";
 import type { RandomBytes } from "../../units/random.ts";
 import { type NanoUsd, ZERO_USD } from "../../units/usd.ts";
 import type { WatchedRail } from "../payment-watch.ts";
-import { capReached } from "../x402/inline.ts";
 import { type CardStep, nextStep, toTakeBack, WAITING } from "./card-fold.ts";
 import { newOrder, orderOf, orderText } from "./card-order.ts";
 import { type Cents, type Checkout, centsOf, totalOf } from "./checkout.ts";

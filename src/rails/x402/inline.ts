@@ -1,15 +1,14 @@
 import { internalError, type Refusal, refuse, refused, retryAfter } from "../../errors/refusal.ts";
-import { suspension } from "../../errors/suspension-refusal.ts";
 import type { Balance, Key } from "../../keys/key.ts";
 import { offeredAmounts, type PaymentAmounts } from "../../payments/amounts.ts";
+import { dayCap, hourCap } from "../../payments/caps.ts";
 import type { Payment } from "../../payments/payment.ts";
-import type { PaymentCap } from "../../payments/payment-store.ts";
-import { type Clock, epochMs } from "../../units/clock.ts";
+import type { Clock } from "../../units/clock.ts";
 import type { BalanceId } from "../../units/id.ts";
 import { formatUsd, type NanoUsd } from "../../units/usd.ts";
 import { readPayment, type SignedPayment } from "./authorization.ts";
 import { paymentRequired, paymentResponse } from "./offer.ts";
-import type { TakeOrder, X402Rail } from "./x402.ts";
+import { paymentOf, type TakeOrder, type X402Rail } from "./x402.ts";
 
 /**
  * What a refusal for want of credit offers, and requests for answers that pay. They pay one at a time for each balance,
@@ -82,17 +81,13 @@ export class InlinePayments {
   private order({ balance, key }: InlinePayer, amount: NanoUsd): TakeOrder {
     const { amounts, perHour, clock } = this.deps;
     const now = clock.now();
-    const caps: PaymentCap[] = [
-      { of: "balance", limit: amounts.maxPerDay, since: epochMs(now - DAY_MS) },
-      { of: "key", limit: perHour!, since: epochMs(now - HOUR_MS) },
-    ];
     return {
       balanceId: balance.id,
       keyId: key.rotationId,
       amount,
       isInline: true,
       idempotencyKey: null,
-      caps,
+      caps: [dayCap(amounts, now), hourCap(perHour!, now)],
     };
   }
 }
@@ -147,17 +142,7 @@ export class InlinePayment {
   private async take(offered: (why?: string) => Refusal): Promise<Payment | Refusal> {
     const { rail, contact, onFault } = this.deps;
     try {
-      const taken = await rail.take(this.signed, this.order);
-      switch (taken.kind) {
-        case "refused":
-          return offered(taken.why);
-        case "capped":
-          return capReached(taken.cap);
-        case "rejected":
-          return suspension("sanctions", contact());
-        default:
-          return taken.payment;
-      }
+      return paymentOf(await rail.take(this.signed, this.order), offered, contact());
     } catch (error) {
       onFault(error);
       return internalError();
@@ -213,29 +198,6 @@ const onItsWay = (payment: Payment["id"]): Refusal =>
     retryAfter(ON_ITS_WAY_S),
   );
 
-export function capReached(cap: PaymentCap): Refusal {
-  switch (cap.of) {
-    case "key":
-      return refuse(
-        "budget_exhausted",
-        `Requests of one key may pay at most ${formatUsd(cap.limit)} within an hour (\`payments.inline.max_usd_per_hour\`). Nothing was paid. Credit can still be paid for with POST /v1/credits.`,
-        retryAfter(HOUR_MS / 1_000),
-      );
-    case "balance":
-      return refuse(
-        "budget_exhausted",
-        `At most ${formatUsd(cap.limit)} may be paid into a balance within a day (\`payments.amounts.max_usd_per_day\`). Nothing was paid.`,
-        retryAfter(DAY_MS / 1_000),
-      );
-    default:
-      return refuse(
-        "rate_limited",
-        `This wallet has ${cap.most} payments under way, which may be for the same money. Nothing was paid. Retry in ${ON_ITS_WAY_S} s.`,
-        { retryAfterS: ON_ITS_WAY_S },
-      );
-  }
-}
-
 const PAY =
   "Or pay now: sign an offer of the header `payment-required` (x402), and send the request again with `payment-signature`.";
 
@@ -246,6 +208,4 @@ function more({ code, message, details }: Refusal, sentence: string, offer?: str
   });
 }
 
-const HOUR_MS = 3_600_000;
-export const DAY_MS = 24 * HOUR_MS;
 const ON_ITS_WAY_S = 5;

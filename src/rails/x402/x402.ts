@@ -1,4 +1,7 @@
+import type { Refusal } from "../../errors/refusal.ts";
+import { suspension } from "../../errors/suspension-refusal.ts";
 import type { Credit, Debit, TooMuch } from "../../ledger/credit.ts";
+import { capReached } from "../../payments/caps.ts";
 import { type Payment, type PaymentChange, type PaymentState, paymentKey } from "../../payments/payment.ts";
 import type { PaymentCap, PaymentStore } from "../../payments/payment-store.ts";
 import { type Clock, type EpochMs, epochMs, pause } from "../../units/clock.ts";
@@ -338,6 +341,24 @@ export type Taken =
   | { readonly kind: "capped"; readonly cap: PaymentCap }
   | { readonly kind: "rejected" }
   | { readonly kind: "paid"; readonly payment: Payment };
+
+/** The payment; otherwise the refusal, an offer again where another payment may do. */
+export function paymentOf(
+  taken: Taken,
+  offered: (why: string) => Refusal,
+  contact: string | null,
+): Payment | Refusal {
+  switch (taken.kind) {
+    case "refused":
+      return offered(taken.why);
+    case "capped":
+      return capReached(taken.cap);
+    case "rejected":
+      return suspension("sanctions", contact);
+    case "paid":
+      return taken.payment;
+  }
+}
 
 /** A wallet can sign the same money away any number of times, and each transfer that fails costs gas. */
 const OF_A_PAYER: PaymentCap = { of: "payer", most: 4 };
