@@ -42,7 +42,8 @@ const NEXT = {
   expired: ["confirming", "credited", "held"],
   failed: ["held"],
   rejected: ["held"],
-  charged_back: ["credited"],
+  // By an appeal; or there is a further dispute of it.
+  charged_back: ["credited", "disputed"],
   refunded: [],
 } as const satisfies Record<PaymentState, readonly PaymentState[]>;
 

@@ -60,7 +60,7 @@ export class FakeStripe {
       return method === "POST" ? this.open(form) : this.view(this.sessions.get(third ?? ""));
     if (kind === "disputes") {
       const of = this.opened.find(({ charge }) => charge?.id === searchParams.get("charge"));
-      return { object: "list", data: of?.charge?.disputes ?? [], has_more: false };
+      return { object: "list", data: of?.charge?.disputes.toReversed() ?? [], has_more: false };
     }
     if (kind === "payment_intents") {
       const of = this.opened.find(({ intent }) => intent === second);

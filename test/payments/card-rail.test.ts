@@ -24,6 +24,7 @@ class World {
   readonly suspensions: string[] = [];
   private readonly debits = new Map<string, NanoUsd>();
   spent = 0;
+  now = 0;
   /** How many effects still happen before the process dies, and whether the last one does. */
   life: { left: number; lastHappens: boolean } | null = null;
   checkout: Checkout = {
@@ -36,7 +37,7 @@ class World {
     intent: null,
     payer: null,
     refunded: 0 as Cents,
-    dispute: null,
+    disputes: [],
   };
   readonly rail = new CardRail({
     api: {
@@ -50,7 +51,7 @@ class World {
       change: (...change) => this.effect(() => this.payments.change(...change)),
       list: (...of) => this.payments.list(...of),
     } as Partial<PaymentStore> as PaymentStore,
-    clock: { now: () => 0 as EpochMs },
+    clock: { now: () => this.now as EpochMs },
     random: systemRandom,
     fee: { percent: 2.9, fixed: 300_000_000 as NanoUsd },
     onFault() {},
@@ -100,7 +101,8 @@ class World {
   }
 
   disputes(id: string, outcome: CheckoutDispute["outcome"]): Promise<void> {
-    return this.sees({ dispute: { id, outcome } });
+    const others = this.checkout.disputes.filter((one) => one.id !== id);
+    return this.sees({ disputes: [...others, { id, outcome }] });
   }
 
   private debit({ idempotencyKey, amount, balanceId, at, note }: Debit) {
@@ -206,13 +208,13 @@ const STORIES: readonly [string, (world: World) => Promise<unknown>, object][] =
   [
     "is disputed and lost before anybody here hears of it",
     async (world) => {
-      await world.sees({ ...PAID, dispute: { id: "dp_1", outcome: "lost" } });
+      await world.sees({ ...PAID, disputes: [{ id: "dp_1", outcome: "lost" }] });
     },
     { state: "charged_back", available: 0, credited: 0, suspended: true },
   ],
   [
     "was disputed and won before anybody here heard of it",
-    (world) => world.sees({ ...PAID, dispute: { id: "dp_1", outcome: "won" } }),
+    (world) => world.sees({ ...PAID, disputes: [{ id: "dp_1", outcome: "won" }] }),
     { state: "credited", available: 10, credited: 10 },
   ],
   [
@@ -239,7 +241,7 @@ const STORIES: readonly [string, (world: World) => Promise<unknown>, object][] =
     async (world) => {
       await world.sees(PAID);
       await world.disputes("dp_1", "open");
-      await world.sees({ dispute: { id: "dp_1", outcome: "won" }, refunded: 1_061 as Cents });
+      await world.sees({ disputes: [{ id: "dp_1", outcome: "won" }], refunded: 1_061 as Cents });
     },
     { state: "refunded", available: 0, credited: 0 },
   ],
@@ -251,6 +253,46 @@ const STORIES: readonly [string, (world: World) => Promise<unknown>, object][] =
       await world.disputes("dp_2", "open");
     },
     { state: "disputed", available: 0, credited: 0, suspended: true },
+  ],
+  ...(["open", "lost", "won"] as const).map(
+    (outcome): [string, (world: World) => Promise<unknown>, object] => [
+      `is disputed once more before anybody here hears that the first dispute was won; the second is ${outcome}`,
+      async (world) => {
+        await world.sees(PAID);
+        world.spent = 4 * USD;
+        await world.disputes("dp_1", "open");
+        const first = { id: "dp_1", outcome: "won" } as const;
+        await world.sees({ disputes: [first, { id: "dp_2", outcome: "open" }] });
+        await world.disputes("dp_2", outcome);
+      },
+      outcome === "won"
+        ? { state: "credited", available: 6, credited: 10 }
+        : {
+            ...{ available: 0, credited: 4, lost: 4, suspended: true },
+            state: outcome === "open" ? "disputed" : "charged_back",
+          },
+    ],
+  ),
+  [
+    "is disputed twice at a time, of which one is lost and the other is won",
+    async (world) => {
+      await world.sees(PAID);
+      for (const id of ["dp_1", "dp_2"]) await world.disputes(id, "open");
+      await world.disputes("dp_1", "won");
+      await world.disputes("dp_2", "lost");
+    },
+    { state: "charged_back", available: 0, credited: 0, suspended: true },
+  ],
+  [
+    "is lost, disputed once more, and won by both an appeal and the second",
+    async (world) => {
+      await world.sees(PAID);
+      for (const outcome of ["open", "lost"] as const) await world.disputes("dp_1", outcome);
+      await world.disputes("dp_2", "open");
+      await world.disputes("dp_1", "won");
+      await world.disputes("dp_2", "won");
+    },
+    { state: "credited", available: 10, credited: 10 },
   ],
   [
     "is seen open again by somebody who asked before it was won",
@@ -296,6 +338,24 @@ describe("a card payment", () => {
       }
     });
   }
+
+  test("that the operator refunds, by a process that dies at every step, is taken back once if it is disputed then", async () => {
+    for (const lastHappens of [false, true]) {
+      for (let dies = 1; dies < 6; dies++) {
+        const world = new World();
+        await world.sees(PAID);
+        world.payments.credited += 20 * USD;
+        world.life = { left: dies, lastHappens };
+        await world.rail.refund(world.payment).catch(() => {});
+        world.life = null;
+        world.now += 30_000;
+        await world.disputes("dp_1", "lost");
+        await world.sees({});
+        const is = { state: "charged_back", available: 20, credited: 0, lost: 0 };
+        expect({ dies, lastHappens, ...says(world) }).toMatchObject(is);
+      }
+    }
+  });
 
   test("of a balance of which another one is disputed stays suspended when it is won", async () => {
     const world = new World();

@@ -45,6 +45,6 @@ test("a payment only moves forward: from each state to these, and no other", () 
     held: "credited held refunded",
     refunded: "refunded",
     disputed: "charged_back credited disputed refunded",
-    charged_back: "charged_back credited",
+    charged_back: "charged_back credited disputed",
   });
 });

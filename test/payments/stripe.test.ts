@@ -43,7 +43,7 @@ describe("Stripe's API", () => {
       total: 1_061,
       currency: "usd",
       refunded: 0,
-      dispute: null,
+      disputes: [],
     });
     expect(opened.url).toContain(opened.session);
   });
@@ -60,9 +60,11 @@ describe("Stripe's API", () => {
     const outcomes: unknown[] = [];
     for (const status of statuses) {
       session!.charge!.disputes.splice(0, 1, { id: "dp_1", status });
-      outcomes.push((await seen()).dispute?.outcome);
+      outcomes.push((await seen()).disputes[0]?.outcome);
     }
     expect(outcomes).toEqual([undefined, "open", "open", "lost", "won"]);
+    session!.charge!.disputes.push({ id: "dp_2", status: "needs_response" });
+    expect((await seen()).disputes.map(({ id }) => id)).toEqual(["dp_1", "dp_2"]);
     await api.refund(session!.intent, PAYMENT);
     expect(await seen()).toMatchObject({ refunded: 1_061 });
   });

@@ -44,23 +44,23 @@ export class SimulatedStripe {
   }
 
   private befalls(session: Session): boolean {
-    const { state, dispute, total, refunded, payment } = session;
+    const { state, disputes, total, refunded, payment } = session;
     if (state !== "paid") {
       if (state === "open") session.state = this.random.chance(0.8) ? "paid" : "expired";
       return state === "open";
     }
-    if (dispute?.outcome === "open") {
-      dispute.outcome = this.random.chance(0.5) ? "won" : "lost";
-      return true;
+    const dispute = disputes.find(({ outcome }) => outcome !== "won");
+    const another = { id: `dp_${payment}_${disputes.length}`, outcome: "open" } as const;
+    const isAnother = disputes.length < MOST_DISPUTES && this.random.chance(0.4);
+    if (dispute !== undefined) {
+      const isOver = this.random.chance(dispute.outcome === "open" ? 1 : 0.1);
+      if (isOver) dispute.outcome = dispute.outcome === "lost" || this.random.chance(0.5) ? "won" : "lost";
+      // Nobody need have heard of what became of the one before.
+      if (isAnother) disputes.push({ ...another });
+      return isOver || isAnother;
     }
-    if (dispute?.outcome === "lost") {
-      const isWon = this.random.chance(0.1);
-      if (isWon) dispute.outcome = "won";
-      return isWon;
-    }
-    if (refunded === total || this.random.chance(0.6)) return false;
-    if (dispute === null && this.random.chance(0.5))
-      session.dispute = { id: `dp_${payment}`, outcome: "open" };
+    if (refunded === total || this.random.chance(0.5)) return false;
+    if (isAnother) disputes.push({ ...another });
     else session.refunded = (refunded + 1 + this.random.below(total - refunded)) as Cents;
     return true;
   }
@@ -105,7 +105,7 @@ export class SimulatedStripe {
     if (known !== undefined) return known;
     const total = (amount + fee) as Cents;
     const state = this.isCalm ? "expired" : "open";
-    const session: Session = { payment, total, state, refunded: 0 as Cents, dispute: null };
+    const session: Session = { payment, total, state, refunded: 0 as Cents, disputes: [] };
     this.sessions.set(payment, session);
     this.order.push(session);
     return session;
@@ -125,13 +125,12 @@ interface Session {
   readonly total: Cents;
   state: "open" | "paid" | "expired";
   refunded: Cents;
-  /** A charge has one, and hardly ever a second. */
-  dispute: { readonly id: string; outcome: CheckoutDispute["outcome"] } | null;
+  readonly disputes: { readonly id: string; outcome: CheckoutDispute["outcome"] }[];
 }
 
-const isLost = ({ dispute }: Session): boolean => dispute !== null && dispute.outcome !== "won";
+const isLost = ({ disputes }: Session): boolean => disputes.some(({ outcome }) => outcome !== "won");
 
-const checkoutOf = ({ payment, total, state, refunded, dispute }: Session): Checkout => ({
+const checkoutOf = ({ payment, total, state, refunded, disputes }: Session): Checkout => ({
   session: payment,
   url: null,
   expiresAt: epochMs(0),
@@ -141,8 +140,10 @@ const checkoutOf = ({ payment, total, state, refunded, dispute }: Session): Chec
   intent: payment,
   payer: null,
   refunded,
-  dispute: dispute === null ? null : { ...dispute },
+  disputes: disputes.map((one) => ({ ...one })),
 });
 
+/** Of one charge. */
+const MOST_DISPUTES = 3;
 /** Of so many, something happens to one. */
 const RECENT = 40;

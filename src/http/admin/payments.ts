@@ -78,6 +78,7 @@ async function refund(payment: Payment, { ledger, payments, keyDeps }: HttpDeps)
 async function refundCard(payment: Payment, card: Pick<CardRail, "refund">) {
   const done = await card.refund(payment);
   if (done === "not refundable") return notIn("credited", payment);
+  if (done === "under way") return underWay();
   if (done === "no answer") return noAnswer();
   return "available" in done ? tooLittle(payment.credited, done.available) : ok(operatorsView(done));
 }
@@ -86,6 +87,13 @@ const noAnswer = (): Refusal =>
   refuse(
     "internal_error",
     "The credit is taken back, and the card processor did not refund the card yet; the log says why. Repeat the request.",
+    { retryAfterS: 5 },
+  );
+
+const underWay = (): Refusal =>
+  refuse(
+    "internal_error",
+    "A refund of this payment is under way; one that was cut off is taken up within 30 s. Repeat the request.",
     { retryAfterS: 5 },
   );
 

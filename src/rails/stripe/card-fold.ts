@@ -1,5 +1,5 @@
 import type { Payment, PaymentChange } from "../../payments/payment.ts";
-import { formatUsd, type NanoUsd, ZERO_USD } from "../../units/usd.ts";
+import { formatUsd, type NanoUsd } from "../../units/usd.ts";
 import { type CardOrder, type KnownDispute, orderOf, orderText } from "./card-order.ts";
 import { type Checkout, type CheckoutDispute, nanoOf } from "./checkout.ts";
 
@@ -14,6 +14,8 @@ import { type Checkout, type CheckoutDispute, nanoOf } from "./checkout.ts";
  */
 export function nextStep(payment: Payment, checkout: Checkout): CardStep | null {
   const order = orderOf(payment);
+  // Who refunds it has it alone: what else is new waits.
+  if (order.returning !== null) return null;
   return (
     unfinishedStep(payment, order) ??
     payingStep(payment, order, checkout) ??
@@ -38,7 +40,7 @@ const IS_PAID: ReadonlySet<string> = new Set(["credited", "disputed", "charged_b
 
 /** What was begun, here or by a process that ended. */
 function unfinishedStep(payment: Payment, order: CardOrder): CardStep | null {
-  const { refunding, refunded, dispute, total } = order;
+  const { refunding, refunded, disputes, total } = order;
   if (refunding !== null) {
     const inAll = refundedCredit(payment, refunding);
     const upTo = Math.min(inAll - refundedCredit(payment, refunded), toTakeBack(payment)) as NanoUsd;
@@ -55,22 +57,24 @@ function unfinishedStep(payment: Payment, order: CardOrder): CardStep | null {
       }),
     };
   }
-  if (dispute === null) return null;
-  if (dispute.taken === null) {
+  const begun = disputes.find(({ taken }) => taken === null);
+  if (begun !== undefined) {
     const upTo = toTakeBack(payment);
     return {
       kind: "debit",
-      purpose: `dispute:${dispute.id}`,
+      purpose: `dispute:${begun.id}`,
       upTo,
       suspends: true,
       done: (taken) => {
         const lost = (upTo - taken) as NanoUsd;
-        return { order: disputed(order, { ...dispute, taken, lost }), debited: taken, lost };
+        return { order: orderText(withDisputes(order, { ...begun, taken, lost })), debited: taken, lost };
       },
     };
   }
-  return dispute.outcome === "won" && !dispute.isLifted
-    ? { kind: "lift", done: { order: disputed(order, { ...dispute, isLifted: true }) } }
+  const isOver = disputes.every(({ outcome }) => outcome === "won");
+  const lifted = disputes.filter(({ isLifted }) => !isLifted).map((one) => ({ ...one, isLifted: true }));
+  return isOver && lifted.length > 0
+    ? { kind: "lift", done: { order: orderText(withDisputes(order, ...lifted)) } }
     : null;
 }
 
@@ -94,9 +98,9 @@ function payingStep(payment: Payment, order: CardOrder, checkout: Checkout): Car
 export const WAITING: ReadonlySet<string> = new Set(["created", "submitted", "confirming", "expired"]);
 
 function takenBackStep(payment: Payment, order: CardOrder, checkout: Checkout): CardStep | null {
-  const { dispute, refunded } = checkout;
+  const { disputes, refunded } = checkout;
   if (payment.state === "held") return refunded >= order.total ? change(REFUNDED) : null;
-  const step = dispute === null ? null : disputeStep(payment, order, dispute);
+  const step = newDispute(order, disputes) ?? furtherDispute(order, disputes);
   // What a dispute has taken is given back before a refund can take it.
   if (payment.state === "disputed" && step !== null) return step;
   if (refunded > order.refunded && payment.state !== "charged_back")
@@ -104,30 +108,45 @@ function takenBackStep(payment: Payment, order: CardOrder, checkout: Checkout): 
   return step;
 }
 
-function disputeStep(
-  { state }: Payment,
-  order: CardOrder,
-  { id, outcome }: CheckoutDispute,
-): CardStep | null {
-  const known = order.dispute?.id === id ? order.dispute : null;
-  if (known === null) {
-    // It was over before anybody here knew of it.
-    if (outcome === "won") return null;
-    const begun = { id, outcome: "open", taken: null, lost: 0, isLifted: false } as const;
-    return change({ state: "disputed", reason: DISPUTED, order: disputed(order, begun) });
+/** Before what is new of the others: of several, one may have been won when the next was opened. */
+function newDispute(order: CardOrder, disputes: readonly CheckoutDispute[]): CardStep | null {
+  // What was won before anybody here knew of it took nothing.
+  const opened = disputes.find(({ id, outcome }) => outcome !== "won" && known(order, id) === undefined);
+  if (opened === undefined) return null;
+  const begun = { id: opened.id, outcome: "open", taken: null, lost: 0, isLifted: false } as const;
+  return change({ ...IS_DISPUTED, order: orderText(withDisputes(order, begun)) });
+}
+
+function furtherDispute(order: CardOrder, disputes: readonly CheckoutDispute[]): CardStep | null {
+  for (const { id, outcome } of disputes) {
+    const before = known(order, id);
+    if (before !== undefined && RANK[outcome] > RANK[before.outcome])
+      return outcome === "won" ? won(order, before) : decided(withDisputes(order, { ...before, outcome }));
   }
-  if (RANK[outcome] <= RANK[known.outcome]) return null;
-  const now = disputed(order, { ...known, outcome });
-  if (outcome === "lost")
-    return state === "disputed" ? change({ state: "charged_back", reason: LOST, order: now }) : null;
-  const taken = (known.taken ?? ZERO_USD) as NanoUsd;
-  return change({
-    state: "credited",
-    reason: null,
-    order: now,
-    ...(taken === 0 ? {} : { credit: { amount: taken, purpose: `won:${id}` } }),
-    lost: -known.lost as NanoUsd,
+  return null;
+}
+
+/** What it has taken is credited again, unless there is another one that would have taken it. */
+function won(order: CardOrder, dispute: KnownDispute): CardStep {
+  const { id, taken, lost } = dispute;
+  const other = order.disputes.find((one) => one.id !== id && one.outcome !== "won");
+  const over = { ...dispute, outcome: "won" } as const;
+  if (other !== undefined) {
+    const taker = { ...other, taken: other.taken! + taken!, lost: other.lost + lost };
+    return decided(withDisputes(order, { ...over, taken: 0, lost: 0 }, taker));
+  }
+  return decided(withDisputes(order, over), {
+    ...(taken === 0 ? {} : { credit: { amount: taken as NanoUsd, purpose: `won:${id}` } }),
+    lost: -lost as NanoUsd,
   });
+}
+
+/** As the disputes that are not won have the payment. */
+function decided(order: CardOrder, more: PaymentChange = {}): CardStep {
+  const has = (wanted: CheckoutDispute["outcome"]) =>
+    order.disputes.some(({ outcome }) => outcome === wanted);
+  const is = has("open") ? IS_DISPUTED : has("lost") ? IS_LOST : IS_WON;
+  return change({ ...is, ...more, order: orderText(order) });
 }
 
 /** What of its credit nobody has taken back yet, and nobody has found to be spent. */
@@ -136,12 +155,22 @@ export const toTakeBack = ({ credited, lost }: Payment): NanoUsd => (credited - 
 /** An appeal may still win what was lost. */
 const RANK = { open: 0, lost: 1, won: 2 } as const satisfies Record<CheckoutDispute["outcome"], number>;
 
-const DISPUTED = "The card's holder disputes it.";
-const LOST = "The card's holder has disputed it and got the money back.";
+const IS_DISPUTED = { state: "disputed", reason: "The card's holder disputes it." } as const;
+const IS_LOST = {
+  state: "charged_back",
+  reason: "The card's holder has disputed it and got the money back.",
+} as const;
+const IS_WON = { state: "credited", reason: null } as const;
 
 const change = (what: PaymentChange): CardStep => ({ kind: "change", change: what });
 
-const disputed = (order: CardOrder, dispute: KnownDispute): string => orderText({ ...order, dispute });
+const known = ({ disputes }: CardOrder, id: string) => disputes.find((one) => one.id === id);
+
+/** The order with these disputes, in place of what was known of them. */
+function withDisputes(order: CardOrder, ...changed: readonly KnownDispute[]): CardOrder {
+  const others = order.disputes.filter(({ id }) => !changed.some((one) => one.id === id));
+  return { ...order, disputes: [...others, ...changed] };
+}
 
 /** The fee is refunded last. */
 const refundedCredit = ({ amount }: Payment, refunded: Parameters<typeof nanoOf>[0]): NanoUsd =>

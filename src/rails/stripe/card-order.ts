@@ -1,4 +1,6 @@
 import type { Payment } from "../../payments/payment.ts";
+import type { EpochMs } from "../../units/clock.ts";
+import type { NanoUsd } from "../../units/usd.ts";
 import type { Cents, CheckoutDispute } from "./checkout.ts";
 
 /** What is kept of a card payment beside what every payment has (`Payment.order`). */
@@ -13,12 +15,14 @@ export interface CardOrder {
   readonly refunded: Cents;
   /** A refund that is being taken back: it has come to so much in all. */
   readonly refunding: Cents | null;
-  readonly dispute: KnownDispute | null;
+  /** The operator's refund, until it is known whether its credit could be taken back: of all or nothing. */
+  readonly returning: { readonly amount: NanoUsd; readonly until: EpochMs } | null;
+  /** Those that were heard of before they were won. */
+  readonly disputes: readonly KnownDispute[];
 }
 
-/** The latest dispute that was heard of. */
 export interface KnownDispute extends CheckoutDispute {
-  /** What was left and taken back; null until that is done. */
+  /** What was left and taken back, and what was not; null until that is done. */
   readonly taken: number | null;
   readonly lost: number;
   /** It was won, and its suspension is lifted. */
@@ -34,5 +38,6 @@ export const newOrder = (total: Cents, returnUrl: string): CardOrder => ({
   session: null,
   refunded: 0 as Cents,
   refunding: null,
-  dispute: null,
+  returning: null,
+  disputes: [],
 });

@@ -8,7 +8,7 @@ import type { BalanceId, PaymentId } from "../../units/id.ts";
 import { newId } from "../../units/id.ts";
 import type { RandomBytes } from "../../units/random.ts";
 import { type NanoUsd, ZERO_USD } from "../../units/usd.ts";
-import type { WatchedRail } from "../payment-watch.ts";
+import { LEASE_MS, type WatchedRail } from "../payment-watch.ts";
 import { type CardStep, nextStep, toTakeBack, WAITING } from "./card-fold.ts";
 import { newOrder, orderOf, orderText } from "./card-order.ts";
 import { type Cents, type Checkout, centsOf, totalOf } from "./checkout.ts";
@@ -97,28 +97,26 @@ export class CardRail implements WatchedRail {
     return RECEIVED;
   }
 
-  /** Takes the credit back, all of it or nothing, and then has Stripe give the money back. */
-  async refund(payment: Payment): Promise<Payment | TooMuch | "not refundable" | "no answer"> {
-    const { api, store, clock, debit, onFault } = this.deps;
-    const { refunding, dispute, total } = orderOf(payment);
-    const { id, balanceId, state, transaction, credited, lost } = payment;
+  /**
+   * Takes the credit back, all of it or nothing, and then has Stripe give the money back. That it is taken is written
+   * down before: else a dispute that comes after a crash, or beside it, would have it taken a second time.
+   */
+  async refund(payment: Payment): Promise<Payment | TooMuch | "not refundable" | "under way" | "no answer"> {
+    const { api, store, clock, onFault } = this.deps;
+    const { id, state, transaction } = payment;
     if (state === "refunded") return payment;
-    const isFree =
-      state === "credited" && refunding === null && (dispute === null || dispute.outcome === "won");
-    if (!isFree || transaction === null) return "not refundable";
-    const left = toTakeBack(payment);
-    if (left > 0) {
-      const idempotencyKey = paymentKey(id, `refund:${total}`);
-      const entry = { balanceId, idempotencyKey, note: `refund of ${id}`, at: clock.now() };
-      const taken = await debit({ ...entry, amount: left });
-      if ("available" in taken) return taken;
-      // Else a dispute, or a part that is refunded at Stripe meanwhile, would have it taken back a second time.
-      await store.change(id, (now) =>
-        now.state === state && now.credited === credited && now.lost === lost ? { debited: left } : null,
-      );
-    }
+    const until = epochMs(clock.now() + LEASE_MS);
+    let amount = null as NanoUsd | null;
+    const begun = await store.change(id, (now) => {
+      amount = isRefundable(now) ? toTakeBack(now) : null;
+      if (amount === null || amount === 0) return null;
+      return { order: orderText({ ...orderOf(now), returning: { amount, until } }), lookAt: until };
+    });
+    if (amount === null) return orderOf(begun).returning === null ? "not refundable" : "under way";
+    const { tooMuch } = await this.takeAll(begun);
+    if (tooMuch !== null) return tooMuch;
     try {
-      await api.refund(transaction, id);
+      await api.refund(transaction!, id);
     } catch (error) {
       onFault(error);
       return "no answer";
@@ -126,17 +124,37 @@ export class CardRail implements WatchedRail {
     return this.look(await store.change(id, () => ({ lookAt: clock.now() })));
   }
 
+  /** What `refund` has begun, here or in a process that ended. */
+  private async takeAll(payment: Payment): Promise<{ payment: Payment; tooMuch: TooMuch | null }> {
+    const { store, clock, debit } = this.deps;
+    const { id, balanceId } = payment;
+    const { returning, total } = orderOf(payment);
+    if (returning === null) return { payment, tooMuch: null };
+    const idempotencyKey = paymentKey(id, `refund:${total}`);
+    const entry = { balanceId, idempotencyKey, note: `refund of ${id}`, at: clock.now() };
+    const done = await debit({ ...entry, amount: returning.amount });
+    const tooMuch = "available" in done ? done : null;
+    const debited = tooMuch === null ? returning.amount : ZERO_USD;
+    const after = await store.change(id, (now) => {
+      const order = orderOf(now);
+      return order.returning === null ? null : { order: orderText({ ...order, returning: null }), debited };
+    });
+    return { payment: after, tooMuch };
+  }
+
   /** Does what is to be done by what Stripe says now. */
   async look(payment: Payment): Promise<Payment> {
     const now = this.deps.clock.now();
-    if (orderOf(payment).session === null && now > payment.createdAt + OPENED_WITHIN_MS) {
+    const { session, returning } = orderOf(payment);
+    if (returning !== null && now < returning.until) return payment;
+    if (session === null && now > payment.createdAt + OPENED_WITHIN_MS) {
       return this.deps.store.change(payment.id, () => ({
         state: "expired",
         reason: "No checkout page could be opened.",
         lookAt: null,
       }));
     }
-    const after = await this.fold(payment, await this.ask(payment));
+    const after = await this.fold((await this.takeAll(payment)).payment, await this.ask(payment));
     // News that came meanwhile has another time, and is looked at for itself.
     return this.deps.store.change(payment.id, ({ lookAt, state }) =>
       lookAt === payment.lookAt
@@ -217,6 +235,13 @@ export class CardRail implements WatchedRail {
 }
 
 type DebitStep = Extract<CardStep, { kind: "debit" }>;
+
+const isRefundable = (payment: Payment): boolean => {
+  const { refunding, returning, disputes } = orderOf(payment);
+  const isFree =
+    refunding === null && returning === null && disputes.every(({ outcome }) => outcome === "won");
+  return payment.state === "credited" && payment.transaction !== null && isFree;
+};
 
 const isOpen = ({ state }: Payment): boolean => WAITING.has(state) && state !== "expired";
 

@@ -20,7 +20,8 @@ export interface Checkout {
   readonly payer: string | null;
   /** In all, so far. */
   readonly refunded: Cents;
-  readonly dispute: CheckoutDispute | null;
+  /** Oldest first: a charge has one, and hardly ever a second. */
+  readonly disputes: readonly CheckoutDispute[];
 }
 
 /** `open`: the money is gone for now. Stripe's inquiries are none: they take nothing. */

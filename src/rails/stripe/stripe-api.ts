@@ -31,7 +31,7 @@ export class StripeApi {
       },
       { idempotencyKey: `checkout ${payment}` },
     );
-    return checkoutOf(session, null);
+    return checkoutOf(session, []);
   }
 
   /** As it is now, with refunds and disputes. */
@@ -39,9 +39,9 @@ export class StripeApi {
     const { checkout, disputes } = await this.stripe();
     const found = await checkout.sessions.retrieve(session, { expand: ["payment_intent.latest_charge"] });
     const charge = chargeOf(found);
-    if (charge?.disputed !== true) return checkoutOf(found, null);
+    if (charge?.disputed !== true) return checkoutOf(found, []);
     const { data } = await disputes.list({ charge: charge.id, limit: MOST_DISPUTES });
-    return checkoutOf(found, gravest(data));
+    return checkoutOf(found, data);
   }
 
   /** All of it. */
@@ -103,7 +103,7 @@ const line = (name: string, cents: Cents) => ({
   price_data: { currency: "usd", unit_amount: cents, product_data: { name } },
 });
 
-function checkoutOf(session: Stripe.Checkout.Session, dispute: CheckoutDispute | null): Checkout {
+function checkoutOf(session: Stripe.Checkout.Session, disputes: readonly Stripe.Dispute[]): Checkout {
   const { id, url, expires_at, amount_total, currency, payment_intent } = session;
   const charge = chargeOf(session);
   const card = charge?.payment_method_details?.card;
@@ -117,7 +117,10 @@ function checkoutOf(session: Stripe.Checkout.Session, dispute: CheckoutDispute |
     intent: typeof payment_intent === "object" ? (payment_intent?.id ?? null) : payment_intent,
     payer: card == null ? null : `${card.brand ?? "card"} …${card.last4 ?? ""}`,
     refunded: (charge?.amount_refunded ?? 0) as Cents,
-    dispute,
+    disputes: disputes.toReversed().flatMap(({ id, status }) => {
+      const outcome = OUTCOMES[status];
+      return outcome === undefined ? [] : [{ id, outcome }];
+    }),
   };
 }
 
@@ -130,18 +133,6 @@ function stateOf({ status, payment_status }: Stripe.Checkout.Session): Checkout[
 function chargeOf({ payment_intent }: Stripe.Checkout.Session): Stripe.Charge | null {
   const charge = typeof payment_intent === "object" ? payment_intent?.latest_charge : null;
   return typeof charge === "object" ? (charge ?? null) : null;
-}
-
-/** A charge has one, and hardly ever a second. */
-function gravest(disputes: readonly Stripe.Dispute[]): CheckoutDispute | null {
-  const known = disputes.flatMap(({ id, status }) => {
-    const outcome = OUTCOMES[status];
-    return outcome === undefined ? [] : [{ id, outcome }];
-  });
-  return (
-    (["lost", "open", "won"] as const).flatMap((one) => known.filter(({ outcome }) => outcome === one))[0] ??
-    null
-  );
 }
 
 /** Inquiries (`warning_…`) and what was prevented take no money. An appeal is about one that was lost. */

@@ -89,8 +89,13 @@ export const PAYMENT_MUTANTS: readonly Mutant[] = [
     ],
   },
   {
+    breaks: "what a dispute that is won has taken is lost where there is another",
+    file: FOLD,
+    edits: [["taken: other.taken! + taken!,", "taken: other.taken!,"]],
+  },
+  {
     breaks: "a refund of the operator is not written down before the money goes back",
     file: CARD,
-    edits: [["? { debited: left } : null", "? null : null"]],
+    edits: [["returning: null }), debited };", "returning: null }) };"]],
   },
 ];
