@@ -526,6 +526,17 @@ test("WebSockets: a balance has two, a network four, and what is refused on them
   expect(turns.at(-1)).toBe("rate_limited");
   expect(turns.length).toBeGreaterThan(500);
   expect((await small.closed).code).toBe(1008);
+  // Results of calls that nobody made, too, for which the conversation is looked through.
+  const { key: caller } = await freeKey(fresh);
+  const calling = await SocketClient.open(fresh.url, caller, { "x-forwarded-for": "198.19.100.1" });
+  const { response } = await calling.end({ model: "sim/echo", generate: false, input: "Hi" });
+  const input = [{ type: "function_call_output", call_id: "nobodys", output: "4" }];
+  const orphan = { model: "sim/echo", stream_id: "b", previous_response_id: response.id, input };
+  const orphans: string[] = [];
+  for (let n = 0; n < 700 && orphans.at(-1) !== "rate_limited"; n++)
+    orphans.push((await calling.end(orphan)).error.code);
+  expect([orphans[0], orphans.at(-1)]).toEqual(["invalid_request", "rate_limited"]);
+  expect((await calling.closed).code).toBe(1008);
   // One of the largest messages a minute, of which nothing is read beyond that.
   const { key: again } = await freeKey(fresh);
   const sender = (await SocketClient.open(fresh.url, again, { "x-forwarded-for": "198.19.250.1" }))!;

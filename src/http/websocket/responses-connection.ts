@@ -47,7 +47,7 @@ export class ResponsesConnection {
     private readonly deps: HttpDeps,
     private readonly onClosed: (connection: ResponsesConnection) => void,
   ) {
-    this.lanes = new Lanes(memory);
+    this.lanes = new Lanes(memory, opener.balance);
     this.pays = opener.pays;
   }
 
@@ -184,7 +184,11 @@ export class ResponsesConnection {
     if (before === null)
       return this.refuseEvent(protocolError("previous_response_not_found", previousResponseId!), streamId);
     const bytes = sizeOf(before) + event.bytes;
-    const isChecked = previousResponseId !== null && event.items.length <= MOST_CHECKED_BYTES;
+    const isChecked =
+      previousResponseId !== null &&
+      event.items.length <= MOST_CHECKED_BYTES &&
+      // Nothing is counted yet, and looking for calls takes time for each byte.
+      (this.pays || bytes <= SMALL_BYTES);
     const orphan = isChecked ? orphanResult(event, before) : null;
     const sender = { ...this.opener, isUnpaid, signal: this.leaving.signal };
     const answer = orphan ?? (await answerTurn(event, before, bytes, sender, this.deps));
@@ -192,9 +196,10 @@ export class ResponsesConnection {
     let end: AnswerEnd = { isServed: false };
     const ended = (told: AnswerEnd) => {
       end = told;
-      if (told.isServed) this.lanes.keep(streamId, told.responseId, [...before, event.items, ...told.items]);
+      if (told.isServed) this.lanes.keep(streamId, told.responseId, before, [event.items, ...told.items]);
     };
-    if (refused(answer)) this.refuse(answer, streamId);
+    if (refused(answer) && answer === orphan) this.refuseEvent(answer, streamId);
+    else if (refused(answer)) this.refuse(answer, streamId);
     else if (answer instanceof Uint8Array) await this.frames(streamId, {}, ended).write(answer);
     else if (answer.kind === "stream")
       await answer.run(this.frames(streamId, toldHeaders(answer.headers), ended));

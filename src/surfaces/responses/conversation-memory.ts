@@ -1,33 +1,60 @@
-import { LRUCache } from "lru-cache";
 import { contains, textOf } from "../bytes.ts";
 import { parseObject } from "../json.ts";
 
 /**
- * The conversations of all WebSockets, in so many bytes: those that were continued longest ago are forgotten first. Their
- * clients are told that the response was not found, and send their conversation whole, as after a lost connection.
+ * The conversations of all WebSockets, in so many bytes: of whoever has the most, those that were continued longest ago
+ * are forgotten first, so nobody has those of others forgotten by keeping many. Their clients are told that the
+ * response was not found, and send their conversation whole, as after a lost connection.
  */
 export class ConversationMemory {
-  private readonly kept: LRUCache<LaneState, readonly Uint8Array[]>;
+  bytes = 0;
+  private readonly owners = new Map<string, OwnersConversations>();
 
-  constructor(mostBytes: number) {
-    this.kept = new LRUCache({ maxSize: mostBytes, sizeCalculation: (items) => sizeOf(items) + OVERHEAD });
-  }
-
-  get bytes(): number {
-    return this.kept.calculatedSize;
-  }
+  constructor(private readonly mostBytes: number) {}
 
   keep(lane: LaneState, items: readonly Uint8Array[]): void {
-    this.kept.set(lane, items);
+    this.forget(lane);
+    const bytes = sizeOf(items) + OVERHEAD;
+    let own = this.owners.get(lane.owner);
+    if (own === undefined) this.owners.set(lane.owner, (own = { bytes: 0, lanes: new Map() }));
+    own.lanes.set(lane, { items, bytes });
+    own.bytes += bytes;
+    this.bytes += bytes;
+    while (this.bytes > this.mostBytes) this.forgetOne();
   }
 
   of(lane: LaneState): readonly Uint8Array[] | null {
-    return this.kept.get(lane) ?? null;
+    const lanes = this.owners.get(lane.owner)?.lanes;
+    const kept = lanes?.get(lane);
+    if (lanes === undefined || kept === undefined) return null;
+    // The last that was continued.
+    lanes.delete(lane);
+    lanes.set(lane, kept);
+    return kept.items;
   }
 
   forget(lane: LaneState): void {
-    this.kept.delete(lane);
+    const own = this.owners.get(lane.owner);
+    const kept = own?.lanes.get(lane);
+    if (own === undefined || kept === undefined) return;
+    own.lanes.delete(lane);
+    own.bytes -= kept.bytes;
+    this.bytes -= kept.bytes;
+    if (own.lanes.size === 0) this.owners.delete(lane.owner);
   }
+
+  private forgetOne(): void {
+    let most: OwnersConversations | null = null;
+    for (const own of this.owners.values()) if (most === null || own.bytes > most.bytes) most = own;
+    const [oldest] = most!.lanes.keys();
+    this.forget(oldest!);
+  }
+}
+
+interface OwnersConversations {
+  bytes: number;
+  /** In the order in which they were continued. */
+  readonly lanes: Map<LaneState, { readonly items: readonly Uint8Array[]; readonly bytes: number }>;
 }
 
 /** Of a conversation without a word. */
@@ -38,6 +65,7 @@ export const sizeOf = (items: readonly Uint8Array[]): number =>
 
 /** A lane and its most recent response. */
 interface LaneState {
+  readonly owner: string;
   responseId: string | null;
 }
 
@@ -45,13 +73,17 @@ interface LaneState {
 export class Lanes {
   private readonly lanes = new Map<string | null, LaneState>();
 
-  constructor(private readonly memory: ConversationMemory) {}
+  constructor(
+    private readonly memory: ConversationMemory,
+    /** Whose memory it is. */
+    private readonly owner: string,
+  ) {}
 
   /** Whether there is a place for this lane. */
   admits(name: string | null): boolean {
     if (name === null || this.lanes.has(name)) return true;
     if (this.lanes.size - (this.lanes.has(null) ? 1 : 0) >= MOST_LANES) return false;
-    this.lanes.set(name, { responseId: null });
+    this.lanes.set(name, { owner: this.owner, responseId: null });
     return true;
   }
 
@@ -63,11 +95,18 @@ export class Lanes {
     return null;
   }
 
-  keep(name: string | null, responseId: string, items: readonly Uint8Array[]): void {
+  /** The conversation that was continued, and what was added to it. */
+  keep(
+    name: string | null,
+    responseId: string,
+    before: readonly Uint8Array[],
+    added: readonly Uint8Array[],
+  ): void {
     let lane = this.lanes.get(name);
-    if (lane === undefined) this.lanes.set(name, (lane = { responseId }));
+    if (lane === undefined) this.lanes.set(name, (lane = { owner: this.owner, responseId }));
     lane.responseId = responseId;
-    this.memory.keep(lane, items.slice(lastCompaction(items)));
+    const compaction = lastCompaction(added);
+    this.memory.keep(lane, compaction === -1 ? [...before, ...added] : added.slice(compaction));
   }
 
   /** A continuation within the lane failed: what it continued is forgotten. Other lanes keep theirs. */
@@ -87,15 +126,14 @@ export class Lanes {
   }
 }
 
-/** Where a conversation begins that was shortened: what stands before the item that sums it up is not sent again. */
-function lastCompaction(items: readonly Uint8Array[]): number {
-  for (let at = items.length - 1; at > 0; at--) {
-    const item = items[at]!;
-    if (!contains(item, COMPACTION)) continue;
-    if (parseObject(textOf(item, 0, item.length))?.type === "compaction") return at;
-  }
-  return 0;
-}
+/**
+ * Where a conversation begins that was shortened: what stands before the item that sums it up is not sent again. Looked
+ * for in what is new alone: each turn would look through all of the conversation.
+ */
+const lastCompaction = (added: readonly Uint8Array[]): number =>
+  added.findLastIndex(
+    (item) => contains(item, COMPACTION) && parseObject(textOf(item, 0, item.length))?.type === "compaction",
+  );
 
 const COMPACTION = Buffer.from('"compaction"');
 

@@ -3,6 +3,7 @@ import { contains, NO_BYTES, textOf } from "../bytes.ts";
 import { asObject } from "../json.ts";
 import { JsonCursor } from "../json-cursor.ts";
 import { invalid } from "../request.ts";
+import { sizeOf } from "./conversation-memory.ts";
 import { type ProtocolError, protocolError } from "./error-event.ts";
 
 /**
@@ -76,33 +77,39 @@ const STREAM = Buffer.from('"stream":true}');
 
 /**
  * Results of tools for calls that are in neither the conversation nor the new input: a host may take them and answer
- * anything. Calls are looked for by their id's spelling, which ids of any host have only one of.
+ * anything. Calls are looked for by their id's spelling, which ids of any host have only one of; in so many bytes, and
+ * what is beyond them is left to the host.
  */
 export function orphanResult({ items }: CreateEvent, before: readonly Uint8Array[]): Refusal | null {
   if (!contains(items, RESULT)) return null;
-  const input = parseItems(items);
-  const known = [...before, items];
-  for (const [at, value] of input.entries()) {
-    const item = asObject(value);
+  const input = parseItems(items).map(asObject);
+  const known = new Set(input.filter(isCall).map((call) => call?.call_id));
+  const bytes = sizeOf(before);
+  let searched = 0;
+  for (const [at, item] of input.entries()) {
     const { type, call_id: id } = item ?? {};
     if (typeof type !== "string" || !type.endsWith("_call_output")) continue;
-    if (typeof id !== "string" || !PLAIN_ID.test(id)) continue;
-    const isCalled = input.some((one) => isCall(asObject(one), id));
+    if (typeof id !== "string" || !PLAIN_ID.test(id) || known.has(id)) continue;
+    searched += bytes;
+    if (searched > Math.max(bytes, MOST_SEARCHED_BYTES)) return null;
     const spelling = Buffer.from(`"${id}"`);
-    const isKnown = isCalled || known.slice(0, -1).some((list) => contains(list, spelling));
-    if (!isKnown)
+    if (!before.some((list) => contains(list, spelling)))
       return refuse("invalid_request", `No tool call found for function call output with call_id ${id}.`, {
         param: `input[${at}].call_id`,
       });
+    known.add(id);
   }
   return null;
 }
 
+/** Some two milliseconds; an agent's conversation has a tenth of that, and its turn a few results. */
+const MOST_SEARCHED_BYTES = 8_388_608;
+
 const RESULT = Buffer.from("_call_output");
 const PLAIN_ID = /^[\w.:|-]{1,256}$/;
 
-const isCall = (item: Record<string, unknown> | null, id: string): boolean =>
-  item?.call_id === id && typeof item.type === "string" && item.type.endsWith("_call");
+const isCall = (item: Record<string, unknown> | null): boolean =>
+  typeof item?.type === "string" && item.type.endsWith("_call");
 
 function parseItems(items: Uint8Array): readonly unknown[] {
   try {
@@ -139,12 +146,16 @@ function membersOf(bytes: Uint8Array, own: Map<string, Uint8Array>, others: Uint
     CURSOR.skip();
     if (++count > MAX_MEMBERS)
       return refuse("invalid_request", `The event has more than ${MAX_MEMBERS} fields.`);
-    if (name === undefined) others.push(bytes.slice(memberStart, CURSOR.at));
+    if (name === undefined) others.push(copyOf(bytes, memberStart, CURSOR.at));
     else if (own.has(name)) return invalid(name, "is given twice");
-    else own.set(name, bytes.slice(valueStart, CURSOR.at));
+    else own.set(name, copyOf(bytes, valueStart, CURSOR.at));
   }
   return CURSOR.isDone ? null : refuse("invalid_request", "An event must be one JSON object.");
 }
+
+/** A part of the message (as `slice` of a Buffer is) would keep all of it in memory, with however little is kept. */
+const copyOf = (bytes: Uint8Array, from: number, to: number): Uint8Array =>
+  new Uint8Array(bytes.subarray(from, to));
 
 /** One for all events, because each is looked through without a wait. */
 const CURSOR = new JsonCursor();
