@@ -56,7 +56,7 @@ export class Runs {
   /** Others may have changed any of them. */
   forgetAll(): void {
     this.changes += 1;
-    this.known.clear();
+    for (const run of this.known.values()) run.forget();
   }
 
   private joinStored(
@@ -106,10 +106,19 @@ export class Runs {
       const stored = await this.store.run(run.balanceId, run.name);
       if (before !== this.changes) continue;
       // It has ended, and its name may be another's: what it was limited to holds for what is still open.
-      if (stored?.startedAt !== run.startedAt) run.ended();
-      else run.has(stored);
+      if (stored?.startedAt !== run.startedAt) return run.ended();
+      this.remember(run);
+      run.has(stored);
       return;
     }
+  }
+
+  /** One that was forgotten while its requests went on: those learn what later ones do. */
+  private remember(run: AgentRun): void {
+    const subject = runSubject(run.balanceId, run.name);
+    const known = this.known.get(subject);
+    if (known === undefined) this.known.set(subject, run);
+    else if (known.startedAt === run.startedAt) run.isSameAs(known);
   }
 }
 
@@ -120,10 +129,7 @@ export type MostRuns = () => Promise<number | Refusal>;
 export class AgentRun {
   readonly name: string;
   readonly startedAt: EpochMs;
-  /** Null while they have to be read. */
-  limits: RunLimits | null = null;
-  private last: RunLimits;
-  private usedAt: EpochMs;
+  private known: KnownRun;
   private looking = false;
 
   constructor(
@@ -133,30 +139,39 @@ export class AgentRun {
   ) {
     this.name = name;
     this.startedAt = startedAt;
-    this.usedAt = usedAt;
-    this.last = limits;
+    this.known = { limits: null, last: limits, usedAt };
+  }
+
+  /** Null while they have to be read. */
+  get limits(): RunLimits | null {
+    return this.known.limits;
   }
 
   /** Whether a request may go on with what is known. */
   covers(spec: RunLimits, at: EpochMs): boolean {
-    const { limits, startedAt, usedAt } = this;
+    const { startedAt } = this;
+    const { limits, usedAt } = this.known;
     if (limits === null || at - usedAt >= TOUCH_MS || hasEnded({ startedAt, usedAt }, at)) return false;
     return isSameLimits(stricter(limits, spec), limits);
   }
 
   /** Limits are never widened, so of two that were read the stricter is the later. */
   has({ cap, calls, usedAt }: StoredRun): void {
-    this.usedAt = usedAt;
-    this.last = stricter(this.last, { cap, calls });
-    this.limits = this.last;
+    const last = stricter(this.known.last, { cap, calls });
+    Object.assign(this.known, { limits: last, last, usedAt } satisfies KnownRun);
   }
 
   ended(): void {
-    this.limits = this.last;
+    this.known.limits = this.known.last;
   }
 
   forget(): void {
-    this.limits = null;
+    this.known.limits = null;
+  }
+
+  /** From here on, what is known of the one is known of the other. */
+  isSameAs({ known }: AgentRun): void {
+    this.known = known;
   }
 
   /** Has the limits read, for those that need them soon. */
@@ -169,6 +184,13 @@ export class AgentRun {
         this.looking = false;
       });
   }
+}
+
+interface KnownRun {
+  limits: RunLimits | null;
+  /** Before they had to be read. */
+  last: RunLimits;
+  usedAt: EpochMs;
 }
 
 /** About 300 bytes each. */

@@ -1,8 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import { refused } from "../../src/errors/refusal.ts";
-import { joinRun, NO_OTHERS, readRunSpec, type StoredRun } from "../../src/keys/run.ts";
+import { joinRun, NO_OTHERS, type RunSpec, readRunSpec, type StoredRun } from "../../src/keys/run.ts";
+import { Runs } from "../../src/keys/runs.ts";
 import type { EpochMs } from "../../src/units/clock.ts";
+import type { BalanceId } from "../../src/units/id.ts";
 import type { NanoUsd } from "../../src/units/usd.ts";
+import { until } from "../fakes/until.ts";
 
 const HOUR_MS = 3_600_000;
 const after = (hours: number) => (NOW + hours * HOUR_MS) as EpochMs;
@@ -67,5 +70,46 @@ describe("where a balance has all the runs that it may have", () => {
 
   test("one that it has goes on", () => {
     expect(join("job", after(1), known, full(NOW))).toMatchObject({ ends: null });
+  });
+});
+
+describe("what open streams of a run may spend follows what it is tightened to", () => {
+  const BALANCE: BalanceId = "bal_1";
+  const start = async () => {
+    const stored = new Map<string, StoredRun>();
+    const runs = new Runs({
+      run: async (_, name) => stored.get(name) ?? null,
+      async changeRun(_, name, decide) {
+        const change = decide(stored.get(name) ?? null, NO_OTHERS);
+        if (!refused(change)) stored.set(name, change.run);
+        return change;
+      },
+    });
+    const named = async (text: string) => {
+      const run = await runs.join(BALANCE, readRunSpec(text) as RunSpec, NOW, async () => 100_000);
+      if (refused(run)) throw new Error(run.message);
+      return run;
+    };
+    return { runs, named };
+  };
+
+  test.each<[string, (at: Awaited<ReturnType<typeof start>>) => unknown]>([
+    ["once everything was forgotten", ({ runs }) => runs.forgetAll()],
+    [
+      "once too many others were used",
+      ({ named }) => Promise.all(Array.from({ length: 20_000 }, (_, index) => named(`other-${index}`))),
+    ],
+  ])("%s", async (_when, forget) => {
+    const at = await start();
+    const open = await at.named("job; usd=1");
+    await forget(at);
+    expect(open.limits).toBeNull();
+    open.look();
+    await until(() => open.limits !== null);
+    await at.named("job");
+    await at.named("job; usd=0.5");
+    expect(open.limits).toEqual({ cap: usd(0.5), calls: null });
+    at.runs.tightened(`${BALANCE}/job`);
+    expect(open.limits).toBeNull();
   });
 });

@@ -157,6 +157,14 @@ export const TAKING_MUTANTS: readonly Mutant[] = [
   {
     breaks: "a run that was tightened keeps the limits that it had",
     file: "src/keys/runs.ts",
-    edits: [["this.last = stricter(this.last, { cap, calls });", "this.usedAt = usedAt;"]],
+    edits: [["const last = stricter(this.known.last, { cap, calls });", "const { last } = this.known;"]],
+  },
+  {
+    breaks: "requests that were open when everything was forgotten keep what their run was limited to",
+    file: "src/keys/runs.ts",
+    edits: [
+      ["for (const run of this.known.values()) run.forget();", "this.known.clear();"],
+      ["      this.remember(run);\n", ""],
+    ],
   },
 ];
