@@ -23,16 +23,19 @@ export interface TooMuch {
   readonly available: NanoUsd;
 }
 
-/** What a debit takes of what is available: all that it wants, or null for nothing. */
+/**
+ * What a debit takes of what is available; null where it cannot be made. One up to an amount always is, also of nothing:
+ * else a repeat would take what was credited since, and nobody would know.
+ */
 export function taken(wanted: Debit["amount"], available: number): NanoUsd | null {
-  const amount =
-    typeof wanted === "number" ? wanted : wanted === "all" ? available : Math.min(wanted.upTo, available);
+  if (typeof wanted === "object") return Math.max(0, Math.min(wanted.upTo, available)) as NanoUsd;
+  const amount = wanted === "all" ? available : wanted;
   return amount > 0 && amount <= available ? (amount as NanoUsd) : null;
 }
 
 /** The entry that a debit becomes. */
 export const debitEntry = (debit: Debit, amount: NanoUsd): Credit => ({
   ...debit,
-  amount: -amount as NanoUsd,
+  amount: (0 - amount) as NanoUsd,
   tookAll: debit.amount === "all",
 });

@@ -11,9 +11,9 @@ import { KnownHolders } from "../fakes/holders.ts";
 
 const BALANCE = "bal_a" as BalanceId;
 const at = epochMs(0);
-const wish = (amount: number | "all", idempotencyKey = "back"): Debit => ({
+const wish = (amount: number | "all" | { upTo: number }, idempotencyKey = "back"): Debit => ({
   balanceId: BALANCE,
-  amount: amount as NanoUsd | "all",
+  amount: amount as Debit["amount"],
   idempotencyKey,
   note: null,
   at,
@@ -35,7 +35,7 @@ function open() {
   const sums = { spent: () => ZERO_USD, credited: store.credited };
   const ledger = new Ledger(clock, { append: () => 1, withdraw: () => false }, sums, new KnownHolders());
   const available = async () => (await ledger.balance(BALANCE)).available;
-  return { debits: new Debits(ledger, journal, store), journal, store, entries, available };
+  return { debits: new Debits(ledger, journal, store), ledger, journal, store, entries, available };
 }
 
 test("what is being taken back can be spent by nobody, and is booked once the journal is on the disk", async () => {
@@ -57,6 +57,16 @@ test("a repeat that comes meanwhile gets the same answer", async () => {
   expect(first).toMatchObject({ amount: -100 as NanoUsd, tookAll: true });
   expect(second).toEqual(first);
   expect(await available()).toBe(ZERO_USD);
+});
+
+test("what is taken up to an amount is decided once: nothing, too, whatever is credited later", async () => {
+  const { debits, ledger, entries, available } = open();
+  expect(await debits.take(wish({ upTo: 130 }))).toMatchObject({ amount: -100 as NanoUsd });
+  expect(await debits.take(wish({ upTo: 30 }, "more"))).toMatchObject({ amount: ZERO_USD });
+  entries.set("in", { ...wish(1, "in"), amount: 50 as NanoUsd });
+  ledger.credited(BALANCE, 50 as NanoUsd);
+  expect(await debits.take(wish({ upTo: 30 }, "more"))).toMatchObject({ amount: ZERO_USD });
+  expect(await available()).toBe(50 as NanoUsd);
 });
 
 test("while the journal cannot be written, nothing is taken and the error can be retried", async () => {

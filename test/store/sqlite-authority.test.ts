@@ -160,6 +160,11 @@ test("credit is taken back as far as it is neither spent nor granted, once for e
   expect(ledger.debit({ ...debit, amount: "all" })).toMatchObject({ amount: -600 });
   expect(ledger.debit({ ...debit, amount: "all" })).toMatchObject({ amount: -600 });
   expect(settle("n0", { counter, number: 2, used: 100, wanted: 9_000 })).toMatchObject({ granted: 400 });
+  const upTo = { ...debit, idempotencyKey: "dispute", amount: { upTo: 50 as NanoUsd } };
+  expect(ledger.debit(upTo)).toMatchObject({ amount: 0 });
+  store.credit({ ...debit, amount: 100 as NanoUsd, idempotencyKey: "again" });
+  expect(ledger.debit(upTo)).toMatchObject({ amount: 0 });
+  expect(store.credits(BALANCE, 9).map(({ amount }) => amount as number)).toEqual([100, -600, 1_000]);
 });
 
 test("who runs short asks the others for what they do not use, and those that missed it find it", () => {

@@ -215,7 +215,7 @@ export class CardRail implements WatchedRail {
       note: purpose.startsWith("refund") ? `refund of ${id}` : `dispute of ${id}`,
       at: clock.now(),
     });
-    return "available" in done ? ZERO_USD : (-done.amount as NanoUsd);
+    return "available" in done ? ZERO_USD : ((0 - done.amount) as NanoUsd);
   }
 
   /** Unless another payment of the balance is disputed: that one may have been, while this was lifted. */

@@ -113,7 +113,8 @@ export class PostgresLedgerStore {
   /** Newest first. */
   async credits(balance: BalanceId, limit: number): Promise<Credit[]> {
     const rows = await this.postgres.query<CreditRow>(
-      (sql) => sql`SELECT * FROM credits WHERE balance_id = ${balance} ORDER BY at DESC LIMIT ${limit}`,
+      (sql) =>
+        sql`SELECT * FROM credits WHERE balance_id = ${balance} AND amount <> 0 ORDER BY at DESC LIMIT ${limit}`,
     );
     return rows.map(creditOf);
   }

@@ -350,7 +350,7 @@ function prepare(db: Database) {
     ),
     creditsOfBalance: db.query<Credit, [string, number]>(
       `SELECT balance_id AS balanceId, amount, idempotency_key AS idempotencyKey, note, at FROM credits
-       WHERE balance_id = ? ORDER BY seq DESC LIMIT ?`,
+       WHERE balance_id = ? AND amount <> 0 ORDER BY seq DESC LIMIT ?`,
     ),
     reached: db.query<never, [number, number]>(
       `INSERT INTO applied (file, bytes) VALUES (?, ?)
