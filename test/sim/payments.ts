@@ -3,7 +3,7 @@ import type { Credit, Debit, TooMuch } from "../../src/ledger/credit.ts";
 import { taken } from "../../src/ledger/credit.ts";
 import type { Payment } from "../../src/payments/payment.ts";
 import type { PaymentStore } from "../../src/payments/payment-store.ts";
-import { PaymentWatch } from "../../src/rails/payment-watch.ts";
+import { PaymentWatch, WATCH_MS } from "../../src/rails/payment-watch.ts";
 import { CardRail } from "../../src/rails/stripe/card-rail.ts";
 import type { Authorization, SignedPayment } from "../../src/rails/x402/authorization.ts";
 import { externalOf } from "../../src/rails/x402/authorization.ts";
@@ -56,7 +56,8 @@ class PaymentWorld {
   private readonly signed = new Map<string, SignedPayment>();
   private readonly spent = new Map<BalanceId, number>();
   private life = { over: true, end() {} };
-  private rail!: X402Rail;
+  /** Of two gateways on one store. */
+  private rails: X402Rail[] = [];
   private card!: CardRail;
   private readonly stripe: SimulatedStripe;
   /** For charge-backs. */
@@ -97,6 +98,7 @@ class PaymentWorld {
       this.operate();
       await this.pass(BLOCK_MS * 2);
     }
+    await this.pass(WATCH_MS * 2);
   }
 
   private isOver(): boolean {
@@ -114,20 +116,22 @@ class PaymentWorld {
     const after = this.crashingAfter(life);
     const store = fenced(crashing(new SqlitePaymentStore(this.db, this.ledger, clock, () => {}), after));
     const { debit } = fenced({ debit: (debit: Debit) => after(Promise.resolve(this.debit(debit))) });
-    this.rail = new X402Rail({
-      networks: [NETWORK],
-      open: async () => ({
-        chain: fenced(this.chain.node()),
-        settler: fenced({ settle: (one: SignedPayment) => this.chain.settle(one) }),
-      }),
-      store,
-      debit,
-      sanctions: { isHit: async () => false, listAgeS: async () => null },
-      suspend: async () => {},
-      clock,
-      random: this.random.bytes,
-      log: () => {},
-    });
+    const rail = () =>
+      new X402Rail({
+        networks: [NETWORK],
+        open: async () => ({
+          chain: fenced(this.chain.node()),
+          settler: fenced({ settle: (one: SignedPayment) => this.chain.settle(one) }),
+        }),
+        store,
+        debit,
+        sanctions: { isHit: async () => false, listAgeS: async () => null },
+        suspend: async () => {},
+        clock,
+        random: this.random.bytes,
+        log: () => {},
+      });
+    this.rails = [rail(), rail()];
     this.card = new CardRail({
       api: fenced(this.stripe.api()),
       store,
@@ -142,8 +146,10 @@ class PaymentWorld {
       }),
       returnUrl: () => "https://gateway.example",
     });
-    new PaymentWatch(store, [this.rail, this.card], clock, () => {});
-    void this.rail.prepare();
+    for (const one of this.rails) {
+      new PaymentWatch(store, [one, this.card], clock, () => {});
+      void one.prepare();
+    }
   }
 
   private crash(): void {
@@ -207,7 +213,7 @@ class PaymentWorld {
       caps: [],
     };
     this.made += 1;
-    const { rail } = this;
+    const rail = this.rails[this.random.below(this.rails.length)]!;
     if (rail.offered().length === 0) return;
     // Some were not needed when their turn came, and some payers send what they signed themselves.
     const doing = this.random.chance(0.1) ? rail.noteUnused(signed, order) : rail.take(signed, order);
@@ -251,7 +257,7 @@ class PaymentWorld {
     const available = this.ledger.credited(debit.balanceId) - (this.spent.get(debit.balanceId) ?? 0);
     const amount = taken(debit.amount, available);
     if (amount === null) return { available: available as NanoUsd };
-    return this.ledger.debit({ ...debit, amount: -amount as NanoUsd, tookAll: false });
+    return this.ledger.debit({ ...debit, amount: (0 - amount) as NanoUsd, tookAll: false });
   }
 
   private sinceBlockMs = 0;
@@ -310,6 +316,8 @@ class PaymentWorld {
       const books = this.ledger.credited(id);
       check(books === (owed.get(id) ?? 0), `${id} has ${books}, and its payments say ${owed.get(id) ?? 0}`);
       check(this.suspended.has(id) === disputed.has(id), `${id} is suspended for no dispute, or not for one`);
+      const pending = this.rails.map((rail) => rail.pending(id)).find((one) => one !== null) ?? null;
+      check(pending === null, `${id} waits for ${pending}, which is decided`);
     }
     const { drifts } = this.ledger.audit();
     check(drifts.length === 0, "the books drift");

@@ -26,7 +26,7 @@ export class SimulatedChain {
     private readonly random: Random,
     private readonly time: Pick<Clock, "now">,
   ) {
-    for (let index = 0; index <= FINAL_BLOCKS; index++) this.mine();
+    for (let index = 0; index <= FINAL_BLOCKS + BEHIND; index++) this.mine();
   }
 
   /** Nothing fails from then on. */
@@ -103,23 +103,26 @@ export class SimulatedChain {
     };
     const nameOf = (authorization: Authorization) =>
       [NETWORK.network, NETWORK.asset, authorization.from, authorization.nonce].join("/");
-    const finalized = () => this.blocks.length - 1 - FINAL_BLOCKS;
+    /** Of several nodes behind one address, one has stopped following. */
+    const known = () => this.blocks.length - (!this.isCalm && this.random.chance(0.05) ? BEHIND : 0);
     return {
       token: async () => TOKEN,
       head: async () => {
         await failing();
-        const latest = this.blocks.length - 1;
+        const latest = known() - 1;
+        const finalized = Math.max(0, latest - FINAL_BLOCKS);
         return {
           latest,
           time: this.blocks[latest]!.time,
-          finalized: finalized(),
-          finalizedTime: this.blocks[finalized()]!.time,
+          finalized,
+          finalizedTime: this.blocks[finalized]!.time,
         };
       },
       movement: async (authorization): Promise<Movement> => {
         await failing();
         const external = nameOf(authorization);
-        for (let block = this.blocks.length - 1; block >= Math.max(0, this.blocks.length - 400); block--) {
+        const blocks = known();
+        for (let block = blocks - 1; block >= Math.max(0, blocks - 400); block--) {
           const found = this.blocks[block]!.mined.find((one) => one.external === external);
           if (found !== undefined)
             return {
@@ -132,7 +135,10 @@ export class SimulatedChain {
         }
         return { kind: "unused" };
       },
-      unusedAtFinality: async (authorization) => !this.isUsed(nameOf(authorization), finalized() + 1),
+      unusedAt: async (authorization, block) => {
+        if (block >= known()) throw new Error("the node does not have the block");
+        return !this.isUsed(nameOf(authorization), block + 1);
+      },
       refusal: async (authorization) => {
         const external = nameOf(authorization);
         return this.isUsed(external) ? "used" : this.poor.has(external) ? "too little money" : null;
@@ -154,6 +160,8 @@ interface Mined {
 export const BLOCK_MS = 2_000;
 const FINAL_BLOCKS = 10;
 const DEEPEST_REORG = 8;
+/** More than become final while a transfer may still be made. */
+const BEHIND = 200;
 export const NETWORK: X402Network = {
   network: "eip155:1",
   asset: `0x${"a".repeat(40)}`,

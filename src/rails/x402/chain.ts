@@ -11,8 +11,8 @@ export interface Chain {
   head(): Promise<ChainHead>;
   /** What has become of the authorization, looked for from that block on. */
   movement(authorization: Authorization, fromBlock: number): Promise<Movement>;
-  /** Whether nobody had used it in the last final block. */
-  unusedAtFinality(authorization: Authorization): Promise<boolean>;
+  /** Whether nobody had used it by that block; rejects where a node does not have it yet. */
+  unusedAt(authorization: Authorization, block: number): Promise<boolean>;
   /** Why the token would not carry the transfer out now; null where it would. */
   refusal(authorization: Authorization, signature: `0x${string}`): Promise<string | null>;
   /** Whether the transaction still waits for a block. */
@@ -145,9 +145,8 @@ class ViemChain implements Chain {
     };
   }
 
-  async unusedAtFinality(authorization: Authorization): Promise<boolean> {
-    const { number } = await this.client.getBlock({ blockTag: "finalized" });
-    return !(await this.isUsed(authorization, number));
+  async unusedAt(authorization: Authorization, block: number): Promise<boolean> {
+    return !(await this.isUsed(authorization, BigInt(block)));
   }
 
   async refusal(authorization: Authorization, signature: `0x${string}`): Promise<string | null> {

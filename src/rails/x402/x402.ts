@@ -38,9 +38,10 @@ export class X402Rail {
     return this.networks.flatMap(({ ready }) => ready ?? []);
   }
 
-  /** Asks the nodes that have not answered yet. */
+  /** Asks the nodes that have not answered yet, and what other gateways have found out. */
   async prepare(): Promise<void> {
     await Promise.all([...this.networks.map((one) => one.prepare()), this.deps.sanctions.listAgeS()]);
+    for (const id of [...this.underWay.values()]) this.note((await this.deps.store.find(id))!);
   }
 
   /** A payment into the balance of which nobody knows yet whether it moves. */
@@ -116,7 +117,7 @@ export class X402Rail {
     ]);
     const mayBeOver =
       movement.kind === "unused" && head.finalizedTime >= Number(order.authorization.validBefore);
-    const isUnusedAtFinality = mayBeOver && (await chain.unusedAtFinality(order.authorization));
+    const isUnusedAtFinality = mayBeOver && (await chain.unusedAt(order.authorization, head.finalized));
     const sight = { head, movement, isUnusedAtFinality, now: this.deps.clock.now() };
     return this.do(payment, nextStep(payment, network.network, sight), network);
   }
@@ -150,7 +151,7 @@ export class X402Rail {
       note: reason,
       at: clock.now(),
     });
-    const debited = "available" in done ? ZERO_USD : (-done.amount as NanoUsd);
+    const debited = "available" in done ? ZERO_USD : ((0 - done.amount) as NanoUsd);
     const lost = (credited - debited) as NanoUsd;
     return store.change(id, ({ state }) =>
       state === "credited" ? { state: "failed", reason, lookAt: null, debited, lost } : null,
@@ -223,7 +224,8 @@ export class X402Rail {
     const submitted = await this.change(payment, ({ state }) =>
       state === payment.state ? { state: "submitted", reason: null, lookAt } : null,
     );
-    return this.send(submitted, network);
+    // Else it was decided by somebody else meanwhile.
+    return submitted.state === "submitted" ? this.send(submitted, network) : submitted;
   }
 
   /** Null where the payer may pay. Money that they have moved by themselves is held: it is here. */
@@ -235,9 +237,9 @@ export class X402Rail {
     const { authorization } = orderOf(payment);
     if (!(await this.deps.sanctions.isHit(authorization.from, network, chain))) return null;
     const reason = "The payer is on a sanctions list.";
-    const after = await this.change(payment, () => ({ state, reason, lookAt: null }));
+    // First: nobody looks at the payment again.
     await this.deps.suspend(payment.balanceId, `payment ${payment.id}`);
-    return after;
+    return this.change(payment, () => ({ state, reason, lookAt: null }));
   }
 
   private async send(payment: Payment, { chain, settler, token }: ReadyNetwork): Promise<Payment> {
@@ -292,11 +294,14 @@ export class X402Rail {
     payment: Payment,
     decide: (payment: Payment) => PaymentChange | null,
   ): Promise<Payment> {
-    const changed = await this.deps.store.change(payment.id, decide);
-    const { balanceId, state, id } = changed;
-    if (UNDER_WAY.has(state) && changed.reason !== RAN_OUT) this.underWay.set(balanceId, id);
+    return this.note(await this.deps.store.change(payment.id, decide));
+  }
+
+  private note(payment: Payment): Payment {
+    const { balanceId, id } = payment;
+    if (!isDecided(payment)) this.underWay.set(balanceId, id);
     else if (this.underWay.get(balanceId) === id) this.underWay.delete(balanceId);
-    return changed;
+    return payment;
   }
 
   private networkOf(wanted: Pick<PaymentRequirements, "network" | "asset" | "payTo">): OpenNetwork | null {

@@ -48,6 +48,16 @@ export const PAYMENT_MUTANTS: readonly Mutant[] = [
     edits: [["  if (head.finalizedTime >= endS && isUnusedAtFinality) {", "  if (head.time >= endS) {"]],
   },
   {
+    breaks: "a node that is behind is believed that a transfer was never made",
+    file: RAIL,
+    edits: [["(await chain.unusedAt(order.authorization, head.finalized))", "true"]],
+  },
+  {
+    breaks: "a gateway waits for a payment that another one has seen end",
+    file: RAIL,
+    edits: [["for (const id of [...this.underWay.values()]) this.note(", "for (const id of []) this.note("]],
+  },
+  {
     breaks: "what a reorganisation undid is taken back under another key each time",
     file: RAIL,
     edits: [
@@ -65,6 +75,13 @@ export const PAYMENT_MUTANTS: readonly Mutant[] = [
         "idempotencyKey: paymentKey(id, purpose),",
         "idempotencyKey: paymentKey(id, purpose) + newId('pay', this.deps.random),",
       ],
+    ],
+  },
+  {
+    breaks: "a debit that found nothing takes what is there when it is repeated",
+    file: "src/ledger/credit.ts",
+    edits: [
+      ['if (typeof wanted === "object") return', 'if (typeof wanted === "object" && available > 0) return'],
     ],
   },
   {

@@ -1,0 +1,131 @@
+import { expect, test } from "bun:test";
+import type { Payment } from "../../src/payments/payment.ts";
+import type { Authorization, SignedPayment } from "../../src/rails/x402/authorization.ts";
+import type { Chain, Movement } from "../../src/rails/x402/chain.ts";
+import type { X402Network } from "../../src/rails/x402/network.ts";
+import { X402Rail } from "../../src/rails/x402/x402.ts";
+import { openDatabase } from "../../src/store/sqlite/database.ts";
+import { LedgerStore } from "../../src/store/sqlite/ledger-store.ts";
+import { SqlitePaymentStore } from "../../src/store/sqlite/payment-store.ts";
+import { systemClock } from "../../src/units/clock.ts";
+import type { BalanceId, KeyId } from "../../src/units/id.ts";
+import type { NanoUsd } from "../../src/units/usd.ts";
+
+const BALANCE: BalanceId = "bal_1";
+const NETWORK: X402Network = {
+  network: "eip155:1",
+  asset: `0x${"a".repeat(40)}`,
+  payTo: `0x${"b".repeat(40)}`,
+  rpc: "",
+  settledBy: { facilitator: "" },
+  confirmations: 1,
+  finalizedAbove: 1e12 as NanoUsd,
+  waitMs: 0,
+};
+const AUTHORIZATION: Authorization = {
+  from: `0x${"c".repeat(40)}`,
+  to: NETWORK.payTo,
+  value: "2000000",
+  validAfter: "0",
+  validBefore: String(Math.floor(Date.now() / 1_000) + 300),
+  nonce: `0x${"1".repeat(64)}`,
+};
+const SIGNED: SignedPayment = {
+  accepted: {
+    scheme: "exact",
+    network: NETWORK.network,
+    asset: NETWORK.asset,
+    payTo: NETWORK.payTo,
+    amount: "2000000",
+  },
+  authorization: AUTHORIZATION,
+  signature: "0x00",
+};
+const ORDER = {
+  balanceId: BALANCE,
+  keyId: "key_1" as KeyId,
+  amount: 2e9 as NanoUsd,
+  isInline: false,
+  idempotencyKey: null,
+  caps: [],
+};
+
+/** Gateways on one store, before a chain that does as it is told. */
+async function open() {
+  const db = openDatabase(":memory:");
+  db.run("INSERT INTO balances (id, created_at) VALUES (?, 1)", [BALANCE]);
+  const store = new SqlitePaymentStore(db, new LedgerStore(db), systemClock, () => {});
+  const world = {
+    movement: { kind: "unused" } as Movement,
+    sent: 0,
+    isHit: async () => false,
+    suspend: async () => {},
+  };
+  const chain = {
+    token: async () => ({ name: "T", version: "1", decimals: 6 }),
+    head: async () => ({ latest: 9, time: 0, finalized: 1, finalizedTime: 0 }),
+    movement: async () => world.movement,
+    refusal: async () => null,
+    isWaiting: async () => false,
+  } as Partial<Chain> as Chain;
+  const settle = async () => {
+    world.sent += 1;
+    return { transaction: "0x1" };
+  };
+  const gateway = async () => {
+    const rail = new X402Rail({
+      networks: [NETWORK],
+      open: async () => ({ chain, settler: { settle } }),
+      store,
+      debit: () => Promise.reject(new Error("nothing is taken back")),
+      sanctions: { isHit: () => world.isHit(), listAgeS: async () => null },
+      suspend: () => world.suspend(),
+      clock: systemClock,
+      random: (bytes) => crypto.getRandomValues(new Uint8Array(bytes)),
+      log() {},
+    });
+    await rail.prepare();
+    return rail;
+  };
+  const only = async () =>
+    (await store.list({ balanceId: BALANCE, keyId: null, state: null }, 2, null))[0] as Payment;
+  return { store, world, gateway, only };
+}
+
+test("a gateway does not wait for a payment that another one has seen end", async () => {
+  const { world, gateway, only } = await open();
+  const [one, other] = [await gateway(), await gateway()];
+  await one.take(SIGNED, ORDER);
+  expect(one.pending(BALANCE)).toBe((await only()).id);
+  const { value, to } = AUTHORIZATION;
+  world.movement = { kind: "moved", transaction: "0x1", block: 9, to, value };
+  expect(await other.look(await only())).toMatchObject({ state: "credited" });
+  await one.prepare();
+  expect(one.pending(BALANCE)).toBeNull();
+});
+
+test("who is on a sanctions list is suspended also where that fails at first", async () => {
+  const { world, gateway, only } = await open();
+  const rail = await gateway();
+  world.isHit = async () => true;
+  let suspended = 0;
+  world.suspend = async () => {
+    if (++suspended === 1) throw new Error("the store is away");
+  };
+  await expect(rail.take(SIGNED, ORDER)).rejects.toThrow("the store is away");
+  expect((await only()).lookAt).not.toBeNull();
+  expect(await rail.look(await only())).toMatchObject({ state: "rejected", lookAt: null });
+  expect([suspended, world.sent]).toEqual([2, 0]);
+});
+
+test("what was turned down elsewhere while its payer was screened is not sent", async () => {
+  const { store, world, gateway, only } = await open();
+  world.isHit = async () => {
+    await store.change((await only()).id, () => ({ state: "rejected", lookAt: null }));
+    return false;
+  };
+  const rail = await gateway();
+  expect(await rail.take(SIGNED, ORDER)).toEqual({ kind: "rejected" });
+  expect(world.sent).toBe(0);
+  expect(await only()).toMatchObject({ state: "rejected", lookAt: null });
+});
