@@ -150,6 +150,24 @@ const ATTACKS: Readonly<Record<string, () => Promise<void>>> = {
     await Promise.all(Array.from({ length: 2_000 }, open));
   },
 
+  /** Events as large as may be, which look as if Stripe had signed them just now. */
+  async events() {
+    const body = "x".repeat(262_144);
+    await withoutEnd(16, (n) => {
+      const signature = `t=${Math.floor(Date.now() / 1_000)},v1=${"0".repeat(64)}`;
+      return post("/webhooks/stripe", { "stripe-signature": signature, ...from(n) }, body);
+    });
+  },
+
+  /** Pages on which a card is charged. */
+  async orders() {
+    const bearer = (n: number) => ({ authorization: `Bearer ${OWNERS[n % OWNERS.length]}` });
+    const save = (key: string, n: number) => post("/v1/me/saved", bearer(n), JSON.stringify({ key }));
+    await Promise.all(KEYS.map(save));
+    const order = JSON.stringify({ rail: "card", amount_usd: 1 });
+    await withoutEnd(32, (n) => post("/v1/credits", bearer(n), order));
+  },
+
   /** Recovery secrets that do not exist. */
   secrets: () =>
     spread(16, async (n) => {
@@ -196,7 +214,7 @@ const prompt = (model: string, more: object = {}) =>
 const SMALL = prompt("bench/model");
 const FREE = prompt("bench/free:free");
 const VALUES = prompt("bench/model", { zeros: Array(30_000).fill(0) });
-const PAGES = ["/docs/errors", "/status", "/openapi.json", "/v1/me", "/nowhere"];
+const PAGES = ["/docs/errors", "/status", "/openapi.json", "/.well-known/jwks.json", "/v1/me", "/nowhere"];
 const CHAT = "/v1/chat/completions";
 const COUNT = "/v1/messages/count_tokens";
 const url = (path: string): string => `http://127.0.0.1:${PORT}${path}`;

@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { setPriority, tmpdir } from "node:os";
 import { join } from "node:path";
+import { FakeStripe } from "../test/fakes/stripe.ts";
 import { answered, type FundedKey, fundedKey, startGateway } from "./gateway-process.ts";
 import { load, percentile, type Target } from "./load.ts";
 import { option } from "./option.ts";
@@ -16,7 +17,8 @@ import { type Measured, start } from "./processes.ts";
 export async function benchAttacks(options: AttackOptions): Promise<Row[]> {
   const folder = mkdtempSync(join(tmpdir(), "attacks-"));
   const host = await start([process.execPath, `${import.meta.dir}/mock-host.ts`]);
-  const gateway = await startGateway(folder, configuration(host.port));
+  const stripe = new FakeStripe();
+  const gateway = await startGateway(folder, configuration(host.port, stripe.url));
   try {
     const owner = await fundedKey(gateway, 1_000);
     const scene = { gateway, owner, seconds: options.seconds };
@@ -44,6 +46,7 @@ export async function benchAttacks(options: AttackOptions): Promise<Row[]> {
   } finally {
     await gateway.stop();
     await host.stop();
+    await stripe.stop();
     rmSync(folder, { recursive: true });
   }
 }
@@ -67,6 +70,8 @@ export const ATTACKS: Readonly<Record<string, { readonly beside: string; readonl
   pages: { beside: "pages and unknown keys from ever other networks" },
   sockets: { beside: "WebSockets, 60 keys without credit" },
   connections: { beside: "2,000 connections that stop within their heads" },
+  events: { beside: "events of 256 KiB that Stripe has not signed, from ever other networks" },
+  orders: { beside: "card orders, 60 balances without credit" },
 };
 
 export interface AttackOptions {
@@ -223,7 +228,7 @@ async function freeKeys({ port }: Measured, count: number, from: string): Promis
   return Promise.all(made);
 }
 
-const configuration = (hostPort: number): string => `
+const configuration = (hostPort: number, stripe: string): string => `
 hosts:
   - { id: mock, base_url: "http://127.0.0.1:${hostPort}/v1", speaks: [chat.completions] }
 models:
@@ -237,6 +242,8 @@ models:
     max_output_tokens: 1000
     routes: [{ host: mock, model: m, free: true }]
 trusted_proxies: [127.0.0.0/8]
+receipts: { sign: true }
+payments: { stripe: { secret_key: sk_test_1, webhook_secret: [whsec_1, whsec_2], api_base: "${stripe}" } }
 defaults:
   accountless: { rpm_limit: 6000, tpm_limit: null, daily_limit_usd: null, monthly_limit_usd: null }
 `;

@@ -2,7 +2,7 @@ import { type Refusal, refuse, retryAfter } from "../errors/refusal.ts";
 import { type EpochMs, epochMs } from "../units/clock.ts";
 import { formatUsd, type NanoUsd } from "../units/usd.ts";
 import type { PaymentAmounts } from "./amounts.ts";
-import type { AmountCap, PaymentCap } from "./payment-store.ts";
+import type { AmountCap, CountCap, PaymentCap } from "./payment-store.ts";
 
 /** What may be paid into a balance within a day. */
 export const dayCap = ({ maxPerDay }: PaymentAmounts, now: EpochMs): AmountCap => ({
@@ -18,6 +18,9 @@ export const hourCap = (limit: NanoUsd, now: EpochMs): AmountCap => ({
   since: epochMs(now - HOUR_MS),
 });
 
+/** Each is looked at once a minute until it is paid or has run out. */
+export const OPEN_PAGES: CountCap = { of: "page", most: 4 };
+
 /** Nothing was paid, because a cap is in the way. */
 export function capReached(cap: PaymentCap): Refusal {
   switch (cap.of) {
@@ -32,6 +35,12 @@ export function capReached(cap: PaymentCap): Refusal {
         "budget_exhausted",
         `At most ${formatUsd(cap.limit)} may be paid into a balance within a day (\`payments.amounts.max_usd_per_day\`). Nothing was paid.`,
         retryAfter(DAY_MS / 1_000),
+      );
+    case "page":
+      return refuse(
+        "rate_limited",
+        `This balance has ${cap.most} card payments that wait to be paid. Pay one of those (GET /v1/payments), or wait until one runs out, an hour after it was ordered.`,
+        retryAfter(HOUR_MS / 1_000),
       );
     default:
       return refuse(

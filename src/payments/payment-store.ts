@@ -37,9 +37,12 @@ export interface AmountCap {
   readonly since: EpochMs;
 }
 
-/** The most payments at a time: of one payer that may still fail, or of one balance that are watched although unused. */
+/**
+ * The most payments at a time: of one payer that may still fail, or of one balance that are watched although unused, or
+ * wait for a card.
+ */
 export interface CountCap {
-  readonly of: "payer" | "unused";
+  readonly of: "payer" | "unused" | "page";
   readonly most: number;
 }
 

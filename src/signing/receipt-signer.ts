@@ -11,6 +11,7 @@ import { type JwkSet, type PublicJwk, privateKey, publicJwk, SEED_BYTES, signCom
  */
 export class ReceiptSigner {
   private reading: Promise<readonly SigningKey[]> | null = null;
+  private listed: { readonly jwks: JwkSet; readonly atMs: number } | null = null;
 
   constructor(private readonly deps: ReceiptSignerDeps) {}
 
@@ -21,9 +22,15 @@ export class ReceiptSigner {
     return signCompact({ ...JSON.parse(body), iss: this.deps.issuer(), balance_id: balanceId }, { x, d });
   }
 
-  /** The keys that have ever signed, oldest first: receipts outlive them. */
+  /**
+   * The keys that have ever signed, oldest first: receipts outlive them. Anybody may ask, so the store is read once a
+   * second at most.
+   */
   async jwks(): Promise<JwkSet> {
-    return { keys: (await this.keys()).map(({ x }) => publicJwk(x)) };
+    const { listed } = this;
+    if (listed !== null && this.deps.clock.elapsedMs() - listed.atMs < LISTED_MS) return listed.jwks;
+    await this.keys();
+    return this.listed!.jwks;
   }
 
   /** A new key signs from now on, and the earlier one cannot sign any more; null where there are too many. */
@@ -31,10 +38,10 @@ export class ReceiptSigner {
     const newest = (await this.keys()).at(-1)!;
     if (newest.number >= MOST_KEYS) return null;
     await this.deps.store.add(this.newKey(newest.number + 1));
-    return publicJwk((await this.deps.store.list()).at(-1)!.x);
+    return publicJwk((await this.read()).at(-1)!.x);
   }
 
-  /** Anybody may ask, so those who ask while the store is being read share the answer. */
+  /** Those who ask while the store is being read share the answer. */
   private keys(): Promise<readonly SigningKey[]> {
     this.reading ??= this.read().finally(() => {
       this.reading = null;
@@ -43,11 +50,14 @@ export class ReceiptSigner {
   }
 
   private async read(): Promise<readonly SigningKey[]> {
-    const { store } = this.deps;
-    const keys = await store.list();
-    if (keys.length > 0) return keys;
-    await store.add(this.newKey(1));
-    return store.list();
+    const { store, clock } = this.deps;
+    let keys = await store.list();
+    if (keys.length === 0) {
+      await store.add(this.newKey(1));
+      keys = await store.list();
+    }
+    this.listed = { jwks: { keys: keys.map(({ x }) => publicJwk(x)) }, atMs: clock.elapsedMs() };
+    return keys;
   }
 
   private newKey(number: number): SigningKey {
@@ -58,7 +68,7 @@ export class ReceiptSigner {
 
 export interface ReceiptSignerDeps {
   readonly store: SigningKeyStore;
-  readonly clock: Pick<Clock, "now">;
+  readonly clock: Pick<Clock, "now" | "elapsedMs">;
   readonly random: RandomBytes;
   /** The gateway's base address. */
   issuer(): string;
@@ -66,3 +76,4 @@ export interface ReceiptSignerDeps {
 
 /** Monthly for 80 years; each takes 150 bytes of what anybody may ask for. */
 const MOST_KEYS = 1_000;
+const LISTED_MS = 1_000;

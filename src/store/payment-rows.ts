@@ -80,6 +80,8 @@ export const rowOf = (payment: Payment): PaymentRow<number> => ({
 export const NOTHING_STATES = listed(CAME_TO_NOTHING);
 /** States in which it may cost gas and bring nothing. */
 export const MAY_FAIL_STATES = listed(["created", "submitted"]);
+/** States in which a card's page is open, or what was entered there is not through. */
+export const WAITING_STATES = listed(["created", "submitted", "confirming"]);
 
 /** The entry that credits the balance; null for a change that credits nothing. */
 export function creditOf(

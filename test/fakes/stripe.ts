@@ -13,10 +13,22 @@ export class FakeStripe {
   isDown = false;
   /** Does what is asked, and breaks off before it answers. */
   losesAnswers = false;
+  /** Nothing is answered before it resolves. */
+  gate: Promise<void> = Promise.resolve();
+  /** That were asked at a time. */
+  most = 0;
+  private asked = 0;
   private made = 0;
 
   constructor() {
-    this.server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: (request) => this.answer(request) });
+    this.server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: (request) => this.counted(request) });
+  }
+
+  private async counted(request: Request): Promise<Response> {
+    this.most = Math.max(this.most, ++this.asked);
+    await this.gate;
+    this.asked -= 1;
+    return this.answer(request);
   }
 
   get url(): string {

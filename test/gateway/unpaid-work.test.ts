@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
+import { FakeStripe, signedEvent } from "../fakes/stripe.ts";
 import { until } from "../fakes/until.ts";
 import { SocketClient } from "../fakes/web-socket.ts";
 import { RawClient } from "../http/raw-client.ts";
@@ -14,10 +15,15 @@ import { type Made, type OpenGateway, open } from "./open.ts";
  */
 let gateway: OpenGateway;
 let chain: ReturnType<typeof hangingNode>;
+let stripe: FakeStripe;
 let owner: Made;
 beforeAll(async () => {
   chain = hangingNode();
-  gateway = await open(`${CONFIG}wallet: { rpc: { 8453: "${chain.url}" } }\n`);
+  stripe = new FakeStripe();
+  gateway = await open(`${CONFIG}wallet: { rpc: { 8453: "${chain.url}" } }
+receipts: { sign: true }
+payments: { stripe: { secret_key: sk_test_1, webhook_secret: whsec_test, api_base: "${stripe.url}" } }
+`);
   owner = await gateway.key(1_000);
   await gateway.send("PATCH", `/v1/keys/${owner.id}`, {
     bearer: owner.recovery_secret,
@@ -28,6 +34,7 @@ afterAll(async () => {
   chain.release();
   await gateway.close();
   await chain.stop();
+  await stripe.stop();
 });
 
 const CONFIG = "trusted_proxies: [127.0.0.0/8]\nlog: off\nsign_in: { mails_per_hour: 300 }\n";
@@ -495,6 +502,64 @@ test("pages and unknown keys are answered from memory", async () => {
     ),
   );
   expect(Math.max(...answers.map(({ status }) => status))).toBeLessThan(500);
+});
+
+test("the keys that receipts are signed with are listed from memory", async () => {
+  const answers = await Promise.all(
+    Array.from({ length: 500 }, () => gateway.send("GET", "/.well-known/jwks.json")),
+  );
+  expect(new Set(answers.map(({ status, text }) => `${status} ${text}`)).size).toBe(1);
+  expect(answers[0]).toMatchObject({ status: 200, json: { keys: [{ kty: "OKP" }] } });
+});
+
+test("Stripe's events: of large ones that Stripe has not signed, a network has 60 looked at an hour", async () => {
+  const deliver = (body: string, signature: string, address: string) =>
+    gateway.send("POST", "/webhooks/stripe", {
+      bytes: body,
+      headers: { "stripe-signature": signature, "x-forwarded-for": address },
+    });
+  const { allowed, refused } = await untilRefused(100, () =>
+    deliver("x".repeat(200_000), "t=1,v1=00", "192.0.2.40"),
+  );
+  expect([allowed, ...refusal(refused)]).toEqual([60, ...RATE_LIMITED]);
+  const sent = (more: object) =>
+    signedEvent("payout.paid", { id: "po_1", ...more }, { secret: "whsec_test", at: Date.now() });
+  const [small, large] = [await sent({}), await sent({ more: "x".repeat(200_000) })];
+  expect((await deliver(small.body, small.signature, "192.0.2.40")).status).toBe(200);
+  expect((await deliver(large.body, large.signature, "192.0.2.41")).status).toBe(200);
+});
+
+test("card orders: a balance has four pages open, and Stripe is asked sixteen times at once", async () => {
+  const payer = async (): Promise<Made> => {
+    const made = await freeKey();
+    const saved = { bearer: made.recovery_secret, json: { key: made.key } };
+    expect((await gateway.send("POST", "/v1/me/saved", saved)).status).toBe(200);
+    return made;
+  };
+  const order = ({ recovery_secret }: Made, headers: Record<string, string> = {}) =>
+    gateway.send("POST", "/v1/credits", {
+      bearer: recovery_secret,
+      json: { rail: "card", amount_usd: 1 },
+      headers,
+    });
+  const one = await payer();
+  const first = { "idempotency-key": "first" };
+  const orders = [await order(one, first)];
+  while (orders.length < 5) orders.push(await order(one));
+  expect(orders.map(({ status }) => status)).toEqual([201, 201, 201, 201, 429]);
+  expect(orders[4]!.json.error.message).toContain("4 card payments");
+  expect((await order(one, first)).json.id).toBe(orders[0]!.json.id);
+  const payers = await Promise.all(Array.from({ length: 24 }, payer));
+  const gate = Promise.withResolvers<void>();
+  stripe.gate = gate.promise;
+  const statuses: number[] = [];
+  const asked = payers.map(async (who) => statuses.push((await order(who)).status));
+  await until(() => statuses.length === 8);
+  await payOnce();
+  gate.resolve();
+  await Promise.all(asked);
+  expect(stripe.most).toBe(16);
+  expect(statuses).toEqual([...Array(8).fill(429), ...Array(16).fill(201)]);
 });
 
 test("connections that say nothing, or only the beginning of a head", async () => {

@@ -175,7 +175,9 @@ class PaymentWorld {
     const amount = (1 + this.random.below(50)) * 1_000_000_000;
     const cap = { of: "balance", limit: Number.MAX_SAFE_INTEGER as NanoUsd, since: epochMs(0) } as const;
     const balanceId: BalanceId = `bal_${this.random.below(BALANCES)}`;
-    this.card.order({ balanceId, amount: amount as NanoUsd, idempotencyKey: null, cap }).catch(() => {});
+    this.card
+      .order({ balanceId, amount: amount as NanoUsd, idempotencyKey: null, caps: [cap] })
+      .catch(() => {});
   }
 
   /** Events come, and the operator refunds. */

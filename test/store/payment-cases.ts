@@ -122,6 +122,19 @@ export function paymentCases(open: () => Promise<PaymentBench>): void {
     expect(await add("4")).toMatchObject({ kind: "added" });
   });
 
+  test("of one balance, so many wait for a card at a time", async () => {
+    const two = { of: "page", most: 2 } as const;
+    const add = (name: string, more: Partial<Payment> = {}) =>
+      store.add(payment(name, { rail: "card", ...more }), [two]);
+    await store.add(payment("by a wallet"), []);
+    const added = await Promise.all(["1", "2", "3"].map((name) => add(name)));
+    expect(added.map(({ kind }) => kind).toSorted()).toEqual(["added", "added", "capped"]);
+    expect(await add("elsewhere", { balanceId: B })).toMatchObject({ kind: "added" });
+    const [open] = added.flatMap((one) => (one.kind === "added" ? [one.payment] : []));
+    await store.change(open!.id, () => ({ state: "expired", lookAt: null }));
+    expect(await add("4")).toMatchObject({ kind: "added" });
+  });
+
   test("a payment is credited with its state, once, however often and in whatever order that is told", async () => {
     await store.add(payment("1"), []);
     const credit = () =>

@@ -1,7 +1,7 @@
 import type { CheckoutAnswer, PaymentMethod } from "../../api/payments.ts";
 import { type Refusal, refuse, refused } from "../../errors/refusal.ts";
 import { whyNot } from "../../payments/amounts.ts";
-import { dayCap } from "../../payments/caps.ts";
+import { dayCap, OPEN_PAGES } from "../../payments/caps.ts";
 import { orderOf } from "../../rails/stripe/card-order.ts";
 import { nanoOf } from "../../rails/stripe/checkout.ts";
 import { isoTime } from "../../units/clock.ts";
@@ -26,9 +26,9 @@ export async function orderByCard(
   const { amounts, card } = deps.payments!;
   const why = whyNot(amount, amounts);
   if (why !== null) return invalidField("amount_usd", `\`amount_usd\` ${why}.`);
-  const cap = dayCap(amounts, deps.keyDeps.clock.now());
+  const caps = [dayCap(amounts, deps.keyDeps.clock.now()), OPEN_PAGES];
   const ordered = await card!
-    .order({ balanceId: balance.id, amount, idempotencyKey, cap })
+    .order({ balanceId: balance.id, amount, idempotencyKey, caps })
     .catch((error: unknown) => {
       deps.onFault(error, receipt);
       return noAnswer();

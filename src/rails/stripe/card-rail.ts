@@ -20,6 +20,7 @@ import type { SentEvent } from "./webhook.ts";
 export class CardRail implements WatchedRail {
   readonly name = "card";
   private looking = 0;
+  private ordering = 0;
   /** What a payer is charged besides. */
   readonly fee: StripeConfig["fee"];
 
@@ -31,7 +32,17 @@ export class CardRail implements WatchedRail {
    * A payment, and the page on which it is made: the same ones however often they are asked for under an idempotency
    * key. Durable before Stripe is asked.
    */
-  async order({ balanceId, amount, idempotencyKey, cap }: CardRequest): Promise<Ordered | Refusal> {
+  async order(request: CardRequest): Promise<Ordered | Refusal> {
+    if (this.ordering === MOST_ORDERS) return tooManyOrders();
+    this.ordering += 1;
+    try {
+      return await this.place(request);
+    } finally {
+      this.ordering -= 1;
+    }
+  }
+
+  private async place({ balanceId, amount, idempotencyKey, caps }: CardRequest): Promise<Ordered | Refusal> {
     const { store, clock, random } = this.deps;
     const now = clock.now();
     const id = newId("pay", random);
@@ -56,7 +67,7 @@ export class CardRail implements WatchedRail {
         changedAt: now,
         lookAt: epochMs(now + POLL_MS),
       },
-      [cap],
+      caps,
     );
     if (added.kind === "capped") return capReached(added.cap);
     const { payment } = added;
@@ -251,7 +262,7 @@ export interface CardRequest {
   readonly balanceId: BalanceId;
   readonly amount: NanoUsd;
   readonly idempotencyKey: string | null;
-  readonly cap: PaymentCap;
+  readonly caps: readonly PaymentCap[];
 }
 
 export interface Ordered {
@@ -263,6 +274,13 @@ const usedKey = (): Refusal =>
   refuse("invalid_request", "This `Idempotency-Key` was used for another payment. Use a new one.", {
     param: "Idempotency-Key",
   });
+
+const tooManyOrders = (): Refusal =>
+  refuse(
+    "rate_limited",
+    `Stripe is being asked for ${MOST_ORDERS} payments at this moment, which is the limit. Nothing was ordered. Retry in ${RETRY_S} s.`,
+    { retryAfterS: RETRY_S },
+  );
 
 export interface CardRailDeps {
   readonly api: Pick<StripeApi, keyof StripeApi>;
@@ -283,6 +301,9 @@ export interface CardRailDeps {
 /** How long the page can be paid on; Stripe wants at least half an hour from when it is opened. */
 const OPEN_MS = 60 * 60_000;
 const OPENED_WITHIN_MS = 30 * 60_000;
+/** At a time, of everybody: Stripe takes a hundred calls a second. */
+const MOST_ORDERS = 16;
+const RETRY_S = 5;
 /** That events have begun; of more, the watch looks. */
 const MOST_LOOKS = 16;
 /** Between looks at an open page whose events do not come. */

@@ -3,6 +3,7 @@ import { advanced, type Payment, type PaymentChange, type RailName } from "../..
 import type {
   Added,
   AmountCap,
+  CountCap,
   PaymentCap,
   PaymentFilter,
   PaymentStore,
@@ -19,6 +20,7 @@ import {
   paymentFromRow,
   rowOf,
   TOO_MUCH,
+  WAITING_STATES,
 } from "../payment-rows.ts";
 import { creditIn } from "./ledger-store.ts";
 import type { Postgres } from "./postgres.ts";
@@ -112,13 +114,20 @@ async function locked(sql: TransactionSQL, id: PaymentId): Promise<Payment | nul
 
 async function isOver(sql: TransactionSQL, payment: Payment, cap: PaymentCap): Promise<boolean> {
   if ("limit" in cap) return (await paidIn(sql, payment, cap)) + payment.amount > cap.limit;
-  const { rail, payer, balanceId } = payment;
-  const counted =
-    cap.of === "payer"
-      ? sql`rail = ${rail} AND payer = ${payer} AND state IN (${sql.unsafe(MAY_FAIL_STATES)})`
-      : sql`balance_id = ${balanceId} AND state = 'unused' AND look_at IS NOT NULL`;
+  const counted = countedBy(sql, payment, cap);
   const [row] = await sql<{ count: string }[]>`SELECT count(*) AS count FROM payments WHERE ${counted}`;
   return Number(row!.count) >= cap.most;
+}
+
+function countedBy(sql: TransactionSQL, { rail, payer, balanceId }: Payment, { of }: CountCap) {
+  switch (of) {
+    case "payer":
+      return sql`rail = ${rail} AND payer = ${payer} AND state IN (${sql.unsafe(MAY_FAIL_STATES)})`;
+    case "unused":
+      return sql`balance_id = ${balanceId} AND state = 'unused' AND look_at IS NOT NULL`;
+    case "page":
+      return sql`balance_id = ${balanceId} AND rail = 'card' AND state IN (${sql.unsafe(WAITING_STATES)})`;
+  }
 }
 
 async function paidIn(

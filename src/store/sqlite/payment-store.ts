@@ -14,6 +14,7 @@ import {
   paymentFromRow,
   rowOf,
   TOO_MUCH,
+  WAITING_STATES,
 } from "../payment-rows.ts";
 import type { LedgerStore } from "./ledger-store.ts";
 
@@ -100,7 +101,7 @@ export class SqlitePaymentStore implements PaymentStore {
   }
 
   private isOver({ rail, payer, balanceId, keyId, amount }: Payment, cap: PaymentCap): boolean {
-    const { paidInto, paidBy, movingOf, unusedOf } = this.statements;
+    const { paidInto, paidBy, movingOf, unusedOf, pagesOf } = this.statements;
     switch (cap.of) {
       case "balance":
         return paidInto.get(balanceId, cap.since)!.paid + amount > cap.limit;
@@ -110,6 +111,8 @@ export class SqlitePaymentStore implements PaymentStore {
         return movingOf.get(rail, payer)!.count >= cap.most;
       case "unused":
         return unusedOf.get(balanceId)!.count >= cap.most;
+      case "page":
+        return pagesOf.get(balanceId)!.count >= cap.most;
     }
   }
 
@@ -180,6 +183,9 @@ function prepare(db: Database) {
     ),
     unusedOf: db.query<{ count: number }, [string]>(
       "SELECT count(*) AS count FROM payments WHERE balance_id = ? AND state = 'unused' AND look_at IS NOT NULL",
+    ),
+    pagesOf: db.query<{ count: number }, [string]>(
+      `SELECT count(*) AS count FROM payments WHERE balance_id = ? AND rail = 'card' AND state IN (${WAITING_STATES})`,
     ),
     write: db.query<
       never,
