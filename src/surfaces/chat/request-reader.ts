@@ -1,6 +1,5 @@
 import { asObject, asText } from "../json.ts";
 import {
-  type AnswerFormat,
   type AssistantPart,
   type Conversation,
   type FilePart,
@@ -26,7 +25,7 @@ export function readChatRequest(body: ObjectReader): Conversation {
     tools: body.list("tools").flatMap(readTool),
     toolChoice: readToolChoice(body),
     parallelToolCalls: body.boolean("parallel_tool_calls"),
-    format: readFormat(body.object("response_format")),
+    format: body.answerFormat("response_format", "json_schema"),
     maxOutputTokens: largest(body.number("max_tokens"), body.number("max_completion_tokens")),
     temperature: body.number("temperature"),
     topP: body.number("top_p"),
@@ -203,20 +202,6 @@ function readToolChoice(body: ObjectReader): ToolChoice | null {
   }
   body.wrong("tool_choice", "must be none, auto, required, or name a tool");
   return null;
-}
-
-function readFormat(format: ObjectReader | null): AnswerFormat | null {
-  switch (format?.type) {
-    case undefined:
-    case "text":
-      return null;
-    case "json_object":
-      return { kind: "json_object" };
-    case "json_schema":
-      return format!.inner("json_schema").schema();
-    default:
-      return format!.wrong("type", "must be text, json_object or json_schema");
-  }
 }
 
 function readReasoning(body: ObjectReader): ReasoningSettings | null {

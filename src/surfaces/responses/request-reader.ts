@@ -1,7 +1,6 @@
 import { asObject, type Json } from "../json.ts";
 import { SEARCHES } from "../own-tools.ts";
 import {
-  type AnswerFormat,
   type AssistantPart,
   type Conversation,
   type FilePart,
@@ -40,7 +39,7 @@ export function readResponsesRequest(body: ObjectReader, json: Json): Conversati
     tools: readTools(body, json),
     toolChoice: summary ? { kind: "none" } : readToolChoice(body),
     parallelToolCalls: body.boolean("parallel_tool_calls"),
-    format: summary ? null : readFormat(text?.object("format") ?? null),
+    format: summary ? null : (text?.answerFormat("format", null) ?? null),
     maxOutputTokens: body.number("max_output_tokens"),
     temperature: body.number("temperature"),
     topP: body.number("top_p"),
@@ -303,20 +302,6 @@ function readToolChoice(body: ObjectReader): ToolChoice | null {
     "only none, auto, required, and functions and custom tools by name are known there",
   );
   return null;
-}
-
-function readFormat(format: ObjectReader | null): AnswerFormat | null {
-  switch (format?.type) {
-    case undefined:
-    case "text":
-      return null;
-    case "json_object":
-      return { kind: "json_object" };
-    case "json_schema":
-      return format!.schema();
-    default:
-      return format!.wrong("type", "must be text, json_object or json_schema");
-  }
 }
 
 function readReasoning(reasoning: ObjectReader | null): ReasoningSettings | null {

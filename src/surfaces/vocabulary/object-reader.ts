@@ -142,14 +142,20 @@ export class ObjectReader {
     return asObject(this.take("cache_control"));
   }
 
-  /** Of an answer, where it is itself the description of it, in OpenAI's languages. */
-  schema(): AnswerFormat {
+  /** What an answer must be, in OpenAI's languages; `nested` is the member that its schema is in, if any. */
+  answerFormat(name: string, nested: string | null): AnswerFormat | null {
+    const format = this.object(name);
+    if (format === null || format.type === "text") return null;
+    if (format.type === "json_object") return { kind: "json_object" };
+    if (format.type !== "json_schema")
+      return format.wrong("type", "must be text, json_object or json_schema");
+    const named = nested === null ? format : format.inner(nested);
     return {
       kind: "json_schema",
-      name: this.text("name"),
-      description: this.text("description"),
-      schema: this.whole("schema") ?? { type: "object" },
-      strict: this.boolean("strict"),
+      name: named.text("name"),
+      description: named.text("description"),
+      schema: named.whole("schema") ?? { type: "object" },
+      strict: named.boolean("strict"),
     };
   }
 
