@@ -84,6 +84,11 @@ export function grant(statement: Statement, known: Standing, elsewhere: NanoUsd,
   return { granted, used, number, heard };
 }
 
+/** How long an inquiry is still told to a ledger that missed it: nobody waits for answers for longer. */
+export const LATE_MS = 15_000;
+/** So many of them at once. */
+export const MOST_LATE = 1_000;
+
 /** Whether a ledger cannot use what it needs: a limit may have been lowered below what it was granted before. */
 export const isShort = (granted: NanoUsd, elsewhere: NanoUsd, limit: NanoUsd, needed: NanoUsd): boolean =>
   Math.min(granted, limit - elsewhere) < needed;

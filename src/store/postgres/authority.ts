@@ -4,6 +4,8 @@ import {
   decide,
   type Grant,
   type Inquiry,
+  LATE_MS,
+  MOST_LATE,
   NOTHING_GRANTED,
   type SharedCounter,
   type Standing,
@@ -55,7 +57,7 @@ export class PostgresAuthority implements Authority {
     const rows = await this.postgres.query<{ counter: CounterId; inquiries: string }>(
       (sql) => sql`SELECT counter, inquiries FROM counters JOIN grants ON counter = id
         WHERE inquired_at > clock_timestamp() - ${`${LATE_MS} milliseconds`}::interval AND node = ${node}
-          AND granted > shipped AND coalesce(heard, 0) < inquiries LIMIT ${MAX_INQUIRIES}`,
+          AND granted > shipped AND coalesce(heard, 0) < inquiries LIMIT ${MOST_LATE}`,
     );
     return rows.map(({ counter, inquiries }) => ({ counter, inquiry: Number(inquiries) }));
   }
@@ -63,10 +65,6 @@ export class PostgresAuthority implements Authority {
 
 /** The channel on which nodes hear which counters somebody runs short of: `asker counter inquiry`. */
 export const RECALLS = "gateway_recalls";
-
-/** Nobody waits for answers for longer. */
-const LATE_MS = 15_000;
-const MAX_INQUIRIES = 1_000;
 
 async function settleAll(
   postgres: Postgres,

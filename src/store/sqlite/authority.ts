@@ -3,6 +3,8 @@ import {
   decide,
   type Grant,
   type Inquiry,
+  LATE_MS,
+  MOST_LATE,
   NOTHING_GRANTED,
   type SharedCounter,
   type Standing,
@@ -191,10 +193,6 @@ type KeyLimitsRow = Readonly<
 
 const reservedOf = (rows: readonly GrantRow[]): number =>
   rows.reduce((sum, { granted, shipped }) => sum + granted - shipped, 0);
-
-/** Nobody waits for answers for longer. */
-const LATE_MS = 15_000;
-const MOST_LATE = 1_000;
 
 function prepare(db: Database) {
   return {
