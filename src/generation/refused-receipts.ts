@@ -22,9 +22,9 @@ export class Receipts implements ReceiptReader {
 
   async receipt(id: ReceiptId): Promise<StoredReceipt | null> {
     const { books, peers } = this;
-    const found = this.refused(id) ?? (await books.receipt(id));
+    const found = this.refused(id) ?? (await books.receipt(id, peers === null));
     if (found !== null || peers === null) return found;
-    // It may have become the store's since that was read.
+    // It may have become the store's since that was read, or be on its way from another machine.
     return (await peers.receipt(id)) ?? books.receipt(id);
   }
 

@@ -41,7 +41,8 @@ export interface UnbookedReceipts {
 }
 
 export interface ReceiptReader {
-  receipt(id: ReceiptId): Promise<StoredReceipt | null>;
+  /** `patient`: a young one that is not there is looked for again, once other nodes may have shipped it. */
+  receipt(id: ReceiptId, patient?: boolean): Promise<StoredReceipt | null>;
   /** Newest first, from below `before`. */
   receipts(
     balance: BalanceId,

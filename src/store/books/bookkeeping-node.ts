@@ -201,10 +201,11 @@ function readsOf(
       return { spent: await store.ledger.spent(id), held: ledger.heldOn(id) };
     },
     credits: (balance, limit) => store.ledger.credits(balance, limit),
-    async receipt(id) {
+    async receipt(id, patient = true) {
       await books.catchUp();
       const found = await store.ledger.receipt(id);
-      if (found !== null || !isLaterThan(epochMs(clock.now() - LONGEST_REQUEST_MS), id)) return found;
+      const isYoung = isLaterThan(epochMs(clock.now() - LONGEST_REQUEST_MS), id);
+      if (found !== null || !patient || !isYoung) return found;
       // It may have ended at another node a moment ago, and be on its way from that one's journal.
       await pause(clock, SHIPPED_MS);
       return store.ledger.receipt(id);
