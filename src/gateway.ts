@@ -37,6 +37,7 @@ import { LowCreditWatch } from "./mail/low-credit.ts";
 import type { Mailer } from "./mail/mailer.ts";
 import { allowancesOf, FreeRoutes, pseudonyms } from "./open-tier/open-tier.ts";
 import { PaymentCounts } from "./rails/payment-counts.ts";
+import type { PaymentPace } from "./rails/payment-pace.ts";
 import { PaymentWatch } from "./rails/payment-watch.ts";
 import { CardRail } from "./rails/stripe/card-rail.ts";
 import { StripeApi } from "./rails/stripe/stripe-api.ts";
@@ -137,6 +138,7 @@ export interface GatewayParts {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Takes the lines of the request log. */
   readonly writeLog: LogWriter | null;
+  readonly paymentPace: PaymentPace;
 }
 
 /** The configuration as it is now: a reload changes what it answers. */
@@ -261,7 +263,7 @@ type PaymentParts = Omit<ReturnType<typeof paymentParts>, "figures">;
 
 /** Null where nothing is paid by it; then nothing of it is loaded. */
 function x402Rail(
-  { config: active, clock, random, log }: GatewayParts,
+  { config: active, paymentPace, clock, random, log }: GatewayParts,
   { store, sanctions, debit, decide }: PaymentParts,
 ): X402Rail | null {
   const { payments } = active.config;
@@ -276,6 +278,7 @@ function x402Rail(
     debit,
     sanctions,
     suspend: decide({ reason: "sanctions", lifted: null }),
+    pace: paymentPace,
     clock,
     random,
     log,
@@ -284,7 +287,7 @@ function x402Rail(
 
 /** Null where no card is taken; then nothing of it is loaded. */
 function cardRail(
-  { config: active, clock, random }: GatewayParts,
+  { config: active, paymentPace, clock, random }: GatewayParts,
   { store, debit, decide }: PaymentParts,
   onFault: (error: unknown) => void,
 ) {
@@ -298,6 +301,7 @@ function cardRail(
     suspend: decide({ reason: "chargeback", lifted: null }),
     lift: decide({ reason: null, lifted: "chargeback" }),
     returnUrl: (payment) => `${active.links.dashboardUrl}#/credit/${payment}`,
+    pace: paymentPace,
     clock,
     random,
     onFault,
@@ -527,12 +531,12 @@ const UNTRUSTED =
 /** What is done now and then, whoever asks for what. */
 function upkeepOf(
   { x402, card, payments }: Rooms,
-  { config: active, clock, books, log }: GatewayParts,
+  { config: active, paymentPace, clock, books, log }: GatewayParts,
   { mailer }: Listening,
 ) {
   const onFault = (error: unknown) => log("books", { error: String(error) });
   const rails = [x402, card].filter((rail) => rail !== null);
-  const watches = rails.length === 0 ? [] : [new PaymentWatch(payments, rails, clock, log)];
+  const watches = rails.length === 0 ? [] : [new PaymentWatch(payments, rails, paymentPace, clock, log)];
   return [
     ...watches,
     new Retention({

@@ -3,6 +3,7 @@ import type { PaymentStore } from "../payments/payment-store.ts";
 import { type Clock, epochMs } from "../units/clock.ts";
 import type { Log } from "../units/log.ts";
 import { Rounds } from "../units/rounds.ts";
+import type { PaymentPace } from "./payment-pace.ts";
 
 /** A way to pay, as far as the watch needs it. */
 export interface WatchedRail {
@@ -14,7 +15,7 @@ export interface WatchedRail {
 }
 
 /**
- * Takes every payment that is not final and on which nobody works: at the start, and every five seconds. So whatever a
+ * Takes every payment that is not final and on which nobody works: at the start, and again and again. So whatever a
  * process was doing when it ended is done by the next one, or by another gateway.
  */
 export class PaymentWatch {
@@ -23,12 +24,13 @@ export class PaymentWatch {
   constructor(
     private readonly store: PaymentStore,
     private readonly rails: readonly WatchedRail[],
+    private readonly pace: PaymentPace,
     private readonly clock: Clock,
     private readonly log: Log,
   ) {
     this.rounds = new Rounds(clock, 0, async () => {
       await this.round().catch((error) => log("payments", { error: String(error) }));
-      return WATCH_MS;
+      return pace.watchMs;
     });
   }
 
@@ -40,7 +42,7 @@ export class PaymentWatch {
     await Promise.all(this.rails.map((rail) => rail.prepare?.()));
     for (let slice = 0; slice < MOST_SLICES && !this.rounds.stopped; slice++) {
       const now = this.clock.now();
-      const due = await this.store.claim(now, epochMs(now + LEASE_MS), SLICE);
+      const due = await this.store.claim(now, epochMs(now + this.pace.leaseMs), SLICE);
       await Promise.all(due.map((payment) => this.lookAt(payment)));
       if (due.length < SLICE) return;
     }
@@ -55,9 +57,6 @@ export class PaymentWatch {
   }
 }
 
-/** Whoever works on a payment has it for so long. */
-export const LEASE_MS = 30_000;
-export const WATCH_MS = 5_000;
 /** At once, of the node that is asked. */
 const SLICE = 16;
 const MOST_SLICES = 1_000;

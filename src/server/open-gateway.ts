@@ -9,6 +9,7 @@ import { http1Transport } from "../hosts/http1/transport.ts";
 import { startSimulatedHost } from "../hosts/simulated/host.ts";
 import { httpApp } from "../http/app.ts";
 import { Mailer } from "../mail/mailer.ts";
+import { PAYMENT_PACE, type PaymentPace } from "../rails/payment-pace.ts";
 import type { Bookkeeping } from "../store/books/bookkeeping.ts";
 import { openKeeperBooks } from "../store/books/bookkeeping-keeper.ts";
 import { openPostgresBooks } from "../store/books/bookkeeping-postgres.ts";
@@ -116,6 +117,7 @@ async function openIn(folder: DataFolder, start: Start): Promise<Gateway> {
     channel: start.channel ?? null,
     env,
     writeLog: start.writeLog ?? null,
+    paymentPace: start.paymentPace ?? PAYMENT_PACE,
   });
   const url = listeningUrl(hostname, gateway.port!);
   active.listensAt(url);
@@ -184,6 +186,7 @@ export interface GatewayOptions {
   readonly random?: RandomBytes;
   /** Takes the lines of the request log, if the configuration wants one. */
   readonly writeLog?: LogWriter;
+  readonly paymentPace?: PaymentPace;
   /** The store no longer counts with this process, which must end: nothing is admitted any more. */
   readonly onLost?: (error: Error) => void;
   /** The configuration was read again because the operator asked this process over HTTP. */

@@ -3,8 +3,8 @@ import type { Browser } from "playwright-core";
 import { LocalChain, NETWORK, USDC } from "../fakes/chain/chain.ts";
 import { FakeStripe, signedEvent } from "../fakes/stripe.ts";
 import { until } from "../fakes/until.ts";
-import { type Made, type OpenGateway, open } from "../gateway/open.ts";
-import { somewhere } from "../payments/paid-gateway.ts";
+import type { Made, OpenGateway } from "../gateway/open.ts";
+import { openQuick, somewhere } from "../payments/paid-gateway.ts";
 import { ADMIN } from "../process/gateway.ts";
 import { browserMissing, endVisits, launch, Visitor } from "./browser.ts";
 
@@ -21,7 +21,7 @@ describe.skipIf(browserMissing)("payments", () => {
     stripe = new FakeStripe();
     chain = await LocalChain.start();
     const x402 = `{ network: "${NETWORK}", asset: "${USDC}", pay_to: "${PAY_TO}", rpc: "${chain.rpc}", gas_key: "${await chain.gasKey()}" }`;
-    gateway = await open(`payments:
+    gateway = await openQuick(`payments:
   x402: [${x402}]
   stripe: { secret_key: sk_test_1, webhook_secret: ${SECRET}, api_base: "${stripe.url}" }
 `);

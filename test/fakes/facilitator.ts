@@ -35,6 +35,16 @@ export class FakeFacilitator {
     this.port = this.server.port!;
   }
 
+  /** From now on it carries nothing out until it is let go, and then all that it was asked for. */
+  holdBack(): () => void {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.mood = async (...transfer) => {
+      await promise;
+      return MOODS.honest(...transfer);
+    };
+    return resolve;
+  }
+
   /** Comes back where it was. */
   restart(): void {
     this.server = this.listen(this.port);

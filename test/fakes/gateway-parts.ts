@@ -4,6 +4,7 @@ import { DEFAULTS } from "../../src/config/defaults.ts";
 import type { ConfigInForce, GatewayParts } from "../../src/gateway.ts";
 import type { GenerationSettings } from "../../src/generation/deps.ts";
 import type { Ledger } from "../../src/ledger/ledger.ts";
+import { PAYMENT_PACE } from "../../src/rails/payment-pace.ts";
 import type { Bookkeeping } from "../../src/store/books/bookkeeping.ts";
 
 /** What is handed to `buildGateway` by whoever sends it requests without a port. */
@@ -16,6 +17,7 @@ export function partsOf(own: OwnParts): GatewayParts {
     channel: null,
     env: {},
     writeLog: null,
+    paymentPace: PAYMENT_PACE,
     ...own,
   };
 }

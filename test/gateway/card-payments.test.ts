@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
 import { type FakeSession, FakeStripe, signedEvent } from "../fakes/stripe.ts";
 import { until } from "../fakes/until.ts";
+import { openQuick } from "../payments/paid-gateway.ts";
 import { type Made, type OpenGateway, open, openIn } from "./open.ts";
 
 const SECRET = "whsec_test";
@@ -16,7 +17,7 @@ let stripe: FakeStripe;
 let gateway: OpenGateway;
 beforeAll(async () => {
   stripe = new FakeStripe();
-  gateway = await open(config(stripe));
+  gateway = await openQuick(config(stripe));
 });
 afterAll(async () => {
   await gateway.close();

@@ -1,3 +1,4 @@
+import { PAYMENT_PACE } from "../../src/rails/payment-pace.ts";
 import { type Gateway, openGateway } from "../../src/server/open-gateway.ts";
 import { type Clock, systemClock } from "../../src/units/clock.ts";
 import { answeredOf, Conformity } from "../http/conformity.ts";
@@ -17,6 +18,7 @@ export async function openIn(
   folder: Folder,
   env: Record<string, string> = {},
   clock: Clock = systemClock,
+  paymentPace = PAYMENT_PACE,
 ): Promise<OpenGateway> {
   const logged: string[] = [];
   const requests: string[] = [];
@@ -26,6 +28,7 @@ export async function openIn(
     clock,
     log: (event, fields) => logged.push(JSON.stringify({ event, ...fields })),
     writeLog: async (text) => void requests.push(text),
+    paymentPace,
   });
   return new OpenGateway(gateway, folder, logged, requests);
 }

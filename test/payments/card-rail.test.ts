@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { type Debit, taken } from "../../src/ledger/credit.ts";
 import type { Payment } from "../../src/payments/payment.ts";
 import type { PaymentStore } from "../../src/payments/payment-store.ts";
+import { PAYMENT_PACE } from "../../src/rails/payment-pace.ts";
 import { newOrder, orderText } from "../../src/rails/stripe/card-order.ts";
 import { CardRail } from "../../src/rails/stripe/card-rail.ts";
 import { type Cents, type Checkout, type CheckoutDispute, totalOf } from "../../src/rails/stripe/checkout.ts";
@@ -51,6 +52,7 @@ class World {
       change: (...change) => this.effect(() => this.payments.change(...change)),
       list: (...of) => this.payments.list(...of),
     } as Partial<PaymentStore> as PaymentStore,
+    pace: PAYMENT_PACE,
     clock: { now: () => this.now as EpochMs },
     random: systemRandom,
     fee: { percent: 2.9, fixed: 300_000_000 as NanoUsd },

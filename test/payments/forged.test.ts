@@ -7,7 +7,7 @@ import { type FakeHost, startFakeHost } from "../fakes/host.ts";
 import { chatText } from "../fakes/transcripts.ts";
 import { until } from "../fakes/until.ts";
 import { type OpenGateway, open } from "../gateway/open.ts";
-import { offerOf, paidConfig, payer, paymentsOf, somewhere } from "./paid-gateway.ts";
+import { during, lineUps, offerOf, paidConfig, payer, paymentsOf, somewhere } from "./paid-gateway.ts";
 
 let chain: LocalChain;
 let node: ReturnType<typeof countingNode>;
@@ -39,7 +39,9 @@ test("what was not paid after all leaves nothing to watch where its signature is
   const mine = await payer(gateway);
   const header = forged(offerOf(await ask(mine.key))!.accepts[0]!);
   const held = node.hold();
+  const lined = lineUps();
   const asked = Array.from({ length: 5 }, () => ask(mine.key, header()));
+  await during(asked, () => lined() === 5);
   await held.asked;
   // Those in line are refused when their turn comes, before they pay.
   const revoked = await gateway.send("DELETE", `/v1/keys/${mine.id}`, { bearer: mine.recovery_secret });

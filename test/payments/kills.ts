@@ -6,8 +6,9 @@ import { FakeFacilitator, MOODS } from "../fakes/facilitator.ts";
 import { type FakeHost, startFakeHost } from "../fakes/host.ts";
 import { chatText } from "../fakes/transcripts.ts";
 import { until } from "../fakes/until.ts";
+import type { OpenGateway } from "../gateway/open.ts";
 import { Folder, GatewayProcess } from "../process/gateway.ts";
-import { paidConfig, paying, somewhere } from "./paid-gateway.ts";
+import { balanceOf, openQuickIn, paidConfig, paying, somewhere } from "./paid-gateway.ts";
 
 /**
  * A gateway is killed right after each write that a payment makes, and the next one starts on what is on the disk: what
@@ -72,7 +73,8 @@ class Scene {
   private readonly node: Bun.Server<undefined>;
   private readonly payTo = somewhere();
   private readonly folder: Folder;
-  private gateway: GatewayProcess | null = null;
+  private killed: GatewayProcess | null = null;
+  private next: OpenGateway | null = null;
 
   constructor(
     private readonly cut: (typeof CUTS)[Write],
@@ -96,7 +98,8 @@ class Scene {
   async play(wanted: string): Promise<Outcome> {
     const { chain } = this.world;
     const { cut, payTo } = this;
-    let gateway = await this.start();
+    this.killed = await GatewayProcess.start(this.folder);
+    const gateway = this.killed;
     const made = (await gateway.post("/v1/keys", {})).json;
     await gateway.post("/v1/me/saved", { key: made.key }, made.recovery_secret);
     void paying(await chain.wallet(10), 5)(`${gateway.url}/v1/credits`, {
@@ -113,12 +116,11 @@ class Scene {
     if (!isThere()) throw new Error(`it was not killed once it was ${wanted}`);
     db.close();
     this.isCut = false;
-    gateway = await this.start();
-    await until(async () => {
-      if (cut === "confirmations") await chain.mine();
-      return (await gateway.get("/v1/me", made.key)).json.balance_usd === 3;
-    });
-    const { json: audit } = await gateway.audit();
+    if (cut === "confirmations") await chain.mine(2);
+    const next = await openQuickIn(this.folder);
+    this.next = next;
+    await until(async () => (await balanceOf(next, made.key)) === 3);
+    const { json: audit } = await next.admin("/admin/ledger/audit");
     return {
       onChainUsd: await chain.balanceOf(payTo),
       creditedUsd: Number(audit.credits_nano) / 1e9,
@@ -127,15 +129,11 @@ class Scene {
   }
 
   async end(): Promise<void> {
-    await this.gateway?.kill();
+    await this.killed?.kill();
+    await this.next?.close();
     await this.facilitator.stop();
     await this.node.stop(true);
     this.folder.remove();
-  }
-
-  private async start(): Promise<GatewayProcess> {
-    this.gateway = await GatewayProcess.start(this.folder);
-    return this.gateway;
   }
 
   private facilitate(): FakeFacilitator {

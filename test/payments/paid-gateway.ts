@@ -1,10 +1,15 @@
+import { spyOn } from "bun:test";
 import { ExactEvmScheme } from "@x402/evm";
 import { wrapFetchWithPaymentFromConfig } from "@x402/fetch";
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from "viem/accounts";
 import type { PaymentAnswer } from "../../src/api/payments.ts";
+import { InlinePayments } from "../../src/rails/x402/inline.ts";
+import { systemClock } from "../../src/units/clock.ts";
 import { type LocalChain, NETWORK, USDC } from "../fakes/chain/chain.ts";
 import { oneHost } from "../fakes/one-host.ts";
-import type { Made, OpenGateway } from "../gateway/open.ts";
+import { until } from "../fakes/until.ts";
+import { type Made, type OpenGateway, openIn } from "../gateway/open.ts";
+import { Folder } from "../process/gateway.ts";
 
 /** Where an operator of the tests is paid. */
 export const somewhere = () => privateKeyToAccount(generatePrivateKey()).address;
@@ -31,6 +36,30 @@ payments:
   x402:
     - { network: "${NETWORK}", asset: "${USDC}", pay_to: "${payTo}", rpc: "${chain.rpc}", ${settledBy}${network} }
 ${more}`;
+
+/** A gateway that looks at its payments so often that nobody waits for it. */
+export const openQuick = (config: string, env: Record<string, string> = {}): Promise<OpenGateway> =>
+  openQuickIn(new Folder(config), env);
+
+export const openQuickIn = (folder: Folder, env: Record<string, string> = {}): Promise<OpenGateway> =>
+  openIn(folder, env, systemClock, { watchMs: 100, leaseMs: 10_000, resendMs: 200 });
+
+/** Waits for what comes about while the requests are under way: an answer that is there before says why it does not. */
+export async function during(
+  asked: readonly Promise<Response>[],
+  what: () => boolean | Promise<boolean>,
+): Promise<void> {
+  const early = Promise.race(asked).then(async (answer) => {
+    throw new Error(`answered too early: ${answer.status} ${await answer.clone().text()}`);
+  });
+  await Promise.race([until(what), early]);
+}
+
+/** Tells how many requests have lined up to pay for themselves since: nothing shows it outside of the process. */
+export function lineUps(): () => number {
+  const { mock } = spyOn(InlinePayments.prototype, "begin").mockClear();
+  return () => mock.calls.length;
+}
 
 /** Shows that both secrets are saved. */
 export async function save(gateway: OpenGateway, { key, recovery_secret }: Made): Promise<void> {

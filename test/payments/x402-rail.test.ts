@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import type { Payment } from "../../src/payments/payment.ts";
+import { PAYMENT_PACE } from "../../src/rails/payment-pace.ts";
 import type { Authorization, SignedPayment } from "../../src/rails/x402/authorization.ts";
 import type { Chain, Movement } from "../../src/rails/x402/chain.ts";
 import type { X402Network } from "../../src/rails/x402/network.ts";
@@ -80,6 +81,7 @@ async function open() {
       debit: () => Promise.reject(new Error("nothing is taken back")),
       sanctions: { isHit: () => world.isHit(), listAgeS: async () => null },
       suspend: () => world.suspend(),
+      pace: PAYMENT_PACE,
       clock: systemClock,
       random: (bytes) => crypto.getRandomValues(new Uint8Array(bytes)),
       log() {},

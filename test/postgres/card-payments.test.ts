@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import { FakeStripe, signedEvent } from "../fakes/stripe.ts";
 import { until } from "../fakes/until.ts";
-import { type OpenGateway, open } from "../gateway/open.ts";
-import { save } from "../payments/paid-gateway.ts";
+import type { OpenGateway } from "../gateway/open.ts";
+import { openQuick, save } from "../payments/paid-gateway.ts";
 import { describeOnPostgres } from "./fixture.ts";
 
 describeOnPostgres("card payments at two gateways", (cluster) => {
@@ -11,7 +11,7 @@ describeOnPostgres("card payments at two gateways", (cluster) => {
     const config = `store: ${await cluster.database()}
 payments: { stripe: { secret_key: sk_test_1, webhook_secret: whsec_1, api_base: "${stripe.url}" } }
 `;
-    const gateways = await Promise.all([1, 2].map(() => open(config)));
+    const gateways = await Promise.all([1, 2].map(() => openQuick(config)));
     const [one, two] = gateways as [OpenGateway, OpenGateway];
     const owner = await one.key(0);
     await save(one, owner);

@@ -4,9 +4,10 @@ import { LocalChain } from "../fakes/chain/chain.ts";
 import { FakeFacilitator } from "../fakes/facilitator.ts";
 import { type FakeHost, startFakeHost } from "../fakes/host.ts";
 import { chatText } from "../fakes/transcripts.ts";
-import { type OpenGateway, open } from "../gateway/open.ts";
+import type { OpenGateway } from "../gateway/open.ts";
 import {
   balanceOf,
+  openQuick,
   order,
   paidConfig,
   payer,
@@ -36,7 +37,7 @@ describeOnPostgres("payments at two gateways", (cluster) => {
     const settledBy = `facilitator: "${facilitator.url}"`;
     const config = `${paidConfig({ chain, payTo, host: host.url, settledBy })}\nstore: "${url}"`;
     const both: OpenGateway[] = [];
-    for (let node = 0; node < 2; node++) both.push(await open(config, { GATEWAY_ADMIN_TOKEN: ADMIN }));
+    for (let node = 0; node < 2; node++) both.push(await openQuick(config, { GATEWAY_ADMIN_TOKEN: ADMIN }));
     const [one, other] = both as [OpenGateway, OpenGateway];
     const mine = await payer(one);
     const wallet = await chain.wallet(20);

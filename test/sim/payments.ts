@@ -3,7 +3,8 @@ import type { Credit, Debit, TooMuch } from "../../src/ledger/credit.ts";
 import { taken } from "../../src/ledger/credit.ts";
 import type { Payment } from "../../src/payments/payment.ts";
 import type { PaymentStore } from "../../src/payments/payment-store.ts";
-import { PaymentWatch, WATCH_MS } from "../../src/rails/payment-watch.ts";
+import { PAYMENT_PACE } from "../../src/rails/payment-pace.ts";
+import { PaymentWatch } from "../../src/rails/payment-watch.ts";
 import { CardRail } from "../../src/rails/stripe/card-rail.ts";
 import type { Authorization, SignedPayment } from "../../src/rails/x402/authorization.ts";
 import { externalOf } from "../../src/rails/x402/authorization.ts";
@@ -98,7 +99,7 @@ class PaymentWorld {
       this.operate();
       await this.pass(BLOCK_MS * 2);
     }
-    await this.pass(WATCH_MS * 2);
+    await this.pass(PAYMENT_PACE.watchMs * 2);
   }
 
   private isOver(): boolean {
@@ -127,12 +128,14 @@ class PaymentWorld {
         debit,
         sanctions: { isHit: async () => false, listAgeS: async () => null },
         suspend: async () => {},
+        pace: PAYMENT_PACE,
         clock,
         random: this.random.bytes,
         log: () => {},
       });
     this.rails = [rail(), rail()];
     this.card = new CardRail({
+      pace: PAYMENT_PACE,
       api: fenced(this.stripe.api()),
       store,
       clock,
@@ -147,7 +150,7 @@ class PaymentWorld {
       returnUrl: () => "https://gateway.example",
     });
     for (const one of this.rails) {
-      new PaymentWatch(store, [one, this.card], clock, () => {});
+      new PaymentWatch(store, [one, this.card], PAYMENT_PACE, clock, () => {});
       void one.prepare();
     }
   }

@@ -8,7 +8,8 @@ import type { BalanceId, PaymentId } from "../../units/id.ts";
 import { newId } from "../../units/id.ts";
 import type { RandomBytes } from "../../units/random.ts";
 import { type NanoUsd, ZERO_USD } from "../../units/usd.ts";
-import { LEASE_MS, type WatchedRail } from "../payment-watch.ts";
+import type { PaymentPace } from "../payment-pace.ts";
+import type { WatchedRail } from "../payment-watch.ts";
 import { type CardStep, nextStep, toTakeBack, WAITING } from "./card-fold.ts";
 import { newOrder, orderOf, orderText } from "./card-order.ts";
 import { type Cents, type Checkout, centsOf, totalOf } from "./checkout.ts";
@@ -113,10 +114,10 @@ export class CardRail implements WatchedRail {
    * down before: else a dispute that comes after a crash, or beside it, would have it taken a second time.
    */
   async refund(payment: Payment): Promise<Payment | TooMuch | "not refundable" | "under way" | "no answer"> {
-    const { api, store, clock, onFault } = this.deps;
+    const { api, store, pace, clock, onFault } = this.deps;
     const { id, state, transaction } = payment;
     if (state === "refunded") return payment;
-    const until = epochMs(clock.now() + LEASE_MS);
+    const until = epochMs(clock.now() + pace.leaseMs);
     let amount = null as NanoUsd | null;
     const begun = await store.change(id, (now) => {
       amount = isRefundable(now) ? toTakeBack(now) : null;
@@ -285,6 +286,7 @@ const tooManyOrders = (): Refusal =>
 export interface CardRailDeps {
   readonly api: Pick<StripeApi, keyof StripeApi>;
   readonly store: PaymentStore;
+  readonly pace: PaymentPace;
   readonly clock: Pick<Clock, "now">;
   readonly random: RandomBytes;
   readonly fee: StripeConfig["fee"];

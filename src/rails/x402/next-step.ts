@@ -1,6 +1,6 @@
 import type { Payment, PaymentChange } from "../../payments/payment.ts";
 import { type EpochMs, epochMs } from "../../units/clock.ts";
-import { WATCH_MS } from "../payment-watch.ts";
+import type { PaymentPace } from "../payment-pace.ts";
 import type { Authorization } from "./authorization.ts";
 import type { ChainHead, Movement } from "./chain.ts";
 import type { X402Network } from "./network.ts";
@@ -35,9 +35,9 @@ export type Step =
   | { readonly kind: "take back"; readonly reason: string };
 
 /** What is to be done about a payment: it follows from its state and from what the chain shows, and from nothing else. */
-export function nextStep(payment: Payment, network: X402Network, sight: Sight): Step {
+export function nextStep(payment: Payment, network: X402Network, sight: Sight, pace: PaymentPace): Step {
   const { movement, now } = sight;
-  const later = epochMs(now + WATCH_MS);
+  const later = epochMs(now + pace.watchMs);
   switch (movement.kind) {
     case "unseen":
       return { kind: "write", change: { lookAt: later } };
@@ -46,29 +46,35 @@ export function nextStep(payment: Payment, network: X402Network, sight: Sight): 
         ? { kind: "take back", reason: "The payer canceled the authorization." }
         : failed("The payer canceled the authorization.");
     case "moved":
-      return moved(payment, network, sight, movement);
+      return moved(payment, network, sight, movement, later);
     default:
-      return unused(payment, sight, later);
+      return unused(payment, sight, later, pace);
   }
 }
 
-function moved(payment: Payment, network: X402Network, { head, now }: Sight, movement: Moved): Step {
+function moved(
+  payment: Payment,
+  network: X402Network,
+  { head }: Sight,
+  movement: Moved,
+  later: EpochMs,
+): Step {
   const { authorization, payTo } = orderOf(payment);
   const { transaction, block, to, value } = movement;
   const isFinal = block <= head.finalized;
-  const later = isFinal ? null : epochMs(now + WATCH_MS);
+  const lookAt = isFinal ? null : later;
   if (to !== payTo || value !== authorization.value)
-    return elsewhere(payment, to === payTo ? value : null, { transaction, lookAt: later });
-  if (payment.state === "credited") return { kind: "write", change: { transaction, lookAt: later } };
+    return elsewhere(payment, to === payTo ? value : null, { transaction, lookAt });
+  if (payment.state === "credited") return { kind: "write", change: { transaction, lookAt } };
   const isConfirmed =
     payment.amount >= network.finalizedAbove ? isFinal : head.latest - block + 1 >= network.confirmations;
   if (!isConfirmed)
     return {
       kind: "write",
-      change: { state: "confirming", transaction, reason: null, lookAt: epochMs(now + WATCH_MS) },
+      change: { state: "confirming", transaction, reason: null, lookAt: later },
     };
   const credit = { amount: payment.amount };
-  return { kind: "write", change: { state: "credited", transaction, reason: null, lookAt: later, credit } };
+  return { kind: "write", change: { state: "credited", transaction, reason: null, lookAt, credit } };
 }
 
 /** Its payer signed two transfers by the same nonce, and the other one was carried out. */
@@ -81,7 +87,12 @@ function elsewhere(payment: Payment, arrived: string | null, change: PaymentChan
   return { kind: "write", change: { ...change, state: isHere ? "held" : "failed", reason, lookAt: null } };
 }
 
-function unused(payment: Payment, { head, isUnusedAtFinality, now }: Sight, later: EpochMs): Step {
+function unused(
+  payment: Payment,
+  { head, isUnusedAtFinality, now }: Sight,
+  later: EpochMs,
+  { resendMs }: PaymentPace,
+): Step {
   const { authorization, sentAt } = orderOf(payment);
   const { state } = payment;
   const endS = Number(authorization.validBefore);
@@ -107,7 +118,7 @@ function unused(payment: Payment, { head, isUnusedAtFinality, now }: Sight, late
       : { kind: "begin" };
   }
   if (state === "unused" || state === "rejected") return { kind: "write", change: { lookAt: later } };
-  const isDue = sentAt === undefined || now - sentAt >= RESEND_MS || state !== "submitted";
+  const isDue = sentAt === undefined || now - sentAt >= resendMs || state !== "submitted";
   return isDue ? { kind: "send" } : { kind: "write", change: { lookAt: later } };
 }
 
@@ -120,6 +131,3 @@ const failed = (reason: string): Step => ({
 
 /** Nobody can have it carried out any more, though it may have been. */
 export const RAN_OUT = "The authorization has run out; whether it was used before is not final yet.";
-
-/** Whoever was asked is asked again after so long. */
-const RESEND_MS = 10_000;

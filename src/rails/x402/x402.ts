@@ -9,7 +9,7 @@ import { type BalanceId, type KeyId, newId } from "../../units/id.ts";
 import type { Log } from "../../units/log.ts";
 import type { RandomBytes } from "../../units/random.ts";
 import { type NanoUsd, ZERO_USD } from "../../units/usd.ts";
-import { LEASE_MS, WATCH_MS } from "../payment-watch.ts";
+import type { PaymentPace } from "../payment-pace.ts";
 import { externalOf, mismatch, type SignedPayment } from "./authorization.ts";
 import type { ChainHead } from "./chain.ts";
 import { amountOf, type X402Network } from "./network.ts";
@@ -119,7 +119,7 @@ export class X402Rail {
       movement.kind === "unused" && head.finalizedTime >= Number(order.authorization.validBefore);
     const isUnusedAtFinality = mayBeOver && (await chain.unusedAt(order.authorization, head.finalized));
     const sight = { head, movement, isUnusedAtFinality, now: this.deps.clock.now() };
-    return this.do(payment, nextStep(payment, network.network, sight), network);
+    return this.do(payment, nextStep(payment, network.network, sight, this.deps.pace), network);
   }
 
   private async do(payment: Payment, step: Step, network: ReadyNetwork): Promise<Payment> {
@@ -188,7 +188,7 @@ export class X402Rail {
       lost: ZERO_USD,
       createdAt: now,
       changedAt: now,
-      lookAt: epochMs(now + LEASE_MS),
+      lookAt: epochMs(now + this.deps.pace.leaseMs),
     };
   }
 
@@ -220,7 +220,7 @@ export class X402Rail {
   private async begin(payment: Payment, network: ReadyNetwork): Promise<Payment> {
     const rejected = await this.turnedDown(payment, "rejected", network);
     if (rejected !== null) return rejected;
-    const lookAt = epochMs(this.deps.clock.now() + LEASE_MS);
+    const lookAt = epochMs(this.deps.clock.now() + this.deps.pace.leaseMs);
     const submitted = await this.change(payment, ({ state }) =>
       state === payment.state ? { state: "submitted", reason: null, lookAt } : null,
     );
@@ -311,7 +311,7 @@ export class X402Rail {
   }
 
   private later(): EpochMs {
-    return epochMs(this.deps.clock.now() + WATCH_MS);
+    return epochMs(this.deps.clock.now() + this.deps.pace.watchMs);
   }
 }
 
@@ -325,6 +325,7 @@ export interface X402Deps {
   readonly sanctions: Pick<Sanctions, "isHit" | "listAgeS">;
   /** For `sanctions`, by the gateway itself. */
   suspend(balance: BalanceId, note: string): Promise<void>;
+  readonly pace: PaymentPace;
   readonly clock: Clock;
   readonly random: RandomBytes;
   readonly log: Log;

@@ -51,6 +51,8 @@ export class LocalChain {
 
   readonly client;
   private readonly reader;
+  /** The last transaction: two that are sent at once would have one nonce. */
+  private sent: Promise<unknown> = Promise.resolve();
 
   private constructor(
     private readonly child: Bun.Subprocess,
@@ -97,15 +99,19 @@ export class LocalChain {
   }
 
   /** Carries a signed transfer out, as anybody may who has it. */
-  async carryOut({ authorization, signature }: SignedTransfer): Promise<string> {
+  carryOut({ authorization, signature }: SignedTransfer): Promise<string> {
     const { from, to, value, validAfter, validBefore, nonce } = authorization;
-    return this.client.writeContract({
-      address: USDC,
-      abi: ABI,
-      functionName: "transferWithAuthorization",
-      args: [from, to, BigInt(value), BigInt(validAfter), BigInt(validBefore), nonce, signature],
-      gas: 300_000n,
-    });
+    const send = () =>
+      this.client.writeContract({
+        address: USDC,
+        abi: ABI,
+        functionName: "transferWithAuthorization",
+        args: [from, to, BigInt(value), BigInt(validAfter), BigInt(validBefore), nonce, signature],
+        gas: 300_000n,
+      });
+    const sending = this.sent.then(send, send);
+    this.sent = sending;
+    return sending;
   }
 
   /** False: transactions wait until `mine`. */

@@ -20,7 +20,7 @@ export const PAYMENT_MUTANTS: readonly Mutant[] = [
   {
     breaks: "a credited payment is not watched to finality",
     file: STEP,
-    edits: [["const later = isFinal ? null : epochMs(now + WATCH_MS);", "const later = null;"]],
+    edits: [["const lookAt = isFinal ? null : later;", "const lookAt = null;"]],
   },
   {
     breaks: "a transfer that a reorganisation undid stays credited",
