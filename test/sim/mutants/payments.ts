@@ -12,7 +12,7 @@ export const PAYMENT_MUTANTS: readonly Mutant[] = [
     file: STEP,
     edits: [
       [
-        '  if (payment.state === "credited") return { kind: "write", change: { transaction, lookAt: later } };\n',
+        '  if (payment.state === "credited") return { kind: "write", change: { transaction, lookAt } };\n',
         "",
       ],
     ],
