@@ -1,6 +1,7 @@
+import { refused } from "../../src/errors/refusal.ts";
 import type { Budget, Key } from "../../src/keys/key.ts";
-import { type RunLimits, stricter } from "../../src/keys/run.ts";
-import { AgentRun } from "../../src/keys/runs.ts";
+import { NO_OTHERS, type RunLimits, runSubject, stricter } from "../../src/keys/run.ts";
+import { type AgentRun, Runs } from "../../src/keys/runs.ts";
 import type { Statement } from "../../src/ledger/authority.ts";
 import {
   balanceCounter,
@@ -86,7 +87,7 @@ interface Node {
   readonly ledger: Ledger;
   readonly grants: Grants | null;
   readonly holders: KnownHolders;
-  readonly runs: readonly AgentRun[];
+  readonly runs: Runs;
   readonly records: LedgerRecord[];
   usable: boolean;
   /** How the counters begin whose limits changed while it had no lease. */
@@ -191,15 +192,16 @@ class Fleet {
     const journal = { append: (record: LedgerRecord) => records.push(record), withdraw: () => false };
     const sums = { spent: () => ZERO_USD, credited: () => (isShared ? MAX_NANO_USD : CREDIT) };
     const ledger = new Ledger(this.clock, journal, sums, holders, grants);
-    const runs = this.runs.map(
-      (_, n) => new AgentRun(BALANCE, this.runOf(n), async (run) => run.has(this.runOf(n))),
-    );
+    const stored = (name: string) => this.runOf(Number(name.slice(1)));
+    const runs = new Runs({
+      run: async (_, name) => stored(name),
+      changeRun: async (_, name, decide) => decide(stored(name), NO_OTHERS),
+    });
     return Object.assign(node, { ledger, grants, holders, runs, records });
   }
 
-  /** It has read everything anew. */
-  private tell({ holders, runs }: Node): void {
-    for (const [n, run] of runs.entries()) run.has(this.runOf(n));
+  /** It has read all keys anew. */
+  private tell({ holders }: Node): void {
     for (const key of this.keys)
       holders.put(key, this.budgetsOf(key), this.suspended ? "acceptable_use" : null);
   }
@@ -207,6 +209,7 @@ class Fleet {
   /** Its lease is renewed once it has noticed what changed meanwhile, and what it was granted is bound by that. */
   private async comeBack(node: Node): Promise<void> {
     this.tell(node);
+    node.runs.forgetAll();
     const noticed = node.grants?.release([...node.missed]);
     if (noticed !== undefined) await this.until(noticed);
     if ((await noticed) === false) return;
@@ -217,9 +220,17 @@ class Fleet {
   private runOf = (n: number) => ({
     name: `r${n}`,
     ...this.runs[n]!,
-    startedAt: 1 as EpochMs,
-    usedAt: NOON as EpochMs,
+    // None ends by itself.
+    startedAt: (NOON + 1_000 * DAY_MS) as EpochMs,
+    usedAt: this.clock.now(),
   });
+
+  private async join({ runs }: Node, at: EpochMs): Promise<AgentRun> {
+    const name = `r${this.random.below(RUNS)}`;
+    const run = await runs.join(BALANCE, { name, cap: null, calls: null }, at, async () => RUNS);
+    if (refused(run)) throw new Error(run.message);
+    return run;
+  }
 
   private budgetsOf = (key: Key): Budget[] => this.budgets.filter(({ name }) => key.budgets.includes(name));
 
@@ -234,7 +245,7 @@ class Fleet {
     const most = { amount: usd(amount * 4), tokens: 0 };
     const about = { surface: "messages", model: "a/b", stream: true } as const;
     const rest = { rateTokens: 0, most, promptTokens: 0, price: PRICE, about };
-    const run = this.random.chance(0.5) ? this.random.pick(node.runs) : null;
+    const run = this.random.chance(0.5) ? await this.join(node, at) : null;
     const want: ReservationRequest = {
       receipt,
       at,
@@ -376,6 +387,7 @@ class Fleet {
     };
     const cap = () => (random.chance(0.1) ? null : usd(random.below(220_000)));
     const prefixes = ["day", "month"].map((kind) => `${kind}:${key.id}`);
+    const told: string[] = [];
     const dice = random.next();
     if (dice < 0.2) put({ dailyLimit: cap() });
     else if (dice < 0.35) put({ monthlyLimit: cap() });
@@ -391,6 +403,7 @@ class Fleet {
       const tightened = random.below(RUNS);
       const tighter = { cap: cap(), calls: random.chance(0.5) ? null : random.below(60) };
       this.runs = this.runs.map((one, n) => (n === tightened ? stricter(one, tighter) : one));
+      told.push(this.runOf(tightened).name);
       prefixes.push(...Object.values(runCounters({ balanceId: BALANCE, ...this.runOf(tightened) })));
     } else if (dice < 0.95)
       put({ state: key.state === "active" && random.chance(0.4) ? "revoked" : "active" });
@@ -401,16 +414,16 @@ class Fleet {
       if (!usable) for (const prefix of prefixes) missed.add(prefix);
     for (const node of there) {
       this.tell(node);
+      for (const name of told) node.runs.tightened(runSubject(BALANCE, name));
       // Whoever asks now hears that it is being read.
       if (random.chance(0.3))
         for (const { id } of this.keys) if (random.chance(0.5)) node.holders.forget({ id });
-      if (random.chance(0.3)) for (const run of node.runs) run.forget();
     }
     this.answering(there, prefixes);
     await this.until(Promise.all(there.map(({ grants }) => grants?.release(prefixes))));
     for (const node of there) this.tell(node);
-    // One that was pushed out of memory is read once it is needed.
-    if (random.chance(0.3)) random.pick(random.pick(this.nodes).runs)!.forget();
+    // What was pushed out of memory is read once it is needed.
+    if (random.chance(0.3)) random.pick(this.nodes).runs.forgetAll();
     // What one node took while others had not heard of it yet, it took before the change was answered.
     if (this.nodes.length > 1) this.used = this.usedOf(this.nodes);
   }

@@ -25,6 +25,8 @@ export async function* hunt(
   try {
     for (const part of COPIED) cpSync(part, join(folder, part), { recursive: true });
     symlinkSync(join(process.cwd(), "node_modules"), join(folder, "node_modules"));
+    const unbroken = await firstSeed(folder, program, 1);
+    if (unbroken !== null) throw new Error(`nothing is broken yet, and it says: ${unbroken.said}`);
     for (const mutant of mutants) {
       const path = join(folder, mutant.file);
       const whole = readFileSync(path, "utf8");
@@ -83,6 +85,7 @@ const COPIED = [
   "src",
   "test/sim",
   "test/fakes",
+  "test/store",
   "test/surfaces",
   "package.json",
   "tsconfig.json",
