@@ -17,7 +17,7 @@ export function unknownPath(request: Request, endpoints: readonly Endpoint[]): M
     const message = `${shown(path)} does not take ${request.method}; it takes ${allowed}.`;
     return { why: refuse("invalid_request", message), headers: { allow: allowed } };
   }
-  const unslashed = path.replace(/\/+$/, "");
+  const unslashed = withoutSlashes(path);
   if (methodsAt(unslashed, endpoints).includes(request.method)) {
     const message = `${shown(path)} is not served, but ${shown(unslashed)} is: leave out the slash at the end.`;
     return { why: refuse("unsupported_endpoint", message), headers: {} };
@@ -59,9 +59,21 @@ export interface Misdirected {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-const methodsAt = (path: string, endpoints: readonly Endpoint[]): string[] => [
-  ...new Set(endpoints.filter((endpoint) => matches(endpoint.path, path)).map(({ method }) => method)),
-];
+function methodsAt(path: string, endpoints: readonly Endpoint[]): string[] {
+  // Anybody may ask for a path of thousands of parts.
+  const parts = path.split("/", MOST_PARTS);
+  return [...new Set(endpoints.filter((one) => matches(one.path, parts)).map(({ method }) => method))];
+}
+
+/** More than any endpoint has. */
+const MOST_PARTS = 16;
+
+/** Counted from the end: a pattern would begin at each slash, and see where those that follow end. */
+function withoutSlashes(path: string): string {
+  let end = path.length;
+  while (path.endsWith("/", end) && end > 0) end -= 1;
+  return path.slice(0, end);
+}
 
 /**
  * The endpoint that a path ends in. Base URLs come with a slash at their end, with the endpoint in them, or
@@ -81,9 +93,8 @@ function endOf(path: string, method: string, endpoints: readonly Endpoint[]): st
 /** Without parameters, and not the alias of another. */
 const ENDPOINT = /^\/v1\/(?!v1\/)[^:]*$/;
 
-function matches(pattern: string, path: string): boolean {
+function matches(pattern: string, given: readonly string[]): boolean {
   const wanted = pattern.split("/");
-  const given = path.split("/");
   return (
     wanted.length === given.length &&
     wanted.every((part, index) => part.startsWith(":") || part === given[index])
