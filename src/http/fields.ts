@@ -39,9 +39,9 @@ export const accepts = ({ headers }: Request, type: string): boolean =>
     .split(",")
     .map((range) =>
       range
-        .trim()
         .toLowerCase()
-        .split(/\s*;\s*/),
+        .split(";")
+        .map((part) => part.trim()),
     )
     .some(([name, ...parameters]) => name === type && !parameters.some((one) => /^q=0(\.0*)?$/.test(one)));
 

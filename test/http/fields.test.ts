@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { accepts } from "../../src/http/fields.ts";
 import { ADMIN_TOKEN, TestGateway } from "./test-gateway.ts";
 
 /** What a caller is told of a body or a query that is not as declared: the field, what it must be, what it is. */
@@ -89,4 +90,20 @@ test("whoever sends no credential, or one of another kind, is told only that, wh
   const wrong = await gateway.send("POST", "/v1/budgets", { bearer: key, body });
   expect(wrong.json.error).toMatchObject({ code: "invalid_request", param: null });
   expect(wrong.json.error.message).toStartWith("An API key cannot see or change budgets.");
+});
+
+describe("a media type that is asked for", () => {
+  const asked = (accept: string) =>
+    accepts(new Request("http://gateway.test", { headers: { accept } }), "application/jose");
+  test.each([
+    ["application/jose", true],
+    ["text/html, Application/JOSE ; q=0.5", true],
+    ["application/jose;q=0", false],
+    ["application/json, */*", false],
+  ])("%s", (accept, is) => expect(asked(accept)).toBe(is));
+
+  // Some kilobytes of spaces, from anybody with a key, once took a third of a second.
+  test("is found in the time that the header's length takes", () => {
+    for (let n = 0; n < 100; n++) expect(asked(`a${" ".repeat(15_000)}b, application/jose`)).toBe(true);
+  });
 });

@@ -484,13 +484,15 @@ describe("pages", () => {
 
   test("the status page tells how each host does", async () => {
     const unknown = { firstTokenMs: null, tokensPerSecond: null, served: 0, failed: 0 };
-    gateway.hostReports = [
+    const own = new TestGateway();
+    own.hostReports = [
       { id: "fine", state: "closed", firstTokenMs: 123.4, tokensPerSecond: 56.7, served: 999, failed: 1 },
       { id: "down", state: "open", ...unknown },
       { id: "partly", state: "degraded", ...unknown },
       { id: "back", state: "half_open", ...unknown },
     ];
-    const { text } = await gateway.send("GET", "/status");
+    const { text } = await own.send("GET", "/status");
+    await own.stop();
     const rows = text.replaceAll(/<[^>]+>/g, " ").replaceAll(/\s+/g, " ");
     expect(rows).toContain("First token 123 ms Throughput 57 tokens/s Answered 99.9% available");
     expect(rows).toContain("First token – Throughput – Answered – not available");

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { sumUsage, type UsageRow } from "../../src/store/usage-sums.ts";
+import { ManualClock } from "../fakes/clock.ts";
 import { TestGateway } from "./test-gateway.ts";
 
 let gateway: TestGateway;
@@ -68,6 +69,29 @@ test("receipts are read once, however many look at the page at once and soon aft
   await Promise.all(first);
   await gateway.send("GET", "/status");
   expect(reads).toBe(1);
+});
+
+test("the page and its JSON are made once a second, however many load them", async () => {
+  await gateway.stop();
+  const clock = new ManualClock();
+  gateway = new TestGateway({ clock });
+  let made = 0;
+  const { deps } = gateway;
+  const { usable } = deps.routeState;
+  deps.routeState.usable = (route) => {
+    made += 1;
+    return usable(route);
+  };
+  const load = () =>
+    Promise.all(["/status", "/status.json", "/status"].map((path) => gateway.send("GET", path)));
+  await load();
+  const once = made;
+  expect(once).toBeGreaterThan(0);
+  await load();
+  expect(made).toBe(once);
+  clock.advance(1_000);
+  await load();
+  expect(made).toBe(2 * once);
 });
 
 test("while the receipts cannot be read, the page tells what it knows without them", async () => {

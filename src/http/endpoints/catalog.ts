@@ -1,5 +1,5 @@
-import { CATALOG } from "../../api/catalog.ts";
-import type { Model } from "../../catalog/catalog.ts";
+import { CATALOG, type ModelAnswer } from "../../api/catalog.ts";
+import type { Catalog } from "../../catalog/catalog.ts";
 import { suggestion } from "../../catalog/closest-id.ts";
 import { catalogEntries } from "../../catalog/entry.ts";
 import { type Refusal, refused } from "../../errors/refusal.ts";
@@ -16,43 +16,64 @@ import { modelView, namedModel, together } from "./model-view.ts";
  * What can be called: as the gateway describes it, and as OpenAI's, Anthropic's and OpenRouter's clients
  * expect it. Contract §4.
  */
-export const catalogEndpoints = (): Endpoint[] => [
-  operation(
-    "GET /v1/catalog",
-    CATALOG.catalog,
-    (_, { catalog, routeState }) => list(catalogEntries(catalog(), routeState)),
-    { anyOrigin: true, isOpen },
-  ),
-  operation(
-    "GET /v1/models",
-    CATALOG.models,
-    ({ query }, deps) => {
-      const { baseUrl } = deps.settings();
-      const all = [...deps.catalog().models.values()];
-      const page = pageOf(all, query);
-      if (refused(page)) return page;
-      const data = page.models.map((one) => modelView(namedModel(one, deps.routeState), baseUrl));
-      return ok({
-        object: "list",
-        data,
-        has_more: page.hasMore,
-        first_id: data[0]?.id ?? null,
-        last_id: data.at(-1)?.id ?? null,
-        links: { next: page.next === null ? null : `${baseUrl}/v1/models?${page.next}` },
-        total_count: all.length,
-      });
-    },
-    LIKE_CLIENTS,
-  ),
-  operation("GET /v1/models/:id", CATALOG.model, ({ params: { id } }, deps) => model(id, deps), LIKE_CLIENTS),
-  // An id holds a slash, which some clients escape and others do not.
-  operation(
-    "GET /v1/models/:id/:name",
-    CATALOG.modelByParts,
-    ({ params: { id, name } }, deps) => model(`${id}/${name}`, deps),
-    LIKE_CLIENTS,
-  ),
-];
+export function catalogEndpoints(): Endpoint[] {
+  let listed: ListedModels | null = null;
+  return [
+    operation(
+      "GET /v1/catalog",
+      CATALOG.catalog,
+      (_, { catalog, routeState }) => list(catalogEntries(catalog(), routeState)),
+      { anyOrigin: true, isOpen },
+    ),
+    operation(
+      "GET /v1/models",
+      CATALOG.models,
+      ({ query }, deps) => {
+        const { baseUrl } = deps.settings();
+        const of = deps.catalog();
+        if (listed?.of !== of || listed.baseUrl !== baseUrl)
+          listed = { of, baseUrl, views: viewsOf(of, deps) };
+        const all = listed.views;
+        const page = pageOf(all, query);
+        if (refused(page)) return page;
+        const data = page.models;
+        return ok({
+          object: "list",
+          data,
+          has_more: page.hasMore,
+          first_id: data[0]?.id ?? null,
+          last_id: data.at(-1)?.id ?? null,
+          links: { next: page.next === null ? null : `${baseUrl}/v1/models?${page.next}` },
+          total_count: all.length,
+        });
+      },
+      LIKE_CLIENTS,
+    ),
+    operation(
+      "GET /v1/models/:id",
+      CATALOG.model,
+      ({ params: { id } }, deps) => model(id, deps),
+      LIKE_CLIENTS,
+    ),
+    // An id holds a slash, which some clients escape and others do not.
+    operation(
+      "GET /v1/models/:id/:name",
+      CATALOG.modelByParts,
+      ({ params: { id, name } }, deps) => model(`${id}/${name}`, deps),
+      LIKE_CLIENTS,
+    ),
+  ];
+}
+
+/** All models as they are listed: 340 of them take 5 ms, and anybody may ask for them where the catalog is public. */
+interface ListedModels {
+  readonly of: Catalog;
+  readonly baseUrl: string;
+  readonly views: readonly ModelAnswer[];
+}
+
+const viewsOf = ({ models }: Catalog, { routeState, settings }: HttpDeps): readonly ModelAnswer[] =>
+  [...models.values()].map((one) => modelView(namedModel(one, routeState), settings().baseUrl));
 
 /** Who needs no credential. One that is wrong is refused here, too. */
 const isOpen = (request: Request, { settings }: HttpDeps): boolean =>
@@ -61,7 +82,7 @@ const isOpen = (request: Request, { settings }: HttpDeps): boolean =>
 const LIKE_CLIENTS = { anyOrigin: true, secretOf: bearerOrApiKeyOf, isOpen };
 
 interface ModelPage {
-  readonly models: readonly Model[];
+  readonly models: readonly ModelAnswer[];
   readonly hasMore: boolean;
   /** The query of the page behind this one. */
   readonly next: string | null;
@@ -72,7 +93,7 @@ interface ModelPage {
  * know no pages.
  */
 function pageOf(
-  all: readonly Model[],
+  all: readonly ModelAnswer[],
   { limit: most, after_id: after, before_id: before, offset }: Asked<string, typeof CATALOG.models>["query"],
 ): ModelPage | Refusal {
   const limit = most ?? all.length;

@@ -8,6 +8,7 @@ import { operation } from "../operation.ts";
 import { ok } from "../reply.ts";
 import { DailyFigures } from "./daily-figures.ts";
 import { errorsPage } from "./errors-page.ts";
+import { memoize } from "./memoize.ts";
 import { closedModelsPage, modelsPage } from "./models-page.ts";
 import { type HtmlPage, icon, makeAppPage, page } from "./page.ts";
 import { RouteFigures } from "./route-figures.ts";
@@ -19,6 +20,9 @@ export function pageEndpoints(deps: HttpDeps): Endpoint[] {
   const daily = new DailyFigures(deps);
   const routes = new RouteFigures(deps);
   const models = modelsOf(deps);
+  const { clock } = deps.keyDeps;
+  const status = memoize(() => statusNow(deps, daily, routes), STATUS_MS, clock);
+  const statusJson = memoize(() => answerNow(deps, routes), STATUS_MS, clock);
   return [
     { method: "GET", path: "/", about: PAGES.greeting, handle: () => plainText(greeting(deps)) },
     { method: "GET", path: "/healthz", about: PAGES.health, handle: () => plainText("ok\n") },
@@ -34,12 +38,9 @@ export function pageEndpoints(deps: HttpDeps): Endpoint[] {
       method: "GET",
       path: "/status",
       about: PAGES.status,
-      handle: () => status(deps, daily, routes),
+      handle: async () => page(await status()),
     },
-    operation("GET /status.json", STATUS, async (_, { catalog, routeState, keyDeps }) => {
-      const report = { now: keyDeps.clock.now(), figures: await routes.of() };
-      return ok(statusAnswer(catalog(), routeState, report));
-    }),
+    operation("GET /status.json", STATUS, async () => ok(await statusJson())),
     { method: "GET", path: "/models", about: PAGES.models, handle: () => page(models()) },
     {
       method: "GET",
@@ -74,11 +75,18 @@ function modelsOf({ settings, catalog, routeState, keyDeps }: HttpDeps): () => H
 
 const MODELS_MS = 5_000;
 
-async function status(deps: HttpDeps, daily: DailyFigures, routes: RouteFigures): Promise<Response> {
+const STATUS_MS = 1_000;
+
+async function statusNow(deps: HttpDeps, daily: DailyFigures, routes: RouteFigures): Promise<HtmlPage> {
   const { catalog, routeState, hostReports, keyDeps } = deps;
   const [sums, figures] = await Promise.all([daily.sums(), routes.of()]);
   const report = { now: keyDeps.clock.now(), sums, hosts: hostReports(), figures };
-  return page(statusPage(catalog(), routeState, report));
+  return statusPage(catalog(), routeState, report);
+}
+
+async function answerNow({ catalog, routeState, keyDeps }: HttpDeps, routes: RouteFigures) {
+  const report = { now: keyDeps.clock.now(), figures: await routes.of() };
+  return statusAnswer(catalog(), routeState, report);
 }
 
 /** The page itself holds nothing: what it shows, it asks for with the credential that its reader enters. */
