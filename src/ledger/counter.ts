@@ -71,6 +71,23 @@ export type RateKind = "rpm" | "tpm" | "free_rpm";
 export const rateCounter = (kind: RateKind, rotationId: KeyId): CounterId =>
   `${kind}:${rotationId}` as CounterId;
 
+/**
+ * Everything that a node may have been granted for requests of a balance whose ends are not booked yet: of the balance
+ * or, for free ones, of an allowance, as long as they are open; or of a rate of its keys, within the last minute.
+ */
+export function servingCounters(
+  balance: BalanceId,
+  account: string | null,
+  rotations: readonly KeyId[],
+  now: EpochMs,
+): CounterId[] {
+  const days = [now, (now - DAY_MS) as EpochMs];
+  const rates = (["rpm", "tpm", "free_rpm"] as const).flatMap((kind) =>
+    rotations.map((rotation) => rateCounter(kind, rotation)),
+  );
+  return [balanceCounter(balance), ...days.map((at) => allowanceCounter(account ?? balance, at)), ...rates];
+}
+
 /** Whether a counter's window can no longer be used, by any clock that is roughly right. */
 export function isOver(id: CounterId, now: EpochMs): boolean {
   const parts = id.split(":");

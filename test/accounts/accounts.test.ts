@@ -6,8 +6,9 @@ import type { Mail } from "../../src/accounts/mail.ts";
 import { requestLink, type SignedIn, signInByLink } from "../../src/accounts/sign-in.ts";
 import { walletMessage } from "../../src/accounts/wallet.ts";
 import { type Refusal, refused } from "../../src/errors/refusal.ts";
-import { SqliteAccountStore } from "../../src/store/sqlite/account-store.ts";
+import { SqlAccountStore } from "../../src/store/sql/account-store.ts";
 import { openDatabase } from "../../src/store/sqlite/database.ts";
+import { SqliteStatements } from "../../src/store/sqlite/statements.ts";
 import type { BalanceId } from "../../src/units/id.ts";
 import { hashSecret } from "../../src/units/secret-hash.ts";
 import { ManualClock } from "../fakes/clock.ts";
@@ -27,7 +28,7 @@ beforeEach(() => {
   mails = [];
   forgotten = [];
   deps = {
-    store: new SqliteAccountStore(db, clock),
+    store: new SqlAccountStore(new SqliteStatements(db), clock),
     clock,
     random: new Random(7).bytes,
     contracts: { check: async () => "unknown" },

@@ -25,12 +25,13 @@ import {
   type SpendingGroup,
   type SpendingScope,
 } from "../../src/store/spending.ts";
-import { SqliteAccountStore } from "../../src/store/sqlite/account-store.ts";
+import { SqlAccountStore } from "../../src/store/sql/account-store.ts";
+import { SqlSigningKeyStore } from "../../src/store/sql/signing-key-store.ts";
 import { diskRefused, openDatabase } from "../../src/store/sqlite/database.ts";
 import { SqliteKeyStore } from "../../src/store/sqlite/key-store.ts";
 import { LedgerStore } from "../../src/store/sqlite/ledger-store.ts";
-import { SqlitePaymentStore } from "../../src/store/sqlite/payment-store.ts";
-import { SqliteSigningKeyStore } from "../../src/store/sqlite/signing-key-store.ts";
+import { sqlitePayments } from "../../src/store/sqlite/payments.ts";
+import { SqliteStatements } from "../../src/store/sqlite/statements.ts";
 import { sumUsage } from "../../src/store/usage-sums.ts";
 import { type Clock, type EpochMs, systemClock } from "../../src/units/clock.ts";
 import type { BalanceId, KeyId, ReceiptId } from "../../src/units/id.ts";
@@ -157,7 +158,7 @@ export class TestGateway {
         credit: (id) => this.creditOf(id),
       },
       accounts: {
-        store: new SqliteAccountStore(this.db, clock),
+        store: new SqlAccountStore(new SqliteStatements(this.db), clock),
         clock,
         random: systemRandom,
         contracts: { check: async () => this.contractAnswer },
@@ -182,7 +183,7 @@ export class TestGateway {
       overRate: () => (this.overRate ? refuse("rate_limited", "Too often.", { retryAfterS: 7 }) : null),
       payments: {
         amounts: CONFIGURED.payments.amounts,
-        store: new SqlitePaymentStore(this.db, new LedgerStore(this.db), clock, () => {}),
+        store: sqlitePayments(this.db, new LedgerStore(this.db), clock),
         x402: null,
         card: {
           fee: CONFIGURED.payments.stripeFee,
@@ -264,7 +265,7 @@ export class TestGateway {
       },
       nodes: { list: async () => [], close: async () => "closed" },
       receiptSigner: new ReceiptSigner({
-        store: new SqliteSigningKeyStore(this.db),
+        store: new SqlSigningKeyStore(new SqliteStatements(this.db)),
         clock,
         random: systemRandom,
         issuer: () => this.settings.baseUrl,

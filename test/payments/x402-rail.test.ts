@@ -7,7 +7,7 @@ import type { X402Network } from "../../src/rails/x402/network.ts";
 import { X402Rail } from "../../src/rails/x402/x402.ts";
 import { openDatabase } from "../../src/store/sqlite/database.ts";
 import { LedgerStore } from "../../src/store/sqlite/ledger-store.ts";
-import { SqlitePaymentStore } from "../../src/store/sqlite/payment-store.ts";
+import { sqlitePayments } from "../../src/store/sqlite/payments.ts";
 import { systemClock } from "../../src/units/clock.ts";
 import type { BalanceId, KeyId } from "../../src/units/id.ts";
 import type { NanoUsd } from "../../src/units/usd.ts";
@@ -55,7 +55,7 @@ const ORDER = {
 async function open() {
   const db = openDatabase(":memory:");
   db.run("INSERT INTO balances (id, created_at) VALUES (?, 1)", [BALANCE]);
-  const store = new SqlitePaymentStore(db, new LedgerStore(db), systemClock, () => {});
+  const store = sqlitePayments(db, new LedgerStore(db), systemClock);
   const world = {
     movement: { kind: "unused" } as Movement,
     sent: 0,

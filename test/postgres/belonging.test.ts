@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
-import { PostgresAccountStore } from "../../src/store/postgres/account-store.ts";
 import { migratePostgres, Postgres } from "../../src/store/postgres/postgres.ts";
+import { PostgresStatements } from "../../src/store/postgres/statements.ts";
+import { SqlAccountStore } from "../../src/store/sql/account-store.ts";
 import { systemClock } from "../../src/units/clock.ts";
 import { ALL_KINDS, walk } from "../accounts/belonging-walk.ts";
 import { describeOnPostgres } from "./fixture.ts";
@@ -13,7 +14,7 @@ describeOnPostgres("whose a balance is, in PostgreSQL", (cluster) => {
       const postgres = new Postgres({ url, connections: 2, deadlineMs: 30_000 }, systemClock);
       await migratePostgres(postgres);
       const did = await walk(seed, 40, async (clock) => ({
-        store: new PostgresAccountStore(postgres, clock, async () => {}),
+        store: new SqlAccountStore(new PostgresStatements(postgres, async () => {}), clock),
         async addBalance(id, recovery) {
           await postgres.query(
             (sql) => sql`INSERT INTO balances (id, recovery_hash, created_at, setup_key)

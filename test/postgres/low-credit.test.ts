@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
-import { PostgresLowCreditStore } from "../../src/store/postgres/low-credit-store.ts";
 import { migratePostgres, Postgres } from "../../src/store/postgres/postgres.ts";
+import { PostgresStatements } from "../../src/store/postgres/statements.ts";
+import { SqlLowCreditStore } from "../../src/store/sql/low-credit-store.ts";
 import { systemClock } from "../../src/units/clock.ts";
 import { MailServer } from "../fakes/mail-server.ts";
 import { HurriedClock } from "../gateway/hurried-clock.ts";
@@ -14,7 +15,7 @@ describeOnPostgres("low credit, remembered in PostgreSQL", (cluster) => {
     const postgres = new Postgres({ url, connections: 4, deadlineMs: 5_000 }, systemClock);
     await migratePostgres(postgres);
     return {
-      store: new PostgresLowCreditStore(postgres),
+      store: new SqlLowCreditStore(new PostgresStatements(postgres)),
       async addAccount(id, email) {
         await postgres.query(
           (sql) =>

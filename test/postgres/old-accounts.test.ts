@@ -1,8 +1,9 @@
 import { expect, test } from "bun:test";
-import { PostgresAccountStore } from "../../src/store/postgres/account-store.ts";
 import { PostgresKeyStore } from "../../src/store/postgres/key-store.ts";
 import { POSTGRES_MIGRATIONS } from "../../src/store/postgres/migrations.ts";
 import { migratePostgres, Postgres } from "../../src/store/postgres/postgres.ts";
+import { PostgresStatements } from "../../src/store/postgres/statements.ts";
+import { SqlAccountStore } from "../../src/store/sql/account-store.ts";
 import { systemClock } from "../../src/units/clock.ts";
 import { OLD_ACCOUNTS, OLD_ROWS, readOldAccounts } from "../store/old-accounts.ts";
 import { describeOnPostgres } from "./fixture.ts";
@@ -20,7 +21,7 @@ describeOnPostgres("a PostgreSQL database from before claims could be undone", (
     await migratePostgres(postgres);
     const told = async () => {};
     const keys = new PostgresKeyStore(postgres, systemClock, told);
-    const accounts = new PostgresAccountStore(postgres, systemClock, told);
+    const accounts = new SqlAccountStore(new PostgresStatements(postgres, told), systemClock);
     expect(await readOldAccounts(keys, accounts)).toEqual(OLD_ACCOUNTS);
     await postgres.close();
   });

@@ -1,6 +1,7 @@
-import { PostgresLedgerStore } from "../../src/store/postgres/ledger-store.ts";
-import { PostgresPaymentStore } from "../../src/store/postgres/payment-store.ts";
+import { creditSteps, PostgresLedgerStore } from "../../src/store/postgres/ledger-store.ts";
 import { migratePostgres, Postgres } from "../../src/store/postgres/postgres.ts";
+import { PostgresStatements } from "../../src/store/postgres/statements.ts";
+import { SqlPaymentStore } from "../../src/store/sql/payment-store.ts";
 import { systemClock } from "../../src/units/clock.ts";
 import { paymentCases } from "../store/payment-cases.ts";
 import { describeOnPostgres } from "./fixture.ts";
@@ -15,7 +16,7 @@ describeOnPostgres("payments in PostgreSQL", (cluster) => {
     );
     const ledger = new PostgresLedgerStore(postgres);
     return {
-      store: new PostgresPaymentStore(postgres, systemClock),
+      store: new SqlPaymentStore(new PostgresStatements(postgres), systemClock, creditSteps),
       credited: async (id) => (await ledger.balance(id)).credited,
       close: () => postgres.close(),
     };

@@ -11,7 +11,7 @@ import { externalOf } from "../../src/rails/x402/authorization.ts";
 import { X402Rail } from "../../src/rails/x402/x402.ts";
 import { openDatabase } from "../../src/store/sqlite/database.ts";
 import { LedgerStore } from "../../src/store/sqlite/ledger-store.ts";
-import { SqlitePaymentStore } from "../../src/store/sqlite/payment-store.ts";
+import { sqlitePayments } from "../../src/store/sqlite/payments.ts";
 import { epochMs } from "../../src/units/clock.ts";
 import type { BalanceId, KeyId, PaymentId } from "../../src/units/id.ts";
 import type { NanoUsd } from "../../src/units/usd.ts";
@@ -115,7 +115,7 @@ class PaymentWorld {
     this.life = life;
     const fenced = <T extends object>(parts: T): T => fence(parts, life);
     const after = this.crashingAfter(life);
-    const store = fenced(crashing(new SqlitePaymentStore(this.db, this.ledger, clock, () => {}), after));
+    const store = fenced(crashing(sqlitePayments(this.db, this.ledger, clock), after));
     const { debit } = fenced({ debit: (debit: Debit) => after(Promise.resolve(this.debit(debit))) });
     const rail = () =>
       new X402Rail({
@@ -198,7 +198,7 @@ class PaymentWorld {
   }
 
   private async refund(id: PaymentId): Promise<void> {
-    const payment = await new SqlitePaymentStore(this.db, this.ledger, this.time, () => {}).find(id);
+    const payment = await sqlitePayments(this.db, this.ledger, this.time).find(id);
     const done = await this.card.refund(payment!).catch(() => "no answer");
     if (typeof done === "object") this.refunding.delete(id);
   }
@@ -345,7 +345,7 @@ class PaymentWorld {
 
 type After = <Result>(done: Promise<Result>) => Promise<Result>;
 
-const crashing = (store: SqlitePaymentStore, after: After): PaymentStore => ({
+const crashing = (store: PaymentStore, after: After): PaymentStore => ({
   add: (payment, caps) => after(store.add(payment, caps)),
   change: (id, decide) => after(store.change(id, decide)),
   find: (id) => store.find(id),

@@ -6,9 +6,10 @@ import { StoreUnreachable } from "../../src/errors/bookkeeping.ts";
 import { refuse } from "../../src/errors/refusal.ts";
 import { openDatabase } from "../../src/store/sqlite/database.ts";
 import { SqliteKeyStore } from "../../src/store/sqlite/key-store.ts";
+import { LedgerStore } from "../../src/store/sqlite/ledger-store.ts";
 import { LogSync } from "../../src/store/sqlite/log-sync.ts";
 import type { EpochMs } from "../../src/units/clock.ts";
-import { newId } from "../../src/units/id.ts";
+import { type BalanceId, newId } from "../../src/units/id.ts";
 import { systemRandom } from "../../src/units/random.ts";
 import { hashSecret } from "../../src/units/secret-hash.ts";
 import { ManualClock } from "../fakes/clock.ts";
@@ -20,6 +21,7 @@ const told: string[] = [];
 let folder: string;
 let log: LogSync;
 let store: SqliteKeyStore;
+let isThere: (id: BalanceId) => boolean;
 let close: () => void;
 beforeEach(() => {
   syncs.length = 0;
@@ -33,6 +35,7 @@ beforeEach(() => {
     (file, end) => void syncs.push({ file, end }),
   );
   store = new SqliteKeyStore(db, new ManualClock(), () => log.durable());
+  isThere = (id) => new LedgerStore(db).hasBalance(id);
   close = () => db.close();
 });
 afterEach(() => {
@@ -66,7 +69,7 @@ const turn = () => new Promise((resolve) => setImmediate(resolve));
 test("a change is answered when the log was synced, and not before", async () => {
   const one = setUp();
   await turn();
-  expect([one.state(), syncs.length, store.has(one.id)]).toEqual(["waits", 1, true]);
+  expect([one.state(), syncs.length, isThere(one.id)]).toEqual(["waits", 1, true]);
   syncs[0]!.end(null);
   await turn();
   expect(one.state()).toBe("durable");

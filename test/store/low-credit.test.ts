@@ -1,13 +1,14 @@
 import { describe } from "bun:test";
+import { SqlLowCreditStore } from "../../src/store/sql/low-credit-store.ts";
 import { openDatabase } from "../../src/store/sqlite/database.ts";
-import { SqliteLowCreditStore } from "../../src/store/sqlite/low-credit-store.ts";
+import { SqliteStatements } from "../../src/store/sqlite/statements.ts";
 import { lowCreditCases } from "./low-credit-cases.ts";
 
 describe("low credit, remembered in SQLite", () => {
   lowCreditCases(async () => {
     const db = openDatabase(":memory:");
     return {
-      store: new SqliteLowCreditStore(db),
+      store: new SqlLowCreditStore(new SqliteStatements(db)),
       async addAccount(id, email) {
         db.run("INSERT INTO accounts (id, email, created_at, proved_at) VALUES (?, ?, 1, 1)", [id, email]);
       },

@@ -3,10 +3,11 @@ import { afterEach, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { SqliteAccountStore } from "../../src/store/sqlite/account-store.ts";
+import { SqlAccountStore } from "../../src/store/sql/account-store.ts";
 import { openDatabase } from "../../src/store/sqlite/database.ts";
 import { SqliteKeyStore } from "../../src/store/sqlite/key-store.ts";
 import { MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
+import { SqliteStatements } from "../../src/store/sqlite/statements.ts";
 import { ManualClock } from "../fakes/clock.ts";
 import { OLD_ACCOUNTS, OLD_ROWS, readOldAccounts } from "./old-accounts.ts";
 
@@ -22,8 +23,11 @@ test("a database from before claims could be undone knows who may claim, and wha
   old.close();
   const db = openDatabase(path);
   const clock = new ManualClock();
-  expect(await readOldAccounts(new SqliteKeyStore(db, clock), new SqliteAccountStore(db, clock))).toEqual(
-    OLD_ACCOUNTS,
-  );
+  expect(
+    await readOldAccounts(
+      new SqliteKeyStore(db, clock),
+      new SqlAccountStore(new SqliteStatements(db), clock),
+    ),
+  ).toEqual(OLD_ACCOUNTS);
   db.close();
 });

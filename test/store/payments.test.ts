@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import type { Credit } from "../../src/ledger/credit.ts";
 import { openDatabase } from "../../src/store/sqlite/database.ts";
 import { LedgerStore } from "../../src/store/sqlite/ledger-store.ts";
-import { SqlitePaymentStore } from "../../src/store/sqlite/payment-store.ts";
+import { soleSqlitePayments } from "../../src/store/sqlite/payments.ts";
 import { ManualClock } from "../fakes/clock.ts";
 import { NOW, payment, paymentCases } from "./payment-cases.ts";
 
@@ -10,8 +10,7 @@ function openBench(counted: Credit[] = []) {
   const db = openDatabase(":memory:");
   const ledger = new LedgerStore(db);
   db.run("INSERT INTO balances (id, created_at) VALUES ('bal_a', 1), ('bal_b', 1)");
-  const open = () =>
-    SqlitePaymentStore.alone(db, ledger, new ManualClock(), (credit) => counted.push(credit));
+  const open = () => soleSqlitePayments(db, ledger, new ManualClock(), (credit) => counted.push(credit));
   return { db, ledger, open };
 }
 

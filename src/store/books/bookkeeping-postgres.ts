@@ -1,19 +1,20 @@
 import type { CounterId } from "../../ledger/counter.ts";
 import { recoveredReceipt } from "../../ledger/receipt.ts";
 import { recoveredEnd } from "../../ledger/recovery.ts";
-import { PostgresAccountStore } from "../postgres/account-store.ts";
 import { PostgresAuthority, RECALLS } from "../postgres/authority.ts";
 import { CONVERSATIONS, conversationsIn, tellConversations } from "../postgres/conversation-notices.ts";
 import { DisklessBooks } from "../postgres/diskless-books.ts";
 import { closeGoneNodes } from "../postgres/gone-nodes.ts";
 import { PostgresHolds } from "../postgres/holds.ts";
 import { PostgresKeyStore } from "../postgres/key-store.ts";
-import { PostgresLedgerStore } from "../postgres/ledger-store.ts";
-import { PostgresLowCreditStore } from "../postgres/low-credit-store.ts";
-import { PostgresPaymentStore } from "../postgres/payment-store.ts";
+import { creditSteps, PostgresLedgerStore } from "../postgres/ledger-store.ts";
 import { migratePostgres, Postgres } from "../postgres/postgres.ts";
 import { CHANGES, PostgresRegistry } from "../postgres/registry.ts";
-import { PostgresSigningKeyStore } from "../postgres/signing-key-store.ts";
+import { PostgresStatements } from "../postgres/statements.ts";
+import { SqlAccountStore } from "../sql/account-store.ts";
+import { SqlLowCreditStore } from "../sql/low-credit-store.ts";
+import { SqlPaymentStore } from "../sql/payment-store.ts";
+import { SqlSigningKeyStore } from "../sql/signing-key-store.ts";
 import type { StoreConfig } from "../store-config.ts";
 import type { Bookkeeping, BookkeepingParts } from "./bookkeeping.ts";
 import { journalBooks, openNodeBooks } from "./bookkeeping-node.ts";
@@ -40,16 +41,17 @@ function postgresNodeStore(
     recoveredEnd(orphan, config.generation.writeOffTokens, recoveredReceipt),
   );
   const ledger = new PostgresLedgerStore(postgres);
+  const statements = new PostgresStatements(postgres);
   return {
     registry,
     authority: new PostgresAuthority(postgres),
     ledger,
-    lowCredit: new PostgresLowCreditStore(postgres),
-    payments: new PostgresPaymentStore(postgres, clock),
-    signingKeys: new PostgresSigningKeyStore(postgres),
+    lowCredit: new SqlLowCreditStore(statements),
+    payments: new SqlPaymentStore(statements, clock, creditSteps),
+    signingKeys: new SqlSigningKeyStore(statements),
     usagePath: url,
     keys: (acknowledged) => new PostgresKeyStore(postgres, clock, acknowledged),
-    accounts: (acknowledged) => new PostgresAccountStore(postgres, clock, acknowledged),
+    accounts: (acknowledged) => new SqlAccountStore(new PostgresStatements(postgres, acknowledged), clock),
     openBooks: async (parts, node) =>
       journal === "postgres"
         ? disklessBooks(parts, new PostgresHolds(postgres), node)

@@ -3,15 +3,16 @@ import { Runs } from "../../keys/runs.ts";
 import { type DebitStore, Debits } from "../../ledger/debits.ts";
 import { type KeyHolders, Ledger, type RunningSums } from "../../ledger/ledger.ts";
 import { assert } from "../../units/assert.ts";
-import { SqliteAccountStore } from "../sqlite/account-store.ts";
+import { SqlAccountStore } from "../sql/account-store.ts";
+import { SqlLowCreditStore } from "../sql/low-credit-store.ts";
+import { SqlSigningKeyStore } from "../sql/signing-key-store.ts";
 import { Books, type BooksOptions, onTheLoop } from "../sqlite/books.ts";
 import { diskRefused, mendsWalReset, openDatabase, sqliteVersion } from "../sqlite/database.ts";
 import { SqliteKeyStore } from "../sqlite/key-store.ts";
 import { LedgerStore } from "../sqlite/ledger-store.ts";
 import { LogSync } from "../sqlite/log-sync.ts";
-import { SqliteLowCreditStore } from "../sqlite/low-credit-store.ts";
-import { SqlitePaymentStore } from "../sqlite/payment-store.ts";
-import { SqliteSigningKeyStore } from "../sqlite/signing-key-store.ts";
+import { soleSqlitePayments } from "../sqlite/payments.ts";
+import { SqliteStatements } from "../sqlite/statements.ts";
 import { Upkeep } from "../sqlite/upkeep.ts";
 import { MOST_CHARTS, MOST_SPENDINGS, UsageReader } from "../usage.ts";
 import { type Bookkeeping, type BookkeepingParts, journalOptions, withMemory } from "./bookkeeping.ts";
@@ -22,6 +23,7 @@ export async function openSqliteBooks(parts: BookkeepingParts): Promise<Bookkeep
   const onFault = (error: unknown) => parts.log("books", { error: String(error) });
   const db = openDatabase(folder.databasePath);
   const store = new LedgerStore(db);
+  const statements = new SqliteStatements(db);
   const booksDb = openDatabase(folder.databasePath, "NORMAL", BOOKS_WAIT_MS);
   const ends = new LedgerStore(booksDb);
   const upkeep = mendsWalReset(sqliteVersion(db)) ? new Upkeep(folder.databasePath, clock, onFault) : null;
@@ -48,10 +50,10 @@ export async function openSqliteBooks(parts: BookkeepingParts): Promise<Bookkeep
     journal: books.journal,
     keys,
     nodes: { list: async () => [], close: async () => "unknown" },
-    accounts: new SqliteAccountStore(controlDb, clock, durable),
-    lowCredit: new SqliteLowCreditStore(db),
-    signingKeys: new SqliteSigningKeyStore(db),
-    payments: SqlitePaymentStore.alone(db, store, clock, ({ balanceId, amount }) =>
+    accounts: new SqlAccountStore(new SqliteStatements(controlDb, durable), clock),
+    lowCredit: new SqlLowCreditStore(statements),
+    signingKeys: new SqlSigningKeyStore(statements),
+    payments: soleSqlitePayments(db, store, clock, ({ balanceId, amount }) =>
       ledger.credited(balanceId, amount),
     ),
     keyring,
@@ -61,7 +63,7 @@ export async function openSqliteBooks(parts: BookkeepingParts): Promise<Bookkeep
     use: (id) => ledger.use(id),
     async credit(credit) {
       // A balance that nobody ever used may have been removed since it was looked up.
-      assert(keys.has(credit.balanceId), `credit for ${credit.balanceId}, which does not exist`);
+      assert(store.hasBalance(credit.balanceId), `credit for ${credit.balanceId}, which does not exist`);
       const done = store.credit(credit);
       if (done === null || done.repeated !== null) return done?.repeated ?? null;
       ledger.credited(credit.balanceId, credit.amount);

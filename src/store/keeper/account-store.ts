@@ -1,17 +1,17 @@
-import type { Database } from "bun:sqlite";
 import type { AccountChange, AccountQuery, AccountState } from "../../accounts/account-store.ts";
 import { type Refusal, refused } from "../../errors/refusal.ts";
 import type { Clock } from "../../units/clock.ts";
 import type { AccountId } from "../../units/id.ts";
 import type { SecretHash } from "../../units/secret-hash.ts";
-import { SqliteAccountStore } from "../sqlite/account-store.ts";
+import { SqlAccountStore } from "../sql/account-store.ts";
+import type { SqlDatabase } from "../sql/statement.ts";
 import type { KeeperOperations } from "./operations.ts";
 import { decideWith } from "./proposal.ts";
 
 /** Accounts for a node: read in the database, and changed by its keeper. */
-export class KeeperAccountStore extends SqliteAccountStore {
+export class KeeperAccountStore extends SqlAccountStore {
   constructor(
-    db: Database,
+    db: SqlDatabase,
     clock: Pick<Clock, "now">,
     private readonly keeper: KeeperOperations,
     private readonly acknowledged: (version: number) => Promise<void>,

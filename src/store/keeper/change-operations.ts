@@ -1,25 +1,27 @@
 import type { Database } from "bun:sqlite";
 import { refused } from "../../errors/refusal.ts";
-import { allowanceCounter, balanceCounter, type CounterId, rateCounter } from "../../ledger/counter.ts";
+import { servingCounters } from "../../ledger/counter.ts";
 import { assert } from "../../units/assert.ts";
-import { type Clock, type EpochMs, epochMs } from "../../units/clock.ts";
+import type { Clock } from "../../units/clock.ts";
 import type { AccountId, BalanceId, KeyId } from "../../units/id.ts";
 import { changeOfBalance, changeOfBudget, changeOfKey, changeOfRun, type NotedChange } from "../changes.ts";
-import { SqliteAccountStore } from "../sqlite/account-store.ts";
+import { SqlAccountStore } from "../sql/account-store.ts";
+import { SqlLowCreditStore } from "../sql/low-credit-store.ts";
+import { SqlSigningKeyStore } from "../sql/signing-key-store.ts";
 import type { SqliteAuthority } from "../sqlite/authority.ts";
 import type { SqliteKeyStore } from "../sqlite/key-store.ts";
-import { SqliteLowCreditStore } from "../sqlite/low-credit-store.ts";
 import type { SqliteRegistry } from "../sqlite/registry.ts";
-import { SqliteSigningKeyStore } from "../sqlite/signing-key-store.ts";
+import { SqliteStatements } from "../sqlite/statements.ts";
 import type { KeeperOperations, Noted } from "./operations.ts";
 import { proposed } from "./proposal.ts";
 
 /** Changes of keys, budgets, balances and accounts, with what nodes must notice of each before it is answered. */
 export function changeOperations(parts: ChangeParts): ChangeOperations {
   const { db, durable, clock, keys, registry } = parts;
-  const accounts = new SqliteAccountStore(db, clock, durable);
-  const lowCredit = new SqliteLowCreditStore(db);
-  const signingKeys = new SqliteSigningKeyStore(db);
+  const statements = new SqliteStatements(db, durable);
+  const accounts = new SqlAccountStore(statements, clock);
+  const lowCredit = new SqlLowCreditStore(statements);
+  const signingKeys = new SqlSigningKeyStore(statements);
   const isInUse = usedBalances(parts);
   const noted = <Result>(result: Result, changes: readonly NotedChange[]): Noted<Result> => ({
     result,
@@ -109,11 +111,7 @@ function written<Result>(result: Result): Exclude<Result, { readonly code: unkno
   return result as Exclude<Result, { readonly code: unknown }>;
 }
 
-/**
- * Balances that some node may be serving, whose ends are not here yet: it was granted what their requests hold
- * as long as they are open, of the balance or, for free ones, of an allowance; or of a rate within the last
- * minute.
- */
+/** Whether some node may be serving the balance. */
 function usedBalances({ db, clock, authority }: ChangeParts): (id: BalanceId) => boolean {
   const owner = db.query<{ account_id: AccountId | null }, [string]>(
     "SELECT account_id FROM balances WHERE id = ?",
@@ -122,15 +120,8 @@ function usedBalances({ db, clock, authority }: ChangeParts): (id: BalanceId) =>
     "SELECT DISTINCT lineage FROM keys WHERE balance_id = ?",
   );
   return (id) => {
-    const days: EpochMs[] = [clock.now(), epochMs(clock.now() - DAY_MS)];
-    const allowances = days.map((at) => allowanceCounter(owner.get(id)?.account_id ?? id, at));
-    const rates = chains
-      .all(id)
-      .flatMap(({ lineage }): CounterId[] =>
-        (["rpm", "tpm", "free_rpm"] as const).map((kind) => rateCounter(kind, lineage)),
-      );
-    return authority.isGranted([balanceCounter(id), ...allowances, ...rates]);
+    const rotations = chains.all(id).map(({ lineage }) => lineage);
+    const account = owner.get(id)?.account_id ?? null;
+    return authority.isGranted(servingCounters(id, account, rotations, clock.now()));
   };
 }
-
-const DAY_MS = 86_400_000;

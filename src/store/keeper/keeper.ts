@@ -1,4 +1,5 @@
 import type { Inquiry } from "../../ledger/authority.ts";
+import type { PaymentStore } from "../../payments/payment-store.ts";
 import { assert } from "../../units/assert.ts";
 import type { Clock } from "../../units/clock.ts";
 import { SqliteAuthority } from "../sqlite/authority.ts";
@@ -7,7 +8,7 @@ import { SqliteKeyStore } from "../sqlite/key-store.ts";
 import { LedgerStore } from "../sqlite/ledger-store.ts";
 import { LogSync } from "../sqlite/log-sync.ts";
 import { NodeLedger } from "../sqlite/node-ledger.ts";
-import { SqlitePaymentStore } from "../sqlite/payment-store.ts";
+import { sqlitePayments } from "../sqlite/payments.ts";
 import { SqliteRegistry } from "../sqlite/registry.ts";
 import { Upkeep } from "../sqlite/upkeep.ts";
 import { changeOperations } from "./change-operations.ts";
@@ -36,8 +37,8 @@ export function openKeeper({ database, clock, onFault, onLost, announce }: Keepe
     operations: {
       ...registryOperations(registry, durable),
       ...changeOperations({ db, durable, clock, keys, registry, authority }),
-      ...sharedLedgerOperations({ nodes: new NodeLedger(db, ledger), ledger, keys, durable }),
-      ...paymentOperations(new SqlitePaymentStore(db, ledger, clock, () => {}), durable),
+      ...sharedLedgerOperations({ nodes: new NodeLedger(db, ledger), ledger, durable }),
+      ...paymentOperations(sqlitePayments(db, ledger, clock), durable),
       settle: (statements) => turns.settle(statements),
       retire: async (node, counters) => authority.retire(node, counters),
       inquiries: async (node) => authority.inquiries(node),
@@ -102,11 +103,10 @@ type SharedLedgerOperations = Pick<
 interface SharedLedgerParts {
   readonly nodes: NodeLedger;
   readonly ledger: LedgerStore;
-  readonly keys: SqliteKeyStore;
   readonly durable: () => Promise<void>;
 }
 
-function sharedLedgerOperations({ nodes, ledger, keys, durable }: SharedLedgerParts): SharedLedgerOperations {
+function sharedLedgerOperations({ nodes, ledger, durable }: SharedLedgerParts): SharedLedgerOperations {
   return {
     // Not synced: nodes keep what they have shipped until there was a checkpoint.
     ship: async (node, epoch, batch) => nodes.ship(node, epoch, batch),
@@ -114,7 +114,7 @@ function sharedLedgerOperations({ nodes, ledger, keys, durable }: SharedLedgerPa
     forgetReachedBefore: async (node, file) => nodes.forgetReachedBefore(node, file),
     async credit(credit) {
       // A balance that nobody ever used may have been removed since it was looked up.
-      assert(keys.has(credit.balanceId), `credit for ${credit.balanceId}, which does not exist`);
+      assert(ledger.hasBalance(credit.balanceId), `credit for ${credit.balanceId}, which does not exist`);
       const done = ledger.credit(credit);
       await durable();
       return done === null ? null : (done.repeated ?? credit);
@@ -129,7 +129,7 @@ function sharedLedgerOperations({ nodes, ledger, keys, durable }: SharedLedgerPa
 
 type PaymentOperations = Pick<KeeperOperations, "addPayment" | "changePayment" | "claimPayments">;
 
-function paymentOperations(payments: SqlitePaymentStore, durable: () => Promise<void>): PaymentOperations {
+function paymentOperations(payments: PaymentStore, durable: () => Promise<void>): PaymentOperations {
   return {
     async addPayment(payment, caps) {
       const added = await payments.add(payment, caps);

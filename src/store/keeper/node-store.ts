@@ -5,10 +5,12 @@ import type { BookkeepingParts } from "../books/bookkeeping.ts";
 import { journalBooks } from "../books/bookkeeping-node.ts";
 import type { NodeStore, SharedLedgerStore } from "../books/node-store.ts";
 import type { ShippedEnds } from "../journal/node-books.ts";
+import { SqlLowCreditStore } from "../sql/low-credit-store.ts";
+import { SqlSigningKeyStore } from "../sql/signing-key-store.ts";
+import type { SqlDatabase } from "../sql/statement.ts";
 import { LedgerStore } from "../sqlite/ledger-store.ts";
-import { SqliteLowCreditStore } from "../sqlite/low-credit-store.ts";
 import { NodeLedger } from "../sqlite/node-ledger.ts";
-import { SqliteSigningKeyStore } from "../sqlite/signing-key-store.ts";
+import { SqliteStatements } from "../sqlite/statements.ts";
 import { StatementQueue } from "../statement-queue.ts";
 import { KeeperAccountStore } from "./account-store.ts";
 import { KeeperKeyStore } from "./key-store.ts";
@@ -21,7 +23,8 @@ export function keeperNodeStore({ folder, clock }: NodeStoreParts, link: KeeperL
   const { keeper } = link;
   const db = new Database(folder.databasePath, { readonly: true, strict: true });
   db.run(`PRAGMA busy_timeout = ${WAIT_MS}`);
-  const { lowCredit, signingKeys } = markedStores(db, keeper);
+  const read = new SqliteStatements(db);
+  const { lowCredit, signingKeys } = markedStores(read, keeper);
   const statements = new StatementQueue((some) => keeper.settle(some), setImmediate);
   return {
     registry: keeper,
@@ -32,11 +35,11 @@ export function keeperNodeStore({ folder, clock }: NodeStoreParts, link: KeeperL
     },
     ledger: sharedLedger(db, keeper),
     lowCredit,
-    payments: new KeeperPaymentStore(db, new LedgerStore(db), clock, keeper),
+    payments: new KeeperPaymentStore(read, clock, keeper),
     signingKeys,
     usagePath: folder.databasePath,
     keys: (acknowledged) => new KeeperKeyStore(db, clock, keeper, acknowledged),
-    accounts: (acknowledged) => new KeeperAccountStore(db, clock, keeper, acknowledged),
+    accounts: (acknowledged) => new KeeperAccountStore(read, clock, keeper, acknowledged),
     openBooks: async (parts, node) =>
       journalBooks(parts, shippedTo(keeper), node, await keeper.lastEpoch(node)),
     join: keeper.join,
@@ -81,9 +84,12 @@ function sharedLedger(db: Database, keeper: KeeperOperations): SharedLedgerStore
   };
 }
 
-function markedStores(db: Database, keeper: KeeperOperations): Pick<NodeStore, "lowCredit" | "signingKeys"> {
-  const lowCredit = new SqliteLowCreditStore(db);
-  const signingKeys = new SqliteSigningKeyStore(db);
+function markedStores(
+  db: SqlDatabase,
+  keeper: KeeperOperations,
+): Pick<NodeStore, "lowCredit" | "signingKeys"> {
+  const lowCredit = new SqlLowCreditStore(db);
+  const signingKeys = new SqlSigningKeyStore(db);
   return {
     lowCredit: {
       watched: (after) => lowCredit.watched(after),

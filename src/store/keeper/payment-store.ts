@@ -1,24 +1,25 @@
-import type { Database } from "bun:sqlite";
 import { refused } from "../../errors/refusal.ts";
 import type { Payment, PaymentChange } from "../../payments/payment.ts";
 import type { Added, PaymentCap } from "../../payments/payment-store.ts";
 import { assert } from "../../units/assert.ts";
 import type { Clock, EpochMs } from "../../units/clock.ts";
 import type { PaymentId } from "../../units/id.ts";
-import type { LedgerStore } from "../sqlite/ledger-store.ts";
-import { SqlitePaymentStore } from "../sqlite/payment-store.ts";
+import { SqlPaymentStore } from "../sql/payment-store.ts";
+import type { SqlDatabase } from "../sql/statement.ts";
+
 import type { KeeperOperations } from "./operations.ts";
 import { decideWith } from "./proposal.ts";
 
 /** Payments for a node: read in the database, and changed by its keeper, which credits them. */
-export class KeeperPaymentStore extends SqlitePaymentStore {
+export class KeeperPaymentStore extends SqlPaymentStore {
   constructor(
-    db: Database,
-    ledger: LedgerStore,
+    db: SqlDatabase,
     clock: Pick<Clock, "now">,
     private readonly keeper: KeeperOperations,
   ) {
-    super(db, ledger, clock, () => {});
+    super(db, clock, () => {
+      throw new Error("only the keeper enters credits");
+    });
   }
 
   override add(payment: Payment, caps: readonly PaymentCap[]): Promise<Added> {

@@ -11,7 +11,9 @@ import type { Drift, StoreAudit } from "../audit.ts";
 import { addSpending, countersColumn, type Fold, foldEnds, type SummedEnd } from "../fold.ts";
 import { places, type Unapplied } from "../journal/journal.ts";
 import type { ReceiptFilter, StoredReceipt, StoredReceiptPage } from "../receipts.ts";
+import { type Steps, sql } from "../sql/statement.ts";
 import type { Postgres } from "./postgres.ts";
+import { take } from "./statements.ts";
 
 /**
  * The books in PostgreSQL: what nodes ship of their journals, credits, receipts, and the audit over all of
@@ -77,7 +79,7 @@ export class PostgresLedgerStore {
    * counted exactly.
    */
   async credit(credit: Credit): Promise<Credit | null> {
-    return this.postgres.transaction((sql) => creditIn(sql, credit));
+    return this.postgres.transaction((client) => take(client, creditSteps(credit)));
   }
 
   /**
@@ -224,20 +226,25 @@ export class PostgresLedgerStore {
 }
 
 /** As `PostgresLedgerStore.credit`, within a transaction. */
-export async function creditIn(sql: TransactionSQL, credit: Credit): Promise<Credit | null> {
+export function* creditSteps(credit: Credit): Steps<Credit | null> {
   const { at, idempotencyKey, balanceId, amount, note } = credit;
   // A balance that nobody ever used may be removed at any time.
-  const there = await sql`SELECT id FROM balances WHERE id = ${balanceId} FOR KEY SHARE`;
+  const there = yield* sql`SELECT id FROM balances WHERE id = ${balanceId} FOR KEY SHARE`;
   assert(there.length > 0, `credit for ${balanceId}, which does not exist`);
-  const inserted = await sql`INSERT INTO credits (idempotency_key, at, balance_id, amount, note)
+  const inserted = yield* sql`INSERT INTO credits (idempotency_key, at, balance_id, amount, note)
     VALUES (${idempotencyKey}, ${at}, ${balanceId}, ${amount}, ${note})
     ON CONFLICT (idempotency_key) DO NOTHING RETURNING amount`;
-  if (inserted.length === 0) return entryOf(sql, idempotencyKey);
-  const added = await sql`INSERT INTO counters (id, credited) VALUES (${balanceCounter(balanceId)}, ${amount})
+  if (inserted.length === 0) {
+    const [known] = yield* sql<CreditRow>`
+      SELECT * FROM credits WHERE idempotency_key = ${idempotencyKey} FOR UPDATE`;
+    return creditOf(known!);
+  }
+  const added =
+    yield* sql`INSERT INTO counters (id, credited) VALUES (${balanceCounter(balanceId)}, ${amount})
     ON CONFLICT (id) DO UPDATE SET credited = counters.credited + excluded.credited
     WHERE counters.credited + excluded.credited <= ${MAX_NANO_USD} RETURNING id`;
   if (added.length > 0) return credit;
-  await sql`DELETE FROM credits WHERE idempotency_key = ${idempotencyKey}`;
+  yield* sql`DELETE FROM credits WHERE idempotency_key = ${idempotencyKey}`;
   return null;
 }
 

@@ -73,6 +73,11 @@ export class LedgerStore implements RunningSums, DebitStore {
     return (this.statements.total.get(balanceCounter(id))?.credited ?? ZERO_USD) as NanoUsd;
   }
 
+  /** For whoever must not go on with a balance that was just removed. */
+  hasBalance(id: BalanceId): boolean {
+    return this.statements.balance.get(id) !== null;
+  }
+
   /**
    * Credits a balance, once for each idempotency key. Durable on return. `repeated` returns what was credited
    * under that key before. Null, and nothing is credited, where it would come to more in all than is counted
@@ -306,6 +311,7 @@ function prepare(db: Database) {
        WHERE idempotency_key = ?`,
     ),
     total: db.query<TotalRow, [string]>("SELECT account, credited, spent FROM totals WHERE account = ?"),
+    balance: db.query<object, [string]>("SELECT 1 FROM balances WHERE id = ?"),
     totals: db.query<TotalRow, []>("SELECT account, credited, spent FROM totals"),
     credits: db.query<{ balanceId: string; amount: number }, []>(
       "SELECT balance_id AS balanceId, amount FROM credits",

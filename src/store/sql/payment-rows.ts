@@ -1,4 +1,4 @@
-import type { Credit } from "../ledger/credit.ts";
+import type { Credit } from "../../ledger/credit.ts";
 import {
   CAME_TO_NOTHING,
   type Payment,
@@ -6,13 +6,14 @@ import {
   type PaymentState,
   paymentKey,
   type RailName,
-} from "../payments/payment.ts";
-import type { EpochMs } from "../units/clock.ts";
-import type { BalanceId, KeyId, PaymentId } from "../units/id.ts";
-import type { NanoUsd } from "../units/usd.ts";
+} from "../../payments/payment.ts";
+import type { EpochMs } from "../../units/clock.ts";
+import type { BalanceId, KeyId, PaymentId } from "../../units/id.ts";
+import type { NanoUsd } from "../../units/usd.ts";
+import type { Whole } from "./statement.ts";
 
-/** A row of `payments`. Whole numbers come as numbers from SQLite, as text from PostgreSQL. */
-export interface PaymentRow<Whole extends number | string> {
+/** A row of `payments`. */
+export interface PaymentRow {
   readonly id: PaymentId;
   readonly rail: RailName;
   readonly external: string;
@@ -33,7 +34,7 @@ export interface PaymentRow<Whole extends number | string> {
   readonly look_at: Whole | null;
 }
 
-export const paymentFromRow = (row: PaymentRow<number | string>): Payment => ({
+export const paymentFromRow = (row: PaymentRow): Payment => ({
   id: row.id,
   rail: row.rail,
   external: row.external,
@@ -55,7 +56,7 @@ export const paymentFromRow = (row: PaymentRow<number | string>): Payment => ({
 });
 
 /** The payment as a row of its table. */
-export const rowOf = (payment: Payment): PaymentRow<number> => ({
+export const rowOf = (payment: Payment) => ({
   id: payment.id,
   rail: payment.rail,
   external: payment.external,

@@ -1,20 +1,15 @@
-import type { Account, Claim, Holdings } from "../accounts/account.ts";
-import type { Belongings, Link } from "../accounts/account-store.ts";
-import type { Email } from "../accounts/email.ts";
-import type { IssuedMessage, WalletName } from "../accounts/wallet.ts";
-import type { SuspensionReason } from "../errors/suspension.ts";
-import type { EpochMs } from "../units/clock.ts";
-import type { AccountId, BalanceId, KeyId } from "../units/id.ts";
-import type { SecretHash } from "../units/secret-hash.ts";
+import type { Account, Claim, Holdings } from "../../accounts/account.ts";
+import type { Belongings, Link } from "../../accounts/account-store.ts";
+import type { Email } from "../../accounts/email.ts";
+import type { IssuedMessage, WalletName } from "../../accounts/wallet.ts";
+import type { SuspensionReason } from "../../errors/suspension.ts";
+import type { EpochMs } from "../../units/clock.ts";
+import type { AccountId, BalanceId, KeyId } from "../../units/id.ts";
+import type { SecretHash } from "../../units/secret-hash.ts";
+import type { Whole } from "./statement.ts";
 
-/** Anybody may claim for an address; of more claims than these, the newest are read. */
-export const MOST_CLAIMS = 100;
-
-/** Of one account; a further sign-in ends the oldest. */
-export const MOST_SESSIONS = 50;
-
-/** A row of `accounts`. Whole numbers come as numbers from SQLite, as text from PostgreSQL. */
-export interface AccountRow<Whole extends number | string> {
+/** A row of `accounts`. */
+export interface AccountRow {
   readonly id: AccountId;
   readonly email: Email | null;
   readonly wallet: WalletName | null;
@@ -24,7 +19,7 @@ export interface AccountRow<Whole extends number | string> {
   readonly deleted_at: Whole | null;
 }
 
-export const accountFromRow = (row: AccountRow<number | string>): Account => ({
+export const accountFromRow = (row: AccountRow): Account => ({
   id: row.id,
   email: row.email,
   wallet: row.wallet,
@@ -38,8 +33,8 @@ const time = (at: number | string | null): EpochMs | null => (at === null ? null
 
 export const holdingsFromRows = (
   account: Account,
-  balances: readonly BelongingRow<number | string>[],
-  claims: readonly ClaimRow<number | string>[],
+  balances: readonly BelongingRow[],
+  claims: readonly ClaimRow[],
 ): Holdings => ({
   account,
   balances: balances.map(({ id }) => id),
@@ -51,20 +46,20 @@ export const holdingsFromRows = (
 });
 
 /** A row of `claims`. */
-export interface ClaimRow<Whole extends number | string> {
+export interface ClaimRow {
   readonly balance_id: BalanceId;
   readonly account_id: AccountId;
   readonly at: Whole;
 }
 
-export const claimFromRow = (row: ClaimRow<number | string>): Claim => ({
+export const claimFromRow = (row: ClaimRow): Claim => ({
   balanceId: row.balance_id,
   accountId: row.account_id,
   at: Number(row.at) as EpochMs,
 });
 
 /** A row of `balances`, as far as accounts go. */
-export interface BelongingRow<Whole extends number | string> {
+export interface BelongingRow {
   readonly id: BalanceId;
   readonly account_id: AccountId | null;
   readonly suspended: SuspensionReason | null;
@@ -76,7 +71,7 @@ export interface BelongingRow<Whole extends number | string> {
 }
 
 export function belongingsFromRow(
-  row: BelongingRow<number | string>,
+  row: BelongingRow,
   others: Pick<Belongings, "claim" | "claimant" | "owner">,
 ): Belongings {
   return {
@@ -90,17 +85,17 @@ export function belongingsFromRow(
 }
 
 /** A node of the version before knows no `claimed_at`. */
-const claimedAt = (row: BelongingRow<number | string>): EpochMs | null =>
+const claimedAt = (row: BelongingRow): EpochMs | null =>
   row.setup_key === null ? null : time(row.claimed_at ?? row.attached_at);
 
 /** A row of `sign_in_links` without its hash. */
-export interface LinkRow<Whole extends number | string> {
+export interface LinkRow {
   readonly email: Email;
   readonly claimed: BalanceId | null;
   readonly expires_at: Whole;
 }
 
-export const linkFromRow = (hash: SecretHash, row: LinkRow<number | string>): Link => ({
+export const linkFromRow = (hash: SecretHash, row: LinkRow): Link => ({
   hash,
   email: row.email,
   claimed: row.claimed,
@@ -108,13 +103,13 @@ export const linkFromRow = (hash: SecretHash, row: LinkRow<number | string>): Li
 });
 
 /** A row of `wallet_messages` without its hash. */
-export interface MessageRow<Whole extends number | string> {
+export interface MessageRow {
   readonly address: IssuedMessage["address"];
   readonly chain_id: Whole;
   readonly expires_at: Whole;
 }
 
-export const messageFromRow = (hash: SecretHash, row: MessageRow<number | string>): IssuedMessage => ({
+export const messageFromRow = (hash: SecretHash, row: MessageRow): IssuedMessage => ({
   hash,
   address: row.address,
   chainId: Number(row.chain_id),

@@ -1,12 +1,13 @@
-import type { SuspensionReason } from "../errors/suspension.ts";
-import type { Balance, Key } from "../keys/key.ts";
-import type { EpochMs } from "../units/clock.ts";
-import type { AccountId, BalanceId, KeyId } from "../units/id.ts";
-import type { SecretHash } from "../units/secret-hash.ts";
-import type { NanoUsd } from "../units/usd.ts";
+import type { SuspensionReason } from "../../errors/suspension.ts";
+import type { Balance, Key } from "../../keys/key.ts";
+import type { EpochMs } from "../../units/clock.ts";
+import type { AccountId, BalanceId, KeyId } from "../../units/id.ts";
+import type { SecretHash } from "../../units/secret-hash.ts";
+import type { NanoUsd } from "../../units/usd.ts";
+import type { Whole } from "./statement.ts";
 
-/** A row of `keys`. Whole numbers below 2^53 come as numbers from SQLite, as text from PostgreSQL. */
-export interface KeyRow<Whole extends number | string> {
+/** A row of `keys`. */
+export interface KeyRow {
   readonly id: KeyId;
   readonly hash: SecretHash;
   readonly prefix: string;
@@ -26,7 +27,7 @@ export interface KeyRow<Whole extends number | string> {
   readonly budgets: string;
 }
 
-export const keyFromRow = (row: KeyRow<number | string>): Key => ({
+export const keyFromRow = (row: KeyRow): Key => ({
   id: row.id,
   hash: row.hash,
   prefix: row.prefix,
@@ -45,12 +46,8 @@ export const keyFromRow = (row: KeyRow<number | string>): Key => ({
   budgets: JSON.parse(row.budgets),
 });
 
-/** Of the reasons for which one is suspended, the first is told. */
-export const GRAVEST_FIRST =
-  "ORDER BY CASE reason WHEN 'sanctions' THEN 0 WHEN 'chargeback' THEN 1 ELSE 2 END";
-
 /** A row of `balances`, suspended with its account. */
-export interface BalanceRow<Whole extends number | string> {
+export interface BalanceRow {
   readonly id: BalanceId;
   readonly account_id: AccountId | null;
   readonly suspended: SuspensionReason | null;
@@ -60,7 +57,7 @@ export interface BalanceRow<Whole extends number | string> {
   readonly closed_at: Whole | null;
 }
 
-export const balanceFromRow = (row: BalanceRow<number | string>): Balance => ({
+export const balanceFromRow = (row: BalanceRow): Balance => ({
   id: row.id,
   accountId: row.account_id,
   suspended: row.suspended,

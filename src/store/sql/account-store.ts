@@ -1,0 +1,283 @@
+import type { Account, Claim, Holdings, Session } from "../../accounts/account.ts";
+import type {
+  AccountChange,
+  AccountQuery,
+  AccountState,
+  AccountStore,
+  Belongings,
+  Link,
+} from "../../accounts/account-store.ts";
+import type { Email } from "../../accounts/email.ts";
+import type { IssuedMessage } from "../../accounts/wallet.ts";
+import { type Refusal, refused } from "../../errors/refusal.ts";
+import { assert } from "../../units/assert.ts";
+import type { Clock, EpochMs } from "../../units/clock.ts";
+import type { AccountId, BalanceId } from "../../units/id.ts";
+import type { SecretHash } from "../../units/secret-hash.ts";
+import { changeOfBalance } from "../changes.ts";
+import {
+  type AccountRow,
+  accountFromRow,
+  type BelongingRow,
+  belongingsFromRow,
+  type ClaimRow,
+  claimFromRow,
+  holdingsFromRows,
+  type LinkRow,
+  linkFromRow,
+  type MessageRow,
+  messageFromRow,
+} from "./account-rows.ts";
+import { part, type SqlDatabase, type Steps, sql, type Whole } from "./statement.ts";
+
+/**
+ * Accounts, sessions, sign-in links and claims. What a change was decided on is what it changes: in PostgreSQL it is
+ * serializable, and decided again where something came between. What has expired is deleted whenever something of its
+ * kind is added, so that nothing a stranger may cause stays for good.
+ */
+export class SqlAccountStore implements AccountStore {
+  constructor(
+    private readonly db: SqlDatabase,
+    private readonly clock: Pick<Clock, "now">,
+  ) {}
+
+  async change<C extends AccountChange>(
+    about: AccountQuery,
+    decide: (state: AccountState) => C | Refusal,
+  ): Promise<C | Refusal> {
+    const now = this.clock.now();
+    return this.db.change<C | Refusal>(function* () {
+      const decided = decide(yield* stateOf(about, now));
+      if (refused(decided)) return { result: decided, changes: [] };
+      if (about.link !== undefined) yield* sql`DELETE FROM sign_in_links WHERE hash = ${about.link}`;
+      if (about.message !== undefined) yield* sql`DELETE FROM wallet_messages WHERE hash = ${about.message}`;
+      yield* write(decided, now);
+      const { attach = [], detach = [], close = [] } = decided;
+      return { result: decided, changes: [...attach, ...detach, ...close].map(changeOfBalance) };
+    }, "serializable");
+  }
+
+  async holdings(about: AccountQuery): Promise<Holdings | null> {
+    return this.db.read(() => readHoldings(about, null));
+  }
+
+  async accounts(ids: readonly AccountId[]): Promise<readonly Account[]> {
+    const rows = await this.db.query<AccountRow>`SELECT * FROM accounts WHERE id IN ${this.db.among(ids)}`;
+    return rows.map(accountFromRow);
+  }
+
+  async message(hash: SecretHash): Promise<IssuedMessage | null> {
+    return this.db.read(() => readMessage(hash));
+  }
+
+  async session(hash: SecretHash): Promise<(Holdings & { readonly expiresAt: EpochMs }) | null> {
+    return this.db.read(function* () {
+      const [row] = yield* sql<AccountRow & { expires_at: Whole }>`
+        SELECT a.*, s.expires_at FROM sessions s JOIN accounts a ON a.id = s.account_id WHERE s.hash = ${hash}`;
+      if (row === undefined) return null;
+      const expiresAt = Number(row.expires_at) as EpochMs;
+      return { ...(yield* holdingsOf(accountFromRow(row))), expiresAt };
+    });
+  }
+
+  async sessions(account: AccountId): Promise<readonly Session[]> {
+    const rows = await this.db.query<{ hash: SecretHash; expires_at: Whole }>`
+      SELECT hash, expires_at FROM sessions
+      WHERE account_id = ${account} AND expires_at > ${this.clock.now()} ORDER BY expires_at DESC`;
+    return rows.map(({ hash, expires_at }) => ({ hash, expiresAt: Number(expires_at) as EpochMs }));
+  }
+
+  async endSession(hash: SecretHash): Promise<void> {
+    await this.db.change(function* () {
+      yield* sql`DELETE FROM sessions WHERE hash = ${hash}`;
+      return { result: null, changes: [] };
+    });
+  }
+
+  async endSessions(account: AccountId): Promise<number> {
+    return this.db.change(function* () {
+      const ended = yield* sql`DELETE FROM sessions WHERE account_id = ${account} RETURNING hash`;
+      return { result: ended.length, changes: [] };
+    });
+  }
+
+  async belonging(balance: BalanceId): Promise<Belongings | null> {
+    return this.db.read(() => readBelongings({ balance }));
+  }
+
+  async link(hash: SecretHash): Promise<Link | null> {
+    return this.db.read(() => readLink(hash));
+  }
+}
+
+function* stateOf(about: AccountQuery, now: EpochMs): Steps<AccountState> {
+  const link = about.link === undefined ? null : yield* readLink(about.link);
+  const mailbox = about.mailbox ?? about.email;
+  return {
+    link,
+    message: about.message === undefined ? null : yield* readMessage(about.message),
+    liveLinks: mailbox === undefined ? { signIn: 0, claim: 0 } : yield* liveLinks(mailbox, now),
+    holdings: yield* readHoldings(about, link),
+    balance: yield* readBelongings(about),
+  };
+}
+
+function* liveLinks(mailbox: Email, now: EpochMs): Steps<AccountState["liveLinks"]> {
+  const [row] = yield* sql<{ sign_in: Whole; claim: Whole }>`
+    SELECT count(*) - count(claimed) AS sign_in, count(claimed) AS claim
+    FROM sign_in_links WHERE email = ${mailbox} AND expires_at > ${now}`;
+  return { signIn: Number(row!.sign_in), claim: Number(row!.claim) };
+}
+
+function* readHoldings({ email, wallet, account }: AccountQuery, link: Link | null): Steps<Holdings | null> {
+  const asked = email ?? link?.email;
+  const where =
+    asked !== undefined
+      ? part`email = ${asked}`
+      : wallet !== undefined
+        ? part`wallet = ${wallet}`
+        : account !== undefined
+          ? part`id = ${account}`
+          : null;
+  if (where === null) return null;
+  const [row] = yield* sql<AccountRow>`SELECT * FROM accounts WHERE ${where}`;
+  return row === undefined ? null : yield* holdingsOf(accountFromRow(row));
+}
+
+function* holdingsOf(account: Account): Steps<Holdings> {
+  const balances = yield* sql<BelongingRow>`
+    SELECT * FROM balances WHERE account_id = ${account.id} ORDER BY attached_at, id`;
+  const claims = yield* sql<ClaimRow>`
+    SELECT * FROM claims WHERE account_id = ${account.id} ORDER BY at DESC, balance_id LIMIT ${MOST_CLAIMS}`;
+  return holdingsFromRows(account, balances, claims);
+}
+
+function* readLink(hash: SecretHash): Steps<Link | null> {
+  const [row] = yield* sql<LinkRow>`
+    SELECT email, claimed, expires_at FROM sign_in_links WHERE hash = ${hash}`;
+  return row === undefined ? null : linkFromRow(hash, row);
+}
+
+function* readMessage(hash: SecretHash): Steps<IssuedMessage | null> {
+  const [row] = yield* sql<MessageRow>`
+    SELECT address, chain_id, expires_at FROM wallet_messages WHERE hash = ${hash}`;
+  return row === undefined ? null : messageFromRow(hash, row);
+}
+
+function* readBelongings({ balance, recovery }: AccountQuery): Steps<Belongings | null> {
+  const where =
+    balance !== undefined
+      ? part`id = ${balance}`
+      : recovery !== undefined
+        ? part`recovery_hash = ${recovery} OR undo_hash = ${recovery}`
+        : null;
+  if (where === null) return null;
+  const [row] = yield* sql<BelongingRow>`SELECT * FROM balances WHERE ${where}`;
+  if (row === undefined) return null;
+  const claim = yield* readClaim(row.id);
+  return belongingsFromRow(row, {
+    owner: row.account_id === null ? null : yield* holdingsOf(yield* readAccount(row.account_id)),
+    claim,
+    claimant: claim === null ? null : yield* readAccount(claim.accountId),
+  });
+}
+
+function* readClaim(balance: BalanceId): Steps<Claim | null> {
+  const [row] = yield* sql<ClaimRow>`SELECT * FROM claims WHERE balance_id = ${balance}`;
+  return row === undefined ? null : claimFromRow(row);
+}
+
+function* readAccount(id: AccountId): Steps<Account> {
+  const [row] = yield* sql<AccountRow>`SELECT * FROM accounts WHERE id = ${id}`;
+  return accountFromRow(row!);
+}
+
+function* write(change: AccountChange, now: EpochMs): Steps<void> {
+  const { account, balance, attach = [], detach = [], close = [], recovery, erase } = change;
+  const { claim, decline, session, link, message } = change;
+  if (account !== undefined) {
+    const { id, email, wallet, createdAt, provedAt } = account;
+    yield* sql`INSERT INTO accounts (id, email, wallet, created_at, proved_at)
+      VALUES (${id}, ${email}, ${wallet}, ${createdAt}, ${provedAt})
+      ON CONFLICT (id) DO UPDATE SET proved_at = excluded.proved_at`;
+    if (balance !== undefined) {
+      yield* sql`INSERT INTO balances (id, account_id, created_at, attached_at)
+        VALUES (${balance.id}, ${id}, ${balance.createdAt}, ${balance.createdAt})`;
+    }
+    for (const one of attach) yield* attachTo(id, one, now);
+    for (const one of detach) {
+      yield* sql`UPDATE keys SET state = 'revoked'
+        WHERE balance_id = ${one} AND made_by = ${id} AND state <> 'revoked'`;
+      yield* sql`UPDATE balances SET account_id = NULL, attached_at = NULL, claimed_at = NULL,
+          recovery_hash = coalesce(undo_hash, recovery_hash), undo_hash = NULL
+        WHERE id = ${one} AND account_id = ${id}`;
+    }
+    if (session !== undefined) yield* addSession(session, id, now);
+  }
+  if (claim !== undefined) {
+    const { balanceId, accountId, at } = claim;
+    yield* sql`INSERT INTO claims (balance_id, account_id, at) VALUES (${balanceId}, ${accountId}, ${at})
+      ON CONFLICT (balance_id) DO UPDATE SET account_id = excluded.account_id, at = excluded.at`;
+  }
+  if (decline !== undefined) yield* sql`DELETE FROM claims WHERE balance_id = ${decline}`;
+  for (const one of close) yield* closeBalance(one, now);
+  if (recovery !== undefined) {
+    yield* sql`UPDATE balances SET recovery_hash = ${recovery.hash}, undo_hash = ${recovery.undo}
+      WHERE id = ${recovery.balance}`;
+  }
+  if (erase) yield* eraseAccount(account!, now);
+  if (link !== undefined) yield* addLink(link, now);
+  if (message !== undefined) yield* addMessage(message, now);
+}
+
+function* attachTo(account: AccountId, balance: BalanceId, now: EpochMs): Steps<void> {
+  yield* sql`DELETE FROM claims WHERE balance_id = ${balance}`;
+  // Later than all others of the account, whatever the clock says: the first must stay the first.
+  const [last] = yield* sql<{ at: Whole | null }>`
+    SELECT max(attached_at) AS at FROM balances WHERE account_id = ${account}`;
+  const at = Math.max(now, Number(last!.at ?? -1) + 1);
+  const attached =
+    yield* sql`UPDATE balances SET account_id = ${account}, claimed_at = ${now}, attached_at = ${at}
+    WHERE id = ${balance} AND account_id IS NULL RETURNING id`;
+  assert(attached.length === 1, `${balance} belongs to an account already`);
+}
+
+function* closeBalance(balance: BalanceId, now: EpochMs): Steps<void> {
+  yield* sql`UPDATE keys SET state = 'revoked' WHERE balance_id = ${balance} AND state <> 'revoked'`;
+  yield* sql`UPDATE balances SET closed_at = ${now}, recovery_hash = NULL, undo_hash = NULL
+    WHERE id = ${balance}`;
+}
+
+function* eraseAccount({ id, email, wallet }: Account, now: EpochMs): Steps<void> {
+  yield* sql`UPDATE accounts SET email = NULL, wallet = NULL, deleted_at = ${now} WHERE id = ${id}`;
+  yield* sql`DELETE FROM sessions WHERE account_id = ${id}`;
+  yield* sql`DELETE FROM claims WHERE account_id = ${id}`;
+  yield* sql`DELETE FROM sign_in_links WHERE email = ${email}`;
+  yield* sql`DELETE FROM wallet_messages WHERE address = ${wallet}`;
+}
+
+function* addSession({ hash, expiresAt }: Session, account: AccountId, now: EpochMs): Steps<void> {
+  yield* sql`DELETE FROM sessions WHERE expires_at <= ${now}`;
+  yield* sql`INSERT INTO sessions (hash, account_id, expires_at) VALUES (${hash}, ${account}, ${expiresAt})`;
+  yield* sql`DELETE FROM sessions WHERE hash IN (SELECT hash FROM sessions
+    WHERE account_id = ${account} ORDER BY expires_at DESC LIMIT ${MANY} OFFSET ${MOST_SESSIONS})`;
+}
+
+function* addLink({ hash, email, claimed, expiresAt }: Link, now: EpochMs): Steps<void> {
+  yield* sql`DELETE FROM sign_in_links WHERE expires_at <= ${now}`;
+  yield* sql`INSERT INTO sign_in_links (hash, email, claimed, expires_at)
+    VALUES (${hash}, ${email}, ${claimed}, ${expiresAt})`;
+}
+
+function* addMessage({ hash, address, chainId, expiresAt }: IssuedMessage, now: EpochMs): Steps<void> {
+  yield* sql`DELETE FROM wallet_messages WHERE expires_at <= ${now}`;
+  yield* sql`INSERT INTO wallet_messages (hash, address, chain_id, expires_at)
+    VALUES (${hash}, ${address}, ${chainId}, ${expiresAt})`;
+}
+
+/** Anybody may claim for an address; of more claims than these, the newest are read. */
+const MOST_CLAIMS = 100;
+/** Of one account; a further sign-in ends the oldest. */
+const MOST_SESSIONS = 50;
+/** SQLite knows no OFFSET without a LIMIT. */
+const MANY = 1_000_000;

@@ -1,0 +1,341 @@
+import { type Refusal, refused } from "../../errors/refusal.ts";
+import type { SuspensionReason } from "../../errors/suspension.ts";
+import type { Balance, Budget, Key } from "../../keys/key.ts";
+import {
+  type BalanceCursor,
+  type BalanceWithBudgets,
+  type BudgetChange,
+  type BudgetDecision,
+  type ChangedKey,
+  type InUseHere,
+  type KeyDecision,
+  type KeyStore,
+  type NewKeyDecision,
+  RECENT_MS,
+  type RemovedUnused,
+  type Suspended,
+  type SuspensionRecord,
+} from "../../keys/key-store.ts";
+import { NO_OTHERS, othersOf, type RunChange, type RunDecision, type StoredRun } from "../../keys/run.ts";
+import { assert } from "../../units/assert.ts";
+import type { Clock, EpochMs } from "../../units/clock.ts";
+import type { BalanceId, BudgetId, KeyId } from "../../units/id.ts";
+import type { SecretHash } from "../../units/secret-hash.ts";
+import type { NanoUsd } from "../../units/usd.ts";
+import type { WindowKind } from "../../units/window.ts";
+import { changeOfBalance, changeOfBudget, changeOfKey, changeOfRun } from "../changes.ts";
+import { type BalanceRow, balanceFromRow, type KeyRow, keyFromRow } from "./key-rows.ts";
+import {
+  assigned,
+  behind,
+  inserted,
+  type NotedResult,
+  part,
+  type SqlDatabase,
+  type SqlPart,
+  type Steps,
+  sql,
+  type Whole,
+} from "./statement.ts";
+
+/**
+ * Keys, balances and budgets. A change has its balance to itself, so `decide` sees what it changes, and two changes of
+ * one balance follow each other.
+ */
+export abstract class SqlKeyStore implements KeyStore {
+  constructor(
+    protected readonly db: SqlDatabase,
+    protected readonly clock: Pick<Clock, "now">,
+  ) {}
+
+  abstract removeUnused(before: EpochMs, from: BalanceCursor, here: InUseHere): Promise<RemovedUnused>;
+
+  async keyByHash(hash: SecretHash): Promise<Key | null> {
+    return firstKey(await this.db.query<KeyRow>`SELECT * FROM keys WHERE hash = ${hash}`);
+  }
+
+  async keyById(id: KeyId): Promise<Key | null> {
+    return firstKey(await this.db.query<KeyRow>`SELECT * FROM keys WHERE id = ${id}`);
+  }
+
+  async balanceByRecovery(hash: SecretHash): Promise<Balance | null> {
+    const [row] = await this.db.query<BalanceRow>`
+      SELECT ${COLUMNS} FROM ${BALANCES} WHERE b.recovery_hash = ${hash}`;
+    return row === undefined ? null : balanceFromRow(row);
+  }
+
+  async balances(limit: number, before: BalanceId | null): Promise<{ balance: Balance; liveKeys: number }[]> {
+    const rows = await this.db.query<BalanceRow & { live: Whole }>`
+      SELECT ${COLUMNS}, (SELECT count(*) FROM keys WHERE balance_id = b.id AND ${live(this.clock.now())}) AS live
+      FROM ${BALANCES} WHERE (b.created_at, b.id) < (${behind("balances", before)})
+      ORDER BY b.created_at DESC, b.id DESC LIMIT ${limit}`;
+    return rows.map((row) => ({ balance: balanceFromRow(row), liveKeys: Number(row.live) }));
+  }
+
+  async activeSuccessor(id: KeyId): Promise<Key | null> {
+    return firstKey(
+      await this.db.query<KeyRow>`
+        SELECT next.* FROM keys old JOIN keys next ON next.balance_id = old.balance_id AND next.lineage = old.lineage
+        WHERE old.id = ${id} AND old.state = 'rotated' AND next.state = 'active'`,
+    );
+  }
+
+  async balanceWithBudgets(id: BalanceId): Promise<BalanceWithBudgets | null> {
+    return this.db.read(() => readWithBudgets(this.db, id));
+  }
+
+  async keysOf(balances: readonly BalanceId[], limit: number, before: KeyId | null): Promise<Key[]> {
+    const rows = await this.db.query<KeyRow>`
+      SELECT * FROM keys WHERE balance_id IN ${this.db.among(balances)} AND (created_at, id) < (${behind("keys", before)})
+      ORDER BY created_at DESC, id DESC LIMIT ${limit}`;
+    return rows.map(keyFromRow);
+  }
+
+  async addBalance(balance: Balance, recovery: SecretHash, key: Key): Promise<void> {
+    const { id, accountId, suspended, createdAt, setUpKey } = balance;
+    await this.db.change(function* () {
+      yield* sql`INSERT INTO balances (id, account_id, suspended, recovery_hash, created_at, setup_key)
+        VALUES (${id}, ${accountId}, ${suspended}, ${recovery}, ${createdAt}, ${setUpKey})`;
+      yield* insertKey(key);
+      return { result: null, changes: [] };
+    });
+  }
+
+  async addKey(balance: BalanceId, decide: NewKeyDecision): Promise<Key | Refusal> {
+    const { db } = this;
+    const now = this.clock.now();
+    return db.change<Key | Refusal>(function* () {
+      const withBudgets = yield* lockWithBudgets(db, balance);
+      const liveKeys = yield* countKeys(balance, live(now));
+      const decided = decide(withBudgets, liveKeys, yield* recentKeys(balance, now));
+      // Nobody can have remembered a key that was not there: no node need be told.
+      if (!refused(decided)) yield* insertKey(decided);
+      return { result: decided, changes: [] };
+    });
+  }
+
+  async changeKey(id: KeyId, decide: KeyDecision): Promise<ChangedKey | Refusal> {
+    const { db } = this;
+    const now = this.clock.now();
+    return db.change<ChangedKey | Refusal>(function* () {
+      const [at] = yield* sql<{ balance_id: BalanceId }>`SELECT balance_id FROM keys WHERE id = ${id}`;
+      assert(at !== undefined, `change of ${id}, which does not exist`);
+      const withBudgets = yield* lockWithBudgets(db, at.balance_id);
+      const [row] = yield* sql<KeyRow>`SELECT * FROM keys WHERE id = ${id}`;
+      const key = keyFromRow(row!);
+      const { balanceId, rotationId } = key;
+      const siblings = yield* countKeys(balanceId, part`lineage = ${rotationId} AND ${live(now)}`);
+      const decided = decide(key, withBudgets, siblings, yield* recentKeys(balanceId, now));
+      if (refused(decided)) return { result: decided, changes: [] };
+      yield* sql`UPDATE keys SET ${assigned(changeable(decided.key))} WHERE id = ${decided.key.id}`;
+      const ended = decided.endsSiblings ? yield* endSiblings(key) : [];
+      if (decided.successor !== undefined) yield* insertKey(decided.successor);
+      return { result: { ...decided, ended }, changes: [decided.key, ...ended].map(changeOfKey) };
+    });
+  }
+
+  async changeBudgets(balance: BalanceId, decide: BudgetDecision): Promise<BudgetChange | Refusal> {
+    const { db } = this;
+    const now = this.clock.now();
+    return db.change<BudgetChange | Refusal>(function* () {
+      const withBudgets = yield* lockWithBudgets(db, balance);
+      const uses = yield* sql<{ budgets: string }>`SELECT budgets FROM keys WHERE balance_id = ${balance}
+        AND budgets <> '[]' AND ${live(now)}`;
+      const decided = decide(withBudgets, countUses(uses.map(({ budgets }) => JSON.parse(budgets))));
+      if (refused(decided)) return { result: decided, changes: [] };
+      const { id, balanceId, name, cap, window } = decided.budget;
+      const column = db.names.window;
+      if (decided.kind === "drop") yield* sql`DELETE FROM budgets WHERE id = ${id}`;
+      else {
+        yield* sql`INSERT INTO budgets (id, balance_id, name, cap, ${column})
+          VALUES (${id}, ${balanceId}, ${name}, ${cap}, ${window})
+          ON CONFLICT (id) DO UPDATE SET cap = excluded.cap, ${column} = excluded.${column}`;
+      }
+      return { result: decided, changes: [changeOfBudget(balance, id)] };
+    });
+  }
+
+  async run(balance: BalanceId, name: string): Promise<StoredRun | null> {
+    const [row] = await this.db.query<RunRow>`
+      SELECT * FROM runs WHERE balance_id = ${balance} AND name = ${name}`;
+    return row === undefined ? null : runOf(row);
+  }
+
+  async changeRun(balance: BalanceId, name: string, decide: RunDecision): Promise<RunChange | Refusal> {
+    const { forUpdate } = this.db;
+    return this.db.change<RunChange | Refusal>(function* () {
+      const [seen] = yield* sql<RunRow>`SELECT * FROM runs WHERE balance_id = ${balance} AND name = ${name}`;
+      // One that is used as it is takes no lock.
+      if (seen !== undefined) {
+        const decided = decide(runOf(seen), NO_OTHERS);
+        if (refused(decided) || !decided.isWritten) return { result: decided, changes: [] };
+      }
+      yield* sql`SELECT id FROM balances WHERE id = ${balance} ${forUpdate}`;
+      const runs = (yield* sql<RunRow>`SELECT * FROM runs WHERE balance_id = ${balance}`).map(runOf);
+      const known = runs.find((run) => run.name === name) ?? null;
+      const decided = decide(known, known === null ? othersOf(runs) : NO_OTHERS);
+      if (refused(decided) || !decided.isWritten) return { result: decided, changes: [] };
+      const { startedAt, usedAt, cap, calls } = decided.run;
+      yield* sql`DELETE FROM runs WHERE balance_id = ${balance} AND name = ${decided.ends}`;
+      yield* sql`INSERT INTO runs (balance_id, name, started_at, used_at, cap, calls)
+        VALUES (${balance}, ${name}, ${startedAt}, ${usedAt}, ${cap}, ${calls})
+        ON CONFLICT (balance_id, name) DO UPDATE SET started_at = excluded.started_at, used_at = excluded.used_at,
+          cap = excluded.cap, calls = excluded.calls`;
+      return { result: decided, changes: decided.isTighter ? [changeOfRun(balance, decided.run)] : [] };
+    });
+  }
+
+  async suspend(suspension: SuspensionRecord): Promise<Suspended | null> {
+    return this.db.change(() => suspend(this.db, suspension));
+  }
+
+  async secretsSaved(balance: BalanceId, at: EpochMs): Promise<EpochMs> {
+    return this.db.change(function* () {
+      const [row] = yield* sql<{ secrets_saved_at: Whole }>`UPDATE balances
+        SET secrets_saved_at = coalesce(secrets_saved_at, ${at}) WHERE id = ${balance} RETURNING secrets_saved_at`;
+      return { result: Number(row!.secrets_saved_at) as EpochMs, changes: [changeOfBalance(balance)] };
+    });
+  }
+
+  async suspensions(subject: string, limit: number): Promise<SuspensionRecord[]> {
+    const rows = await this.db.query<Omit<SuspensionRecord, "at"> & { at: Whole }>`
+      SELECT subject, reason, lifted, at, ${this.db.names.by} AS by, note FROM suspensions
+      WHERE subject = ${subject} ORDER BY seq DESC LIMIT ${limit}`;
+    return rows.map((row) => ({ ...row, at: Number(row.at) as EpochMs }));
+  }
+}
+
+function* lockWithBudgets(db: SqlDatabase, id: BalanceId): Steps<BalanceWithBudgets> {
+  yield* sql`SELECT id FROM balances WHERE id = ${id} ${db.forUpdate}`;
+  const withBudgets = yield* readWithBudgets(db, id);
+  assert(withBudgets !== null, `change on ${id}, which does not exist`);
+  return withBudgets;
+}
+
+function* readWithBudgets({ names }: SqlDatabase, id: BalanceId): Steps<BalanceWithBudgets | null> {
+  const [row] = yield* sql<BalanceRow>`SELECT ${COLUMNS} FROM ${BALANCES} WHERE b.id = ${id}`;
+  if (row === undefined) return null;
+  const budgets = yield* sql<BudgetRow>`
+    SELECT id, name, cap, ${names.window} AS kind FROM budgets WHERE balance_id = ${id} ORDER BY name`;
+  return {
+    balance: balanceFromRow(row),
+    budgets: budgets.map(
+      ({ id: budget, name, cap, kind }): Budget => ({
+        id: budget,
+        balanceId: id,
+        name,
+        cap: Number(cap) as NanoUsd,
+        window: kind,
+      }),
+    ),
+  };
+}
+
+const recentKeys = (balance: BalanceId, now: EpochMs): Steps<number> =>
+  countKeys(balance, part`created_at > ${now - RECENT_MS}`);
+
+function* countKeys(balance: BalanceId, where: SqlPart): Steps<number> {
+  const [row] = yield* sql<{ count: Whole }>`
+    SELECT count(*) AS count FROM keys WHERE balance_id = ${balance} AND ${where}`;
+  return Number(row!.count);
+}
+
+function* insertKey(key: Key): Steps<void> {
+  const { id, hash, prefix, balanceId, rotationId: lineage, madeBy, createdAt } = key;
+  const made = { id, hash, prefix, balance_id: balanceId, lineage, made_by: madeBy, created_at: createdAt };
+  yield* sql`INSERT INTO keys ${inserted({ ...made, ...changeable(key) })}`;
+}
+
+function* endSiblings({ id, balanceId, rotationId }: Key): Steps<Key[]> {
+  const rows = yield* sql<KeyRow>`UPDATE keys SET state = 'revoked'
+    WHERE balance_id = ${balanceId} AND lineage = ${rotationId} AND id <> ${id} AND state <> 'revoked' RETURNING *`;
+  return rows.map(keyFromRow);
+}
+
+function* suspend(
+  { forUpdate, names }: SqlDatabase,
+  { subject, reason, lifted, at, by, note }: SuspensionRecord,
+): Steps<NotedResult<Suspended | null>> {
+  // Two decisions about the same subject wait for each other.
+  const accounts = yield* sql`SELECT id FROM accounts WHERE id = ${subject} ${forUpdate}`;
+  const balances = yield* sql`SELECT id FROM balances WHERE id = ${subject} ${forUpdate}`;
+  if (accounts.length + balances.length === 0) return { result: null, changes: [] };
+  if (reason === null)
+    yield* sql`DELETE FROM suspension_reasons
+      WHERE subject = ${subject} AND (CAST(${lifted} AS TEXT) IS NULL OR reason = ${lifted})`;
+  else
+    yield* sql`INSERT INTO suspension_reasons (subject, reason) VALUES (${subject}, ${reason})
+      ON CONFLICT DO NOTHING`;
+  // Of several, the gravest is told.
+  const [gravest] = yield* sql<{ reason: SuspensionReason }>`
+    SELECT reason FROM suspension_reasons WHERE subject = ${subject}
+    ORDER BY CASE reason WHEN 'sanctions' THEN 0 WHEN 'chargeback' THEN 1 ELSE 2 END LIMIT 1`;
+  const suspended = gravest?.reason ?? null;
+  yield* sql`UPDATE accounts SET suspended = ${suspended} WHERE id = ${subject}`;
+  yield* sql`UPDATE balances SET suspended = ${suspended} WHERE id = ${subject}`;
+  yield* sql`INSERT INTO suspensions (at, subject, reason, lifted, ${names.by}, note)
+    VALUES (${at}, ${subject}, ${reason}, ${lifted}, ${by}, ${note})`;
+  const rows = yield* sql<{ id: BalanceId }>`
+    SELECT id FROM balances WHERE id = ${subject} OR account_id = ${subject} ORDER BY attached_at, id`;
+  const ids = rows.map(({ id }) => id);
+  return { result: { balances: ids, suspended }, changes: ids.map(changeOfBalance) };
+}
+
+/** An account's suspension is that of all its balances, beside those of their own. */
+const COLUMNS = part`b.id, b.account_id, coalesce(b.suspended, a.suspended) AS suspended, b.created_at, b.setup_key,
+  b.secrets_saved_at, b.closed_at`;
+const BALANCES = part`balances b LEFT JOIN accounts a ON a.id = b.account_id`;
+
+/** Neither revoked nor expired. */
+const live = (now: EpochMs) => part`state <> 'revoked' AND (expires_at IS NULL OR expires_at > ${now})`;
+
+/** Whether balance `b` was never used: without an account, a claim, credit or a request. */
+export const unusedBalance = (before: EpochMs): SqlPart => part`(
+  account_id IS NULL AND suspended IS NULL AND undo_hash IS NULL AND claimed_at IS NULL AND closed_at IS NULL
+  AND NOT EXISTS (SELECT 1 FROM keys WHERE balance_id = b.id AND created_at >= ${before})
+  AND NOT EXISTS (SELECT 1 FROM credits WHERE balance_id = b.id)
+  AND NOT EXISTS (SELECT 1 FROM folded WHERE balance_id = b.id)
+  AND NOT EXISTS (SELECT 1 FROM claims WHERE balance_id = b.id)
+  AND NOT EXISTS (SELECT 1 FROM low_credit WHERE balance_id = b.id)
+  AND NOT EXISTS (SELECT 1 FROM payments WHERE balance_id = b.id)
+  AND NOT EXISTS (SELECT 1 FROM suspensions WHERE subject = b.id)
+  AND NOT EXISTS (SELECT 1 FROM ends WHERE balance_id = b.id))`;
+
+/** Columns that a key's life changes. */
+const changeable = (key: Key) => ({
+  name: key.name,
+  state: key.state,
+  expires_at: key.expiresAt,
+  rpm_limit: key.rpmLimit,
+  tpm_limit: key.tpmLimit,
+  daily_limit: key.dailyLimit,
+  monthly_limit: key.monthlyLimit,
+  allowed_models: key.allowedModels === null ? null : JSON.stringify(key.allowedModels),
+  budgets: JSON.stringify(key.budgets),
+});
+
+function countUses(lists: readonly (readonly string[])[]): Map<string, number> {
+  const uses = new Map<string, number>();
+  for (const name of lists.flat()) uses.set(name, (uses.get(name) ?? 0) + 1);
+  return uses;
+}
+
+const firstKey = ([row]: readonly KeyRow[]): Key | null => (row === undefined ? null : keyFromRow(row));
+
+interface BudgetRow {
+  readonly id: BudgetId;
+  readonly name: string;
+  readonly cap: Whole;
+  readonly kind: WindowKind;
+}
+
+type RunRow = Record<"started_at" | "used_at", Whole> &
+  Record<"cap" | "calls", Whole | null> & { name: string };
+
+const runOf = ({ name, started_at, used_at, cap, calls }: RunRow): StoredRun => ({
+  name,
+  cap: cap === null ? null : (Number(cap) as NanoUsd),
+  calls: calls === null ? null : Number(calls),
+  startedAt: Number(started_at) as EpochMs,
+  usedAt: Number(used_at) as EpochMs,
+});

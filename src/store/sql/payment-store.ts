@@ -1,0 +1,171 @@
+import type { Credit } from "../../ledger/credit.ts";
+import { advanced, type Payment, type PaymentChange, type RailName } from "../../payments/payment.ts";
+import type {
+  Added,
+  AmountCap,
+  CountCap,
+  PaymentCap,
+  PaymentFilter,
+  PaymentStore,
+} from "../../payments/payment-store.ts";
+import { assert } from "../../units/assert.ts";
+import type { Clock, EpochMs } from "../../units/clock.ts";
+import type { PaymentId } from "../../units/id.ts";
+import type { NanoUsd } from "../../units/usd.ts";
+import {
+  creditOf,
+  MAY_FAIL_STATES,
+  NOTHING_STATES,
+  type PaymentRow,
+  paymentFromRow,
+  rowOf,
+  TOO_MUCH,
+  WAITING_STATES,
+} from "./payment-rows.ts";
+import {
+  assigned,
+  behind,
+  inserted,
+  part,
+  type SqlDatabase,
+  type SqlPart,
+  type Steps,
+  sql,
+  verbatim,
+  type Whole,
+} from "./statement.ts";
+
+/**
+ * Payments, beside the credits that they become. Payments into one balance, and of one payer where these are counted,
+ * are added one after another; of several gateways that look at one payment, each decides on what the other has
+ * written.
+ */
+export class SqlPaymentStore implements PaymentStore {
+  constructor(
+    private readonly db: SqlDatabase,
+    private readonly clock: Pick<Clock, "now">,
+    /** Enters a credit in the books: the entry, another one that its idempotency key has, or null for too much. */
+    private readonly enter: (credit: Credit) => Steps<Credit | null>,
+    /** Told of a credit in the turn in which it was committed. */
+    private readonly credited: (credit: Credit) => void = () => {},
+  ) {}
+
+  async add(payment: Payment, caps: readonly PaymentCap[]): Promise<Added> {
+    const { db } = this;
+    const { rail, external, balanceId, idempotencyKey, payer } = payment;
+    return db.write<Added>(function* () {
+      if (caps.some(({ of }) => of === "payer")) yield* db.lock(`${rail} ${payer}`);
+      yield* sql`SELECT id FROM balances WHERE id = ${balanceId} ${db.forUpdate}`;
+      const [sameName] = yield* sql<PaymentRow>`SELECT * FROM payments
+        WHERE rail = ${rail} AND external = ${external} ${db.forUpdate}`;
+      const [sameKey] = yield* sql<PaymentRow>`SELECT * FROM payments
+        WHERE balance_id = ${balanceId} AND idempotency_key = ${idempotencyKey} AND ${CAME_TO_SOMETHING} ${db.forUpdate}`;
+      const known = sameName ?? sameKey;
+      if (known !== undefined) return { kind: "known", payment: paymentFromRow(known) };
+      for (const cap of caps) {
+        if (yield* isOver(payment, cap)) return { kind: "capped", cap };
+      }
+      // Where another balance adds the same at this moment, this is tried again and finds it.
+      yield* sql`INSERT INTO payments ${inserted(rowOf(payment))}`;
+      return { kind: "added", payment };
+    });
+  }
+
+  async find(id: PaymentId): Promise<Payment | null> {
+    return this.db.read(() => locked(this.db, id));
+  }
+
+  async byExternal(rail: RailName, external: string): Promise<Payment | null> {
+    const [row] = await this.db.query<PaymentRow>`
+      SELECT * FROM payments WHERE rail = ${rail} AND external = ${external}`;
+    return row === undefined ? null : paymentFromRow(row);
+  }
+
+  async change(id: PaymentId, decide: (payment: Payment) => PaymentChange | null): Promise<Payment> {
+    const { db, enter } = this;
+    const now = this.clock.now();
+    const steps = function* (): Steps<{ payment: Payment; credit: Credit | null }> {
+      const present = yield* locked(db, id);
+      assert(present !== null, `change of ${id}, which does not exist`);
+      const change = decide(present);
+      const next = change === null ? null : advanced(present, change, now);
+      if (next === null) return { payment: present, credit: null };
+      const credit = creditOf(next, change!);
+      if (credit === null) return { payment: yield* write(next), credit };
+      const done = yield* enter(credit);
+      if (done === null)
+        return { payment: yield* write(advanced(present, TOO_MUCH, next.changedAt)!), credit: null };
+      assert(done === credit, `${credit.idempotencyKey} was credited already`);
+      return { payment: yield* write(next), credit };
+    };
+    const { payment } = await db.write(steps, {
+      committed: ({ credit }) => {
+        if (credit !== null) this.credited(credit);
+      },
+    });
+    return payment;
+  }
+
+  async claim(now: EpochMs, until: EpochMs, limit: number): Promise<readonly Payment[]> {
+    const { skipLocked } = this.db;
+    return this.db.write(function* () {
+      const rows = yield* sql<PaymentRow>`UPDATE payments SET look_at = ${until} WHERE id IN
+        (SELECT id FROM payments WHERE look_at <= ${now} ORDER BY look_at LIMIT ${limit} ${skipLocked}) RETURNING *`;
+      return rows.map(paymentFromRow);
+    });
+  }
+
+  async list(
+    { balanceId, keyId, state }: PaymentFilter,
+    limit: number,
+    before: PaymentId | null,
+  ): Promise<readonly Payment[]> {
+    const rows = await this.db.query<PaymentRow>`SELECT * FROM payments
+      WHERE (CAST(${balanceId} AS TEXT) IS NULL OR balance_id = ${balanceId})
+        AND (CAST(${keyId} AS TEXT) IS NULL OR key_id = ${keyId})
+        AND (CAST(${state} AS TEXT) IS NULL OR state = ${state})
+        AND (created_at, id) < (${behind("payments", before)}) ORDER BY created_at DESC, id DESC LIMIT ${limit}`;
+    return rows.map(paymentFromRow);
+  }
+}
+
+/** Locked, because a commit that still waits for the replica is visible, and could yet be lost. */
+function* locked({ forUpdate }: SqlDatabase, id: PaymentId): Steps<Payment | null> {
+  const [row] = yield* sql<PaymentRow>`SELECT * FROM payments WHERE id = ${id} ${forUpdate}`;
+  return row === undefined ? null : paymentFromRow(row);
+}
+
+function* isOver(payment: Payment, cap: PaymentCap): Steps<boolean> {
+  if ("limit" in cap) return (yield* paidIn(payment, cap)) + payment.amount > cap.limit;
+  const [row] = yield* sql<{ count: Whole }>`
+    SELECT count(*) AS count FROM payments WHERE ${countedBy(payment, cap)}`;
+  return Number(row!.count) >= cap.most;
+}
+
+function countedBy({ rail, payer, balanceId }: Payment, { of }: CountCap): SqlPart {
+  switch (of) {
+    case "payer":
+      return part`rail = ${rail} AND payer = ${payer} AND state IN (${verbatim(MAY_FAIL_STATES)})`;
+    case "unused":
+      return part`balance_id = ${balanceId} AND state = 'unused' AND look_at IS NOT NULL`;
+    case "page":
+      return part`balance_id = ${balanceId} AND rail = 'card' AND state IN (${verbatim(WAITING_STATES)})`;
+  }
+}
+
+function* paidIn({ balanceId, keyId }: Payment, { of, since }: AmountCap): Steps<NanoUsd> {
+  const byKey = of === "balance" ? part`` : part`AND key_id = ${keyId} AND is_inline = 1`;
+  const [row] = yield* sql<{ paid: Whole }>`SELECT coalesce(sum(amount), 0) AS paid FROM payments
+    WHERE balance_id = ${balanceId} AND created_at > ${since} AND ${CAME_TO_SOMETHING} ${byKey}`;
+  return Number(row!.paid) as NanoUsd;
+}
+
+function* write(payment: Payment): Steps<Payment> {
+  const { id, state, payer, transaction, reason, order, credited, lost, changed_at, look_at } =
+    rowOf(payment);
+  const changed = { state, payer, transaction, reason, order, credited, lost, changed_at, look_at };
+  yield* sql`UPDATE payments SET ${assigned(changed)} WHERE id = ${id}`;
+  return payment;
+}
+
+const CAME_TO_SOMETHING = part`state NOT IN (${verbatim(NOTHING_STATES)})`;

@@ -1,0 +1,65 @@
+import type { Database } from "bun:sqlite";
+import { refused } from "../../errors/refusal.ts";
+import {
+  type NotedResult,
+  part,
+  type SqlDatabase,
+  SqlPart,
+  type Steps,
+  type WriteOptions,
+} from "../sql/statement.ts";
+
+/** A connection to SQLite. A change is one immediate transaction; what must be noticed is its caller's to tell. */
+export class SqliteStatements implements SqlDatabase {
+  readonly forUpdate = part``;
+  readonly skipLocked = part``;
+  readonly names = { window: part`window`, by: part`by`, sums: part`totals t ON t.account` };
+  /** By text, of which there are as many as in the code. */
+  private readonly prepared = new Map<string, ReturnType<Database["prepare"]>>();
+
+  constructor(
+    private readonly db: Database,
+    /** Where the connection does not sync at commit: resolves once what was committed is durable. */
+    private readonly durable: () => Promise<void> = async () => {},
+  ) {}
+
+  async query<Row>(...[texts, ...values]: Parameters<typeof part>): Promise<Row[]> {
+    return this.rows(new SqlPart(texts, values)) as Row[];
+  }
+
+  async read<Result>(steps: () => Steps<Result>): Promise<Result> {
+    return this.db.transaction(() => this.take(steps()))();
+  }
+
+  async write<Result>(steps: () => Steps<Result>, { committed }: WriteOptions<Result> = {}): Promise<Result> {
+    const result = this.db.transaction(() => this.take(steps())).immediate();
+    committed?.(result);
+    return result;
+  }
+
+  async change<Result>(steps: () => Steps<NotedResult<Result>>): Promise<Result> {
+    const { result } = this.db.transaction(() => this.take(steps())).immediate();
+    // Nothing was written.
+    if (!refused(result)) await this.durable();
+    return result;
+  }
+
+  *lock(): Steps<void> {}
+
+  among(values: readonly string[]): SqlPart {
+    return part`(SELECT value FROM json_each(${JSON.stringify(values)}))`;
+  }
+
+  private take<Result>(steps: Steps<Result>): Result {
+    let step = steps.next();
+    while (!step.done) step = steps.next(this.rows(step.value));
+    return step.value;
+  }
+
+  private rows(statement: SqlPart): unknown[] {
+    const { text, values } = statement.written(() => "?");
+    let prepared = this.prepared.get(text);
+    if (prepared === undefined) this.prepared.set(text, (prepared = this.db.prepare(text)));
+    return prepared.all(...values);
+  }
+}
