@@ -159,7 +159,11 @@ export function throttlesOf<One extends Throttle>(make: (what: Throttled) => One
  * forgotten.
  */
 export class AddressThrottle implements Throttle {
-  private readonly hours = new LRUCache<string, { startedMs: number; taken: number }>({ max: MAX_BLOCKS });
+  // By size, each of 1: what is bounded by `max` has memory for all of them from the beginning.
+  private readonly hours = new LRUCache<string, { startedMs: number; taken: number }>({
+    maxSize: MAX_BLOCKS,
+    sizeCalculation: () => 1,
+  });
 
   constructor(private readonly clock: Clock) {}
 

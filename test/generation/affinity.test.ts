@@ -1,11 +1,11 @@
-import { afterAll, expect, test } from "bun:test";
+import { afterEach, expect, test } from "bun:test";
 import { sse, status } from "../fakes/behaviours.ts";
 import { type Behaviour, type FakeHost, hostRow, startFakeHost } from "../fakes/host.ts";
 import { chatText } from "../fakes/transcripts.ts";
 import { ask, openTestGateway, read } from "./test-gateway.ts";
 
 const hosts: FakeHost[] = [];
-afterAll(() => Promise.all(hosts.map((host) => host.close())));
+afterEach(() => Promise.all(hosts.splice(0).map((host) => host.close())));
 
 async function host(script: (n: number) => Behaviour): Promise<FakeHost> {
   const started = await startFakeHost((_, n) => script(n));

@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, test } from "bun:test";
+import { afterEach, describe, expect, test } from "bun:test";
 import { SURFACE_NAMES, type SurfaceName } from "../../src/catalog/catalog.ts";
 import { json, sse } from "../fakes/behaviours.ts";
 import { type Behaviour, type FakeHost, hostRow, startFakeHost } from "../fakes/host.ts";
@@ -38,9 +38,9 @@ const ANSWERS: Record<SurfaceName, readonly HostAnswer[]> = {
 
 const hosts: FakeHost[] = [];
 const gateways: TestGateway[] = [];
-afterAll(async () => {
-  await Promise.all(gateways.map((gateway) => gateway.close()));
-  await Promise.all(hosts.map((host) => host.close()));
+afterEach(async () => {
+  await Promise.all(gateways.splice(0).map((gateway) => gateway.close()));
+  await Promise.all(hosts.splice(0).map((host) => host.close()));
 });
 
 async function serving(surface: SurfaceName, behaviours: readonly Behaviour[], options = LONG) {

@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, test } from "bun:test";
+import { afterEach, describe, expect, test } from "bun:test";
 import { SURFACE_NAMES, type SurfaceName } from "../../src/catalog/catalog.ts";
 import type { GenerationAnswer } from "../../src/generation/answer.ts";
 import { pairing } from "../../src/surfaces/surfaces.ts";
@@ -48,9 +48,9 @@ const UNFINISHED: Record<SurfaceName, number> = { "chat.completions": -3, respon
 
 const hosts: FakeHost[] = [];
 const gateways: TestGateway[] = [];
-afterAll(async () => {
-  await Promise.all(gateways.map((gateway) => gateway.close()));
-  await Promise.all(hosts.map((host) => host.close()));
+afterEach(async () => {
+  await Promise.all(gateways.splice(0).map((gateway) => gateway.close()));
+  await Promise.all(hosts.splice(0).map((host) => host.close()));
 });
 
 async function serving(
@@ -89,7 +89,7 @@ const BREAKS: Record<string, (surface: SurfaceName, count: number) => Behaviour>
 
 describe.each([...SURFACE_NAMES])("%s: a stream that breaks after its first token", (surface) => {
   for (const [name, breaks] of Object.entries(BREAKS)) {
-    test.concurrent(`${name}: upstream_error in the client's language; under 50 tokens nothing is charged, from 50 what was delivered`, async () => {
+    test(`${name}: upstream_error in the client's language; under 50 tokens nothing is charged, from 50 what was delivered`, async () => {
       for (const count of [5, 120]) {
         const { host, gateway } = await serving(surface, breaks(surface, count), {
           settings: { chunkGapMs: 150 },
@@ -118,7 +118,7 @@ describe.each([...SURFACE_NAMES])("%s: a stream that breaks after its first toke
     });
   }
 
-  test.concurrent("finished: the host's usage is charged, the end mark comes last", async () => {
+  test("finished: the host's usage is charged, the end mark comes last", async () => {
     const { gateway } = await serving(surface, sse(TEXT[surface](20).events));
     const answer = await gateway.send(surface, ask(surface, { stream: true }));
     const text = await read(answer);
@@ -131,7 +131,7 @@ describe.each([...SURFACE_NAMES])("%s: a stream that breaks after its first toke
     expect(receipt).toMatchObject({ state: "settled", cost_usd: (10 * 1 + 20 * 10) / 1e6, host: "fake" });
   });
 
-  test.concurrent("the model is the public one on every event, and the host was asked for its own", async () => {
+  test("the model is the public one on every event, and the host was asked for its own", async () => {
     const { host, gateway } = await serving(surface, sse(TEXT[surface](3).events));
     const text = await read(await gateway.send(surface, ask(surface, { stream: true })));
     const models = [...text.matchAll(/"model":"([^"]*)"/g)].map(([, model]) => model);
@@ -142,7 +142,7 @@ describe.each([...SURFACE_NAMES])("%s: a stream that breaks after its first toke
 
 describe("a client that leaves", () => {
   for (const drain of [false, true]) {
-    test.concurrent(`${drain ? "drain" : "cancel"}: what was delivered is charged, and nothing stays held`, async () => {
+    test(`${drain ? "drain" : "cancel"}: what was delivered is charged, and nothing stays held`, async () => {
       const { events } = chatText(words(200), { input: 10 });
       const left = gate();
       const behaviour = sse(events, { before: (n) => (n === 101 ? left.passed : undefined) });

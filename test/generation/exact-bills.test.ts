@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, test } from "bun:test";
+import { afterEach, describe, expect, test } from "bun:test";
 import { countTokens } from "gpt-tokenizer/encoding/o200k_base";
 import { SURFACE_NAMES, type SurfaceName } from "../../src/catalog/catalog.ts";
 import { sse } from "../fakes/behaviours.ts";
@@ -60,9 +60,9 @@ const UNFINISHED: Record<SurfaceName, (pieces: string[]) => readonly SseEvent[]>
 
 const hosts: FakeHost[] = [];
 const gateways: TestGateway[] = [];
-afterAll(async () => {
-  await Promise.all(gateways.map((gateway) => gateway.close()));
-  await Promise.all(hosts.map((host) => host.close()));
+afterEach(async () => {
+  await Promise.all(gateways.splice(0).map((gateway) => gateway.close()));
+  await Promise.all(hosts.splice(0).map((host) => host.close()));
 });
 
 async function serving(

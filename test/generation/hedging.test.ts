@@ -1,11 +1,11 @@
-import { afterAll, expect, test } from "bun:test";
+import { afterEach, expect, test } from "bun:test";
 import { silence, sse } from "../fakes/behaviours.ts";
 import { type Behaviour, type FakeHost, hostRow, startFakeHost } from "../fakes/host.ts";
 import { chatText } from "../fakes/transcripts.ts";
 import { ask, heldNano, openTestGateway, read } from "./test-gateway.ts";
 
 const hosts: FakeHost[] = [];
-afterAll(() => Promise.all(hosts.map((host) => host.close())));
+afterEach(() => Promise.all(hosts.splice(0).map((host) => host.close())));
 
 async function host(behaviour: Behaviour): Promise<FakeHost> {
   const started = await startFakeHost(() => behaviour);

@@ -1,4 +1,4 @@
-import { afterAll, expect, test } from "bun:test";
+import { afterEach, expect, test } from "bun:test";
 import { json, sse, status } from "../fakes/behaviours.ts";
 import { type Behaviour, type FakeHost, hostRow, startFakeHost } from "../fakes/host.ts";
 import { chatError, chatText } from "../fakes/transcripts.ts";
@@ -11,9 +11,9 @@ import { ask, openTestGateway, read, type TestGateway } from "./test-gateway.ts"
 const PROMPT = "the canary in the prompt";
 const hosts: FakeHost[] = [];
 const gateways: TestGateway[] = [];
-afterAll(async () => {
-  await Promise.all(gateways.map((gateway) => gateway.close()));
-  await Promise.all(hosts.map((host) => host.close()));
+afterEach(async () => {
+  await Promise.all(gateways.splice(0).map((gateway) => gateway.close()));
+  await Promise.all(hosts.splice(0).map((host) => host.close()));
 });
 
 const CASES: [string, Behaviour, number, string][] = [

@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, test } from "bun:test";
+import { afterEach, describe, expect, test } from "bun:test";
 import type { Model } from "../../src/catalog/catalog.ts";
 import type { Key } from "../../src/keys/key.ts";
 import { nanoFromUsd } from "../../src/units/usd.ts";
@@ -9,7 +9,7 @@ import { model, priceOf, route } from "../routing/world.ts";
 import { ask, openTestGateway, read, type TestGateway } from "./test-gateway.ts";
 
 const hosts: FakeHost[] = [];
-afterAll(() => Promise.all(hosts.map((host) => host.close())));
+afterEach(() => Promise.all(hosts.splice(0).map((host) => host.close())));
 
 async function hostThat(behaviour: Behaviour): Promise<FakeHost> {
   const host = await startFakeHost(() => behaviour);

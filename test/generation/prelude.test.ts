@@ -1,4 +1,4 @@
-import { afterAll, expect, test } from "bun:test";
+import { afterEach, expect, test } from "bun:test";
 import { SURFACE_NAMES, type SurfaceName } from "../../src/catalog/catalog.ts";
 import { sse } from "../fakes/behaviours.ts";
 import { type Behaviour, type FakeHost, hostRow, startFakeHost } from "../fakes/host.ts";
@@ -8,9 +8,9 @@ import { ask, openTestGateway, read, type TestGateway } from "./test-gateway.ts"
 /** What a host says before its first token. */
 const hosts: FakeHost[] = [];
 const gateways: TestGateway[] = [];
-afterAll(async () => {
-  await Promise.all(gateways.map((gateway) => gateway.close()));
-  await Promise.all(hosts.map((host) => host.close()));
+afterEach(async () => {
+  await Promise.all(gateways.splice(0).map((gateway) => gateway.close()));
+  await Promise.all(hosts.splice(0).map((host) => host.close()));
 });
 
 /** The attempts at these hosts for a client that streams. */

@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, test } from "bun:test";
+import { afterEach, describe, expect, test } from "bun:test";
 import { type Host, SURFACE_NAMES } from "../../src/catalog/catalog.ts";
 import { json, silence, sse } from "../fakes/behaviours.ts";
 import { gate } from "../fakes/gate.ts";
@@ -24,9 +24,9 @@ const CHAT = ANSWERS["chat.completions"];
 
 const hosts: FakeHost[] = [];
 const gateways: TestGateway[] = [];
-afterAll(async () => {
-  await Promise.all(gateways.map((gateway) => gateway.close()));
-  await Promise.all(hosts.map((host) => host.close()));
+afterEach(async () => {
+  await Promise.all(gateways.splice(0).map((gateway) => gateway.close()));
+  await Promise.all(hosts.splice(0).map((host) => host.close()));
 });
 
 /** Hosts `h0`, `h1`, …, which cannot stream unless their row says otherwise. */

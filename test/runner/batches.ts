@@ -3,6 +3,15 @@ import { Glob } from "bun";
 
 const isLong = (file: string): boolean => file.endsWith(".long.test.ts");
 
+/**
+ * Whether a batch that failed may be run once more: not where storms, long runs and simulated or random money are in
+ * it, whose failure is a fault of the gateway even if it does not come back.
+ */
+export const mayRunAgain = (files: readonly string[]): boolean =>
+  !files.some((file) => NEVER_AGAIN.test(file));
+
+const NEVER_AGAIN = /\.long\.test\.ts$|^test\/(sim|network)\/|\/random-/;
+
 /** The test files whose path contains one of these; all, if none is named. */
 export function testFiles(which: "short" | "long" | "all", paths: readonly string[]): string[] {
   const all = [...new Glob("test/**/*.test.ts").scanSync(".")].sort();

@@ -1,12 +1,15 @@
 import { availableParallelism, totalmem } from "node:os";
 import { parseArgs } from "node:util";
 import { Batch, type Outcome } from "./batch.ts";
-import { batchesOf, testFiles } from "./batches.ts";
+import { batchesOf, mayRunAgain, testFiles } from "./batches.ts";
 
 /** A file with a gateway, a browser or a database of its own. */
 const BYTES_PER_JOB = 768 * 1024 * 1024;
 
-const USAGE = `npm test [-- [--long | --all] [--each] [--jobs N] [path …]]
+/** More than these have not failed by chance. */
+const MOST_AGAIN = 3;
+
+const USAGE = `npm test [-- [--long | --all] [--each] [--jobs N] [--again] [path …]]
 
 Runs the test files in processes beside each other, as many as there are cores and memory for.
 
@@ -14,12 +17,15 @@ Runs the test files in processes beside each other, as many as there are cores a
   --all     both
   --each    every file in a process of its own
   --jobs N  so many processes at once
+  --again   what failed runs once more at the end, alone; if it passes then, it is told as unsteady
   path      only files with this in their path
 `;
 const { values: wish, positionals: paths } = understood();
 const files = testFiles(wish.all ? "all" : wish.long ? "long" : "short", paths);
 const running = new Set<Batch>();
 const outcomes: Outcome[] = [];
+/** What failed at first, and passed alone. */
+const unsteady: Outcome[] = [];
 const startedMs = performance.now();
 
 for (const [signal, code] of [
@@ -33,6 +39,7 @@ for (const [signal, code] of [
   });
 
 await runAll(batchesOf(files, wish.each).map((group) => new Batch(group)));
+if (wish.again) await runAgain();
 process.exit(concluded() ? 0 : 1);
 
 async function runAll(waiting: Batch[]): Promise<void> {
@@ -42,14 +49,31 @@ async function runAll(waiting: Batch[]): Promise<void> {
   await Promise.all(
     Array.from({ length: jobs }, async () => {
       for (let batch = waiting.shift(); batch !== undefined; batch = waiting.shift()) {
-        running.add(batch);
-        const outcome = await batch.run();
-        running.delete(batch);
+        const outcome = await run(batch);
         outcomes.push(outcome);
         report(outcome, `${outcomes.length}/${whole}`);
       }
     }),
   );
+}
+
+async function run(batch: Batch): Promise<Outcome> {
+  running.add(batch);
+  const outcome = await batch.run();
+  running.delete(batch);
+  return outcome;
+}
+
+async function runAgain(): Promise<void> {
+  const failed = outcomes.filter(({ fail }) => fail > 0);
+  if (failed.length > MOST_AGAIN || !failed.every(({ files }) => mayRunAgain(files))) return;
+  for (const first of failed) {
+    const second = await run(new Batch(first.files));
+    report(second, "again");
+    if (second.fail > 0) continue;
+    unsteady.push(first);
+    outcomes[outcomes.indexOf(first)] = second;
+  }
 }
 
 function understood() {
@@ -61,6 +85,7 @@ function understood() {
         all: { type: "boolean", default: false },
         each: { type: "boolean", default: false },
         jobs: { type: "string" },
+        again: { type: "boolean", default: false },
         help: { type: "boolean", default: false },
       },
     });
@@ -106,6 +131,10 @@ function concluded(): boolean {
   );
   console.log(`\nin ${seconds} s, CPU ${Math.round(sum((one) => one.cpuSeconds))} s`);
   for (const reason of reasons) console.log(reason);
+  for (const { files, said } of unsteady) {
+    console.log(`\nunsteady: ${files.join(" ")}\n  It passed alone. At first it failed:`);
+    for (const line of said) console.log(`    ${line}`);
+  }
   for (const { files } of outcomes.filter((one) => one.fail > 0)) console.log(`failed: ${files.join(" ")}`);
   console.log(`\n ${pass} pass\n ${skip} skip\n ${fail} fail\n\n${pass} passed, ${fail} failed`);
   return fail === 0 && files.length > 0;

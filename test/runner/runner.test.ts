@@ -1,4 +1,4 @@
-import { afterEach, expect, test } from "bun:test";
+import { afterEach, describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -137,6 +137,49 @@ test("tests that take long run apart, by their file's name; tests that are skipp
   expect(all).toContain("1/3 test/b.long.test.ts: 1 pass");
   expect(all).toEndWith("\n2 passed, 0 failed\n");
   expect((await run(folder, "c/d")).out).toStartWith("1 test files in 1 processes");
+});
+
+describe("--again", () => {
+  /** Fails where it has not run before. */
+  const FAILS_ONCE = testing(`test("four", async () => {
+  const ran = await Bun.file("ran").exists();
+  await Bun.write("ran", "");
+  expect(ran).toBe(true);
+});`);
+
+  test("what fails and then passes alone is told as unsteady, with its failure, and the run passes", async () => {
+    const folder = project({ "test/a.test.ts": FAILS_ONCE, "test/b/c.test.ts": PASSES });
+    const { out, code } = await run(folder, "--again");
+    expect(out).toContain("again test/a.test.ts: 1 pass");
+    expect(out.slice(out.indexOf("\nunsteady: test/a.test.ts\n"))).toContain("Expected: true");
+    expect(out).toEndWith("\n2 passed, 0 failed\n");
+    expect(code).toBe(0);
+  });
+
+  test("what fails twice has failed", async () => {
+    const { out, code } = await run(
+      project({ "test/a.test.ts": testing('test("five", () => expect(1).toBe(2));') }),
+      "--again",
+    );
+    expect(out).toContain("again test/a.test.ts: 0 pass, 1 FAIL");
+    expect(out).not.toContain("unsteady");
+    expect(out).toEndWith("\n0 passed, 1 failed\n");
+    expect(code).toBe(1);
+  });
+
+  test.each(["test/a.long.test.ts", "test/sim/a.test.ts", "test/network/a.test.ts"])(
+    "a failure in %s stands: nothing runs again",
+    async (file) => {
+      const { out, code } = await run(project({ [file]: FAILS_ONCE }), "--all", "--again");
+      expect(out).not.toContain("again ");
+      expect(out).toEndWith("\n0 passed, 1 failed\n");
+      expect(code).toBe(1);
+    },
+  );
+
+  test("without it, nothing runs again", async () => {
+    expect((await run(project({ "test/a.test.ts": FAILS_ONCE }))).code).toBe(1);
+  });
 });
 
 test("an option that it does not know runs nothing and is told with those that it knows; so is --help", async () => {
