@@ -35,9 +35,11 @@ export function publish(run: PeersRun, size: PeersSize, where: Circumstances, fo
   write("peers.json", `${JSON.stringify({ ...where, size, ...run }, rounded, 1)}\n`);
   write("peers.md", page(run, size, where));
   write("peers.svg", costPlot(run.peers));
-  if (run.peers.some(({ latencyMs }) => Object.keys(latencyMs).length > 0))
-    write("peers-latency.svg", latencyPlot(run.peers));
+  if (hasLatency(run)) write("peers-latency.svg", latencyPlot(run.peers));
 }
+
+const hasLatency = ({ peers }: PeersRun): boolean =>
+  peers.some(({ latencyMs }) => Object.keys(latencyMs).length > 0);
 
 const rounded = (_key: string, value: unknown): unknown =>
   typeof value === "number" ? Number(value.toPrecision(6)) : value;
@@ -56,9 +58,7 @@ is the load generator's ceiling. Median of ${size.rounds} rounds, each of which 
   is that of 64 connections, its CPU is what counts.
 
 ![CPU, throughput and memory](peers.svg)
-
-![Latency by connections](peers-latency.svg)
-
+${hasLatency(run) ? "\n![Latency by connections](peers-latency.svg)\n" : ""}
 ${tables(run)}`;
 
 function costPlot(peers: readonly PeerResult[]): string {
