@@ -47,7 +47,9 @@ export class Membership {
   }
 
   /** Looks for changes now, and renews the lease. */
-  hurry(): Promise<void> {
+  async hurry(): Promise<void> {
+    // The epoch of who has left is over: to be told so would end the process while it is closing.
+    if (this.stopped) return;
     if (this.beating !== null) {
       this.again = true;
       return this.beating;
