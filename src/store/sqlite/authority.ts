@@ -21,6 +21,8 @@ import { MAX_NANO_USD, type NanoUsd } from "../../units/usd.ts";
  */
 export class SqliteAuthority {
   private readonly statements;
+  /** Made once: to make a transaction costs a quarter of what it costs to settle a statement. */
+  private readonly settleAll;
   /** Inquiries of late, for nodes that missed the announcement; the oldest first. */
   private readonly late = new Map<CounterId, LateInquiry>();
 
@@ -33,14 +35,15 @@ export class SqliteAuthority {
     private readonly recall: (asker: string, inquiry: Inquiry) => void,
   ) {
     this.statements = prepare(db);
+    this.settleAll = db.transaction((batches: readonly (readonly Statement[])[], asked: AskedInquiry[]) =>
+      batches.map((statements) => this.settleOf(statements, asked)),
+    );
   }
 
   /** Settles the statements of several nodes; a node whose epoch is over gets that for its answer. */
   settle(batches: readonly (readonly Statement[])[]): (Grant[] | EpochFenced)[] {
-    const asked: { readonly asker: string; readonly inquiry: Inquiry }[] = [];
-    const answers = this.db
-      .transaction(() => batches.map((statements) => this.settleOf(statements, asked)))
-      .immediate();
+    const asked: AskedInquiry[] = [];
+    const answers = this.settleAll.immediate(batches, asked);
     for (const { asker, inquiry } of asked) {
       this.remember(inquiry);
       this.recall(asker, inquiry);
@@ -78,17 +81,14 @@ export class SqliteAuthority {
     return reservedOf(this.statements.grants.all(counter));
   }
 
-  private settleOf(
-    statements: readonly Statement[],
-    asked: { asker: string; inquiry: Inquiry }[],
-  ): Grant[] | EpochFenced {
+  private settleOf(statements: readonly Statement[], asked: AskedInquiry[]): Grant[] | EpochFenced {
     const { ledger, epoch } = statements[0]!;
     if (this.statements.openEpoch.get(ledger)?.epoch !== epoch)
       return new EpochFenced(`epoch ${epoch} of ${ledger} is over`);
     return statements.map((statement) => this.settleOne(statement, asked));
   }
 
-  private settleOne(statement: Statement, asked: { asker: string; inquiry: Inquiry }[]): Grant {
+  private settleOne(statement: Statement, asked: AskedInquiry[]): Grant {
     const { ledger, counter, inquiry: awaited } = statement;
     const rows = this.statements.grants.all(counter);
     const mine = rows.find(({ node }) => node === ledger);
@@ -167,6 +167,11 @@ export class SqliteAuthority {
       this.late.delete(counter);
     }
   }
+}
+
+interface AskedInquiry {
+  readonly asker: string;
+  readonly inquiry: Inquiry;
 }
 
 interface LateInquiry extends Inquiry {
