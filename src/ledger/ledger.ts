@@ -390,8 +390,8 @@ export class Ledger {
   }
 
   /** Everything in memory that the store can be checked against. */
-  *booked(): Generator<Counter> {
-    yield* this.counters.values();
+  booked(): Iterable<Counter> {
+    return this.counters.values();
   }
 
   creditedInMemory(balance: BalanceId): NanoUsd | null {

@@ -10,44 +10,54 @@ import { check } from "./auditor.ts";
  */
 export class Asking {
   /** By limit, what each node has used of it at most since the request began; only while that leaves room. */
-  private readonly roomy = new Map<Asked, Map<string, Map<string, number>>>();
+  private readonly roomy = new Map<Asked, Map<string, Most>>();
   /** Those of them that were refused. */
   private readonly wronged: Asked[] = [];
 
-  /** `use` is what is really used of a limit now. */
-  constructor(private readonly use: (limit: string) => Use) {}
-
-  begin(asked: Asked): void {
-    this.roomy.set(asked, new Map([...asked.keys()].map((limit) => [limit, new Map()])));
-    this.look(asked);
+  /** `use` is what is really used of a limit now, here and below. */
+  begin(asked: Asked, use: UseOf): void {
+    this.roomy.set(asked, new Map([...asked.keys()].map((limit) => [limit, { all: 0, by: [] }])));
+    this.look(asked, use);
   }
 
   /** After every step. */
-  judge(): void {
+  judge(use: UseOf): void {
     const limits = this.wronged.map((asked) => JSON.stringify([...asked]));
     check(limits.length === 0, `refused, with room in ${limits} all the while`);
-    for (const asked of this.roomy.keys()) this.look(asked);
+    for (const asked of this.roomy.keys()) this.look(asked, use);
   }
 
-  end(asked: Asked, end: "admitted" | "refused" | "unknown"): void {
-    this.look(asked);
+  end(asked: Asked, end: "admitted" | "refused" | "unknown", use: UseOf): void {
+    this.look(asked, use);
     if (this.roomy.delete(asked) && end === "refused") this.wronged.push(asked);
   }
 
-  private look(asked: Asked): void {
+  private look(asked: Asked, use: UseOf): void {
     for (const [limit, most] of this.roomy.get(asked) ?? []) {
-      const { of, by } = this.use(limit);
-      for (const [node, used] of by) most.set(node, Math.max(used, most.get(node) ?? 0));
-      const used = [...most.values()].reduce((sum, one) => sum + one, 0);
-      if (used + asked.get(limit)! > of) this.roomy.delete(asked);
+      const { of, by } = use(limit);
+      for (let node = 0; node < by.length; node++) {
+        const more = by[node]! - (most.by[node] ?? 0);
+        if (more <= 0) continue;
+        most.by[node] = by[node]!;
+        most.all += more;
+      }
+      if (most.all + asked.get(limit)! > of) this.roomy.delete(asked);
     }
   }
 }
 
-/** What each node has spent and holds of a limit. */
+export type UseOf = (limit: string) => Use;
+
+/** What each node has spent and holds of a limit, by its number. */
 export interface Use {
   readonly of: number;
-  readonly by: ReadonlyMap<string, number>;
+  readonly by: readonly number[];
+}
+
+/** What each node has used of a limit at most, and all of that. */
+interface Most {
+  all: number;
+  readonly by: number[];
 }
 
 /** By limit, what a request wants of it. */

@@ -1,8 +1,8 @@
 import { Database } from "bun:sqlite";
 import type { DebitStore } from "../../src/ledger/debits.ts";
 import type { EndStore } from "../../src/store/sqlite/books.ts";
+import { openDatabase } from "../../src/store/sqlite/database.ts";
 import { LedgerStore } from "../../src/store/sqlite/ledger-store.ts";
-import { MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
 import type { Clock } from "../../src/units/clock.ts";
 import type { Random } from "./random.ts";
 
@@ -12,14 +12,10 @@ import type { Random } from "./random.ts";
  * where the surely durable part ends.
  */
 export class SimulatedDatabase {
-  private static empty: Uint8Array | null = null;
-  private readonly db: Database;
-  readonly store: LedgerStore;
+  private readonly db = emptyDatabase();
+  readonly store = new LedgerStore(this.db);
 
   constructor() {
-    SimulatedDatabase.empty ??= emptyDatabase();
-    this.db = Database.deserialize(SimulatedDatabase.empty);
-    this.store = new LedgerStore(this.db);
     this.store.checkpoint = () => {
       this.durable();
       return true;
@@ -91,10 +87,16 @@ export class SimulatedDatabase {
 
 const MOST_MS = 40;
 
-function emptyDatabase(): Uint8Array {
-  const db = new Database(":memory:", { strict: true });
-  for (const migration of MIGRATIONS) db.run(migration);
-  const image = db.serialize();
-  db.close();
-  return image;
+let empty: Uint8Array | null = null;
+
+/** As `openDatabase` makes it in memory, but the tables are made once, and copied for each run. */
+export function emptyDatabase(): Database {
+  if (empty === null) {
+    const db = openDatabase(":memory:");
+    empty = db.serialize();
+    db.close();
+  }
+  const db = Database.deserialize(empty, { strict: true });
+  db.run("PRAGMA foreign_keys = ON");
+  return db;
 }

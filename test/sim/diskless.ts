@@ -74,16 +74,16 @@ export class SimulatedPostgres {
   }
 
   /** By streams that are there. */
-  held(life: string, id: CounterId): number {
-    let sum = 0;
+  held(life: string): ReadonlyMap<CounterId, number> {
+    const sums = new Map<CounterId, number>();
+    const add = (id: CounterId, amount: number) => void sums.set(id, (sums.get(id) ?? 0) + amount);
     for (const { life: owner, hold, held } of this.holds.values()) {
       if (owner !== life) continue;
-      for (const [counter, from, to] of hold.parts ?? [])
-        if (counter === id) sum += partOf({ from, to }, held);
-      if (hold.counters.includes(id)) sum += held;
-      else if (hold.allowances.includes(id)) sum += 1;
+      for (const [counter, from, to] of hold.parts ?? []) add(counter, partOf({ from, to }, held));
+      for (const counter of hold.counters) add(counter, held);
+      for (const counter of hold.allowances) add(counter, 1);
     }
-    return sum;
+    return sums;
   }
 
   /** What was under way comes about, or does not. */

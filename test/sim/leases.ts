@@ -9,7 +9,6 @@ import {
   type MembershipChange,
   type Registry,
 } from "../../src/ledger/membership.ts";
-import { openDatabase } from "../../src/store/sqlite/database.ts";
 import { SqliteRegistry } from "../../src/store/sqlite/registry.ts";
 import type { Clock } from "../../src/units/clock.ts";
 import { epochMs } from "../../src/units/clock.ts";
@@ -18,6 +17,7 @@ import { hashSecret } from "../../src/units/secret-hash.ts";
 import { keyOf } from "../fakes/key.ts";
 import { check } from "./auditor.ts";
 import { VirtualClock } from "./clock.ts";
+import { emptyDatabase } from "./database.ts";
 import type { SimulatedStore } from "./nodes.ts";
 import { Random } from "./random.ts";
 
@@ -52,6 +52,8 @@ export interface LeasesSummary {
 
 const START = epochMs(Date.UTC(2026, 10, 21, 12));
 const KEYS = 12;
+/** Room for as many as a run has. */
+const MOST_KEYS = { keys: 1_000, unknown: 1_000 };
 
 class Fleet {
   readonly counts = { accepted: 0, refused: 0, unavailable: 0, revoked: 0, crashes: 0 };
@@ -204,7 +206,7 @@ class Store {
 
 /** The registry of a keeper, which dies now and then: another goes on with what is in the database. */
 class DatabaseStore extends Store {
-  private readonly db = openDatabase(":memory:");
+  private readonly db = emptyDatabase();
   private registry = this.begin();
 
   constructor(
@@ -285,7 +287,7 @@ class Node {
         keyByHash: (hash) => this.call(() => store.keys.get(hash) ?? null),
         balanceWithBudgets: (id) => this.call(() => store.withBudgets(id)),
       },
-      undefined,
+      MOST_KEYS,
       () => this.membership.usable(),
     );
   }

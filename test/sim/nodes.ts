@@ -19,7 +19,7 @@ import type { BalanceId, BudgetId, KeyId, ReceiptId } from "../../src/units/id.t
 import { type NanoUsd, ZERO_USD } from "../../src/units/usd.ts";
 import { KnownHolders } from "../fakes/holders.ts";
 import { keyOf } from "../fakes/key.ts";
-import { type Asked, Asking, type Use } from "./asking.ts";
+import { type Asked, Asking, type UseOf } from "./asking.ts";
 import { check } from "./auditor.ts";
 import { VirtualClock } from "./clock.ts";
 import { commitsOver, Promises, SimulatedPostgres } from "./diskless.ts";
@@ -145,9 +145,11 @@ class Fleet {
   private taken: number[] = [];
   /** The same by lives that are not over, for as long as they count it. */
   private counted: { readonly atMs: number; readonly node: Node }[] = [];
-  private readonly asking = new Asking((limit) => this.use(limit));
+  private readonly asking = new Asking();
   private receipts = 0;
   private lives = 0;
+  /** By the name of the node. */
+  private readonly numbers = new Map<string, number>();
   private debits = 0;
   /** Debits that were answered, and with what. */
   private readonly answered = new Map<string, NanoUsd>();
@@ -249,7 +251,7 @@ class Fleet {
     this.postgres.resolve();
     this.promises.judge(this.postgres);
     await this.drainAllowance();
-    const { spent } = this.spent(CREDITED);
+    const { spent } = this.spent().get(CREDITED)!;
     const left = this.limits.get(CREDITED)! - spent;
     check(left < WORST_CASE, `${left} of the credit are left, and every ledger refuses ${WORST_CASE}`);
     this.drained = spent / (spent + left || 1);
@@ -281,7 +283,7 @@ class Fleet {
   }
 
   private get left(): number {
-    const { spent, held } = this.spent(CREDITED);
+    const { spent, held } = this.spent().get(CREDITED)!;
     return this.limits.get(CREDITED)! - spent - held;
   }
 
@@ -328,13 +330,17 @@ class Fleet {
     void something.finally(() => {
       done = true;
     });
-    while (!done) {
+    for (let isFirst = true; !done; isFirst = false) {
       for (const node of this.nodes) node.grants.tend();
-      for (const message of this.network.splice(0)) message();
+      const messages = this.network.splice(0);
+      for (const message of messages) message();
+      let hasHappened = isFirst || messages.length > 0;
       const untilMs = this.time.elapsedMs() + 10;
-      while (this.time.step(untilMs));
+      while (this.time.step(untilMs)) hasHappened = true;
       await new Promise((resolve) => setImmediate(resolve));
-      this.audit();
+      // Most of what is waited for here is that time passes.
+      if (hasHappened) this.audit();
+      else this.forgetRates();
     }
     return something;
   }
@@ -365,11 +371,11 @@ class Fleet {
       about: { surface: "messages", model: "a/b", stream: this.random.chance(0.5) },
     };
     const asked = asksFor(want);
-    this.asking.begin(asked);
+    this.asking.begin(asked, this.useNow());
     const end = await this.answer(node, want);
     // Of one that was closed, nobody counts what it has.
     const isThere = !node.dead && !this.postgres.isClosed(node.name);
-    this.asking.end(asked, isThere ? end : "unknown");
+    this.asking.end(asked, isThere ? end : "unknown", this.useNow());
     if (end === "admitted") return true;
     this.counts[end === "refused" ? "refused" : "unanswered"] += 1;
     if (key === FREE_KEY && end === "refused") this.counts.freeRefused += 1;
@@ -504,29 +510,31 @@ class Fleet {
   }
 
   private birth(name: string, epoch: number): JournalNode {
-    const node: JournalNode = new JournalNode({ name, epoch, ...this.surroundings(() => node) });
+    const node: JournalNode = new JournalNode({ epoch, ...this.surroundings(name, () => node) });
     return node;
   }
 
   private diskless(): DisklessNode {
     const name = `d${this.lives++}`;
-    const { clock, ...rest } = this.surroundings(() => node);
+    const parts = this.surroundings(name, () => node);
     const commit = commitsOver(this.network, this.postgres, {
       life: name,
       cut: () => node.cut || node.dead,
       random: this.random,
-      after: (ms, run) => void clock.after(ms, run),
+      after: (ms, run) => void parts.clock.after(ms, run),
     });
-    const node: DisklessNode = new DisklessNode({ name, epoch: 1, clock, ...rest }, commit, () => {
+    const node: DisklessNode = new DisklessNode({ epoch: 1, ...parts }, commit, () => {
       // It finds itself closed, and ends.
       if (!node.dead) this.crash(node);
     });
     return node;
   }
 
-  private surroundings(of: () => Node): Omit<NodeParts, "name" | "epoch"> {
+  private surroundings(name: string, of: () => Node): Omit<NodeParts, "epoch"> {
+    if (!this.numbers.has(name)) this.numbers.set(name, this.numbers.size + 1);
     const { clock, end } = this.time.life();
     return {
+      name,
       skewMs: this.random.below(2 * MOST_SKEW_MS) - MOST_SKEW_MS,
       clock,
       end,
@@ -553,15 +561,20 @@ class Fleet {
     }
   }
 
-  private audit(): void {
+  private forgetRates(): void {
     const sinceMs = this.time.elapsedMs() - 60_000;
     this.taken = this.taken.filter((atMs) => atMs > sinceMs);
-    this.free.judge();
     this.counted = this.counted.filter(({ atMs }) => atMs > sinceMs - SLOT_MS);
-    this.asking.judge();
+  }
+
+  private audit(): void {
+    this.forgetRates();
+    this.free.judge();
+    const uses = this.spent();
+    this.asking.judge(this.useNow(uses));
     check(this.taken.length <= RPM, `${this.taken.length} requests within a minute, of ${RPM}`);
     for (const [counter, limit] of this.limits) {
-      const { spent, held } = this.spent(counter);
+      const { spent, held } = uses.get(counter)!;
       check(
         spent + held <= limit,
         `${counter}: ${spent} spent and ${held} held, above its limit of ${limit}`,
@@ -573,33 +586,55 @@ class Fleet {
     }
   }
 
-  private use(limit: string): Use {
-    if (limit === RATE) {
+  private useNow(known: ReadonlyMap<CounterId, Spent> | null = null): UseOf {
+    let uses = known;
+    return (limit) => {
+      const id = limit as CounterId;
+      if (limit !== RATE) {
+        uses ??= this.spent();
+        return { of: this.limits.get(id)!, by: uses.get(id)!.by };
+      }
       const counted = this.counted.filter(({ node }) => !node.dead).length;
-      return { of: RPM, by: new Map([["all", counted]]) };
-    }
-    return { of: this.limits.get(limit as CounterId)!, by: this.spent(limit as CounterId).by };
+      return { of: RPM, by: [counted] };
+    };
   }
 
-  /** By every life of every ledger, from their own counters; in all, and by the name of the node. */
-  private spent(id: CounterId): { spent: number; held: number; by: Map<string, number> } {
-    let [spent, held] = [0, 0];
-    const by = new Map<string, number>();
-    const add = (name: string, part: { spent: number; held: number }) => {
-      spent += part.spent;
-      held += part.held;
-      by.set(name, (by.get(name) ?? 0) + part.spent + part.held);
-    };
-    add("buried", { spent: this.buried.get(id) ?? 0, held: 0 });
+  /** Of each limit, by every life of every ledger, from their own counters. */
+  private spent(): ReadonlyMap<CounterId, Spent> {
+    const all = new Map<CounterId, Spent>();
+    for (const id of this.limits.keys()) all.set(id, new Spent(this.buried.get(id) ?? 0, this.numbers.size));
     for (const { name } of this.gone) {
-      add(name, { spent: this.postgres.spent(name).get(id) ?? 0, held: this.postgres.held(name, id) });
+      const number = this.numbers.get(name)!;
+      for (const [id, spent] of this.postgres.spent(name)) all.get(id)?.add(number, spent, 0);
+      for (const [id, held] of this.postgres.held(name)) all.get(id)?.add(number, 0, held);
     }
     for (const { name, ledger } of this.nodes) {
       // What it counts in its memory, nobody will be told of.
       if (this.postgres.isClosed(name)) continue;
-      for (const counter of ledger.booked()) if (counter.id === id) add(name, counter);
+      const number = this.numbers.get(name)!;
+      for (const { id, spent, held } of ledger.booked()) all.get(id)?.add(number, spent, held);
     }
-    return { spent, held, by };
+    return all;
+  }
+}
+
+/** What is spent and held of a limit; in all, and by the number of the node, of which 0 stands for lives that are over. */
+class Spent {
+  held = 0;
+  readonly by: number[];
+
+  constructor(
+    public spent: number,
+    nodes: number,
+  ) {
+    this.by = new Array(nodes + 1).fill(0);
+    this.by[0] = spent;
+  }
+
+  add(node: number, spent: number, held: number): void {
+    this.spent += spent;
+    this.held += held;
+    this.by[node]! += spent + held;
   }
 }
 

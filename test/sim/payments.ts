@@ -9,13 +9,13 @@ import { CardRail } from "../../src/rails/stripe/card-rail.ts";
 import type { Authorization, SignedPayment } from "../../src/rails/x402/authorization.ts";
 import { externalOf } from "../../src/rails/x402/authorization.ts";
 import { X402Rail } from "../../src/rails/x402/x402.ts";
-import { openDatabase } from "../../src/store/sqlite/database.ts";
 import { LedgerStore } from "../../src/store/sqlite/ledger-store.ts";
 import { sqlitePayments } from "../../src/store/sqlite/payments.ts";
 import { epochMs } from "../../src/units/clock.ts";
 import type { BalanceId, KeyId, PaymentId } from "../../src/units/id.ts";
 import type { NanoUsd } from "../../src/units/usd.ts";
 import { VirtualClock } from "./clock.ts";
+import { emptyDatabase } from "./database.ts";
 import { Random } from "./random.ts";
 import { BLOCK_MS, NETWORK, SimulatedChain } from "./simulated-chain.ts";
 import { SimulatedStripe } from "./simulated-stripe.ts";
@@ -51,7 +51,7 @@ const GONE = "The chain was reorganised, and the transfer was not made again.";
 
 class PaymentWorld {
   private readonly time = new VirtualClock(START);
-  private readonly db: Database = openDatabase(":memory:");
+  private readonly db: Database = emptyDatabase();
   private readonly ledger = new LedgerStore(this.db);
   private readonly chain: SimulatedChain;
   private readonly signed = new Map<string, SignedPayment>();

@@ -3,7 +3,6 @@ import type { CounterId } from "../../src/ledger/counter.ts";
 import type { Debit } from "../../src/ledger/credit.ts";
 import { EpochFenced } from "../../src/ledger/membership.ts";
 import { SqliteAuthority } from "../../src/store/sqlite/authority.ts";
-import { openDatabase } from "../../src/store/sqlite/database.ts";
 import { LedgerStore } from "../../src/store/sqlite/ledger-store.ts";
 import { NodeLedger } from "../../src/store/sqlite/node-ledger.ts";
 import { SqliteRegistry } from "../../src/store/sqlite/registry.ts";
@@ -11,17 +10,24 @@ import { epochMs } from "../../src/units/clock.ts";
 import type { BalanceId } from "../../src/units/id.ts";
 import type { NanoUsd } from "../../src/units/usd.ts";
 import { end } from "../store/end-record.ts";
+import { emptyDatabase } from "./database.ts";
 import type { AskOthers, FleetAuthority } from "./memory-authority.ts";
 import type { Random } from "./random.ts";
 
 /** A keeper's Authority, books and registry, on a database. It dies now and then, and another goes on. */
 export class DatabaseAuthority implements FleetAuthority {
-  private readonly db = openDatabase(":memory:");
+  private readonly db = emptyDatabase();
   private readonly store = new LedgerStore(this.db);
   private readonly ledger = new NodeLedger(this.db, this.store);
+  private readonly grantedToOne = this.db.query<{ granted: number }, [string, string]>(
+    "SELECT granted FROM grants WHERE counter = ? AND node = ?",
+  );
   private registry = this.newRegistry();
   private authority = this.newAuthority();
   private closed = 0;
+  /** What `granted` says, until something is written that may change it. */
+  private readonly sums = new Map<CounterId, number>();
+  private readonly begun = new Set<string>();
 
   constructor(
     private readonly random: Random,
@@ -33,6 +39,7 @@ export class DatabaseAuthority implements FleetAuthority {
   }
 
   settle(statement: Statement): Grant | null {
+    this.sums.delete(statement.counter);
     if (this.random.chance(0.005)) {
       this.registry = this.newRegistry();
       this.authority = this.newAuthority();
@@ -59,6 +66,7 @@ export class DatabaseAuthority implements FleetAuthority {
   }
 
   close(name: string, epoch: number, spent: ReadonlyMap<CounterId, NanoUsd>): void {
+    this.sums.clear();
     this.begin(name, epoch);
     const { balance, ...record } = end(++this.closed);
     const parts = [...spent];
@@ -70,20 +78,23 @@ export class DatabaseAuthority implements FleetAuthority {
   }
 
   granted(counter: CounterId): number {
-    return this.store.spent(counter) + this.authority.reserved(counter);
+    const known = this.sums.get(counter);
+    if (known !== undefined) return known;
+    const granted = this.store.spent(counter) + this.authority.reserved(counter);
+    this.sums.set(counter, granted);
+    return granted;
   }
 
   grantedTo(counter: CounterId, name: string): number {
-    const row = this.db
-      .query<{ granted: number }, [string, string]>(
-        "SELECT granted FROM grants WHERE counter = ? AND node = ?",
-      )
-      .get(counter, name);
-    return row?.granted ?? 0;
+    return this.grantedToOne.get(counter, name)?.granted ?? 0;
   }
 
   /** A life begins before it states anything. */
   private begin(name: string, epoch: number): void {
+    const life = `${name} ${epoch}`;
+    if (this.begun.has(life)) return;
+    this.begun.add(life);
+    this.sums.clear();
     while ((this.registry.lastEpoch(name) ?? 0) < epoch) this.registry.join(name);
   }
 

@@ -16,14 +16,14 @@ import type { LedgerRecord } from "../../src/ledger/record.ts";
 import { Replay, recoveredEnd } from "../../src/ledger/recovery.ts";
 import { Reservation, type ReservationRequest } from "../../src/ledger/reservation.ts";
 import { addSpending } from "../../src/store/fold.ts";
-import type { EpochMs } from "../../src/units/clock.ts";
+import { type EpochMs, epochMs } from "../../src/units/clock.ts";
 import type { BalanceId, BudgetId, KeyId, ReceiptId } from "../../src/units/id.ts";
 import { MAX_NANO_USD, type NanoUsd, ZERO_USD } from "../../src/units/usd.ts";
 import { WINDOW_KINDS } from "../../src/units/window.ts";
-import { ManualClock } from "../fakes/clock.ts";
 import { KnownHolders } from "../fakes/holders.ts";
 import { keyOf } from "../fakes/key.ts";
 import { check } from "./auditor.ts";
+import { VirtualClock } from "./clock.ts";
 import { type AskOthers, type FleetAuthority, MemoryAuthority } from "./memory-authority.ts";
 import type { SimulatedStore } from "./nodes.ts";
 import { Random } from "./random.ts";
@@ -58,7 +58,7 @@ export type TakingSummary = Record<
   number
 >;
 
-const NOON = Date.UTC(2026, 10, 18, 12);
+const NOON = epochMs(Date.UTC(2026, 10, 18, 12));
 const BALANCE = "bal_shared" as BalanceId;
 const CREDIT = 5_000_000 as NanoUsd;
 const PRICE = { input: 0, output: 1_000_000, cacheRead: 0, cacheWrite: 0 } as ReservationRequest["price"];
@@ -67,14 +67,6 @@ const usd = (nano: number) => nano as NanoUsd;
 const DAY_MS = 86_400_000;
 /** They are only ever tightened. */
 const RUNS = 4;
-
-/** In every window that a moment lies in. */
-function count(sums: Map<CounterId, number>, budget: BudgetId, at: EpochMs, amount: number): void {
-  for (const kind of WINDOW_KINDS) {
-    const id = budgetCounter(budget, kind, at);
-    sums.set(id, (sums.get(id) ?? 0) + amount);
-  }
-}
 
 /** A hold and, piece by piece in the order in which it grew, the budgets that each piece counts on. */
 interface Open {
@@ -97,7 +89,8 @@ interface Node {
 class Fleet {
   readonly counts: TakingSummary = { admitted: 0, grown: 0, refused: 0, shrunk: 0, settled: 0, changes: 0 };
   private readonly random: Random;
-  private readonly clock = new ManualClock(NOON);
+  private readonly time = new VirtualClock(NOON);
+  private readonly clock = this.time.life().clock;
   private readonly messages: (() => void)[] = [];
   private readonly authority: FleetAuthority & { stop?(): void };
   private readonly nodes: Node[];
@@ -110,6 +103,8 @@ class Fleet {
   private readonly spent = new Map<CounterId, number>();
   private used = new Map<CounterId, number>();
   private receipts = 0;
+  /** By budget and day, its counters in the windows that the day lies in. */
+  private readonly windows = new Map<BudgetId, Map<number, readonly CounterId[]>>();
 
   constructor(seed: number, nodes: number, store: SimulatedStore) {
     this.random = new Random(seed);
@@ -158,7 +153,7 @@ class Fleet {
     else if (dice < 0.94 && this.nodes.length > 1) random.pick(this.nodes).usable = false;
     else if (dice < 0.97) for (const node of this.nodes) if (!node.usable) await this.comeBack(node);
     if (random.chance(0.8)) await this.deliver(random.below(12));
-    this.clock.advance(random.chance(0.004) ? DAY_MS : random.below(40));
+    this.pass(random.chance(0.004) ? DAY_MS : random.below(40));
     for (const { grants } of this.nodes) if (random.chance(0.2)) grants?.tend();
     this.audit();
   }
@@ -337,7 +332,7 @@ class Fleet {
     const expected = this.judgeEnd(charged, at, pieces, (spent) => {
       if (end.kind === "terminal") addSpending(spent, end);
     });
-    for (const [id, amount] of expected) count(this.spent, id, at, amount);
+    for (const [id, amount] of expected) this.count(this.spent, id, at, amount);
     if (run) {
       const { money, calls } = runCounters(run);
       for (const [id, amount] of [
@@ -473,14 +468,15 @@ class Fleet {
     const used = this.usedOf(this.nodes);
     for (const [id, now] of used) {
       const before = this.used.get(id) ?? 0;
+      if (now <= before) continue;
       const limit = this.limitOn(id);
-      check(now <= before || now <= limit, `${id} has grown from ${before} to ${now}, above ${limit}`);
+      check(now <= limit, `${id} has grown from ${before} to ${now}, above ${limit}`);
     }
     this.used = used;
     const due = new Map(this.spent);
     for (const { pieces, reservation } of this.open) {
       for (const { amount, budgets } of pieces)
-        for (const id of budgets) count(due, id, reservation.want.at, amount);
+        for (const id of budgets) this.count(due, id, reservation.want.at, amount);
     }
     const ofRuns = new Map(this.ofRuns);
     for (const { reservation } of this.open) {
@@ -490,10 +486,30 @@ class Fleet {
       ofRuns.set(money, (ofRuns.get(money) ?? 0) + reservation.held);
       ofRuns.set(calls, (ofRuns.get(calls) ?? 0) + 1);
     }
-    for (const [id, amount] of [...due, ...ofRuns]) {
-      const counted = used.get(id as CounterId) ?? 0;
-      check(counted === amount, `${id} counts ${counted}, of ${amount}`);
-    }
+    for (const sums of [due, ofRuns])
+      for (const [id, amount] of sums) {
+        const counted = used.get(id as CounterId) ?? 0;
+        check(counted === amount, `${id} counts ${counted}, of ${amount}`);
+      }
+  }
+
+  /** In every window that a moment lies in. */
+  private count(sums: Map<CounterId, number>, budget: BudgetId, at: EpochMs, amount: number): void {
+    for (const id of this.windowsOf(budget, at)) sums.set(id, (sums.get(id) ?? 0) + amount);
+  }
+
+  private windowsOf(budget: BudgetId, at: EpochMs): readonly CounterId[] {
+    let days = this.windows.get(budget);
+    if (days === undefined) this.windows.set(budget, (days = new Map()));
+    const day = Math.floor(at / DAY_MS);
+    let ids = days.get(day);
+    if (ids === undefined) days.set(day, (ids = WINDOW_KINDS.map((kind) => budgetCounter(budget, kind, at))));
+    return ids;
+  }
+
+  private pass(ms: number): void {
+    const untilMs = this.time.elapsedMs() + ms;
+    while (this.time.step(untilMs));
   }
 
   private async deliver(most: number): Promise<void> {
@@ -510,7 +526,7 @@ class Fleet {
     for (let rounds = 0; !done && rounds < 5_000; rounds++) {
       for (const message of this.messages.splice(0)) message();
       await new Promise((resolve) => setImmediate(resolve));
-      if (!done) this.clock.advance(10);
+      if (!done) this.pass(10);
       for (const { grants } of this.nodes) grants?.tend();
     }
     check(done, "nothing came of it");
