@@ -172,6 +172,8 @@ export const PAYMENTS = {
   resolve: {
     ...admin,
     summary: "Decides about a payment that is held",
+    details:
+      "As `credited`, its `amount_usd` is credited: what arrived, where that is not what was ordered. Of a card payment in another currency than USD, it is what was ordered.",
     body: ResolveFields,
     answers: { 200: OperatorsPayment },
   },

@@ -67,6 +67,7 @@ export interface Payment {
   /** First of the chain of rotations of the key that asked for it; null where the owner did. */
   readonly keyId: KeyId | null;
   readonly state: PaymentState;
+  /** What was ordered; of one that is held, what arrived, as far as that is known. */
   readonly amount: NanoUsd;
   /** Who pays, in the rail's words: an address, a card's last digits. */
   readonly payer: string | null;
@@ -90,7 +91,9 @@ export interface Payment {
 
 /** What is new of a payment. Members that are left out stay. */
 export interface PaymentChange
-  extends Partial<Pick<Payment, "state" | "payer" | "transaction" | "reason" | "order" | "lookAt">> {
+  extends Partial<
+    Pick<Payment, "state" | "amount" | "payer" | "transaction" | "reason" | "order" | "lookAt">
+  > {
   /** Enters the balance's credit in the same transaction. */
   readonly credit?: PaymentCredit;
   /** Was taken back, and is on the books already. */

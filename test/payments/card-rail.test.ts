@@ -128,6 +128,7 @@ const PAID = { state: "paid", intent: "pi_1", payer: "visa …4242" } as const;
 
 const says = ({ payment, available, suspensions }: World) => ({
   state: payment.state,
+  amount: payment.amount / USD,
   available: available / USD,
   credited: payment.credited / USD,
   lost: payment.lost / USD,
@@ -141,7 +142,15 @@ const STORIES: readonly [string, (world: World) => Promise<unknown>, object][] =
   [
     "is paid another amount than was asked for",
     (world) => world.sees({ ...PAID, total: 900 as Cents }),
-    { state: "held", available: 0, credited: 0 },
+    { state: "held", amount: 8.39, available: 0, credited: 0 },
+  ],
+  [
+    "is paid another amount than was asked for, and refunded whole",
+    async (world) => {
+      await world.sees({ ...PAID, total: 900 as Cents });
+      await world.sees({ refunded: 900 as Cents });
+    },
+    { state: "refunded", available: 0, credited: 0 },
   ],
   [
     "is paid in another currency",

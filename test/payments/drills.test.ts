@@ -169,10 +169,11 @@ describe("the facilitator", () => {
     expect([told.status, await state(), await balanceOf(gateway, mine.key)]).toEqual([202, "held", 0]);
     const { data } = (await gateway.admin("/admin/payments?state=held")).json;
     expect(data).toHaveLength(1);
-    expect([data[0].amount_usd, data[0].reason]).toEqual([3, expect.stringContaining("1000000 units")]);
+    expect([data[0].amount_usd, data[0].reason]).toEqual([1, expect.stringContaining("$3.00 were ordered")]);
     const resolve = (as: string) => gateway.admin(`/admin/payments/${data[0].id}/resolve`, { as });
-    expect((await resolve("refunded")).json.state).toBe("refunded");
-    expect((await resolve("credited")).status).toBe(400);
+    expect((await resolve("credited")).json).toMatchObject({ state: "credited", credited_usd: 1 });
+    expect((await resolve("refunded")).status).toBe(400);
+    expect(await balanceOf(gateway, mine.key)).toBe(1);
   });
 
   test("is away: nothing moves, and whoever retries in time is credited once it is back", async () => {

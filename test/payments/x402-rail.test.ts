@@ -58,14 +58,16 @@ async function open() {
   const store = sqlitePayments(db, new LedgerStore(db), systemClock);
   const world = {
     movement: { kind: "unused" } as Movement,
+    head: { latest: 9, time: 0, finalized: 1, finalizedTime: 0 },
     sent: 0,
     isHit: async () => false,
     suspend: async () => {},
   };
   const chain = {
     token: async () => ({ name: "T", version: "1", decimals: 6 }),
-    head: async () => ({ latest: 9, time: 0, finalized: 1, finalizedTime: 0 }),
+    head: async () => world.head,
     movement: async () => world.movement,
+    unusedAt: async () => world.movement.kind === "unused",
     refusal: async () => null,
     isWaiting: async () => false,
   } as Partial<Chain> as Chain;
@@ -116,7 +118,7 @@ test("who is on a sanctions list is suspended also where that fails at first", a
   };
   await expect(rail.take(SIGNED, ORDER)).rejects.toThrow("the store is away");
   expect((await only()).lookAt).not.toBeNull();
-  expect(await rail.look(await only())).toMatchObject({ state: "rejected", lookAt: null });
+  expect(await rail.look(await only())).toMatchObject({ state: "rejected" });
   expect([suspended, world.sent]).toEqual([2, 0]);
 });
 
@@ -130,4 +132,59 @@ test("what was turned down elsewhere while its payer was screened is not sent", 
   expect(await rail.take(SIGNED, ORDER)).toEqual({ kind: "rejected" });
   expect(world.sent).toBe(0);
   expect(await only()).toMatchObject({ state: "rejected", lookAt: null });
+});
+
+const moved = (value: string): Movement => ({
+  ...{ kind: "moved", transaction: "0x2", block: 9, to: NETWORK.payTo },
+  value,
+});
+const OVER = { latest: 99, time: 2 ** 40, finalized: 98, finalizedTime: 2 ** 40 };
+
+test.each([true, false])(
+  "what a payer who was turned down sends by hand is held; still on the list: %p",
+  async (stays) => {
+    const { world, gateway, only } = await open();
+    const rail = await gateway();
+    world.isHit = async () => true;
+    expect(await rail.take(SIGNED, ORDER)).toEqual({ kind: "rejected" });
+    expect(await rail.look(await only())).toMatchObject({ state: "rejected", lookAt: expect.any(Number) });
+    world.isHit = async () => stays;
+    world.movement = moved("2000000");
+    expect(await rail.look(await only())).toMatchObject({ state: "held", transaction: "0x2", credited: 0 });
+  },
+);
+
+test.each([
+  ["ran out", { kind: "unused" }],
+  ["was canceled", { kind: "canceled" }],
+  ["went elsewhere", { ...moved("1"), to: NETWORK.asset }],
+] as [string, Movement][])("what was turned down is no longer watched once it %s", async (_, movement) => {
+  const { world, gateway, only } = await open();
+  const rail = await gateway();
+  world.isHit = async () => true;
+  await rail.take(SIGNED, ORDER);
+  Object.assign(world, { movement, head: OVER });
+  expect(await rail.look(await only())).toMatchObject({ state: "rejected", lookAt: null });
+});
+
+test("a transfer of another amount is held as a payment of what arrived", async () => {
+  const { world, gateway, only } = await open();
+  const rail = await gateway();
+  await rail.take(SIGNED, ORDER);
+  world.movement = moved("500000");
+  const held = await rail.look(await only());
+  expect(held).toMatchObject({ state: "held", amount: 5e8 });
+  expect(held.reason).toContain("$2.00");
+  expect(await only()).toEqual(held);
+});
+
+test("the idempotency key of a card payment is not one of a payment by x402", async () => {
+  const { store, gateway, only } = await open();
+  const rail = await gateway();
+  await rail.take(SIGNED, { ...ORDER, idempotencyKey: "k" });
+  const byCard = { ...(await only()), id: "pay_2", rail: "card", external: "pay_2" } as const;
+  await store.add({ ...byCard, idempotencyKey: "card" }, []);
+  const nonce = `0x${"2".repeat(64)}` as const;
+  const another = { ...SIGNED, authorization: { ...AUTHORIZATION, nonce } };
+  expect(await rail.take(another, { ...ORDER, idempotencyKey: "card" })).toEqual({ kind: "used key" });
 });

@@ -119,7 +119,7 @@ function ResolveDialog({ of, onClose, onDone }: DecisionProps) {
           value={as}
           onValue={setAs}
           options={[
-            ["credited", `credited with the ${usd(of.amount_usd)} that were ordered`],
+            ["credited", `credited with ${usd(of.amount_usd)}`],
             ["refunded", "refunded: you have sent the money back"],
           ]}
         />

@@ -38,7 +38,7 @@ export const adminPaymentEndpoints = (): Endpoint[] => [
               reason: fields.note ?? reason,
               // What was refunded or disputed while it was held is taken back of the credit now.
               lookAt: rail === "card" ? clock.now() : null,
-              ...(fields.as === "credited" ? { credit: { amount } } : {}),
+              ...(fields.as === "credited" && amount > 0 ? { credit: { amount } } : {}),
             },
       );
       return decided.state === fields.as ? ok(operatorsView(decided)) : notIn("held", decided);

@@ -3,7 +3,8 @@ import type { Balance } from "../../keys/key.ts";
 import { whyNot } from "../../payments/amounts.ts";
 import { dayCap } from "../../payments/caps.ts";
 import type { Payment } from "../../payments/payment.ts";
-import { readPayment } from "../../rails/x402/authorization.ts";
+import { usedKey } from "../../payments/refusals.ts";
+import { externalOf, readPayment } from "../../rails/x402/authorization.ts";
 import { paymentRequired, paymentResponse } from "../../rails/x402/offer.ts";
 import { paymentOf } from "../../rails/x402/x402.ts";
 import type { KeyId } from "../../units/id.ts";
@@ -43,16 +44,15 @@ export async function orderByX402(
   const caps = [dayCap(amounts, deps.keyDeps.clock.now())];
   const order = { balanceId: balance.id, keyId, amount, isInline: false, idempotencyKey, caps };
   const payment = paymentOf(await x402!.take(signed, order), unpaid, contact);
-  return refused(payment) ? payment : outcome(payment, amount, unpaid);
+  if (refused(payment)) return payment;
+  const isAnother = payment.external !== externalOf(signed) && payment.amount !== amount;
+  return isAnother ? usedKey() : outcome(payment, unpaid);
 }
 
 function outcome(
   payment: Payment,
-  amount: NanoUsd,
   unpaid: (words: string) => Refusal,
 ): { payment: Payment; response: string } | Refusal {
-  if (payment.amount !== amount)
-    return invalidField("Idempotency-Key", "`Idempotency-Key` was used to order another amount.");
   if (payment.state === "failed") return unpaid(payment.reason ?? "The payment has failed.");
   const { transaction, payer, external } = payment;
   const network = external.split("/")[0]!;

@@ -1,7 +1,7 @@
 import type { Payment, PaymentChange } from "../../payments/payment.ts";
 import { formatUsd, type NanoUsd } from "../../units/usd.ts";
 import { type CardOrder, type KnownDispute, orderOf, orderText } from "./card-order.ts";
-import { type Checkout, type CheckoutDispute, nanoOf } from "./checkout.ts";
+import { type Cents, type Checkout, type CheckoutDispute, centsOf, nanoOf } from "./checkout.ts";
 
 /**
  * What to do next about a payment, by what Stripe says of it now; null where it is as Stripe says. Events come late,
@@ -90,8 +90,18 @@ function payingStep(payment: Payment, order: CardOrder, checkout: Checkout): Car
   if (checkout.state !== "paid") return null;
   const paid = { transaction: intent, payer };
   if (checkout.total !== order.total || checkout.currency !== "usd")
-    return change({ ...paid, state: "held", reason: `Stripe says that ${said(checkout)} was paid.` });
+    return change({ ...paid, ...heldAs(payment, order, checkout) });
   return change({ ...paid, state: "credited", reason: null, credit: { amount } });
+}
+
+/** What arrived instead of what was asked for, as far as that is known: it is what can be credited and refunded. */
+function heldAs({ amount }: Payment, order: CardOrder, { total, currency }: Checkout): PaymentChange {
+  const paid = total === null ? "nothing" : `${total / 100} ${(currency ?? "").toUpperCase()}`;
+  const reason = `Stripe says that ${paid} was paid, and ${order.total / 100} USD were asked for.`;
+  if (total === null || currency !== "usd") return { state: "held", reason };
+  const fee = order.total - centsOf(amount);
+  const arrived = nanoOf(Math.max(0, total - fee) as Cents);
+  return { state: "held", reason, amount: arrived, order: orderText({ ...order, total }) };
 }
 
 /** No money is here yet. One that has expired may have been paid in its last moment. */
@@ -177,6 +187,3 @@ const refundedCredit = ({ amount }: Payment, refunded: Parameters<typeof nanoOf>
   Math.min(nanoOf(refunded), amount) as NanoUsd;
 
 const REFUNDED = { state: "refunded", reason: null } as const;
-
-const said = ({ total, currency }: Checkout): string =>
-  total === null ? "nothing" : `${total / 100} ${(currency ?? "").toUpperCase()}`;

@@ -1,8 +1,8 @@
 import { type Refusal, refuse } from "../../errors/refusal.ts";
 import type { Credit, Debit, TooMuch } from "../../ledger/credit.ts";
-import { capReached } from "../../payments/caps.ts";
 import { type Payment, type PaymentChange, paymentKey } from "../../payments/payment.ts";
 import type { PaymentCap, PaymentStore } from "../../payments/payment-store.ts";
+import { capReached, usedKey } from "../../payments/refusals.ts";
 import { type Clock, epochMs } from "../../units/clock.ts";
 import type { BalanceId, PaymentId } from "../../units/id.ts";
 import { newId } from "../../units/id.ts";
@@ -270,11 +270,6 @@ export interface Ordered {
   readonly payment: Payment;
   readonly checkout: Checkout;
 }
-
-const usedKey = (): Refusal =>
-  refuse("invalid_request", "This `Idempotency-Key` was used for another payment. Use a new one.", {
-    param: "Idempotency-Key",
-  });
 
 const tooManyOrders = (): Refusal =>
   refuse(

@@ -1,5 +1,5 @@
 import { assert } from "../../units/assert.ts";
-import { NANO_PER_USD, type NanoUsd } from "../../units/usd.ts";
+import { MAX_NANO_USD, NANO_PER_USD, type NanoUsd } from "../../units/usd.ts";
 
 /** A token on a chain in which credit is paid, and who moves it there. */
 export interface X402Network {
@@ -36,6 +36,12 @@ export function unitsOf(amount: NanoUsd, { decimals }: Token): string {
   const units = BigInt(amount) * 10n ** BigInt(decimals);
   assert(units % BigInt(NANO_PER_USD) === 0n, `${amount} nano-dollars are no whole units of the token`);
   return String(units / BigInt(NANO_PER_USD));
+}
+
+/** What so many units are worth, in whole nano-dollars; no more than is counted exactly. */
+export function worthOf(units: string, { decimals }: Token): NanoUsd {
+  const nano = (BigInt(units) * BigInt(NANO_PER_USD)) / 10n ** BigInt(decimals);
+  return Math.min(Number(nano), MAX_NANO_USD) as NanoUsd;
 }
 
 /** Null where it is no whole number of nano-dollars, or more than is counted exactly. */

@@ -1,10 +1,11 @@
 import type { Payment, PaymentChange } from "../../payments/payment.ts";
 import { type EpochMs, epochMs } from "../../units/clock.ts";
+import { formatUsd, type NanoUsd } from "../../units/usd.ts";
 import type { PaymentPace } from "../payment-pace.ts";
 import type { Authorization } from "./authorization.ts";
 import type { ChainHead, Movement } from "./chain.ts";
-import type { X402Network } from "./network.ts";
-import type { PaymentRequirements } from "./offer.ts";
+import { worthOf } from "./network.ts";
+import type { OfferedNetwork, PaymentRequirements } from "./offer.ts";
 
 /** What a payment has to be carried out and found again by: the whole of it, before anybody is asked. */
 export interface X402Order extends Pick<PaymentRequirements, "network" | "asset" | "payTo"> {
@@ -35,9 +36,10 @@ export type Step =
   | { readonly kind: "take back"; readonly reason: string };
 
 /** What is to be done about a payment: it follows from its state and from what the chain shows, and from nothing else. */
-export function nextStep(payment: Payment, network: X402Network, sight: Sight, pace: PaymentPace): Step {
+export function nextStep(payment: Payment, network: OfferedNetwork, sight: Sight, pace: PaymentPace): Step {
   const { movement, now } = sight;
   const later = epochMs(now + pace.watchMs);
+  if (payment.state === "rejected") return rejected(payment, network, sight, later);
   switch (movement.kind) {
     case "unseen":
       return { kind: "write", change: { lookAt: later } };
@@ -52,9 +54,29 @@ export function nextStep(payment: Payment, network: X402Network, sight: Sight, p
   }
 }
 
+/** Nobody is asked to move it, but its payer may have that done by themselves until it runs out. */
+function rejected(
+  payment: Payment,
+  { token }: OfferedNetwork,
+  { head, movement, isUnusedAtFinality }: Sight,
+  later: EpochMs,
+): Step {
+  const { payTo } = orderOf(payment);
+  const { kind } = movement;
+  if (kind === "moved" && movement.to === payTo) {
+    const { transaction, value } = movement;
+    const reason = `${payment.reason} They sent it by hand.`;
+    const amount = worthOf(value, token);
+    return { kind: "write", change: { state: "held", amount, transaction, reason, lookAt: null } };
+  }
+  const isOver =
+    kind === "moved" ? movement.block <= head.finalized : kind === "canceled" || isUnusedAtFinality;
+  return { kind: "write", change: { lookAt: isOver ? null : later } };
+}
+
 function moved(
   payment: Payment,
-  network: X402Network,
+  { network, token }: OfferedNetwork,
   { head }: Sight,
   movement: Moved,
   later: EpochMs,
@@ -64,7 +86,7 @@ function moved(
   const isFinal = block <= head.finalized;
   const lookAt = isFinal ? null : later;
   if (to !== payTo || value !== authorization.value)
-    return elsewhere(payment, to === payTo ? value : null, { transaction, lookAt });
+    return elsewhere(payment, to === payTo ? worthOf(value, token) : null, { transaction, lookAt });
   if (payment.state === "credited") return { kind: "write", change: { transaction, lookAt } };
   const isConfirmed =
     payment.amount >= network.finalizedAbove ? isFinal : head.latest - block + 1 >= network.confirmations;
@@ -78,13 +100,15 @@ function moved(
 }
 
 /** Its payer signed two transfers by the same nonce, and the other one was carried out. */
-function elsewhere(payment: Payment, arrived: string | null, change: PaymentChange): Step {
-  const isHere = arrived !== null;
-  const reason = isHere
-    ? `The transfer that was made by this nonce has another amount: ${arrived} units of the token.`
-    : "The payer used the nonce for another transfer.";
+function elsewhere(payment: Payment, arrived: NanoUsd | null, change: PaymentChange): Step {
+  const reason =
+    arrived === null
+      ? "The payer used the nonce for another transfer."
+      : `The transfer that was made by this nonce is of ${formatUsd(arrived)}, and ${formatUsd(payment.amount)} were ordered.`;
   if (payment.state === "credited") return { kind: "take back", reason };
-  return { kind: "write", change: { ...change, state: isHere ? "held" : "failed", reason, lookAt: null } };
+  const now =
+    arrived === null ? ({ state: "failed" } as const) : ({ state: "held", amount: arrived } as const);
+  return { kind: "write", change: { ...change, ...now, reason, lookAt: null } };
 }
 
 function unused(
@@ -117,7 +141,7 @@ function unused(
         }
       : { kind: "begin" };
   }
-  if (state === "unused" || state === "rejected") return { kind: "write", change: { lookAt: later } };
+  if (state === "unused") return { kind: "write", change: { lookAt: later } };
   const isDue = sentAt === undefined || now - sentAt >= resendMs || state !== "submitted";
   return isDue ? { kind: "send" } : { kind: "write", change: { lookAt: later } };
 }

@@ -1,9 +1,9 @@
 import type { Refusal } from "../../errors/refusal.ts";
 import { suspension } from "../../errors/suspension-refusal.ts";
 import type { Credit, Debit, TooMuch } from "../../ledger/credit.ts";
-import { capReached } from "../../payments/caps.ts";
 import { type Payment, type PaymentChange, type PaymentState, paymentKey } from "../../payments/payment.ts";
 import type { PaymentCap, PaymentStore } from "../../payments/payment-store.ts";
+import { capReached, usedKey } from "../../payments/refusals.ts";
 import { type Clock, type EpochMs, epochMs, pause } from "../../units/clock.ts";
 import { type BalanceId, type KeyId, newId } from "../../units/id.ts";
 import type { Log } from "../../units/log.ts";
@@ -81,6 +81,7 @@ export class X402Rail {
       OF_A_PAYER,
     ]);
     if (added.kind === "capped") return added;
+    if (added.payment.rail !== this.name) return { kind: "used key" };
     if (added.kind === "known") return this.again(added.payment, order);
     return this.carryOut(added.payment, network);
   }
@@ -119,7 +120,7 @@ export class X402Rail {
       movement.kind === "unused" && head.finalizedTime >= Number(order.authorization.validBefore);
     const isUnusedAtFinality = mayBeOver && (await chain.unusedAt(order.authorization, head.finalized));
     const sight = { head, movement, isUnusedAtFinality, now: this.deps.clock.now() };
-    return this.do(payment, nextStep(payment, network.network, sight, this.deps.pace), network);
+    return this.do(payment, nextStep(payment, network, sight, this.deps.pace), network);
   }
 
   private async do(payment: Payment, step: Step, network: ReadyNetwork): Promise<Payment> {
@@ -228,7 +229,10 @@ export class X402Rail {
     return submitted.state === "submitted" ? this.send(submitted, network) : submitted;
   }
 
-  /** Null where the payer may pay. Money that they have moved by themselves is held: it is here. */
+  /**
+   * Null where the payer may pay. Money that they have moved by themselves is held: it is here. While they still can,
+   * the payment is looked at.
+   */
   private async turnedDown(
     payment: Payment,
     state: "rejected" | "held",
@@ -237,9 +241,9 @@ export class X402Rail {
     const { authorization } = orderOf(payment);
     if (!(await this.deps.sanctions.isHit(authorization.from, network, chain))) return null;
     const reason = "The payer is on a sanctions list.";
-    // First: nobody looks at the payment again.
+    // First: nobody decides about the payment again.
     await this.deps.suspend(payment.balanceId, `payment ${payment.id}`);
-    return this.change(payment, () => ({ state, reason, lookAt: null }));
+    return this.change(payment, () => ({ state, reason, lookAt: state === "held" ? null : this.later() }));
   }
 
   private async send(payment: Payment, { chain, settler, token }: ReadyNetwork): Promise<Payment> {
@@ -346,6 +350,7 @@ export type Taken =
   | { readonly kind: "refused"; readonly why: string }
   | { readonly kind: "capped"; readonly cap: PaymentCap }
   | { readonly kind: "rejected" }
+  | { readonly kind: "used key" }
   | { readonly kind: "paid"; readonly payment: Payment };
 
 /** The payment; otherwise the refusal, an offer again where another payment may do. */
@@ -361,6 +366,8 @@ export function paymentOf(
       return capReached(taken.cap);
     case "rejected":
       return suspension("sanctions", contact);
+    case "used key":
+      return usedKey();
     case "paid":
       return taken.payment;
   }

@@ -161,9 +161,9 @@ function* paidIn({ balanceId, keyId }: Payment, { of, since }: AmountCap): Steps
 }
 
 function* write(payment: Payment): Steps<Payment> {
-  const { id, state, payer, transaction, reason, order, credited, lost, changed_at, look_at } =
+  const { id, state, amount, payer, transaction, reason, order, credited, lost, changed_at, look_at } =
     rowOf(payment);
-  const changed = { state, payer, transaction, reason, order, credited, lost, changed_at, look_at };
+  const changed = { state, amount, payer, transaction, reason, order, credited, lost, changed_at, look_at };
   yield* sql`UPDATE payments SET ${assigned(changed)} WHERE id = ${id}`;
   return payment;
 }
