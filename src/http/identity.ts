@@ -188,17 +188,12 @@ export async function checkedSignature<Opened>(
   check: () => Promise<Opened | Refusal>,
 ): Promise<Opened | Refusal> {
   // Each counts as wrong until it proves right, so that sending many at once does not allow more than sending
-  // them one by one.
+  // them one by one; also where it makes the chain's node fail, which a wallet that is a contract can.
   const wait = await takeOfAll(wrongSignatures, blocks, MOST_WRONG);
   if (wait !== null) return tooOften(`sent ${MOST_WRONG} wrong signatures`, wait);
-  let wrong = false;
-  try {
-    const outcome = await check();
-    wrong = refused(outcome);
-    return outcome;
-  } finally {
-    if (!wrong) for (const block of blocks) wrongSignatures.giveBack(block);
-  }
+  const outcome = await check();
+  if (!refused(outcome)) for (const block of blocks) wrongSignatures.giveBack(block);
+  return outcome;
 }
 
 /** Per hour and network address. */

@@ -166,6 +166,19 @@ describe("signatures, which may cost a question to a chain", () => {
     expect(codes.filter((code) => code === "rate_limited")).toHaveLength(140);
   });
 
+  test("those whose check fails count as wrong: a signer may choose what makes the chain fail", async () => {
+    const deps = keyDeps();
+    let checked = 0;
+    const failing = () =>
+      againstForging(exchange, deps, () => {
+        checked += 1;
+        return Promise.reject(new Error("out of gas"));
+      });
+    for (let turn = 0; turn < 60; turn++) await expect(failing()).rejects.toThrow("out of gas");
+    expect(await failing()).toMatchObject({ code: "rate_limited" });
+    expect(checked).toBe(60);
+  });
+
   test("right ones count for nothing", async () => {
     const deps = keyDeps();
     for (let turn = 0; turn < 200; turn++)

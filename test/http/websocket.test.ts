@@ -1,7 +1,8 @@
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect, spyOn, test } from "bun:test";
 import type { GenerationAnswer, GenerationCall, Sink } from "../../src/generation/answer.ts";
+import { ResponsesConnection } from "../../src/http/websocket/responses-connection.ts";
 import { ManualClock } from "../fakes/clock.ts";
-import { frame, handshake, TEXT } from "../fakes/frames.ts";
+import { frame, handshake, PING, TEXT } from "../fakes/frames.ts";
 import { type Gate, gate } from "../fakes/gate.ts";
 import { until } from "../fakes/until.ts";
 import { SocketClient } from "../fakes/web-socket.ts";
@@ -166,6 +167,51 @@ test("who does not read what they are sent is waited for, and not sent more than
   expect([await taken, await more]).toEqual([true, true]);
   finish();
   client.leave();
+});
+
+test("who sends pings while they are behind goes on once they read again", async () => {
+  const client = new RawClient(gateway.port);
+  await client.write(handshake(key));
+  await client.until((text) => text.includes("101"));
+  client.pause();
+  await client.write(frame(TEXT, JSON.stringify(CREATE)));
+  const { sink, finish } = await stream.passed;
+  const delta = event("response.output_text.delta", { delta: "x".repeat(100_000) });
+  let taken: boolean | Promise<boolean> = true;
+  while (taken === true) taken = sink.write(delta);
+  const heard = spyOn(ResponsesConnection.prototype, "heard");
+  for (let pings = 1; pings <= 5; pings++) {
+    await client.write(frame(PING, ""));
+    await until(() => heard.mock.calls.length >= pings);
+  }
+  heard.mockRestore();
+  client.resume();
+  expect(await taken).toBe(true);
+  finish();
+  client.leave();
+});
+
+test("who takes nothing for minutes is not served any longer, however often they send a ping", async () => {
+  const heard = spyOn(ResponsesConnection.prototype, "heard");
+  const client = new RawClient(gateway.port);
+  await client.write(handshake(key));
+  await client.until((text) => text.includes("101"));
+  client.pause();
+  await client.write(frame(TEXT, JSON.stringify(CREATE)));
+  const { sink, call, finish } = await stream.passed;
+  const delta = event("response.output_text.delta", { delta: "x".repeat(100_000) });
+  let taken: boolean | Promise<boolean> = true;
+  while (taken === true) taken = sink.write(delta);
+  for (let looks = 0; looks < 12 && !call.signal.aborted; looks++) {
+    const before = heard.mock.calls.length;
+    await client.write(frame(PING, ""));
+    await until(() => heard.mock.calls.length > before || call.signal.aborted);
+    clock.advance(20_000);
+  }
+  heard.mockRestore();
+  expect(await taken).toBe(false);
+  expect([call.signal.aborted, gateway.deps.sockets.count]).toEqual([true, 0]);
+  finish();
 });
 
 test("who causes errors and reads none of them is not served any longer", async () => {

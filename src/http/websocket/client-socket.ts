@@ -24,6 +24,11 @@ export class ClientSocket {
     return this.taking === null ? !this.isGone : this.taking.promise;
   }
 
+  /** It has not taken all of what it was sent. */
+  get isBehind(): boolean {
+    return this.taking !== null;
+  }
+
   /** Whatever is sent at once goes on its way together. */
   send(texts: readonly string[]): void {
     if (this.isGone) return;

@@ -39,6 +39,8 @@ export class ResponsesConnection {
   private pays: boolean;
   private openedMs = 0;
   private heardMs = 0;
+  /** When the client last took some of what waits for it, or nothing waited. */
+  private tookMs = 0;
   private idleSinceMs = 0;
 
   constructor(
@@ -53,7 +55,7 @@ export class ResponsesConnection {
 
   opened(socket: ServerSocket): void {
     this.socket = new ClientSocket(socket);
-    this.openedMs = this.heardMs = this.idleSinceMs = this.nowMs;
+    this.openedMs = this.heardMs = this.tookMs = this.idleSinceMs = this.nowMs;
   }
 
   heard(): void {
@@ -62,6 +64,7 @@ export class ResponsesConnection {
 
   taken(): void {
     this.heard();
+    this.tookMs = this.nowMs;
     this.socket?.taken();
   }
 
@@ -107,7 +110,9 @@ export class ResponsesConnection {
   /** Now and then: shows proxies on the way that the connection is used, and ends what is over. */
   look(): void {
     const { nowMs, socket } = this;
-    if (nowMs - this.heardMs > SILENT_MS) socket?.abandon();
+    if (socket?.isBehind !== true) this.tookMs = nowMs;
+    // Who sends pings and reads nothing keeps a host's place as well as who is gone.
+    if (nowMs - Math.min(this.heardMs, this.tookMs) > SILENT_MS) socket?.abandon();
     else if (this.isBusy || this.isEnding) socket?.ping();
     else if (this.isOld) this.expire();
     else if (nowMs - this.idleSinceMs > (this.pays ? IDLE_MS : UNPAID_IDLE_MS))
