@@ -4,7 +4,7 @@ import { RUN_MARK } from "./environment.ts";
 import { endLeftovers } from "./runner/leftovers.ts";
 
 // Hooks of a preloaded file run once, behind the last test of all files.
-afterAll(endAll, 60_000);
+afterAll(endAll, 600_000);
 
 /** What the tests of a plain `bun test` leave running ends with it, as the runner ends it. */
 if (process.env[RUN_MARK] === undefined) {

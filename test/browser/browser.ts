@@ -122,4 +122,4 @@ export interface Look {
   readonly colorScheme?: "light" | "dark";
 }
 
-const STEP_MS = 10_000;
+const STEP_MS = 60_000;

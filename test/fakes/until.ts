@@ -1,5 +1,5 @@
 /**
- * Waits until `what` is true, for at most 45 s; an error counts as false. For what happens in other
+ * Waits until `what` is true, for at most two minutes; an error counts as false. For what happens in other
  * processes, which nothing announces.
  */
 export async function until(what: () => boolean | Promise<boolean>): Promise<void> {
@@ -15,5 +15,5 @@ export async function until(what: () => boolean | Promise<boolean>): Promise<voi
   throw new Error(`it did not come about within ${MOST_MS / 1_000} s`);
 }
 
-const MOST_MS = 45_000;
+const MOST_MS = 120_000;
 const MOST_PAUSE_MS = 100;

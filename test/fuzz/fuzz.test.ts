@@ -13,11 +13,11 @@ const SOCKET_CASES = 500;
 
 test("what was found once does not come back: requests", async () => {
   expect(await fuzzRequests(corpus<RequestCase>("requests"))).toEqual([]);
-}, 300_000);
+}, 600_000);
 
 test("what was found once does not come back: hosts' answers", async () => {
   expect(await fuzzAnswers(corpus<AnswerCase>("answers"))).toEqual([]);
-}, 300_000);
+}, 600_000);
 
 test(`${CASES} mutated requests`, async () => {
   expect(await fuzzRequests(requestCases(1, CASES))).toEqual([]);
@@ -25,7 +25,7 @@ test(`${CASES} mutated requests`, async () => {
 
 test("what was found once does not come back: WebSockets", async () => {
   expect(await fuzzRequests(corpus<RequestCase>("sockets"))).toEqual([]);
-}, 300_000);
+}, 600_000);
 
 test(`${SOCKET_CASES} mutated WebSockets`, async () => {
   expect(await fuzzRequests(socketCases(1, SOCKET_CASES))).toEqual([]);

@@ -29,7 +29,7 @@ setup: { accountless_keys_per_address_per_hour: 1000 }
 generation: { first_token_ms: 60000, max_hosts: 3 }
 ${await store()}`;
     gateways = await Promise.all(Array.from({ length: count }, () => open(config)));
-  }, 60_000);
+  }, 600_000);
   afterAll(async () => {
     gates.held.open();
     for (const gateway of gateways) await gateway.close();

@@ -22,7 +22,7 @@ export function unusedCases(store: () => Promise<string>): void {
   beforeAll(async () => {
     const config = `${await store()}\ngeneration: { total_ms: 50000, chunk_gap_ms: 50000 }\nunused_days: 30\n`;
     gateway = await open(config, {}, clock);
-  }, 60_000);
+  }, 600_000);
   afterAll(() => gateway?.close());
 
   const status = async (bearer: string) => (await gateway.send("GET", "/v1/keys", { bearer })).status;
@@ -72,5 +72,5 @@ export function unusedCases(store: () => Promise<string>): void {
     await until(async () => (await ids()).length <= 3);
     expect(await ids()).toEqual([served.id, old.used.id, old.live.id].toSorted());
     expect((await gateway.admin("/admin/ledger/audit")).json).toMatchObject({ drift_nano: "0", drifts: [] });
-  }, 60_000);
+  }, 600_000);
 }

@@ -122,7 +122,7 @@ describe.each([...SURFACE_NAMES])("%s: a long unstreamed answer", (surface) => {
     for (const broken of breaks) {
       const settings = {
         ...LONG.settings!,
-        attempts: { firstTokenMs: 30_000, maxHosts: 3, hedgeMs: null, chunkGapMs: 100, totalMs: 60_000 },
+        attempts: { firstTokenMs: 30_000, maxHosts: 3, hedgeMs: null, chunkGapMs: 1_000, totalMs: 60_000 },
       };
       const { gateway } = await serving(surface, [broken, sse(events)], { settings });
       const answer = await gateway.send(surface, longAsk(surface));
@@ -145,13 +145,13 @@ test("three hosts that take half of the wait for a first token over 400 tokens a
   const { events, whole } = chatText();
   const settings = {
     ...LONG.settings!,
-    attempts: { firstTokenMs: 600, maxHosts: 3, hedgeMs: null, chunkGapMs: 10_000, totalMs: 60_000 },
+    attempts: { firstTokenMs: 3_000, maxHosts: 3, hedgeMs: null, chunkGapMs: 10_000, totalMs: 60_000 },
   };
   const slow: Behaviour = async (wire, request) => {
     if (request.json().stream === true) {
-      return sse(events, { before: (n) => (n === 2 ? Bun.sleep(300) : undefined) })(wire, request);
+      return sse(events, { before: (n) => (n === 2 ? Bun.sleep(1_500) : undefined) })(wire, request);
     }
-    await Bun.sleep(300);
+    await Bun.sleep(1_500);
     return json(whole)(wire, request);
   };
   const { gateway } = await serving("chat.completions", [slow, slow, slow], { settings });

@@ -3,6 +3,7 @@ import { SURFACE_NAMES, type SurfaceName } from "../../src/catalog/catalog.ts";
 import type { GenerationAnswer } from "../../src/generation/answer.ts";
 import { pairing } from "../../src/surfaces/surfaces.ts";
 import { json, type SseOptions, sse } from "../fakes/behaviours.ts";
+import { ManualClock } from "../fakes/clock.ts";
 import { gate } from "../fakes/gate.ts";
 import { type Behaviour, type FakeHost, hostRow, startFakeHost } from "../fakes/host.ts";
 import {
@@ -70,6 +71,9 @@ async function serving(
 const cut = (surface: SurfaceName, count: number): SseEvent[] =>
   TEXT[surface](count).events.slice(0, UNFINISHED[surface]);
 
+/** As the test gateways have it. */
+const CHUNK_GAP_MS = 10_000;
+
 /** Each way in which a stream breaks after its first token. */
 const BREAKS: Record<string, (surface: SurfaceName, count: number) => Behaviour> = {
   "is cut off": (surface, count) => sse(cut(surface, count), { end: "cut" }),
@@ -91,11 +95,13 @@ describe.each([...SURFACE_NAMES])("%s: a stream that breaks after its first toke
   for (const [name, breaks] of Object.entries(BREAKS)) {
     test(`${name}: upstream_error in the client's language; under 50 tokens nothing is charged, from 50 what was delivered`, async () => {
       for (const count of [5, 120]) {
-        const { host, gateway } = await serving(surface, breaks(surface, count), {
-          settings: { chunkGapMs: 150 },
-        });
+        const clock = new ManualClock();
+        const { host, gateway } = await serving(surface, breaks(surface, count), { clock });
         const answer = await gateway.send(surface, ask(surface, { stream: true }));
-        const text = await read(answer);
+        const text = await read(answer, (given) => {
+          const isAll = given.split(" word").length > count;
+          if (isAll && name === "falls silent") setImmediate(() => clock.advance(CHUNK_GAP_MS));
+        });
         expect(text).toContain('"code":"upstream_error"');
         expect(text).not.toContain("..");
         expect(text).not.toMatch(/\[DONE\]|message_stop|response\.completed/);

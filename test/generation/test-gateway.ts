@@ -344,14 +344,15 @@ export const ask = (surface: SurfaceName, more: object = {}): object => {
   return { model: MODEL, ...(surface === "messages" ? { max_tokens: 100 } : {}), ...said, ...more };
 };
 
-/** Runs an answer to its end, as a client that reads everything. */
-export async function read(answer: GenerationAnswer): Promise<string> {
+/** Runs an answer to its end, as a client that reads everything; `seen` is told what it has so far. */
+export async function read(answer: GenerationAnswer, seen = (_text: string) => {}): Promise<string> {
   if (answer.kind === "whole") return new TextDecoder().decode(answer.body);
   const decoder = new TextDecoder();
   let text = "";
   await answer.run({
     write(bytes) {
       text += decoder.decode(bytes, { stream: true });
+      seen(text);
       return true;
     },
     close() {},

@@ -26,7 +26,7 @@ beforeAll(async () => {
   // Bun's own package is in npm's cache, because a checkout needs it too.
   const install = ["npm", "install", "--prefer-offline", "--no-audit", "--no-fund", join(folder, tarball)];
   await run(install, join(folder, "prefix"));
-}, 300_000);
+}, 600_000);
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const ways: [name: string, command: () => string][] = [
@@ -64,7 +64,7 @@ describe.each(ways)("%s", (_, command) => {
     expect(await gateway.exited).toBe(0);
     expect(await gateway.ask("health", "--url", url)).toBe(4);
     expect(existsSync(join(cwd, "data/gateway.sqlite"))).toBe(true);
-  }, 300_000);
+  }, 600_000);
 
   test("told to stop, it is not ready, ends its streams and exits with 0", async () => {
     const finish = gate();
@@ -102,7 +102,7 @@ describe.each(ways)("%s", (_, command) => {
     } finally {
       await host.close();
     }
-  }, 300_000);
+  }, 600_000);
 });
 
 test("the package brings nothing but itself and Bun", async () => {

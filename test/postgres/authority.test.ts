@@ -23,7 +23,7 @@ describeOnPostgres("the Authority on PostgreSQL", (cluster) => {
   async function fresh(): Promise<PostgresAuthority> {
     if (postgres !== undefined) await postgres.close();
     address = await cluster.database();
-    postgres = new Postgres({ url: address, connections: 8, deadlineMs: 5_000 }, systemClock);
+    postgres = new Postgres({ url: address, connections: 8, deadlineMs: 30_000 }, systemClock);
     await migratePostgres(postgres);
     return new PostgresAuthority(postgres);
   }
@@ -45,7 +45,7 @@ describeOnPostgres("the Authority on PostgreSQL", (cluster) => {
 
   test("two migrations at once leave one schema", async () => {
     postgres = new Postgres(
-      { url: await cluster.database(), connections: 8, deadlineMs: 5_000 },
+      { url: await cluster.database(), connections: 8, deadlineMs: 30_000 },
       systemClock,
     );
     await Promise.all([migratePostgres(postgres), migratePostgres(postgres), migratePostgres(postgres)]);

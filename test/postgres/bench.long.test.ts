@@ -12,7 +12,7 @@ test.skipIf(!hasPostgres())(
     // The node that is stopped is waited for until its lease has run out.
     expect(run.revokeOneStoppedMs).toBeGreaterThan(run.revokeMs[0]!);
   },
-  120_000,
+  600_000,
 );
 
 test.skipIf(!hasPostgres())(
@@ -27,5 +27,5 @@ test.skipIf(!hasPostgres())(
     }
     expect(rows[0]!.gatewayRatio).toBe(1);
   },
-  120_000,
+  600_000,
 );

@@ -4,7 +4,7 @@ import { Postgres } from "../../src/store/postgres/postgres.ts";
 import { systemClock } from "../../src/units/clock.ts";
 import { describeOnPostgres } from "./fixture.ts";
 
-const DEADLINE_MS = 10_000;
+const DEADLINE_MS = 30_000;
 
 describeOnPostgres("work that meets others in the database", (cluster) => {
   let postgres: Postgres;
@@ -28,7 +28,7 @@ describeOnPostgres("work that meets others in the database", (cluster) => {
         END $$;`);
     await own.close();
     postgres = new Postgres({ url, connections: 4, deadlineMs: DEADLINE_MS }, noting);
-  }, 30_000);
+  }, 600_000);
   afterAll(async () => {
     await postgres.close();
   });
@@ -94,7 +94,7 @@ describeOnPostgres("work that meets others in the database", (cluster) => {
     const rows = await postgres.query<{ many: number }>((sql) => sql`SELECT many FROM counted`);
     expect(rows.map(({ many }) => many)).toEqual([2, 2]);
     expect(attempts).toBeGreaterThan(2);
-  }, 30_000);
+  }, 600_000);
 
   for (const isolation of ["repeatable read", "serializable"] as const) {
     test(`a transaction that asks for ${isolation} runs so`, async () => {
@@ -125,5 +125,5 @@ describeOnPostgres("work that meets others in the database", (cluster) => {
     waiting.resolve();
     await before;
     expect([...(await after)]).toEqual([{ name: "the only one" }]);
-  }, 30_000);
+  }, 600_000);
 });

@@ -39,7 +39,7 @@ describeOnPostgres("conversations at several nodes", (cluster) => {
     await until(async () => (await turn(other!, "moved")) === "h1");
     expect(await turn(other!, "new")).toBe("h0");
     expect(await turn(one!, "new")).toBe("h0");
-  }, 60_000);
+  }, 600_000);
 });
 
 const config = (hosts: readonly FakeHost[], store: string): string => `

@@ -35,12 +35,12 @@ describeOnOwnPostgres("gateways that keep nothing on disk", (cluster) => {
     const store = await cluster.database();
     folders = [0, 1].map(() => new Folder(config(host.url, store)));
     gateways = await Promise.all(folders.map(start));
-  }, 120_000);
+  }, 600_000);
   afterAll(async () => {
     for (const gateway of gateways ?? []) await gateway.kill();
     for (const folder of folders ?? []) folder.remove();
     await host.close();
-  }, 60_000);
+  }, 600_000);
 
   const start = (folder: Folder) => GatewayProcess.start(folder, {}, ["src/main.ts"]);
   const body = (stream: boolean, content: string) => ({
@@ -153,7 +153,7 @@ describeOnOwnPostgres("gateways that keep nothing on disk", (cluster) => {
 
     await drain(key);
     await inOrder();
-  }, 120_000);
+  }, 600_000);
 
   test("nothing is written to a data folder", () => {
     for (const folder of folders) expect(existsSync(join(folder.path, "data"))).toBe(false);
@@ -173,7 +173,7 @@ describeOnOwnPostgres("gateways that keep nothing on disk", (cluster) => {
     expect(seen.filter(({ ended }) => !ended)).toEqual([]);
     await judge(key, seen);
     await inOrder();
-  }, 60_000);
+  }, 600_000);
 
   test("PostgreSQL is away for longer than a node may be: all go on as they were, and a stream ends as it should", async () => {
     const { key } = await gateways[1]!.keyWith(1);
@@ -195,7 +195,7 @@ describeOnOwnPostgres("gateways that keep nothing on disk", (cluster) => {
     expect(await answer).toMatchObject({ status: 200, ended: true });
     await judge(key, [await answer]);
     await inOrder();
-  }, 90_000);
+  }, 600_000);
 
   test("one that is paused, and closed meanwhile, can neither settle nor admit when it goes on", async () => {
     const { key } = await gateways[1]!.keyWith(0.01);
@@ -226,7 +226,7 @@ describeOnOwnPostgres("gateways that keep nothing on disk", (cluster) => {
     gateways[1] = await start(folders[1]!);
     await drain(key);
     await inOrder();
-  }, 90_000);
+  }, 600_000);
 
   test("one that drains leaves nothing behind, and comes back as another", async () => {
     const alive = async () => (await nodes()).filter(({ state }) => state === "alive").map(({ id }) => id);
@@ -238,7 +238,7 @@ describeOnOwnPostgres("gateways that keep nothing on disk", (cluster) => {
     expect(after).toHaveLength(2);
     expect(after.filter((id) => before.includes(id))).toHaveLength(1);
     await inOrder();
-  }, 30_000);
+  }, 600_000);
 });
 
 interface Seen {

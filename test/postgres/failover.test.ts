@@ -18,7 +18,7 @@ describeOnOwnPostgres("PostgreSQL fails over to its synchronous replica under lo
       `store: ${cluster.url()}\ndefaults: { accountless: { rpm_limit: null, tpm_limit: null, daily_limit_usd: null, monthly_limit_usd: null } }\n`,
     );
     gateways = await Promise.all([0, 1].map(() => open(config)));
-  }, 60_000);
+  }, 600_000);
   afterAll(async () => {
     for (const gateway of gateways ?? []) await gateway.close();
     await host.close();
@@ -54,5 +54,5 @@ describeOnOwnPostgres("PostgreSQL fails over to its synchronous replica under lo
       );
       expect(bodies.filter(({ json: receipt }) => receipt.state === "settled")).toHaveLength(1);
     }
-  }, 60_000);
+  }, 600_000);
 });

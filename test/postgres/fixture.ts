@@ -8,7 +8,7 @@ import { Cluster, hasPostgres } from "./cluster.ts";
  */
 export function describeOnPostgres(name: string, body: (cluster: Cluster) => void): void {
   describe.skipIf(!hasPostgres())(name, () => {
-    beforeAll(begin, 60_000);
+    beforeAll(begin, 600_000);
     body(SHARED);
   });
 }
@@ -17,7 +17,7 @@ export function describeOnPostgres(name: string, body: (cluster: Cluster) => voi
 export function describeOnOwnPostgres(name: string, body: (cluster: Cluster) => void): void {
   describe.skipIf(!hasPostgres())(name, () => {
     const cluster = new Cluster();
-    beforeAll(() => cluster.create(), 60_000);
+    beforeAll(() => cluster.create(), 600_000);
     body(cluster);
     afterAll(() => cluster.stop());
   });

@@ -12,7 +12,7 @@ import { describeOnPostgres } from "./fixture.ts";
 describeOnPostgres("low credit, remembered in PostgreSQL", (cluster) => {
   lowCreditCases(async () => {
     const url = await cluster.database();
-    const postgres = new Postgres({ url, connections: 4, deadlineMs: 5_000 }, systemClock);
+    const postgres = new Postgres({ url, connections: 4, deadlineMs: 30_000 }, systemClock);
     await migratePostgres(postgres);
     return {
       store: new SqlLowCreditStore(new PostgresStatements(postgres)),

@@ -41,7 +41,7 @@ describeOnPostgres("what nodes tell each other through the database", (cluster) 
     await changed.promise;
     await ear.close();
     await closeAll();
-  }, 30_000);
+  }, 600_000);
 
   test("is not needed for a change to be answered and to hold", async () => {
     const [one, other] = await pair(await speechless("changer"));
@@ -50,7 +50,7 @@ describeOnPostgres("what nodes tell each other through the database", (cluster) 
     expect((await one.send("DELETE", `/v1/keys/${key.id}`, { bearer: key.key })).status).toBe(200);
     for (const gateway of [one, other]) expect((await gateway.chat(key.key)).status).toBe(401);
     await closeAll();
-  }, 30_000);
+  }, 600_000);
 
   test("is not needed for a grant, were it of what others do not use", async () => {
     const postgres = new Postgres(
@@ -91,7 +91,7 @@ describeOnPostgres("what nodes tell each other through the database", (cluster) 
     while ((await one.chat(key.key)).status === 200) served += 1;
     expect(served).toBe(20);
     await closeAll();
-  }, 60_000);
+  }, 600_000);
 
   /** A database whose user may not call what says words on channels. */
   async function speechless(role: string): Promise<string> {

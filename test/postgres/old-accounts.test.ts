@@ -11,7 +11,7 @@ import { describeOnPostgres } from "./fixture.ts";
 describeOnPostgres("a PostgreSQL database from before claims could be undone", (cluster) => {
   test("knows who may claim, and what can be undone", async () => {
     const url = await cluster.database();
-    const postgres = new Postgres({ url, connections: 2, deadlineMs: 5_000 }, systemClock);
+    const postgres = new Postgres({ url, connections: 2, deadlineMs: 30_000 }, systemClock);
     await postgres.transaction(async (sql) => {
       for (const migration of POSTGRES_MIGRATIONS.slice(0, 10)) await sql.unsafe(migration).simple();
       await sql.unsafe(OLD_ROWS).simple();

@@ -12,7 +12,7 @@ import { describeOnPostgres } from "./fixture.ts";
 describeOnPostgres("a PostgreSQL database whose budgets were counted in one window", (cluster) => {
   test("knows what was spent in all", async () => {
     const url = await cluster.database();
-    const postgres = new Postgres({ url, connections: 2, deadlineMs: 5_000 }, systemClock);
+    const postgres = new Postgres({ url, connections: 2, deadlineMs: 30_000 }, systemClock);
     await postgres.transaction(async (sql) => {
       for (const migration of POSTGRES_MIGRATIONS.slice(0, 11)) await sql.unsafe(migration).simple();
       await sql.unsafe(oldBudgets("counters", "id", ", node", ", 'n'")).simple();

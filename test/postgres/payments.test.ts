@@ -9,7 +9,7 @@ import { describeOnPostgres } from "./fixture.ts";
 describeOnPostgres("payments in PostgreSQL", (cluster) => {
   paymentCases(async () => {
     const url = await cluster.database();
-    const postgres = new Postgres({ url, connections: 4, deadlineMs: 5_000 }, systemClock);
+    const postgres = new Postgres({ url, connections: 4, deadlineMs: 30_000 }, systemClock);
     await migratePostgres(postgres);
     await postgres.query(
       (sql) => sql`INSERT INTO balances (id, created_at) VALUES ('bal_a', 1), ('bal_b', 1)`,

@@ -43,7 +43,7 @@ store: ${await cluster.database()}`;
           stderr: "ignore",
         }),
       );
-    }, 120_000);
+    }, 600_000);
     afterAll(async () => {
       for (const burner of burners) burner.kill("SIGKILL");
       held.open();
@@ -52,7 +52,7 @@ store: ${await cluster.database()}`;
         gateway.folder.remove();
       }
       await host.close();
-    }, 60_000);
+    }, 600_000);
 
     /** What they are answered, by status, once all are decided. */
     async function storm(keys: readonly string[]): Promise<Record<number, number>> {
@@ -77,7 +77,7 @@ store: ${await cluster.database()}`;
       const { key } = await gateways[0]!.keyWith(COVERED * COST);
       const statuses = await storm([key]);
       expect(statuses).toEqual({ 200: COVERED, 402: REQUESTS - COVERED });
-    }, 300_000);
+    }, 600_000);
 
     test("so does a daily cap", async () => {
       const { id, key, recovery_secret } = await gateways[1]!.keyWith(10);
@@ -89,6 +89,6 @@ store: ${await cluster.database()}`;
       );
       const statuses = await storm([key]);
       expect(statuses).toEqual({ 200: COVERED, 429: REQUESTS - COVERED });
-    }, 300_000);
+    }, 600_000);
   },
 );

@@ -39,7 +39,7 @@ describeOnOwnPostgres("a PostgreSQL with a synchronous replica", (cluster) => {
     expect(await store.credit(credit)).toMatchObject({ amount: 5 });
     expect(await store.balance(credit.balanceId)).toEqual({ credited: 5 as NanoUsd, spent: 0 as NanoUsd });
     await postgres.close();
-  }, 60_000);
+  }, 600_000);
 
   test("a journal is not forgotten because of ends that the replica does not have", async () => {
     const postgres = connect(cluster.url(), 1_000);
@@ -56,7 +56,7 @@ describeOnOwnPostgres("a PostgreSQL with a synchronous replica", (cluster) => {
     await cluster.beginReplica();
     expect(await store.reached("node_1")).toEqual(new Map([[7, 100]]));
     await postgres.close();
-  }, 60_000);
+  }, 600_000);
 
   test("a node that was led to the replica says that it cannot write, and finds the one that leads by itself", async () => {
     const wire = await PostgresWire.start(cluster.replicaPort);
@@ -67,7 +67,7 @@ describeOnOwnPostgres("a PostgreSQL with a synchronous replica", (cluster) => {
     await write();
     await postgres.close();
     wire.close();
-  }, 60_000);
+  }, 600_000);
 
   const connect = (url: string, deadlineMs: number) =>
     new Postgres({ url, connections: 2, deadlineMs }, systemClock);

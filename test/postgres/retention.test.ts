@@ -50,7 +50,7 @@ describeOnPostgres("receipts that are deleted from PostgreSQL", (cluster) => {
   });
 
   function connect(url: string): { postgres: Postgres; store: PostgresLedgerStore } {
-    const postgres = new Postgres({ url, connections: 4, deadlineMs: 5_000 }, systemClock);
+    const postgres = new Postgres({ url, connections: 4, deadlineMs: 30_000 }, systemClock);
     open.push(postgres);
     return { postgres, store: new PostgresLedgerStore(postgres) };
   }

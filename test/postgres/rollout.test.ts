@@ -67,5 +67,5 @@ describeOnPostgres("gateways behind a load balancer", (cluster) => {
     balancer.stop();
     for (const gateway of gateways) expect(await gateway.stop()).toBe(0);
     for (const folder of folders) folder.remove();
-  }, 60_000);
+  }, 600_000);
 });

@@ -38,7 +38,7 @@ describeOnPostgres("what several workers know of a host", (cluster) => {
       folder.remove();
       await Promise.all([busy.close(), well.close()]);
     }
-  }, 60_000);
+  }, 600_000);
 });
 
 const WORKERS = 4;

@@ -42,5 +42,5 @@ describeOnPostgres("workers on one port", (cluster) => {
       folder.remove();
       await host.close();
     }
-  }, 30_000);
+  }, 600_000);
 });

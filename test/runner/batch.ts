@@ -68,7 +68,7 @@ export class Batch {
   }
 }
 
-const OPTIONS = ["--timeout", "120000"];
+const OPTIONS = ["--timeout", "600000"];
 /** Tests of overload open thousands. */
 const CONNECTIONS = { BUN_CONFIG_MAX_HTTP_REQUESTS: "4000" };
 /** A loop that never yields outlives bun's own timeout. */

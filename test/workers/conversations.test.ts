@@ -36,7 +36,7 @@ defaults: { accountless: { rpm_limit: null, tpm_limit: null } }
 `);
   gateway = await GatewayProcess.start(folder, {}, ["src/main.ts"]);
   key = (await gateway.keyWith(10)).key;
-}, 60_000);
+}, 600_000);
 afterAll(async () => {
   await gateway.kill();
   folder.remove();
@@ -66,7 +66,7 @@ test("a conversation that left its first host is at the same one for every worke
     return true;
   });
   expect(await turn("new")).toBe(false);
-}, 60_000);
+}, 600_000);
 
 test("a chat with 20,000 tokens of instructions reads them from one host's cache from its second turn on", async () => {
   const messages = [
@@ -80,4 +80,4 @@ test("a chat with 20,000 tokens of instructions reads them from one host's cache
   const shares = uses.map(({ read, written, rest }) => read / (read + written + rest));
   expect(shares[0]).toBe(0);
   for (const share of shares.slice(1)) expect(share).toBeGreaterThan(0.99);
-}, 60_000);
+}, 600_000);

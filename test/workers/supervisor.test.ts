@@ -44,4 +44,4 @@ test("workers that do not start are counted, and their own messages say why", as
   );
   expect(why).toBeInstanceOf(WorkersEnded);
   expect(why!.message).toBe("2 of 2 workers did not start; why is said above by each of them.");
-}, 30_000);
+}, 600_000);
