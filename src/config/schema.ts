@@ -1,4 +1,4 @@
-import { type Static, type TSchema, Type } from "@sinclair/typebox";
+import { type Static, type TProperties, type TSchema, Type } from "@sinclair/typebox";
 import { HOST_ORDERS, MODALITIES, QUANTIZATIONS, SURFACE_NAMES } from "../catalog/catalog.ts";
 import { QuirkSchema } from "./quirks.ts";
 
@@ -7,7 +7,6 @@ import { QuirkSchema } from "./quirks.ts";
  * problem message says in place of TypeBox's own words. Whatever one schema cannot tell, such as a route to a
  * host that is not there, is checked in read-config.
  */
-const strict = { additionalProperties: false };
 const MAX_COUNT = 1_000_000_000;
 /** `GET /v1/usage` adds up the receipts of 30 days, the present one among them. */
 const USAGE_DAYS = 31;
@@ -57,9 +56,15 @@ const oneOf = <const T extends readonly string[]>(values: T) =>
   );
 const map = <T extends TSchema>(values: T, expected: string) =>
   Type.Record(Type.String(), values, { expected });
+/** A map of these members and no others. */
+const members = <T extends TProperties>(
+  fields: T,
+  expected = `a map: { ${Object.keys(fields).join(", ")} }`,
+) => Type.Object(fields, { additionalProperties: false, expected });
+const yesOrNo = () => Type.Boolean({ expected: "true or false" });
 const list = <T extends TSchema>(items: T, expected: string) => Type.Array(items, { minItems: 1, expected });
 
-const Price = Type.Object(
+const Price = members(
   {
     input: usdPerMillion(),
     output: usdPerMillion(),
@@ -69,14 +74,10 @@ const Price = Type.Object(
     audio_input: Type.Optional(usdPerMillion()),
     audio_output: Type.Optional(usdPerMillion()),
   },
-  {
-    ...strict,
-    expected:
-      "a price: { input, output, cache_read, cache_write, cache_write_1h, audio_input, audio_output }",
-  },
+  "a price: { input, output, cache_read, cache_write, cache_write_1h, audio_input, audio_output }",
 );
 
-const Host = Type.Object(
+const Host = members(
   {
     id: text("letters, digits, dots, dashes or underscores, at most 64", "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"),
     base_url: text("an http:// or https:// address, or simulated"),
@@ -92,21 +93,21 @@ const Host = Type.Object(
     on_disconnect: Type.Optional(oneOf(["cancel", "drain"])),
     max_concurrent: Type.Optional(count(1, 100_000)),
     cache_ms: Type.Optional(ms()),
-    auto_cache: Type.Optional(Type.Boolean({ expected: "true or false" })),
-    paused: Type.Optional(Type.Boolean({ expected: "true or false" })),
+    auto_cache: Type.Optional(yesOrNo()),
+    paused: Type.Optional(yesOrNo()),
     data_collection: Type.Optional(oneOf(["allow", "deny"])),
-    zdr: Type.Optional(Type.Boolean({ expected: "true or false" })),
+    zdr: Type.Optional(yesOrNo()),
     quirks: QuirkSchema,
   },
-  { ...strict, expected: "a host: { id, base_url, speaks, … }" },
+  "a host: { id, base_url, speaks, … }",
 );
 
-const Route = Type.Object(
+const Route = members(
   {
     host: text("the id of a host"),
     model: text("the model's id at the host"),
     price: Type.Optional(Price),
-    free: Type.Optional(Type.Boolean({ expected: "true or false" })),
+    free: Type.Optional(yesOrNo()),
     cache_ms: Type.Optional(ms()),
     quantization: Type.Optional(oneOf(QUANTIZATIONS)),
     parameters: Type.Optional(
@@ -114,13 +115,13 @@ const Route = Type.Object(
     ),
     quirks: QuirkSchema,
   },
-  { ...strict, expected: "a route: { host, model, price?, free?, … }" },
+  "a route: { host, model, price?, free?, … }",
 );
 
 /** What a model id may hold, and a name without an author. */
 const ALIAS = "^[A-Za-z0-9][A-Za-z0-9._:@+/-]{0,127}$";
 
-const Model = Type.Object(
+const Model = members(
   {
     id: text("<author>/<name>"),
     name: Type.Optional(text("the model's name for people")),
@@ -128,30 +129,30 @@ const Model = Type.Object(
     context_length: count(1),
     max_output_tokens: count(1),
     inputs: Type.Optional(list(oneOf(MODALITIES), `a list of: ${MODALITIES.join(", ")}`)),
-    tools: Type.Optional(Type.Boolean({ expected: "true or false" })),
-    reasoning: Type.Optional(Type.Boolean({ expected: "true or false" })),
+    tools: Type.Optional(yesOrNo()),
+    reasoning: Type.Optional(yesOrNo()),
     price: Type.Optional(Price),
     order: Type.Optional(oneOf(HOST_ORDERS)),
-    auto_cache: Type.Optional(Type.Boolean({ expected: "true or false" })),
+    auto_cache: Type.Optional(yesOrNo()),
     routes: list(Route, "a list of at least one route"),
   },
-  { ...strict, expected: "a model: { id, context_length, max_output_tokens, price, routes, … }" },
+  "a model: { id, context_length, max_output_tokens, price, routes, … }",
 );
 
-const Limits = Type.Object(
+const Limits = members(
   {
     rpm_limit: Type.Optional(countOrNull()),
     tpm_limit: Type.Optional(countOrNull()),
     daily_limit_usd: Type.Optional(amountOrNull()),
     monthly_limit_usd: Type.Optional(amountOrNull()),
   },
-  { ...strict, expected: "a map of limits" },
+  "a map of limits",
 );
 
 const amount = () => Type.Number({ minimum: 0, expected: "an amount in USD with at most two decimals" });
 const address = () => text("0x and 40 hexadecimal digits", "^0x[0-9a-fA-F]{40}$");
 
-const X402 = Type.Object(
+const X402 = members(
   {
     network: text("eip155: and a chain id, such as eip155:8453", "^eip155:[1-9][0-9]{0,9}$"),
     asset: address(),
@@ -163,77 +164,62 @@ const X402 = Type.Object(
     finalized_above_usd: Type.Optional(amount()),
     wait_ms: Type.Optional(ms(1)),
   },
-  { ...strict, expected: "a network: { network, asset, pay_to, rpc, facilitator or gas_key, … }" },
+  "a network: { network, asset, pay_to, rpc, facilitator or gas_key, … }",
 );
 
-const Payments = Type.Object(
-  {
-    amounts: Type.Optional(
-      Type.Object(
-        {
-          min_usd: Type.Optional(amount()),
-          suggested_usd: Type.Optional(amount()),
-          max_usd: Type.Optional(amount()),
-          max_usd_per_day: Type.Optional(amount()),
-        },
-        { ...strict, expected: "a map: { min_usd, suggested_usd, max_usd, max_usd_per_day }" },
-      ),
-    ),
-    x402: Type.Optional(list(X402, "a list of at least one network")),
-    stripe: Type.Optional(
-      Type.Object(
-        {
-          secret_key: text("a secret, usually from an environment variable"),
-          webhook_secret: Type.Union(
-            [
-              text("a secret, usually from an environment variable"),
-              list(text("a secret, usually from an environment variable"), "a list of at least one secret"),
-            ],
-            { expected: "a secret, or a list of them" },
-          ),
-          fee: Type.Optional(
-            Type.Object(
-              {
-                percent: Type.Optional(
-                  Type.Number({ minimum: 0, maximum: 50, expected: "a number from 0 to 50" }),
-                ),
-                fixed_usd: Type.Optional(amount()),
-              },
-              { ...strict, expected: "a map: { percent, fixed_usd }" },
+const Payments = members({
+  amounts: Type.Optional(
+    members({
+      min_usd: Type.Optional(amount()),
+      suggested_usd: Type.Optional(amount()),
+      max_usd: Type.Optional(amount()),
+      max_usd_per_day: Type.Optional(amount()),
+    }),
+  ),
+  x402: Type.Optional(list(X402, "a list of at least one network")),
+  stripe: Type.Optional(
+    members(
+      {
+        secret_key: text("a secret, usually from an environment variable"),
+        webhook_secret: Type.Union(
+          [
+            text("a secret, usually from an environment variable"),
+            list(text("a secret, usually from an environment variable"), "a list of at least one secret"),
+          ],
+          { expected: "a secret, or a list of them" },
+        ),
+        fee: Type.Optional(
+          members({
+            percent: Type.Optional(
+              Type.Number({ minimum: 0, maximum: 50, expected: "a number from 0 to 50" }),
             ),
-          ),
-          api_base: Type.Optional(text("an http:// or https:// address")),
-        },
-        { ...strict, expected: "a map: { secret_key, webhook_secret, fee }" },
-      ),
+            fixed_usd: Type.Optional(amount()),
+          }),
+        ),
+        api_base: Type.Optional(text("an http:// or https:// address")),
+      },
+      "a map: { secret_key, webhook_secret, fee }",
     ),
-    sanctions: Type.Optional(
-      Type.Object(
-        {
-          list: Type.Optional(text("the path of a file with one address in a line")),
-          oracle: Type.Optional(
-            Type.Union([Type.Boolean(), address()], {
-              expected: "true, false, or the address of a contract",
-            }),
-          ),
-        },
-        { ...strict, expected: "a map: { list, oracle }" },
+  ),
+  sanctions: Type.Optional(
+    members({
+      list: Type.Optional(text("the path of a file with one address in a line")),
+      oracle: Type.Optional(
+        Type.Union([Type.Boolean(), address()], {
+          expected: "true, false, or the address of a contract",
+        }),
       ),
-    ),
-    inline: Type.Optional(
-      Type.Object(
-        {
-          enabled: Type.Optional(Type.Boolean({ expected: "true or false" })),
-          max_usd_per_hour: Type.Optional(amount()),
-        },
-        { ...strict, expected: "a map: { enabled, max_usd_per_hour }" },
-      ),
-    ),
-  },
-  { ...strict, expected: "a map: { amounts, x402, stripe, sanctions, inline }" },
-);
+    }),
+  ),
+  inline: Type.Optional(
+    members({
+      enabled: Type.Optional(yesOrNo()),
+      max_usd_per_hour: Type.Optional(amount()),
+    }),
+  ),
+});
 
-export const FileSchema = Type.Object(
+export const FileSchema = members(
   {
     base_url: Type.Optional(text("an http:// or https:// address")),
     dashboard_url: Type.Optional(text("an http:// or https:// address")),
@@ -248,37 +234,19 @@ export const FileSchema = Type.Object(
         "a map from variants to lists of model ids",
       ),
     ),
-    defaults: Type.Optional(
-      Type.Object(
-        { accountless: Type.Optional(Limits), account: Type.Optional(Limits) },
-        { ...strict, expected: "a map: { accountless, account }" },
-      ),
-    ),
+    defaults: Type.Optional(members({ accountless: Type.Optional(Limits), account: Type.Optional(Limits) })),
     low_credit_usd: Type.Optional(amountOrNull("no notice")),
     open_tier: Type.Optional(
-      Type.Object(
-        {
-          requests_per_day: Type.Optional(count(0)),
-          accountless_requests_per_day: Type.Optional(count(0)),
-          rpm: Type.Optional(countOrNull()),
-        },
-        { ...strict, expected: "a map: { requests_per_day, accountless_requests_per_day, rpm }" },
-      ),
+      members({
+        requests_per_day: Type.Optional(count(0)),
+        accountless_requests_per_day: Type.Optional(count(0)),
+        rpm: Type.Optional(countOrNull()),
+      }),
     ),
-    setup: Type.Optional(
-      Type.Object(
-        { accountless_keys_per_address_per_hour: Type.Optional(count(0)) },
-        { ...strict, expected: "a map: { accountless_keys_per_address_per_hour }" },
-      ),
-    ),
-    sign_in: Type.Optional(
-      Type.Object(
-        { mails_per_hour: Type.Optional(count(0)) },
-        { ...strict, expected: "a map: { mails_per_hour }" },
-      ),
-    ),
+    setup: Type.Optional(members({ accountless_keys_per_address_per_hour: Type.Optional(count(0)) })),
+    sign_in: Type.Optional(members({ mails_per_hour: Type.Optional(count(0)) })),
     generation: Type.Optional(
-      Type.Object(
+      members(
         {
           first_token_ms: Type.Optional(ms(1)),
           max_hosts: Type.Optional(count(1, 100)),
@@ -288,24 +256,18 @@ export const FileSchema = Type.Object(
           write_off_tokens: Type.Optional(count(0)),
           default_max_output_tokens: Type.Optional(count(1)),
         },
-        { ...strict, expected: "a map of generation limits" },
+        "a map of generation limits",
       ),
     ),
     routing: Type.Optional(
-      Type.Object(
-        { order: Type.Optional(oneOf(HOST_ORDERS)), hedge_ms: Type.Optional(msOrNull()) },
-        { ...strict, expected: "a map: { order, hedge_ms }" },
-      ),
+      members({ order: Type.Optional(oneOf(HOST_ORDERS)), hedge_ms: Type.Optional(msOrNull()) }),
     ),
     payments: Type.Optional(Payments),
     receipts: Type.Optional(
-      Type.Object(
-        {
-          keep_days: Type.Optional(daysOrNull(USAGE_DAYS)),
-          sign: Type.Optional(Type.Boolean({ expected: "true or false" })),
-        },
-        { ...strict, expected: "a map: { keep_days, sign }" },
-      ),
+      members({
+        keep_days: Type.Optional(daysOrNull(USAGE_DAYS)),
+        sign: Type.Optional(yesOrNo()),
+      }),
     ),
     unused_days: Type.Optional(daysOrNull(1)),
     body_bytes: Type.Optional(count(1)),
@@ -324,29 +286,23 @@ export const FileSchema = Type.Object(
       }),
     ),
     smtp: Type.Optional(
-      Type.Object(
-        {
-          host: text("the name or address of a mail server"),
-          port: Type.Optional(count(1, 65_535)),
-          user: Type.Optional(text("a user name")),
-          password: Type.Optional(text("a secret, usually from an environment variable")),
-          from: text("the sender's email address"),
-        },
-        { ...strict, expected: "a map: { host, port, user, password, from }" },
-      ),
+      members({
+        host: text("the name or address of a mail server"),
+        port: Type.Optional(count(1, 65_535)),
+        user: Type.Optional(text("a user name")),
+        password: Type.Optional(text("a secret, usually from an environment variable")),
+        from: text("the sender's email address"),
+      }),
     ),
     wallet: Type.Optional(
-      Type.Object(
-        {
-          rpc: Type.Optional(
-            map(text("an http:// or https:// address"), "a map from chain ids to addresses of nodes"),
-          ),
-        },
-        { ...strict, expected: "a map: { rpc }" },
-      ),
+      members({
+        rpc: Type.Optional(
+          map(text("an http:// or https:// address"), "a map from chain ids to addresses of nodes"),
+        ),
+      }),
     ),
   },
-  { ...strict, expected: "a map of settings" },
+  "a map of settings",
 );
 
 export type ConfigFile = Static<typeof FileSchema>;
