@@ -55,3 +55,7 @@ export const moment = (iso: string): string =>
   });
 
 export const words = (identifier: string): string => identifier.replaceAll("_", " ");
+
+/** An idempotency key. Not `randomUUID`, which browsers offer on https only. */
+export const randomName = (prefix: string): string =>
+  `${prefix}-${[...crypto.getRandomValues(new Uint32Array(4))].map((word) => word.toString(36)).join("")}`;

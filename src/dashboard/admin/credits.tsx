@@ -1,10 +1,10 @@
 import { useState } from "preact/hooks";
 import type { List } from "../../api/answers.ts";
 import type { CreditAnswer } from "../../api/credits.ts";
-import { usd } from "../format.ts";
+import { randomName, usd } from "../format.ts";
 import { CreditTable } from "../parts/credit-table.tsx";
 import { Dialog, DialogButtons } from "../parts/dialog.tsx";
-import { Choice, Form, readLimit, TextField } from "../parts/field.tsx";
+import { Choice, Form, readAmount, TextField } from "../parts/field.tsx";
 import { Problem } from "../parts/notice.tsx";
 import { useAction, useResource } from "../resource.ts";
 import { type BalanceDialogProps, noted } from "./balance-dialog.ts";
@@ -31,7 +31,7 @@ export function CreditDialog({ of: { id }, onClose, onDone }: BalanceDialogProps
   const [amount, setAmount] = useState("");
   const [note, setNote] = useState("");
   // Made with the dialog: sending it twice credits once.
-  const [idempotencyKey] = useState(randomName);
+  const [idempotencyKey] = useState(() => randomName("admin-page"));
   const add = useAction(async () => {
     await api.post("admin/credits", {
       balance_id: id,
@@ -58,7 +58,7 @@ export function DebitDialog({ of: { id, available_usd }, onClose, onDone }: Bala
   const [howMuch, setHowMuch] = useState<string>("some");
   const [amount, setAmount] = useState("");
   const [note, setNote] = useState("");
-  const [idempotencyKey] = useState(randomName);
+  const [idempotencyKey] = useState(() => randomName("admin-page"));
   const take = useAction(async () => {
     await api.post("admin/debits", {
       balance_id: id,
@@ -104,14 +104,3 @@ const AmountField = (typed: TypedFieldProps) => (
 const NoteField = (typed: TypedFieldProps & { readonly placeholder: string }) => (
   <TextField label="Note" hint="The owner of the balance sees this note." {...typed} />
 );
-
-function readAmount(text: string): number {
-  const amount = readLimit(text);
-  if (amount === null || amount === undefined) throw new Error("The amount must be a number of dollars.");
-  return amount;
-}
-
-/** Not `randomUUID`, which browsers offer on https only. */
-function randomName(): string {
-  return `admin-page-${[...crypto.getRandomValues(new Uint32Array(4))].map((word) => word.toString(36)).join("")}`;
-}

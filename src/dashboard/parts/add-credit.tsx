@@ -1,14 +1,14 @@
 import { useState } from "preact/hooks";
 import type { CheckoutAnswer, PaymentAnswer, PaymentMethod, PaymentOptions } from "../../api/payments.ts";
 import { type Api, ApiRefusal } from "../api.ts";
-import { roughUsd, usd } from "../format.ts";
+import { randomName, roughUsd, usd } from "../format.ts";
 import { useOwner } from "../owner.ts";
 import { useAction, useResource } from "../resource.ts";
 import { go } from "../route.ts";
 import { browserWallet, type Wallet } from "../wallet.ts";
 import { readOffer, signOffer } from "../wallet-payment.ts";
 import { Operator } from "./contact.tsx";
-import { Form, readLimit, TextField } from "./field.tsx";
+import { Form, readAmount, TextField } from "./field.tsx";
 import { Loaded, Problem } from "./notice.tsx";
 
 /** The ways in which this balance's owner can add credit: those that the gateway offers, or the operator. */
@@ -92,12 +92,9 @@ function Pay({ methods }: { methods: readonly PaymentMethod[] }) {
   const { min_usd, max_usd, suggested_usd } = methods[0]!;
   const [text, setText] = useState(String(suggested_usd));
   // Made with the form: sending it twice makes one payment.
-  const [idempotencyKey, setIdempotencyKey] = useState(randomName);
+  const [idempotencyKey, setIdempotencyKey] = useState(() => randomName("page"));
   const pay = useAction(async (by: "card" | Wallet) => {
-    const amount_usd = readLimit(text);
-    if (amount_usd === null || amount_usd === undefined)
-      throw new Error("The amount must be a number of dollars.");
-    const order = { amount_usd, idempotencyKey };
+    const order = { amount_usd: readAmount(text), idempotencyKey };
     if (by === "card") await payByCard(api, order);
     else await payByWallet(api, order, by);
   });
@@ -111,7 +108,7 @@ function Pay({ methods }: { methods: readonly PaymentMethod[] }) {
         value={text}
         onValue={(typed) => {
           setText(typed);
-          setIdempotencyKey(randomName());
+          setIdempotencyKey(randomName("page"));
         }}
         hint={`${usd(min_usd)} to ${usd(max_usd)}.${card === undefined ? "" : feeHint(card)}`}
         required
@@ -188,7 +185,3 @@ const feeHint = ({ fee }: PaymentMethod): string =>
   fee === undefined || (fee.percent === 0 && fee.fixed_usd === 0)
     ? ""
     : ` A card is charged ${fee.percent} % and ${roughUsd(fee.fixed_usd)} more, for the processor.`;
-
-/** Not `randomUUID`, which browsers offer on https only. */
-const randomName = (): string =>
-  `page-${[...crypto.getRandomValues(new Uint32Array(4))].map((word) => word.toString(36)).join("")}`;

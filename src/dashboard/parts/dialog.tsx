@@ -1,5 +1,8 @@
 import type { ComponentChildren } from "preact";
-import { useId, useLayoutEffect, useRef } from "preact/hooks";
+import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useAction } from "../resource.ts";
+import { Problem } from "./notice.tsx";
+import { Secret, type SecretProps } from "./secret.tsx";
 
 /**
  * A modal dialog of the browser's own, which keeps the focus inside and gives it back when it is closed, not
@@ -44,6 +47,44 @@ export function Dialog({ title, onClose, closable = true, children }: DialogProp
   );
 }
 
+/** Asks before it acts; the paragraphs say what will be. */
+export function Confirm({ title, yes, no, danger = true, act, onClose, children }: ConfirmProps) {
+  const acting = useAction(act);
+  return (
+    <Dialog title={title} onClose={onClose}>
+      {children}
+      <Problem error={acting.error} />
+      <div class="row">
+        <button
+          type="button"
+          class={danger ? "primary danger" : "primary"}
+          disabled={acting.busy}
+          onClick={() => acting.run()}
+        >
+          {yes}
+        </button>
+        <button type="button" class="quiet" onClick={onClose}>
+          {no}
+        </button>
+      </div>
+    </Dialog>
+  );
+}
+
+/** What is shown only once; it closes once that is confirmed as saved. */
+export function SaveOnce({ title, onDone, children, ...secret }: SaveOnceProps) {
+  const [saved, setSaved] = useState(false);
+  return (
+    <Dialog title={title} onClose={onDone} closable={saved}>
+      {children}
+      <Secret {...secret} saved={saved} onSaved={setSaved} />
+      <button type="button" class="primary" disabled={!saved} onClick={onDone}>
+        Done
+      </button>
+    </Dialog>
+  );
+}
+
 /** At a dialog's end: the way on, what else can be done, and the way back. */
 export function DialogButtons({ submit, busy, danger = false, onClose, children }: DialogButtonsProps) {
   return (
@@ -65,6 +106,22 @@ interface DialogProps {
   /** False while it shows something that is shown only once. */
   readonly closable?: boolean;
   readonly children: ComponentChildren;
+}
+
+interface ConfirmProps {
+  readonly title: string;
+  readonly yes: string;
+  readonly no: string;
+  readonly danger?: boolean;
+  readonly act: () => Promise<void>;
+  readonly onClose: () => void;
+  readonly children: ComponentChildren;
+}
+
+interface SaveOnceProps extends Omit<SecretProps, "saved" | "onSaved"> {
+  readonly title: string;
+  readonly onDone: () => void;
+  readonly children?: ComponentChildren;
 }
 
 interface DialogButtonsProps {

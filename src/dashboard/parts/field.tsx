@@ -90,4 +90,11 @@ export function readLimit(text: string): number | null | undefined {
   return Number.isFinite(number) && number >= 0 ? number : undefined;
 }
 
+/** What is paid, credited or taken back. */
+export function readAmount(text: string): number {
+  const amount = readLimit(text);
+  if (amount === null || amount === undefined) throw new Error("The amount must be a number of dollars.");
+  return amount;
+}
+
 export const limitText = (limit: number | null): string => (limit === null ? "" : String(limit));

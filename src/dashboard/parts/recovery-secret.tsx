@@ -1,28 +1,23 @@
 import { useState } from "preact/hooks";
 import type { RecoveryAnswer } from "../../api/ownership.ts";
 import { useOwner } from "../owner.ts";
-import { useAction } from "../resource.ts";
-import { Dialog } from "./dialog.tsx";
-import { Problem } from "./notice.tsx";
-import { Secret } from "./secret.tsx";
+import { Confirm, SaveOnce } from "./dialog.tsx";
 
 /** Replaces the recovery secret of the balance, and shows the new one this once. */
 export function RecoverySecret() {
   const { by, api, me, useRecovery } = useOwner();
   const [asking, setAsking] = useState(false);
   const [made, setMade] = useState<RecoveryAnswer | null>(null);
-  const [saved, setSaved] = useState(false);
-  const replace = useAction(async () => {
+  const replace = async () => {
     // Named, because a session would otherwise mean the account's own balance.
     const on = by === "session" ? api.on(me.balance_id) : api;
     setMade(await on.post<RecoveryAnswer>("v1/me/recovery"));
-  });
+  };
   const close = () => {
     // The secret that this tab used has ended.
     if (made !== null && by === "recovery") useRecovery(made.recovery_secret);
     setAsking(false);
     setMade(null);
-    setSaved(false);
   };
   return (
     <section class="card stack" aria-labelledby="recovery-secret">
@@ -37,33 +32,26 @@ export function RecoverySecret() {
         </button>
       </div>
       {asking && made === null && (
-        <Dialog title="Replace the recovery secret" onClose={close}>
+        <Confirm
+          title="Replace the recovery secret"
+          yes="Replace it now"
+          no="Keep it"
+          danger={false}
+          act={replace}
+          onClose={close}
+        >
           <p>The present secret and its link open nothing any more, from the next request on.</p>
-          <Problem error={replace.error} />
-          <div class="row">
-            <button type="button" class="primary" disabled={replace.busy} onClick={() => replace.run()}>
-              Replace it now
-            </button>
-            <button type="button" class="quiet" onClick={close}>
-              Keep it
-            </button>
-          </div>
-        </Dialog>
+        </Confirm>
       )}
       {made !== null && (
-        <Dialog title="Save the new recovery link now" onClose={close} closable={saved}>
-          <Secret
-            label="recovery link"
-            value={made.recovery_url}
-            file="recovery-link.txt"
-            explanation="It is shown only this once. Store it apart from the keys, and give it to no program."
-            saved={saved}
-            onSaved={setSaved}
-          />
-          <button type="button" class="primary" disabled={!saved} onClick={close}>
-            Done
-          </button>
-        </Dialog>
+        <SaveOnce
+          title="Save the new recovery link now"
+          label="recovery link"
+          value={made.recovery_url}
+          file="recovery-link.txt"
+          explanation="It is shown only this once. Store it apart from the keys, and give it to no program."
+          onDone={close}
+        />
       )}
     </section>
   );

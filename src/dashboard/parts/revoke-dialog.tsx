@@ -1,6 +1,4 @@
-import { useAction } from "../resource.ts";
-import { Dialog } from "./dialog.tsx";
-import { Problem } from "./notice.tsx";
+import { Confirm } from "./dialog.tsx";
 
 interface RevokeDialogProps {
   readonly of: { readonly name: string | null; readonly prefix: string };
@@ -10,25 +8,16 @@ interface RevokeDialogProps {
 }
 
 export function RevokeDialog({ of, revoke, onClose, onRevoked }: RevokeDialogProps) {
-  const revoking = useAction(async () => {
+  const act = async () => {
     await revoke();
     onRevoked();
-  });
+  };
   return (
-    <Dialog title="Revoke the key" onClose={onClose}>
+    <Confirm title="Revoke the key" yes="Revoke now" no="Keep it" act={act} onClose={onClose}>
       <p>
         <strong>{of.name ?? of.prefix}</strong> stops working with its very next request, for good. Requests
         that are already streaming will finish.
       </p>
-      <Problem error={revoking.error} />
-      <div class="row">
-        <button type="button" class="primary danger" disabled={revoking.busy} onClick={() => revoking.run()}>
-          Revoke now
-        </button>
-        <button type="button" class="quiet" onClick={onClose}>
-          Keep it
-        </button>
-      </div>
-    </Dialog>
+    </Confirm>
   );
 }

@@ -26,7 +26,7 @@ export function Secret({ label, value, file, explanation, saved, onSaved }: Secr
   );
 }
 
-interface SecretProps {
+export interface SecretProps {
   readonly label: string;
   readonly value: string;
   /** Name of the file that it is saved as. */
