@@ -16,7 +16,7 @@ import type { KeeperOperations, Noted } from "./operations.ts";
 import { proposed } from "./proposal.ts";
 
 /** Changes of keys, budgets, balances and accounts, with what nodes must notice of each before it is answered. */
-export function changeOperations(parts: ChangeParts): ChangeOperations {
+export function changeOperations(parts: ChangeParts) {
   const { db, durable, clock, keys, registry } = parts;
   const statements = new SqliteStatements(db, durable);
   const accounts = new SqlAccountStore(statements, clock);
@@ -76,25 +76,8 @@ export function changeOperations(parts: ChangeParts): ChangeOperations {
       await durable();
       return added;
     },
-  };
+  } satisfies Partial<KeeperOperations>;
 }
-
-type ChangeOperations = Pick<
-  KeeperOperations,
-  | "addBalance"
-  | "addKey"
-  | "changeKey"
-  | "changeBudgets"
-  | "changeRun"
-  | "suspend"
-  | "secretsSaved"
-  | "removeUnused"
-  | "changeAccount"
-  | "endSession"
-  | "endSessions"
-  | "mark"
-  | "addSigningKey"
->;
 
 interface ChangeParts {
   readonly db: Database;

@@ -69,12 +69,7 @@ export interface KeeperParts {
   readonly announce: (announcement: KeeperAnnouncement) => void;
 }
 
-type RegistryOperations = Pick<
-  KeeperOperations,
-  "lastEpoch" | "join" | "renew" | "unseen" | "leave" | "recall" | "list" | "close"
->;
-
-function registryOperations(registry: SqliteRegistry, durable: () => Promise<void>): RegistryOperations {
+function registryOperations(registry: SqliteRegistry, durable: () => Promise<void>) {
   return {
     lastEpoch: async (node) => registry.lastEpoch(node),
     async join(node) {
@@ -92,13 +87,8 @@ function registryOperations(registry: SqliteRegistry, durable: () => Promise<voi
       await durable();
       return closed;
     },
-  };
+  } satisfies Partial<KeeperOperations>;
 }
-
-type SharedLedgerOperations = Pick<
-  KeeperOperations,
-  "ship" | "reached" | "forgetReachedBefore" | "credit" | "debit"
->;
 
 interface SharedLedgerParts {
   readonly nodes: NodeLedger;
@@ -106,7 +96,7 @@ interface SharedLedgerParts {
   readonly durable: () => Promise<void>;
 }
 
-function sharedLedgerOperations({ nodes, ledger, durable }: SharedLedgerParts): SharedLedgerOperations {
+function sharedLedgerOperations({ nodes, ledger, durable }: SharedLedgerParts) {
   return {
     // Not synced: nodes keep what they have shipped until there was a checkpoint.
     ship: async (node, epoch, batch) => nodes.ship(node, epoch, batch),
@@ -124,12 +114,10 @@ function sharedLedgerOperations({ nodes, ledger, durable }: SharedLedgerParts): 
       await durable();
       return done;
     },
-  };
+  } satisfies Partial<KeeperOperations>;
 }
 
-type PaymentOperations = Pick<KeeperOperations, "addPayment" | "changePayment" | "claimPayments">;
-
-function paymentOperations(payments: PaymentStore, durable: () => Promise<void>): PaymentOperations {
+function paymentOperations(payments: PaymentStore, durable: () => Promise<void>) {
   return {
     async addPayment(payment, caps) {
       const added = await payments.add(payment, caps);
@@ -143,5 +131,5 @@ function paymentOperations(payments: PaymentStore, durable: () => Promise<void>)
         return { result, version: null };
       }),
     claimPayments: (now, until, limit) => payments.claim(now, until, limit),
-  };
+  } satisfies Partial<KeeperOperations>;
 }
