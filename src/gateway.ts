@@ -3,6 +3,7 @@ import { suggestion } from "./catalog/closest-id.ts";
 import { configView } from "./config/config-view.ts";
 import type { Counting } from "./counting/counting.ts";
 import { AppBundle } from "./dashboard/bundle.ts";
+import { errorObject } from "./errors/refusal.ts";
 import type { GenerationAnswer, GenerationCall } from "./generation/answer.ts";
 import { type CountTokensDeps, countMessages } from "./generation/count-tokens.ts";
 import type { GenerationDeps } from "./generation/deps.ts";
@@ -60,7 +61,7 @@ import { ledgerOperations } from "./store/books/ledger-operations.ts";
 import { Retention } from "./store/retention.ts";
 import { UnusedRemoval } from "./store/unused.ts";
 import { OpenStreams } from "./stream/open-streams.ts";
-import { pairing, SURFACES } from "./surfaces/surfaces.ts";
+import { BROKEN_OFF, pairing, SURFACES } from "./surfaces/surfaces.ts";
 import { prometheusText } from "./telemetry/metric.ts";
 import type { LogWriter } from "./telemetry/request-log.ts";
 import { atMost, type Clock } from "./units/clock.ts";
@@ -71,7 +72,10 @@ import { faultsTo } from "./units/log.ts";
 import { chanceOf, type RandomBytes } from "./units/random.ts";
 import { contractSignatures } from "./wallets/contract-signatures.ts";
 import type { IpcChannel } from "./workers/messages.ts";
+import { PassedRepeats } from "./workers/passed-repeats.ts";
+import { RepeatOwners } from "./workers/repeat-owners.ts";
 import { WorkerPeers } from "./workers/worker-peers.ts";
+import { type WorkerPlace, workerPlace } from "./workers/worker-place.ts";
 
 /**
  * Joins the rooms: whatever any floor needs from another is handed over here and nowhere else, to production
@@ -82,7 +86,11 @@ export function buildGateway(parts: GatewayParts): BuiltGateway {
   const rooms = roomsOf(parts);
   const generation = generationDeps(rooms, parts);
   const generate = generator(generation);
-  const repeats = repeatsOf(generate, generation, rooms);
+  const place = workerPlace(parts.env);
+  const repeats = repeatsOf(generate, generation, rooms, place);
+  const passed = place === null ? null : passedRepeats(repeats, rooms, parts);
+  // Bound before the port is open: what the other workers find closed is answered elsewhere.
+  const listening = passed?.listen(place!.socketOf(place!.number));
   const upkeep = listen === null ? [] : upkeepOf(rooms, parts, listen);
   let started = false;
   const shutdown = new GracefulShutdown({
@@ -91,8 +99,11 @@ export function buildGateway(parts: GatewayParts): BuiltGateway {
     async leave() {
       log("draining");
       rooms.freeRoutes.stop();
+      repeats.leave();
       const { drainMs } = active.config;
-      if (server !== null) await drain(server, { ...rooms, ledger: parts.books.ledger, clock, drainMs });
+      if (server !== null)
+        await drain(server, { ...rooms, passed, ledger: parts.books.ledger, clock, drainMs });
+      passed?.stop();
       repeats.stop();
       await closed(rooms, upkeep, parts);
     },
@@ -105,6 +116,7 @@ export function buildGateway(parts: GatewayParts): BuiltGateway {
     generate,
     port: server?.port ?? null,
     async start() {
+      await listening;
       const first = [rooms.freeRoutes.verify(), rooms.x402?.prepare()];
       await atMost(clock, FIRST_PROBES_MS, Promise.all(first));
       started = true;
@@ -113,6 +125,7 @@ export function buildGateway(parts: GatewayParts): BuiltGateway {
     configChanged() {
       const { catalog, bodyMemoryBytes } = active.config;
       rooms.bodies.resize(bodyMemoryBytes);
+      passed?.resize(bodyMemoryBytes);
       rooms.health.keep(catalog);
       rooms.slots.prepare(catalog.hosts.values());
       void rooms.freeRoutes.verify();
@@ -400,14 +413,24 @@ const promptCountDeps = ({ spendable }: Rooms, { counting, clock }: GatewayParts
 
 const repeatsOf = (
   generate: BuiltGateway["generate"],
-  { clock, identify, unpaidWaitS }: GenerationDeps,
+  { clock, deadlines, settings, identify, unpaidWaitS }: GenerationDeps,
   { spendable }: Rooms,
+  place: WorkerPlace | null,
 ): Repeats =>
   new Repeats({
     clock,
     generate,
     identify,
     unpaidWaitS,
+    peers:
+      place === null
+        ? null
+        : new RepeatOwners(place, {
+            clock,
+            deadlines,
+            silenceMs: () => settings().totalMs + SETTLED_MS,
+            brokenOff: (surface, why) => BROKEN_OFF[surface](errorObject(why, settings().baseUrl)),
+          }),
     pays: (balance) => {
       const credit = spendable.of(balance);
       return credit instanceof Promise
@@ -417,6 +440,21 @@ const repeatsOf = (
           )
         : credit > 0;
     },
+  });
+
+/** What an answer may take beyond its own time, until it is settled and sent. */
+const SETTLED_MS = 60_000;
+
+const passedRepeats = (
+  repeats: Repeats,
+  { deadlines, onFault }: Rooms,
+  { config: active, clock }: GatewayParts,
+) =>
+  new PassedRepeats(active.config.bodyMemoryBytes, {
+    clock,
+    deadlines,
+    onFault,
+    answer: (surface, call) => repeats.answerPassed(surface, call),
   });
 
 interface ServingState extends Pick<BuiltGateway, "generate"> {

@@ -1,5 +1,5 @@
 import type { SurfaceName } from "../catalog/catalog.ts";
-import { type Refusal, refuse } from "../errors/refusal.ts";
+import { type Refusal, refuse, refused } from "../errors/refusal.ts";
 import type { Holder } from "../keys/keyring.ts";
 import type { Clock, EpochMs, Timer } from "../units/clock.ts";
 import type { BalanceId } from "../units/id.ts";
@@ -14,7 +14,8 @@ import { SharedStream } from "./shared-stream.ts";
  * its first byte. One call, one receipt, one charge. An answer that is an error, or a stream that broke off and
  * was not charged, is forgotten at its end: the next request is a new one.
  *
- * All of that is in memory, and ends with the process.
+ * All of that is in memory, and ends with the process. Of several workers, one answers for a key, and is asked by the
+ * others.
  */
 export class Repeats {
   private readonly known = new Map<string, RepeatedRequest>();
@@ -24,12 +25,26 @@ export class Repeats {
   /** Those that have ended, in that order. */
   private readonly ended = new Set<RepeatedRequest>();
   private timer: Timer | null = null;
+  private isLeaving = false;
 
   constructor(private readonly deps: RepeatsDeps) {}
 
   answer(surface: SurfaceName, call: GenerationCall): Promise<GenerationAnswer | Refusal> {
     const key = call.headers.get("idempotency-key");
     return key === null ? this.deps.generate(surface, call) : this.answerOnce(surface, call, key);
+  }
+
+  /** For another worker, which was asked; null where nothing was begun, because this one is on its way out. */
+  async answerPassed(surface: SurfaceName, call: GenerationCall): Promise<GenerationAnswer | Refusal | null> {
+    const request = await this.keyed(call, call.headers.get("idempotency-key") ?? "");
+    if (request === null) return this.deps.generate(surface, call);
+    if (refused(request)) return request;
+    return this.isLeaving && !this.known.has(request.id) ? null : this.answerHere(request, surface, call);
+  }
+
+  /** Begins nothing more for other workers. */
+  leave(): void {
+    this.isLeaving = true;
   }
 
   /** At the end of the process. */
@@ -42,28 +57,43 @@ export class Repeats {
     call: GenerationCall,
     key: string,
   ): Promise<GenerationAnswer | Refusal> {
+    const request = await this.keyed(call, key);
+    if (request === null) return this.deps.generate(surface, call);
+    if (refused(request)) return request;
+    const { peers } = this.deps;
+    const elsewhere =
+      peers === null || this.known.has(request.id) ? null : await peers.answer(request, surface, call);
+    return elsewhere ?? this.answerHere(request, surface, call);
+  }
+
+  /** Null where the key means nothing. */
+  private async keyed(call: GenerationCall, key: string): Promise<KeyedRequest | Refusal | null> {
     const { deps } = this;
     if (!FORM.test(key)) return malformed();
     const holder = await deps.identify(call.secret, deps.clock.now());
     // Whoever may not ask is told so there. A large body that nobody paid for is not even looked at twice.
-    if (holder === null || holder.balance.suspended !== null || call.isUnpaid)
-      return deps.generate(surface, call);
+    if (holder === null || holder.balance.suspended !== null || call.isUnpaid) return null;
     const balance = holder.balance.id;
-    const id = `${balance} ${key}`;
+    return { id: `${balance} ${key}`, balance, pays: await deps.pays(balance) };
+  }
+
+  /** Awaits nothing before the request is known. */
+  private answerHere(
+    request: KeyedRequest,
+    surface: SurfaceName,
+    call: GenerationCall,
+  ): Promise<GenerationAnswer | Refusal> | Refusal {
     const body = fingerprint(surface, call.body);
-    const pays = await deps.pays(balance);
-    // Nothing awaits from here on.
-    const known = this.known.get(id);
-    if (known === undefined) return this.begin(id, body, { balance, pays }, surface, call);
-    const waitS = deps.unpaidWaitS(balance, call);
+    const known = this.known.get(request.id);
+    if (known === undefined) return this.begin(request, body, surface, call);
+    const waitS = this.deps.unpaidWaitS(request.balance, call);
     if (waitS !== null) return tooMuchUnpaid(waitS);
     return known.body === body ? known.answer(call.signal, true) : otherBody();
   }
 
   private begin(
-    id: string,
+    { id, balance, pays }: KeyedRequest,
     body: string,
-    { balance, pays }: { readonly balance: BalanceId; readonly pays: boolean },
     surface: SurfaceName,
     call: GenerationCall,
   ): Promise<GenerationAnswer | Refusal> | Refusal {
@@ -117,6 +147,25 @@ export interface RepeatsDeps {
   pays(balance: BalanceId): boolean | Promise<boolean>;
   /** Seconds to wait where too much was asked without credit; null where it may be looked at. */
   unpaidWaitS(balance: BalanceId, call: GenerationCall): number | null;
+  /** Null where there are no other workers. */
+  readonly peers: RepeatPeers | null;
+}
+
+export interface RepeatPeers {
+  /** What the worker that answers for the key says; null where that is this one. */
+  answer(
+    request: KeyedRequest,
+    surface: SurfaceName,
+    call: GenerationCall,
+  ): Promise<GenerationAnswer | Refusal | null>;
+}
+
+/** A request that names a key, of somebody who may ask. */
+export interface KeyedRequest {
+  /** Of the balance and the key. */
+  readonly id: string;
+  readonly balance: BalanceId;
+  readonly pays: boolean;
 }
 
 /** A request and its answer, as long as others may ask for it. */
@@ -247,7 +296,7 @@ const isGone = (headers: WholeAnswer["headers"]): Refusal =>
     PARAM,
   );
 
-const tooManyOpen = (): Refusal =>
+export const tooManyOpen = (): Refusal =>
   refuse(
     "rate_limited",
     "Too many requests with an `Idempotency-Key` are open. Retry in 5 s, or send the request without one.",

@@ -2,14 +2,15 @@ import type { OpenSockets } from "../http/websocket/open-sockets.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { OpenStreams } from "../stream/open-streams.ts";
 import { atMost, type Clock, pause } from "../units/clock.ts";
+import type { PassedRepeats } from "../workers/passed-repeats.ts";
 
 /** Accepts no more requests, lets those that are open finish within `drainMs`, then cuts them. */
 export async function drain(
   server: Bun.Server<unknown>,
-  { ledger, openStreams, sockets, clock, drainMs }: Draining,
+  { ledger, openStreams, sockets, passed, clock, drainMs }: Draining,
 ): Promise<void> {
   const holding = () => ledger.openHolds > 0;
-  const answering = () => server.pendingRequests > 0 || sockets.areBusy;
+  const answering = () => server.pendingRequests > 0 || sockets.areBusy || passed?.areOpen === true;
   const inMs = (ms: number) => clock.elapsedMs() + ms;
   await quietTurn(clock);
   const stopped = server.stop();
@@ -29,6 +30,8 @@ interface Draining {
   readonly ledger: Pick<Ledger, "openHolds">;
   readonly openStreams: OpenStreams;
   readonly sockets: Pick<OpenSockets, "leave" | "areBusy">;
+  /** By other workers; null where there are none. */
+  readonly passed: Pick<PassedRepeats, "areOpen"> | null;
   readonly clock: Clock;
   readonly drainMs: number;
 }

@@ -1,8 +1,8 @@
-import { existsSync, readdirSync } from "node:fs";
-import { availableParallelism } from "node:os";
+import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { availableParallelism, tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { banner } from "../config/banner.ts";
-import type { Config } from "../config/config.ts";
+import { type Config, isDiskless } from "../config/config.ts";
 import { DEFAULTS } from "../config/defaults.ts";
 import { ConfigError } from "../config/problem.ts";
 import { StoreUnreachable, StoreUnusable } from "../errors/bookkeeping.ts";
@@ -98,7 +98,7 @@ async function start(): Promise<RunningServer> {
     const config = await writtenConfig({ env, cwd: process.cwd(), now: systemClock.now() });
     if (keeperOf !== undefined) return await keepFor(config, Number(keeperOf));
     const workers = config === null ? 1 : workersOf(config.workers);
-    return await (workers === 1 ? serve() : supervise(workers, config?.store.kind === "sqlite"));
+    return await (workers === 1 ? serve() : supervise(workers, config!));
   } catch (error) {
     const why = explained(error);
     console.error(why === null ? error : `The gateway did not start: ${why}`);
@@ -185,17 +185,38 @@ function damagedFiles(path: string): string[] {
   );
 }
 
-async function supervise(workers: number, isKept: boolean): Promise<RunningServer> {
+async function supervise(workers: number, config: Config): Promise<RunningServer> {
+  const dataFolder = dataFolderPath(env.GATEWAY_DATA, process.cwd());
+  const ownFolder = isDiskless(config) ? temporaryFolder() : null;
   const { supervisor, announcement } = await Supervisor.start({
     workers,
-    isKept,
+    isKept: config.store.kind === "sqlite",
     command: ownCommand(),
     env,
     hostname: hostOf(env.HOST),
     port: portOf(env.PORT),
-    dataFolder: dataFolderPath(env.GATEWAY_DATA, process.cwd()),
+    dataFolder,
+    socketFolder: isDiskless(config) ? ownFolder : dataFolder,
     clock: systemClock,
     log,
   });
-  return { announcement, reload: () => supervisor.reload(), stop: () => supervisor.stop() };
+  const reload = () => supervisor.reload();
+  return {
+    announcement,
+    reload,
+    async stop() {
+      await supervisor.stop();
+      if (ownFolder !== null) rmSync(ownFolder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** For the sockets of workers that keep nothing; null, and each of them by itself, where no file can be made at all. */
+function temporaryFolder(): string | null {
+  try {
+    return mkdtempSync(join(tmpdir(), "gateway-"));
+  } catch (error) {
+    log("repeats not shared", { error: String(error), next: "Set TMPDIR to a writable folder." });
+    return null;
+  }
 }

@@ -1,7 +1,11 @@
 import type { SurfaceName } from "../catalog/catalog.ts";
+import type { ErrorObject } from "../errors/refusal.ts";
 import { chat, chatToChat } from "./chat/chat.ts";
+import { ChatJudge } from "./chat/judge.ts";
+import { MessagesJudge } from "./messages/judge.ts";
 import { messages, messagesToMessages } from "./messages/messages.ts";
 import { translation } from "./pairing/pairing.ts";
+import { ResponsesJudge } from "./responses/judge.ts";
 import { responses, responsesToResponses } from "./responses/responses.ts";
 import type { Pairing, Surface } from "./surface.ts";
 
@@ -29,6 +33,13 @@ const PAIRINGS: Readonly<Record<SurfaceName, Readonly<Record<SurfaceName, Pairin
     responses: translation("messages", "responses"),
     messages: messagesToMessages,
   },
+};
+
+/** The end of a stream of which no more is known than its language. */
+export const BROKEN_OFF: Readonly<Record<SurfaceName, (error: ErrorObject) => Uint8Array>> = {
+  "chat.completions": (error) => new ChatJudge("", null, false).fail(error, null),
+  responses: (error) => new ResponsesJudge("", null).fail(error, null),
+  messages: (error) => new MessagesJudge("", null).fail(error, null),
 };
 
 /** How a client of one language is served by a host of another. */

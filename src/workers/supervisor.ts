@@ -118,11 +118,13 @@ export class Supervisor {
   }
 
   private placeOf({ number }: WorkerProcess): Record<string, string> {
-    const { dataFolder, workers } = this.options;
+    const { dataFolder, socketFolder, workers } = this.options;
     return number === KEEPER
       ? { GATEWAY_KEEPER: String(workers), GATEWAY_DATA: dataFolder }
       : {
           GATEWAY_WORKER: String(number),
+          GATEWAY_WORKERS: String(workers),
+          ...(socketFolder === null ? {} : { GATEWAY_SOCKETS: socketFolder }),
           GATEWAY_DATA: workerFolderPath(dataFolder, number),
           PORT: String(this.port),
         };
@@ -220,6 +222,8 @@ export interface SupervisorOptions {
   /** 0 picks a free one. */
   readonly port: number;
   readonly dataFolder: string;
+  /** Where workers reach each other; null where there is no place for that. */
+  readonly socketFolder: string | null;
   readonly clock: Clock;
   readonly log: Log;
 }

@@ -28,9 +28,14 @@ class House {
     // As where the store has to be asked.
     pays: async (balance) => !this.poor.has(balance),
     unpaidWaitS: () => null,
+    peers: null,
   });
 
-  ask(key: string, { balance = "bal_one", body = "a", signal = new AbortController().signal } = {}) {
+  ask(key: string, more: Parameters<House["call"]>[1] = {}) {
+    return this.repeats.answer("chat.completions", this.call(key, more));
+  }
+
+  call(key: string, { balance = "bal_one", body = "a", signal = new AbortController().signal } = {}) {
     const call: GenerationCall = {
       secret: balance,
       headers: new Headers({ "idempotency-key": key }),
@@ -39,7 +44,7 @@ class House {
       isUnpaid: false,
       signal,
     };
-    return this.repeats.answer("chat.completions", call);
+    return call;
   }
 
   async stream(key: string, more: Parameters<House["ask"]>[1] = {}): Promise<StreamedAnswer> {
@@ -298,4 +303,15 @@ test("whoever reads a stream, quickly or slowly, from early or late, reads all o
     for (const [n, { text, isClosed }] of readers.entries())
       expect([seed, n, isClosed, text === all]).toEqual([seed, n, true, true]);
   }
+});
+
+test("a worker on its way out joins others' requests to what it answers, and begins none for them", async () => {
+  const house = new House();
+  const passed = (key: string) => house.repeats.answerPassed("chat.completions", house.call(key));
+  await passed("begun");
+  house.repeats.leave();
+  expect(await passed("begun")).toMatchObject({ headers: { "idempotent-replayed": "true" } });
+  expect(await passed("new")).toBeNull();
+  await house.ask("own");
+  expect(house.calls).toHaveLength(2);
 });

@@ -14,6 +14,7 @@ test("a port that is taken stops the start of all workers, and is named with wha
     hostname: "127.0.0.1",
     port: other.port,
     dataFolder: "/nonexistent",
+    socketFolder: null,
     clock: systemClock,
     log() {},
   });
@@ -35,6 +36,7 @@ test("workers that do not start are counted, and their own messages say why", as
     hostname: "127.0.0.1",
     port: 0,
     dataFolder: "/nonexistent",
+    socketFolder: null,
     clock: systemClock,
     log() {},
   });

@@ -1,7 +1,6 @@
-import { chmodSync, rmSync } from "node:fs";
 import { createServer, type Server, type Socket } from "node:net";
 import { StoreUnreachable } from "../../errors/bookkeeping.ts";
-import { DataFolderError } from "../data-folder.ts";
+import { listenPrivately } from "../private-socket.ts";
 import { diskRefused } from "../sqlite/database.ts";
 import { FrameReader, frameOf, KEEPER_PROTOCOL } from "./frames.ts";
 import type {
@@ -27,23 +26,10 @@ export class KeeperSocket {
     keeper: KeeperOperations,
     onFault: (error: unknown) => void,
   ): Promise<KeeperSocket> {
-    const bytes = Buffer.byteLength(path);
-    if (bytes > MOST_PATH_BYTES) {
-      throw new DataFolderError(
-        `the path of the data folder is too long for the workers' socket in it (${bytes} bytes, at most ${MOST_PATH_BYTES}): ${path}. Set GATEWAY_DATA to a shorter one, or workers to 1.`,
-      );
-    }
-    rmSync(path, { force: true });
     const server = createServer((node) => socket.serve(node, keeper));
     const socket = new KeeperSocket(server, onFault);
-    await new Promise<void>((resolve, reject) => {
-      // Else whoever is quick opens it before its mode is set.
-      const mask = process.umask(0o077);
-      server.once("error", reject).listen(path, resolve);
-      process.umask(mask);
-    });
+    await listenPrivately(server, path);
     server.on("error", onFault);
-    chmodSync(path, 0o600);
     return socket;
   }
 
@@ -99,6 +85,4 @@ function write(node: Socket, frame: Buffer): void {
   if (node.writableLength > MOST_UNREAD_BYTES) node.destroy();
 }
 
-/** Of the address of a socket, on every system. */
-const MOST_PATH_BYTES = 103;
 const MOST_UNREAD_BYTES = 64 * 1024 * 1024;

@@ -1,0 +1,22 @@
+import { join } from "node:path";
+
+/** This process among the workers of its machine. */
+export interface WorkerPlace {
+  /** From 1. */
+  readonly number: number;
+  /** How many there are. */
+  readonly workers: number;
+  /** Where each is reached by the others. */
+  socketOf(worker: number): string;
+}
+
+/** As the supervisor says it in the environment; null for a process that serves alone. */
+export function workerPlace(env: Readonly<Record<string, string | undefined>>): WorkerPlace | null {
+  const { GATEWAY_WORKER: number, GATEWAY_WORKERS: workers, GATEWAY_SOCKETS: folder } = env;
+  if (number === undefined || workers === undefined || folder === undefined) return null;
+  return {
+    number: Number(number),
+    workers: Number(workers),
+    socketOf: (worker) => join(folder, `worker-${worker}.sock`),
+  };
+}
