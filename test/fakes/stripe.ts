@@ -9,6 +9,8 @@ export class FakeStripe {
   private readonly answered = new Map<string, { readonly form: string; readonly body: object }>();
   private readonly server: Bun.Server<unknown>;
   readonly calls: string[] = [];
+  /** What it can be asked for, whether it was delivered or not. */
+  readonly events: { readonly type: string; readonly object: object }[] = [];
   /** Answers nothing but errors. */
   isDown = false;
   /** Does what is asked, and breaks off before it answers. */
@@ -73,6 +75,12 @@ export class FakeStripe {
     if (kind === "disputes") {
       const of = this.opened.find(({ charge }) => charge?.id === searchParams.get("charge"));
       return { object: "list", data: of?.charge?.disputes.toReversed() ?? [], has_more: false };
+    }
+    if (kind === "events") {
+      const types = [...searchParams].flatMap(([name, value]) => (name.startsWith("types[") ? [value] : []));
+      const asked = this.events.filter(({ type }) => types.includes(type));
+      const data = asked.map(({ type, object }, at) => ({ id: `evt_${at}`, type, data: { object } }));
+      return { object: "list", data, has_more: false };
     }
     if (kind === "payment_intents") {
       const of = this.opened.find(({ intent }) => intent === second);

@@ -328,6 +328,23 @@ test("a payment whose event was lost with the gateway is credited after the star
   gateway = before;
 });
 
+test("a dispute of which no event came is heard of all the same", async () => {
+  const first = await open(config(stripe));
+  const before = gateway;
+  gateway = first;
+  const who = await owner();
+  const { id, session } = await paid(who);
+  session.charge!.disputes.push({ id: "dp_1", status: "needs_response" });
+  const object = { id: "dp_1", payment_intent: session.intent };
+  stripe.events.push({ type: "payout.paid", object: {} }, { type: "charge.dispute.created", object });
+  await first.gateway.stop();
+  gateway = await openIn(first.folder);
+  await stateOf(who, id, "disputed");
+  await until(async () => (await balance(who)).balance_usd === 0);
+  await gateway.close();
+  gateway = before;
+});
+
 test("without the block, nothing new answers", async () => {
   const plain = await open("");
   const { key } = await plain.key(0);

@@ -47,6 +47,7 @@ class World {
       paymentOf: async () => ID,
       refund: async () => {},
       event: async () => null,
+      takenBack: async () => [],
     },
     store: {
       change: (...change) => this.effect(() => this.payments.change(...change)),

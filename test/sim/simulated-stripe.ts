@@ -32,6 +32,7 @@ export class SimulatedStripe {
       paymentOf: (intent) => answered(() => this.sessions.get(intent)!.payment),
       refund: (intent) => answered(() => this.refundRest(this.sessions.get(intent)!)),
       event: async ({ body }) => ({ intent: body }),
+      takenBack: () => answered(() => []),
     };
   }
 

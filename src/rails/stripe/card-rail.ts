@@ -3,7 +3,7 @@ import type { Credit, Debit, TooMuch } from "../../ledger/credit.ts";
 import { type Payment, type PaymentChange, paymentKey } from "../../payments/payment.ts";
 import type { PaymentCap, PaymentStore } from "../../payments/payment-store.ts";
 import { capReached, usedKey } from "../../payments/refusals.ts";
-import { type Clock, epochMs } from "../../units/clock.ts";
+import { type Clock, type EpochMs, epochMs } from "../../units/clock.ts";
 import type { BalanceId, PaymentId } from "../../units/id.ts";
 import { newId } from "../../units/id.ts";
 import type { RandomBytes } from "../../units/random.ts";
@@ -15,13 +15,16 @@ import { newOrder, orderOf, orderText } from "./card-order.ts";
 import { type Cents, type Checkout, centsOf, totalOf } from "./checkout.ts";
 import type { StripeApi } from "./stripe-api.ts";
 import type { StripeConfig } from "./stripe-config.ts";
-import type { SentEvent } from "./webhook.ts";
+import type { Concern, SentEvent } from "./webhook.ts";
 
 /** Card payments: has Stripe take the money, and does with the balance what Stripe says became of it. */
 export class CardRail implements WatchedRail {
   readonly name = "card";
   private looking = 0;
   private ordering = 0;
+  private askAt: EpochMs = epochMs(0);
+  /** Events from before then were asked for; null at the start. */
+  private heardUntil: EpochMs | null = null;
   /** What a payer is charged besides. */
   readonly fee: StripeConfig["fee"];
 
@@ -103,10 +106,29 @@ export class CardRail implements WatchedRail {
     const { api, clock } = this.deps;
     const concern = await api.event(sent, clock.now());
     if (concern === null) return null;
-    if (concern === "nothing of ours") return RECEIVED;
-    const payment = "payment" in concern ? concern.payment : await api.paymentOf(concern.intent);
+    await this.note(concern);
+    return { received: true };
+  }
+
+  /** Asks now and then for events that never came. The watch does not wait for it. */
+  async prepare(): Promise<void> {
+    const { clock, onFault } = this.deps;
+    const now = clock.now();
+    if (now < this.askAt) return;
+    this.askAt = epochMs(now + ASK_MS);
+    void this.askFor(now).catch(onFault);
+  }
+
+  private async askFor(now: EpochMs): Promise<void> {
+    for (const concern of await this.deps.api.takenBack(this.heardUntil ?? epochMs(now - FIRST_ASKED_MS)))
+      await this.note(concern);
+    this.heardUntil = epochMs(now - ASK_MS);
+  }
+
+  private async note(concern: Concern): Promise<void> {
+    if (concern === "nothing of ours") return;
+    const payment = "payment" in concern ? concern.payment : await this.deps.api.paymentOf(concern.intent);
     if (payment !== null) await this.heard(payment);
-    return RECEIVED;
   }
 
   /**
@@ -257,8 +279,6 @@ const isRefundable = (payment: Payment): boolean => {
 
 const isOpen = ({ state }: Payment): boolean => WAITING.has(state) && state !== "expired";
 
-const RECEIVED = { received: true } as const;
-
 export interface CardRequest {
   readonly balanceId: BalanceId;
   readonly amount: NanoUsd;
@@ -303,6 +323,10 @@ const MOST_ORDERS = 16;
 const RETRY_S = 5;
 /** That events have begun; of more, the watch looks. */
 const MOST_LOOKS = 16;
+/** Between questions for events; each goes back as far beyond the one before, because events are listed late. */
+const ASK_MS = 10 * 60_000;
+/** At the start: as long as Stripe repeats an event. */
+const FIRST_ASKED_MS = 3 * 24 * 60 * 60_000;
 /** Between looks at an open page whose events do not come. */
 const POLL_MS = 60_000;
 /** A payment that is credited, disputed, won and refunded at once takes nine. */

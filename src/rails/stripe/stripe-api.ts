@@ -4,7 +4,7 @@ import type { PaymentId } from "../../units/id.ts";
 import type { Cents, Checkout, CheckoutDispute } from "./checkout.ts";
 import { PAYMENT, paymentIn } from "./metadata.ts";
 import type { StripeConfig } from "./stripe-config.ts";
-import { type Concern, readEvent, type SentEvent } from "./webhook.ts";
+import { type Concern, concernOf, readEvent, type SentEvent } from "./webhook.ts";
 
 /** What is asked of Stripe. Everything that is made names its payment, and is made once however often it is asked for. */
 export class StripeApi {
@@ -61,6 +61,14 @@ export class StripeApi {
     if (!sent.signature.includes("v1=")) return null;
     const { webhooks } = await this.stripe();
     return readEvent(sent, this.config.webhookSecrets, webhooks, now);
+  }
+
+  /** Whom the latest refunds and disputes since then concern. */
+  async takenBack(since: EpochMs): Promise<Concern[]> {
+    const { events } = await this.stripe();
+    const created = { gte: Math.floor(since / 1_000) };
+    const found = events.list({ types: [...TAKE_BACK], created, limit: PAGE });
+    return (await found.autoPagingToArray({ limit: MOST_EVENTS })).map(concernOf);
   }
 
   /** The package is loaded where cards are taken, and nowhere else: 95 ms and 23 MB of memory. */
@@ -146,3 +154,12 @@ const OUTCOMES: Readonly<Record<string, CheckoutDispute["outcome"]>> = {
 };
 
 const MOST_DISPUTES = 10;
+/** What becomes of a payment whose page nobody looks at any more. */
+const TAKE_BACK = [
+  "charge.refunded",
+  "charge.dispute.created",
+  "charge.dispute.updated",
+  "charge.dispute.closed",
+];
+const PAGE = 100;
+const MOST_EVENTS = 1_000;

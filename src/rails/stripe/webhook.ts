@@ -38,7 +38,7 @@ export interface SentEvent {
 /** Whoever has recorded an event cannot send it for longer. */
 const TOLERANCE_S = 300;
 
-function concernOf({ data }: Stripe.Event): Concern {
+export function concernOf({ data }: Stripe.Event): Concern {
   const { metadata, payment_intent } = data.object as {
     readonly metadata?: Record<string, string> | null;
     readonly payment_intent?: string | { readonly id: string } | null;
