@@ -1,5 +1,6 @@
 import type { NanoUsd } from "../../src/units/usd.ts";
 import { check } from "./auditor.ts";
+import type { NodeLife } from "./free-requests.ts";
 
 /**
  * The auditor's book of the requests that a fleet has neither admitted nor refused yet. Whoever is refused
@@ -10,13 +11,14 @@ import { check } from "./auditor.ts";
  */
 export class Asking {
   /** By limit, what each node has used of it at most since the request began; only while that leaves room. */
-  private readonly roomy = new Map<Asked, Map<string, Most>>();
+  private readonly roomy = new Map<Asked, { readonly node: NodeLife; readonly limits: Map<string, Most> }>();
   /** Those of them that were refused. */
   private readonly wronged: Asked[] = [];
 
   /** `use` is what is really used of a limit now, here and below. */
-  begin(asked: Asked, use: UseOf): void {
-    this.roomy.set(asked, new Map([...asked.keys()].map((limit) => [limit, { all: 0, by: [] }])));
+  begin(asked: Asked, node: NodeLife, use: UseOf): void {
+    const limits = new Map([...asked.keys()].map((limit) => [limit, { all: 0, by: [] }]));
+    this.roomy.set(asked, { node, limits });
     this.look(asked, use);
   }
 
@@ -24,7 +26,10 @@ export class Asking {
   judge(use: UseOf): void {
     const limits = this.wronged.map((asked) => JSON.stringify([...asked]));
     check(limits.length === 0, `refused, with room in ${limits} all the while`);
-    for (const asked of this.roomy.keys()) this.look(asked, use);
+    for (const [asked, { node }] of this.roomy) {
+      if (node.isGone()) this.roomy.delete(asked);
+      else this.look(asked, use);
+    }
   }
 
   end(asked: Asked, end: "admitted" | "refused" | "unknown", use: UseOf): void {
@@ -33,7 +38,7 @@ export class Asking {
   }
 
   private look(asked: Asked, use: UseOf): void {
-    for (const [limit, most] of this.roomy.get(asked) ?? []) {
+    for (const [limit, most] of this.roomy.get(asked)?.limits ?? []) {
       const { of, by } = use(limit);
       for (let node = 0; node < by.length; node++) {
         const more = by[node]! - (most.by[node] ?? 0);

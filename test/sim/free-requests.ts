@@ -81,6 +81,6 @@ const isCutOff = ({ end, wasDelivered }: FreeRequest): boolean => end === "open"
 const dayOf = (at: number): number => Math.floor(at / 86_400_000);
 
 /** One life of a node; gone once it is dead or closed. */
-interface NodeLife {
+export interface NodeLife {
   isGone(): boolean;
 }

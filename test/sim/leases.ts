@@ -23,9 +23,9 @@ import { Random } from "./random.ts";
 
 /**
  * Three to five nodes remember keys under leases, over a network that loses, delays and reorders, with
- * partitions, pauses and crashes, while keys are revoked through any of them. Once a revoke was answered, no
- * request that comes may be accepted by any node; and a revoke is answered soon after the longest lease,
- * whoever is gone.
+ * partitions, pauses and crashes, while keys are revoked and limits lowered through any of them. Once a revoke was
+ * answered, no request that comes may be accepted by any node; once a lower limit was, no node may use what it was
+ * granted under the old one; and either is answered soon after the longest lease, whoever is gone.
  */
 export async function simulateLeases(
   seed: number,
@@ -47,16 +47,18 @@ export interface LeasesSummary {
   /** Without a lease. */
   readonly unavailable: number;
   readonly revoked: number;
+  readonly lowered: number;
   readonly crashes: number;
 }
 
 const START = epochMs(Date.UTC(2026, 10, 21, 12));
 const KEYS = 12;
+const BALANCE = "bal_1" as BalanceId;
 /** Room for as many as a run has. */
 const MOST_KEYS = { keys: 1_000, unknown: 1_000 };
 
 class Fleet {
-  readonly counts = { accepted: 0, refused: 0, unavailable: 0, revoked: 0, crashes: 0 };
+  readonly counts = { accepted: 0, refused: 0, unavailable: 0, revoked: 0, lowered: 0, crashes: 0 };
   private readonly random: Random;
   private readonly time = new VirtualClock(START);
   private readonly world = this.time.life().clock;
@@ -65,6 +67,8 @@ class Fleet {
   private readonly secrets: string[] = [];
   /** Keys whose revoke was answered. */
   private readonly answered = new Set<string>();
+  /** The latest change of limits that was answered. */
+  private lowered = 0;
   private broken: string | null = null;
 
   constructor(seed: number, store: SimulatedStore) {
@@ -87,10 +91,16 @@ class Fleet {
     else if (dice < 0.66) node.cut = random.chance(0.4);
     else if (dice < 0.68) node.pauseUntilMs = this.time.elapsedMs() + random.below(15_000);
     else if (dice < 0.685) this.crash(node);
+    else if (dice < 0.705) void this.lower(node);
     const untilMs = this.time.elapsedMs() + random.below(random.chance(0.02) ? 12_000 : 150);
     while (this.time.step(untilMs)) await settled();
     await settled();
     check(this.broken === null, this.broken ?? "");
+    for (const { name, runs, membership, released } of this.nodes)
+      check(
+        !runs || !membership.usable() || released >= this.lowered,
+        `${name} may use what it was granted under limits that were lowered`,
+      );
   }
 
   private addKey(): void {
@@ -130,6 +140,19 @@ class Fleet {
       }
     } catch {
       // Its caller was told that it failed, and may try again.
+    }
+  }
+
+  private async lower(node: Node): Promise<void> {
+    try {
+      const version = await node.call(() => this.store.lower());
+      await node.membership.acknowledged(version);
+      await node.awake();
+      if (node.dead) return;
+      this.lowered = Math.max(this.lowered, version);
+      this.counts.lowered += 1;
+    } catch {
+      // Its caller was told that it failed.
     }
   }
 
@@ -180,6 +203,10 @@ class Store {
     const key = this.keys.get(hash)!;
     this.keys.set(hash, { ...key, state: "revoked" });
     return this.note({ balance: key.balanceId, key: key.hash, counters: [] });
+  }
+
+  lower(): number {
+    return this.note({ balance: BALANCE, key: null, counters: ["budget:"] });
   }
 
   protected note(change: Omit<MembershipChange, "version">): number {
@@ -254,6 +281,8 @@ class Node {
   cut = false;
   dead = false;
   pauseUntilMs = 0;
+  /** The latest change of limits for which everything has gone back. */
+  released: number;
   private readonly life: { clock: Clock; end(): void };
 
   constructor(
@@ -273,11 +302,16 @@ class Node {
       unseen: (version) => this.call(() => store.unseen(version)),
       leave: async () => {},
     };
-    this.membership = new Membership(registry, clock, name, store.join(name), {
+    const joined = store.join(name);
+    this.released = joined.seen;
+    this.membership = new Membership(registry, clock, name, joined, {
       changed: async (changes) => {
-        for (const { key } of changes)
-          if (key === null) this.keyring.forgetAll();
-          else this.keyring.forgetKey({ hash: key });
+        for (const { balance, key } of changes)
+          if (key !== null) this.keyring.forgetKey({ hash: key });
+          else if (balance === null) this.keyring.forgetAll();
+        // What was granted goes back, and the Authority has to answer.
+        if (changes.some(({ counters }) => counters.length > 0)) await this.call(() => {});
+        this.released = changes.at(-1)!.version;
       },
       lapsed: () => this.keyring.forgetAll(),
       failed: () => {},
@@ -290,6 +324,10 @@ class Node {
       MOST_KEYS,
       () => this.membership.usable(),
     );
+  }
+
+  get runs(): boolean {
+    return !this.dead && this.time.elapsedMs() >= this.pauseUntilMs;
   }
 
   die(): void {

@@ -371,11 +371,11 @@ class Fleet {
       about: { surface: "messages", model: "a/b", stream: this.random.chance(0.5) },
     };
     const asked = asksFor(want);
-    this.asking.begin(asked, this.useNow());
+    const isGone = () => node.dead || this.postgres.isClosed(node.name);
+    this.asking.begin(asked, { isGone }, this.useNow());
     const end = await this.answer(node, want);
     // Of one that was closed, nobody counts what it has.
-    const isThere = !node.dead && !this.postgres.isClosed(node.name);
-    this.asking.end(asked, isThere ? end : "unknown", this.useNow());
+    this.asking.end(asked, isGone() ? "unknown" : end, this.useNow());
     if (end === "admitted") return true;
     this.counts[end === "refused" ? "refused" : "unanswered"] += 1;
     if (key === FREE_KEY && end === "refused") this.counts.freeRefused += 1;

@@ -1,16 +1,24 @@
 import { simulateLeases } from "./leases.ts";
+import { LEASE_MUTANTS } from "./mutants/leases.ts";
+import { showMutants } from "./mutants/mutant.ts";
 import { simulateNodes } from "./nodes.ts";
 import { option } from "./option.ts";
 import { totalsOf } from "./shards.ts";
 
 /**
  * `bun run sim:nodes --seed N --seeds K`: so many runs of ledgers that share limits, and of nodes that
- * remember keys, on all cores; with `--sqlite`, the Authority and the registry are those of a keeper.
+ * remember keys, on all cores; with `--sqlite`, the Authority and the registry are those of a keeper. With `--mutants`,
+ * the first seed that notices each rule of leases that is broken on purpose.
  */
 const seed = option("seed", 1);
 const seeds = option("seeds", 1_000);
 const steps = option("steps", 400);
 const store = process.argv.includes("--sqlite") ? "sqlite" : "memory";
+
+if (process.argv.includes("--mutants")) {
+  await showMutants(LEASE_MUTANTS, ["test/sim/run-nodes.ts"]);
+  process.exit();
+}
 
 const SIMULATIONS = [
   ["grants", simulateNodes],

@@ -110,8 +110,8 @@ test("holds follow their streams: they cover what hosts have done, no cap is cro
   expect(totals.short).toBeGreaterThan(HOLD_SEEDS / 4);
 });
 
-test("nodes remember keys under leases: what is revoked is accepted nowhere once that was answered", async () => {
-  const totals = { accepted: 0, refused: 0, unavailable: 0, revoked: 0, crashes: 0 };
+test("nodes remember keys under leases: what is revoked is accepted nowhere, and what was granted under a higher limit is used nowhere, once that was answered", async () => {
+  const totals = { accepted: 0, refused: 0, unavailable: 0, revoked: 0, lowered: 0, crashes: 0 };
   for (let seed = 1; seed <= LEASE_SEEDS; seed++) {
     const summary = await simulateLeases(seed, LEASE_STEPS).catch((error: Error) => {
       throw new Error(`replay it with: simulateLeases(${seed}, ${LEASE_STEPS})\n${error.stack}`);
@@ -120,6 +120,7 @@ test("nodes remember keys under leases: what is revoked is accepted nowhere once
   }
   expect(totals.accepted).toBeGreaterThan(LEASE_SEEDS * 50);
   expect(totals.revoked).toBeGreaterThan(LEASE_SEEDS * 2);
+  expect(totals.lowered).toBeGreaterThan(LEASE_SEEDS);
   expect(totals.unavailable).toBeGreaterThan(LEASE_SEEDS);
   expect(totals.crashes).toBeGreaterThan(LEASE_SEEDS / 2);
 });

@@ -1,12 +1,14 @@
 import { expect, test } from "bun:test";
 import { GATEWAY_MUTANTS } from "./gateway.ts";
 import { HOLD_MUTANTS } from "./holds.ts";
+import { LEASE_MUTANTS } from "./leases.ts";
 import { hunt, SEEDS } from "./mutant.ts";
 import { TAKING_MUTANTS } from "./taking.ts";
 
 test.each([
   ["sim:holds", HOLD_MUTANTS, ["test/sim/run-holds.ts"]],
   ["sim", GATEWAY_MUTANTS, ["test/sim/run.ts", "--steps", "30"]],
+  ["sim:nodes", LEASE_MUTANTS, ["test/sim/run-nodes.ts"]],
   ["sim:taking", TAKING_MUTANTS, ["test/sim/run-taking.ts", "--steps", "400"]],
 ] as const)(
   "%s notices every rule that is broken on purpose",

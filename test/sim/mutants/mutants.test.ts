@@ -2,11 +2,12 @@ import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { GATEWAY_MUTANTS } from "./gateway.ts";
 import { HOLD_MUTANTS } from "./holds.ts";
+import { LEASE_MUTANTS } from "./leases.ts";
 import { broken } from "./mutant.ts";
 import { PAYMENT_MUTANTS } from "./payments.ts";
 import { TAKING_MUTANTS } from "./taking.ts";
 
-test.each([...GATEWAY_MUTANTS, ...HOLD_MUTANTS, ...PAYMENT_MUTANTS, ...TAKING_MUTANTS])(
+test.each([...GATEWAY_MUTANTS, ...HOLD_MUTANTS, ...LEASE_MUTANTS, ...PAYMENT_MUTANTS, ...TAKING_MUTANTS])(
   "what is broken on purpose is still there: $breaks",
   (mutant) => {
     const whole = readFileSync(mutant.file, "utf8");
