@@ -32,9 +32,16 @@ export async function openSqliteBooks(parts: BookkeepingParts): Promise<Bookkeep
   // What strangers change as well: keys, accounts, sessions. The event loop does not wait for their syncs.
   const controlDb = openDatabase(folder.databasePath, "NORMAL");
   const log = new LogSync(folder.databasePath, onFault);
-  const durable = () => log.durable();
+  const durable = () =>
+    log.durable().catch((error: unknown) => {
+      // The change is made all the same, and whoever made it is told that it failed: a key that was to end must not go on.
+      keyring.forgetAll();
+      runs.forgetAll();
+      throw error;
+    });
   const keys = new SqliteKeyStore(controlDb, clock, durable);
   const keyring = new Keyring(keys, undefined, undefined, (concerns) => ledger.lookAgain(concerns));
+  const runs = new Runs(keys);
   const { books, ledger, debits }: LedgerOnDisk = await openLedger(opening, {
     reached: store.reached(),
     sums: store,
@@ -57,7 +64,7 @@ export async function openSqliteBooks(parts: BookkeepingParts): Promise<Bookkeep
       ledger.credited(balanceId, amount),
     ),
     keyring,
-    runs: new Runs(keys),
+    runs,
     healthy: () => books.journal.healthy,
     balance: (id) => ledger.balance(id),
     use: (id) => ledger.use(id),
