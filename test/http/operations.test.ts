@@ -115,6 +115,21 @@ describe("budgets", () => {
 describe("credit", () => {
   const credit = (body: object) => gateway.send("POST", "/admin/credits", { bearer: ADMIN_TOKEN, body });
 
+  test("of a balance that is removed that moment names the balance", async () => {
+    const { balance_id } = await gateway.setUp();
+    const { credit: before } = gateway.deps.ledger;
+    gateway.deps.ledger.credit = async () => {
+      for (const table of ["keys", "balances"])
+        gateway.db.run(`DELETE FROM ${table} WHERE ${table === "keys" ? "balance_id" : "id"} = ?`, [
+          balance_id,
+        ]);
+      throw new Error("it does not exist");
+    };
+    const { status, json } = await credit({ balance_id, amount_usd: 1, idempotency_key: "gone" });
+    gateway.deps.ledger.credit = before;
+    expect([status, json.error.param]).toEqual([400, "balance_id"]);
+  });
+
   test("is given once for each idempotency key, by balance or by key", async () => {
     const { id, key, balance_id } = await gateway.setUp();
     const body = { balance_id, amount_usd: 12.5, idempotency_key: "first", note: "invoice 7" };

@@ -25,7 +25,13 @@ export const adminEndpoints = (): Endpoint[] => [
     const entry = await readEntry(fields, deps);
     if (refused(entry)) return entry;
     const { balanceId } = entry;
-    const done = await deps.ledger.credit({ ...entry, amount });
+    const done = await deps.ledger.credit({ ...entry, amount }).catch(async (error: unknown) => {
+      // One that nobody ever used may have been removed since it was looked up.
+      const gone = await existing(balanceId, deps);
+      if (refused(gone)) return gone;
+      throw error;
+    });
+    if (refused(done)) return done;
     if (done === null) {
       return invalidField(
         "amount_usd",
@@ -125,17 +131,22 @@ const usedKey = ({ amount, balanceId }: Credit, now: "credited" | "taken back"):
 async function namedBalance(
   balance: string | undefined,
   key: string | undefined,
-  { keyDeps }: HttpDeps,
+  { keyDeps }: Pick<HttpDeps, "keyDeps">,
 ): Promise<BalanceId | Refusal> {
   if ((balance === undefined) === (key === undefined)) {
     return invalidField("balance_id", "Name either `balance_id` or `key_id`.");
   }
-  if (balance !== undefined) {
-    const withBudgets = await keyDeps.store.balanceWithBudgets(balance as BalanceId);
-    return withBudgets?.balance.id ?? invalidField("balance_id", `There is no balance \`${balance}\`.`);
-  }
+  if (balance !== undefined) return existing(balance as BalanceId, { keyDeps });
   const found = await keyDeps.store.keyById(key as KeyId);
   return found?.balanceId ?? invalidField("key_id", `There is no key \`${key}\`.`);
+}
+
+async function existing(
+  balance: BalanceId,
+  { keyDeps }: Pick<HttpDeps, "keyDeps">,
+): Promise<BalanceId | Refusal> {
+  const withBudgets = await keyDeps.store.balanceWithBudgets(balance);
+  return withBudgets?.balance.id ?? invalidField("balance_id", `There is no balance \`${balance}\`.`);
 }
 
 async function setSuspension(
