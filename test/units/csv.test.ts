@@ -11,9 +11,15 @@ test.each([
   ["+1", "'+1"],
   ["-1+cmd|' /C calc'!A0", "'-1+cmd|' /C calc'!A0"],
   ["@SUM(A1)", "'@SUM(A1)"],
-  ["\t=1", `"'\t=1"`],
-  ["\r=1", `"'\r=1"`],
-  ["\n=1", `"'\n=1"`],
+  ["\t=1", `"'\t'=1"`],
+  ["\r=1", `"'\r'=1"`],
+  ["\n=1", `"'\n'=1"`],
+  // Where spreadsheets separate cells by semicolons or tabs, and know no quotes within a cell.
+  ["x;=1+1;", "x;'=1+1;"],
+  ["x;;+1;a=b", "x;;'+1;a=b"],
+  ['x;"=1+1"', `"x;""'=1+1"""`],
+  ["x\t@A1", `"x\t'@A1"`],
+  ["x\n-1", `"x\n'-1"`],
   [-0.5, "-0.5"],
   [null, ""],
 ])("%j is written as %s", (cell, written) => {
