@@ -4,6 +4,7 @@ import { PAYMENT_PACE } from "../../src/rails/payment-pace.ts";
 import type { Authorization, SignedPayment } from "../../src/rails/x402/authorization.ts";
 import type { Chain, Movement } from "../../src/rails/x402/chain.ts";
 import type { X402Network } from "../../src/rails/x402/network.ts";
+import { orderOf } from "../../src/rails/x402/next-step.ts";
 import { X402Rail } from "../../src/rails/x402/x402.ts";
 import { openDatabase } from "../../src/store/sqlite/database.ts";
 import { LedgerStore } from "../../src/store/sqlite/ledger-store.ts";
@@ -60,6 +61,8 @@ async function open() {
     movement: { kind: "unused" } as Movement,
     head: { latest: 9, time: 0, finalized: 1, finalizedTime: 0 },
     sent: 0,
+    /** Why the token would not carry the transfer out. */
+    refusal: async (): Promise<string | null> => null,
     isHit: async () => false,
     suspend: async () => {},
   };
@@ -68,7 +71,7 @@ async function open() {
     head: async () => world.head,
     movement: async () => world.movement,
     unusedAt: async () => world.movement.kind === "unused",
-    refusal: async () => null,
+    refusal: () => world.refusal(),
     isWaiting: async () => false,
   } as Partial<Chain> as Chain;
   const settle = async () => {
@@ -106,6 +109,21 @@ test("a gateway does not wait for a payment that another one has seen end", asyn
   expect(await other.look(await only())).toMatchObject({ state: "credited" });
   await one.prepare();
   expect(one.pending(BALANCE)).toBeNull();
+});
+
+test("a transfer that was carried out while it was to be sent again is credited, with no word of a refusal", async () => {
+  const { world, gateway, only } = await open();
+  const [one, other] = [await gateway(), await gateway()];
+  await one.take(SIGNED, ORDER);
+  const { value, to } = AUTHORIZATION;
+  world.refusal = async () => {
+    world.movement = { kind: "moved", transaction: "0x1", block: 1, to, value };
+    await other.look(await only());
+    return "authorization is used";
+  };
+  const sent = orderOf(await only());
+  const due = { ...(await only()), order: JSON.stringify({ ...sent, sentAt: 0 }) };
+  expect(await one.look(due)).toMatchObject({ state: "credited", reason: null, lookAt: null });
 });
 
 test("who is on a sanctions list is suspended also where that fails at first", async () => {

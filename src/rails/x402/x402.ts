@@ -249,23 +249,25 @@ export class X402Rail {
   private async send(payment: Payment, { chain, settler, token }: ReadyNetwork): Promise<Payment> {
     const order = orderOf(payment);
     const { authorization, signature, network, asset, payTo } = order;
-    const later = this.later();
+    const lookAt = this.later();
+    // What somebody else has found out meanwhile stands.
+    const still = (change: PaymentChange) =>
+      this.change(payment, ({ state }) => (state === payment.state ? change : null));
     if (payment.transaction !== null && (await chain.isWaiting(payment.transaction)))
-      return this.change(payment, () => ({ lookAt: later }));
+      return still({ lookAt });
     const refusal = await chain.refusal(authorization, signature);
-    if (refusal !== null)
-      return this.change(payment, () => ({ reason: `The token refuses it: ${refusal}.`, lookAt: later }));
+    if (refusal !== null) return still({ reason: `The token refuses it: ${refusal}.`, lookAt });
     const accepted = { scheme: "exact", network, asset, payTo, amount: authorization.value } as const;
     const hint = await settler.settle({ accepted, authorization, signature }, token);
     const sent = JSON.stringify({ ...order, sentAt: this.deps.clock.now() } satisfies X402Order);
-    return this.change(payment, ({ state }) => ({
+    return still({
       order: sent,
-      lookAt: later,
-      ...(state === "confirming" ? { state: "submitted" } : {}),
+      lookAt,
+      ...(payment.state === "confirming" ? { state: "submitted" } : {}),
       ...("transaction" in hint
         ? { transaction: hint.transaction }
         : { reason: `Whoever sends it says: ${hint.problem}.` }),
-    }));
+    });
   }
 
   /** Looks again and again until the payment is credited, or has taken as long as a request waits. */
