@@ -11,7 +11,7 @@ import { externalOf } from "../../src/rails/x402/authorization.ts";
 import { X402Rail } from "../../src/rails/x402/x402.ts";
 import { LedgerStore } from "../../src/store/sqlite/ledger-store.ts";
 import { sqlitePayments } from "../../src/store/sqlite/payments.ts";
-import { epochMs } from "../../src/units/clock.ts";
+import { epochMs, pause } from "../../src/units/clock.ts";
 import type { BalanceId, KeyId, PaymentId } from "../../src/units/id.ts";
 import type { NanoUsd } from "../../src/units/usd.ts";
 import { VirtualClock } from "./clock.ts";
@@ -116,7 +116,10 @@ class PaymentWorld {
     const fenced = <T extends object>(parts: T): T => fence(parts, life);
     const after = this.crashingAfter(life);
     const store = fenced(crashing(sqlitePayments(this.db, this.ledger, clock), after));
-    const { debit } = fenced({ debit: (debit: Debit) => after(Promise.resolve(this.debit(debit))) });
+    // Other gateways may have to give something back first.
+    const asked = () =>
+      this.random.chance(0.3) ? pause(clock, this.random.below(5_000)) : Promise.resolve();
+    const { debit } = fenced({ debit: (debit: Debit) => after(asked().then(() => this.debit(debit))) });
     const rail = () =>
       new X402Rail({
         networks: [NETWORK],
@@ -253,7 +256,8 @@ class PaymentWorld {
   private spend(): void {
     const balance: BalanceId = `bal_${this.random.below(BALANCES)}`;
     const spent = this.spent.get(balance) ?? 0;
-    this.spent.set(balance, spent + Math.floor((this.ledger.credited(balance) - spent) * this.random.next()));
+    const part = this.random.chance(0.5) ? 1 : this.random.next();
+    this.spent.set(balance, spent + Math.floor((this.ledger.credited(balance) - spent) * part));
   }
 
   private debit(debit: Debit): Credit | TooMuch {
