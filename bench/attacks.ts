@@ -169,7 +169,7 @@ async function revokeKeys({
       console.error(String(error));
       revokeErrors += 1;
     }
-    await Bun.sleep(1_000);
+    await Bun.sleep(Math.max(0, Math.min(1_000, untilMs - performance.now())));
   }
   return { revoked, revokeErrors };
 }

@@ -16,7 +16,7 @@ import { bareHost } from "./peers/bare-host.ts";
 import { bareProxy } from "./peers/bare-proxy.ts";
 import { verify } from "./peers/faults.ts";
 import { gateway } from "./peers/gateway.ts";
-import { Rounds } from "./peers/rounds.ts";
+import { type RoundSize, Rounds } from "./peers/rounds.ts";
 import { type Measured, start } from "./processes.ts";
 
 export interface Figure {
@@ -24,6 +24,10 @@ export interface Figure {
   /** CPU, a value a turn; each turn of ours has the baseline's beside it. */
   readonly ours: readonly number[];
   readonly baseline: readonly number[];
+}
+
+export interface MacroSize extends Required<Pick<RoundSize, "seconds" | "streams" | "warmUpSeconds">> {
+  readonly turns: number;
 }
 
 export interface Verdict {
@@ -90,7 +94,7 @@ const BATCH = 512;
  * transport's, ÷ the bare host's. Who else uses the machine takes caches away, from which what needs more of
  * them suffers more: against the bare host, the gateway's request was 8.4 on one day and 13 on another.
  */
-export async function macroFigures(turns: number, seconds: number, streams: number): Promise<Figure[]> {
+export async function macroFigures({ turns, ...size }: MacroSize): Promise<Figure[]> {
   const host = await start([process.execPath, `${import.meta.dir}/mock-host.ts`]);
   const folder = mkdtempSync(join(tmpdir(), "regression-"));
   const running: Measured[] = [];
@@ -102,7 +106,7 @@ export async function macroFigures(turns: number, seconds: number, streams: numb
       const subject = await (await peer.install(folder)).start(host.port, place);
       running.push(subject.process);
       await verify(subject);
-      all.push(new Rounds(subject, { seconds, streams, passes: 1, connections: [] }));
+      all.push(new Rounds(subject, { ...size, passes: 1, connections: [] }));
     }
     for (const rounds of all) await rounds.warmUp();
     for (let turn = 0; turn < turns; turn++) {
@@ -127,7 +131,9 @@ export async function macroFigures(turns: number, seconds: number, streams: numb
 
 const REFERENCE = `${import.meta.dir}/reference.json`;
 
-const PARTS = [() => microFigures(15, 20), () => macroFigures(5, 0.5, 400)];
+/** The best turn counts, so that turns warm up as well. */
+const MACRO: MacroSize = { turns: 5, seconds: 0.5, streams: 400, warmUpSeconds: 1.5 };
+const PARTS = [() => microFigures(15, 20), () => macroFigures(MACRO)];
 
 async function figures(): Promise<Figure[]> {
   const all: Figure[] = [];

@@ -25,6 +25,8 @@ export interface SizingSize {
   readonly open: number;
   /** Streams that are held open for the memory of one. */
   readonly memory: readonly number[];
+  /** How long they are left to themselves before memory is read. */
+  readonly settleMs: number;
 }
 
 export interface SizingRow {
@@ -67,7 +69,7 @@ export async function benchSizing(size: SizingSize, progress: (line: string) => 
     progress("memory");
     const fresh = await begin("memory");
     try {
-      const { idleBytes, open } = await measureMemory(fresh, size.memory, SETTLE_MS);
+      const { idleBytes, open } = await measureMemory(fresh, size.memory, size.settleMs);
       const memory = open.map(({ streams, bytes }) => ({
         streams,
         kib: bytes === null ? null : (bytes - idleBytes) / streams / 1_024,
@@ -82,8 +84,6 @@ export async function benchSizing(size: SizingSize, progress: (line: string) => 
     rmSync(folder, { recursive: true, force: true });
   }
 }
-
-const SETTLE_MS = 4_000;
 
 interface SizingLoad {
   readonly what: string;
@@ -189,6 +189,7 @@ if (import.meta.main) {
       rounds: Number(option("rounds", "3")),
       open: Number(option("open", "6400")),
       memory: option("memory", "2000,8000").split(",").map(Number),
+      settleMs: 4_000,
     },
     console.error,
   );

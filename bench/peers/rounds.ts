@@ -16,6 +16,8 @@ export interface RoundSize {
   readonly connections: readonly number[];
   /** Absent: all. */
   readonly parts?: readonly Part[];
+  /** Of loads before anything is measured; absent: long enough for compilers. */
+  readonly warmUpSeconds?: number;
 }
 
 /** What a round measures. */
@@ -47,9 +49,9 @@ export class Rounds {
    * while.
    */
   async warmUp(): Promise<void> {
-    await this.#load("burst", false, { connections: 64, seconds: WARM_UP_SECONDS });
-    await this.#load("burst", true, { connections: 64, seconds: WARM_UP_SECONDS / 2 });
-    const { streams } = this.#size;
+    const { streams, warmUpSeconds = WARM_UP_SECONDS } = this.#size;
+    await this.#load("burst", false, { connections: 64, seconds: warmUpSeconds });
+    await this.#load("burst", true, { connections: 64, seconds: warmUpSeconds / 2 });
     await this.#load("steady", true, { connections: streams, requests: WARM_UP_STREAMS * streams });
     if (!(this.#size.parts ?? PARTS).includes("kinds")) return;
     await this.kinds();

@@ -1,0 +1,58 @@
+import { describe, expect, test } from "bun:test";
+import { benchEvents } from "../../bench/events.ts";
+import { pieces } from "../../bench/micro.ts";
+import { dearerStill, verdictOn } from "../../bench/regression.ts";
+import { faultsOf } from "../../bench/soak.ts";
+
+test("every micro bench computes the right thing, and runs beside its baseline", async () => {
+  for (const piece of await pieces()) {
+    piece.check();
+    expect(piece.baseline).not.toThrow();
+    expect(piece.ours).not.toThrow();
+  }
+});
+
+test("the events' suite runs, small: every case ends properly", () => {
+  for (const { eventUs } of benchEvents({ rounds: 1, deltas: 50, streams: 10 }))
+    expect(eventUs).toBeGreaterThan(0);
+});
+
+test("a soak tells what is left behind", () => {
+  const look = { atS: 0, megabytes: 100, descriptors: 10, holds: 0 };
+  const looks = [100, 100, 100, 130].map((megabytes) => ({ ...look, megabytes }));
+  const after = { ...look, descriptors: 500, holds: 2 };
+  const counts = { served: 9, left: 1, failed: 1, driftNano: "7" };
+  expect(faultsOf({ before: look, looks, after, ...counts })).toHaveLength(5);
+  expect(
+    faultsOf({ before: look, looks: looks.slice(0, 3), after: look, ...counts, failed: 0, driftNano: "0" }),
+  ).toEqual([]);
+});
+
+describe("a figure is dearer than its reference", () => {
+  const figure = (...ours: number[]) => ({ name: "a request", ours, baseline: [1, 1, 1] });
+  test.each([
+    ["when its best turn is far above it", figure(20, 20, 21), 10, true],
+    ["not when one turn was as good as ever", figure(10, 20, 21), 10, false],
+    ["not when the turns differ by as much as it does", figure(15, 24, 25), 10, false],
+    ["not when it is cheaper", figure(5, 5, 5), 10, false],
+    ["not when it is new", figure(20, 20, 20), null, false],
+  ])("%s", (_what, measured, reference, dearer) => {
+    expect(verdictOn(measured, reference).dearer).toBe(dearer);
+  });
+});
+
+test("only what is dearer in each attempt has become dearer", () => {
+  const verdicts = (...dearer: string[]) =>
+    ["a", "b", "c"].map((name) => ({
+      name,
+      ratio: 1,
+      noise: 0,
+      reference: 1,
+      dearer: dearer.includes(name),
+    }));
+  const first = dearerStill(null, verdicts("a", "b"));
+  expect(first).toEqual(["a", "b"]);
+  const second = dearerStill(first, verdicts("b", "c"));
+  expect(second).toEqual(["b"]);
+  expect(dearerStill(second, verdicts("a", "c"))).toEqual([]);
+});
