@@ -14,7 +14,8 @@ import type { Hold } from "./hold.ts";
 export class PromptCount {
   /** The balance has had too many prompts counted in vain, so the bounds stand. */
   isSpent = false;
-  private textTokens: number | null = null;
+  /** Null where it could not be counted: whoever is looked at again has waited for that already. */
+  private textTokens: number | null | undefined = undefined;
   private taken: CountTaken | null = null;
   private hasCredit = false;
 
@@ -28,7 +29,7 @@ export class PromptCount {
 
   /** Tokens of its text in a common vocabulary; null when it cannot be counted now. */
   async text(): Promise<number | null> {
-    this.textTokens ??= await this.counted("text");
+    if (this.textTokens === undefined) this.textTokens = await this.counted("text");
     return this.textTokens;
   }
 
@@ -59,7 +60,7 @@ export class PromptCount {
   countLater(hold: Pick<Hold, "isPromptLarge" | "promptHas">): void {
     const { request, deps, textTokens } = this;
     const { length } = request.body;
-    if (textTokens !== null || request.promptUnseen || !deps.later.mayTake(length)) return;
+    if (typeof textTokens === "number" || request.promptUnseen || !deps.later.mayTake(length)) return;
     if (!hold.isPromptLarge) return;
     deps.later.take(length);
     // What cannot be counted stays held by its bound.

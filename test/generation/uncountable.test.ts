@@ -33,6 +33,22 @@ test("what was delivered is billed by its estimate where counting it fails", asy
   expect(receipt.cost_usd).toBeGreaterThan(0);
 });
 
+test("a prompt that cannot be counted in time is not counted again, however often its request is looked at", async () => {
+  let counts = 0;
+  const deps: Partial<PromptCountDeps> = {
+    async count() {
+      counts += 1;
+      return null;
+    },
+    allowance: new CountAllowance(new ManualClock()),
+    credit: () => 0 as NanoUsd,
+  };
+  const request = { body: new Uint8Array(10), promptUnseen: false } as GenerationRequest;
+  const call = { blocks: () => [], signal: new AbortController().signal };
+  const prompt = new PromptCount(request, "bal_1" as BalanceId, deps as PromptCountDeps, call, 1_000);
+  expect([await prompt.most(), await prompt.most(), counts]).toEqual([null, null, 1]);
+});
+
 test("a prompt that cannot be counted later stays held by its bound, and makes room for others to be counted", async () => {
   let taken = 0;
   let room = 0;
