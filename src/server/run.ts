@@ -187,7 +187,6 @@ function damagedFiles(path: string): string[] {
 
 async function supervise(workers: number, config: Config): Promise<RunningServer> {
   const dataFolder = dataFolderPath(env.GATEWAY_DATA, process.cwd());
-  const ownFolder = isDiskless(config) ? temporaryFolder() : null;
   const { supervisor, announcement } = await Supervisor.start({
     workers,
     isKept: config.store.kind === "sqlite",
@@ -196,25 +195,19 @@ async function supervise(workers: number, config: Config): Promise<RunningServer
     hostname: hostOf(env.HOST),
     port: portOf(env.PORT),
     dataFolder,
-    socketFolder: isDiskless(config) ? ownFolder : dataFolder,
+    socketFolder: isDiskless(config) ? temporaryFolder() : dataFolder,
     clock: systemClock,
     log,
   });
-  const reload = () => supervisor.reload();
-  return {
-    announcement,
-    reload,
-    async stop() {
-      await supervisor.stop();
-      if (ownFolder !== null) rmSync(ownFolder, { recursive: true, force: true });
-    },
-  };
+  return { announcement, reload: () => supervisor.reload(), stop: () => supervisor.stop() };
 }
 
 /** For the sockets of workers that keep nothing; null, and each of them by itself, where no file can be made at all. */
 function temporaryFolder(): string | null {
   try {
-    return mkdtempSync(join(tmpdir(), "gateway-"));
+    const path = mkdtempSync(join(tmpdir(), "gateway-"));
+    process.once("exit", () => rmSync(path, { recursive: true, force: true }));
+    return path;
   } catch (error) {
     log("repeats not shared", { error: String(error), next: "Set TMPDIR to a writable folder." });
     return null;
