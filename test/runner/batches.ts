@@ -25,38 +25,51 @@ export function testFiles(which: "short" | "long" | "all", paths: readonly strin
 /**
  * Which files share a process, the longest first: those of a folder, so that they start it, read what they test
  * and make what they share once, but not so many that memory fills or that the last process runs alone. Those
- * that take minutes come before all others, each by itself.
+ * that take minutes are each by themselves.
  */
 export function batchesOf(files: readonly string[], each: boolean): string[][] {
   const folders = new Map<string, string[]>();
   const short = files.filter((file) => !isLong(file));
   for (const file of short) folders.set(dirname(file), [...(folders.get(dirname(file)) ?? []), file]);
-  const shared = [...folders]
-    .sort(([a], [b]) => rank(a) - rank(b))
-    .flatMap(([folder, all]) => inParts(all, each ? 1 : (MOST[folder] ?? MOST_ELSEWHERE)));
-  return [...files.filter(isLong).map((file) => [file]), ...shared];
+  const shared = [...folders].flatMap(([folder, all]) => inParts(all, each ? 1 : sizeOf(folder).files));
+  return [...files.filter(isLong).map((file) => [file]), ...shared].sort(
+    (a, b) => secondsOf(b) - secondsOf(a),
+  );
 }
 
-/** Files of a process, where they start processes of their own or take long; the slowest folders first. */
-const MOST: Readonly<Record<string, number>> = {
-  "test/browser": 5,
-  "test/payments": 3,
-  "test/sim": 1,
-  "test/bench": 1,
-  "test/network": 1,
-  "test/process": 1,
-  "test/postgres": 5,
-  "test/packaging": 1,
-  "test/cli": 1,
-  "test/workers": 3,
-  "test/gateway": 8,
+/** Files of a process at most, and what each takes about, in seconds of two cores that are busy with tests. */
+interface Size {
+  readonly files: number;
+  readonly seconds: number;
+}
+
+/** Fewer, where they start processes of their own or take long. */
+const SIZES: Readonly<Record<string, Size>> = {
+  "test/access": { files: 1, seconds: 31 },
+  "test/bench": { files: 1, seconds: 5 },
+  "test/browser": { files: 2, seconds: 30 },
+  "test/cli": { files: 1, seconds: 15 },
+  "test/fuzz": { files: 1, seconds: 21 },
+  "test/gateway": { files: 8, seconds: 4.5 },
+  "test/gateway/pairings": { files: 5, seconds: 5.5 },
+  "test/generation": { files: 8, seconds: 2 },
+  "test/http": { files: 12, seconds: 3 },
+  "test/network": { files: 1, seconds: 4 },
+  "test/packaging": { files: 1, seconds: 16 },
+  "test/payments": { files: 3, seconds: 10 },
+  "test/postgres": { files: 5, seconds: 7 },
+  "test/process": { files: 1, seconds: 13 },
+  "test/sim": { files: 1, seconds: 15 },
+  "test/tokens": { files: 5, seconds: 3 },
+  "test/workers": { files: 2, seconds: 20 },
 };
-const MOST_ELSEWHERE = 12;
+const ELSEWHERE: Size = { files: 12, seconds: 1 };
+const LONG_SECONDS = 60;
 
-function rank(folder: string): number {
-  const at = Object.keys(MOST).indexOf(folder);
-  return at === -1 ? Object.keys(MOST).length : at;
-}
+const sizeOf = (folder: string): Size => SIZES[folder] ?? ELSEWHERE;
+
+const secondsOf = (files: readonly string[]): number =>
+  files.reduce((sum, file) => sum + (isLong(file) ? LONG_SECONDS : sizeOf(dirname(file)).seconds), 0);
 
 /** As few parts as possible, with as many files in each. */
 function inParts(files: readonly string[], most: number): string[][] {

