@@ -159,16 +159,14 @@ export class RunningStream {
     private seenMs: number,
     /** Tokens that are held before they are needed. */
     readonly ahead: number,
-    private readonly count: Pick<RunningCount, "look"> | null = null,
+    private readonly count: Pick<RunningCount, "look" | "reported"> | null = null,
   ) {
     this.lookedMs = seenMs;
   }
 
   /** Has the tokens that came counted, where there is no room for what they are estimated at. */
   countExactly(): void {
-    if (this.isTold) return;
     this.count?.look((tooLow) => {
-      if (this.isTold) return;
       this.tooLow += tooLow;
       this.seen = Math.max(0, this.seen + tooLow);
     });
@@ -184,7 +182,8 @@ export class RunningStream {
       this.seenMs = nowMs;
     }
     if (usage === this.usage || usage === null || usage.output === 0) return;
-    // It says so itself. Its own tokens are billed, unless they are too few to be true.
+    // It says so itself. Its own tokens are billed, unless they are too few to be true, and what comes after them.
+    this.count?.reported();
     const told = Math.min(usage.output + this.judge.text.estimateSinceReport, longest);
     if (told < this.seen && !isTooLittle(told, deliveredTokens)) {
       this.tooLow = told - deliveredTokens;
@@ -198,11 +197,6 @@ export class RunningStream {
   written(nowMs: number, longest: number): number {
     const { seen } = this;
     return Math.max(seen, Math.min(longest, seen + this.unseen + this.silently(nowMs)));
-  }
-
-  /** The host says itself how much it has written. */
-  private get isTold(): boolean {
-    return this.usage !== null && this.usage.output > 0;
   }
 
   /** In even steps: thousands of streams must not wake the timer one by one. */

@@ -11,9 +11,14 @@ export class RunningCount {
   private isBusy = false;
 
   constructor(
-    private readonly text: Pick<AnswerText, "moment" | "since">,
+    private readonly text: Pick<AnswerText, "moment" | "reportMoment" | "since">,
     private readonly counts: Pick<Counts, "answer">,
   ) {}
+
+  /** The host has said what all that came until then comes to: only what follows is counted from here on. */
+  reported(): void {
+    this.from = this.text.reportMoment;
+  }
 
   /** Counts what has come since the last time, and tells by how many tokens its estimate was too low. */
   look(tell: (tooLow: number) => void): void {
@@ -27,6 +32,8 @@ export class RunningCount {
       // There is too much to count: from here on the estimate stands.
       if (tokens === null) return;
       this.isBusy = false;
+      // Its host has said so meanwhile.
+      if (this.from !== from) return;
       this.from = to;
       tell(tokens + unkept - estimate);
     });

@@ -87,6 +87,12 @@ export class AnswerText {
     return { length, unkept, estimate };
   }
 
+  /** When the host last reported its usage; the beginning, before it has. */
+  get reportMoment(): TextMoment {
+    const { reported: length, reportedUnkept: unkept, estimate, estimateSinceReport } = this;
+    return { length, unkept, estimate: estimate - estimateSinceReport };
+  }
+
   /** The texts from that moment on. */
   since({ length, unkept }: TextMoment): Written {
     return this.between(length, unkept);

@@ -255,6 +255,7 @@ describe("a hold that follows its stream", () => {
       get moment() {
         return { length: estimate, unkept: 0, estimate };
       },
+      reportMoment: { length: 0, unkept: 0, estimate: 0 },
       since: ({ length }: { length: number }) => ({ texts: [`${estimate - length}`], unkept: 0 }),
     };
     const answer = async ([tokens]: readonly string[]) => {
@@ -275,15 +276,46 @@ describe("a hold that follows its stream", () => {
     if (share === null) expect(pieces).toHaveLength(1);
   });
 
+  /** What comes is estimated a third too high, and counted; `reportMoment` is the host's last report. */
+  function counted() {
+    const text = {
+      estimate: 0,
+      reported: 0,
+      get moment() {
+        return { length: text.estimate, unkept: 0, estimate: text.estimate };
+      },
+      get reportMoment() {
+        return { length: text.reported, unkept: 0, estimate: text.reported };
+      },
+      since: ({ length }: { length: number }) => ({ texts: [`${text.estimate - length}`], unkept: 0 }),
+    };
+    const answer = async ([tokens]: readonly string[]) => Number(tokens) * 0.75;
+    return { text, count: new RunningCount(text, { answer }) };
+  }
+
+  async function endOf(stream: Stream, text: ReturnType<typeof counted>["text"]): Promise<number> {
+    while (text.estimate < 9_000 && stream.covers(text.estimate, 100)) {
+      await Promise.resolve();
+      text.estimate += 10;
+      stream.judge.text.estimateSinceReport = text.estimate - text.reported;
+    }
+    return text.estimate;
+  }
+
   test("a host that says how much it has written is believed, whatever its text counts", async () => {
-    const asked: unknown[] = [];
-    const count = { look: (tell: (tooLow: number) => void) => void asked.push(tell(-1_000)) };
-    const stream = await Stream.open(500, true, count as unknown as RunningCount);
+    const { text, count } = counted();
+    const stream = await Stream.open(500, true, count);
+    text.estimate = text.reported = 1_600;
     stream.judge.usage = { ...NO_USAGE, input: 1_000, output: 2_400 };
-    let estimate = 1_600;
-    while (estimate < 5_000 && stream.covers(estimate, 100)) estimate += 10;
-    expect(estimate).toBeWithin(1_640, 1_721);
-    expect(asked).toEqual([]);
+    // Of what comes after it, a quarter less is counted.
+    expect(await endOf(stream, text)).toBeWithin(1_640, 1_600 + 100 / 0.75 + 70);
+  });
+
+  test("and what comes after a host has said so once, early, is counted", async () => {
+    const { text, count } = counted();
+    const stream = await Stream.open(500, true, count);
+    stream.judge.usage = { ...NO_USAGE, input: 1_000, output: 1 };
+    expect(await endOf(stream, text)).toBeWithin(2_500 / 0.75 - 100, 2_500 / 0.75 + 100);
   });
 
   test("where nothing is left, a host that says to have written less than is estimated is believed", async () => {

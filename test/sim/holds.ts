@@ -94,8 +94,11 @@ interface Work {
   readonly hides: number;
   /** The estimate of its words is as many times too high; a count, of which it hears a step later, says so. */
   readonly overrated: number;
-  /** Says what it has used so far, with its words and while it thinks. */
+  /** Says what it has used so far, with its words and while it thinks; or now and then, with some words. */
   readonly tells: boolean;
+  readonly tellsSeldom: boolean;
+  /** Words that it had written when it last said so. */
+  reported: number;
   readonly judge: { usage: Usage | null; readonly text: { readonly estimateSinceReport: number } };
   readonly startedMs: number;
   /** No limit had room for a step when the hold was looked at. */
@@ -213,7 +216,7 @@ class HoldWorld {
     const { hold } = admitted;
     const startedMs = this.nowMs;
     const hides = random.chance(0.15) ? random.pick([1.5, 4, 20]) : 1;
-    this.open.add({
+    const work: Work = {
       hold,
       reservation: hold.reservation,
       request,
@@ -222,14 +225,24 @@ class HoldWorld {
       hides,
       overrated: random.chance(0.5) ? 1 : 1 + random.next() / 2,
       tells: hides === 1 && random.chance(0.2),
-      judge: { usage: null, text: { estimateSinceReport: 0 } },
+      tellsSeldom: hides === 1 && random.chance(0.3),
+      reported: 0,
+      judge: {
+        usage: null,
+        text: {
+          get estimateSinceReport() {
+            return (work.seen - work.reported) * work.overrated;
+          },
+        },
+      },
       startedMs,
       wasFull: false,
       doing: "first",
       untilMs: startedMs + random.below(random.chance(0.2) ? FIRST_TOKEN_MS : 2_000),
       seen: 0,
       unseen: 0,
-    });
+    };
+    this.open.add(work);
   }
 
   private admit(
@@ -273,7 +286,7 @@ class HoldWorld {
     if (nowMs < work.untilMs) {
       if (work.doing !== "writing") {
         const tells = work.tells && work.doing === "thinking" && random.chance(0.3);
-        if (tells) judge.usage = usedBy(work);
+        if (tells) report(work);
         if (tells || hold.dueMs <= nowMs) this.look(work);
         return;
       }
@@ -285,7 +298,7 @@ class HoldWorld {
       this.turn(work, "writing");
     } else this.turn(work, work.doing === "writing" ? "thinking" : "writing");
     if (work.doing === "writing") work.seen += Math.min(1 + random.below(30), Math.floor(left(work)));
-    if (work.tells) judge.usage = usedBy(work);
+    if (work.tells || (work.tellsSeldom && random.chance(0.02))) report(work);
     if (!this.look(work)) return;
     if (left(work) <= 30 || random.chance(0.002)) this.end(work, true);
   }
@@ -405,8 +418,16 @@ const textOf = (work: Work): ConstructorParameters<typeof RunningCount>[0] => ({
   get moment() {
     return { length: work.seen, unkept: 0, estimate: work.seen * work.overrated };
   },
+  get reportMoment() {
+    return { length: work.reported, unkept: 0, estimate: work.reported * work.overrated };
+  },
   since: ({ length }) => ({ texts: [`${work.seen - length}`], unkept: 0 }),
 });
+
+function report(work: Work): void {
+  work.judge.usage = usedBy(work);
+  work.reported = work.seen;
+}
 
 const usedBy = ({ usage, hides, seen, unseen }: Work): Tokens => ({
   ...usage,

@@ -43,6 +43,11 @@ export const HOLD_MUTANTS: readonly Mutant[] = [
     edits: [["      this.unseen += this.silently(nowMs);\n", ""]],
   },
   {
+    breaks: "words that the host has told of are counted against it",
+    file: "src/generation/hold.ts",
+    edits: [["    this.count?.reported();\n", ""]],
+  },
+  {
     breaks: "words do not count",
     file: "src/generation/hold.ts",
     edits: [["const { seen } = this;", "const seen = 0;"]],
