@@ -60,6 +60,15 @@ test("imports point down", () => {
   expect(wrong).toEqual([]);
 });
 
+test("ways to pay do not import each other", () => {
+  const wayOf = (path: string) => /^rails\/(\w+)\//.exec(path)?.[1];
+  const wrong = imports.flatMap(({ file, target }) => {
+    const to = wayOf(new URL(target, `file:///${file}`).pathname.slice(1));
+    return wayOf(file) === undefined || to === undefined || to === wayOf(file) ? [] : [`${file} → ${target}`];
+  });
+  expect(wrong).toEqual([]);
+});
+
 test("floors 1 to 5 are pure: no I/O, no clock, no randomness of their own", async () => {
   const wrong = imports
     .filter(
