@@ -53,6 +53,7 @@ const SIZES: Readonly<Record<string, Size>> = {
   "test/gateway": { files: 8, seconds: 4.5 },
   "test/gateway/pairings": { files: 5, seconds: 5.5 },
   "test/generation": { files: 8, seconds: 2 },
+  "test/hosts": { files: 6, seconds: 1.5 },
   "test/http": { files: 12, seconds: 3 },
   "test/network": { files: 1, seconds: 4 },
   "test/packaging": { files: 1, seconds: 16 },
