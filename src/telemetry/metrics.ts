@@ -255,54 +255,47 @@ function cpuSeconds(): number {
 
 /** What routing knows of each host. Every process learns by itself, so that together they know averages. */
 function hostMetrics(hosts: readonly HostReport[]): Metric[] {
-  const each = (about: Parameters<typeof looked>[0], value: (host: HostReport) => number | null) =>
+  type Read = (host: HostReport) => number | null;
+  const each = (name: string, help: string, kind: Pick<Figure, "type" | "together">, read: Read) =>
     looked(
-      about,
+      { name, help, ...kind },
       hosts.flatMap((host) => {
-        const one = value(host);
+        const one = read(host);
         return one === null ? [] : [[labels({ host: host.id }), one] as const];
       }),
     );
   return [
     each(
-      {
-        name: "gateway_host_usable",
-        help: "1 while the host takes requests, 0 while it rests after failures, 0.5 while some of its models rest or it is being tried again.",
-        together: "mean",
-      },
+      "gateway_host_usable",
+      "1 while the host takes requests, 0 while it rests after failures, 0.5 while some of its models rest or it is being tried again.",
+      MEAN,
       ({ state }) => (state === "closed" ? 1 : state === "open" ? 0 : 0.5),
     ),
     each(
-      {
-        name: "gateway_host_first_token_seconds",
-        help: "Moving average of the time to the first token, in seconds.",
-        together: "mean",
-      },
+      "gateway_host_first_token_seconds",
+      "Moving average of the time to the first token, in seconds.",
+      MEAN,
       ({ firstTokenMs }) => (firstTokenMs === null ? null : firstTokenMs / 1_000),
     ),
     each(
-      {
-        name: "gateway_host_tokens_per_second",
-        help: "Moving average of output tokens per second after the first token.",
-        together: "mean",
-      },
+      "gateway_host_tokens_per_second",
+      "Moving average of output tokens per second after the first token.",
+      MEAN,
       ({ tokensPerSecond }) => tokensPerSecond,
     ),
     each(
-      {
-        name: "gateway_host_served_total",
-        help: "Attempts that the host answered, since start.",
-        type: "counter",
-      },
+      "gateway_host_served_total",
+      "Attempts that the host answered, since start.",
+      COUNTER,
       ({ served }) => served,
     ),
     each(
-      {
-        name: "gateway_host_failed_total",
-        help: "Attempts and streams in which the host failed, since start.",
-        type: "counter",
-      },
+      "gateway_host_failed_total",
+      "Attempts and streams in which the host failed, since start.",
+      COUNTER,
       ({ failed }) => failed,
     ),
   ];
 }
+
+const MEAN = { together: "mean" } as const;

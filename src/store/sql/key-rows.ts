@@ -2,30 +2,11 @@ import type { SuspensionReason } from "../../errors/suspension.ts";
 import type { Balance, Key } from "../../keys/key.ts";
 import type { EpochMs } from "../../units/clock.ts";
 import type { AccountId, BalanceId, KeyId } from "../../units/id.ts";
-import type { SecretHash } from "../../units/secret-hash.ts";
 import type { NanoUsd } from "../../units/usd.ts";
-import type { Whole } from "./statement.ts";
+import type { RowRead, Whole } from "./statement.ts";
 
 /** A row of `keys`. */
-export interface KeyRow {
-  readonly id: KeyId;
-  readonly hash: SecretHash;
-  readonly prefix: string;
-  readonly name: string | null;
-  readonly balance_id: BalanceId;
-  readonly lineage: KeyId;
-  readonly made_by: AccountId | null;
-  readonly state: Key["state"];
-  readonly created_at: Whole;
-  readonly expires_at: Whole | null;
-  readonly rpm_limit: Whole | null;
-  readonly tpm_limit: Whole | null;
-  readonly daily_limit: Whole | null;
-  readonly monthly_limit: Whole | null;
-  /** JSON, as `budgets` is. */
-  readonly allowed_models: string | null;
-  readonly budgets: string;
-}
+export type KeyRow = RowRead<ReturnType<typeof rowOf>>;
 
 export const keyFromRow = (row: KeyRow): Key => ({
   id: row.id,
@@ -44,6 +25,31 @@ export const keyFromRow = (row: KeyRow): Key => ({
   monthlyLimit: number(row.monthly_limit) as NanoUsd | null,
   allowedModels: row.allowed_models === null ? null : JSON.parse(row.allowed_models),
   budgets: JSON.parse(row.budgets),
+});
+
+/** The key as a row of its table. */
+export const rowOf = (key: Key) => ({
+  id: key.id,
+  hash: key.hash,
+  prefix: key.prefix,
+  balance_id: key.balanceId,
+  lineage: key.rotationId,
+  made_by: key.madeBy,
+  created_at: key.createdAt,
+  ...changeable(key),
+});
+
+/** Columns that a key's life changes; lists are JSON. */
+export const changeable = (key: Key) => ({
+  name: key.name,
+  state: key.state,
+  expires_at: key.expiresAt,
+  rpm_limit: key.rpmLimit,
+  tpm_limit: key.tpmLimit,
+  daily_limit: key.dailyLimit,
+  monthly_limit: key.monthlyLimit,
+  allowed_models: key.allowedModels === null ? null : JSON.stringify(key.allowedModels),
+  budgets: JSON.stringify(key.budgets),
 });
 
 /** A row of `balances`, suspended with its account. */

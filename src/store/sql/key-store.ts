@@ -24,7 +24,7 @@ import type { SecretHash } from "../../units/secret-hash.ts";
 import type { NanoUsd } from "../../units/usd.ts";
 import type { WindowKind } from "../../units/window.ts";
 import { changeOfBalance, changeOfBudget, changeOfKey, changeOfRun } from "../changes.ts";
-import { type BalanceRow, balanceFromRow, type KeyRow, keyFromRow } from "./key-rows.ts";
+import { type BalanceRow, balanceFromRow, changeable, type KeyRow, keyFromRow, rowOf } from "./key-rows.ts";
 import {
   assigned,
   behind,
@@ -241,9 +241,7 @@ function* countKeys(balance: BalanceId, where: SqlPart): Steps<number> {
 }
 
 function* insertKey(key: Key): Steps<void> {
-  const { id, hash, prefix, balanceId, rotationId: lineage, madeBy, createdAt } = key;
-  const made = { id, hash, prefix, balance_id: balanceId, lineage, made_by: madeBy, created_at: createdAt };
-  yield* sql`INSERT INTO keys ${inserted({ ...made, ...changeable(key) })}`;
+  yield* sql`INSERT INTO keys ${inserted(rowOf(key))}`;
 }
 
 function* endSiblings({ id, balanceId, rotationId }: Key): Steps<Key[]> {
@@ -300,19 +298,6 @@ export const unusedBalance = (before: EpochMs): SqlPart => part`(
   AND NOT EXISTS (SELECT 1 FROM payments WHERE balance_id = b.id)
   AND NOT EXISTS (SELECT 1 FROM suspensions WHERE subject = b.id)
   AND NOT EXISTS (SELECT 1 FROM ends WHERE balance_id = b.id))`;
-
-/** Columns that a key's life changes. */
-const changeable = (key: Key) => ({
-  name: key.name,
-  state: key.state,
-  expires_at: key.expiresAt,
-  rpm_limit: key.rpmLimit,
-  tpm_limit: key.tpmLimit,
-  daily_limit: key.dailyLimit,
-  monthly_limit: key.monthlyLimit,
-  allowed_models: key.allowedModels === null ? null : JSON.stringify(key.allowedModels),
-  budgets: JSON.stringify(key.budgets),
-});
 
 function countUses(lists: readonly (readonly string[])[]): Map<string, number> {
   const uses = new Map<string, number>();

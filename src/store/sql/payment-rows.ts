@@ -5,34 +5,13 @@ import {
   type PaymentChange,
   type PaymentState,
   paymentKey,
-  type RailName,
 } from "../../payments/payment.ts";
 import type { EpochMs } from "../../units/clock.ts";
-import type { BalanceId, KeyId, PaymentId } from "../../units/id.ts";
 import type { NanoUsd } from "../../units/usd.ts";
-import type { Whole } from "./statement.ts";
+import type { RowRead } from "./statement.ts";
 
 /** A row of `payments`. */
-export interface PaymentRow {
-  readonly id: PaymentId;
-  readonly rail: RailName;
-  readonly external: string;
-  readonly balance_id: BalanceId;
-  readonly key_id: KeyId | null;
-  readonly state: PaymentState;
-  readonly amount: Whole;
-  readonly payer: string | null;
-  readonly transaction: string | null;
-  readonly reason: string | null;
-  readonly order: string;
-  readonly idempotency_key: string | null;
-  readonly is_inline: Whole;
-  readonly credited: Whole;
-  readonly lost: Whole;
-  readonly created_at: Whole;
-  readonly changed_at: Whole;
-  readonly look_at: Whole | null;
-}
+export type PaymentRow = RowRead<ReturnType<typeof rowOf>>;
 
 export const paymentFromRow = (row: PaymentRow): Payment => ({
   id: row.id,

@@ -66,6 +66,15 @@ export function* sql<Row>(texts: TemplateStringsArray, ...values: SqlValue[]): S
 /** Whole numbers come as numbers from SQLite, as text from PostgreSQL; all are below 2^53. */
 export type Whole = number | string;
 
+/** A row that was written, as it is read. */
+export type RowRead<Row> = {
+  readonly [Name in keyof Row]: Row[Name] extends number
+    ? Whole
+    : Row[Name] extends number | null
+      ? Whole | null
+      : Row[Name];
+};
+
 /** A database that stores are written on. */
 export interface SqlDatabase {
   /** One statement by itself. */
