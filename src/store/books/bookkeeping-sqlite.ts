@@ -68,16 +68,7 @@ export async function openSqliteBooks(parts: BookkeepingParts): Promise<Bookkeep
     healthy: () => books.journal.healthy,
     balance: (id) => ledger.balance(id),
     use: (id) => ledger.use(id),
-    async credit(credit) {
-      // A balance that nobody ever used may have been removed since it was looked up.
-      assert(store.hasBalance(credit.balanceId), `credit for ${credit.balanceId}, which does not exist`);
-      const done = store.credit(credit);
-      if (done === null || done.repeated !== null) return done?.repeated ?? null;
-      ledger.credited(credit.balanceId, credit.amount);
-      return credit;
-    },
-    debit: (debit) => debits.take(debit),
-    credits: async (balance, limit) => store.credits(balance, limit),
+    ...creditsOf(store, ledger, debits),
     ...readsOf(store, books, ledger, readers, onFault),
     fold: async (before) => (upkeep ?? ends).fold(before),
     diskRefused,
@@ -88,6 +79,26 @@ export async function openSqliteBooks(parts: BookkeepingParts): Promise<Bookkeep
       for (const one of [readers.usage, readers.spending]) one.stop();
       for (const one of [booksDb, controlDb, log, db]) one.close();
     },
+  };
+}
+
+/** What is credited and debited by hand, and by payments. */
+function creditsOf(
+  store: LedgerStore,
+  ledger: Ledger,
+  debits: Debits,
+): Pick<Bookkeeping, "credit" | "debit" | "credits"> {
+  return {
+    async credit(credit) {
+      // A balance that nobody ever used may have been removed since it was looked up.
+      assert(store.hasBalance(credit.balanceId), `credit for ${credit.balanceId}, which does not exist`);
+      const done = store.credit(credit);
+      if (done === null || done.repeated !== null) return done?.repeated ?? null;
+      ledger.credited(credit.balanceId, credit.amount);
+      return credit;
+    },
+    debit: (debit) => debits.take(debit),
+    credits: async (balance, limit) => store.credits(balance, limit),
   };
 }
 
