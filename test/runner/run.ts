@@ -11,7 +11,7 @@ const MOST_AGAIN = 3;
 
 const USAGE = `npm test [-- [--long | --all] [--each] [--jobs N] [--again] [path …]]
 
-Runs the test files in processes beside each other, one more than there are cores, as far as there is memory for them.
+Runs the test files in processes beside each other, as many as there are cores and memory for.
 
   --long    those that take minutes, and no others
   --all     both
@@ -98,9 +98,8 @@ function understood() {
   }
 }
 
-/** Tests also wait, for disks, timers and other processes. */
 function defaultJobs(): number {
-  return Math.max(1, Math.min(availableParallelism() + 1, Math.floor(totalmem() / BYTES_PER_JOB)));
+  return Math.max(1, Math.min(availableParallelism(), Math.floor(totalmem() / BYTES_PER_JOB)));
 }
 
 function report(
