@@ -36,7 +36,8 @@ export function readWanted(
 
 /** Bodies up to this size are not counted; the number of connections bounds them. */
 export const SMALL_BYTES = 65_536;
-const MAX_WAIT_MS = 10_000;
+/** That a larger one waits for room. */
+export const ROOM_WAIT_MS = 10_000;
 /** A larger one may take minutes, and others may want its room by then. */
 const READ_AT_ONCE_BYTES = 1_048_576;
 /** Shorter than the time that others wait for room. */
@@ -116,7 +117,7 @@ async function takeRoom(
 ): Promise<BodyReservation | Refusal> {
   const sender = await senderOf(identity, length, () => clientBlocks(exchange, deps), deps);
   if (refused(sender)) return unread(sender);
-  const release = await deps.bodies.take(sender, length, MAX_WAIT_MS, exchange.request.signal);
+  const release = await deps.bodies.take(sender, length, ROOM_WAIT_MS, exchange.request.signal);
   if (release === null) return noRoom();
   exchange.keepRoom(release);
   exchange.isUnpaid = !sender.pays;

@@ -1,6 +1,6 @@
 import type { EpochMs } from "../units/clock.ts";
 import type { BalanceId } from "../units/id.ts";
-import type { NanoUsd } from "../units/usd.ts";
+import { type NanoUsd, ZERO_USD } from "../units/usd.ts";
 
 /** An entry of a balance's credit, on the books for good: more than zero was given, less was taken back. */
 export interface Credit {
@@ -32,6 +32,10 @@ export function taken(wanted: Debit["amount"], available: number): NanoUsd | nul
   const amount = wanted === "all" ? available : wanted;
   return amount > 0 && amount <= available ? (amount as NanoUsd) : null;
 }
+
+/** What a debit has taken, by its entry. */
+export const tookBack = (done: Credit | TooMuch): NanoUsd =>
+  "available" in done ? ZERO_USD : ((0 - done.amount) as NanoUsd);
 
 /** The entry that a debit becomes. */
 export const debitEntry = (debit: Debit, amount: NanoUsd): Credit => ({

@@ -38,4 +38,5 @@ export const usedKey = (): Refusal =>
     param: "Idempotency-Key",
   });
 
-const ON_ITS_WAY_S = 5;
+/** Before it is worth asking again about a payment under way. */
+export const ON_ITS_WAY_S = 5;

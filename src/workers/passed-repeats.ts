@@ -2,7 +2,7 @@ import { createServer, type Socket } from "node:net";
 import type { SurfaceName } from "../catalog/catalog.ts";
 import { type Refusal, refuse, refused } from "../errors/refusal.ts";
 import type { GenerationAnswer, GenerationCall, Sink } from "../generation/answer.ts";
-import { SMALL_BYTES } from "../http/wanted-body.ts";
+import { ROOM_WAIT_MS, SMALL_BYTES } from "../http/wanted-body.ts";
 import { ByteBudget } from "../limits/byte-budget.ts";
 import { listenPrivately } from "../store/private-socket.ts";
 import type { Clock } from "../units/clock.ts";
@@ -77,7 +77,8 @@ export class PassedRepeats {
   ): Promise<GenerationAnswer | Refusal | null> {
     const { balance, bytes, surface } = request;
     const sender = { turn: balance, pays: true };
-    const room = bytes > SMALL_BYTES ? await this.bodies.take(sender, bytes, ROOM_MS, signal) : NONE_TAKEN;
+    const room =
+      bytes > SMALL_BYTES ? await this.bodies.take(sender, bytes, ROOM_WAIT_MS, signal) : NONE_TAKEN;
     if (room === null) return noRoom();
     try {
       const body = await connection.frame(SENT_MS);
@@ -137,8 +138,6 @@ const NO_BYTES = new Uint8Array(0);
 const NONE_TAKEN = () => {};
 /** For each part of a request, from a worker of this machine that has all of it. */
 const SENT_MS = 30_000;
-/** As clients' bodies wait. */
-const ROOM_MS = 10_000;
 const RETRY_S = 5;
 
 const noRoom = (): Refusal =>

@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import OpenAI from "openai";
 import { json, sse, status } from "../fakes/behaviours.ts";
 import { type Gate, gate } from "../fakes/gate.ts";
 import { type FakeHost, startFakeHost } from "../fakes/host.ts";
@@ -84,6 +85,32 @@ generation: { first_token_ms: 60000 }
     });
   }
 
+  /** Asks by OpenAI's package, which loses the connection so often once an answer is there: the text, and its tries. */
+  async askLosing(
+    lost: number,
+    { key }: Pick<Owner, "key">,
+  ): Promise<{ text: string | null; tries: number }> {
+    let tries = 0;
+    const openai = new OpenAI({
+      apiKey: key,
+      baseURL: `${this.gateway.url}/v1`,
+      maxRetries: Math.max(RETRIES, lost),
+      async fetch(url: string | URL | Request, init?: RequestInit) {
+        const headers = new Headers(init?.headers);
+        headers.set("connection", "close");
+        const response = await fetch(url, { ...init, headers });
+        if (++tries > lost) return response;
+        await response.body?.cancel();
+        throw new TypeError("the connection was lost");
+      },
+    });
+    const { choices } = await openai.chat.completions.create(
+      { model: "test/model", max_tokens: 100, messages: [{ role: "user", content: "Hello" }] },
+      { headers: { "Idempotency-Key": crypto.randomUUID() } },
+    );
+    return { text: choices[0]!.message.content, tries };
+  }
+
   receiptsOf = async ({ recovery_secret }: Owner) =>
     (await this.gateway.get("/v1/receipts", recovery_secret)).json.data;
 
@@ -114,6 +141,8 @@ const answers: Record<string, HostAnswer> = {
   "/v1/messages": messagesText(PIECES, { input: 10, output: 60 }),
 };
 export const COST = 0.0006;
+/** That the package makes by itself. */
+const RETRIES = 2;
 /** The gate before a failure. */
 export const FAILURE = -1;
 

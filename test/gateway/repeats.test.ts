@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import OpenAI from "openai";
 import { until } from "../fakes/until.ts";
 import { type OpenGateway, open } from "./open.ts";
 import { FAILURE, RepeatWorld, read, testRepeats } from "./repeat-world.ts";
@@ -124,22 +123,8 @@ describe("what is not an answer", () => {
 
 test("OpenAI's package, whose connection breaks once the answer is there, repeats by itself and pays once", async () => {
   const owner = await gateway.key(1);
-  let tries = 0;
-  const openai = new OpenAI({
-    apiKey: owner.key,
-    baseURL: `${gateway.url}/v1`,
-    async fetch(url: string | URL | Request, init?: RequestInit) {
-      const response = await fetch(url, init);
-      if (++tries > 1) return response;
-      await response.body?.cancel();
-      throw new TypeError("the connection was lost");
-    },
-  });
-  const { choices } = await openai.chat.completions.create(
-    { model: "test/model", max_tokens: 100, messages: [{ role: "user", content: "Hello" }] },
-    { headers: { "Idempotency-Key": crypto.randomUUID() } },
-  );
-  expect(choices[0]!.message.content).toContain("word59");
+  const { text, tries } = await world.askLosing(1, owner);
+  expect(text).toContain("word59");
   expect([tries, world.arrivals]).toEqual([2, 1]);
   expect(await world.receiptsOf(owner)).toHaveLength(1);
 });

@@ -144,11 +144,17 @@ describe("a connection", () => {
   });
 });
 
-test("who does not read what they are sent is waited for, and not sent more than fits on the way", async () => {
+/** A client that reads nothing of what it is sent once it is connected. */
+async function unread(): Promise<RawClient> {
   const client = new RawClient(gateway.port);
   await client.write(handshake(key));
   await client.until((text) => text.includes("101"));
   client.pause();
+  return client;
+}
+
+test("who does not read what they are sent is waited for, and not sent more than fits on the way", async () => {
+  const client = await unread();
   await client.write(frame(TEXT, JSON.stringify(CREATE)));
   const { sink, finish } = await stream.passed;
   const delta = event("response.output_text.delta", { delta: "x".repeat(1_000) });
@@ -170,10 +176,7 @@ test("who does not read what they are sent is waited for, and not sent more than
 });
 
 test("who sends pings while they are behind goes on once they read again", async () => {
-  const client = new RawClient(gateway.port);
-  await client.write(handshake(key));
-  await client.until((text) => text.includes("101"));
-  client.pause();
+  const client = await unread();
   await client.write(frame(TEXT, JSON.stringify(CREATE)));
   const { sink, finish } = await stream.passed;
   const delta = event("response.output_text.delta", { delta: "x".repeat(100_000) });
@@ -193,10 +196,7 @@ test("who sends pings while they are behind goes on once they read again", async
 
 test("who takes nothing for minutes is not served any longer, however often they send a ping", async () => {
   const heard = spyOn(ResponsesConnection.prototype, "heard");
-  const client = new RawClient(gateway.port);
-  await client.write(handshake(key));
-  await client.until((text) => text.includes("101"));
-  client.pause();
+  const client = await unread();
   await client.write(frame(TEXT, JSON.stringify(CREATE)));
   const { sink, call, finish } = await stream.passed;
   const delta = event("response.output_text.delta", { delta: "x".repeat(100_000) });
@@ -215,10 +215,7 @@ test("who takes nothing for minutes is not served any longer, however often they
 });
 
 test("who causes errors and reads none of them is not served any longer", async () => {
-  const client = new RawClient(gateway.port);
-  await client.write(handshake(key));
-  await client.until((text) => text.includes("101"));
-  client.pause();
+  const client = await unread();
   const wrong = Buffer.concat(Array.from({ length: 1_000 }, () => frame(TEXT, "{}")));
   await until(async () => !(await client.write(wrong)) || gateway.deps.sockets.count === 0);
   expect(gateway.deps.sockets.count).toBe(0);

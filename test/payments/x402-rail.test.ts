@@ -12,18 +12,10 @@ import { sqlitePayments } from "../../src/store/sqlite/payments.ts";
 import { systemClock } from "../../src/units/clock.ts";
 import type { BalanceId, KeyId } from "../../src/units/id.ts";
 import type { NanoUsd } from "../../src/units/usd.ts";
+import { NETWORK as SIMULATED } from "../sim/simulated-chain.ts";
 
 const BALANCE: BalanceId = "bal_1";
-const NETWORK: X402Network = {
-  network: "eip155:1",
-  asset: `0x${"a".repeat(40)}`,
-  payTo: `0x${"b".repeat(40)}`,
-  rpc: "",
-  settledBy: { facilitator: "" },
-  confirmations: 1,
-  finalizedAbove: 1e12 as NanoUsd,
-  waitMs: 0,
-};
+const NETWORK: X402Network = { ...SIMULATED, confirmations: 1, finalizedAbove: 1e12 as NanoUsd, waitMs: 0 };
 const AUTHORIZATION: Authorization = {
   from: `0x${"c".repeat(40)}`,
   to: NETWORK.payTo,

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import { join } from "node:path";
-import OpenAI from "openai";
 import { inOrder } from "../../src/workers/repeat-owners.ts";
 import { until } from "../fakes/until.ts";
 import { COST, MIDDLE, type Owner, RepeatWorld, read, testRepeats } from "../gateway/repeat-world.ts";
@@ -52,25 +51,8 @@ export function testRepeatsOfWorkers(database: () => Promise<string>): void {
 
   test("OpenAI's package, whose connections break, repeats by itself over other workers and pays once", async () => {
     const owner = await gateway.keyWith(1);
-    let tries = 0;
-    const openai = new OpenAI({
-      apiKey: owner.key,
-      baseURL: `${gateway.url}/v1`,
-      maxRetries: 5,
-      async fetch(url: string | URL | Request, init?: RequestInit) {
-        const headers = new Headers(init?.headers);
-        headers.set("connection", "close");
-        const response = await fetch(url, { ...init, headers });
-        if (++tries > 5) return response;
-        await response.body?.cancel();
-        throw new TypeError("the connection was lost");
-      },
-    });
-    const { choices } = await openai.chat.completions.create(
-      { model: "test/model", max_tokens: 100, messages: [{ role: "user", content: "Hello" }] },
-      { headers: { "Idempotency-Key": crypto.randomUUID() } },
-    );
-    expect(choices[0]!.message.content).toContain("word59");
+    const { text, tries } = await world.askLosing(5, owner);
+    expect(text).toContain("word59");
     expect([tries, world.arrivals]).toEqual([6, 1]);
     await until(async () => (await world.receiptsOf(owner)).length > 0);
     expect(await world.receiptsOf(owner)).toHaveLength(1);

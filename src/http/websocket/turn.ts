@@ -7,7 +7,7 @@ import { warmUpStream } from "../../surfaces/responses/warm-up.ts";
 import { randomBase58 } from "../../units/base58.ts";
 import type { HttpDeps } from "../deps.ts";
 import { senderOf } from "../sender.ts";
-import { SMALL_BYTES } from "../wanted-body.ts";
+import { ROOM_WAIT_MS, SMALL_BYTES } from "../wanted-body.ts";
 
 /** Whoever opened a connection: what every turn of it takes from the request that did. */
 export interface TurnSender {
@@ -92,11 +92,10 @@ async function roomFor(
   if (tooOften !== null) return tooOften;
   const sender = await senderOf(holder, bytes, blocks, deps, counted);
   if (refused(sender)) return sender;
-  const release = await deps.bodies.take(sender, bytes, MAX_WAIT_MS, signal);
+  const release = await deps.bodies.take(sender, bytes, ROOM_WAIT_MS, signal);
   return release === null ? noRoom() : { isUnpaid: !sender.pays, release };
 }
 
-const MAX_WAIT_MS = 10_000;
 const RETRY_S = 5;
 
 const noRoom = (): Refusal =>

@@ -1,5 +1,5 @@
 import { type Refusal, refuse } from "../../errors/refusal.ts";
-import type { Credit, Debit, TooMuch } from "../../ledger/credit.ts";
+import { type Credit, type Debit, type TooMuch, tookBack } from "../../ledger/credit.ts";
 import { type Payment, type PaymentChange, paymentKey } from "../../payments/payment.ts";
 import type { PaymentCap, PaymentStore } from "../../payments/payment-store.ts";
 import { capReached, usedKey } from "../../payments/refusals.ts";
@@ -249,7 +249,7 @@ export class CardRail implements WatchedRail {
       note: purpose.startsWith("refund") ? `refund of ${id}` : `dispute of ${id}`,
       at: clock.now(),
     });
-    return "available" in done ? ZERO_USD : ((0 - done.amount) as NanoUsd);
+    return tookBack(done);
   }
 
   /** Unless another payment of the balance is disputed: that one may have been, while this was lifted. */

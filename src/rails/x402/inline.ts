@@ -3,6 +3,7 @@ import type { Balance, Key } from "../../keys/key.ts";
 import { offeredAmounts, type PaymentAmounts } from "../../payments/amounts.ts";
 import { dayCap, hourCap } from "../../payments/caps.ts";
 import type { Payment } from "../../payments/payment.ts";
+import { ON_ITS_WAY_S } from "../../payments/refusals.ts";
 import type { Clock } from "../../units/clock.ts";
 import type { BalanceId } from "../../units/id.ts";
 import { formatUsd, type NanoUsd } from "../../units/usd.ts";
@@ -207,5 +208,3 @@ function more({ code, message, details }: Refusal, sentence: string, offer?: str
     ...(offer === undefined ? {} : { paymentRequired: offer }),
   });
 }
-
-const ON_ITS_WAY_S = 5;

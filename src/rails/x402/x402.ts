@@ -1,6 +1,6 @@
 import type { Refusal } from "../../errors/refusal.ts";
 import { suspension } from "../../errors/suspension-refusal.ts";
-import type { Credit, Debit, TooMuch } from "../../ledger/credit.ts";
+import { type Credit, type Debit, type TooMuch, tookBack } from "../../ledger/credit.ts";
 import { type Payment, type PaymentChange, type PaymentState, paymentKey } from "../../payments/payment.ts";
 import type { PaymentCap, PaymentStore } from "../../payments/payment-store.ts";
 import { capReached, usedKey } from "../../payments/refusals.ts";
@@ -152,7 +152,7 @@ export class X402Rail {
       note: reason,
       at: clock.now(),
     });
-    const debited = "available" in done ? ZERO_USD : ((0 - done.amount) as NanoUsd);
+    const debited = tookBack(done);
     const lost = (credited - debited) as NanoUsd;
     return store.change(id, ({ state }) =>
       state === "credited" ? { state: "failed", reason, lookAt: null, debited, lost } : null,

@@ -6,7 +6,6 @@ import type { Clock, EpochMs } from "../../units/clock.ts";
 import type { PaymentId } from "../../units/id.ts";
 import { SqlPaymentStore } from "../sql/payment-store.ts";
 import type { SqlDatabase } from "../sql/statement.ts";
-
 import type { KeeperOperations } from "./operations.ts";
 import { decideWith } from "./proposal.ts";
 

@@ -32,13 +32,13 @@ export class SqliteStatements implements SqlDatabase {
   }
 
   async write<Result>(steps: () => Steps<Result>, { committed }: WriteOptions<Result> = {}): Promise<Result> {
-    const result = this.db.transaction(() => this.take(steps())).immediate();
+    const result = this.commit(steps);
     committed?.(result);
     return result;
   }
 
   async change<Result>(steps: () => Steps<NotedResult<Result>>): Promise<Result> {
-    const { result } = this.db.transaction(() => this.take(steps())).immediate();
+    const { result } = this.commit(steps);
     // Nothing was written.
     if (!refused(result)) await this.durable();
     return result;
@@ -48,6 +48,10 @@ export class SqliteStatements implements SqlDatabase {
 
   among(values: readonly string[]): SqlPart {
     return part`(SELECT value FROM json_each(${JSON.stringify(values)}))`;
+  }
+
+  private commit<Result>(steps: () => Steps<Result>): Result {
+    return this.db.transaction(() => this.take(steps())).immediate();
   }
 
   private take<Result>(steps: Steps<Result>): Result {
