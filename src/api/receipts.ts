@@ -111,7 +111,7 @@ export const RECEIPTS = {
   list: {
     summary: "Lists receipts, newest first",
     details:
-      "A key reads its own receipts, an owner those of the whole balance. Requests that were refused before anything was held are not listed; their receipts can be read by id until the gateway restarts, the newest 10,000 of them. If the operator has receipts deleted after some days, the error for a missing one says after how many.",
+      "A key lists its own receipts, an owner those of the whole balance. Requests that were refused before anything was held are not listed; their receipts can be read by id until the gateway restarts, the newest 10,000 of them. If the operator has receipts deleted after some days, the error for a missing one says after how many.",
     who: ["key", "owner"],
     query: {
       ...pageQuery(DEFAULT_RECEIPTS, MAX_RECEIPTS),
@@ -122,7 +122,7 @@ export const RECEIPTS = {
   show: {
     summary: "Shows the receipt of one request",
     details:
-      "Where the operator has receipts signed, `Accept: application/jose` is answered with a compact JWS (Ed25519) of exactly this receipt, with `iss` and `balance_id`; its key is in /.well-known/jwks.json.",
+      "A key also reads those of the keys that it was rotated from. Where the operator has receipts signed, `Accept: application/jose` is answered with a compact JWS (Ed25519) of exactly this receipt, with `iss` and `balance_id`; its key is in /.well-known/jwks.json.",
     who: ["key", "owner"],
     answers: { 200: ReceiptAnswer },
     alsoAs: ["application/jose"],

@@ -109,11 +109,18 @@ export class Client {
         EXIT.unreachable,
         `no answer from ${this.url}: ${messageOf(error)}`,
         "Check that the gateway runs there, or set --url or GATEWAY_URL; `gateway doctor` checks this machine.",
-        true,
+        !isRefusedConnection(error),
       );
     }
   }
 }
+
+/** Nobody listens there, so nothing was done. */
+const isRefusedConnection = (error: unknown): boolean =>
+  error instanceof Error && "code" in error && REFUSED.has(String(error.code));
+
+/** As Bun names it, and as sockets do. */
+const REFUSED = new Set(["ConnectionRefused", "ECONNREFUSED"]);
 
 /** Commands leave no receipts. But if something broke, the log has it under this one. */
 const answered = (status: number, receipt: string | null): string =>

@@ -124,7 +124,7 @@ export interface AdmissionRequest {
   readonly allowances: readonly Allowance[];
   readonly settings: Pick<
     GenerationSettings,
-    "attempts" | "contact" | "dashboardUrl" | "defaultMaxOutputTokens" | "openTierRpm"
+    "attempts" | "contact" | "dashboardUrl" | "defaultMaxOutputTokens" | "openTierRpm" | "sellsCredit"
   >;
 }
 

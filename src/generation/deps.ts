@@ -58,6 +58,8 @@ export interface GenerationSettings {
   readonly dashboardUrl: string;
   /** Where customers reach the operator; null when the configuration does not say. */
   readonly contact: string | null;
+  /** Owners can pay for credit themselves. */
+  readonly sellsCredit: boolean;
   readonly attempts: AttemptLimits;
   readonly order: HostOrder;
   readonly chunkGapMs: number;

@@ -162,8 +162,10 @@ function balanceMessage(
 }
 
 /** Who adds credit to what: whoever reads this may be an agent that has to tell a person. */
-const whereCredit = ({ key, settings: { contact, dashboardUrl } }: AdmissionRequest): string =>
-  `Credit is added to balance \`${key.balanceId}\` by ${operatorAt(contact)}; its owner sees it at ${dashboardUrl}.`;
+const whereCredit = ({ key, settings: { contact, dashboardUrl, sellsCredit } }: AdmissionRequest): string =>
+  sellsCredit
+    ? `Credit of balance \`${key.balanceId}\` is paid for at ${dashboardUrl}, or added by ${operatorAt(contact)}.`
+    : `Credit is added to balance \`${key.balanceId}\` by ${operatorAt(contact)}; its owner sees it at ${dashboardUrl}.`;
 
 /** The same model where it is free, else any that is. */
 function freeInstead(model: Model, { key }: AdmissionRequest, { catalog, health }: Models): string {

@@ -32,5 +32,5 @@ const MAX_ALTERNATIVES = 3;
 
 export const alternativesSentence = (ids: readonly string[]): string =>
   ids.length === 0
-    ? "No other model that this key may call works right now."
+    ? "No other paid model that this key may call works right now."
     : `Working alternatives: ${ids.join(", ")}.`;

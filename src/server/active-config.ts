@@ -75,6 +75,7 @@ function settingsOf(config: Config, url: string, started: Config): ActiveSetting
       writeOffTokens: generation.writeOffTokens,
       defaultMaxOutputTokens: generation.defaultMaxOutputTokens,
       openTierRpm: openTier.rpm,
+      sellsCredit: started.payments !== null,
     },
     http: {
       ...links,

@@ -69,6 +69,13 @@ const deliver = async (body: string, signature: string): Promise<number> =>
     })
   ).status;
 
+test("a request whose credit is short is told where its owner pays, who does not need the operator for that", async () => {
+  const { key } = await owner();
+  const { status, json } = await gateway.chat(key, { model: "sim/echo" });
+  expect(status).toBe(402);
+  expect(json.error.message).toContain("is paid for at https://gateway.example/dashboard, or added by");
+});
+
 const payment = async (who: Made, id: string) =>
   (await gateway.send("GET", `/v1/payments/${id}`, { bearer: who.recovery_secret })).json;
 

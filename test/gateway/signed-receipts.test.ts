@@ -55,6 +55,17 @@ describe("a signed receipt", () => {
     expect([status, json.error.param]).toEqual([400, "id"]);
   });
 
+  test("is for the key that its key was rotated to, and for no other key of the balance", async () => {
+    const rotated = await gateway.key(1);
+    const theirs = await asked(gateway, rotated);
+    const { json } = await gateway.send("POST", `/v1/keys/${rotated.id}/rotate`, { bearer: rotated.key });
+    const again = await gateway.send("POST", `/v1/keys/${json.id}/rotate`, { bearer: json.key });
+    expect(await signed(theirs, again.json.key)).not.toBe("");
+    const other = await gateway.send("POST", "/v1/keys", { bearer: rotated.recovery_secret, json: {} });
+    const { status } = await gateway.send("GET", `/v1/receipts/${theirs}`, { bearer: other.json.key });
+    expect([other.status, status]).toEqual([201, 400]);
+  });
+
   test.each([
     ["no particular type", "*/*", false],
     ["JSON", "application/json", false],

@@ -304,6 +304,7 @@ const SETTINGS: GenerationSettings = {
   writeOffTokens: 50,
   defaultMaxOutputTokens: 1_000,
   openTierRpm: 20,
+  sellsCredit: false,
 };
 
 function catalogOf(hosts: readonly Host[], { model, free, auto, models = [] }: TestGatewayOptions): Catalog {

@@ -140,7 +140,7 @@ test("clients without a wallet are told what they were told, and one sentence mo
     .create({ model: "test/model", max_tokens: 100, messages: [{ role: "user", content: "Hi" }] })
     .catch((error: unknown) => error as InstanceType<typeof OpenAI.APIError>);
   expect(why).toMatchObject({ status: 402, code: "insufficient_credit" });
-  expect((why as Error).message).toContain("Or pay now: sign an offer of the header `payment-required`");
+  expect((why as Error).message).toContain("To pay now, sign an offer of the header `payment-required`");
 });
 
 test("what is paid on the chain is what the books and the metrics say", async () => {

@@ -152,4 +152,5 @@ export const SETTINGS: GenerationSettings = {
   writeOffTokens: 50,
   defaultMaxOutputTokens: DEFAULT_CEILING,
   openTierRpm: null,
+  sellsCredit: false,
 };

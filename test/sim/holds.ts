@@ -78,6 +78,7 @@ const SETTINGS = {
   attempts: { firstTokenMs: FIRST_TOKEN_MS } as AttemptLimits,
   defaultMaxOutputTokens: DEFAULT_CEILING,
   openTierRpm: null,
+  sellsCredit: false,
   contact: null,
   dashboardUrl: "http://localhost/dashboard",
 };

@@ -1,5 +1,6 @@
 import { RECEIPTS, type ReceiptAnswer } from "../../api/receipts.ts";
 import type { Refusal } from "../../errors/refusal.ts";
+import type { Key } from "../../keys/key.ts";
 import type { StoredReceipt, StoredReceiptPage } from "../../store/receipts.ts";
 import type { KeyId, ReceiptId } from "../../units/id.ts";
 import type { HttpDeps } from "../deps.ts";
@@ -9,7 +10,7 @@ import { type Identity, ownBalances } from "../identity.ts";
 import { operation } from "../operation.ts";
 import { ok, replyAs } from "../reply.ts";
 
-/** Receipts: a key reads its own, an owner all of the balance. Contract §4, §5. */
+/** Receipts: a key reads its own, and by id those of the keys that it replaced; an owner all of the balance. */
 export const receiptEndpoints = (): Endpoint[] => [
   operation(
     "GET /v1/receipts",
@@ -83,7 +84,11 @@ function kept(deps: HttpDeps): string {
 export async function visible(id: string, who: Identity, deps: HttpDeps): Promise<StoredReceipt | null> {
   const receipt = await deps.receipts.receipt(id as ReceiptId);
   if (receipt === null) return null;
-  const theirs =
-    who.kind === "key" ? receipt.keyId === who.key.id : ownBalances(who).includes(receipt.balanceId);
-  return theirs ? receipt : null;
+  if (who.kind === "owner") return ownBalances(who).includes(receipt.balanceId) ? receipt : null;
+  return (await isOfRotation(receipt, who.key, deps)) ? receipt : null;
+}
+
+/** Whoever rotates a key still has to show what it paid for before. */
+async function isOfRotation({ keyId }: StoredReceipt, key: Key, { keyDeps }: HttpDeps): Promise<boolean> {
+  return keyId === key.id || (await keyDeps.store.keyById(keyId))?.rotationId === key.rotationId;
 }

@@ -200,7 +200,7 @@ const onItsWay = (payment: Payment["id"]): Refusal =>
   );
 
 const PAY =
-  "Or pay now: sign an offer of the header `payment-required` (x402), and send the request again with `payment-signature`.";
+  "To pay now, sign an offer of the header `payment-required` (x402), and send the request again with `payment-signature`.";
 
 function more({ code, message, details }: Refusal, sentence: string, offer?: string): Refusal {
   return refuse(code, `${message} ${sentence}`, {
