@@ -1,4 +1,5 @@
 import { Elysia } from "elysia";
+import type { Feature } from "../api/about.ts";
 import { internalError } from "../errors/refusal.ts";
 import { newReceiptId } from "../units/id.ts";
 import { adminAccountEndpoints } from "./admin/accounts.ts";
@@ -48,13 +49,13 @@ export function httpApp(deps: HttpDeps, silenceSeconds = SILENCE_SECONDS) {
   const served: EndpointHandler = (endpoint, request, params) => {
     // Not with Elysia's own `server`, which it would define anew for every request.
     const exchange = new HttpExchange(request, params, app.server, deps.keyDeps, idleTimeout);
-    if (!isServed(endpoint, deps)) return Promise.resolve(misdirected(exchange));
+    if (!isServed(endpoint, deps)) return Promise.resolve(misdirected(exchange, endpoint.about.needs));
     const answered = answer(endpoint, exchange, deps);
     return fromAnyOrigin(endpoint, request) ? answered.then(readable) : answered;
   };
-  const misdirected = (exchange: HttpExchange): Response => {
+  const misdirected = (exchange: HttpExchange, lacking?: Feature): Response => {
     const here = endpoints.filter((endpoint) => isServed(endpoint, deps));
-    const { why, headers } = unknownPath(exchange.request, here);
+    const { why, headers } = unknownPath(exchange.request, here, lacking);
     return closingWhereStopping(refusal(why, exchange, deps, headers), deps);
   };
   const app = new Elysia({

@@ -1,10 +1,20 @@
+import type { Feature } from "../api/about.ts";
 import { type Refusal, refuse } from "../errors/refusal.ts";
 import { type Endpoint, pathOf } from "./endpoint.ts";
 import { asksForWebSocket } from "./websocket/upgrade.ts";
 
 /** Why no endpoint was found: another method would do, or the surface is not served. */
-export function unknownPath(request: Request, endpoints: readonly Endpoint[]): Misdirected {
+export function unknownPath(
+  request: Request,
+  endpoints: readonly Endpoint[],
+  /** What the configuration would have to have for it. */
+  lacking?: Feature,
+): Misdirected {
   const path = pathOf(request);
+  if (lacking !== undefined) {
+    const message = `${shown(path)} is not served: ${LACKING[lacking]}.`;
+    return { why: refuse("unsupported_endpoint", message), headers: {} };
+  }
   const methods = methodsAt(path, endpoints);
   if (methods.includes(request.method)) {
     // Found by its resolved path, and the router goes by the path as it was sent.
@@ -32,9 +42,15 @@ export function unknownPath(request: Request, endpoints: readonly Endpoint[]): M
     const message = `${shown(path)} is not served, but ${shown(meant)} is: make the client's base URL end in \`/v1\`, ${how}.`;
     return { why: refuse("unsupported_endpoint", message), headers: {} };
   }
-  const message = `${shown(path)} is not served. Text generation is at /v1/chat/completions, /v1/responses and /v1/messages.`;
+  const message = `${shown(path)} is not served. Text generation is at /v1/chat/completions, /v1/responses and /v1/messages; GET /llms.txt tells what else there is.`;
   return { why: refuse("unsupported_endpoint", message), headers: {} };
 }
+
+const LACKING: Readonly<Record<Feature, string>> = {
+  payments: "this gateway takes no payments; its operator adds credit",
+  "payments.stripe": "this gateway takes no cards",
+  "receipts.sign": "this gateway does not sign receipts",
+};
 
 /**
  * Codex tries WebSocket first. After 426 it goes on over HTTP at once, after other statuses only in seconds,

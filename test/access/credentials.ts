@@ -195,6 +195,7 @@ export const OPERATIONS: readonly Operation[] = [
     "/.well-known/jwks.json",
     "/healthz",
     "/readyz",
+    "/llms.txt",
     "/",
   ].map((path) => operation(`GET ${path}`, ALL)),
 ];

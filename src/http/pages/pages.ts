@@ -8,6 +8,7 @@ import { operation } from "../operation.ts";
 import { ok } from "../reply.ts";
 import { DailyFigures } from "./daily-figures.ts";
 import { errorsPage } from "./errors-page.ts";
+import { guide } from "./guide.ts";
 import { memoize } from "./memoize.ts";
 import { closedModelsPage, modelsPage } from "./models-page.ts";
 import { type HtmlPage, icon, makeAppPage, page } from "./page.ts";
@@ -25,6 +26,12 @@ export function pageEndpoints(deps: HttpDeps): Endpoint[] {
   const statusJson = memoize(() => answerNow(deps, routes), STATUS_MS, clock);
   return [
     { method: "GET", path: "/", about: PAGES.greeting, handle: () => plainText(greeting(deps)) },
+    {
+      method: "GET",
+      path: "/llms.txt",
+      about: PAGES.guide,
+      handle: () => plainText(guide(deps.settings())),
+    },
     { method: "GET", path: "/healthz", about: PAGES.health, handle: () => plainText("ok\n") },
     {
       method: "GET",
@@ -128,15 +135,21 @@ function greeting(deps: HttpDeps): string {
 
 Create a key:   curl -X POST ${baseUrl}/v1/keys
 Base URL:       ${baseUrl}/v1
+For agents:     ${baseUrl}/llms.txt
 Dashboard:      ${dashboardUrl}
 Models:         ${baseUrl}/models
-API reference:  ${baseUrl}/docs/api
+API reference:  ${baseUrl}/docs/api, ${baseUrl}/openapi.json
 Errors:         ${baseUrl}/docs/errors
 `;
 }
 
 const PAGES = {
   greeting: { summary: "Lists the addresses to start from", who: [], answers: { 200: ["text/plain"] } },
+  guide: {
+    summary: "Tells an agent the way from this address to a paid answer",
+    who: [],
+    answers: { 200: ["text/plain"] },
+  },
   health: {
     summary: "Says that the process can serve (liveness)",
     who: [],
