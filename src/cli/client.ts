@@ -1,7 +1,8 @@
 import type { ErrorAnswer, List } from "../api/answers.ts";
 import { adminToken, type ConnectionOptions, gatewayUrl } from "./connection.ts";
-import { type CommandContext, messageOf, printable } from "./console.ts";
+import { type CommandContext, printable } from "./console.ts";
 import { CommandFailure, EXIT } from "./failure.ts";
+import { isRefusedConnection, whyUnanswered } from "./unanswered.ts";
 
 export function adminClient(options: ConnectionOptions, place: CommandContext): Client {
   const url = gatewayUrl(options, place);
@@ -107,20 +108,13 @@ export class Client {
     } catch (error) {
       throw new CommandFailure(
         EXIT.unreachable,
-        `no answer from ${this.url}: ${messageOf(error)}`,
+        `no answer from ${this.url}: ${whyUnanswered(error)}`,
         "Check that the gateway runs there, or set --url or GATEWAY_URL; `gateway doctor` checks this machine.",
         !isRefusedConnection(error),
       );
     }
   }
 }
-
-/** Nobody listens there, so nothing was done. */
-const isRefusedConnection = (error: unknown): boolean =>
-  error instanceof Error && "code" in error && REFUSED.has(String(error.code));
-
-/** As Bun names it, and as sockets do. */
-const REFUSED = new Set(["ConnectionRefused", "ECONNREFUSED"]);
 
 /** Commands leave no receipts. But if something broke, the log has it under this one. */
 const answered = (status: number, receipt: string | null): string =>

@@ -1,6 +1,7 @@
 import { gatewayUrl } from "./connection.ts";
-import { type CommandContext, messageOf } from "./console.ts";
+import type { CommandContext } from "./console.ts";
 import { CommandFailure, EXIT } from "./failure.ts";
+import { whyUnanswered } from "./unanswered.ts";
 
 /** A container's health check, where there is no curl. */
 export async function health(
@@ -10,7 +11,7 @@ export async function health(
   const url = `${gatewayUrl(options, place)}/healthz`;
   const signal = AbortSignal.timeout(ANSWER_MS);
   const response = await place.fetch(url, { redirect: "manual", signal }).catch((error: unknown) => {
-    throw new CommandFailure(EXIT.unreachable, `${url} cannot be reached: ${messageOf(error)}`);
+    throw new CommandFailure(EXIT.unreachable, `${url} cannot be reached: ${whyUnanswered(error)}`);
   });
   if (!response.ok) throw new CommandFailure(EXIT.found, `${url} answered ${response.status}`);
   place.out(`${url} answered ${response.status}\n`);

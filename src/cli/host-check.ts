@@ -1,7 +1,8 @@
 import type { Host } from "../catalog/catalog.ts";
 import { PRESETS } from "../config/presets.ts";
-import { messageOf, printable } from "./console.ts";
+import { printable } from "./console.ts";
 import type { Finding } from "./finding.ts";
+import { whyUnanswered } from "./unanswered.ts";
 
 /**
  * Whether a host can be reached and takes its key: asked for the list of its models, which costs nothing and
@@ -24,28 +25,37 @@ export async function checkHost(
       redirect: "manual",
       signal: AbortSignal.timeout(ANSWER_MS),
     });
-    const answered = { check, ...judge(response.status, host, Math.round(performance.now() - startedMs)) };
-    return [answered, ...strangers(await listIn(response), models, check)];
+    const ms = Math.round(performance.now() - startedMs);
+    const answer = await jsonIn(response);
+    if (response.ok && answer === null) return [{ check, ...noJson(response) }];
+    return [{ check, ...judge(response.status, host, ms) }, ...strangers(listIn(answer), models, check)];
   } catch (error) {
-    const detail = `cannot be reached at ${new URL(url).origin}: ${messageOf(error)}`;
+    const detail = `cannot be reached at ${new URL(url).origin}: ${whyUnanswered(error)}`;
     const next = "Check the address in the configuration, DNS, firewalls and the host's own status page.";
     return [{ check, state: "fail", detail, next }];
   }
 }
 
+/** Null for what is no JSON, and for an error, whose status says enough. */
+async function jsonIn(response: Response): Promise<object | null> {
+  if (response.ok) return (await response.json().catch(() => null)) as object | null;
+  await response.body?.cancel();
+  return null;
+}
+
+/** The page of a website, a proxy or a sign-in has a good status, too. */
+const noJson = ({ status, headers }: Response): Omit<Finding, "check"> => ({
+  state: "warn",
+  detail: `answers ${status} to a listing of its models, but with ${printable(headers.get("content-type") ?? "nothing")} in place of JSON: something else may answer there`,
+  next: "Check `base_url`, and any proxy in between.",
+});
+
 /**
  * Ids of a whole list, as all three languages' hosts have it; null where it is something else, or a page of
  * it.
  */
-async function listIn(response: Response): Promise<ReadonlySet<string> | null> {
-  if (!response.ok) {
-    await response.body?.cancel();
-    return null;
-  }
-  const list = (await response.json().catch(() => null)) as {
-    data?: readonly { id?: unknown }[];
-    has_more?: boolean;
-  } | null;
+function listIn(answer: object | null): ReadonlySet<string> | null {
+  const list = answer as { data?: readonly { id?: unknown }[]; has_more?: boolean } | null;
   if (!Array.isArray(list?.data) || list.data.length === 0 || list.has_more === true) return null;
   // Google's are named models/….
   return new Set(list.data.map(({ id }) => String(id).replace(/^models\//, "")));
@@ -109,6 +119,6 @@ function judge(status: number, { apiKey }: Host, ms: number): Omit<Finding, "che
   return {
     state: "warn",
     detail: `can be reached, but answers ${status} to a listing of its models, so its key could not be checked`,
-    next: "Check the path of `base_url`: it usually ends in /v1.",
+    next: "Check the path of `base_url`: it usually ends in /v1, once.",
   };
 }

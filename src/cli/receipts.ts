@@ -6,6 +6,7 @@ import { adminClient } from "./client.ts";
 import { type ConnectionOptions, gatewayUrl } from "./connection.ts";
 import { type CommandContext, messageOf, pairs, show } from "./console.ts";
 import { CommandFailure, EXIT } from "./failure.ts";
+import { whyUnanswered } from "./unanswered.ts";
 
 interface ReceiptOptions extends ConnectionOptions {
   readonly json: boolean;
@@ -71,7 +72,7 @@ async function fetched(url: string, place: CommandContext): Promise<string> {
   } catch (error) {
     throw new CommandFailure(
       EXIT.unreachable,
-      `no keys from ${url}: ${messageOf(error)}`,
+      `no keys from ${url}: ${whyUnanswered(error)}`,
       "Receipts are signed where the configuration says receipts: { sign: true }; --jwks names the keys' address or a file.",
     );
   }

@@ -28,6 +28,8 @@ const host = Bun.serve({
     if (pathname === "/broken/models") return new Response("down", { status: 503 });
     if (pathname === "/busy/models") return new Response("busy", { status: 429 });
     if (pathname === "/moved/models") return Response.redirect("http://127.0.0.1:1/stolen", 307);
+    if (pathname === "/page/models")
+      return new Response("<html>", { headers: { "content-type": "text/html" } });
     if (pathname !== "/v1/models") return new Response("nothing", { status: 404 });
     const good = request.headers.get("authorization") === "Bearer good-key";
     return Response.json({ data: [{ id: "m" }, { id: "models/n" }] }, { status: good ? 200 : 401 });
@@ -228,6 +230,7 @@ describe("doctor", () => {
     ["a host that is down", "broken", "good-key", "fail", "answers 503"],
     ["a quota that is used up", "busy", "good-key", "warn", "answers 429"],
     ["a redirect, which is not followed", "moved", "good-key", "warn", "answers 307"],
+    ["a page in place of a list", "page", "good-key", "warn", "with text/html in place of JSON"],
     ["a wrong path", "v2", "good-key", "warn", "answers 404"],
   ];
   test.each(hosts)("%s", async (_, path, key, state, detail) => {
@@ -241,7 +244,9 @@ describe("doctor", () => {
     configure(configured("v1", "good-key", "http://127.0.0.1:1"));
     const { code, findings } = await examine();
     expect(code).toBe(1);
-    expect(found(findings, "host h").detail).toContain("cannot be reached at http://127.0.0.1:1");
+    expect(found(findings, "host h").detail).toBe(
+      "cannot be reached at http://127.0.0.1:1: nobody listens there (ECONNREFUSED)",
+    );
   });
 
   test("a port that something else has", async () => {
