@@ -20,6 +20,12 @@ export function closestId(wanted: string, ids: Iterable<string>): string | null 
   return best === null ? null : best.id;
 }
 
+/** The name of which `wanted` is a misspelling; null where none is near. For few names. */
+export function misspelt(wanted: string, names: readonly string[]): string | null {
+  const id = closestId(wanted, names);
+  return id !== null && judge(id, split(wanted)).rank <= Rank.Misspelt ? id : null;
+}
+
 /** Whether a request may name it: a published model, its free variant, or an automatic route. */
 export function isNameable(id: string, { models, auto }: Catalog): boolean {
   if (models.has(id)) return true;

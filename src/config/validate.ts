@@ -1,5 +1,6 @@
 import { type ValueError, ValueErrorType } from "@sinclair/typebox/errors";
 import { Value, ValuePointer } from "@sinclair/typebox/value";
+import { misspelt } from "../catalog/closest-id.ts";
 import type { ConfigDocument } from "./document.ts";
 import type { Path } from "./problem.ts";
 import { type ConfigFile, FileSchema } from "./schema.ts";
@@ -17,7 +18,8 @@ export function validate(document: ConfigDocument): ConfigFile | null {
     // A variable that is not set leaves no value to judge.
     if (document.reported(path)) continue;
     const unknown = error.type === ValueErrorType.ObjectAdditionalProperties;
-    document.report(path, found(error, path, document), expected(error), unknown ? "key" : "value");
+    const wanted = unknown ? knownKeys(String(path.at(-1)), error) : expected(error);
+    document.report(path, found(error, path, document), wanted, unknown ? "key" : "value");
   }
   return document.problems.length === 0 ? (value as ConfigFile) : null;
 }
@@ -82,7 +84,11 @@ function kindOf(value: unknown): string {
   return typeof value === "string" ? "a string" : `a ${typeof value}`;
 }
 
-function expected({ schema, type, message }: ValueError): string {
-  if (type !== ValueErrorType.ObjectAdditionalProperties) return schema.expected ?? message;
-  return `one of: ${Object.keys(schema.properties).join(", ")}`;
+const expected = ({ schema, message }: ValueError): string => schema.expected ?? message;
+
+function knownKeys(unknown: string, { schema }: ValueError): string {
+  const known = Object.keys(schema.properties);
+  const meant = misspelt(unknown, known);
+  const others = known.filter((key) => key !== meant).join(", ");
+  return meant === null ? `one of: ${others}` : `${meant}, or one of: ${others}`;
 }

@@ -22,14 +22,14 @@ const CASES: [what: string, text: string, message: string][] = [
   [
     "an unknown key at the top",
     `${GOOD}hostz: []\n`,
-    "gateway.yaml:14:1: hostz: found an unknown key, expected one of: base_url, dashboard_url, status_url, contact, catalog, hosts, models, auto, defaults, low_credit_usd, open_tier, setup, sign_in, generation, routing, payments, receipts, unused_days, body_bytes, body_memory_bytes, shutdown_delay_ms, drain_ms, grace_ms, store, journal, workers, log, durability, trusted_proxies, smtp, wallet",
+    "gateway.yaml:14:1: hostz: found an unknown key, expected hosts, or one of: base_url, dashboard_url, status_url, contact, catalog, models, auto, defaults, low_credit_usd, open_tier, setup, sign_in, generation, routing, payments, receipts, unused_days, body_bytes, body_memory_bytes, shutdown_delay_ms, drain_ms, grace_ms, store, journal, workers, log, durability, trusted_proxies, smtp, wallet",
   ],
   [
     "an unknown key of a route",
     spoilt("model: gpt-4o-mini-2024-07-18", "modle: gpt-4o-mini"),
     [
       "gateway.yaml:13:9: models[0].routes[0].model: found nothing, expected the model's id at the host",
-      "gateway.yaml:13:25: models[0].routes[0].modle: found an unknown key, expected one of: host, model, price, free, cache_ms, quantization, parameters, quirks",
+      "gateway.yaml:13:25: models[0].routes[0].modle: found an unknown key, expected model, or one of: host, price, free, cache_ms, quantization, parameters, quirks",
     ].join("\n"),
   ],
   [
