@@ -400,6 +400,9 @@ describe("a disk that refuses", () => {
         credits_nano: "2000000000",
       });
       expect(await gateway.stop()).toBe(0);
+      const log = await gateway.stderr();
+      expect(log).toContain('"event":"disk refuses","error":"ENOSPC');
+      expect(log).toContain('"event":"disk accepts again"');
     }));
 
   test("because it is full: a start is refused, and so it is by doctor, and both say to free space", () =>

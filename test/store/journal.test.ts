@@ -17,8 +17,10 @@ import { end } from "./end-record.ts";
 function journalOn(disk: SimulatedDisk, firstFile = 1, fileBytes = 1_000_000, relaxed = false) {
   const turns: (() => void)[] = [];
   const retries: (() => void)[] = [];
+  const told: (string | null)[] = [];
   const journal = new DurableJournal({
     disk,
+    onDisk: (failure) => told.push(failure),
     firstFile,
     fileBytes,
     relaxed,
@@ -37,7 +39,7 @@ function journalOn(disk: SimulatedDisk, firstFile = 1, fileBytes = 1_000_000, re
     await turn();
     expect(await flushed).toBe(true);
   };
-  return { journal, turn, retry, written };
+  return { journal, turn, retry, written, told };
 }
 
 /**
@@ -111,7 +113,7 @@ describe("a disk that refuses", () => {
     "%s: waiters hear no, nothing is lost, and it goes on by itself",
     async (mood) => {
       const disk = new SimulatedDisk();
-      const { journal, turn, retry } = journalOn(disk);
+      const { journal, turn, retry, told } = journalOn(disk);
       const before = journal.durable(journal.append(end("before")));
       await turn();
       expect(await before).toBe(true);
@@ -123,10 +125,13 @@ describe("a disk that refuses", () => {
       expect(journal.healthy).toBe(false);
       expect(await journal.durable(journal.append(end("meanwhile")))).toBe(false);
 
+      retry();
+      await turn();
+      expect(told).toEqual([expect.any(String)]);
       disk.mood = "fine";
       retry();
       await turn();
-      expect(journal.healthy).toBe(true);
+      expect([journal.healthy, told]).toEqual([true, [expect.any(String), null]]);
       expect(receiptsOn(disk)).toEqual(["rcpt_before", "rcpt_refused", "rcpt_meanwhile"]);
       expect(journal.unapplied(10).map(({ record }) => record.receipt)).toEqual([
         "rcpt_before",

@@ -130,6 +130,8 @@ export function journalOptions(
         lines_read_behind: linesRead,
         lines_left_out: linesLeftOut,
       }),
+    onDisk: (failure) =>
+      failure === null ? log("disk accepts again", {}) : log("disk refuses", { error: failure }),
     onFault: (error) => log("books", { error: String(error) }),
   };
 }

@@ -10,6 +10,7 @@ import type { Disk } from "./disk.ts";
 import {
   type Damage,
   DurableJournal,
+  type JournalOptions,
   journalFiles,
   readJournal,
   spareFiles,
@@ -51,6 +52,7 @@ export abstract class JournalBooks<Options extends JournalBooksOptions> {
       relaxed,
       defer: options.defer,
       onUnapplied: () => this.bringSoon(),
+      onDisk: options.onDisk,
       after: (ms, run) => void clock.after(ms, run),
     });
   }
@@ -207,6 +209,7 @@ export interface JournalBooksOptions {
   readonly recoveredBody: (recovered: Recovered) => string;
   readonly onRecovered?: (orphans: number) => void;
   readonly onDamaged?: (damage: Damage) => void;
+  readonly onDisk?: JournalOptions["onDisk"];
   readonly onFault: (error: unknown) => void;
 }
 

@@ -270,7 +270,7 @@ export class DurableJournal implements Journal {
     this.unsynced = [];
     this.syncedBytes = this.keptBytes = this.bytes;
     this.overdue = false;
-    this.failure = null;
+    this.hear(null);
     this.headWaits = false;
     for (const line of batch) {
       if (line.sequence > this.durableThrough) this.durableThrough = line.sequence;
@@ -293,12 +293,19 @@ export class DurableJournal implements Journal {
     }
   }
 
+  /** Of a disk that refuses again and again, only the first time is told. */
+  private hear(failure: string | null): void {
+    const isNews = (failure === null) !== (this.failure === null);
+    this.failure = failure;
+    if (isNews) this.options.onDisk?.(failure);
+  }
+
   /**
    * Everything unsynced goes first in the next attempt, where it was: so what was acknowledged is overwritten
    * with itself. The rest is cut off.
    */
   private refuse(error: unknown): void {
-    this.failure = error instanceof Error ? error.message : String(error);
+    this.hear(error instanceof Error ? error.message : String(error));
     this.pending = [...this.unsynced, ...this.pending];
     this.unsynced = [];
     this.bytes = this.syncedBytes;
@@ -331,6 +338,8 @@ export interface JournalOptions {
   readonly after: (ms: number, run: () => void) => void;
   /** There are durable ends that the database does not know yet. */
   readonly onUnapplied?: () => void;
+  /** Why the disk begins to refuse; null once it accepts again. */
+  readonly onDisk?: ((failure: string | null) => void) | undefined;
 }
 
 export interface Unapplied {
