@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Browser } from "playwright-core";
@@ -20,8 +20,8 @@ describe.skipIf(browserMissing)("with an account", () => {
     made = await gateway.key(0, { name: "first" });
     await gateway.send("POST", "/v1/keys", { bearer: made.recovery_secret, json: { name: "second" } });
   });
+  afterEach(() => endVisits(browser));
   afterAll(async () => {
-    await endVisits(browser);
     await gateway?.close();
   });
 

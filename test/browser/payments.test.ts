@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
 import type { Browser } from "playwright-core";
 import { LocalChain, NETWORK, USDC } from "../fakes/chain/chain.ts";
 import { FakeStripe, signedEvent } from "../fakes/stripe.ts";
@@ -28,8 +28,8 @@ describe.skipIf(browserMissing)("payments", () => {
     browser = await launch();
     owner = await gateway.key(0);
   });
+  afterEach(() => endVisits(browser));
   afterAll(async () => {
-    await endVisits(browser);
     await gateway?.close();
     await stripe?.stop();
     chain?.stop();

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
 import type { Browser } from "playwright-core";
 import { type OpenGateway, open } from "../gateway/open.ts";
 import { browserMissing, endVisits, launch, Visitor } from "./browser.ts";
@@ -15,8 +15,8 @@ describe.skipIf(browserMissing)("the playground", () => {
     gateway = await open(configOf(host.port!));
     browser = await launch();
   });
+  afterEach(() => endVisits(browser));
   afterAll(async () => {
-    await endVisits(browser);
     await gateway?.close();
     await host?.stop(true);
   });

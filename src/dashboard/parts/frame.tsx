@@ -9,8 +9,12 @@ export function Frame({ places, current, links, foot, children }: FrameProps) {
   }, [name]);
   const menu = useRef<HTMLElement>(null);
   useEffect(() => {
-    // On a telephone the menu is one line, which is longer than the window.
-    menu.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+    // On a telephone the menu is one line, which is longer than the window, and a telephone is turned.
+    const show = () =>
+      menu.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+    show();
+    addEventListener("resize", show);
+    return () => removeEventListener("resize", show);
   }, [current, places.length]);
   return (
     <div class="frame">
