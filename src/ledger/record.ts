@@ -119,7 +119,7 @@ export const parseRecord = (text: string): LedgerRecord =>
   parseTerminal(text) ?? (JSON.parse(text) as LedgerRecord);
 
 /** Null for a record of another kind. The receipt goes out as it went in: see `formatRecord`. */
-function parseTerminal(text: string): TerminalRecord | null {
+export function parseTerminal(text: string): TerminalRecord | null {
   if (!text.startsWith(TERMINAL)) return null;
   const bodyAt = text.indexOf(BODY);
   return {

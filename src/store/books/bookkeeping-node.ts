@@ -116,11 +116,13 @@ export async function journalBooks(
   node: string,
   epoch: number | null,
 ): Promise<NodeBooks> {
-  // Apart from the files of a gateway on SQLite: ends that are in one store must not be shipped to the other.
-  const path = join(parts.folder.path, "node");
+  const path = journalFolder(parts.folder);
   mkdirSync(path, { recursive: true, mode: 0o700 });
   return NodeBooks.open({ ...journalOptions(parts, path), store, node, epoch });
 }
+
+/** Apart from the files of a gateway on SQLite: ends that are in one store must not be shipped to the other. */
+export const journalFolder = ({ path }: BookkeepingParts["folder"]): string => join(path, "node");
 
 /** Begins the node's epoch, in which nothing is used before its lease is renewed for the first time. */
 async function joinStore(

@@ -447,7 +447,7 @@ const numbersOf = (disk: Pick<Disk, "list">, name: RegExp): number[] =>
     })
     .sort((a, b) => a - b);
 
-const fileName = (number: number): string => `journal-${String(number).padStart(8, "0")}.log`;
+export const fileName = (number: number): string => `journal-${String(number).padStart(8, "0")}.log`;
 const damagedName = (number: number): string => `journal-${String(number).padStart(8, "0")}.damaged`;
 /** Files that were found damaged, among the names in a folder. */
 export const isDamagedFile = (name: string): boolean => /^journal-\d{8}\.damaged$/.test(name);

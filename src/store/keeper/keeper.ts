@@ -2,6 +2,7 @@ import type { Inquiry } from "../../ledger/authority.ts";
 import type { PaymentStore } from "../../payments/payment-store.ts";
 import { assert } from "../../units/assert.ts";
 import type { Clock } from "../../units/clock.ts";
+import { endsIn } from "../journal/journal-part.ts";
 import { SqliteAuthority } from "../sqlite/authority.ts";
 import { mendsWalReset, openDatabase, sqliteVersion } from "../sqlite/database.ts";
 import { SqliteKeyStore } from "../sqlite/key-store.ts";
@@ -99,7 +100,11 @@ interface SharedLedgerParts {
 function sharedLedgerOperations({ nodes, ledger, durable }: SharedLedgerParts) {
   return {
     // Not synced: nodes keep what they have shipped until there was a checkpoint.
-    ship: async (node, epoch, batch) => nodes.ship(node, epoch, batch),
+    async ship(node, epoch, folder, places) {
+      const reached = nodes.reached(node);
+      const ends = places.flatMap(([file, to]) => endsIn(folder, { file, from: reached.get(file) ?? 0, to }));
+      nodes.ship(node, epoch, ends);
+    },
     reached: async (node) => [...nodes.reached(node)],
     forgetReachedBefore: async (node, file) => nodes.forgetReachedBefore(node, file),
     async credit(credit) {

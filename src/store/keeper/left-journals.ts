@@ -1,6 +1,6 @@
 import type { RandomBytes } from "../../units/random.ts";
 import { type BookkeepingParts, journalOptions } from "../books/bookkeeping.ts";
-import { journalBooks } from "../books/bookkeeping-node.ts";
+import { journalBooks, journalFolder } from "../books/bookkeeping-node.ts";
 import { openWorkerFolder, workerFolderPath, workerNumbers } from "../data-folder.ts";
 import { folderDisk } from "../journal/disk.ts";
 import { journalFiles } from "../journal/journal.ts";
@@ -47,7 +47,8 @@ export async function bookJournalsOfWorkers(
     const name = folder.nodeName();
     if (open.has(name)) {
       const epoch = await keeper.lastEpoch(name);
-      const books = await journalBooks({ ...parts, folder }, shippedTo(keeper), name, epoch);
+      const store = shippedTo(keeper, journalFolder(folder));
+      const books = await journalBooks({ ...parts, folder }, store, name, epoch);
       if ((await books.close()) && epoch !== null) await keeper.leave(name, epoch);
       parts.log("worker's journal booked", { worker: number });
     }

@@ -2,8 +2,9 @@ import { Database } from "bun:sqlite";
 import type { MarkChange } from "../../accounts/low-credit.ts";
 import { balanceCounter } from "../../ledger/counter.ts";
 import type { BookkeepingParts } from "../books/bookkeeping.ts";
-import { journalBooks } from "../books/bookkeeping-node.ts";
+import { journalBooks, journalFolder } from "../books/bookkeeping-node.ts";
 import type { NodeStore, SharedLedgerStore } from "../books/node-store.ts";
+import { places } from "../journal/journal.ts";
 import type { ShippedEnds } from "../journal/node-books.ts";
 import { SqlLowCreditStore } from "../sql/low-credit-store.ts";
 import { SqlSigningKeyStore } from "../sql/signing-key-store.ts";
@@ -41,7 +42,7 @@ export function keeperNodeStore({ folder, clock }: NodeStoreParts, link: KeeperL
     keys: (acknowledged) => new KeeperKeyStore(db, clock, keeper, acknowledged),
     accounts: (acknowledged) => new KeeperAccountStore(read, clock, keeper, acknowledged),
     openBooks: async (parts, node) =>
-      journalBooks(parts, shippedTo(keeper), node, await keeper.lastEpoch(node)),
+      journalBooks(parts, shippedTo(keeper, journalFolder(parts.folder)), node, await keeper.lastEpoch(node)),
     join: keeper.join,
     listen: ({ changed, recalled }) =>
       link.listen((announcement) =>
@@ -59,8 +60,12 @@ export interface NodeStoreParts extends Pick<BookkeepingParts, "clock"> {
   readonly folder: Pick<BookkeepingParts["folder"], "databasePath">;
 }
 
-export const shippedTo = (keeper: KeeperOperations): ShippedEnds => ({
-  ship: keeper.ship,
+/**
+ * The journal in this folder is told by its places: the keeper reads it itself, which costs both less than sending what is in
+ * it.
+ */
+export const shippedTo = (keeper: KeeperOperations, journal: string): ShippedEnds => ({
+  ship: (node, epoch, batch) => keeper.ship(node, epoch, journal, [...places(batch)]),
   reached: async (node: string) => new Map(await keeper.reached(node)),
   mayForget: keeper.checkpoint,
   forgetReachedBefore: keeper.forgetReachedBefore,

@@ -1,0 +1,84 @@
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { LedgerRecord } from "../../src/ledger/record.ts";
+import { folderDisk } from "../../src/store/journal/disk.ts";
+import { DurableJournal } from "../../src/store/journal/journal.ts";
+import { endsIn } from "../../src/store/journal/journal-part.ts";
+import type { ReceiptId } from "../../src/units/id.ts";
+import { end } from "./end-record.ts";
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "journal-"));
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+const FILE = 3;
+const path = () => join(folder, "journal-00000003.log");
+const delivered = { kind: "delivered", tokens: [["rcpt_a" as ReceiptId, 1]] } as const;
+
+/** Writes each record with a sync of its own; returns where the ends stand. */
+async function written(records: readonly LedgerRecord[]): Promise<number[]> {
+  const journal = new DurableJournal({
+    disk: folderDisk(folder),
+    firstFile: FILE,
+    fileBytes: 1e9,
+    relaxed: false,
+    defer: queueMicrotask,
+    after() {},
+  });
+  for (const record of records) {
+    journal.append(record);
+    await journal.flushed();
+  }
+  const places = journal.unapplied(records.length).map(({ bytes }) => bytes);
+  await journal.close();
+  return places;
+}
+
+const receipts = (from: number, to: number) =>
+  endsIn(folder, { file: FILE, from, to }).map(({ record, bytes }) => [record.receipt as string, bytes]);
+
+test("the ends in a part of a journal are read, and nothing before or behind it", async () => {
+  const [a, b, c] = (await written([end("a"), delivered, end("b"), end("c"), delivered])) as [
+    number,
+    number,
+    number,
+  ];
+  expect(receipts(0, a)).toEqual([["rcpt_a", a]]);
+  expect(receipts(a, c)).toEqual([
+    ["rcpt_b", b],
+    ["rcpt_c", c],
+  ]);
+  expect(endsIn(folder, { file: FILE, from: 0, to: c }).map(({ record }) => record)).toEqual(
+    ["a", "b", "c"].map((name) => end(name)),
+  );
+});
+
+test("a part that was read before is not looked for: its file may be gone", () => {
+  expect(receipts(400, 400)).toEqual([]);
+  expect(receipts(400, 300)).toEqual([]);
+  expect(() => receipts(0, 1)).toThrow("ENOENT");
+});
+
+test("lines behind a torn one are read where a start would read them", async () => {
+  const places = await written(["a", "b", "c", "d"].map((name) => end(name)));
+  const [a, b, c] = places as [number, number, number];
+  const bytes = readFileSync(path());
+  bytes[a + 30]! ^= 1;
+  writeFileSync(path(), bytes);
+  // What was written with nothing behind it may never have been acknowledged: `d` confirms `c`.
+  expect(receipts(0, c)).toEqual([
+    ["rcpt_a", a],
+    ["rcpt_c", c],
+  ]);
+  expect(() => receipts(0, b)).toThrow("no end at");
+});
+
+test("a part whose end is not in the file is refused whole", async () => {
+  const [a] = (await written([end("a"), end("b")])) as [number];
+  expect(() => receipts(0, a - 1)).toThrow("no end at");
+  expect(() => receipts(0, 1_000_000)).toThrow("no end at");
+});
