@@ -1,5 +1,6 @@
+import { Database } from "bun:sqlite";
 import { afterEach, expect, test } from "bun:test";
-import { mkdtempSync, rmSync, statSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -9,10 +10,12 @@ import type { Balance, Key } from "../../src/keys/key.ts";
 import type { Statement } from "../../src/ledger/authority.ts";
 import { EpochFenced } from "../../src/ledger/membership.ts";
 import { DataFolderError } from "../../src/store/data-folder.ts";
-import { FrameReader, FrameTooLong, frameOf } from "../../src/store/keeper/frames.ts";
+import { folderDisk } from "../../src/store/journal/disk.ts";
+import { DurableJournal } from "../../src/store/journal/journal.ts";
+import { FrameReader, FrameTooLong, frameOf, KEEPER_PROTOCOL } from "../../src/store/keeper/frames.ts";
 import { type Keeper, openKeeper } from "../../src/store/keeper/keeper.ts";
 import { KeeperLink } from "../../src/store/keeper/link.ts";
-import { keeperNodeStore, type NodeStoreParts } from "../../src/store/keeper/node-store.ts";
+import { keeperNodeStore, type NodeStoreParts, shippedTo } from "../../src/store/keeper/node-store.ts";
 import type { KeeperAnnouncement, KeeperOperations } from "../../src/store/keeper/operations.ts";
 import { SettlementTurns } from "../../src/store/keeper/settlement-turns.ts";
 import { KeeperSocket } from "../../src/store/keeper/socket.ts";
@@ -23,6 +26,7 @@ import type { NanoUsd } from "../../src/units/usd.ts";
 import { gate } from "../fakes/gate.ts";
 import { keyOf } from "../fakes/key.ts";
 import { until } from "../fakes/until.ts";
+import { end } from "./end-record.ts";
 
 const ends: (() => unknown)[] = [];
 afterEach(async () => {
@@ -212,7 +216,7 @@ test("a keeper that dies is waited for; what it was granted stays granted", asyn
 
 test("what was under way when the keeper died may have happened, and is told so", async () => {
   const path = join(folder(), "keeper.sock");
-  const silent = createServer((socket) => socket.write(frameOf({ protocol: 1 }))).listen(path);
+  const silent = createServer((socket) => socket.write(frameOf({ protocol: KEEPER_PROTOCOL }))).listen(path);
   ends.push(() => silent.close());
   const node = new KeeperLink(path, systemClock, () => {});
   ends.push(() => node.close());
@@ -267,4 +271,48 @@ test("nothing is granted before it is durable, and what nodes state in one turn 
   expect([transactions, answered]).toEqual([1, 0]);
   synced.open();
   expect((await settled).map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
+});
+
+test("ends are booked from the journal, or sent where it cannot be read any more; and once, however often they are told", async () => {
+  const path = folder();
+  await keep(path);
+  const database = new Database(join(path, "gateway.sqlite"), { readonly: true });
+  ends.push(() => database.close());
+  const booked = () =>
+    database.query<{ id: string }, []>("SELECT receipt FROM ends ORDER BY receipt").values().flat();
+  const journal = new DurableJournal({
+    disk: folderDisk(path),
+    firstFile: 1,
+    fileBytes: 1e9,
+    relaxed: false,
+    defer: queueMicrotask,
+    after() {},
+  });
+  const store = shippedTo(link(path).keeper, path);
+  const written = async (names: readonly string[]) => {
+    for (const name of names) journal.append(end(name));
+    await journal.flushed();
+    const batch = journal.unapplied(names.length);
+    journal.applied(names.length);
+    return batch;
+  };
+  const first = await written(["a", "b"]);
+  await store.ship("n", null, first);
+  expect(booked()).toEqual(["rcpt_a", "rcpt_b"]);
+
+  const torn = await written(["c", "d", "e"]);
+  const file = join(path, "journal-00000001.log");
+  const bytes = readFileSync(file);
+  bytes[torn[0]!.bytes + 30]! ^= 1;
+  writeFileSync(file, bytes);
+  await store.ship("n", null, torn);
+  expect(booked()).toHaveLength(5);
+
+  const last = await written(["f"]);
+  rmSync(file);
+  // The answers of the first two were lost.
+  for (const batch of [first, torn, last, last]) await store.ship("n", null, batch);
+  expect(booked()).toEqual(["a", "b", "c", "d", "e", "f"].map((name) => `rcpt_${name}`));
+  expect([...(await store.reached("n"))]).toEqual([[1, last[0]!.bytes]]);
+  await journal.close();
 });

@@ -1,6 +1,6 @@
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { closeSync, mkdirSync, openSync, readFileSync, writeFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { gateway as command } from "../cli/command.ts";
 import { json } from "../fakes/behaviours.ts";
@@ -111,6 +111,28 @@ test("a keeper that is stopped is waited for, and what workers have been granted
       if (status === 200) receipts.push(headers.get("x-gateway-receipt")!);
       return status === 200;
     });
+    await expectBooked(gateway, key, receipts);
+  }));
+
+test("what was acknowledged is booked although its journal was damaged before the keeper read it", () =>
+  withWorkers(async (gateway, folder) => {
+    const { key } = await gateway.keyWith(1);
+    const receipts = await chats(gateway, key, 10);
+    await expectBooked(gateway, key, receipts);
+    const keeper = keeperOf(gateway.pid)!;
+    process.kill(keeper, "SIGSTOP");
+    receipts.push(...(await chats(gateway, key, 10)));
+    for (const worker of [1, 2]) {
+      const journal = join(folder.env.GATEWAY_DATA!, `worker-${worker}/node/journal-00000001.log`);
+      const bytes = readFileSync(journal);
+      const file = openSync(journal, "r+");
+      for (const receipt of receipts.slice(10)) {
+        const at = bytes.lastIndexOf(`{"kind":"terminal","receipt":"${receipt}"`);
+        if (at !== -1) writeSync(file, Buffer.of(0), 0, 1, at);
+      }
+      closeSync(file);
+    }
+    process.kill(keeper, "SIGCONT");
     await expectBooked(gateway, key, receipts);
   }));
 

@@ -1,9 +1,7 @@
 import { closeSync, openSync, readSync } from "node:fs";
 import { join } from "node:path";
 import { parseTerminal } from "../../ledger/record.ts";
-import { assert } from "../../units/assert.ts";
-import { folderDisk } from "./disk.ts";
-import { fileName, readJournal, type Unapplied } from "./journal.ts";
+import { fileName, type Unapplied } from "./journal.ts";
 import { readLines } from "./lines.ts";
 
 /** Of a journal file: what is behind `from`, up to the end of the line at `to`. */
@@ -15,45 +13,35 @@ export interface JournalPart {
 
 /**
  * The ends of requests in a part of a journal that another process writes in this folder, and that is durable up to
- * there. The part is read alone, where no line in it is torn.
+ * there. Null where they cannot all be read there: the file is gone, or a line is torn or missing.
  */
-export function endsIn(folder: string, part: JournalPart): Unapplied[] {
-  if (part.to <= part.from) return [];
-  const ends = wholeEnds(folder, part);
-  const found = ends.at(-1)?.bytes === part.to ? ends : endsAroundDamage(folder, part);
-  assert(found.at(-1)?.bytes === part.to, `${fileName(part.file)} has no end at ${part.to}`);
-  return found;
-}
-
-/** Up to the first torn line. */
-function wholeEnds(folder: string, { file, from, to }: JournalPart): Unapplied[] {
+export function endsIn(folder: string, { file, from, to }: JournalPart): Unapplied[] | null {
+  if (to <= from) return [];
+  const bytes = bytesOf(join(folder, fileName(file)), from, to);
+  if (bytes === null) return null;
   const ends: Unapplied[] = [];
-  for (const { text, end } of readLines(bytesOf(join(folder, fileName(file)), from, to), file)) {
+  let read = 0;
+  for (const { text, end } of readLines(bytes, file)) {
+    read = end;
     const record = parseTerminal(text);
     if (record !== null) ends.push({ record, sequence: 0, file, bytes: from + end });
   }
-  return ends;
+  return from + read === to ? ends : null;
 }
 
-/** As a start reads it. */
-function endsAroundDamage(folder: string, part: JournalPart): Unapplied[] {
-  const ends: Unapplied[] = [];
-  for (const { record, file, bytes } of readJournal(folderDisk(folder))) {
-    const isIn = file === part.file && bytes > part.from && bytes <= part.to;
-    if (isIn && record.kind === "terminal") ends.push({ record, sequence: 0, file, bytes });
-  }
-  return ends;
-}
-
-function bytesOf(path: string, from: number, to: number): Buffer {
-  const bytes = Buffer.allocUnsafe(to - from);
-  const file = openSync(path, "r");
+/** Fewer, where the file is shorter; null where it cannot be read. */
+function bytesOf(path: string, from: number, to: number): Buffer | null {
+  let file: number | null = null;
   try {
+    file = openSync(path, "r");
+    const bytes = Buffer.allocUnsafe(to - from);
     let length = 0;
     for (let read = 1; read > 0 && length < bytes.length; length += read)
       read = readSync(file, bytes, length, bytes.length - length, from + length);
     return bytes.subarray(0, length);
+  } catch {
+    return null;
   } finally {
-    closeSync(file);
+    if (file !== null) closeSync(file);
   }
 }

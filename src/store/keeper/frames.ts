@@ -2,7 +2,7 @@
  * What a keeper and a node say to each other: JSON, behind its length in four bytes. Both are of one build, but
  * a build may be replaced while an older process still runs; so the keeper begins by naming its version.
  */
-export const KEEPER_PROTOCOL = 2;
+export const KEEPER_PROTOCOL = 3;
 
 export function frameOf(message: unknown): Buffer {
   const body = Buffer.from(JSON.stringify(message));
@@ -46,5 +46,5 @@ export class FrameTooLong extends Error {
 }
 
 const LENGTH_BYTES = 4;
-/** Far more than the longest: the keys and budgets of a balance, as a decision sees them. */
+/** A start may send 2,000 ends at once, of some kilobytes each. */
 const MOST_BYTES = 64 * 1024 * 1024;

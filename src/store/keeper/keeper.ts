@@ -100,10 +100,17 @@ interface SharedLedgerParts {
 function sharedLedgerOperations({ nodes, ledger, durable }: SharedLedgerParts) {
   return {
     // Not synced: nodes keep what they have shipped until there was a checkpoint.
-    async ship(node, epoch, folder, places) {
+    ship: async (node, epoch, batch) => nodes.ship(node, epoch, batch),
+    async shipFrom(folder, node, epoch, places) {
       const reached = nodes.reached(node);
-      const ends = places.flatMap(([file, to]) => endsIn(folder, { file, from: reached.get(file) ?? 0, to }));
-      nodes.ship(node, epoch, ends);
+      const ends = places.map(([file, to]) => endsIn(folder, { file, from: reached.get(file) ?? 0, to }));
+      if (ends.some((part) => part === null)) return false;
+      nodes.ship(
+        node,
+        epoch,
+        ends.flatMap((part) => part ?? []),
+      );
+      return true;
     },
     reached: async (node) => [...nodes.reached(node)],
     forgetReachedBefore: async (node, file) => nodes.forgetReachedBefore(node, file),

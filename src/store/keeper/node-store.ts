@@ -61,11 +61,14 @@ export interface NodeStoreParts extends Pick<BookkeepingParts, "clock"> {
 }
 
 /**
- * The journal in this folder is told by its places: the keeper reads it itself, which costs both less than sending what is in
- * it.
+ * The journal in this folder is told by its places: the keeper reads it itself, which costs the node less than sending what
+ * is in it. What was damaged there since is still in the node's memory, and is sent.
  */
 export const shippedTo = (keeper: KeeperOperations, journal: string): ShippedEnds => ({
-  ship: (node, epoch, batch) => keeper.ship(node, epoch, journal, [...places(batch)]),
+  async ship(node, epoch, batch) {
+    const isRead = await keeper.shipFrom(journal, node, epoch, [...places(batch)]);
+    if (!isRead) await keeper.ship(node, epoch, batch);
+  },
   reached: async (node: string) => new Map(await keeper.reached(node)),
   mayForget: keeper.checkpoint,
   forgetReachedBefore: keeper.forgetReachedBefore,

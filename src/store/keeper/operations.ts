@@ -18,6 +18,7 @@ import type { Added, PaymentCap } from "../../payments/payment-store.ts";
 import type { EpochMs } from "../../units/clock.ts";
 import type { AccountId, BalanceId, KeyId, PaymentId } from "../../units/id.ts";
 import type { SecretHash } from "../../units/secret-hash.ts";
+import type { Unapplied } from "../journal/journal.ts";
 import type { NodeReport } from "../nodes.ts";
 import type { SigningKey } from "../signing-keys.ts";
 import type { RemovedWithKeys } from "../sqlite/key-store.ts";
@@ -42,13 +43,17 @@ export interface KeeperOperations {
   retire(node: string, counters: readonly CounterId[]): Promise<void>;
   inquiries(node: string): Promise<readonly Inquiry[]>;
 
-  /** Books the ends in the node's journal, which is in this folder, up to these places in its files. */
-  ship(
+  ship(node: string, epoch: number | null, batch: readonly Unapplied[]): Promise<void>;
+  /**
+   * Books the ends in the node's journal, which is in this folder, up to these places in its files. False, and nothing is
+   * booked, where they cannot all be read there.
+   */
+  shipFrom(
+    folder: string,
     node: string,
     epoch: number | null,
-    folder: string,
     places: readonly (readonly [file: number, bytes: number])[],
-  ): Promise<void>;
+  ): Promise<boolean>;
   reached(node: string): Promise<readonly [file: number, bytes: number][]>;
   /** Whether everything that was shipped survives a power cut, and no backup is being made of what was before. */
   checkpoint(): Promise<boolean>;
