@@ -26,7 +26,7 @@ import type { HttpDeps } from "./http/deps.ts";
 import { checkedSignature } from "./http/identity.ts";
 import { OpenSockets } from "./http/websocket/open-sockets.ts";
 import type { Balance, Key } from "./keys/key.ts";
-import type { SuspensionRecord } from "./keys/key-store.ts";
+import { BY_GATEWAY, type SuspensionRecord } from "./keys/key-store.ts";
 import { MOST_RUNS, MOST_UNPAID_RUNS } from "./keys/runs.ts";
 import { SpendableCredit } from "./ledger/spendable-credit.ts";
 import { ByteBudget } from "./limits/byte-budget.ts";
@@ -266,7 +266,7 @@ function paymentParts({ config: active, clock, books }: GatewayParts) {
     /** Suspends by the gateway itself, or lifts that; durable. */
     decide:
       (decided: Pick<SuspensionRecord, "reason" | "lifted">) => async (subject: BalanceId, note: string) => {
-        await keys.suspend({ subject, ...decided, at: clock.now(), by: "gateway", note });
+        await keys.suspend({ subject, ...decided, at: clock.now(), by: BY_GATEWAY, note });
         keyring.forgetBalance(subject);
       },
   };

@@ -121,6 +121,9 @@ export interface SuspensionRecord {
   readonly note: string | null;
 }
 
+/** Who suspends, and lifts that, where nobody decides it: that an operator suspended for the same reason still stands. */
+export const BY_GATEWAY = "gateway";
+
 /** A balance in the order in which they were made. */
 export interface BalanceCursor {
   readonly createdAt: EpochMs;

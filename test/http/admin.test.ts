@@ -47,6 +47,8 @@ describe("the operator's list of balances", () => {
     const { balance_id } = await gateway.setUp();
     await admin("POST", `/admin/accounts/${balance_id}/suspend`, { reason: "chargeback" });
     expect((await admin("GET", `/admin/balances/${balance_id}`)).json.suspended).toBe("chargeback");
+    const forged = await admin("POST", `/admin/accounts/${balance_id}/unsuspend`, { by: "gateway" });
+    expect([forged.status, forged.json.error.param]).toEqual([400, "by"]);
   });
 
   const wrong: [string, string][] = [

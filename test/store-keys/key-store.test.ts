@@ -9,6 +9,7 @@ import { createKey, setUp } from "../../src/keys/creation.ts";
 import type { KeyDeps } from "../../src/keys/deps.ts";
 import {
   type BalanceCursor,
+  BY_GATEWAY,
   MOST_ENDS_LOOKED_AT,
   type RemovedUnused,
   SWEPT_AT_ONCE,
@@ -175,7 +176,8 @@ describe("suspension", () => {
     subject: string,
     reason: SuspensionReason | null,
     lifted: SuspensionReason | null = null,
-  ) => deps.store.suspend({ subject, reason, lifted, at: clock.now(), by: "ops", note: null });
+    by = "ops",
+  ) => deps.store.suspend({ subject, reason, lifted, at: clock.now(), by, note: null });
   const reasonOf = async (deps: KeyDeps, id: BalanceId) =>
     (await deps.store.balanceWithBudgets(id))!.balance.suspended;
 
@@ -223,6 +225,33 @@ describe("suspension", () => {
       null,
     ];
     expect(told).toEqual(expected.flatMap((one) => [one, one]));
+  });
+
+  test("by the operator is not lifted by the gateway, which suspended for the same reason", async () => {
+    const deps = openDeps();
+    const { balanceId: id } = (await done(setUp(deps, {}))).key;
+    const then = async (
+      by: string,
+      reason: SuspensionReason | null,
+      lifted: SuspensionReason | null = null,
+    ) => (await suspend(deps, id, reason, lifted, by))!.suspended;
+    const dispute = () => then(BY_GATEWAY, "chargeback");
+    const won = () => then(BY_GATEWAY, null, "chargeback");
+    expect([await dispute(), await won()]).toEqual(["chargeback", null]);
+    expect([await dispute(), await then("ops", "chargeback"), await won()]).toEqual(
+      Array(3).fill("chargeback"),
+    );
+    expect([await dispute(), await then("ops", null, "sanctions"), await won()]).toEqual(
+      Array(3).fill("chargeback"),
+    );
+    // The operator lifts both; what they lifted binds nobody later.
+    expect([await then("ops", null, "chargeback"), await dispute(), await won()]).toEqual([
+      null,
+      "chargeback",
+      null,
+    ]);
+    await then("ops", "chargeback");
+    expect([await then("ops", null), await dispute(), await won()]).toEqual([null, "chargeback", null]);
   });
 
   test("is kept with who decided it, when and why", async () => {

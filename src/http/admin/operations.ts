@@ -1,6 +1,6 @@
 import { ADMIN, type CreditFields, type SuspensionAnswer, type UnsuspendFields } from "../../api/admin.ts";
 import { type Refusal, refuse, refused } from "../../errors/refusal.ts";
-import type { SuspensionRecord } from "../../keys/key-store.ts";
+import { BY_GATEWAY, type SuspensionRecord } from "../../keys/key-store.ts";
 import type { Credit } from "../../ledger/credit.ts";
 import { PAYMENT_KEYS } from "../../payments/payment.ts";
 import type { LedgerAudit } from "../../store/books/ledger-operations.ts";
@@ -155,6 +155,8 @@ async function setSuspension(
   { by = "admin", note }: UnsuspendFields,
   { keyDeps }: HttpDeps,
 ): Promise<JsonReply<SuspensionAnswer> | Refusal> {
+  if (by === BY_GATEWAY)
+    return invalidField("by", `\`${BY_GATEWAY}\` is what the gateway does by itself: send another \`by\`.`);
   const done = await keyDeps.store.suspend({
     subject,
     ...decided,

@@ -6,6 +6,7 @@ import {
   type BalanceWithBudgets,
   type BudgetChange,
   type BudgetDecision,
+  BY_GATEWAY,
   type ChangedKey,
   type InUseHere,
   type KeyDecision,
@@ -258,9 +259,10 @@ function* suspend(
   const accounts = yield* sql`SELECT id FROM accounts WHERE id = ${subject} ${forUpdate}`;
   const balances = yield* sql`SELECT id FROM balances WHERE id = ${subject} ${forUpdate}`;
   if (accounts.length + balances.length === 0) return { result: null, changes: [] };
+  const stands = by === BY_GATEWAY ? byOperator(subject, names) : part`false`;
   if (reason === null)
     yield* sql`DELETE FROM suspension_reasons
-      WHERE subject = ${subject} AND (CAST(${lifted} AS TEXT) IS NULL OR reason = ${lifted})`;
+      WHERE subject = ${subject} AND (CAST(${lifted} AS TEXT) IS NULL OR reason = ${lifted}) AND NOT ${stands}`;
   else
     yield* sql`INSERT INTO suspension_reasons (subject, reason) VALUES (${subject}, ${reason})
       ON CONFLICT DO NOTHING`;
@@ -278,6 +280,13 @@ function* suspend(
   const ids = rows.map(({ id }) => id);
   return { result: { balances: ids, suspended }, changes: ids.map(changeOfBalance) };
 }
+
+/** Whether an operator's last word on this reason was to suspend for it. */
+const byOperator = (subject: string, { by }: SqlDatabase["names"]): SqlPart => part`coalesce((
+  SELECT s.reason IS NOT NULL FROM suspensions s
+  WHERE s.subject = ${subject} AND s.${by} <> ${BY_GATEWAY}
+    AND coalesce(s.reason, s.lifted, suspension_reasons.reason) = suspension_reasons.reason
+  ORDER BY s.seq DESC LIMIT 1), false)`;
 
 /** An account's suspension is that of all its balances, beside those of their own. */
 const COLUMNS = part`b.id, b.account_id, coalesce(b.suspended, a.suspended) AS suspended, b.created_at, b.setup_key,
