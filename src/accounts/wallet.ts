@@ -1,5 +1,3 @@
-import { createSiweMessage, SiweInvalidMessageFieldError } from "viem/siwe";
-import { getAddress, verifyMessage } from "viem/utils";
 import { type Refusal, refuse, refused } from "../errors/refusal.ts";
 import { randomBase58 } from "../units/base58.ts";
 import type { EpochMs } from "../units/clock.ts";
@@ -9,14 +7,15 @@ import type { AccountDeps } from "./deps.ts";
 /**
  * Signing in with a wallet: EIP-4361. The gateway writes the whole message and takes back only that message,
  * byte for byte, found by its hash. So the domain, the chain, the nonce and the expiry that were signed are
- * the gateway's own, and nothing has to be read out of a text that a stranger sent.
+ * the gateway's own, and nothing has to be read out of a text that a stranger sent. viem is loaded with the
+ * first wallet, because it is a fifth of what a start loads.
  */
 export async function walletMessage(
   deps: AccountDeps,
   addressText: string,
   chainId: number,
 ): Promise<string | Refusal> {
-  const address = readAddress(addressText);
+  const address = await readAddress(addressText);
   if (address === null) {
     return invalid(
       "address",
@@ -24,7 +23,7 @@ export async function walletMessage(
     );
   }
   const expiresAt = (deps.clock.now() + MESSAGE_MS) as EpochMs;
-  const message = writeMessage(deps, address, chainId, expiresAt);
+  const message = await writeMessage(deps, address, chainId, expiresAt);
   if (refused(message)) return message;
   const kept = { hash: hashSecret(message), address, chainId, expiresAt };
   const change = await deps.store.change({}, () => ({ message: kept }));
@@ -34,12 +33,13 @@ export async function walletMessage(
 const MESSAGE_MS = 10 * 60_000;
 const NONCE_CHARACTERS = 22;
 
-function writeMessage(
+async function writeMessage(
   deps: AccountDeps,
   address: HexAddress,
   chainId: number,
   expiresAt: EpochMs,
-): string | Refusal {
+): Promise<string | Refusal> {
+  const { createSiweMessage, SiweInvalidMessageFieldError } = await import("viem/siwe");
   const { dashboardUrl } = deps.links();
   // Wallets compare the domain with the page that asks, which is the dashboard's.
   const { host } = new URL(dashboardUrl);
@@ -129,8 +129,9 @@ export const spentMessage = (): Refusal =>
   );
 
 /** In the one form that it is written in, EIP-55. */
-function readAddress(text: string): HexAddress | null {
+async function readAddress(text: string): Promise<HexAddress | null> {
   if (!ADDRESS.test(text)) return null;
+  const { getAddress } = await import("viem/utils");
   const address = getAddress(text.toLowerCase() as HexAddress);
   const mixed = /[a-f]/.test(text.slice(2)) && /[A-F]/.test(text.slice(2));
   return mixed && text !== address ? null : address;
@@ -143,6 +144,7 @@ async function signedByKeyPair(
   message: string,
   signature: `0x${string}`,
 ): Promise<boolean> {
+  const { verifyMessage } = await import("viem/utils");
   // Thrown for what has not the form of such a signature, as a contract's need not.
   return verifyMessage({ address, message, signature }).catch(() => false);
 }

@@ -13,14 +13,10 @@ import {
   urlOption,
   wholeNumber,
 } from "./arguments.ts";
-import { backup } from "./backup.ts";
-import { checkConfig } from "./config.ts";
 import { type CommandContext, showFailure } from "./console.ts";
-import { doctor } from "./doctor.ts";
 import { EXIT, type ExitCode } from "./failure.ts";
 import { health } from "./health.ts";
 import { changeKey, createKey, listKeys, revokeKey, showKey } from "./keys.ts";
-import { importModels } from "./models.ts";
 import {
   audit,
   credit,
@@ -33,10 +29,12 @@ import {
 } from "./operations.ts";
 import { deleteAll, endSession, listSessions, replaceRecovery, undoClaim } from "./owner.ts";
 import { rotateSigningKey, showReceipt, verifyReceipt } from "./receipts.ts";
-import { tryModels } from "./trial.ts";
 import { showUsage } from "./usage.ts";
 
-/** Runs one command line; whatever goes wrong becomes a message and an exit code. */
+/**
+ * Runs one command line; whatever goes wrong becomes a message and an exit code. Commands that read configuration or
+ * disk themselves are loaded when they are called: they load half the gateway.
+ */
 export async function run(args: readonly string[], place: CommandContext): Promise<ExitCode> {
   try {
     await program(place).parseAsync([...args], { from: "user" });
@@ -91,7 +89,7 @@ function addStarting(gateway: Command, place: CommandContext): void {
       "Check configuration, data folder, disk, port, hosts and their keys; exit code 1 if a check fails.",
     )
     .addOption(jsonOption())
-    .action((options) => doctor(options, place));
+    .action(async (options) => (await import("./doctor.ts")).doctor(options, place));
   gateway
     .command("config")
     .description("Check a configuration file.")
@@ -99,7 +97,7 @@ function addStarting(gateway: Command, place: CommandContext): void {
     .description("Read a configuration as a start would; exit code 1 if it has problems.")
     .argument("[file]", "default: GATEWAY_CONFIG, else gateway.yaml here")
     .addOption(jsonOption())
-    .action((file, options) => checkConfig(file, options, place));
+    .action(async (file, options) => (await import("./config.ts")).checkConfig(file, options, place));
 }
 
 function addModels(gateway: Command, place: CommandContext): void {
@@ -112,7 +110,7 @@ function addModels(gateway: Command, place: CommandContext): void {
     .argument("[model...]", "ids of models (default: all)")
     .addOption(new Option("--host <id>", "only at this host; repeatable").argParser(several))
     .addOption(jsonOption())
-    .action((ids, options) => tryModels(ids, options, place));
+    .action(async (ids, options) => (await import("./trial.ts")).tryModels(ids, options, place));
   models
     .command("import")
     .description("Print known models as rows for gateway.yaml.")
@@ -122,7 +120,7 @@ function addModels(gateway: Command, place: CommandContext): void {
     .addOption(new Option("--match <text>", "only ids that contain this; repeatable").argParser(several))
     .option("--models-only", "print the rows of models without those of hosts")
     .addOption(jsonOption())
-    .action((options) => importModels(options, place));
+    .action(async (options) => (await import("./models.ts")).importModels(options, place));
 }
 
 function addWatching(gateway: Command, place: CommandContext): void {
@@ -140,7 +138,7 @@ function addWatching(gateway: Command, place: CommandContext): void {
     .description("Copy the data folder as it is now, even while the gateway runs.")
     .argument("<folder>", "a new or empty folder")
     .addOption(jsonOption())
-    .action((folder, options) => backup(folder, options, place));
+    .action(async (folder, options) => (await import("./backup.ts")).backup(folder, options, place));
   gateway
     .command("health")
     .description("Ask the gateway on this machine whether it serves; exit code 4 if not. For containers.")

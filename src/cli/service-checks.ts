@@ -41,7 +41,7 @@ export async function checkDatabase(store: StoreConfig): Promise<Finding[]> {
 export async function checkMail(smtp: SmtpConfig | null): Promise<Finding[]> {
   if (smtp === null) return [];
   const check = "mail";
-  const transport = transportTo(smtp);
+  const transport = await transportTo(smtp);
   try {
     await transport.verify();
     const signedIn = smtp.user === null ? "without signing in" : `and signs ${smtp.user} in`;

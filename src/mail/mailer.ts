@@ -1,6 +1,6 @@
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { createTransport, type Transporter } from "nodemailer";
+import type { Transporter } from "nodemailer";
 import type { Mail } from "../accounts/mail.ts";
 import { randomBase58 } from "../units/base58.ts";
 import { type Clock, pause } from "../units/clock.ts";
@@ -12,7 +12,7 @@ import type { RandomBytes } from "../units/random.ts";
  * or for an operator who passes links on by hand. Posting a mail never waits for a mail server.
  */
 export class Mailer {
-  private smtp: { readonly config: SmtpConfig; readonly transport: Transporter } | null = null;
+  private smtp: { readonly config: SmtpConfig; readonly transport: Promise<Transporter> } | null = null;
   private readonly sending = new Set<Promise<unknown>>();
   private files = 0;
   private hasTold = false;
@@ -49,7 +49,7 @@ export class Mailer {
   /** Resolves once every mail that was posted is with the server, or given up. */
   async close(): Promise<void> {
     await Promise.all(this.sending);
-    this.smtp?.transport.close();
+    (await this.smtp?.transport)?.close();
   }
 
   private async send({ to, subject, text }: Mail, asPosted: SmtpConfig): Promise<MailOutcome> {
@@ -57,7 +57,8 @@ export class Mailer {
       // A reload may have named another server since.
       const config = this.deps.smtp() ?? asPosted;
       try {
-        await this.transport(config).sendMail({
+        const transport = await this.transport(config);
+        await transport.sendMail({
           from: config.from,
           to,
           subject,
@@ -78,9 +79,9 @@ export class Mailer {
   }
 
   /** Made anew when a reload changed the server. */
-  private transport(config: SmtpConfig): Transporter {
+  private transport(config: SmtpConfig): Promise<Transporter> {
     if (this.smtp?.config !== config) {
-      this.smtp?.transport.close();
+      void this.smtp?.transport.then((old) => old.close());
       this.smtp = { config, transport: transportTo(config) };
     }
     return this.smtp.transport;
@@ -140,8 +141,12 @@ const TOLD_EVERY_MS = 60_000;
 /** Older mails are worthless: links expire within minutes, and the log tells whose credit is low. */
 const MOST_FILES = 50;
 
-/** Port 465 begins with TLS; on others it is asked for, and insisted on before a password is sent. */
-export function transportTo({ host, port, user, password }: SmtpConfig): Transporter {
+/**
+ * Port 465 begins with TLS; on others it is asked for, and insisted on before a password is sent. Nodemailer is
+ * loaded here, because most gateways send no mails and it is a sixth of what a start loads.
+ */
+export async function transportTo({ host, port, user, password }: SmtpConfig): Promise<Transporter> {
+  const { createTransport } = await import("nodemailer");
   const credentials = user === null ? {} : { auth: { user, pass: password ?? "" } };
   return createTransport({
     host,
