@@ -22,6 +22,20 @@ export interface PaymentStore {
   list(filter: PaymentFilter, limit: number, before: PaymentId | null): Promise<readonly Payment[]>;
 }
 
+/** The books against the payments. */
+export interface PaymentAudit {
+  /**
+   * Payments whose `credited` is not what their entries in a balance's credit come to. A debit of the last minute may not
+   * be noted yet.
+   */
+  drifts(): Promise<readonly PaymentDrift[]>;
+}
+
+interface PaymentDrift {
+  readonly payment: string;
+  readonly driftNano: bigint;
+}
+
 /** `known` has the same external name, or the same idempotency key on the same balance. */
 export type Added =
   | { readonly kind: "added"; readonly payment: Payment }

@@ -2,7 +2,7 @@ import { creditSteps, PostgresLedgerStore } from "../../src/store/postgres/ledge
 import { migratePostgres, Postgres } from "../../src/store/postgres/postgres.ts";
 import { PostgresStatements } from "../../src/store/postgres/statements.ts";
 import { SqlPaymentStore } from "../../src/store/sql/payment-store.ts";
-import { systemClock } from "../../src/units/clock.ts";
+import { epochMs, systemClock } from "../../src/units/clock.ts";
 import { paymentCases } from "../store/payment-cases.ts";
 import { describeOnPostgres } from "./fixture.ts";
 
@@ -18,6 +18,11 @@ describeOnPostgres("payments in PostgreSQL", (cluster) => {
     return {
       store: new SqlPaymentStore(new PostgresStatements(postgres), systemClock, creditSteps),
       credited: async (id) => (await ledger.balance(id)).credited,
+      debit: (idempotencyKey, amount, agoMs) =>
+        ledger.debit({
+          ...{ balanceId: "bal_a", amount, idempotencyKey, note: null },
+          at: epochMs(systemClock.now() - agoMs),
+        }),
       close: () => postgres.close(),
     };
   });

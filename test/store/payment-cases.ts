@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import type { Payment } from "../../src/payments/payment.ts";
-import type { PaymentStore } from "../../src/payments/payment-store.ts";
+import type { PaymentAudit, PaymentStore } from "../../src/payments/payment-store.ts";
 import type { EpochMs } from "../../src/units/clock.ts";
 import type { BalanceId, KeyId } from "../../src/units/id.ts";
 import { MAX_NANO_USD, type NanoUsd, ZERO_USD } from "../../src/units/usd.ts";
@@ -12,7 +12,9 @@ export const NOW = 1_000_000 as EpochMs;
 
 /** A store of either kind with two balances, `bal_a` and `bal_b`. */
 export interface PaymentBench {
-  readonly store: PaymentStore;
+  readonly store: PaymentStore & PaymentAudit;
+  /** Enters a debit of so much in the books of `bal_a`, so many milliseconds ago. */
+  debit(idempotencyKey: string, amount: NanoUsd, agoMs: number): Promise<unknown>;
   /** What the store's books say. */
   credited(balance: BalanceId): Promise<number>;
   close(): Promise<void>;
@@ -43,7 +45,7 @@ export const payment = (name: string, changes: Partial<Payment> = {}): Payment =
 /** What holds for payments, whichever store keeps them. */
 export function paymentCases(open: () => Promise<PaymentBench>): void {
   let bench: PaymentBench;
-  let store: PaymentStore;
+  let store: PaymentBench["store"];
   beforeEach(async () => {
     bench = await open();
     ({ store } = bench);
@@ -149,6 +151,30 @@ export function paymentCases(open: () => Promise<PaymentBench>): void {
     const back = await store.change("pay_1", () => ({ state: "refunded", debited: usd(3), lost: usd(2) }));
     expect(back).toMatchObject({ state: "refunded", credited: usd(2), lost: usd(2) });
     expect(await store.find("pay_1")).toEqual(back);
+  });
+
+  test("one that says another credit than its entries come to is found, a debit of the last minute aside", async () => {
+    for (const name of ["1", "2", "3", "10"]) await store.add(payment(name), []);
+    for (const name of ["1", "2", "10"] as const)
+      await store.change(`pay_${name}`, () => ({ state: "credited", credit: { amount: usd(5) } }));
+    const won = { amount: usd(1), purpose: "won:dp_1" } as const;
+    await store.change("pay_1", () => ({ credit: won }));
+    expect(await store.drifts()).toEqual([]);
+    await bench.debit("payment:pay_2:refund:100", usd(2), 1_000);
+    expect(await store.drifts()).toEqual([]);
+    await store.change("pay_2", () => ({ debited: usd(2) }));
+    expect(await store.drifts()).toEqual([]);
+    // Taken back, and never noted; noted, and never taken back; of no payment at all.
+    await bench.debit("payment:pay_1:dispute:dp_1", usd(3), 61_000);
+    await store.change("pay_10", () => ({ state: "failed", debited: usd(4) }));
+    await bench.debit("payment:pay_none", usd(1), 61_000);
+    await bench.debit("PAYMENT:pay_3", usd(1), 61_000);
+    const drifts = (await store.drifts()).map(({ payment, driftNano }) => [payment, Number(driftNano)]);
+    expect(drifts.toSorted()).toEqual([
+      ["pay_1", usd(3)],
+      ["pay_10", usd(4)],
+      ["pay_none", usd(1)],
+    ]);
   });
 
   test("what the balance cannot hold waits for the operator", async () => {

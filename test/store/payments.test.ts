@@ -1,8 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import type { Credit } from "../../src/ledger/credit.ts";
+import { type Credit, debitEntry } from "../../src/ledger/credit.ts";
 import { openDatabase } from "../../src/store/sqlite/database.ts";
 import { LedgerStore } from "../../src/store/sqlite/ledger-store.ts";
 import { soleSqlitePayments } from "../../src/store/sqlite/payments.ts";
+import { epochMs } from "../../src/units/clock.ts";
 import { ManualClock } from "../fakes/clock.ts";
 import { NOW, payment, paymentCases } from "./payment-cases.ts";
 
@@ -17,7 +18,22 @@ function openBench(counted: Credit[] = []) {
 describe("payments in SQLite", () => {
   paymentCases(async () => {
     const { db, ledger, open } = openBench();
-    return { store: open(), credited: async (id) => ledger.credited(id), close: async () => db.close() };
+    const at = new ManualClock().now();
+    return {
+      store: open(),
+      credited: async (id) => ledger.credited(id),
+      async debit(idempotencyKey, amount, agoMs) {
+        const entry = {
+          balanceId: "bal_a",
+          amount,
+          idempotencyKey,
+          note: null,
+          at: epochMs(at - agoMs),
+        } as const;
+        ledger.debit(debitEntry(entry, amount));
+      },
+      close: async () => db.close(),
+    };
   });
 
   test("the ledger's memory counts a credit in the turn in which it is committed", async () => {

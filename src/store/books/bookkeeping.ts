@@ -7,7 +7,7 @@ import type { CounterId } from "../../ledger/counter.ts";
 import type { Credit, Debit, TooMuch } from "../../ledger/credit.ts";
 import type { BalanceView, Ledger } from "../../ledger/ledger.ts";
 import { recoveredReceipt } from "../../ledger/receipt.ts";
-import type { PaymentStore } from "../../payments/payment-store.ts";
+import type { PaymentAudit, PaymentStore } from "../../payments/payment-store.ts";
 import type { ToldRoute } from "../../routing/affinity.ts";
 import type { Clock, EpochMs } from "../../units/clock.ts";
 import type { Figure } from "../../units/figure.ts";
@@ -34,7 +34,7 @@ export interface Bookkeeping extends ReceiptReader, UnbookedReceipts {
   readonly accounts: AccountStore;
   readonly lowCredit: LowCreditStore;
   readonly signingKeys: SigningKeyStore;
-  readonly payments: PaymentStore;
+  readonly payments: PaymentStore & PaymentAudit;
   readonly nodes: NodeOperations;
   readonly keyring: Keyring;
   readonly runs: Runs;

@@ -51,6 +51,10 @@ export function ledgerOperations(
 /** The recomputed books, with what is held at this moment. */
 async function auditOf(books: Bookkeeping): Promise<LedgerAudit> {
   const { credits, charges, losses, writeOffs, drifts } = await books.audit();
+  const ofPayments = (await books.payments.drifts()).map(({ payment, driftNano }) => ({
+    account: `payment ${payment}`,
+    driftNano,
+  }));
   let held = 0n;
   for (const counter of books.ledger.booked()) if (isBalanceCounter(counter.id)) held += BigInt(counter.held);
   return {
@@ -60,7 +64,7 @@ async function auditOf(books: Bookkeeping): Promise<LedgerAudit> {
     availableNano: credits - charges - held,
     writeOffsNano: writeOffs,
     lossesNano: losses,
-    drifts,
+    drifts: [...drifts, ...ofPayments],
   };
 }
 
@@ -116,6 +120,6 @@ export interface LedgerAudit {
   readonly availableNano: bigint;
   readonly writeOffsNano: bigint;
   readonly lossesNano: bigint;
-  /** Every running sum, in the store or in memory, that is not what the entries say. */
+  /** Every running sum, in the store or in memory, and every payment's credit, that is not what the entries say. */
   readonly drifts: readonly { readonly account: string; readonly driftNano: bigint }[];
 }

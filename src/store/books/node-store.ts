@@ -6,7 +6,7 @@ import type { CounterId } from "../../ledger/counter.ts";
 import type { Credit, Debit, TooMuch } from "../../ledger/credit.ts";
 import type { Journal, Ledger } from "../../ledger/ledger.ts";
 import type { Registry } from "../../ledger/membership.ts";
-import type { PaymentStore } from "../../payments/payment-store.ts";
+import type { PaymentAudit, PaymentStore } from "../../payments/payment-store.ts";
 import type { ToldRoute } from "../../routing/affinity.ts";
 import type { EpochMs } from "../../units/clock.ts";
 import type { BalanceId } from "../../units/id.ts";
@@ -23,7 +23,7 @@ export interface NodeStore {
   readonly authority: NodeAuthority;
   readonly ledger: SharedLedgerStore;
   readonly lowCredit: LowCreditStore;
-  readonly payments: PaymentStore;
+  readonly payments: PaymentStore & PaymentAudit;
   readonly signingKeys: SigningKeyStore;
   /** What `UsageReader` reads. */
   readonly usagePath: string;

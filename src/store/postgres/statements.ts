@@ -18,7 +18,12 @@ import { noteChanges } from "./registry.ts";
 export class PostgresStatements implements SqlDatabase {
   readonly forUpdate = part`FOR UPDATE`;
   readonly skipLocked = part`FOR UPDATE SKIP LOCKED`;
-  readonly names = { window: part`period`, by: part`by_whom`, sums: part`counters t ON t.id` };
+  readonly names = {
+    window: part`period`,
+    by: part`by_whom`,
+    payment: part`split_part(idempotency_key, ':', 2)`,
+    sums: part`counters t ON t.id`,
+  };
 
   constructor(
     private readonly postgres: Postgres,
@@ -29,8 +34,9 @@ export class PostgresStatements implements SqlDatabase {
     return this.postgres.query((client) => rows(client, new SqlPart(texts, values)) as Promise<Row[]>);
   }
 
-  read<Result>(steps: () => Steps<Result>): Promise<Result> {
-    return this.postgres.transaction((client) => take(client, steps()));
+  read<Result>(steps: () => Steps<Result>, deadlineMs?: number): Promise<Result> {
+    const work = (client: TransactionSQL) => take(client, steps());
+    return this.postgres.transaction(work, deadlineMs === undefined ? {} : { deadlineMs });
   }
 
   async write<Result>(

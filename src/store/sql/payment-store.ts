@@ -1,15 +1,22 @@
 import type { Credit } from "../../ledger/credit.ts";
-import { advanced, type Payment, type PaymentChange, type RailName } from "../../payments/payment.ts";
+import {
+  advanced,
+  PAYMENT_KEYS,
+  type Payment,
+  type PaymentChange,
+  type RailName,
+} from "../../payments/payment.ts";
 import type {
   Added,
   AmountCap,
   CountCap,
+  PaymentAudit,
   PaymentCap,
   PaymentFilter,
   PaymentStore,
 } from "../../payments/payment-store.ts";
 import { assert } from "../../units/assert.ts";
-import type { Clock, EpochMs } from "../../units/clock.ts";
+import { type Clock, type EpochMs, epochMs } from "../../units/clock.ts";
 import type { PaymentId } from "../../units/id.ts";
 import type { NanoUsd } from "../../units/usd.ts";
 import {
@@ -40,7 +47,7 @@ import {
  * are added one after another; of several gateways that look at one payment, each decides on what the other has
  * written.
  */
-export class SqlPaymentStore implements PaymentStore {
+export class SqlPaymentStore implements PaymentStore, PaymentAudit {
   constructor(
     private readonly db: SqlDatabase,
     private readonly clock: Pick<Clock, "now">,
@@ -106,6 +113,23 @@ export class SqlPaymentStore implements PaymentStore {
     return payment;
   }
 
+  async drifts(): ReturnType<PaymentAudit["drifts"]> {
+    const { names } = this.db;
+    const settled = epochMs(this.clock.now() - NOTED_WITHIN_MS);
+    const steps = () => sql<{ payment: string; drift: Whole }>`
+      SELECT payment, sum(credited) - sum(entered) AS drift FROM (
+        SELECT id AS payment, balance_id, credited, 0 AS entered, 0 AS debited_at FROM payments
+        UNION ALL SELECT ${names.payment}, balance_id, 0, amount, CASE WHEN amount < 0 THEN at ELSE 0 END
+          FROM credits WHERE substr(idempotency_key, 1, 8) = ${PAYMENT_KEYS}
+      ) AS lines GROUP BY payment, balance_id
+      HAVING sum(credited) <> sum(entered) AND max(debited_at) < ${settled}`;
+    const rows = await this.db.read(steps, AUDIT_MS);
+    return rows.map(({ payment, drift }) => {
+      const by = BigInt(drift);
+      return { payment, driftNano: by < 0n ? -by : by };
+    });
+  }
+
   async claim(now: EpochMs, until: EpochMs, limit: number): Promise<readonly Payment[]> {
     const { skipLocked } = this.db;
     return this.db.write(function* () {
@@ -167,5 +191,10 @@ function* write(payment: Payment): Steps<Payment> {
   yield* sql`UPDATE payments SET ${assigned(changed)} WHERE id = ${id}`;
   return payment;
 }
+
+/** Whoever has debited begins to note it in the same moment; or, where that process ended, the next one does. */
+const NOTED_WITHIN_MS = 60_000;
+/** An audit reads everything. */
+const AUDIT_MS = 600_000;
 
 const CAME_TO_SOMETHING = part`state NOT IN (${verbatim(NOTHING_STATES)})`;

@@ -79,8 +79,8 @@ export type RowRead<Row> = {
 export interface SqlDatabase {
   /** One statement by itself. */
   query<Row>(texts: TemplateStringsArray, ...values: SqlValue[]): Promise<Row[]>;
-  /** Steps that write nothing. */
-  read<Result>(steps: () => Steps<Result>): Promise<Result>;
+  /** Steps that write nothing; in PostgreSQL, with so much time. */
+  read<Result>(steps: () => Steps<Result>, deadlineMs?: number): Promise<Result>;
   /** All of the steps or none. PostgreSQL may begin them anew. */
   write<Result>(steps: () => Steps<Result>, options?: WriteOptions<Result>): Promise<Result>;
   /** The same; resolves once what was written is durable, and no node acts on what was before. */
@@ -118,6 +118,8 @@ interface SqlNames {
   readonly window: SqlPart;
   /** Who suspended. */
   readonly by: SqlPart;
+  /** The payment that an entry's idempotency key names. */
+  readonly payment: SqlPart;
   /** Running sums `t`, joined by their account. */
   readonly sums: SqlPart;
 }

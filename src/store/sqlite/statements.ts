@@ -13,7 +13,12 @@ import {
 export class SqliteStatements implements SqlDatabase {
   readonly forUpdate = part``;
   readonly skipLocked = part``;
-  readonly names = { window: part`window`, by: part`by`, sums: part`totals t ON t.account` };
+  readonly names = {
+    window: part`window`,
+    by: part`by`,
+    payment: part`substr(idempotency_key, 9, instr(substr(idempotency_key, 9) || ':', ':') - 1)`,
+    sums: part`totals t ON t.account`,
+  };
   /** By text, of which there are as many as in the code. */
   private readonly prepared = new Map<string, ReturnType<Database["prepare"]>>();
 
