@@ -40,10 +40,12 @@ class World {
     refunded: 0 as Cents,
     disputes: [],
   };
+  /** Stripe's answer on its way. */
+  answered = async (checkout: Checkout): Promise<Checkout> => checkout;
   readonly rail = new CardRail({
     api: {
       open: async () => this.checkout,
-      checkout: async () => this.checkout,
+      checkout: () => this.answered(this.checkout),
       paymentOf: async () => ID,
       refund: async () => {},
       event: async () => null,
@@ -367,6 +369,26 @@ describe("a card payment", () => {
         expect({ dies, lastHappens, ...says(world) }).toMatchObject(is);
       }
     }
+  });
+
+  test("that is won while somebody who asked before still acts on its dispute is looked at again, and found won", async () => {
+    const world = new World();
+    await world.sees(PAID);
+    const [asked, late] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const atOnce = world.answered;
+    world.answered = (checkout) => {
+      asked.resolve();
+      return late.promise.then(() => checkout);
+    };
+    const slow = world.disputes("dp_1", "open");
+    await asked.promise;
+    world.answered = atOnce;
+    await world.disputes("dp_1", "won");
+    late.resolve();
+    await slow;
+    expect(says(world)).toMatchObject({ state: "disputed", suspended: true });
+    while (world.payment.lookAt !== null) await world.sees({});
+    expect(says(world)).toMatchObject({ state: "credited", available: 10, credited: 10, suspended: false });
   });
 
   test("of a balance of which another one is disputed stays suspended when it is won", async () => {

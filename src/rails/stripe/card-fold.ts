@@ -1,4 +1,5 @@
 import type { Payment, PaymentChange } from "../../payments/payment.ts";
+import { epochMs } from "../../units/clock.ts";
 import { formatUsd, type NanoUsd } from "../../units/usd.ts";
 import { type CardOrder, type KnownDispute, orderOf, orderText } from "./card-order.ts";
 import { type Cents, type Checkout, type CheckoutDispute, centsOf, nanoOf } from "./checkout.ts";
@@ -124,7 +125,8 @@ function newDispute(order: CardOrder, disputes: readonly CheckoutDispute[]): Car
   const opened = disputes.find(({ id, outcome }) => outcome !== "won" && known(order, id) === undefined);
   if (opened === undefined) return null;
   const begun = { id: opened.id, outcome: "open", taken: null, lost: 0, isLifted: false } as const;
-  return change({ ...IS_DISPUTED, order: orderText(withDisputes(order, begun)) });
+  // Somebody who asked later may have seen it won, of which no news comes any more: it is looked at once more.
+  return change({ ...IS_DISPUTED, order: orderText(withDisputes(order, begun)), lookAt: AT_ONCE });
 }
 
 function furtherDispute(order: CardOrder, disputes: readonly CheckoutDispute[]): CardStep | null {
@@ -164,6 +166,8 @@ export const toTakeBack = ({ credited, lost }: Payment): NanoUsd => (credited - 
 
 /** An appeal may still win what was lost. */
 const RANK = { open: 0, lost: 1, won: 2 } as const satisfies Record<CheckoutDispute["outcome"], number>;
+
+const AT_ONCE = epochMs(0);
 
 const IS_DISPUTED = { state: "disputed", reason: "The card's holder disputes it." } as const;
 const IS_LOST = {
