@@ -9,6 +9,7 @@ import { StoreUnreachable, StoreUnusable } from "../errors/bookkeeping.ts";
 import { DataFolderError, dataFolderPath, remedyFor } from "../store/data-folder.ts";
 import { isDamagedFile } from "../store/journal/journal.ts";
 import { diskRefused, isDamaged } from "../store/sqlite/database.ts";
+import { processMetrics } from "../telemetry/metrics.ts";
 import { isoTime, systemClock } from "../units/clock.ts";
 import type { Log } from "../units/log.ts";
 import { channelToSupervisor } from "../workers/ipc-channel.ts";
@@ -41,6 +42,8 @@ const writeLog = (text: string): Promise<void> =>
 /** What ends a start and is for the operator to mend, so that its message says all. */
 const EXPECTED = [ConfigError, DataFolderError, StoreUnreachable, StoreUnusable, WorkersEnded];
 
+/** A keeper calls none. */
+const NO_HOSTS = { routes: [], loads: [] };
 const PARENT_CHECK_MS = 50;
 const MOST_WORKERS = 256;
 
@@ -57,7 +60,18 @@ if (reloadWanted) serving.reload();
 // A keeper ends after its workers, whoever else is told to: its supervisor says when.
 const stopSignalled = keeperOf === undefined ? () => void end() : () => {};
 for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, stopSignalled);
-if (keeperOf !== undefined) process.on("message", () => void end());
+if (keeperOf !== undefined) {
+  const channel = channelToSupervisor();
+  channel.listen((message) => {
+    if (message.kind === "end") void end();
+    else if (message.kind === "state_wanted")
+      channel.send({
+        kind: "state",
+        round: message.round,
+        state: { metrics: processMetrics(), hosts: NO_HOSTS },
+      });
+  });
+}
 // Whoever waits for this line may send a signal at once.
 console.log(serving.announcement);
 

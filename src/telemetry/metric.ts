@@ -27,7 +27,8 @@ export function prometheusText(metrics: readonly Metric[]): string {
 
 /** What one process said of itself. */
 export interface ProcessMetrics {
-  readonly worker: number;
+  /** What is shown apart is labelled with it. */
+  readonly worker: number | "keeper";
   readonly metrics: readonly Metric[];
 }
 
@@ -69,7 +70,7 @@ function add(
   found: Map<string, Series>,
   together: Together,
   [suffix, written, value]: Sample,
-  worker: number,
+  worker: ProcessMetrics["worker"],
 ): void {
   const labels = together === "apart" ? [`worker="${worker}"`, written].filter(Boolean).join(",") : written;
   const key = `${suffix}{${labels}}`;

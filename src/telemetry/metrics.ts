@@ -187,6 +187,9 @@ class RouteSeries {
   }
 }
 
+const one = (name: string, help: string, value: number, more: Pick<Figure, "type" | "together"> = {}) =>
+  looked({ name, help, ...more }, [["", value]]);
+
 function gauges(sources: MetricSources): Metric[] {
   const { slots, bodies, sockets, ledger, journal } = sources;
   const loads = [...slots.loads()];
@@ -195,8 +198,6 @@ function gauges(sources: MetricSources): Metric[] {
       { name, help },
       loads.map((load) => [labels({ host: load.host }), value(load)]),
     );
-  const one = (name: string, help: string, value: number, more: Pick<Figure, "type" | "together"> = {}) =>
-    looked({ name, help, ...more }, [["", value]]);
   return [
     each("gateway_host_in_flight", "Requests in flight at the host.", ({ inFlight }) => inFlight),
     each("gateway_host_limit", "The most requests that the host is given at once.", ({ limit }) => limit),
@@ -236,15 +237,20 @@ function gauges(sources: MetricSources): Metric[] {
       Object.entries(sources.dropped()).map(([kind, count]) => [labels({ kind }), count]),
     ),
     ...sources.figures().map(({ value, ...about }) => looked(about, [["", value]])),
-    one("process_resident_memory_bytes", "Resident memory in bytes.", process.memoryUsage.rss(), {
-      together: "apart",
-    }),
-    one("process_cpu_seconds_total", "User and system CPU time in seconds.", cpuSeconds(), {
-      type: "counter",
-      together: "apart",
-    }),
+    ...processMetrics(),
   ];
 }
+
+/** What any process of a gateway tells of itself. */
+export const processMetrics = (): Metric[] => [
+  one("process_resident_memory_bytes", "Resident memory in bytes.", process.memoryUsage.rss(), {
+    together: "apart",
+  }),
+  one("process_cpu_seconds_total", "User and system CPU time in seconds.", cpuSeconds(), {
+    type: "counter",
+    together: "apart",
+  }),
+];
 
 const COUNTER = { type: "counter" } as const;
 

@@ -92,5 +92,8 @@ export interface IpcChannel {
   listen(take: (message: ToWorker) => void): void;
 }
 
+/** The number of the process that keeps the database; those of workers begin at 1. */
+export const KEEPER = 0;
+
 /** How long the supervisor waits: a worker that is alive answers between two turns of its loop. */
 export const ANSWER_MS = 500;

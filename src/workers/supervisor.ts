@@ -4,7 +4,13 @@ import { RUNTIME } from "../server/runtime.ts";
 import { workerFolderPath } from "../store/data-folder.ts";
 import type { Clock } from "../units/clock.ts";
 import type { Log } from "../units/log.ts";
-import type { FromWorker, SupervisorAnswers, SupervisorQuery, ToWorker } from "./messages.ts";
+import {
+  type FromWorker,
+  KEEPER,
+  type SupervisorAnswers,
+  type SupervisorQuery,
+  type ToWorker,
+} from "./messages.ts";
 import { ReceiptSearch } from "./receipt-search.ts";
 import { SharedSlots } from "./shared-slots.ts";
 import { WorkerReport } from "./worker-report.ts";
@@ -43,7 +49,7 @@ export class Supervisor {
     this.throttles = throttlesOf(() => new AddressThrottle(options.clock));
     this.search = new ReceiptSearch(options.clock);
     this.report = new WorkerReport(options.clock, () =>
-      this.workers.map((worker) => ({
+      [...this.workers, ...(options.isKept ? [this.keeper] : [])].map((worker) => ({
         number: worker.number,
         tell: worker.serving ? (round) => send(worker, { kind: "state_wanted", round }) : null,
       })),
@@ -113,7 +119,8 @@ export class Supervisor {
     worker.child = child;
     const announcement = await announced(child.stdout);
     worker.serving = announcement !== null;
-    void child.exited.then(() => this.ended(worker, announcement !== null, startedMs));
+    const served = announcement !== null;
+    void child.exited.then((code) => this.ended(worker, served, startedMs, child.signalCode ?? code));
     return announcement;
   }
 
@@ -181,22 +188,20 @@ export class Supervisor {
     return this.workers.filter((worker) => worker !== than && worker.serving);
   }
 
-  private ended(worker: WorkerProcess, served: boolean, startedMs: number): void {
+  private ended(worker: WorkerProcess, served: boolean, startedMs: number, by: string | number | null): void {
     worker.child = undefined;
     worker.serving = false;
     if (this.isOver(worker)) return;
     const { clock, log } = this.options;
-    if (worker.number !== KEEPER) {
-      this.report.ended(worker.number);
-      this.slots.ended(worker.number);
-    }
+    this.report.ended(worker.number);
+    if (worker.number !== KEEPER) this.slots.ended(worker.number);
     const lived = served && clock.elapsedMs() - startedMs > STEADY_MS;
     worker.failures = lived ? 0 : worker.failures + 1;
     const restartMs = Math.min(FIRST_RESTART_MS * 2 ** worker.failures, LAST_RESTART_MS);
-    const who = worker.number === KEEPER ? {} : { worker: worker.number };
-    log(worker.number === KEEPER ? "keeper ended" : "worker ended", { ...who, restart_ms: restartMs });
-    clock.after(restartMs, () => {
-      if (!this.isOver(worker)) void this.begin(worker);
+    const [what, who] = worker.number === KEEPER ? ["keeper", {}] : ["worker", { worker: worker.number }];
+    log(`${what} ended`, { ...who, by, restart_ms: restartMs });
+    clock.after(restartMs, async () => {
+      if (!this.isOver(worker) && (await this.begin(worker)) !== null) log(`${what} restarted`, who);
     });
   }
 
@@ -246,7 +251,6 @@ function send({ child }: WorkerProcess, message: ToWorker): void {
   }
 }
 
-const KEEPER = 0;
 const STEADY_MS = 10_000;
 const FIRST_RESTART_MS = 50;
 const LAST_RESTART_MS = 5_000;

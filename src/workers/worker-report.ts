@@ -3,7 +3,7 @@ import { type LiveRoutes, routesTogether } from "../routing/route-report.ts";
 import { lasting, type Metric, togetherOf } from "../telemetry/metric.ts";
 import { labels, looked } from "../telemetry/series.ts";
 import type { Clock } from "../units/clock.ts";
-import { ANSWER_MS, type WorkerState } from "./messages.ts";
+import { ANSWER_MS, KEEPER, type WorkerState } from "./messages.ts";
 
 /**
  * Combines what all workers say about themselves into one answer, whichever of them was asked. Each is asked
@@ -22,20 +22,21 @@ export class WorkerReport {
   private readonly heard = new Map<number, WorkerState>();
   /** Of processes that have ended. */
   private past: readonly Metric[] = [];
-  private restarts = 0;
+  private readonly restarts = { keeper: 0, workers: 0 };
 
   constructor(
     private readonly clock: Clock,
+    /** And the keeper of their database, where there is one. */
     private readonly workers: () => readonly ReportingWorker[],
   ) {}
 
   async metrics(): Promise<Metric[]> {
     const silent = await this.round();
     const reports = [...this.heard].map(([worker, { metrics }]) => ({
-      worker,
+      worker: worker === KEEPER ? ("keeper" as const) : worker,
       metrics: silent.has(worker) ? lasting(metrics) : metrics,
     }));
-    return [...togetherOf([...reports, { worker: 0, metrics: this.past }]), ...this.own(silent.size)];
+    return [...togetherOf([...reports, { worker: 0, metrics: this.past }]), ...this.own(silent)];
   }
 
   async hosts(): Promise<LiveRoutes> {
@@ -61,7 +62,7 @@ export class WorkerReport {
       { worker, metrics: this.past },
       { worker, metrics: said },
     ]).map((metric) => ({ ...metric, samples: metric.samples.slice(0, MAX_PAST_SAMPLES) }));
-    this.restarts += 1;
+    this.restarts[worker === KEEPER ? "keeper" : "workers"] += 1;
     this.answered(worker);
   }
 
@@ -98,10 +99,14 @@ export class WorkerReport {
     if (this.missing.size === 0) this.complete();
   }
 
-  private own(silent: number): Metric[] {
-    const workers = this.workers();
-    const starting = workers.filter(({ tell }) => tell === null).length;
-    const states = { answered: workers.length - starting - silent, silent, starting };
+  private own(silent: ReadonlySet<number>): Metric[] {
+    const all = this.workers();
+    const workers = all.filter(({ number }) => number !== KEEPER);
+    const states = { answered: 0, silent: 0, starting: 0 };
+    for (const { number, tell } of workers)
+      states[tell === null ? "starting" : silent.has(number) ? "silent" : "answered"] += 1;
+    const restarts = (name: string, what: string, count: number) =>
+      looked({ name, help: `${what} that ended and were started again.`, type: "counter" }, [["", count]]);
     return [
       looked(
         {
@@ -110,14 +115,10 @@ export class WorkerReport {
         },
         Object.entries(states).map(([state, count]) => [labels({ state }), count]),
       ),
-      looked(
-        {
-          name: "gateway_worker_restarts_total",
-          help: "Workers that ended and were started again.",
-          type: "counter",
-        },
-        [["", this.restarts]],
-      ),
+      restarts("gateway_worker_restarts_total", "Workers", this.restarts.workers),
+      ...(all.length === workers.length
+        ? []
+        : [restarts("gateway_keeper_restarts_total", "Keepers of the database", this.restarts.keeper)]),
     ];
   }
 }

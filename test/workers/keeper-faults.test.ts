@@ -3,21 +3,32 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { closeSync, mkdirSync, openSync, readFileSync, writeFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { gateway as command } from "../cli/command.ts";
-import { json } from "../fakes/behaviours.ts";
+import { json, sse } from "../fakes/behaviours.ts";
+import { gate } from "../fakes/gate.ts";
 import { type FakeHost, startFakeHost } from "../fakes/host.ts";
 import { chatText } from "../fakes/transcripts.ts";
 import { until } from "../fakes/until.ts";
-import { Folder, GatewayProcess, simpleConfig } from "../process/gateway.ts";
+import { ADMIN, Folder, GatewayProcess, simpleConfig } from "../process/gateway.ts";
 import { storm } from "../process/storm.ts";
 import { keeperOf, workersOf } from "./processes.ts";
 
 let host: FakeHost;
+/** Streams stop after their first word until it is opened. */
+const streams = gate();
 beforeAll(async () => {
-  host = await startFakeHost(() => json(chatText(["ok"], { input: 10, output: 1 }).whole));
+  host = await startFakeHost((request) => {
+    const { stream } = request.json();
+    const { events, whole } = chatText(["ok", " then"], { input: 10, output: 1 });
+    return stream === true
+      ? sse(events, { before: (n) => (n === 2 ? streams.passed : undefined) })
+      : json(whole);
+  });
 });
 afterAll(() => host.close());
 
 const UNLIMITED = "defaults: { accountless: { rpm_limit: 100000, tpm_limit: null } }\n";
+/** 10 prompt tokens at $1 and one output token at $10 per million. */
+const ANSWER_NANO = 20_000;
 const CHAT = { model: "test/model", max_tokens: 10, messages: [{ role: "user", content: "Hello" }] };
 const configured = (workers: number | string) =>
   simpleConfig([host.port], `workers: ${workers}\n${UNLIMITED}`);
@@ -52,11 +63,14 @@ async function expectBooked(
   gateway: GatewayProcess,
   key: string,
   receipts: readonly string[],
+  ofOthers = 0,
 ): Promise<void> {
   for (const receipt of receipts)
     expect((await gateway.get(`/v1/receipts/${receipt}`, key)).json).toMatchObject({ state: "settled" });
-  const { json: audit } = await gateway.audit();
-  expect(audit).toMatchObject({ ok: true, drift_nano: "0", charges_nano: String(receipts.length * 20_000) });
+  const charges_nano = String((receipts.length + ofOthers) * ANSWER_NANO);
+  // What the other worker ended last may be on its way.
+  await until(async () => (await gateway.audit()).json.charges_nano === charges_nano);
+  expect((await gateway.audit()).json).toMatchObject({ ok: true, drift_nano: "0", charges_nano });
 }
 
 /** No journal is needed any more, and nothing is granted. */
@@ -80,29 +94,42 @@ test("the keeper that is killed is replaced, and nobody is refused meanwhile", (
     receipts.push(...(await chats(gateway, key, 20)));
     await until(() => ![undefined, first].includes(keeperOf(gateway.pid)));
     await until(async () => (await gateway.get("/v1/me", key)).status === 200);
+    await until(async () =>
+      (await gateway.get("/metrics")).text.includes("\ngateway_keeper_restarts_total 1\n"),
+    );
     await expectBooked(gateway, key, receipts);
     // What the next one changes, all workers notice.
     expect((await gateway.send("DELETE", `/v1/keys/${id}`, undefined, key)).status).toBe(200);
     for (let time = 0; time < 10; time++) expect((await chat(gateway, key)).status).toBe(401);
+    expect(await gateway.stop()).toBe(0);
+    const told = (await gateway.stderr()).split("\n").filter((line) => line.includes('"event":"keeper '));
+    expect(told.map((line) => JSON.parse(line))).toMatchObject([
+      { event: "keeper ended", by: "SIGKILL" },
+      { event: "keeper restarted" },
+    ]);
   }));
 
-test("a keeper that is stopped is waited for, and what workers have been granted goes on", () =>
+test("a keeper that is stopped is waited for: what workers have been granted goes on, and no cap is crossed", () =>
   withWorkers(async (gateway) => {
     const { key } = await gateway.keyWith(1);
+    const ANSWERS = 20;
+    const scarce = await gateway.keyWith((ANSWERS * ANSWER_NANO) / 1e9);
     const receipts = await chats(gateway, key, 10);
+    const paid = await chats(gateway, scarce.key, 4);
     const keeper = keeperOf(gateway.pid)!;
     process.kill(keeper, "SIGSTOP");
     try {
       receipts.push(...(await chats(gateway, key, 4)));
+      const spent = Promise.all(Array.from({ length: 2 * ANSWERS }, () => chat(gateway, scarce.key)));
       // Until their leases are over: then nothing is admitted, and everybody is told to come back.
-      let refused = await chat(gateway, key);
-      await until(async () => {
-        if (refused.status === 200) receipts.push(refused.headers.get("x-gateway-receipt")!);
-        refused = await chat(gateway, key);
-        return refused.status === 500;
-      });
-      expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
-      expect((await gateway.get("/readyz")).status).toBe(503);
+      await until(async () => (await gateway.get("/readyz")).status === 503);
+      const refused = await chat(gateway, key);
+      expect([refused.status, Number(refused.headers.get("retry-after")) > 0]).toEqual([500, true]);
+      // Who needed a grant was told so as well.
+      for (const { status, headers } of await spent) {
+        if (status === 200) paid.push(headers.get("x-gateway-receipt")!);
+        else expect([status, Number(headers.get("retry-after")) > 0]).toEqual([500, true]);
+      }
     } finally {
       process.kill(keeper, "SIGCONT");
     }
@@ -111,6 +138,81 @@ test("a keeper that is stopped is waited for, and what workers have been granted
       if (status === 200) receipts.push(headers.get("x-gateway-receipt")!);
       return status === 200;
     });
+    await until(async () => {
+      const { status, headers } = await chat(gateway, scarce.key);
+      if (status === 200) paid.push(headers.get("x-gateway-receipt")!);
+      return status === 402;
+    });
+    expect(paid.length).toBeLessThanOrEqual(ANSWERS);
+    for (const receipt of paid)
+      expect((await gateway.get(`/v1/receipts/${receipt}`, scarce.key)).json).toMatchObject({
+        state: "settled",
+      });
+    await expectBooked(gateway, key, receipts, paid.length);
+  }));
+
+test("a drain lets streams at both workers end, and the keeper books them before it ends too", async () => {
+  const folder = new Folder(configured(2));
+  const gateway = await start(folder);
+  const { key } = await gateway.keyWith(1);
+  const stream = { ...CHAT, stream: true };
+  const open = await Promise.all(
+    Array.from({ length: 8 }, async () => {
+      const headers = { authorization: `Bearer ${key}`, connection: "close" };
+      const body = JSON.stringify(stream);
+      const { body: bytes } = await fetch(`${gateway.url}/v1/chat/completions`, {
+        method: "POST",
+        headers,
+        body,
+      });
+      const reader = bytes!.getReader();
+      let text = new TextDecoder().decode((await reader.read()).value);
+      return async () => {
+        for (;;) {
+          const { value, done } = await reader.read();
+          if (done) return text;
+          text += new TextDecoder().decode(value);
+        }
+      };
+    }),
+  );
+  const ended = gateway.stop();
+  await until(() =>
+    fetch(`${gateway.url}/readyz`).then(
+      ({ status }) => status === 503,
+      () => true,
+    ),
+  );
+  streams.open();
+  for (const rest of open) expect(await rest()).toEndWith("data: [DONE]\n\n");
+  expect(await ended).toBe(0);
+  expectInDatabase(folder, open.length);
+  folder.remove();
+});
+
+test("all workers read the file again; a broken one changes nothing, nor keeps a new keeper from its work", () =>
+  withWorkers(async (gateway, folder) => {
+    const { key } = await gateway.keyWith(1);
+    const receipts = await chats(gateway, key, 2);
+    const served = (model: string) => gateway.post("/v1/chat/completions", { ...CHAT, model }, key);
+    const everywhere = async (model: string, status: number) => {
+      const replies = await Promise.all(Array.from({ length: 12 }, () => served(model)));
+      for (const { status, headers } of replies)
+        if (status === 200) receipts.push(headers.get("x-gateway-receipt")!);
+      return replies.every((reply) => reply.status === status);
+    };
+    folder.configure(configured(2).replaceAll("test/model", "test/renamed"));
+    gateway.signal("SIGHUP");
+    await until(() => everywhere("test/model", 404));
+    expect(await everywhere("test/renamed", 200)).toBe(true);
+    folder.configure(configured(2).replace("context_length: 100000", "context_length: many"));
+    expect((await gateway.post("/admin/reload", {}, ADMIN)).status).toBe(400);
+    gateway.signal("SIGHUP");
+    const first = keeperOf(gateway.pid)!;
+    process.kill(first, "SIGKILL");
+    await until(() => ![undefined, first].includes(keeperOf(gateway.pid)));
+    await until(async () => (await gateway.audit()).status === 200);
+    expect(await everywhere("test/renamed", 200)).toBe(true);
     await expectBooked(gateway, key, receipts);
   }));
 

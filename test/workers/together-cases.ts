@@ -15,6 +15,8 @@ export function testWorkersTogether(database: () => Promise<string>): void {
   let folder: Folder;
   let gateway: GatewayProcess;
   let key: string;
+  /** The store has a keeper. */
+  let isKept = false;
   let [atHost, mostAtHost, hostTakesMs] = [0, 0, 0];
   /** Requests stay at the host until it is opened. */
   let held: Gate<void> | null = null;
@@ -30,6 +32,7 @@ export function testWorkersTogether(database: () => Promise<string>): void {
       await answer(wire, request);
     });
     const store = await database();
+    isKept = store === "sqlite";
     const free = "defaults: { accountless: { rpm_limit: 100000, tpm_limit: null } }";
     const config = simpleConfig([host.port], `store: ${store}\nworkers: 2\n${free}\n`);
     folder = new Folder(
@@ -112,10 +115,26 @@ export function testWorkersTogether(database: () => Promise<string>): void {
       expect(samples.get('gateway_workers{state="answered"}')).toBe(2);
       expect(samples.get("gateway_journal_healthy")).toBe(1);
       expect(samples.get("gateway_lease_seconds")).toBeLessThanOrEqual(10);
-      for (const worker of [1, 2]) {
+      for (const worker of [1, 2, ...(isKept ? ["keeper"] : [])]) {
         expect(samples.get(`process_resident_memory_bytes{worker="${worker}"}`)).toBeGreaterThan(1e6);
       }
     }
+  }, 600_000);
+
+  test("whichever worker is asked tells what was used at all of them", async () => {
+    const read = async (path: string) =>
+      (await ask(path, { headers: { authorization: `Bearer ${key}` } })).json();
+    await until(async () => {
+      const told = await Promise.all(
+        Array.from({ length: 8 }, async () => {
+          const { stretches } = await read("/v1/usage?period=day");
+          const { balance_usd } = await read("/v1/me");
+          const requests = stretches.map((one: { requests: number }) => one.requests);
+          return [requests.reduce((sum: number, count: number) => sum + count, 0), balance_usd];
+        }),
+      );
+      return told.every(([requests, balance]) => requests === 40 && balance === 10 - 40 * 0.000_02);
+    });
   }, 600_000);
 
   test("what a network may do in an hour, it may do at all workers together", async () => {
@@ -180,7 +199,7 @@ export function testWorkersTogether(database: () => Promise<string>): void {
       const samples = await scrape();
       expect(samples.get('gateway_workers{state="silent"}')).toBe(1);
       expect([samples.get(SERVED), samples.get(COUNTED)]).toEqual([88, 88]);
-      const memory = [...samples.keys()].filter((name) => name.startsWith("process_resident_memory_bytes"));
+      const memory = [...samples.keys()].filter((name) => /^process_resident_memory_bytes.*"\d"/.test(name));
       expect(memory).toHaveLength(1);
     } finally {
       process.kill(stopped!, "SIGCONT");

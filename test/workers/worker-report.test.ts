@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { type Metric, prometheusText } from "../../src/telemetry/metric.ts";
 import { epochMs } from "../../src/units/clock.ts";
-import type { WorkerState } from "../../src/workers/messages.ts";
+import { KEEPER, type WorkerState } from "../../src/workers/messages.ts";
 import { type ReportingWorker, WorkerReport } from "../../src/workers/worker-report.ts";
 import { ManualClock } from "../fakes/clock.ts";
 
@@ -11,7 +11,12 @@ class Fixture {
   readonly counts = [0, 0];
   readonly asked: number[][] = [[], []];
   readonly serving = [true, true];
-  readonly call = new WorkerReport(this.clock, () => [this.member(0), this.member(1)]);
+  keeper: ReportingWorker | null = null;
+  readonly call = new WorkerReport(this.clock, () => [
+    this.member(0),
+    this.member(1),
+    ...(this.keeper === null ? [] : [this.keeper]),
+  ]);
 
   answer(index: number): void {
     for (const round of this.asked[index]!.splice(0)) this.call.told(index + 1, round, this.state(index));
@@ -149,4 +154,27 @@ test("of hosts, it is said at how many workers a route rests and why, and what a
     ],
     loads: [{ host: "h", inFlight: 4, limit: 10, waiting: 1, cut: 1 }],
   });
+});
+
+test("the keeper of the database tells of itself, is no worker, and its restarts are counted apart", async () => {
+  const deps = new Fixture();
+  const memory = { name: "bytes", type: "gauge", help: "Help.", together: "apart" } as const;
+  const state = {
+    metrics: [{ ...memory, samples: [["", "", 7]] as const }],
+    hosts: { routes: [], loads: [] },
+  };
+  deps.keeper = { number: KEEPER, tell: (round) => deps.call.told(KEEPER, round, state) };
+  const lines = await heard(deps);
+  expect(lines).toContain('bytes{worker="keeper"} 7');
+  expect(lines).toContain('gateway_workers{state="answered"} 2');
+  expect(lines).toContain("gateway_keeper_restarts_total 0");
+  deps.call.ended(KEEPER);
+  deps.keeper = { number: KEEPER, tell() {} };
+  const asked = heard(deps);
+  await Promise.resolve();
+  deps.clock.advance(500);
+  const without = await asked;
+  expect(without.filter((line) => line.includes("keeper"))).toEqual(["gateway_keeper_restarts_total 1"]);
+  expect(without).toContain("gateway_worker_restarts_total 0");
+  expect(without).toContain('gateway_workers{state="silent"} 0');
 });
