@@ -53,6 +53,8 @@ async function open() {
     movement: { kind: "unused" } as Movement,
     head: { latest: 9, time: 0, finalized: 1, finalizedTime: 0 },
     sent: 0,
+    /** Questions about the chain's head. */
+    asked: 0,
     /** Why the token would not carry the transfer out. */
     refusal: async (): Promise<string | null> => null,
     isHit: async () => false,
@@ -60,7 +62,10 @@ async function open() {
   };
   const chain = {
     token: async () => ({ name: "T", version: "1", decimals: 6 }),
-    head: async () => world.head,
+    async head() {
+      world.asked += 1;
+      return world.head;
+    },
     movement: async () => world.movement,
     unusedAt: async () => world.movement.kind === "unused",
     refusal: () => world.refusal(),
@@ -101,6 +106,22 @@ test("a gateway does not wait for a payment that another one has seen end", asyn
   expect(await other.look(await only())).toMatchObject({ state: "credited" });
   await one.prepare();
   expect(one.pending(BALANCE)).toBeNull();
+});
+
+test("one payment that is presented many times at once is looked up once", async () => {
+  const { world, gateway } = await open();
+  const rail = await gateway();
+  const presented = () => Promise.all(Array.from({ length: 60 }, () => rail.take(SIGNED, ORDER)));
+  const first = await presented();
+  // Before it is recorded, and to see whether it has moved.
+  expect([world.asked, world.sent]).toEqual([2, 1]);
+  expect(new Set(first.map((taken) => taken.kind === "paid" && taken.payment.id)).size).toBe(1);
+  await presented();
+  expect([world.asked, world.sent]).toEqual([3, 1]);
+  world.refusal = async () => "no";
+  const other = { ...SIGNED, authorization: { ...AUTHORIZATION, nonce: `0x${"2".repeat(64)}` as const } };
+  const wrong = await Promise.all([1, 2].map(() => rail.take(other, ORDER)));
+  expect(wrong.map(({ kind }) => kind)).toEqual(["refused", "refused"]);
 });
 
 test("a transfer that was carried out while it was to be sent again is credited, with no word of a refusal", async () => {

@@ -16,8 +16,8 @@ import { paymentOf, type TakeOrder, type X402Rail } from "./x402.ts";
  * and only if admission still says then that it is short: of ten requests that were offered the same, one pays.
  */
 export class InlinePayments {
-  /** The last in the line of each balance; those that are done are forgotten. */
-  private readonly lines = new Map<BalanceId, Promise<void>>();
+  /** The line of each balance, while somebody stands in it. */
+  private readonly lines = new Map<BalanceId, { last: Promise<void>; length: number }>();
 
   constructor(private readonly deps: InlineDeps) {}
 
@@ -55,13 +55,18 @@ export class InlinePayments {
       return this.offered(refusal, balance, lacking, amount as string);
     const why = this.tooLittle(amount, lacking);
     if (why !== null) return this.offered(refusal, balance, lacking, why);
+    const line = this.lines.get(balance.id) ?? { last: Promise.resolve(), length: 0 };
+    if (line.length === MOST_IN_LINE) return lineIsFull();
     const place = Promise.withResolvers<void>();
-    const before = this.lines.get(balance.id);
-    this.lines.set(balance.id, place.promise);
+    const before = line.last;
+    line.last = place.promise;
+    line.length += 1;
+    this.lines.set(balance.id, line);
     await before;
     const leave = () => {
       place.resolve();
-      if (this.lines.get(balance.id) === place.promise) this.lines.delete(balance.id);
+      line.length -= 1;
+      if (line.length === 0) this.lines.delete(balance.id);
     };
     return new InlinePayment(signed, payer, this.order(payer, amount), this.deps, this, leave);
   }
@@ -197,6 +202,16 @@ const onItsWay = (payment: Payment["id"]): Refusal =>
     "internal_error",
     `Payment ${payment} into this balance is on its way and not final yet. Do not pay again: retry, or follow it with GET /v1/payments/${payment}.`,
     retryAfter(ON_ITS_WAY_S),
+  );
+
+/** Of one balance; each is held in memory meanwhile. */
+export const MOST_IN_LINE = 64;
+
+const lineIsFull = (): Refusal =>
+  refuse(
+    "rate_limited",
+    `${MOST_IN_LINE} requests of this balance wait to pay, one after another, which is the limit. Nothing was paid for this one. Retry in ${ON_ITS_WAY_S} s.`,
+    { retryAfterS: ON_ITS_WAY_S },
   );
 
 const PAY =

@@ -28,6 +28,9 @@ export class X402Rail {
   private readonly networks: readonly OpenNetwork[];
   /** Balances with a payment that may have been sent, in this process; bounded by the payments under way. */
   private readonly underWay = new Map<BalanceId, Payment["id"]>();
+  /** Presented at this moment, however often: what is asked of the chain about each; bounded by the requests in flight. */
+  private readonly checking = new Map<string, Promise<Checked>>();
+  private readonly awaiting = new Map<string, Promise<Payment>>();
 
   constructor(private readonly deps: X402Deps) {
     this.networks = deps.networks.map((network) => new OpenNetwork(network, deps.open));
@@ -69,11 +72,7 @@ export class X402Rail {
     const known = await this.deps.store.byExternal(this.name, external);
     if (known !== null) return this.again(known, order);
     const network = this.networkOf(signed.accepted)!.ready!;
-    const { chain } = network;
-    const [head, refusal] = await Promise.all([
-      chain.head(),
-      chain.refusal(signed.authorization, signed.signature),
-    ]);
+    const { head, refusal } = await this.check(signed, network);
     if (refusal !== null)
       return { kind: "refused", why: `The payment would not be carried out: ${refusal}.` };
     const added = await this.deps.store.add(this.newPayment(signed, order, external, head), [
@@ -92,11 +91,7 @@ export class X402Rail {
    * elsewhere. Neither is one recorded where as many of the balance are watched already.
    */
   async noteUnused(signed: SignedPayment, order: TakeOrder): Promise<Payment | null> {
-    const { chain } = this.networkOf(signed.accepted)!.ready!;
-    const [head, refusal] = await Promise.all([
-      chain.head(),
-      chain.refusal(signed.authorization, signed.signature),
-    ]);
+    const { head, refusal } = await this.check(signed, this.networkOf(signed.accepted)!.ready!);
     if (refusal !== null) return null;
     const created = this.newPayment(signed, order, externalOf(signed), head);
     const reason = "The balance covered the request when its turn came.";
@@ -207,7 +202,16 @@ export class X402Rail {
       };
     const network = this.networkOf(orderOf(known))?.ready;
     if (network == null) return { kind: "paid", payment: known };
-    return { kind: "paid", payment: await this.await(known, network) };
+    const payment = await shared(this.awaiting, known.id, () => this.await(known, network));
+    return { kind: "paid", payment };
+  }
+
+  private check(signed: SignedPayment, { chain }: ReadyNetwork): Promise<Checked> {
+    const { authorization, signature } = signed;
+    return shared(this.checking, JSON.stringify(signed), async () => {
+      const [head, refusal] = await Promise.all([chain.head(), chain.refusal(authorization, signature)]);
+      return { head, refusal };
+    });
   }
 
   private async carryOut(payment: Payment, network: ReadyNetwork): Promise<Taken> {
@@ -373,6 +377,26 @@ export function paymentOf(
     case "paid":
       return taken.payment;
   }
+}
+
+/** Of a payment that is not recorded yet; `refusal` says why its transfer would not be carried out. */
+interface Checked {
+  readonly head: ChainHead;
+  readonly refusal: string | null;
+}
+
+/** What is asked already is not asked again. */
+function shared<Answer>(
+  asked: Map<string, Promise<Answer>>,
+  what: string,
+  ask: () => Promise<Answer>,
+): Promise<Answer> {
+  let answer = asked.get(what);
+  if (answer === undefined) {
+    answer = ask().finally(() => asked.delete(what));
+    asked.set(what, answer);
+  }
+  return answer;
 }
 
 /** A wallet can sign the same money away any number of times, and each transfer that fails costs gas. */
