@@ -1,4 +1,4 @@
-import { textOf } from "./bytes.ts";
+import { bytesOf, textOf } from "./bytes.ts";
 import { Edits } from "./edits.ts";
 import { parseExactObject } from "./exact-json.ts";
 import { asObject } from "./json.ts";
@@ -38,7 +38,7 @@ export function billedJson(
   }
   if (!isTold) {
     const usage = `,"usage":${JSON.stringify(billedUsage(null, bill, write))}`;
-    EDITS.replace(at - 1, at - 1, Buffer.from(usage));
+    EDITS.replace(at - 1, at - 1, bytesOf(usage));
   }
   return EDITS.applyTo(json);
 }
@@ -52,11 +52,11 @@ function billMembers(json: Uint8Array, bill: Billed, write: WriteUsage, model: s
     const isModel = CURSOR.isNamed("model");
     const start = CURSOR.at;
     CURSOR.skip();
-    if (isModel) EDITS.replace(start, CURSOR.at, Buffer.from(JSON.stringify(model)));
+    if (isModel) EDITS.replace(start, CURSOR.at, bytesOf(JSON.stringify(model)));
     if (!isUsage) continue;
     isTold = true;
     const usage = billedUsage(JSON.parse(textOf(json, start, CURSOR.at)), bill, write);
-    EDITS.replace(start, CURSOR.at, Buffer.from(JSON.stringify(usage)));
+    EDITS.replace(start, CURSOR.at, bytesOf(JSON.stringify(usage)));
   }
   return isTold;
 }
@@ -74,7 +74,7 @@ function rewritten(
   if (answer === null) return json;
   if ("model" in answer) answer.model = model;
   answer.usage = billedUsage(answer.usage, bill, write);
-  return Buffer.from(JSON.stringify(value));
+  return bytesOf(JSON.stringify(value));
 }
 
 /** One of each for all answers, because each is billed without a wait. */

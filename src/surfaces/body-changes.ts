@@ -1,3 +1,4 @@
+import { bytesOf } from "./bytes.ts";
 import { Edits } from "./edits.ts";
 import { JsonCursor } from "./json-cursor.ts";
 
@@ -31,7 +32,7 @@ export class BodyChanges {
     const isEmpty = this.change(CURSOR, EDITS);
     const added = this.added(isEmpty);
     const closingBrace = CURSOR.at - 1;
-    if (added !== "") EDITS.replace(closingBrace, closingBrace, Buffer.from(added));
+    if (added !== "") EDITS.replace(closingBrace, closingBrace, bytesOf(added));
     CURSOR.letGo();
     return EDITS.applyTo(body);
   }
@@ -57,7 +58,7 @@ export class BodyChanges {
       }
       isEmpty = false;
       if (value === undefined) continue;
-      edits.replace(valueStart, cursor.at, Buffer.from(value));
+      edits.replace(valueStart, cursor.at, bytesOf(value));
       values[index] = null;
     }
     return isEmpty;
