@@ -493,7 +493,7 @@ function depsOf(
       clock,
       random,
       settings: () => active.config,
-      credit: (balance) => rooms.spendable.of(balance),
+      credit: (balance, enough) => rooms.spendable.of(balance, enough),
     },
     accounts: {
       store: books.accounts,

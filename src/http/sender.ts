@@ -3,6 +3,7 @@ import { type Refusal, refuse } from "../errors/refusal.ts";
 import type { Sender } from "../limits/byte-budget.ts";
 import type { BytesTaken } from "../limits/unpaid-allowance.ts";
 import { wideNetwork } from "../limits/wide-network.ts";
+import type { BalanceId } from "../units/id.ts";
 import type { HttpDeps } from "./deps.ts";
 import type { Identity } from "./identity.ts";
 
@@ -20,8 +21,8 @@ export async function senderOf(
   /** What was taken for some of the bytes already. */
   taken = 0,
 ): Promise<BodySender | Refusal> {
+  if (await paysFor(balance.id, length, deps)) return { turn: balance.id, pays: true, read: null };
   const credit = await deps.keyDeps.credit(balance.id);
-  if (covers(credit, length, deps.catalog())) return { turn: balance.id, pays: true, read: null };
   const blocks = blocksOf();
   const network = wideNetwork(blocks);
   if (credit <= 0 && deps.bodies.scarceUnpaid) {
@@ -37,9 +38,15 @@ export interface BodySender extends Sender {
   readonly read: BytesTaken | null;
 }
 
-/** Whether credit would pay for so many bytes of text. */
-export const covers = (credit: number, length: number, catalog: Catalog): boolean =>
-  credit > 0 && credit >= leastCost(length, catalog);
+/** Whether the balance could pay for so many bytes of text. */
+export async function paysFor(
+  balance: BalanceId,
+  length: number,
+  { keyDeps, catalog }: Pick<HttpDeps, "keyDeps" | "catalog">,
+): Promise<boolean> {
+  const cost = Math.max(1, leastCost(length, catalog()));
+  return (await keyDeps.credit(balance, cost)) >= cost;
+}
 
 /** What so much text costs at least, in nano-dollars. */
 function leastCost(length: number, { models }: Catalog): number {

@@ -13,8 +13,8 @@ export interface KeyDeps {
   readonly clock: Clock;
   readonly random: RandomBytes;
   settings(): KeySettings;
-  /** What a balance could pay now. */
-  credit(balance: BalanceId): NanoUsd | Promise<NanoUsd>;
+  /** What a balance could pay now, or a part of it that is at least `enough` nano-dollars. */
+  credit(balance: BalanceId, enough?: number): NanoUsd | Promise<NanoUsd>;
 }
 
 export interface KeySettings {

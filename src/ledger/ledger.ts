@@ -358,13 +358,13 @@ export class Ledger {
     return { credited, total, held, available: (total - held) as NanoUsd };
   }
 
-  /** Credit that is not spent; null where it is not in memory, or other ledgers may know of more. */
-  creditInMemory(id: BalanceId): NanoUsd | null {
+  /** Credit that is not spent; null where it is not in memory, or less than `enough` and other ledgers may know of more. */
+  creditInMemory(id: BalanceId, enough: number): NanoUsd | null {
     const book = this.balances.get(id);
     if (book === undefined) return null;
     const { counter, credited } = book;
     const left = (counter.room(credited) + counter.held) as NanoUsd;
-    return left > 0 || this.grants === null ? left : null;
+    return left >= enough || this.grants === null ? left : null;
   }
 
   /** Requests of the balance may be under way here. */

@@ -16,21 +16,24 @@ export class SpendableCredit {
 
   constructor(
     private readonly ledger: {
-      /** Null where only the store knows. */
-      creditInMemory(id: BalanceId): NanoUsd | null;
+      /** Null where only the store knows whether it is enough. */
+      creditInMemory(id: BalanceId, enough: number): NanoUsd | null;
     },
     private readonly balance: (id: BalanceId) => Promise<BalanceView>,
     private readonly clock: Pick<Clock, "elapsedMs">,
   ) {}
 
-  /** Credit that is not spent; of a balance without, up to five seconds old. */
-  of(id: BalanceId): NanoUsd | Promise<NanoUsd> {
-    return this.ledger.creditInMemory(id) ?? this.load(id);
+  /**
+   * Credit that is not spent; of a balance without, up to five seconds old. A node may have been granted only a part of
+   * it, and tells that part where it is `enough`.
+   */
+  of(id: BalanceId, enough = ANY): NanoUsd | Promise<NanoUsd> {
+    return this.ledger.creditInMemory(id, enough) ?? this.load(id);
   }
 
   /** What is known of it without waiting; null where nothing is, and then it is asked for. */
   known(id: BalanceId): NanoUsd | null {
-    const credit = this.ledger.creditInMemory(id);
+    const credit = this.ledger.creditInMemory(id, ANY);
     if (credit !== null) return credit;
     const heardMs = this.poor.get(id);
     if (heardMs === undefined || this.clock.elapsedMs() - heardMs >= BELIEVED_MS) {
@@ -61,5 +64,7 @@ export class SpendableCredit {
   }
 }
 
+/** Nano-dollars. */
+const ANY = 1;
 const BELIEVED_MS = 5_000;
 const MAX_POOR = 10_000;

@@ -12,7 +12,10 @@ function open(memory: number | null, store: number) {
   const amounts = { memory, store };
   let asked = 0;
   const spendable = new SpendableCredit(
-    { creditInMemory: () => amounts.memory as NanoUsd | null },
+    {
+      creditInMemory: (_, enough) =>
+        amounts.memory === null || amounts.memory < enough ? null : (amounts.memory as NanoUsd),
+    },
     async () => {
       asked++;
       const total = amounts.store as NanoUsd;
@@ -26,6 +29,12 @@ function open(memory: number | null, store: number) {
 test("what is in memory is known at once, and the store is not asked", async () => {
   const { means: spendable, asked } = open(5, 9);
   expect([await spendable.of(ONE), spendable.known(ONE), asked()]).toEqual([5, 5, 0]);
+});
+
+test("the store is asked where what is in memory is not enough", async () => {
+  const { means: spendable, asked } = open(5, 9);
+  expect([await spendable.of(ONE, 5), asked()]).toEqual([5, 0]);
+  expect([await spendable.of(ONE, 6), asked()]).toEqual([9, 1]);
 });
 
 test("a balance without credit is asked for once in five seconds, one with credit each time", async () => {

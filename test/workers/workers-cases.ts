@@ -48,6 +48,19 @@ export function testWorkers(database: () => Promise<string>): void {
     });
   }, 600_000);
 
+  test("large bodies of who can pay for them are not unpaid work, however little of the credit a worker was granted", async () => {
+    await withGateway(async (gateway) => {
+      const { key } = await gateway.keyWith(50);
+      // So that a worker has been granted a little.
+      expect((await gateway.post("/v1/chat/completions", CHAT, key)).status).toBe(200);
+      const large = { ...CHAT, messages: [{ role: "user", content: "x ".repeat(4_500_000) }] };
+      for (let request = 0; request < 8; request++) {
+        const { status, json } = await gateway.post("/v1/chat/completions", large, key);
+        expect([status, json.error.code]).toEqual([400, "context_too_long"]);
+      }
+    });
+  }, 600_000);
+
   test("told to stop, all of them serve on and say that they are not ready, until they are told again", async () => {
     await withGateway(async (gateway) => {
       const { key } = await gateway.keyWith(1);

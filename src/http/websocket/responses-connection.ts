@@ -16,7 +16,7 @@ import {
 } from "../../surfaces/responses/error-event.ts";
 import { type BalanceId, newReceiptId } from "../../units/id.ts";
 import type { HttpDeps } from "../deps.ts";
-import { covers } from "../sender.ts";
+import { paysFor } from "../sender.ts";
 import { SMALL_BYTES } from "../wanted-body.ts";
 import { ClientSocket, GOING_AWAY, type ServerSocket, TOO_MUCH } from "./client-socket.ts";
 import { type AnswerEnd, EventFrames } from "./event-frames.ts";
@@ -135,11 +135,11 @@ export class ResponsesConnection {
 
   /** Whoever has spent their credit, is suspended or has a key that has ended has what they send counted from then on. */
   private async lookAtCredit(): Promise<void> {
-    const { clock, keyring, credit } = this.deps.keyDeps;
+    const { clock, keyring } = this.deps.keyDeps;
     const { secret, balance, pays } = this.opener;
     const holder = pays ? await keyring.identify(secret, clock.now()) : null;
     const mayPay = holder !== null && holder.balance.suspended === null;
-    this.pays = mayPay && covers(await credit(balance), this.deps.settings().bodyBytes, this.deps.catalog());
+    this.pays = mayPay && (await paysFor(balance, this.deps.settings().bodyBytes, this.deps));
   }
 
   private get isOld(): boolean {

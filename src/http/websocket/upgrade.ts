@@ -9,7 +9,7 @@ import { clientBlocks } from "../client-blocks.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Endpoint, HttpExchange } from "../endpoint.ts";
 import { bearerOf, missingKey } from "../identity.ts";
-import { covers } from "../sender.ts";
+import { paysFor } from "../sender.ts";
 import { ResponsesConnection } from "./responses-connection.ts";
 
 /**
@@ -38,14 +38,14 @@ async function upgraded(exchange: HttpExchange, deps: HttpDeps): Promise<Refusal
   const secret = bearerOf(request) ?? offeredKey(request);
   if (secret === null) return missingKey(request);
   if (!asksForWebSocket(request)) return notAsked();
-  const { clock, keyring, credit } = deps.keyDeps;
+  const { clock, keyring } = deps.keyDeps;
   const { dashboardUrl, contact, bodyBytes } = deps.settings();
   const holder = await keyring.identify(secret, clock.now());
   if (holder === null) return notAKey(secret, dashboardUrl);
   const { key, balance } = holder;
   if (balance.suspended !== null) return suspension(balance.suspended, contact);
   if (deps.stopping()) return notNow("The gateway is stopping.");
-  const pays = covers(await credit(balance.id), bodyBytes, deps.catalog());
+  const pays = await paysFor(balance.id, bodyBytes, deps);
   const blocks = clientBlocks(exchange, deps);
   const network = wideNetwork(blocks);
   const unpaidWaitS = pays ? null : waitUnpaid({ balance: balance.id, network }, blocks, deps);
