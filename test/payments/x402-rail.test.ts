@@ -53,6 +53,8 @@ async function open() {
     movement: { kind: "unused" } as Movement,
     head: { latest: 9, time: 0, finalized: 1, finalizedTime: 0 },
     sent: 0,
+    /** Transactions that have failed in a block. */
+    mined: new Set<string>(),
     /** Questions about the chain's head. */
     asked: 0,
     /** Why the token would not carry the transfer out. */
@@ -69,11 +71,11 @@ async function open() {
     movement: async () => world.movement,
     unusedAt: async () => world.movement.kind === "unused",
     refusal: () => world.refusal(),
-    isWaiting: async () => false,
+    fate: async (transaction) => (world.mined.has(transaction) ? "mined" : "unknown"),
   } as Partial<Chain> as Chain;
   const settle = async () => {
     world.sent += 1;
-    return { transaction: "0x1" };
+    return { transaction: `0x${world.sent}` };
   };
   const gateway = async () => {
     const rail = new X402Rail({
@@ -137,6 +139,25 @@ test("a transfer that was carried out while it was to be sent again is credited,
   const sent = orderOf(await only());
   const due = { ...(await only()), order: JSON.stringify({ ...sent, sentAt: 0 }) };
   expect(await one.look(due)).toMatchObject({ state: "credited", reason: null, lookAt: null });
+});
+
+test("a transfer that fails on the chain however often it is sent costs gas three times", async () => {
+  const { world, gateway, only } = await open();
+  const rail = await gateway();
+  await rail.take(SIGNED, ORDER);
+  const later = async () => {
+    const payment = await only();
+    await rail.look({ ...payment, order: JSON.stringify({ ...orderOf(payment), sentAt: 0 }) });
+  };
+  // Whoever was asked has lost it, or lied: that costs nothing.
+  for (let lost = 0; lost < 4; lost++) await later();
+  expect(world.sent).toBe(5);
+  for (let failed = 0; failed < 6; failed++) {
+    world.mined.add(`0x${world.sent}`);
+    await later();
+  }
+  expect(world.sent).toBe(7);
+  expect(await only()).toMatchObject({ state: "submitted", reason: expect.stringContaining("3 times") });
 });
 
 test("who is on a sanctions list is suspended also where that fails at first", async () => {

@@ -143,7 +143,8 @@ export class SimulatedChain {
         const external = nameOf(authorization);
         return this.isUsed(external) ? "used" : this.poor.has(external) ? "too little money" : null;
       },
-      isWaiting: async (transaction) => this.mempool.some(({ mined }) => mined.transaction === transaction),
+      fate: async (transaction) =>
+        this.mempool.some(({ mined }) => mined.transaction === transaction) ? "waiting" : "unknown",
       isSanctioned: async () => false,
       hasDomain: async () => true,
       gasOf: async () => 1n,

@@ -15,8 +15,8 @@ export interface Chain {
   unusedAt(authorization: Authorization, block: number): Promise<boolean>;
   /** Why the token would not carry the transfer out now; null where it would. */
   refusal(authorization: Authorization, signature: `0x${string}`): Promise<string | null>;
-  /** Whether the transaction still waits for a block. */
-  isWaiting(transaction: string): Promise<boolean>;
+  /** Whether the transaction still waits for a block, or is in one. */
+  fate(transaction: string): Promise<"waiting" | "mined" | "unknown">;
   isSanctioned(oracle: Address, payer: Address): Promise<boolean>;
   /** Whether wallets that sign for this name and version sign what the contract checks. */
   hasDomain(token: Token): Promise<boolean>;
@@ -167,13 +167,14 @@ class ViemChain implements Chain {
     }
   }
 
-  async isWaiting(transaction: string): Promise<boolean> {
+  async fate(transaction: string): ReturnType<Chain["fate"]> {
     const hash = transaction as `0x${string}`;
     const found = await this.client.getTransaction({ hash }).catch((error: unknown) => {
       if (error instanceof this.viem.TransactionNotFoundError) return null;
       throw error;
     });
-    return found !== null && found.blockNumber === null;
+    if (found === null) return "unknown";
+    return found.blockNumber === null ? "waiting" : "mined";
   }
 
   isSanctioned(oracle: Address, payer: Address): Promise<boolean> {

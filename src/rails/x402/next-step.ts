@@ -15,6 +15,8 @@ export interface X402Order extends Pick<PaymentRequirements, "network" | "asset"
   readonly fromBlock: number;
   /** When it was last asked for; left out before the first time. */
   readonly sentAt?: EpochMs;
+  /** Transactions for it that are in a block, and did not use the authorization. */
+  readonly failures?: number;
 }
 
 export const orderOf = ({ order }: Pick<Payment, "order">): X402Order => JSON.parse(order);

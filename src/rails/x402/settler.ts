@@ -98,8 +98,7 @@ async function gasAccount(network: X402Network, gasKey: `0x${string}`): Promise<
             : await client.writeContract({ ...asked, args: [...transfer, Number(v), r, s] });
         return { transaction };
       } catch (error) {
-        // The nonce that it would have had is free again.
-        nonceManager.reset({ address: account.address, chainId });
+        // The package has the nonce free again, if it had taken one.
         return { problem: error instanceof viem.BaseError ? error.shortMessage : "it could not be sent" };
       }
     },

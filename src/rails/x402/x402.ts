@@ -257,15 +257,19 @@ export class X402Rail {
     // What somebody else has found out meanwhile stands.
     const still = (change: PaymentChange) =>
       this.change(payment, ({ state }) => (state === payment.state ? change : null));
-    if (payment.transaction !== null && (await chain.isWaiting(payment.transaction)))
-      return still({ lookAt });
+    const fate = payment.transaction === null ? "unknown" : await chain.fate(payment.transaction);
+    const failures = (order.failures ?? 0) + (fate === "mined" ? 1 : 0);
+    if (fate === "waiting") return still({ lookAt });
+    if (failures === MOST_FAILURES)
+      return still({ lookAt, reason: `The transfer was tried ${failures} times and failed on the chain.` });
     const refusal = await chain.refusal(authorization, signature);
     if (refusal !== null) return still({ reason: `The token refuses it: ${refusal}.`, lookAt });
     const accepted = { scheme: "exact", network, asset, payTo, amount: authorization.value } as const;
     const hint = await settler.settle({ accepted, authorization, signature }, token);
-    const sent = JSON.stringify({ ...order, sentAt: this.deps.clock.now() } satisfies X402Order);
+    const sent = { ...order, sentAt: this.deps.clock.now(), failures } satisfies X402Order;
     return still({
-      order: sent,
+      order: JSON.stringify(sent),
+      ...(fate === "mined" ? { transaction: null } : {}),
       lookAt,
       ...(payment.state === "confirming" ? { state: "submitted" } : {}),
       ...("transaction" in hint
@@ -401,6 +405,8 @@ function shared<Answer>(
 
 /** A wallet can sign the same money away any number of times, and each transfer that fails costs gas. */
 const OF_A_PAYER: PaymentCap = { of: "payer", most: 4 };
+/** Each costs gas, and a wallet that is a contract can have every transfer fail that would succeed when it is tried. */
+const MOST_FAILURES = 3;
 const WATCHED_UNUSED: PaymentCap = { of: "unused", most: 16 };
 
 const UNDER_WAY: ReadonlySet<PaymentState> = new Set(["created", "submitted", "confirming"]);
