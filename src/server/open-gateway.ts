@@ -101,7 +101,7 @@ async function openIn(folder: DataFolder, start: Start): Promise<Gateway> {
     random,
     transport: http1Transport({ clock, onFault: faultsTo(log) }),
     books,
-    counting: new Counting(clock),
+    counting: start.counting ?? new Counting(clock),
     listen: {
       open: (deps) =>
         opened(httpApp(deps), { hostname, port: portOf(env.PORT), shared: env.GATEWAY_WORKER !== undefined }),
@@ -187,6 +187,7 @@ export interface GatewayOptions {
   /** Takes the lines of the request log, if the configuration wants one. */
   readonly writeLog?: LogWriter;
   readonly paymentPace?: PaymentPace;
+  readonly counting?: Counting;
   /** The store no longer counts with this process, which must end: nothing is admitted any more. */
   readonly onLost?: (error: Error) => void;
   /** The configuration was read again because the operator asked this process over HTTP. */

@@ -1,3 +1,4 @@
+import { Counting } from "../../src/counting/counting.ts";
 import { PAYMENT_PACE } from "../../src/rails/payment-pace.ts";
 import { type Gateway, openGateway } from "../../src/server/open-gateway.ts";
 import { type Clock, systemClock } from "../../src/units/clock.ts";
@@ -29,9 +30,16 @@ export async function openIn(
     log: (event, fields) => logged.push(JSON.stringify({ event, ...fields })),
     writeLog: async (text) => void requests.push(text),
     paymentPace,
+    ...(clock === systemClock ? { counting: SHARED } : {}),
   });
   return new OpenGateway(gateway, folder, logged, requests);
 }
+
+/** The gateways of a process count in the same threads, which take half a second to start, and memory. */
+const SHARED = new (class extends Counting {
+  override loadAhead() {}
+  override stop() {}
+})(systemClock);
 
 export class OpenGateway {
   private conformity: Promise<Conformity> | null = null;
