@@ -76,9 +76,20 @@ export async function identify(
   const who = await whoSends(exchange, deps, secretOf);
   if (refused(who) || isEnding(exchange.request)) return who;
   const asked = { bytes: lengthOf(exchange.request), writes: isChange(exchange.request) };
-  const waitS = deps.unpaidWaitS(who.balance.id, () => clientBlocks(exchange, deps), asked);
+  const waitS = deps.unpaidWaitS(await payerOf(who, deps), () => clientBlocks(exchange, deps), asked);
   return waitS === null ? who : tooMuchUnpaid(waitS);
 }
+
+/** A balance with credit, where a session that names none has one. */
+async function payerOf(who: Identity, { keyDeps }: HttpDeps): Promise<BalanceId> {
+  const isSession = who.kind === "owner" && who.by === "session";
+  for (const id of isSession ? who.balances.slice(1, MOST_LOOKED_AT) : [])
+    if ((await keyDeps.credit(id)) > 0) return id;
+  return who.balance.id;
+}
+
+/** Each may have to be read; an account can have any number. */
+const MOST_LOOKED_AT = 16;
 
 const isEnding = (request: Request): boolean =>
   request.method === "DELETE" || (request.method === "POST" && ENDING.test(pathOf(request)));

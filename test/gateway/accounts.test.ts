@@ -63,6 +63,22 @@ test("a suspended account's keys are refused with its reason, and served again o
   }
 });
 
+test("who has credit on any balance is not limited as somebody without, also where the session names none", async () => {
+  const session = await signIn("ann@example.com");
+  const made = await gateway.key(0);
+  await gateway.send("POST", "/v1/me/claim", { bearer: made.key, json: { email: "ann@example.com" } });
+  await gateway.send("POST", `/v1/me/claims/${made.balance_id}`, { bearer: session });
+  const ask = async () => {
+    const asked = Array.from({ length: 700 }, () => gateway.send("GET", "/v1/keys", { bearer: session }));
+    return new Set((await Promise.all(asked)).map(({ status }) => status));
+  };
+  expect(await ask()).toContain(429);
+  await gateway.admin("/admin/credits", {
+    ...{ balance_id: made.balance_id, amount_usd: 1, idempotency_key: "ann" },
+  });
+  expect(await ask()).toEqual(new Set([200]));
+});
+
 test("a suspended balance's keys can be rotated and revoked, and no new secret lifts the suspension", async () => {
   const { id, key, recovery_secret, balance_id } = await gateway.key(1);
   const rotate = async (id: string, bearer: string) =>
