@@ -165,12 +165,15 @@ export abstract class JournalBooks<Options extends JournalBooksOptions> {
   }
 
   private async bringOldest(): Promise<void> {
-    const batch = this.journal.unapplied(this.pace.batch);
+    const { journal, pace } = this;
+    // Where more than a batch end in each turn of the loop, they would only become more.
+    const several = Math.min(journal.unappliedCount >> 1, pace.most);
+    const batch = journal.unapplied(Math.max(pace.batch, several));
     // Until it says otherwise.
     this.refused = true;
     await this.bring(batch);
     this.refused = false;
-    this.journal.applied(batch.length);
+    journal.applied(batch.length);
   }
 
   /**
@@ -215,8 +218,9 @@ export interface JournalBooksOptions {
 
 /** How a database follows its journal. */
 export interface Pace {
-  /** The most ends that are booked together. */
+  /** As many ends are booked together; of more than twice as many half, but no more than `most`. */
   readonly batch: number;
+  readonly most: number;
   /** The longest that an end waits for others. */
   readonly afterMs: number;
   /** The pause between batches while ends arrive faster than that, so that the queue does not grow. */

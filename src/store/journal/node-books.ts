@@ -72,4 +72,4 @@ export interface ShippedEnds {
  * At some 100 µs an end in PostgreSQL, a transaction stays near 50 ms. Each costs the node about as much as
  * ten requests; a disk that is lost takes with it what waits.
  */
-const PACE = { batch: 500, afterMs: 200, behindMs: 0 };
+const PACE = { batch: 500, most: 500, afterMs: 200, behindMs: 0 };
