@@ -111,7 +111,7 @@ export const RECEIPTS = {
   list: {
     summary: "Lists receipts, newest first",
     details:
-      "A key lists its own receipts, an owner those of the whole balance. Requests that were refused before anything was held are not listed; their receipts can be read by id until the gateway restarts, the newest 10,000 of them. If the operator has receipts deleted after some days, the error for a missing one says after how many.",
+      "A key lists its own receipts, or by `key_id` those of a key that it replaced; an owner those of the whole balance. Requests that were refused before anything was held are not listed; their receipts can be read by id until the gateway restarts, the newest 10,000 of them. If the operator has receipts deleted after some days, the error for a missing one says after how many.",
     who: ["key", "owner"],
     query: {
       ...pageQuery(DEFAULT_RECEIPTS, MAX_RECEIPTS),

@@ -235,6 +235,21 @@ test("receipts come in pages, newest first", async () => {
   }
 });
 
+test("a key lists by `key_id` the receipts of keys that it replaced, and is refused those of others", async () => {
+  const { id, key, balance_id, recovery_secret } = await gateway.setUp();
+  const rotated = (await gateway.send("POST", `/v1/keys/${id}/rotate`, { bearer: key })).json;
+  const other = (await gateway.send("POST", "/v1/keys", { bearer: recovery_secret })).json;
+  for (const { id: owner } of [{ id }, rotated, other])
+    gateway.receipts.push(storedReceipt(`rcpt_of_${owner}`, { id: owner, balance_id }));
+  const listed = async (bearer: string, keyId: string) => {
+    const { json } = await gateway.send("GET", `/v1/receipts?key_id=${keyId}`, { bearer });
+    return json.error?.param ?? json.data.map((receipt: { id: string }) => receipt.id);
+  };
+  for (const of of [rotated.id, id]) expect(await listed(rotated.key, of)).toEqual([`rcpt_of_${of}`]);
+  for (const of of [other.id, "key_none"]) expect(await listed(rotated.key, of)).toBe("key_id");
+  expect(await listed(recovery_secret, other.id)).toEqual([`rcpt_of_${other.id}`]);
+});
+
 test("whoever asks for a receipt that is not there learns for how long they are kept", async () => {
   const { key } = await gateway.setUp();
   const message = async (path: string) => {

@@ -10,7 +10,7 @@ import { type Identity, ownBalances } from "../identity.ts";
 import { operation } from "../operation.ts";
 import { ok, replyAs } from "../reply.ts";
 
-/** Receipts: a key reads its own, and by id those of the keys that it replaced; an owner all of the balance. */
+/** Receipts: a key reads its own, and by id or `key_id` those of the keys that it replaced; an owner all of the balance. */
 export const receiptEndpoints = (): Endpoint[] => [
   operation(
     "GET /v1/receipts",
@@ -20,7 +20,13 @@ export const receiptEndpoints = (): Endpoint[] => [
       if (before !== null && (await visible(before, who, deps)) === null) {
         return noSuchBefore("that this credential can read", deps);
       }
-      const keyId = who.kind === "key" ? who.key.id : (query.key_id as KeyId | null);
+      const named = query.key_id as KeyId | null;
+      if (who.kind === "key" && named !== null && !(await isOfRotation(named, who.key, deps)))
+        return invalidField(
+          "key_id",
+          "An API key lists its own receipts, and those of the keys that it replaced.",
+        );
+      const keyId = named ?? (who.kind === "key" ? who.key.id : null);
       const filter = { keyId, model, state };
       return receiptsReply(
         await deps.receipts.receipts(who.balance.id, filter, limit, before as ReceiptId | null),
@@ -85,10 +91,10 @@ export async function visible(id: string, who: Identity, deps: HttpDeps): Promis
   const receipt = await deps.receipts.receipt(id as ReceiptId);
   if (receipt === null) return null;
   if (who.kind === "owner") return ownBalances(who).includes(receipt.balanceId) ? receipt : null;
-  return (await isOfRotation(receipt, who.key, deps)) ? receipt : null;
+  return (await isOfRotation(receipt.keyId, who.key, deps)) ? receipt : null;
 }
 
 /** Whoever rotates a key still has to show what it paid for before. */
-async function isOfRotation({ keyId }: StoredReceipt, key: Key, { keyDeps }: HttpDeps): Promise<boolean> {
+async function isOfRotation(keyId: KeyId, key: Key, { keyDeps }: HttpDeps): Promise<boolean> {
   return keyId === key.id || (await keyDeps.store.keyById(keyId))?.rotationId === key.rotationId;
 }
