@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test
 import { join } from "node:path";
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from "viem/accounts";
 import { json } from "../fakes/behaviours.ts";
-import { LocalChain, type SignedTransfer, USDC } from "../fakes/chain/chain.ts";
+import { LocalChain, type SignedTransfer, signTransfer } from "../fakes/chain/chain.ts";
 import { FakeFacilitator, MOODS } from "../fakes/facilitator.ts";
 import { type FakeHost, startFakeHost } from "../fakes/host.ts";
 import { chatText } from "../fakes/transcripts.ts";
@@ -138,32 +138,11 @@ describe("the facilitator", () => {
     const header = await signature(3);
     const { authorization } = transferIn(header);
     const less = { ...authorization, value: "1000000" };
-    const types = {
-      TransferWithAuthorization: [
-        { name: "from", type: "address" },
-        { name: "to", type: "address" },
-        { name: "value", type: "uint256" },
-        { name: "validAfter", type: "uint256" },
-        { name: "validBefore", type: "uint256" },
-        { name: "nonce", type: "bytes32" },
-      ],
-    } as const;
-    const domain = { name: "USDC", version: "2", chainId: 84532, verifyingContract: USDC } as const;
-    const signed = await wallet.signTypedData({
-      domain,
-      types,
-      primaryType: "TransferWithAuthorization",
-      message: {
-        ...less,
-        value: BigInt(less.value),
-        validAfter: BigInt(less.validAfter),
-        validBefore: BigInt(less.validBefore),
-      },
-    });
+    const signed = await signTransfer(wallet, less);
     facilitator.mood = async (_, on) =>
       Response.json({
         success: true,
-        transaction: await on.carryOut({ authorization: less, signature: signed }),
+        transaction: await on.carryOut(signed),
       });
     const told = await present(header, 3);
     expect([told.status, await state(), await balanceOf(gateway, mine.key)]).toEqual([202, "held", 0]);

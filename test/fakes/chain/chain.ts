@@ -29,6 +29,35 @@ export interface SignedTransfer {
   readonly signature: Hex;
 }
 
+/** As a wallet does it. */
+export async function signTransfer(
+  wallet: PrivateKeyAccount,
+  authorization: SignedTransfer["authorization"],
+): Promise<SignedTransfer> {
+  const { value, validAfter, validBefore } = authorization;
+  const signature = await wallet.signTypedData({
+    domain: { name: "USDC", version: "2", chainId: 84532, verifyingContract: USDC },
+    types: {
+      TransferWithAuthorization: [
+        { name: "from", type: "address" },
+        { name: "to", type: "address" },
+        { name: "value", type: "uint256" },
+        { name: "validAfter", type: "uint256" },
+        { name: "validBefore", type: "uint256" },
+        { name: "nonce", type: "bytes32" },
+      ],
+    },
+    primaryType: "TransferWithAuthorization",
+    message: {
+      ...authorization,
+      value: BigInt(value),
+      validAfter: BigInt(validAfter),
+      validBefore: BigInt(validBefore),
+    },
+  });
+  return { authorization, signature };
+}
+
 /** A chain of its own on this machine, with a dollar token: two blocks after another, one is final. */
 export class LocalChain {
   static async start(): Promise<LocalChain> {
