@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { cleanEnvironment } from "../environment.ts";
+import { product } from "../process/product.ts";
 
 /** One run of the command line as its operator has it: a process, its two outputs and its exit code. */
 export async function gateway(
@@ -7,7 +8,7 @@ export async function gateway(
   env: Record<string, string> = {},
   cwd = ROOT,
 ): Promise<Run> {
-  const child = Bun.spawn([process.execPath, join(ROOT, "src/cli/main.ts"), ...args], {
+  const child = Bun.spawn([process.execPath, await product(), ...args], {
     cwd,
     env: { ...cleanEnvironment(), ...env },
     stdin: "ignore",

@@ -31,7 +31,7 @@ export class Fleet {
     const inside = this.network.on(machine);
     while (!this.isClosed) {
       const beganMs = performance.now();
-      const started = await GatewayProcess.start(folder, place, ["src/main.ts"], inside).catch(() => null);
+      const started = await GatewayProcess.start(folder, place, null, inside).catch(() => null);
       if (started === null) await Bun.sleep(START_AGAIN_MS);
       else {
         this.slowestStartMs = Math.max(this.slowestStartMs, performance.now() - beganMs);

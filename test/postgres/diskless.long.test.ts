@@ -42,7 +42,7 @@ describeOnOwnPostgres("gateways that keep nothing on disk", (cluster) => {
     await host.close();
   }, 600_000);
 
-  const start = (folder: Folder) => GatewayProcess.start(folder, {}, ["src/main.ts"]);
+  const start = (folder: Folder) => GatewayProcess.start(folder);
   const body = (stream: boolean, content: string) => ({
     model: "test/model",
     max_tokens: 100,

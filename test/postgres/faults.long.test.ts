@@ -38,7 +38,7 @@ describeOnOwnPostgres("three gateways and a PostgreSQL that fail under load", (c
     wire.close();
   }, 600_000);
 
-  const start = (folder: Folder) => GatewayProcess.start(folder, {}, ["src/main.ts"]);
+  const start = (folder: Folder) => GatewayProcess.start(folder);
   const ask = async (at: number, key: string): Promise<Seen> => {
     const body = { model: "test/model", max_tokens: 100, messages: [{ role: "user", content: "Hello" }] };
     try {

@@ -13,7 +13,7 @@ describeOnPostgres("what several workers know of a host", (cluster) => {
     const folder = new Folder(
       simpleConfig([busy.port, well.port], `store: ${store}\nworkers: ${WORKERS}\n${UNLIMITED}`),
     );
-    const gateway = await GatewayProcess.start(folder, {}, ["src/main.ts"]);
+    const gateway = await GatewayProcess.start(folder);
     try {
       const { key } = await gateway.keyWith(10);
       for (let sent = 0; sent < 40; sent++) {

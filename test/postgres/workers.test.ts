@@ -19,7 +19,7 @@ describeOnPostgres("workers on one port", (cluster) => {
     const host = await startFakeHost(() => json(chatText(["ok"], { input: 10, output: 1 }).whole));
     const store = await cluster.database();
     const folder = new Folder(simpleConfig([host.port], `store: ${store}\nworkers: 2\njournal: postgres\n`));
-    const gateway = await GatewayProcess.start(folder, {}, ["src/main.ts"]);
+    const gateway = await GatewayProcess.start(folder);
     try {
       const { key } = await gateway.keyWith(1);
       const nodes = async (): Promise<string[]> =>

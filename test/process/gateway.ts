@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { cleanEnvironment } from "../environment.ts";
+import { product } from "./product.ts";
 
 /**
  * The gateway as its operator runs it: a process of its own, on a data folder of its own, spoken to over its
@@ -18,11 +19,13 @@ export class GatewayProcess {
   static async start(
     folder: Folder,
     env: Record<string, string> = {},
-    command: readonly string[] = ["run", "start"],
+    /** What Bun runs: the product, or one of its sources as a checkout starts it. */
+    command: readonly string[] | null = null,
     /** A command that runs others where it is to be, such as in a network namespace. */
     inside: readonly string[] = [],
   ): Promise<GatewayProcess> {
-    const child = Bun.spawn([...inside, process.execPath, ...command], {
+    const run = command ?? [await product(), "start"];
+    const child = Bun.spawn([...inside, process.execPath, ...run], {
       cwd: join(import.meta.dir, "../.."),
       env: { ...cleanEnvironment(), ...folder.env, ...env },
       stdin: "ignore",

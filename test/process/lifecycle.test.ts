@@ -105,7 +105,7 @@ async function withFolder(
 
 test("SIGTERM drains: the stream finishes, nothing new is taken, the exit code is 0, and everything is there afterwards", () =>
   withFolder(async (folder) => {
-    const gateway = await GatewayProcess.start(folder);
+    const gateway = await GatewayProcess.start(folder, {}, ["run", "start"]);
     const { key, id } = await gateway.keyWith(1);
     const stream = await openStream(gateway, key);
     const ended = gateway.stop();

@@ -29,7 +29,7 @@ export async function storm(
     slowestStartMs: 0,
   };
   try {
-    const begin = () => GatewayProcess.start(folder, {}, ["src/main.ts"]);
+    const begin = () => GatewayProcess.start(folder);
     let gateway = await begin();
     const { key, balance_id } = await gateway.keyWith(1_000);
     const acknowledged = new Set<string>();

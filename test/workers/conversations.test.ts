@@ -34,7 +34,7 @@ ${model("cached", "price", [2, 3])}
 workers: 3
 defaults: { accountless: { rpm_limit: null, tpm_limit: null } }
 `);
-  gateway = await GatewayProcess.start(folder, {}, ["src/main.ts"]);
+  gateway = await GatewayProcess.start(folder);
   key = (await gateway.keyWith(10)).key;
 }, 600_000);
 afterAll(async () => {

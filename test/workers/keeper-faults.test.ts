@@ -32,12 +32,10 @@ const ANSWER_NANO = 20_000;
 const CHAT = { model: "test/model", max_tokens: 10, messages: [{ role: "user", content: "Hello" }] };
 const configured = (workers: number | string) =>
   simpleConfig([host.port], `workers: ${workers}\n${UNLIMITED}`);
-const start = (folder: Folder, env: Record<string, string> = {}) =>
-  GatewayProcess.start(folder, env, ["src/main.ts"]);
 
 async function withWorkers(run: (gateway: GatewayProcess, folder: Folder) => Promise<void>): Promise<void> {
   const folder = new Folder(configured(2));
-  const gateway = await start(folder);
+  const gateway = await GatewayProcess.start(folder);
   try {
     await run(gateway, folder);
   } finally {
@@ -153,7 +151,7 @@ test("a keeper that is stopped is waited for: what workers have been granted goe
 
 test("a drain lets streams at both workers end, and the keeper books them before it ends too", async () => {
   const folder = new Folder(configured(2));
-  const gateway = await start(folder);
+  const gateway = await GatewayProcess.start(folder);
   const { key } = await gateway.keyWith(1);
   const stream = { ...CHAT, stream: true };
   const open = await Promise.all(
@@ -246,14 +244,14 @@ test("a signal to all processes at once ends the keeper last, and everything is 
       process.kill(pid, "SIGTERM");
     expect(await gateway.exited).toBe(0);
     expectInDatabase(folder, receipts.length);
-    const next = await start(folder);
+    const next = await GatewayProcess.start(folder);
     await expectBooked(next, key, receipts);
     expect(await next.stop()).toBe(0);
   }));
 
 test("a keeper that is killed while workers drain is replaced, and everything is booked by the end", async () => {
   const folder = new Folder(`${configured(2)}shutdown_delay_ms: 60000\n`);
-  const gateway = await start(folder);
+  const gateway = await GatewayProcess.start(folder);
   const { key } = await gateway.keyWith(1);
   const receipts = await chats(gateway, key, 10);
   gateway.signal("SIGTERM");
@@ -267,7 +265,7 @@ test("a keeper that is killed while workers drain is replaced, and everything is
   expect(await gateway.stop()).toBe(0);
   expectInDatabase(folder, receipts.length);
   folder.configure(configured(2));
-  const next = await start(folder);
+  const next = await GatewayProcess.start(folder);
   await expectBooked(next, key, receipts);
   expect(await next.stop()).toBe(0);
   folder.remove();
@@ -276,14 +274,14 @@ test("a keeper that is killed while workers drain is replaced, and everything is
 test("a folder is served by one process or by several, whatever the last life left in which journal", async () => {
   const folder = new Folder(configured(1));
   try {
-    let gateway = await start(folder);
+    let gateway = await GatewayProcess.start(folder);
     const { key } = await gateway.keyWith(1);
     const receipts: string[] = [];
     for (const workers of [3, 1, 2, 1]) {
       receipts.push(...(await chats(gateway, key, 12)));
       await gateway.kill();
       folder.configure(configured(workers));
-      gateway = await start(folder);
+      gateway = await GatewayProcess.start(folder);
       expect(workersOf(gateway.pid)).toHaveLength(workers === 1 ? 0 : workers);
       await expectBooked(gateway, key, receipts);
     }
@@ -300,7 +298,7 @@ test("a backup that is made while workers serve has all that was acknowledged be
     const copy = join(folder.path, "copy");
     expect((await command(["backup", copy], { GATEWAY_DATA: folder.env.GATEWAY_DATA! })).code).toBe(0);
     await chats(gateway, key, 5);
-    const restored = await start(folder, { GATEWAY_DATA: copy });
+    const restored = await GatewayProcess.start(folder, { GATEWAY_DATA: copy });
     await expectBooked(restored, key, receipts);
     await chats(restored, key, 5);
     expect(await restored.stop()).toBe(0);
@@ -313,7 +311,7 @@ test("a full disk refuses, and service resumes by itself once there is room", as
   if (Bun.spawnSync(["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", data]).exitCode !== 0)
     return console.warn("not tested: this machine does not let us mount a disk");
   try {
-    const gateway = await start(folder);
+    const gateway = await GatewayProcess.start(folder);
     const { key } = await gateway.keyWith(1);
     const receipts = await chats(gateway, key, 5);
     for (const size of [8_388_608, 64_000, 4_096, 512]) {
@@ -341,9 +339,9 @@ test("a full disk refuses, and service resumes by itself once there is room", as
   }
 });
 
-test("auto serves with as many workers as there are cores", async () => {
+test("from a checkout, auto serves with as many workers as there are cores", async () => {
   const folder = new Folder(configured("auto"));
-  const gateway = await start(folder);
+  const gateway = await GatewayProcess.start(folder, {}, ["src/main.ts"]);
   const cores = navigator.hardwareConcurrency;
   expect(workersOf(gateway.pid)).toHaveLength(cores === 1 ? 0 : cores);
   expect(await gateway.stop()).toBe(0);

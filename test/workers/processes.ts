@@ -14,8 +14,8 @@ export const keeperOf = (supervisor: number): number | undefined =>
   childrenOf(supervisor).find((pid) => variable(pid, "GATEWAY_KEEPER") !== undefined);
 
 function childrenOf(pid: number): number[] {
-  const found = Bun.spawnSync(["pgrep", "-P", String(pid)]).stdout.toString();
-  return found.split("\n").filter(Boolean).map(Number);
+  const found = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8");
+  return found.split(" ").filter(Boolean).map(Number);
 }
 
 /** Of a process that may be gone by now. */

@@ -16,7 +16,7 @@ export function testRepeatsOfWorkers(database: () => Promise<string>): void {
     const store = await database();
     await world.start(async (config) => {
       folder = new Folder(`${config}store: ${store}\nworkers: 3\n`);
-      gateway = await GatewayProcess.start(folder, {}, ["src/main.ts"]);
+      gateway = await GatewayProcess.start(folder);
       return {
         url: gateway.url,
         get: (path, bearer) => gateway.get(path, bearer),

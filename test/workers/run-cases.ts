@@ -22,7 +22,7 @@ export function testRunsOfWorkers(database: () => Promise<string>): void {
     const limits = "{ rpm_limit: null, tpm_limit: null, daily_limit_usd: null, monthly_limit_usd: null }";
     const defaults = `defaults: { accountless: ${limits} }\ngeneration: { first_token_ms: 60000 }`;
     folder = new Folder(simpleConfig([host.port], `store: ${await database()}\nworkers: 3\n${defaults}\n`));
-    gateway = await GatewayProcess.start(folder, {}, ["src/main.ts"]);
+    gateway = await GatewayProcess.start(folder);
   }, 600_000);
   afterAll(async () => {
     decided.open();

@@ -40,7 +40,7 @@ export function testWorkersTogether(database: () => Promise<string>): void {
         .replace("per_hour: 100000", `per_hour: ${SET_UPS}`)
         .replace("speaks: [chat.completions]", `speaks: [chat.completions], max_concurrent: ${PLACES}`),
     );
-    gateway = await GatewayProcess.start(folder, {}, ["src/main.ts"]);
+    gateway = await GatewayProcess.start(folder);
     key = (await gateway.keyWith(10)).key;
   }, 600_000);
   afterAll(async () => {

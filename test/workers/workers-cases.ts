@@ -23,7 +23,7 @@ export function testWorkers(database: () => Promise<string>): void {
     more = "",
   ): Promise<void> {
     const folder = new Folder(simpleConfig([host.port], `store: ${store}\nworkers: 2\n${more}`));
-    const gateway = await GatewayProcess.start(folder, {}, ["src/main.ts"]);
+    const gateway = await GatewayProcess.start(folder);
     try {
       await run(gateway, folder);
     } finally {
@@ -128,7 +128,7 @@ export function testWorkers(database: () => Promise<string>): void {
         }
       };
       await until(() => workers.every(gone));
-      const next = await GatewayProcess.start(folder, { PORT: new URL(gateway.url).port }, ["src/main.ts"]);
+      const next = await GatewayProcess.start(folder, { PORT: new URL(gateway.url).port });
       expect((await next.get("/readyz")).status).toBe(200);
       expect(await next.stop()).toBe(0);
     });
@@ -137,7 +137,7 @@ export function testWorkers(database: () => Promise<string>): void {
   test("a port that another holds is not shared with it", async () => {
     await withGateway(async (gateway, folder) => {
       const other = new Folder(simpleConfig([host.port], `store: ${store}\nworkers: 2\n`));
-      const start = GatewayProcess.start(other, { PORT: new URL(gateway.url).port }, ["src/main.ts"]);
+      const start = GatewayProcess.start(other, { PORT: new URL(gateway.url).port });
       await expect(start).rejects.toThrow("did not start");
       other.remove();
       expect(folder.path).not.toBe(other.path);

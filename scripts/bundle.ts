@@ -1,0 +1,57 @@
+import { join } from "node:path";
+import type { BunPlugin } from "bun";
+import { build as buildApps, pack } from "../src/dashboard/bundle.ts";
+
+const ROOT = join(import.meta.dir, "..");
+const ENTRIES = [
+  "src/cli/main.ts",
+  "src/counting/counting-thread.ts",
+  "src/store/sqlite/upkeep-thread.ts",
+  "src/store/usage-thread.ts",
+];
+/** Where a thread is begun. */
+const THREAD = /"\.\/(?:[\w-]+\/)*([\w-]+)-thread\.ts", import\.meta\.url/g;
+
+/** The gateway with its threads and the dashboard, in files that Bun runs without anything else. */
+export async function bundle(how: object): Promise<void> {
+  const { success, logs } = await Bun.build({
+    entrypoints: ENTRIES.map((entry) => join(ROOT, entry)),
+    target: "bun",
+    naming: "[name].[ext]",
+    // Names stay, because traces of faults show them.
+    minify: { syntax: true, whitespace: true },
+    plugins: [threadsAreScripts(), await appsAreBuilt()],
+    ...how,
+  });
+  if (!success) throw new Error(logs.join("\n"));
+}
+
+/** The package's; what only some need is in files of its own. */
+export const inPackage = (outdir: string): object => ({ outdir, splitting: true });
+
+/** A thread's source is named where it is begun; once bundled, it is a script beside all others. */
+function threadsAreScripts(): BunPlugin {
+  return {
+    name: "threads are scripts",
+    setup(build) {
+      build.onLoad({ filter: /\/src\/.*\.ts$/ }, async ({ path }) => {
+        const text = await Bun.file(path).text();
+        const contents = text.replaceAll(THREAD, '"./$1-thread.js", import.meta.url');
+        return contents === text ? undefined : { contents, loader: "ts" };
+      });
+    },
+  };
+}
+
+async function appsAreBuilt(): Promise<BunPlugin> {
+  const packed = pack(await buildApps());
+  return {
+    name: "applications are built",
+    setup(build) {
+      build.onLoad({ filter: /\/src\/dashboard\/prebuilt\.ts$/ }, () => ({
+        contents: `export const PREBUILT = ${JSON.stringify(packed)};`,
+        loader: "js",
+      }));
+    },
+  };
+}
