@@ -21,7 +21,7 @@ export interface Outcome {
 /** Test files that share a process. */
 export class Batch {
   /** Begins with that of a run which this one is part of. */
-  private readonly mark = `${process.env[RUN_MARK] ?? ""}/${crypto.randomUUID()}`;
+  readonly mark = `${process.env[RUN_MARK] ?? ""}/${crypto.randomUUID()}`;
   private child: Bun.Subprocess<"ignore", "pipe", "pipe"> | null = null;
 
   constructor(readonly files: readonly string[]) {}

@@ -21,6 +21,16 @@ export function endLeftovers(mark: string): string[] {
   return ended;
 }
 
+/** Of these marks, how much memory all processes have that is theirs alone. */
+export function megabytesOf(marks: readonly string[]): number {
+  const entries = new Set(marks.map((mark) => `${RUN_MARK}=${mark}`));
+  let kilobytes = 0;
+  for (const pid of processes())
+    if (environmentOf(pid).some((entry) => entries.has(entry)))
+      kilobytes += Number(/^RssAnon:\s+(\d+)/m.exec(read(`/proc/${pid}/status`))?.[1] ?? 0);
+  return kilobytes / 1_000;
+}
+
 const environmentOf = (pid: number): string[] => read(`/proc/${pid}/environ`).split("\0");
 
 function processes(): number[] {

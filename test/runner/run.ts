@@ -2,21 +2,25 @@ import { availableParallelism, totalmem } from "node:os";
 import { parseArgs } from "node:util";
 import { Batch, type Outcome } from "./batch.ts";
 import { batchesOf, mayRunAgain, testFiles } from "./batches.ts";
+import { megabytesOf } from "./leftovers.ts";
+import { hasRoom, Spare } from "./spare.ts";
 
 /** A file with a gateway, a browser or a database of its own. */
 const BYTES_PER_JOB = 768 * 1024 * 1024;
+
+const LOOK_MS = 1_000;
 
 /** More than these have not failed by chance. */
 const MOST_AGAIN = 3;
 
 const USAGE = `npm test [-- [--long | --all] [--each] [--jobs N] [--again] [path …]]
 
-Runs the test files in processes beside each other, as many as there are cores and memory for.
+Runs the test files in processes beside each other: as many as there are cores, and more while these wait.
 
   --long    those that take minutes, and no others
   --all     both
   --each    every file in a process of its own
-  --jobs N  so many processes at once
+  --jobs N  so many processes at once, never more
   --again   what failed runs once more at the end, alone; if it passes then, it is told as unsteady
   path      only files with this in their path
 `;
@@ -46,16 +50,25 @@ async function runAll(waiting: Batch[]): Promise<void> {
   const jobs = Math.min(waiting.length, wish.jobs === undefined ? defaultJobs() : Number(wish.jobs));
   console.log(`${files.length} test files in ${waiting.length} processes, ${jobs} at once`);
   const whole = waiting.length;
-  await Promise.all(
-    Array.from({ length: jobs }, async () => {
-      for (let batch = waiting.shift(); batch !== undefined; batch = waiting.shift()) {
-        const outcome = await run(batch);
-        outcomes.push(outcome);
-        report(outcome, `${outcomes.length}/${whole}`);
-      }
-    }),
-  );
+  const runNext = async () => {
+    const outcome = await run(waiting.shift()!);
+    outcomes.push(outcome);
+    report(outcome, `${outcomes.length}/${whole}`);
+  };
+  const lines = Array.from({ length: jobs }, async () => {
+    while (waiting.length > 0) await runNext();
+  });
+  const spare = new Spare();
+  const look = setInterval(() => {
+    const load = { running: running.size, jobs, busy: spare.busy(), megabytes: megabytesOf(marks()) };
+    if (waiting.length > 0 && wish.jobs === undefined && hasRoom(load)) lines.push(runNext());
+  }, LOOK_MS);
+  // Those that are begun meanwhile too.
+  for (const line of lines) await line;
+  clearInterval(look);
 }
+
+const marks = (): string[] => [...running].map(({ mark }) => mark);
 
 async function run(batch: Batch): Promise<Outcome> {
   running.add(batch);

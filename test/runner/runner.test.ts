@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { cleanEnvironment, RUN_MARK } from "../environment.ts";
 import { until } from "../fakes/until.ts";
+import { hasRoom } from "./spare.ts";
 
 /** The runner, on test files of its own. */
 const folders: string[] = [];
@@ -137,6 +138,15 @@ test("tests that take long run apart, by their file's name; tests that are skipp
   expect(all).toContain("1/3 test/b.long.test.ts: 1 pass");
   expect(all).toEndWith("\n2 passed, 0 failed\n");
   expect((await run(folder, "c/d")).out).toStartWith("1 test files in 1 processes");
+});
+
+test.each<[what: string, load: object, may: boolean]>([
+  ["while two of four cores wait", {}, true],
+  ["not while they all work", { busy: 0.9 }, false],
+  ["not once memory is taken", { megabytes: 1_000 }, false],
+  ["not without end", { running: 8 }, false],
+])("more processes than cores run %s", (_, load, may) => {
+  expect(hasRoom({ running: 4, jobs: 4, busy: 0.5, megabytes: 300, ...load })).toBe(may);
 });
 
 describe("--again", () => {
