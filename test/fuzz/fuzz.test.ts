@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { rounds } from "../rounds.ts";
 import { type AnswerCase, answerCases, fuzzAnswers } from "./answers.ts";
 import { corpus } from "./cases.ts";
 import { socketCases } from "./frames.ts";
@@ -8,8 +9,8 @@ import { fuzzRequests, type RequestCase, requestCases } from "./requests.ts";
  * What strangers send, to the gateway and from its hosts, ends in an answer: never in a failure of our own, a
  * connection that waits for ever, or money that is held or missing. `bun run fuzz` tries many more.
  */
-const CASES = 2_000;
-const SOCKET_CASES = 500;
+const CASES = rounds(600, 5_000);
+const SOCKET_CASES = rounds(200, 1_000);
 
 test("what was found once does not come back: requests", async () => {
   expect(await fuzzRequests(corpus<RequestCase>("requests"))).toEqual([]);

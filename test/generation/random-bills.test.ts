@@ -11,6 +11,7 @@ import {
   responsesText,
   type SseEvent,
 } from "../fakes/transcripts.ts";
+import { rounds } from "../rounds.ts";
 import { Random } from "../sim/random.ts";
 import { ask, bookedReceipt, heldNano, openTestGateway, type TestGateway } from "./test-gateway.ts";
 
@@ -20,7 +21,7 @@ import { ask, bookedReceipt, heldNano, openTestGateway, type TestGateway } from 
  *
  * Replay one with `BILLS_SEED=<seed>`.
  */
-const CASES = 1_000;
+const CASES = rounds(600, 2_000);
 const FIRST_SEED = Number(process.env.BILLS_SEED ?? 1);
 const COUNT = process.env.BILLS_SEED === undefined ? CASES : 1;
 const PRICES = 24;

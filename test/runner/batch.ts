@@ -1,4 +1,5 @@
 import { cleanEnvironment, RUN_MARK } from "../environment.ts";
+import { MANY_ROUNDS } from "../rounds.ts";
 import { endLeftovers } from "./leftovers.ts";
 
 /** How a process of `bun test` went. */
@@ -74,10 +75,10 @@ const CONNECTIONS = { BUN_CONFIG_MAX_HTTP_REQUESTS: "4000" };
 /** A loop that never yields outlives bun's own timeout. */
 const MOST_MS = 20 * 60_000;
 
-/** Which tests the caller insists on, and with what. */
+/** Which tests the caller insists on, with what, and how often. */
 function wishes(): Record<string, string> {
-  const { CI, CHROMIUM } = process.env;
-  return { ...(CI === undefined ? {} : { CI }), ...(CHROMIUM === undefined ? {} : { CHROMIUM }) };
+  const kept = ["CI", "CHROMIUM", MANY_ROUNDS].map((name) => [name, process.env[name]]);
+  return Object.fromEntries(kept.filter(([, value]) => value !== undefined));
 }
 
 /** As bun's summary has it. */

@@ -49,7 +49,7 @@ const SIZES: Readonly<Record<string, Size>> = {
   "test/bench": { files: 1, seconds: 5 },
   "test/browser": { files: 4, seconds: 15 },
   "test/cli": { files: 1, seconds: 15 },
-  "test/fuzz": { files: 1, seconds: 21 },
+  "test/fuzz": { files: 1, seconds: 10 },
   "test/gateway": { files: 8, seconds: 4.5 },
   "test/gateway/pairings": { files: 5, seconds: 5.5 },
   "test/generation": { files: 8, seconds: 2 },
@@ -58,10 +58,11 @@ const SIZES: Readonly<Record<string, Size>> = {
   "test/network": { files: 1, seconds: 4 },
   "test/packaging": { files: 1, seconds: 16 },
   "test/payments": { files: 3, seconds: 10 },
-  "test/postgres": { files: 5, seconds: 7 },
+  "test/postgres": { files: 4, seconds: 10 },
   "test/process": { files: 1, seconds: 13 },
-  "test/sim": { files: 1, seconds: 15 },
-  "test/tokens": { files: 5, seconds: 3 },
+  "test/sim": { files: 1, seconds: 10 },
+  "test/surfaces": { files: 8, seconds: 1 },
+  "test/tokens": { files: 3, seconds: 2 },
   "test/workers": { files: 2, seconds: 20 },
 };
 const ELSEWHERE: Size = { files: 12, seconds: 1 };

@@ -1,5 +1,6 @@
 import { availableParallelism, totalmem } from "node:os";
 import { parseArgs } from "node:util";
+import { MANY_ROUNDS } from "../rounds.ts";
 import { Batch, type Outcome } from "./batch.ts";
 import { batchesOf, mayRunAgain, testFiles } from "./batches.ts";
 import { megabytesOf } from "./leftovers.ts";
@@ -18,13 +19,14 @@ const USAGE = `npm test [-- [--long | --all] [--each] [--jobs N] [--again] [path
 Runs the test files in processes beside each other: as many as there are cores, and more while these wait.
 
   --long    those that take minutes, and no others
-  --all     both
+  --all     both, and more rounds of what is random
   --each    every file in a process of its own
   --jobs N  so many processes at once, never more
   --again   what failed runs once more at the end, alone; if it passes then, it is told as unsteady
   path      only files with this in their path
 `;
 const { values: wish, positionals: paths } = understood();
+if (wish.all) process.env[MANY_ROUNDS] = "1";
 const files = testFiles(wish.all ? "all" : wish.long ? "long" : "short", paths);
 const running = new Set<Batch>();
 const outcomes: Outcome[] = [];

@@ -8,11 +8,11 @@ import { simulate } from "./world.ts";
 /** Few: `.ci/run` runs many more. */
 const SEEDS = 80;
 const STEPS = 20;
-const NODE_SEEDS = 12;
+const NODE_SEEDS = 8;
 const NODE_STEPS = 1_500;
-const HOLD_SEEDS = 10;
+const HOLD_SEEDS = 6;
 const HOLD_STEPS = 4_000;
-const LEASE_SEEDS = 40;
+const LEASE_SEEDS = 20;
 const LEASE_STEPS = 400;
 const KEEPER_SEEDS = 4;
 const KEEPER_STEPS = 400;
@@ -127,8 +127,8 @@ test("nodes remember keys under leases: what is revoked is accepted nowhere, and
 });
 
 test.each([
-  [1, 20],
-  [5, 10],
+  [1, 10],
+  [5, 5],
 ])(
   "holds at %p nodes grow while limits, budgets and keys change: none beyond a limit of that moment",
   async (nodes, seeds) => {

@@ -5,6 +5,7 @@ import { MessagesCollector } from "../../src/surfaces/messages/collector.ts";
 import { ResponsesCollector } from "../../src/surfaces/responses/collector.ts";
 import type { StreamJudge } from "../../src/surfaces/surface.ts";
 import { pairing } from "../../src/surfaces/surfaces.ts";
+import { rounds } from "../rounds.ts";
 import { Random } from "../sim/random.ts";
 import { bodyOf, lastOf } from "./harness.ts";
 
@@ -107,14 +108,14 @@ function streamOf(seed: number) {
 }
 
 test("streams of all languages, cut anywhere, come out as if each event were read", () => {
-  for (let seed = 0; seed < 800; seed++) {
+  for (let seed = 0; seed < rounds(200, 1_000); seed++) {
     const { language, pieces } = streamOf(seed);
     expect(verdict(language, pieces)).toEqual(verdictByReading(language, pieces));
   }
 });
 
 test("streams that are translated, cut anywhere, come out as if each event were read", () => {
-  for (let seed = 0; seed < 300; seed++) {
+  for (let seed = 0; seed < rounds(80, 400); seed++) {
     const { language: host, pieces } = streamOf(seed);
     const stream = [...head(host), ...pieces, ...tail(host)];
     for (const client of LANGUAGES)
@@ -175,7 +176,7 @@ test("what a host pads and numbers each event with is stepped over from the fift
 
 /** Assembled for a client that wants it whole, beside the collector that is told each event. */
 test("answers that are assembled of events that are alike have every word, and nothing of the padding", () => {
-  for (let seed = 0; seed < 600; seed++) {
+  for (let seed = 0; seed < rounds(150, 800); seed++) {
     const { language, events, pieces } = streamOf(seed);
     const judge = pairing(language, language).openWhole({ surface: language, json: {} } as never, {
       publicModel: "public/model",

@@ -12,6 +12,7 @@ import { pairing } from "../../src/surfaces/surfaces.ts";
 import type { AnswerWriter } from "../../src/surfaces/vocabulary/answer-writer.ts";
 import type { Conversation } from "../../src/surfaces/vocabulary/conversation.ts";
 import { TranslationReport } from "../../src/surfaces/vocabulary/translation-report.ts";
+import { rounds } from "../rounds.ts";
 import { Random } from "../sim/random.ts";
 import { brokenRules, wrongEvents } from "./event-order.ts";
 import { ASKED, COST_USD, decode, encode, given, openRequest, readRequest } from "./harness.ts";
@@ -28,6 +29,8 @@ const TARGET: HostTarget = {
   maxOutputTokens: null,
   defaultMaxOutputTokens: 9_000,
 };
+
+const SEEDS = rounds(40, 300);
 
 const WRITE: Readonly<
   Record<SurfaceName, (conversation: Conversation, report: TranslationReport) => object>
@@ -56,7 +59,7 @@ const PAIRS = SURFACE_NAMES.flatMap((one) =>
 
 describe.each(PAIRS)("%s, told in %s and back", (one, other) => {
   test("150 random conversations come back as they were", () => {
-    for (let seed = 1; seed <= 150; seed++) {
+    for (let seed = 1; seed <= SEEDS; seed++) {
       const conversation = randomConversation(new Random(seed), one, other);
       const body = plain(WRITE[one](conversation, new TranslationReport(one, one, TARGET)));
       const there = told(body, one, other);
@@ -120,7 +123,7 @@ function pieces(words: string, random: Random): string[] {
 
 describe.each(PAIRS)("an answer in %s, told in %s and back", (one, other) => {
   test("150 random answers come back as they were, however their bytes are split", () => {
-    for (let seed = 1; seed <= 150; seed++) {
+    for (let seed = 1; seed <= SEEDS; seed++) {
       const random = new Random(seed);
       const said = randomAnswer(one, random);
       const through = (text: string, client: SurfaceName, host: SurfaceName) =>
