@@ -61,16 +61,17 @@ async function runAll(waiting: Batch[]): Promise<void> {
     while (waiting.length > 0) await runNext();
   });
   const spare = new Spare();
-  const look = setInterval(() => {
-    const load = { running: running.size, jobs, busy: spare.busy(), megabytes: megabytesOf(marks()) };
+  const look = () => {
+    const megabytes = megabytesOf([...running].map(({ mark }) => mark));
+    const load = { running: running.size, jobs, busy: spare.busy(), megabytes };
     if (waiting.length > 0 && wish.jobs === undefined && hasRoom(load)) lines.push(runNext());
-  }, LOOK_MS);
+  };
+  look();
+  const watch = setInterval(look, LOOK_MS);
   // Those that are begun meanwhile too.
   for (const line of lines) await line;
-  clearInterval(look);
+  clearInterval(watch);
 }
-
-const marks = (): string[] => [...running].map(({ mark }) => mark);
 
 async function run(batch: Batch): Promise<Outcome> {
   running.add(batch);
