@@ -13,17 +13,14 @@ import { AUTO_PREFIX, autoVariant, FREE_SUFFIX, SIMULATED_HOST_ID } from "./mode
 export function closestId(wanted: string, ids: Iterable<string>): string | null {
   const sought = split(wanted.slice(0, WANTED_CHARACTERS_MAX));
   let best: IdMatch | null = null;
-  for (const id of ids) {
-    const candidate = judge(id, sought);
-    if (best === null || nearer(candidate, best)) best = candidate;
-  }
+  for (const id of ids) best = nearer(best, id, sought);
   return best === null ? null : best.id;
 }
 
 /** The name of which `wanted` is a misspelling; null where none is near. For few names. */
 export function misspelt(wanted: string, names: readonly string[]): string | null {
   const id = closestId(wanted, names);
-  return id !== null && judge(id, split(wanted)).rank <= Rank.Misspelt ? id : null;
+  return id !== null && nearer(null, id, split(wanted)).rank <= Rank.Misspelt ? id : null;
 }
 
 /** Whether a request may name it: a published model, its free variant, or an automatic route. */
@@ -89,26 +86,25 @@ function split(id: string): IdParts {
     : { author: text.slice(0, slash), name: text.slice(slash + 1) };
 }
 
-function judge(id: string, sought: IdParts): IdMatch {
+/** Whichever is nearer, the best so far or this one, of which no more is found out than that takes. */
+function nearer(best: IdMatch | null, id: string, sought: IdParts): IdMatch {
   const published = split(id);
   const otherAuthor = published.author === sought.author ? 0 : 1;
-  if (published.name === sought.name) return { id, rank: Rank.SameName, distance: otherAuthor };
-  if (continues(sought.name, published.name)) {
-    return { id, rank: Rank.Continued, distance: otherAuthor - 2 * published.name.length };
-  }
-  const edits = editsWithin(sought.name, published.name, EDITS_MAX);
-  if (edits !== null && edits * 2 < sought.name.length) {
-    return { id, rank: Rank.Misspelt, distance: 2 * edits + otherAuthor };
-  }
-  return {
-    id,
-    rank: Rank.Unlike,
-    distance: otherAuthor * 3 - commonBeginning(sought.name, published.name),
-  };
+  const or = (rank: Rank, distance: number): IdMatch =>
+    best === null || rank < best.rank || (rank === best.rank && distance < best.distance)
+      ? { id, rank, distance }
+      : best;
+  if (published.name === sought.name) return or(Rank.SameName, otherAuthor);
+  if (continues(sought.name, published.name))
+    return or(Rank.Continued, otherAuthor - 2 * published.name.length);
+  if (best !== null && best.rank < Rank.Misspelt) return best;
+  // More would be another word, or further away than the best.
+  const few = Math.ceil(sought.name.length / 2) - 1;
+  const nearest = best?.rank === Rank.Misspelt ? (best.distance - 1 - otherAuthor) >> 1 : EDITS_MAX;
+  const edits = editsWithin(sought.name, published.name, Math.min(EDITS_MAX, few, nearest));
+  if (edits !== null) return or(Rank.Misspelt, 2 * edits + otherAuthor);
+  return or(Rank.Unlike, otherAuthor * 3 - commonBeginning(sought.name, published.name));
 }
-
-const nearer = (a: IdMatch, b: IdMatch): boolean =>
-  a.rank < b.rank || (a.rank === b.rank && a.distance < b.distance);
 
 const continues = (longer: string, shorter: string): boolean =>
   longer.startsWith(shorter) && /[-:@]/.test(longer.charAt(shorter.length));
@@ -122,23 +118,25 @@ function commonBeginning(a: string, b: string): number {
 /** Levenshtein's distance, or null above `most`; only cells within `most` of the diagonal are visited. */
 function editsWithin(a: string, b: string, most: number): number | null {
   if (Math.abs(a.length - b.length) > most) return null;
-  let above = Array.from({ length: b.length + 1 }, (_, column) => column);
+  let above = new Uint16Array(b.length + 2);
+  for (let column = 0; column <= Math.min(b.length, most + 1); column++) above[column] = column;
+  let current = new Uint16Array(b.length + 2);
   for (let row = 1; row <= a.length; row++) {
     const from = Math.max(1, row - most);
     const to = Math.min(b.length, row + most);
-    const current = new Array<number>(b.length + 1).fill(most + 1);
-    if (from === 1) current[0] = row;
-    let least = current[0]!;
+    let left = from === 1 ? row : most + 1;
+    let least = left;
+    current[from - 1] = left;
     for (let column = from; column <= to; column++) {
-      const swap = a[row - 1] === b[column - 1] ? 0 : 1;
-      current[column] = Math.min(
-        above[column - 1]! + swap,
-        Math.min(above[column]!, current[column - 1]!) + 1,
-      );
-      least = Math.min(least, current[column]!);
+      const swap = a.charCodeAt(row - 1) === b.charCodeAt(column - 1) ? 0 : 1;
+      left = Math.min(above[column - 1]! + swap, above[column]! + 1, left + 1);
+      current[column] = left;
+      if (left < least) least = left;
     }
     if (least > most) return null;
-    above = current;
+    // Beside what is visited, for the next row.
+    current[to + 1] = most + 1;
+    [above, current] = [current, above];
   }
   const edits = above[b.length]!;
   return edits > most ? null : edits;

@@ -61,6 +61,17 @@ export function catalogEntries(
   return entries;
 }
 
+/** What of the entries changes while the catalog stays: two that are equal have the same entries. */
+export function availabilityOf({ models }: Catalog, routeState: RouteAvailability): Buffer {
+  const states: number[] = [];
+  for (const { routes } of models.values())
+    for (const route of routes)
+      states.push(
+        (route.free && routeState.verifiedFree(route) ? 2 : 0) + (routeState.usable(route) ? 1 : 0),
+      );
+  return Buffer.from(states);
+}
+
 export function catalogEntry(model: Model, routeState: RouteAvailability): CatalogEntry {
   const paid = model.routes.filter(({ free, price }) => !free && price !== null);
   const price = model.price ?? paid[0]?.price ?? null;

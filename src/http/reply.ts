@@ -8,8 +8,14 @@ export class JsonReply<T = unknown> {
     /** Undefined for no body. */
     readonly json: T,
     readonly headers: Readonly<Record<string, string>> = {},
+    /** The JSON, where it is written already. */
+    readonly text: string | null = null,
   ) {}
 }
+
+/** One that is answered again and again. */
+export const written = <T>({ status, json, headers }: JsonReply<T>) =>
+  new JsonReply(status, json, headers, JSON.stringify(json));
 
 export const ok = <T>(json: T): JsonReply<T> => new JsonReply(200, json);
 export const created = <T>(json: T): JsonReply<T> => new JsonReply(201, json);
@@ -28,8 +34,8 @@ export const page = async <Row, View>(
     has_more: rows.length > limit,
   });
 
-export const replyResponse = ({ status, json, headers }: JsonReply, receipt: ReceiptId): Response =>
-  new Response(json === undefined ? null : JSON.stringify(json), {
+export const replyResponse = ({ status, json, headers, text }: JsonReply, receipt: ReceiptId): Response =>
+  new Response(text ?? (json === undefined ? null : JSON.stringify(json)), {
     status,
     headers: { ...headersOf(receipt), ...headers },
   });

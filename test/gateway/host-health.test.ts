@@ -70,8 +70,14 @@ test("when all hosts rest, the answer says when the first is back", async () => 
   const second = await host(() => rateLimited(7));
   const gateway = await gatewayOn(first, second);
   const { key } = await gateway.key(1);
+  const isListed = async () =>
+    (await gateway.send("GET", "/v1/catalog", { bearer: key })).json.data.map(
+      ({ available }: { available: boolean }) => available,
+    );
+  expect(await isListed()).toContain(true);
   const { status: code, headers, json } = await gateway.chat(key);
   expect([code, json.error.code]).toEqual([503, "model_unavailable"]);
+  expect(await isListed()).not.toContain(true);
   expect(Number(headers.get("retry-after"))).toBeWithin(6, 8);
 });
 
