@@ -72,7 +72,7 @@ describeOnPostgres("the Authority on PostgreSQL", (cluster) => {
     const random = new Random(7);
     for (const name of ["n0", "n1", "n2"]) await join(name);
     const used = new Map<string, number>();
-    for (let number = 1; number <= 300; number++) {
+    for (let number = 1; number <= 150; number++) {
       const name = random.pick(["n0", "n1", "n2"]);
       const at = used.get(name) ?? 0;
       const said = statement(name, {

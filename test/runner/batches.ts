@@ -1,7 +1,7 @@
 import { dirname } from "node:path";
 import { Glob } from "bun";
 
-const isLong = (file: string): boolean => file.endsWith(".long.test.ts");
+export const isLong = (file: string): boolean => file.endsWith(".long.test.ts");
 
 /**
  * Whether a batch that failed may be run once more: not where storms, long runs and simulated or random money are in
