@@ -1,3 +1,4 @@
+import { MAX_COUNT_MS } from "../counting/counting.ts";
 import type { OpenSockets } from "../http/websocket/open-sockets.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { OpenStreams } from "../stream/open-streams.ts";
@@ -17,8 +18,11 @@ export async function drain(
   sockets.leave();
   // A request holds nothing yet while its body arrives, and no longer while its last frames are sent.
   await waitWhile(() => holding() || answering(), inMs(drainMs), clock);
-  // Streams that are still open are cut: each settles for what it delivered, and tells its client why.
-  openStreams.cutAll("the gateway was stopped, and its time to finish streams ran out");
+  // Streams that are still open are cut: each is counted, settles for what it delivered, and tells its client why.
+  const held = ledger.openHolds;
+  const cut = openStreams.cutAll("the gateway was stopped, and its time to finish streams ran out");
+  const others = Math.max(0, held - cut);
+  await waitWhile(() => ledger.openHolds > others, inMs(MAX_COUNT_MS), clock);
   await waitWhile(answering, inMs(CUT_MS), clock);
   // What is left are whole answers that have not come, and clients that do not read.
   void server.stop(true);
@@ -53,7 +57,7 @@ async function quietTurn(clock: Clock): Promise<void> {
 const QUIET_MS = 0.15;
 const MAX_TURNS = 2_000;
 
-/** Time for cut streams to settle, and for each step to end. */
+/** For each step to end. */
 const CUT_MS = 2_000;
 
 /** Resolves once `busy` is false, or at `untilMs`. */

@@ -10,9 +10,11 @@ export class OpenStreams {
     this.streams.delete(stream);
   }
 
-  /** Each ends at once, with what was delivered; its client is told why. */
-  cutAll(why: string): void {
-    for (const stream of [...this.streams]) stream.cut(why);
+  /** Each ends at once, with what was delivered; its client is told why. Returns how many there were. */
+  cutAll(why: string): number {
+    const all = [...this.streams];
+    for (const stream of all) stream.cut(why);
+    return all.length;
   }
 }
 

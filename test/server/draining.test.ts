@@ -1,0 +1,64 @@
+import { expect, test } from "bun:test";
+import { drain } from "../../src/server/draining.ts";
+import { OpenStreams } from "../../src/stream/open-streams.ts";
+import { ManualClock } from "../fakes/clock.ts";
+
+/** Streams that take so long to be counted and settled once they are cut, and requests that wait for their answer. */
+async function drained({ settleMs, waiting = 0 }: { settleMs: number; waiting?: number }) {
+  const clock = new ManualClock();
+  const openStreams = new OpenStreams();
+  const ledger = { openHolds: 1 + waiting };
+  const server = {
+    pendingRequests: 1 + waiting,
+    closed: Promise.withResolvers<void>(),
+    brokenMs: Number.NaN,
+    stop(abruptly = false): Promise<void> {
+      if (!abruptly) return this.closed.promise;
+      this.brokenMs = clock.elapsedMs();
+      ledger.openHolds = 0;
+      this.closed.resolve();
+      return this.closed.promise;
+    },
+  };
+  const stream = {
+    toldMs: Number.NaN,
+    cut(): void {
+      openStreams.ended(stream);
+      clock.after(settleMs, () => {
+        stream.toldMs = clock.elapsedMs();
+        ledger.openHolds -= 1;
+        server.pendingRequests -= 1;
+      });
+    },
+  };
+  openStreams.opened(stream);
+  let over = false;
+  const sockets = { leave() {}, areBusy: false };
+  const draining = { ledger, openStreams, sockets, passed: null, clock, drainMs: 300 };
+  const ended = drain(server as never, draining).then(() => {
+    over = true;
+  });
+  while (!over) {
+    await new Promise((resolve) => setImmediate(resolve));
+    clock.advance(10);
+  }
+  await ended;
+  return { toldMs: stream.toldMs, brokenMs: server.brokenMs };
+}
+
+test("a stream that is cut is told so, however long its count takes, before connections are broken", async () => {
+  const { toldMs, brokenMs } = await drained({ settleMs: 5_000 });
+  expect(toldMs).toBeGreaterThan(5_000);
+  expect(brokenMs).toBeGreaterThanOrEqual(toldMs);
+});
+
+test("answers that have not come are not waited for as long", async () => {
+  const { brokenMs } = await drained({ settleMs: 10, waiting: 3 });
+  expect(brokenMs).toBeLessThan(300 + 2_100);
+});
+
+test("what never settles does not keep the gateway from stopping", async () => {
+  const { toldMs, brokenMs } = await drained({ settleMs: 3_600_000 });
+  expect([toldMs, brokenMs]).toEqual([Number.NaN, expect.any(Number)]);
+  expect(brokenMs).toBeLessThan(20_000);
+});
