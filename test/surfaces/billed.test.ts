@@ -110,6 +110,19 @@ describe("a chat host's usage", () => {
     expect(valuesOf(decode(broken().fail(error, null)))).toHaveLength(2);
   });
 
+  test("is followed by the error alone where the client has the reason to finish already", () => {
+    const error = { message: "Gone.", type: "api_error", code: "internal_error", param: null } as const;
+    const judge = open();
+    judge.push(encode(word("Hi", "stop") + DONE));
+    expect(valuesOf(decode(judge.fail(error, null)))).toEqual([{ error }]);
+    const failed = open();
+    failed.push(encode(word("Hi") + word("", "error")));
+    expect(valuesOf(decode(failed.fail(error, null)))).toMatchObject([
+      { error },
+      { choices: [{ finish_reason: "error" }] },
+    ]);
+  });
+
   test("does not keep what comes behind it without end", () => {
     const judge = open();
     judge.push(encode(word("Hi", "stop") + chunk([], usage(1))));

@@ -36,7 +36,9 @@ export class ChatOrder implements OrderMachine {
 
   end(): void {
     if (this.errors > 0) {
-      if (this.ended !== "error") this.say('no chunk with finish_reason "error" after the error');
+      const isOver =
+        this.choices.size > 0 && [...this.choices.values()].every(({ reason }) => reason !== null);
+      if (!isOver) this.say('no chunk with finish_reason "error" after the error');
       return;
     }
     if (this.ended !== "done") this.say("no [DONE]");

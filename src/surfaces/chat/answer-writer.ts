@@ -98,7 +98,10 @@ export class ChatWriter extends AnswerWriter {
 
   private reason: string = FINISH.end;
 
+  private finished = false;
+
   finish(): void {
+    this.finished = true;
     this.data(`${this.head}"choices":[{"index":0,"delta":{},"finish_reason":"${this.reason}"}]}`);
   }
 
@@ -112,7 +115,8 @@ export class ChatWriter extends AnswerWriter {
   fail(error: ErrorObject): Uint8Array {
     if (this.head === "") this.head = this.headOf();
     this.data(JSON.stringify({ error }));
-    this.data(`${this.head}"choices":[{"index":0,"delta":{},"finish_reason":"error"}]}`);
+    // The client has a reason already: only the end could not be recorded.
+    if (!this.finished) this.data(`${this.head}"choices":[{"index":0,"delta":{},"finish_reason":"error"}]}`);
     return this.take();
   }
 

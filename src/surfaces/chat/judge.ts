@@ -36,8 +36,11 @@ export class ChatJudge extends PassingJudge {
   }
 
   protected failure(error: ErrorObject): Uint8Array {
+    const told = encodeEvent(null, { error });
+    // The client has a reason already: only the end could not be recorded.
+    if (this.finished) return told;
     const choices = [{ index: 0, delta: {}, finish_reason: "error" }];
-    return Buffer.concat([encodeEvent(null, { error }), this.chunk({ choices })]);
+    return Buffer.concat([told, this.chunk({ choices })]);
   }
 
   protected override untold(bill: Billed): Uint8Array {
@@ -113,7 +116,8 @@ export class ChatJudge extends PassingJudge {
       });
     }
     if (!stops) return;
-    this.finished = true;
+    // One that tells of a fault is not passed on.
+    if (this.fault === null) this.finished = true;
     this.stop();
   }
 
