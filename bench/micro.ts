@@ -214,7 +214,7 @@ async function admission(): Promise<Piece> {
     most: { amount: 1_000 as NanoUsd, tokens: 100 },
     promptTokens: 10,
     price: { input: 1, output: 1, cacheRead: 1, cacheWrite: 1 } as ReservationRequest["price"],
-    about: { surface: "chat.completions", model: "bench/model", stream: true },
+    about: { surface: "chat.completions", model: "bench/model", stream: false },
   };
   const end = {
     state: "settled",

@@ -132,13 +132,9 @@ export class Ledger {
     if (short !== null) return short;
     const reservation = this.take(keyCounters, want, nowMs);
     this.open.set(want.receipt, reservation);
-    if (want.about.stream) this.write(reservation);
+    reservation.sequence = this.journal.append(holdRecord(reservation));
     this.foresee(reservation, want);
     return reservation;
-  }
-
-  private write(reservation: Reservation): void {
-    reservation.sequence = this.journal.append(holdRecord(reservation));
   }
 
   /** Free requests left today (UTC) in the scarcest of the allowances; null while one is not in memory. */
@@ -266,11 +262,9 @@ export class Ledger {
 
   /**
    * Journals who answers the streams that have begun, and how far every stream that moved has got, so that a
-   * crash bills what was delivered and no more. And the holds of whole answers that are still open: a crash
-   * charges nothing for them, so most need no record but that of their end.
+   * crash bills what was delivered and no more.
    */
   checkpoint(): void {
-    for (const reservation of this.open.values()) if (reservation.sequence === 0) this.write(reservation);
     for (const reservation of this.begun) this.journal.append(holdRecord(reservation));
     this.begun.clear();
     const { moved } = this;

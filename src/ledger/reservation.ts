@@ -31,7 +31,7 @@ export class Reservation {
   /** Since the last checkpoint. */
   moved = false;
   served: ServedBy | null = null;
-  /** The journal's number for the hold, whose durability a stream's first byte awaits; 0 until it is written. */
+  /** The journal's number for the hold; await its durability before the first byte leaves. */
   sequence = 0;
 
   constructor(

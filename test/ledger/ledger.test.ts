@@ -269,20 +269,6 @@ describe("settling", () => {
     admitted(await ask(books, 10, key, { rateTokens: 60 }));
   });
 
-  test("a stream's hold is on the record at once, a whole answer's only if a checkpoint finds it open", async () => {
-    const books = open(100);
-    const written = () => books.records.map(({ kind }) => kind);
-    admitted(await ask(books, 10, keyOf(), { about: { surface: "messages", model: "a/b", stream: true } }));
-    expect(written()).toEqual(["hold"]);
-    const short = admitted(await ask(books, 10));
-    const long = admitted(await ask(books, 10));
-    books.ledger.settle(short, ending(4), () => "{}");
-    expect(written()).toEqual(["hold", "terminal"]);
-    for (let look = 0; look < 2; look++) books.ledger.checkpoint();
-    expect(written()).toEqual(["hold", "terminal", "hold"]);
-    expect(books.records.at(-1)).toMatchObject({ receipt: long.want.receipt, amount: 10 });
-  });
-
   test("a write-off charges nothing and is on the record", async () => {
     const books = open(100);
     const reservation = admitted(await ask(books, 10));

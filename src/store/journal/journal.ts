@@ -7,7 +7,7 @@ import { JournalLines, linesBehind, readLines } from "./lines.ts";
 
 /**
  * The ledger's write-ahead journal: lines of `check json`, appended to numbered files. It exists because a
- * stream must be durable twice (its hold, its end) and SQLite would pay for each with index pages and a
+ * request must be durable twice (its hold, its end) and SQLite would pay for each with index pages and a
  * blocking fsync on the event loop. Here everything of one turn of the loop shares a write and a sync, which
  * leaves the loop where the disk is slow. The database (SQLite, or the PostgreSQL that nodes share) follows
  * at leisure: `unapplied` are the ends that are durable, each with the place up to which the database then
