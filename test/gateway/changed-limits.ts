@@ -8,7 +8,7 @@ import { type Made, type OpenGateway, open } from "./open.ts";
 
 /**
  * What is promised of streams whose key, budget or balance is changed while they run, whatever the store and
- * however many gateways. A stream holds some $0.03 at its beginning, for 3,000 words; its host writes 6,000.
+ * however many gateways. A stream holds some $0.03 at its beginning, for 1,200 words; its host writes 2,400.
  */
 export function testChangedLimits(count: number, store: () => Promise<string>): void {
   let host: FakeHost;
@@ -24,7 +24,7 @@ export function testChangedLimits(count: number, store: () => Promise<string>): 
     host = await startFakeHost((_request) => async (wire, seen) => {
       arrivals += 1;
       // It writes as fast as a quick model does: other nodes' answers come within the words that are held ahead.
-      const before = (n: number) => (n === 5 ? changed.passed : Bun.sleep(5));
+      const before = (n: number) => (n === 5 ? changed.passed : Bun.sleep(20));
       await sse(events, { before })(wire, seen);
     });
     // A model and a host for each stream: what is held of a host that was measured follows its pace.
@@ -35,7 +35,7 @@ export function testChangedLimits(count: number, store: () => Promise<string>): 
       (n) => `  - id: test/model${n}
     context_length: 100000
     max_output_tokens: 20000
-    price: { input: 0, output: 10 }
+    price: { input: 0, output: 25 }
     routes: [{ host: h${n}, model: host-model }]`,
     );
     const config = `
@@ -43,7 +43,7 @@ hosts:
 ${hosts.join("\n")}
 models:
 ${models.join("\n")}
-generation: { default_max_output_tokens: 3000, first_token_ms: 10000 }
+generation: { default_max_output_tokens: 1200, first_token_ms: 10000 }
 setup: { accountless_keys_per_address_per_hour: 1000 }
 ${await store()}`;
     gateways = await Promise.all(Array.from({ length: count }, () => open(config)));
@@ -198,6 +198,6 @@ ${await store()}`;
   });
 }
 
-const WORDS = 6_000;
+const WORDS = 2_400;
 const PIECE = 20;
 const MOST_STREAMS = 20;
