@@ -22,10 +22,9 @@ export async function senderOf(
   taken = 0,
 ): Promise<BodySender | Refusal> {
   if (await paysFor(balance.id, length, deps)) return { turn: balance.id, pays: true, read: null };
-  const credit = await deps.keyDeps.credit(balance.id);
   const blocks = blocksOf();
   const network = wideNetwork(blocks);
-  if (credit <= 0 && deps.bodies.scarceUnpaid) {
+  if (deps.bodies.scarceUnpaid && (await deps.keyDeps.credit(balance.id)) <= 0) {
     const { limit, used } = await deps.ledger.openTier(balance, blocks, deps.keyDeps.clock.now());
     if (used >= limit) return onlyPaid();
   }

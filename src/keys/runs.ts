@@ -2,6 +2,7 @@ import { LRUCache } from "lru-cache";
 import { type Refusal, refused } from "../errors/refusal.ts";
 import type { EpochMs } from "../units/clock.ts";
 import type { BalanceId } from "../units/id.ts";
+import { SingleFlight } from "../units/single-flight.ts";
 import type { KeyStore } from "./key-store.ts";
 import {
   hasEnded,
@@ -27,7 +28,7 @@ export class Runs {
     dispose: (run) => run.forget(),
   });
   /** By what is asked; no more than requests in flight. */
-  private readonly joining = new Map<string, Promise<AgentRun | Refusal>>();
+  private readonly joining = new SingleFlight<string, AgentRun | Refusal>();
   /** How often limits were changed by others. */
   private changes = 0;
 
@@ -66,12 +67,7 @@ export class Runs {
     most: MostRuns,
   ): Promise<AgentRun | Refusal> {
     const asked = `${runSubject(balance, spec.name)} ${spec.cap} ${spec.calls}`;
-    let joining = this.joining.get(asked);
-    if (joining === undefined) {
-      joining = this.change(balance, spec, at, most).finally(() => this.joining.delete(asked));
-      this.joining.set(asked, joining);
-    }
-    return joining;
+    return this.joining.do(asked, () => this.change(balance, spec, at, most));
   }
 
   private async change(

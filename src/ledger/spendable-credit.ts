@@ -1,6 +1,7 @@
 import { LRUCache } from "lru-cache";
 import type { Clock } from "../units/clock.ts";
 import type { BalanceId } from "../units/id.ts";
+import { SingleFlight } from "../units/single-flight.ts";
 import { type NanoUsd, ZERO_USD } from "../units/usd.ts";
 import type { BalanceView } from "./ledger.ts";
 
@@ -12,7 +13,7 @@ export class SpendableCredit {
   /** Balances without credit, and when that was heard: each request of theirs would ask the store again. */
   private readonly poor = new LRUCache<BalanceId, number>({ max: MAX_POOR });
   /** One a balance, so there are no more than requests in flight. */
-  private readonly loading = new Map<BalanceId, Promise<NanoUsd>>();
+  private readonly loading = new SingleFlight<BalanceId, NanoUsd>();
 
   constructor(
     private readonly ledger: {
@@ -45,12 +46,7 @@ export class SpendableCredit {
   }
 
   private load(id: BalanceId): Promise<NanoUsd> {
-    let loading = this.loading.get(id);
-    if (loading === undefined) {
-      loading = this.ask(id).finally(() => this.loading.delete(id));
-      this.loading.set(id, loading);
-    }
-    return loading;
+    return this.loading.do(id, () => this.ask(id));
   }
 
   private async ask(id: BalanceId): Promise<NanoUsd> {

@@ -11,3 +11,6 @@ export interface Drift {
   readonly account: string;
   readonly driftNano: bigint;
 }
+
+/** An audit reads everything, in so many milliseconds at most. */
+export const AUDIT_MS = 600_000;

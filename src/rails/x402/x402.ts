@@ -8,6 +8,7 @@ import { type Clock, type EpochMs, epochMs, pause } from "../../units/clock.ts";
 import { type BalanceId, type KeyId, newId } from "../../units/id.ts";
 import type { Log } from "../../units/log.ts";
 import type { RandomBytes } from "../../units/random.ts";
+import { SingleFlight } from "../../units/single-flight.ts";
 import { type NanoUsd, ZERO_USD } from "../../units/usd.ts";
 import type { PaymentPace } from "../payment-pace.ts";
 import { externalOf, mismatch, type SignedPayment } from "./authorization.ts";
@@ -28,9 +29,9 @@ export class X402Rail {
   private readonly networks: readonly OpenNetwork[];
   /** Balances with a payment that may have been sent, in this process; bounded by the payments under way. */
   private readonly underWay = new Map<BalanceId, Payment["id"]>();
-  /** Presented at this moment, however often: what is asked of the chain about each; bounded by the requests in flight. */
-  private readonly checking = new Map<string, Promise<Checked>>();
-  private readonly awaiting = new Map<string, Promise<Payment>>();
+  /** Presented at this moment, however often: what is asked of the chain about each. */
+  private readonly checking = new SingleFlight<string, Checked>();
+  private readonly awaiting = new SingleFlight<Payment["id"], Payment>();
 
   constructor(private readonly deps: X402Deps) {
     this.networks = deps.networks.map((network) => new OpenNetwork(network, deps.open));
@@ -202,13 +203,13 @@ export class X402Rail {
       };
     const network = this.networkOf(orderOf(known))?.ready;
     if (network == null) return { kind: "paid", payment: known };
-    const payment = await shared(this.awaiting, known.id, () => this.await(known, network));
+    const payment = await this.awaiting.do(known.id, () => this.await(known, network));
     return { kind: "paid", payment };
   }
 
   private check(signed: SignedPayment, { chain }: ReadyNetwork): Promise<Checked> {
     const { authorization, signature } = signed;
-    return shared(this.checking, JSON.stringify(signed), async () => {
+    return this.checking.do(JSON.stringify(signed), async () => {
       const [head, refusal] = await Promise.all([chain.head(), chain.refusal(authorization, signature)]);
       return { head, refusal };
     });
@@ -387,20 +388,6 @@ export function paymentOf(
 interface Checked {
   readonly head: ChainHead;
   readonly refusal: string | null;
-}
-
-/** What is asked already is not asked again. */
-function shared<Answer>(
-  asked: Map<string, Promise<Answer>>,
-  what: string,
-  ask: () => Promise<Answer>,
-): Promise<Answer> {
-  let answer = asked.get(what);
-  if (answer === undefined) {
-    answer = ask().finally(() => asked.delete(what));
-    asked.set(what, answer);
-  }
-  return answer;
 }
 
 /** A wallet can sign the same money away any number of times, and each transfer that fails costs gas. */

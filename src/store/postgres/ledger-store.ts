@@ -7,7 +7,7 @@ import { assert } from "../../units/assert.ts";
 import type { EpochMs } from "../../units/clock.ts";
 import type { BalanceId, KeyId, ReceiptId } from "../../units/id.ts";
 import { MAX_NANO_USD, type NanoUsd, ZERO_USD } from "../../units/usd.ts";
-import type { Drift, StoreAudit } from "../audit.ts";
+import { AUDIT_MS, type Drift, type StoreAudit } from "../audit.ts";
 import { addSpending, countersColumn, type Fold, foldEnds, type SummedEnd } from "../fold.ts";
 import { places, type Unapplied } from "../journal/journal.ts";
 import type { ReceiptFilter, StoredReceipt, StoredReceiptPage } from "../receipts.ts";
@@ -259,8 +259,6 @@ const andReplicated = (sql: TransactionSQL) => sql`FOR UPDATE`;
 
 /** Receipts that one page looks at. */
 const MAX_SCANNED = 2_000;
-/** An audit reads everything. */
-const AUDIT_MS = 600_000;
 
 interface CreditRow {
   readonly idempotency_key: string;

@@ -19,6 +19,7 @@ import { assert } from "../../units/assert.ts";
 import { type Clock, type EpochMs, epochMs } from "../../units/clock.ts";
 import type { PaymentId } from "../../units/id.ts";
 import type { NanoUsd } from "../../units/usd.ts";
+import { AUDIT_MS } from "../audit.ts";
 import {
   creditOf,
   MAY_FAIL_STATES,
@@ -194,7 +195,5 @@ function* write(payment: Payment): Steps<Payment> {
 
 /** Whoever has debited begins to note it in the same moment; or, where that process ended, the next one does. */
 const NOTED_WITHIN_MS = 60_000;
-/** An audit reads everything. */
-const AUDIT_MS = 600_000;
 
 const CAME_TO_SOMETHING = part`state NOT IN (${verbatim(NOTHING_STATES)})`;

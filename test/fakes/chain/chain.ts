@@ -1,5 +1,6 @@
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
+import { authorizationTypes } from "@x402/evm";
 import { createPublicClient, createTestClient, defineChain, http, parseAbi, walletActions } from "viem";
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from "viem/accounts";
 import { atEnd } from "../../at-end.ts";
@@ -37,16 +38,7 @@ export async function signTransfer(
   const { value, validAfter, validBefore } = authorization;
   const signature = await wallet.signTypedData({
     domain: { name: "USDC", version: "2", chainId: 84532, verifyingContract: USDC },
-    types: {
-      TransferWithAuthorization: [
-        { name: "from", type: "address" },
-        { name: "to", type: "address" },
-        { name: "value", type: "uint256" },
-        { name: "validAfter", type: "uint256" },
-        { name: "validBefore", type: "uint256" },
-        { name: "nonce", type: "bytes32" },
-      ],
-    },
+    types: authorizationTypes,
     primaryType: "TransferWithAuthorization",
     message: {
       ...authorization,

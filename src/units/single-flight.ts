@@ -1,0 +1,14 @@
+/** Work by key: what is under way for a key is shared by all who ask for it, and not begun again meanwhile. */
+export class SingleFlight<Key, Result> {
+  /** Bounded by those who wait. */
+  private readonly underWay = new Map<Key, Promise<Result>>();
+
+  do(key: Key, work: () => Promise<Result>): Promise<Result> {
+    let doing = this.underWay.get(key);
+    if (doing === undefined) {
+      doing = work().finally(() => this.underWay.delete(key));
+      this.underWay.set(key, doing);
+    }
+    return doing;
+  }
+}
