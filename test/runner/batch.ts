@@ -33,7 +33,13 @@ export class Batch {
     const child = Bun.spawn(
       [process.execPath, "test", ...OPTIONS, ...this.files.map((file) => `./${file}`)],
       {
-        env: { ...cleanEnvironment(), ...wishes(), ...CONNECTIONS, ...this.speed(), [RUN_MARK]: this.mark },
+        env: {
+          ...cleanEnvironment(),
+          ...wishes(),
+          ...CONNECTIONS,
+          ...this.forSeconds(),
+          [RUN_MARK]: this.mark,
+        },
         stdin: "ignore",
         stdout: "pipe",
         stderr: "pipe",
@@ -63,9 +69,8 @@ export class Batch {
     };
   }
 
-  /** What runs for seconds takes a quarter less without the compiler that is for what runs for hours. */
-  private speed(): Record<string, string> {
-    return this.files.some(isLong) ? {} : { BUN_JSC_useFTLJIT: "0" };
+  private forSeconds(): Record<string, string> {
+    return this.files.some(isLong) ? {} : FOR_SECONDS;
   }
 
   /** With everything that it started. */
@@ -76,6 +81,11 @@ export class Batch {
 }
 
 const OPTIONS = ["--timeout", "600000"];
+/**
+ * What runs for seconds takes a quarter less time without the compiler that is for what runs for hours, and a third
+ * less memory if the heap does not grow as the memory of the machine would let it.
+ */
+const FOR_SECONDS = { BUN_JSC_useFTLJIT: "0", BUN_JSC_forceRAMSize: `${512 * 1024 * 1024}` };
 /** Tests of overload open thousands. */
 const CONNECTIONS = { BUN_CONFIG_MAX_HTTP_REQUESTS: "4000" };
 /** A loop that never yields outlives bun's own timeout. */
