@@ -1,6 +1,6 @@
 import type { Mutant } from "./mutant.ts";
 
-/** What `sim:nodes` has to notice of leases, beside what the free requests of its grants were seen to (decision 18). */
+/** What `sim:nodes` has to notice of leases, beside what the free requests of its grants were seen to (decision 26). */
 export const LEASE_MUTANTS: readonly Mutant[] = [
   {
     breaks: "a lease is renewed before what was granted has gone back",
