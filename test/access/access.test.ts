@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import { FakeStripe } from "../fakes/stripe.ts";
-import { type OpenGateway, open } from "../gateway/open.ts";
+import { open } from "../gateway/open.ts";
 import { Conformity } from "../http/conformity.ts";
 import {
   ALL,
@@ -16,17 +16,12 @@ import {
 } from "./credentials.ts";
 import { Fixture, isRotated, World } from "./world.ts";
 
-let gateway: OpenGateway;
-let stripe: FakeStripe;
-let deps: Fixture;
-beforeAll(async () => {
-  stripe = new FakeStripe();
-  gateway = await open(`trusted_proxies: [127.0.0.0/8]
+const stripe = new FakeStripe();
+const gateway = await open(`trusted_proxies: [127.0.0.0/8]
 receipts: { sign: true }
 payments: { stripe: { secret_key: sk_test_1, webhook_secret: whsec_1, api_base: "${stripe.url}" } }
 `);
-  deps = new Fixture(gateway);
-});
+const deps = new Fixture(gateway);
 afterAll(async () => {
   await gateway.close();
   await stripe.stop();

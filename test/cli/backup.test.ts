@@ -1,19 +1,16 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "bun:test";
+import { afterAll, afterEach, beforeEach, expect, test } from "bun:test";
 import { mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { json } from "../fakes/behaviours.ts";
-import { type FakeHost, startFakeHost } from "../fakes/host.ts";
+import { startFakeHost } from "../fakes/host.ts";
 import { chatText } from "../fakes/transcripts.ts";
 import { until } from "../fakes/until.ts";
 import { Folder, GatewayProcess, simpleConfig } from "../process/gateway.ts";
 import { gateway } from "./command.ts";
 
-let host: FakeHost;
 let folder: Folder;
 let serving: GatewayProcess;
-beforeAll(async () => {
-  host = await startFakeHost(() => json(chatText([" word"], { input: 10 }).whole));
-});
+const host = await startFakeHost(() => json(chatText([" word"], { input: 10 }).whole));
 afterAll(() => host.close());
 beforeEach(async () => {
   folder = new Folder(simpleConfig([host.port]));

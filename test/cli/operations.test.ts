@@ -1,18 +1,15 @@
 import { Database } from "bun:sqlite";
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ADMIN, Folder, GatewayProcess, simpleConfig } from "../process/gateway.ts";
 import { gateway, type Run } from "./command.ts";
 
-let running: GatewayProcess;
 const folder = new Folder(
   simpleConfig([9]).replace("http://127.0.0.1:9/v1", "simulated").replace("bench-model", "echo"),
 );
-beforeAll(async () => {
-  running = await GatewayProcess.start(folder);
-});
+const running = await GatewayProcess.start(folder);
 afterAll(async () => {
   await running.stop();
   folder.remove();

@@ -1,14 +1,11 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { type OpenGateway, open } from "../gateway/open.ts";
+import { open } from "../gateway/open.ts";
 import { ADMIN } from "../process/gateway.ts";
 import { gateway as command } from "./command.ts";
 
-let gateway: OpenGateway;
-beforeAll(async () => {
-  gateway = await open("");
-});
+const gateway = await open("");
 afterAll(() => gateway.close());
 
 const as = (owner: string, ...args: string[]) =>

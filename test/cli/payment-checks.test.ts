@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import { rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -10,12 +10,9 @@ const PAY_TO = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
 const POOR = `0x${"0a".repeat(32)}`;
 const LIST = join(tmpdir(), `listed-${crypto.randomUUID()}`);
 
-let chain: LocalChain;
-beforeAll(async () => {
-  chain = await LocalChain.start();
-  await chain.mine();
-  await Bun.write(LIST, `${PAY_TO}\n`);
-});
+const chain = await LocalChain.start();
+await chain.mine();
+await Bun.write(LIST, `${PAY_TO}\n`);
 afterAll(() => {
   chain.stop();
   rmSync(LIST);

@@ -1,13 +1,10 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { causeOf, SUSPENSION_REASONS } from "../../src/errors/suspension.ts";
-import { type OpenGateway, open } from "./open.ts";
+import { open } from "./open.ts";
 
-let gateway: OpenGateway;
-beforeAll(async () => {
-  gateway = await open("open_tier: { requests_per_day: 3, accountless_requests_per_day: 2 }\n");
-});
+const gateway = await open("open_tier: { requests_per_day: 3, accountless_requests_per_day: 2 }\n");
 afterAll(() => gateway.close());
 
 /** A session, by the newest mail in the outbox. */

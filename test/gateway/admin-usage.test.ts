@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Clock, type EpochMs, systemClock } from "../../src/units/clock.ts";
-import { type Made, type OpenGateway, open } from "./open.ts";
+import { open } from "./open.ts";
 
 const HOUR_MS = 3_600_000;
 let hoursAgo = 0;
@@ -11,22 +11,16 @@ const clock: Clock = {
   now: () => (systemClock.now() - hoursAgo * HOUR_MS) as EpochMs,
 };
 
-let gateway: OpenGateway;
-let first: Made;
-let second: Made;
-
-beforeAll(async () => {
-  hoursAgo = 8 * 24;
-  gateway = await open("", {}, clock);
-  first = await gateway.key(1, { name: "nightly" });
-  second = await gateway.key(1);
-  await gateway.chat(first.key, { model: "sim/echo" });
-  hoursAgo = 0;
-  await gateway.chat(first.key, { model: "sim/echo" });
-  await gateway.chat(second.key, { model: "sim/echo" });
-  await gateway.chat(second.key, { model: "sim/echo" });
-  await gateway.chat(second.key, { model: "sim/echo:free" });
-});
+hoursAgo = 8 * 24;
+const gateway = await open("", {}, clock);
+const first = await gateway.key(1, { name: "nightly" });
+const second = await gateway.key(1);
+await gateway.chat(first.key, { model: "sim/echo" });
+hoursAgo = 0;
+await gateway.chat(first.key, { model: "sim/echo" });
+await gateway.chat(second.key, { model: "sim/echo" });
+await gateway.chat(second.key, { model: "sim/echo" });
+await gateway.chat(second.key, { model: "sim/echo:free" });
 afterAll(() => gateway.close());
 
 const usage = async (query = "") => (await gateway.admin(`/admin/usage${query}`)).json;

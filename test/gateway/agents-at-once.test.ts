@@ -1,10 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { sse } from "../fakes/behaviours.ts";
 import { type Gate, gate } from "../fakes/gate.ts";
-import { type FakeHost, startFakeHost } from "../fakes/host.ts";
+import { startFakeHost } from "../fakes/host.ts";
 import { messagesThinking } from "../fakes/transcripts.ts";
 import { until } from "../fakes/until.ts";
-import { type OpenGateway, open } from "./open.ts";
+import { open } from "./open.ts";
 
 /**
  * What coding agents send with their first word, several at once, on a key with the limits that a new one gets: $5
@@ -61,21 +61,18 @@ const answer = (words: readonly string[], output: number) =>
 const ANSWERS = { short: answer(WORDS, 30), long: answer(LONG_WORDS, LONG_TOKENS) };
 const PROMPT_USD = (PROMPT_TOKENS * 3.75 + 3 * 3) / 1e6;
 
-let host: FakeHost;
-let gateway: OpenGateway;
 let begins: Gate<void>;
 let ends: Gate<void>;
 let says: keyof typeof ANSWERS;
 
-beforeAll(async () => {
-  host = await startFakeHost(() => {
-    const events = ANSWERS[says];
-    const beforeEnd = events.length - 2;
-    return sse(events, {
-      before: (n) => (n === 0 ? begins.passed : n === beforeEnd ? ends.passed : undefined),
-    });
+const host = await startFakeHost(() => {
+  const events = ANSWERS[says];
+  const beforeEnd = events.length - 2;
+  return sse(events, {
+    before: (n) => (n === 0 ? begins.passed : n === beforeEnd ? ends.passed : undefined),
   });
-  gateway = await open(`
+});
+const gateway = await open(`
 hosts: [{ id: h, base_url: "${host.url}/v1", speaks: [messages] }]
 models:
   - id: claude/big
@@ -84,7 +81,6 @@ models:
     price: { input: 3, output: 15, cache_read: 0.3, cache_write: 3.75 }
     routes: [{ host: h, model: big }]
 `);
-});
 afterAll(async () => {
   begins.open();
   ends.open();

@@ -1,12 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { type Made, type OpenGateway, open } from "./open.ts";
+import { afterAll, describe, expect, test } from "bun:test";
+import { open } from "./open.ts";
 
 /**
  * A host that hears 1,000 tokens of prompt, and tells in OpenAI's words how many of them were sound, or does
  * not.
  */
-let gateway: OpenGateway;
-let mine: Made;
 let details: object = {};
 const host = Bun.serve({
   port: 0,
@@ -22,19 +20,17 @@ const host = Bun.serve({
     }),
 });
 
-beforeAll(async () => {
-  const model = (id: string, price: string) => `
+const model = (id: string, price: string) => `
   - id: test/${id}
     context_length: 100000
     max_output_tokens: 4000
     price: { ${price} }
     routes: [{ host: a, model: m }]`;
-  gateway = await open(`
+const gateway = await open(`
 hosts: [{ id: a, base_url: "http://127.0.0.1:${host.port}/v1", speaks: [chat.completions] }]
 models:${model("hears", "input: 2, output: 5, cache_read: 1, audio_input: 40, audio_output: 80")}${model("plain", "input: 2, output: 5")}
 `);
-  mine = await gateway.key(10);
-});
+const mine = await gateway.key(10);
 afterAll(async () => {
   await gateway.close();
   await host.stop(true);

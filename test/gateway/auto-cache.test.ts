@@ -1,26 +1,24 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { systemClock } from "../../src/units/clock.ts";
-import { type FakeHost, startFakeHost } from "../fakes/host.ts";
+import { startFakeHost } from "../fakes/host.ts";
 import { type CacheUse, cachingHost, PromptCache } from "../fakes/prompt-cache.ts";
-import { type Made, type OpenGateway, open } from "./open.ts";
+import { open } from "./open.ts";
 
 /** Two hosts of Messages, each with a cache of its own, that share the requests by price. */
-let hosts: FakeHost[];
-let gateway: OpenGateway;
-let mine: Made;
 /** In the order of the requests. */
 const uses: CacheUse[] = [];
 
-beforeAll(async () => {
-  hosts = await Promise.all([0, 1].map(() => startFakeHost(cachingHost(new PromptCache(systemClock), uses))));
-  const model = (id: string, more = "") => `
+const hosts = await Promise.all(
+  [0, 1].map(() => startFakeHost(cachingHost(new PromptCache(systemClock), uses))),
+);
+const model = (id: string, more = "") => `
   - id: test/${id}
     context_length: 200000
     max_output_tokens: 4000
     price: { input: 1, output: 5, cache_read: 0.1, cache_write: 1.25 }
     ${more}
     routes: [{ host: h0, model: m }, { host: h1, model: m }]`;
-  gateway = await open(`
+const gateway = await open(`
 hosts:
   - { id: h0, base_url: "${hosts[0]!.url}/v1", speaks: [messages], auto_cache: true }
   - { id: h1, base_url: "${hosts[1]!.url}/v1", speaks: [messages], auto_cache: true }
@@ -28,8 +26,7 @@ models: ${model("marked")}${model("plain", "auto_cache: false")}
 routing: { order: price }
 defaults: { accountless: { rpm_limit: null, tpm_limit: null, daily_limit_usd: null, monthly_limit_usd: null } }
 `);
-  mine = await gateway.key(50);
-});
+const mine = await gateway.key(50);
 afterAll(async () => {
   await gateway.close();
   await Promise.all(hosts.map((host) => host.close()));

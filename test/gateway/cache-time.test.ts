@@ -1,12 +1,10 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
-import { type Made, type OpenGateway, open } from "./open.ts";
+import { afterAll, expect, test } from "bun:test";
+import { open } from "./open.ts";
 
 /**
  * A host that keeps 1,000 tokens of a prompt, 600 of them for an hour, and says so in Anthropic's words or
  * without the split.
  */
-let gateway: OpenGateway;
-let mine: Made;
 let isSplit = true;
 const host = Bun.serve({
   port: 0,
@@ -32,8 +30,7 @@ const host = Bun.serve({
     }),
 });
 
-beforeAll(async () => {
-  gateway = await open(`
+const gateway = await open(`
 hosts: [{ id: a, base_url: "http://127.0.0.1:${host.port}/v1", speaks: [messages] }]
 models:
   - id: test/model
@@ -42,8 +39,7 @@ models:
     price: { input: 1, output: 5, cache_read: 0.1, cache_write: 1.25 }
     routes: [{ host: a, model: m }]
 `);
-  mine = await gateway.key(1);
-});
+const mine = await gateway.key(1);
 afterAll(async () => {
   await gateway.close();
   await host.stop(true);

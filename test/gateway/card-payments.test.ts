@@ -1,8 +1,8 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, afterEach, describe, expect, test } from "bun:test";
 import { type FakeSession, FakeStripe, signedEvent } from "../fakes/stripe.ts";
 import { until } from "../fakes/until.ts";
 import { openQuick } from "../payments/paid-gateway.ts";
-import { type Made, type OpenGateway, open, openIn } from "./open.ts";
+import { type Made, open, openIn } from "./open.ts";
 
 const SECRET = "whsec_test";
 
@@ -13,12 +13,8 @@ payments:
   stripe: { secret_key: sk_test_1, webhook_secret: [whsec_next, ${SECRET}], api_base: "${stripe.url}" }
 `;
 
-let stripe: FakeStripe;
-let gateway: OpenGateway;
-beforeAll(async () => {
-  stripe = new FakeStripe();
-  gateway = await openQuick(config(stripe));
-});
+const stripe = new FakeStripe();
+let gateway = await openQuick(config(stripe));
 afterAll(async () => {
   await gateway.close();
   await stripe.stop();

@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";
 import { json, sse, status } from "../fakes/behaviours.ts";
-import { type Behaviour, type FakeHost, type FakeRequest, startFakeHost } from "../fakes/host.ts";
+import { closeAll } from "../fakes/close-all.ts";
+import { type Behaviour, type FakeRequest, startFakeHost } from "../fakes/host.ts";
 import {
   chatText,
   chatToolCall,
@@ -14,11 +15,9 @@ import {
 } from "../fakes/transcripts.ts";
 import { until } from "../fakes/until.ts";
 import { violations } from "../surfaces/wire-schema.ts";
-import { type OpenGateway, open } from "./open.ts";
+import { open } from "./open.ts";
 
 /** The official clients, unmodified, against the gateway over its socket. */
-let host: FakeHost;
-let gateway: OpenGateway;
 
 const answering = (text: HostAnswer, tool: HostAnswer, request: FakeRequest): Behaviour => {
   const { tools, stream } = request.json();
@@ -26,19 +25,18 @@ const answering = (text: HostAnswer, tool: HostAnswer, request: FakeRequest): Be
   return stream === true ? sse(events) : json(whole);
 };
 
-beforeAll(async () => {
-  host = await startFakeHost((request) => {
-    if (request.text().includes("please fail")) return status(500);
-    if (request.text().includes("tool_result")) return answering(messagesText(), messagesText(), request);
-    if (request.text().includes("take your time")) {
-      const { events } = request.path.endsWith("/messages") ? messagesText() : chatText();
-      return sse(events, { before: (n) => (n === events.length - 2 ? request.gone : undefined) });
-    }
-    if (request.path.endsWith("/chat/completions")) return answering(chatText(), chatToolCall(), request);
-    if (request.path.endsWith("/responses")) return answering(responsesText(), responsesToolCall(), request);
-    return answering(messagesText(), messagesToolUse(), request);
-  });
-  gateway = await open(`
+const host = await startFakeHost((request) => {
+  if (request.text().includes("please fail")) return status(500);
+  if (request.text().includes("tool_result")) return answering(messagesText(), messagesText(), request);
+  if (request.text().includes("take your time")) {
+    const { events } = request.path.endsWith("/messages") ? messagesText() : chatText();
+    return sse(events, { before: (n) => (n === events.length - 2 ? request.gone : undefined) });
+  }
+  if (request.path.endsWith("/chat/completions")) return answering(chatText(), chatToolCall(), request);
+  if (request.path.endsWith("/responses")) return answering(responsesText(), responsesToolCall(), request);
+  return answering(messagesText(), messagesToolUse(), request);
+});
+const gateway = await open(`
 hosts:
   - { id: h, base_url: "${host.url}/v1", speaks: [chat.completions, responses, messages] }
 models:
@@ -49,11 +47,7 @@ models:
     price: { input: 1, output: 10 }
     routes: [{ host: h, model: host-model }]
 `);
-});
-afterAll(async () => {
-  await gateway.close();
-  await host.close();
-});
+afterAll(() => closeAll(gateway, host));
 
 const openai = (apiKey: string) => new OpenAI({ apiKey, baseURL: `${gateway.url}/v1`, maxRetries: 0 });
 const anthropic = (apiKey: string) => new Anthropic({ apiKey, baseURL: gateway.url, maxRetries: 0 });

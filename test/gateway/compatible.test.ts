@@ -1,37 +1,29 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { json } from "../fakes/behaviours.ts";
-import { type FakeHost, startFakeHost } from "../fakes/host.ts";
+import { closeAll } from "../fakes/close-all.ts";
+import { startFakeHost } from "../fakes/host.ts";
 import { chatText } from "../fakes/transcripts.ts";
-import { type Made, type OpenGateway, open } from "./open.ts";
+import { open } from "./open.ts";
 
 /**
  * What programs made for OpenRouter or LiteLLM ask a gateway about their key, their credit and a request: the
  * same numbers as the gateway's own endpoints, from real requests on real sockets.
  */
-let host: FakeHost;
-let gateway: OpenGateway;
-let mine: Made;
-let receipt: string;
 /** 7 and 3 tokens at $1 and $2 a million. */
 const COST = 0.000013;
 
-beforeAll(async () => {
-  host = await startFakeHost(() => json(chatText(["Hello", " there"], { input: 7, output: 3 }).whole));
-  gateway = await open(`
+const host = await startFakeHost(() => json(chatText(["Hello", " there"], { input: 7, output: 3 }).whole));
+const gateway = await open(`
 hosts:
   - { id: h, base_url: "${host.url}/v1", speaks: [chat.completions] }
 models:
   - { id: test/model, context_length: 100000, max_output_tokens: 4000, price: { input: 1, output: 2 }, routes: [{ host: h, model: m }] }
 `);
-  mine = await gateway.key(10, { name: "bot", daily_limit_usd: 2, monthly_limit_usd: 3, rpm_limit: 90 });
-  const answer = await gateway.chat(mine.key);
-  expect(answer.status).toBe(200);
-  receipt = answer.headers.get("x-gateway-receipt")!;
-});
-afterAll(async () => {
-  await gateway.close();
-  await host.close();
-});
+const mine = await gateway.key(10, { name: "bot", daily_limit_usd: 2, monthly_limit_usd: 3, rpm_limit: 90 });
+const answer = await gateway.chat(mine.key);
+expect(answer.status).toBe(200);
+const receipt = answer.headers.get("x-gateway-receipt")!;
+afterAll(() => closeAll(gateway, host));
 
 test("a fleet that asks about its keys at once is answered, each of them", async () => {
   const answers = await Promise.all(Array.from({ length: 100 }, () => get("/v1/key")));

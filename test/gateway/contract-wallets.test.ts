@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import { hashMessage } from "viem/utils";
-import { type OpenGateway, open } from "./open.ts";
+import { open } from "./open.ts";
 
 const CONTRACT = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed";
 const SIGNATURE = `0x${"cd".repeat(90)}`;
@@ -46,12 +46,8 @@ class FakeNode {
   }
 }
 
-let node: FakeNode;
-let gateway: OpenGateway;
-beforeAll(async () => {
-  node = new FakeNode();
-  gateway = await open(`wallet: { rpc: { 8453: "${node.url}" } }\n`);
-});
+const node = new FakeNode();
+const gateway = await open(`wallet: { rpc: { 8453: "${node.url}" } }\n`);
 afterAll(async () => {
   await gateway.close();
   await node.stop();

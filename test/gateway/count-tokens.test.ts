@@ -1,11 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import type { Reply } from "../process/gateway.ts";
-import { type OpenGateway, open } from "./open.ts";
+import { open } from "./open.ts";
 
 /** `POST /v1/messages/count_tokens`: no host is asked, so there is none. */
-let gateway: OpenGateway;
-beforeAll(async () => {
-  gateway = await open(`
+const gateway = await open(`
 hosts:
   - { id: h, base_url: "http://127.0.0.1:1/v1", speaks: [chat.completions] }
 models:
@@ -20,7 +18,6 @@ models:
     routes: [{ host: h, model: two, free: true }]
 auto: { both: [test/model, test/other] }
 `);
-});
 afterAll(() => gateway.close());
 
 const count = (bearer: string, model: unknown): Promise<Reply> =>

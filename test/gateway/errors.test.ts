@@ -1,35 +1,29 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { deflateSync } from "node:zlib";
 import { ERROR_CODES, ERRORS, type ErrorCode } from "../../src/errors/codes.ts";
 import { json, silence, sse, status } from "../fakes/behaviours.ts";
-import { type FakeHost, startFakeHost } from "../fakes/host.ts";
+import { closeAll } from "../fakes/close-all.ts";
+import { startFakeHost } from "../fakes/host.ts";
 import { chatText } from "../fakes/transcripts.ts";
 import type { Reply } from "../process/gateway.ts";
 import { ADMIN } from "../process/gateway.ts";
-import { type Made, type OpenGateway, open } from "./open.ts";
+import { type Made, open } from "./open.ts";
 
 /** Every row of the specification's errors table, produced by its real cause. */
-let host: FakeHost;
-let gateway: OpenGateway;
-let anchors: Set<string>;
 
-beforeAll(async () => {
-  const { events, whole } = chatText();
-  host = await startFakeHost((request) => {
-    const { model, stream } = request.json();
-    if (model === "broken") return status(500);
-    if (model === "silent") return silence();
-    if (model === "breaking") return sse(events.slice(0, 3), { end: "cut" });
-    if (model === "small")
-      return json(
-        { error: { message: "maximum context length is 10", code: "context_length_exceeded" } },
-        400,
-      );
-    return stream === true ? sse(events) : json(whole);
-  });
-  const model = (id: string, name: string, more = "") =>
-    `  - { id: ${id}, name: x, context_length: 2000, max_output_tokens: 1000, price: { input: 1, output: 10 }, routes: [{ host: h, model: ${name} ${more} }] }`;
-  gateway = await open(`
+const { events, whole } = chatText();
+const host = await startFakeHost((request) => {
+  const { model, stream } = request.json();
+  if (model === "broken") return status(500);
+  if (model === "silent") return silence();
+  if (model === "breaking") return sse(events.slice(0, 3), { end: "cut" });
+  if (model === "small")
+    return json({ error: { message: "maximum context length is 10", code: "context_length_exceeded" } }, 400);
+  return stream === true ? sse(events) : json(whole);
+});
+const model = (id: string, name: string, more = "") =>
+  `  - { id: ${id}, name: x, context_length: 2000, max_output_tokens: 1000, price: { input: 1, output: 10 }, routes: [{ host: h, model: ${name} ${more} }] }`;
+const gateway = await open(`
 contact: mailto:ops@example.com
 hosts:
   - { id: h, base_url: "${host.url}/v1", speaks: [chat.completions] }
@@ -52,17 +46,13 @@ auto:
 open_tier: { requests_per_day: 2, accountless_requests_per_day: 2, rpm: 100 }
 generation: { first_token_ms: 300, max_hosts: 3 }
 `);
-  // Once a prompt was counted, the words that count are loaded, and 300 ms are enough for each of the rows.
-  const { key } = await gateway.key(1);
-  const count = { model: "test/model", messages: [{ role: "user", content: "Hi" }] };
-  await gateway.send("POST", "/v1/messages/count_tokens", { bearer: key, json: count });
-  const page = await (await fetch(`${gateway.url}/docs/errors`)).text();
-  anchors = new Set([...page.matchAll(/\bid="([a-z_]+)"/g)].map(([, id]) => id!));
-});
-afterAll(async () => {
-  await gateway.close();
-  await host.close();
-});
+// Once a prompt was counted, the words that count are loaded, and 300 ms are enough for each of the rows.
+const { key } = await gateway.key(1);
+const count = { model: "test/model", messages: [{ role: "user", content: "Hi" }] };
+await gateway.send("POST", "/v1/messages/count_tokens", { bearer: key, json: count });
+const page = await (await fetch(`${gateway.url}/docs/errors`)).text();
+const anchors = new Set([...page.matchAll(/\bid="([a-z_]+)"/g)].map(([, id]) => id!));
+afterAll(() => closeAll(gateway, host));
 
 const suspended = async (reason: string): Promise<Reply> => {
   const { key, balance_id } = await gateway.key(1);

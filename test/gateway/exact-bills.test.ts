@@ -1,33 +1,27 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import { countTokens } from "gpt-tokenizer/encoding/cl100k_base";
 import { sse } from "../fakes/behaviours.ts";
-import { type FakeHost, startFakeHost } from "../fakes/host.ts";
+import { closeAll } from "../fakes/close-all.ts";
+import { startFakeHost } from "../fakes/host.ts";
 import { chatText } from "../fakes/transcripts.ts";
-import { type OpenGateway, open } from "./open.ts";
+import { open } from "./open.ts";
 
 /** The counting thread of the gateway, as it is wired: streams that end without a word of their tokens. */
-let host: FakeHost;
 let words: string[] = [];
-let gateway: OpenGateway;
-beforeAll(async () => {
-  host = await startFakeHost(
-    () => (wire, request) => sse(chatText(words).events.slice(0, -3))(wire, request),
-  );
-  const model = (id: string) => `
+const host = await startFakeHost(
+  () => (wire, request) => sse(chatText(words).events.slice(0, -3))(wire, request),
+);
+const model = (id: string) => `
   - id: ${id}
     context_length: 100000
     max_output_tokens: 4000
     price: { input: 1, output: 10 }
     routes: [{ host: a, model: m }]`;
-  gateway = await open(`
+const gateway = await open(`
 hosts: [{ id: a, base_url: "${host.url}/v1", speaks: [chat.completions] }]
 models:${["openai/gpt-5", "openai/gpt-4-turbo", "other/model"].map(model).join("")}
 `);
-});
-afterAll(async () => {
-  await gateway.close();
-  await host.close();
-});
+afterAll(() => closeAll(gateway, host));
 
 async function receiptOf(model: string, said: string[]) {
   words = said;

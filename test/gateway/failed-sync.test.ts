@@ -1,12 +1,9 @@
-import { afterAll, beforeAll, expect, spyOn, test } from "bun:test";
+import { afterAll, expect, spyOn, test } from "bun:test";
 import { StoreUnreachable } from "../../src/errors/bookkeeping.ts";
 import { LogSync } from "../../src/store/sqlite/log-sync.ts";
-import { type OpenGateway, open } from "./open.ts";
+import { open } from "./open.ts";
 
-let gateway: OpenGateway;
-beforeAll(async () => {
-  gateway = await open("");
-});
+const gateway = await open("");
 afterAll(() => gateway.close());
 
 test("a key whose revocation was answered with an error, because the disk did not take it, has ended all the same", async () => {

@@ -1,11 +1,9 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
-import { type OpenGateway, open } from "./open.ts";
+import { afterAll, expect, test } from "bun:test";
+import { open } from "./open.ts";
 
 /** $1 a million tokens, of which the model reads 100,000: a prompt of unknown size holds $0.10. */
 const CONTEXT_USD = 0.1;
-let gateway: OpenGateway;
-beforeAll(async () => {
-  gateway = await open(`
+const gateway = await open(`
 hosts: [{ id: sim, base_url: simulated, speaks: [chat.completions] }]
 models:
   - id: test/model
@@ -14,7 +12,6 @@ models:
     price: { input: 1, output: 1 }
     routes: [{ host: sim, model: echo }]
 `);
-});
 afterAll(() => gateway.close());
 
 const PAGE = `%PDF-1.4

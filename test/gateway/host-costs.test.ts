@@ -1,35 +1,28 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import { json, sse } from "../fakes/behaviours.ts";
-import { type FakeHost, startFakeHost } from "../fakes/host.ts";
+import { closeAll } from "../fakes/close-all.ts";
+import { startFakeHost } from "../fakes/host.ts";
 import { chatText } from "../fakes/transcripts.ts";
-import { type Made, type OpenGateway, open } from "./open.ts";
+import { open } from "./open.ts";
 
 /** A host that tells what each answer cost there, as OpenRouter does. Here, an answer costs 0.005. */
-let host: FakeHost;
 let saidUsd: unknown = 0;
-let gateway: OpenGateway;
-let mine: Made;
-beforeAll(async () => {
-  host = await startFakeHost((request) => {
-    const { events, whole } = chatText(["Yes."], { input: 0, output: 1_000, cost: saidUsd });
-    return request.json().stream === true ? sse(events) : json(whole);
-  });
-  const model = (id: string) => `
+const host = await startFakeHost((request) => {
+  const { events, whole } = chatText(["Yes."], { input: 0, output: 1_000, cost: saidUsd });
+  return request.json().stream === true ? sse(events) : json(whole);
+});
+const model = (id: string) => `
   - id: test/${id}
     context_length: 100000
     max_output_tokens: 4000
     price: { input: 0, output: 5 }
     routes: [{ host: a, model: ${id} }]`;
-  gateway = await open(`
+const gateway = await open(`
 hosts: [{ id: a, base_url: "${host.url}/v1", speaks: [chat.completions] }]
 models:${["same", "dear", "streamed"].map(model).join("")}
 `);
-  mine = await gateway.key(10);
-});
-afterAll(async () => {
-  await gateway.close();
-  await host.close();
-});
+const mine = await gateway.key(10);
+afterAll(() => closeAll(gateway, host));
 
 async function ask(model: string, cost: unknown, stream = false): Promise<void> {
   saidUsd = cost;

@@ -1,20 +1,18 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import Anthropic from "@anthropic-ai/sdk";
 import { streamText } from "ai";
 import OpenAI from "openai";
 import { SURFACE_NAMES, type SurfaceName } from "../../src/catalog/catalog.ts";
 import { sse } from "../fakes/behaviours.ts";
+import { closeAll } from "../fakes/close-all.ts";
 import { type Gate, gate } from "../fakes/gate.ts";
-import { type FakeHost, startFakeHost } from "../fakes/host.ts";
+import { startFakeHost } from "../fakes/host.ts";
 import { chatText, messagesText, responsesText } from "../fakes/transcripts.ts";
-import { type Made, type OpenGateway, open } from "./open.ts";
+import { open } from "./open.ts";
 
 /** A host that falls silent in the middle of its answer, until the client has heard so many signs of life. */
 const SIGNS = 3;
-let host: FakeHost;
-let gateway: OpenGateway;
-let mine: Made;
 let heard: Gate<void>;
 
 const ANSWERS = { "chat.completions": chatText, responses: responsesText, messages: messagesText } as const;
@@ -24,36 +22,31 @@ const SIGN: Readonly<Record<SurfaceName, string>> = {
   messages: 'event: ping\ndata: {"type":"ping"}\n\n',
 };
 
-beforeAll(async () => {
-  host = await startFakeHost((request) => {
-    const spoken = SURFACE_NAMES.find((name) => request.path.endsWith(name.replace(".", "/")))!;
-    const { events } = ANSWERS[spoken](["Hello", " there"]);
-    const word = events.findIndex(({ data }) => data.includes(" there"));
-    return sse(
-      events.filter(({ event }) => event !== "ping"),
-      { before: (n) => (n === word ? heard.passed : undefined) },
-    );
-  });
-  const rows = SURFACE_NAMES.map((name) => ({
-    host: `  - { id: "${name}", base_url: "${host.url}/v1", speaks: [${name}] }`,
-    model: `
+const host = await startFakeHost((request) => {
+  const spoken = SURFACE_NAMES.find((name) => request.path.endsWith(name.replace(".", "/")))!;
+  const { events } = ANSWERS[spoken](["Hello", " there"]);
+  const word = events.findIndex(({ data }) => data.includes(" there"));
+  return sse(
+    events.filter(({ event }) => event !== "ping"),
+    { before: (n) => (n === word ? heard.passed : undefined) },
+  );
+});
+const rows = SURFACE_NAMES.map((name) => ({
+  host: `  - { id: "${name}", base_url: "${host.url}/v1", speaks: [${name}] }`,
+  model: `
   - id: on/${name}
     context_length: 100000
     max_output_tokens: 4000
     price: { input: 1, output: 10 }
     routes: [{ host: "${name}", model: m }]`,
-  }));
-  gateway = await open(`
+}));
+const gateway = await open(`
 hosts:\n${rows.map((row) => row.host).join("\n")}
 models:${rows.map((row) => row.model).join("")}
 generation: { keepalive_ms: 5 }
 `);
-  mine = await gateway.key(10);
-});
-afterAll(async () => {
-  await gateway.close();
-  await host.close();
-});
+const mine = await gateway.key(10);
+afterAll(() => closeAll(gateway, host));
 
 /** The client's own, with an ear for what arrives. */
 const listening = (surface: SurfaceName) =>

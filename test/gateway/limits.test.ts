@@ -1,32 +1,27 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { json, sse } from "../fakes/behaviours.ts";
-import { type Gate, gate } from "../fakes/gate.ts";
-import { type FakeHost, startFakeHost } from "../fakes/host.ts";
+import { gate } from "../fakes/gate.ts";
+import { startFakeHost } from "../fakes/host.ts";
 import { oneHost } from "../fakes/one-host.ts";
 import { chatText } from "../fakes/transcripts.ts";
 import { until } from "../fakes/until.ts";
-import { type Made, type OpenGateway, open } from "./open.ts";
+import { type Made, open } from "./open.ts";
 
 /** Strict limits under a thousand requests at once, on real sockets. Each request holds exactly $0.001. */
-let host: FakeHost;
-let gateway: OpenGateway;
-let gates: { held: Gate<void>; arrivals: number };
 
-beforeAll(async () => {
-  const { whole, events } = chatText(["ok"], { input: 10, output: 1 });
-  gates = { held: gate(), arrivals: 0 };
-  host = await startFakeHost((request) => async (wire, seen) => {
-    gates.arrivals += 1;
-    // Nothing is answered, so nothing given back, until every request was admitted or refused.
-    if (!request.text().includes("at once")) await gates.held.passed;
-    const behaviour = request.json().stream === true ? sse(events) : json(whole);
-    await behaviour(wire, seen);
-  });
-  gateway = await open(`${oneHost(host.url)}
+const { whole, events } = chatText(["ok"], { input: 10, output: 1 });
+let gates = { held: gate(), arrivals: 0 };
+const host = await startFakeHost((request) => async (wire, seen) => {
+  gates.arrivals += 1;
+  // Nothing is answered, so nothing given back, until every request was admitted or refused.
+  if (!request.text().includes("at once")) await gates.held.passed;
+  const behaviour = request.json().stream === true ? sse(events) : json(whole);
+  await behaviour(wire, seen);
+});
+const gateway = await open(`${oneHost(host.url)}
 setup: { accountless_keys_per_address_per_hour: 1000 }
 generation: { first_token_ms: 60000, max_hosts: 3 }
 `);
-});
 afterAll(async () => {
   gates.held.open();
   await gateway.close();

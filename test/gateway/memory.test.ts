@@ -1,13 +1,11 @@
 import { heapStats } from "bun:jsc";
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import { gate } from "../fakes/gate.ts";
 import { chatText, eventText, messagesText, type SseEvent } from "../fakes/transcripts.ts";
-import { type OpenGateway, open } from "./open.ts";
+import { open } from "./open.ts";
 
 /** Hosts that keep nothing of what they are sent, and keep their streams open after a few events. */
 const finish = gate();
-let hosts: Bun.Server<unknown>[];
-let gateway: OpenGateway;
 
 const openStream = (events: readonly SseEvent[]) =>
   Bun.serve({
@@ -28,11 +26,10 @@ const openStream = (events: readonly SseEvent[]) =>
     },
   });
 
-beforeAll(async () => {
-  hosts = [chatText().events, messagesText().events].map(openStream);
-  const [chat, messages] = hosts.map(({ port }) => `http://127.0.0.1:${port}/v1`);
-  const model = `context_length: 100000000, max_output_tokens: 100, price: { input: 0, output: 10 }`;
-  gateway = await open(`
+const hosts = [chatText().events, messagesText().events].map(openStream);
+const [chat, messages] = hosts.map(({ port }) => `http://127.0.0.1:${port}/v1`);
+const model = `context_length: 100000000, max_output_tokens: 100, price: { input: 0, output: 10 }`;
+const gateway = await open(`
 hosts:
   - { id: chat, base_url: "${chat}", speaks: [chat.completions] }
   - { id: messages, base_url: "${messages}", speaks: [messages] }
@@ -42,7 +39,6 @@ models:
 defaults:
   accountless: { rpm_limit: null, tpm_limit: null, daily_limit_usd: null, monthly_limit_usd: null }
 `);
-});
 afterAll(async () => {
   finish.open();
   await gateway.close();

@@ -1,19 +1,13 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { json, sse, status } from "../fakes/behaviours.ts";
-import { type FakeHost, startFakeHost } from "../fakes/host.ts";
+import { startFakeHost } from "../fakes/host.ts";
 import { chatText } from "../fakes/transcripts.ts";
-import { type OpenGateway, open } from "./open.ts";
+import { open } from "./open.ts";
 
-let host: FakeHost;
-let broken: FakeHost;
-let gateway: OpenGateway;
-let key: string;
-
-beforeAll(async () => {
-  const { whole, events } = chatText(["ok"], { input: 10, cached: 4, output: 3, reasoning: 1 });
-  host = await startFakeHost((request) => (request.json().stream === true ? sse(events) : json(whole)));
-  broken = await startFakeHost(() => status(500));
-  gateway = await open(`
+const { whole, events } = chatText(["ok"], { input: 10, cached: 4, output: 3, reasoning: 1 });
+const host = await startFakeHost((request) => (request.json().stream === true ? sse(events) : json(whole)));
+const broken = await startFakeHost(() => status(500));
+const gateway = await open(`
 hosts:
   - { id: good, base_url: "${host.url}/v1", speaks: [chat.completions], max_concurrent: 7 }
   - { id: broken, base_url: "${broken.url}/v1", speaks: [chat.completions] }
@@ -26,8 +20,7 @@ models:
 defaults:
   accountless: { rpm_limit: null, tpm_limit: null, daily_limit_usd: null, monthly_limit_usd: null }
 `);
-  key = (await gateway.key(100)).key;
-});
+const key = (await gateway.key(100)).key;
 afterAll(async () => {
   await gateway.close();
   await Promise.all([host.close(), broken.close()]);

@@ -1,20 +1,18 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { json, sse } from "../fakes/behaviours.ts";
-import { type FakeHost, startFakeHost } from "../fakes/host.ts";
+import { closeAll } from "../fakes/close-all.ts";
+import { startFakeHost } from "../fakes/host.ts";
 import { chatText } from "../fakes/transcripts.ts";
-import { type OpenGateway, open } from "./open.ts";
+import { open } from "./open.ts";
 
 /** Names that agents and people use for models without knowing their ids. */
-let host: FakeHost;
-let gateway: OpenGateway;
 
 const model = (id: string, name: string, more = "") =>
   `  - { id: ${id}, context_length: 2000, max_output_tokens: 1000, price: { input: 1, output: 10 }, routes: [{ host: h, model: ${name}${more} }] }`;
 
-beforeAll(async () => {
-  const { events, whole } = chatText();
-  host = await startFakeHost((request) => (request.json().stream === true ? sse(events) : json(whole)));
-  gateway = await open(`
+const { events, whole } = chatText();
+const host = await startFakeHost((request) => (request.json().stream === true ? sse(events) : json(whole)));
+const gateway = await open(`
 catalog: public
 hosts:
   - { id: h, base_url: "${host.url}/v1", speaks: [chat.completions] }
@@ -26,11 +24,7 @@ ${model("two/twin", "twin-2")}
 ${model("maker/gift", "gift", ", free: true")}
 auto: { quick: [maker/small-4-5], free: [maker/gift] }
 `);
-});
-afterAll(async () => {
-  await gateway.close();
-  await host.close();
-});
+afterAll(() => closeAll(gateway, host));
 
 const served: [asked: string, id: string][] = [
   ["maker/big-4.5", "maker/big-4.5"],

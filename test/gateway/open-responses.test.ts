@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { json, sse } from "../fakes/behaviours.ts";
-import { type FakeHost, type FakeRequest, startFakeHost } from "../fakes/host.ts";
+import { closeAll } from "../fakes/close-all.ts";
+import { type FakeRequest, startFakeHost } from "../fakes/host.ts";
 import {
   chatReasoning,
   chatText,
@@ -14,16 +15,13 @@ import {
   responsesToolCall,
   type SseEvent,
 } from "../fakes/transcripts.ts";
-import { type OpenGateway, open } from "./open.ts";
+import { open } from "./open.ts";
 import { inCompaction, inEvent, inResponse } from "./open-responses-schema.ts";
 
 /**
  * What Open Responses' compliance tests ask over HTTP, on hosts of each language. A strict client must not be able to
  * tell them apart.
  */
-let host: FakeHost;
-let gateway: OpenGateway;
-let key: string;
 
 const ANSWERS = {
   chat: { text: chatText(), tool: chatToolCall(), thought: chatReasoning() },
@@ -74,33 +72,28 @@ const pick = (request: FakeRequest): HostAnswer => {
   return language === "responses" ? ofToday(answer) : answer;
 };
 
-beforeAll(async () => {
-  host = await startFakeHost((request) => {
-    const { stream, input } = request.json();
-    if (input?.at?.(-1)?.type === "compaction_trigger") return json(compacted());
-    const { events, whole } = pick(request);
-    return stream === true ? sse(events) : json(whole);
-  });
-  const model = (id: string) => `
+const host = await startFakeHost((request) => {
+  const { stream, input } = request.json();
+  if (input?.at?.(-1)?.type === "compaction_trigger") return json(compacted());
+  const { events, whole } = pick(request);
+  return stream === true ? sse(events) : json(whole);
+});
+const model = (id: string) => `
   - id: test/${id}
     name: ${id}
     context_length: 100000
     max_output_tokens: 4000
     price: { input: 1, output: 10 }
     routes: [{ host: ${id}, model: host-model }]`;
-  gateway = await open(`
+const gateway = await open(`
 hosts:
   - { id: chat, base_url: "${host.url}/v1", speaks: [chat.completions] }
   - { id: messages, base_url: "${host.url}/v1", speaks: [messages] }
   - { id: responses, base_url: "${host.url}/v1", speaks: [responses] }
 models:${LANGUAGES.map(model).join("")}
 `);
-  key = (await gateway.key(10)).key;
-});
-afterAll(async () => {
-  await gateway.close();
-  await host.close();
-});
+const key = (await gateway.key(10)).key;
+afterAll(() => closeAll(gateway, host));
 
 const said = (role: string, content: unknown, more: object = {}) => ({
   type: "message",

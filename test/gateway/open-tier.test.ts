@@ -1,19 +1,17 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { afterAll, beforeEach, describe, expect, test } from "bun:test";
 import { json, status as refusal, sse } from "../fakes/behaviours.ts";
-import { type FakeHost, startFakeHost } from "../fakes/host.ts";
+import { closeAll } from "../fakes/close-all.ts";
+import { startFakeHost } from "../fakes/host.ts";
 import { chatText } from "../fakes/transcripts.ts";
 import { until } from "../fakes/until.ts";
-import { type OpenGateway, open } from "./open.ts";
+import { open } from "./open.ts";
 
 /**
  * The Open Tier on real sockets: one model with a free route and a paid one, and a host that can change its
  * mind.
  */
-let free: FakeHost;
-let paid: FakeHost;
-let gateway: OpenGateway;
 let usage: object;
-let status: number;
+let status = 200;
 
 const REMAINING = "x-gateway-open-tier-remaining";
 
@@ -21,21 +19,17 @@ beforeEach(async () => {
   usage = { prompt_tokens: 5, completion_tokens: 1, total_tokens: 6 };
   status = 200;
 });
-beforeAll(async () => {
-  status = 200;
-  const { whole, events } = chatText(["ok"], { input: 5, output: 1 });
-  free = await startFakeHost((request) => async (wire, seen) => {
-    if (status !== 200) return refusal(status)(wire, seen);
-    if (request.json().stream !== true) return json({ ...whole, usage })(wire, seen);
-    const told = events.map(({ data }) =>
-      data.includes('"usage":{') ? { data: JSON.stringify({ ...JSON.parse(data), usage }) } : { data },
-    );
-    return sse(told)(wire, seen);
-  });
-  paid = await startFakeHost(() => json(whole));
-  gateway = await opened("null");
-});
 
+const { whole, events } = chatText(["ok"], { input: 5, output: 1 });
+const free = await startFakeHost((request) => async (wire, seen) => {
+  if (status !== 200) return refusal(status)(wire, seen);
+  if (request.json().stream !== true) return json({ ...whole, usage })(wire, seen);
+  const told = events.map(({ data }) =>
+    data.includes('"usage":{') ? { data: JSON.stringify({ ...JSON.parse(data), usage }) } : { data },
+  );
+  return sse(told)(wire, seen);
+});
+const paid = await startFakeHost(() => json(whole));
 const opened = (rpm: string) =>
   open(`
 hosts:
@@ -52,11 +46,8 @@ models:
 open_tier: { requests_per_day: 50, accountless_requests_per_day: 4, rpm: ${rpm} }
 setup: { accountless_keys_per_address_per_hour: 1000 }
 `);
-afterAll(async () => {
-  await gateway.close();
-  await free.close();
-  await paid.close();
-});
+const gateway = await opened("null");
+afterAll(() => closeAll(gateway, free, paid));
 
 /** Each from a network of its own, as the proxy in front saw it. */
 let networks = 0;

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { json } from "../fakes/behaviours.ts";
+import { closeAll } from "../fakes/close-all.ts";
 import { type FakeHost, startFakeHost } from "../fakes/host.ts";
 import { oneHost } from "../fakes/one-host.ts";
 import { chatText } from "../fakes/transcripts.ts";
@@ -22,10 +23,7 @@ describe("how a run is named", () => {
     });
     gateway = await open(oneHost(host.url));
   });
-  afterAll(async () => {
-    await gateway.close();
-    await host.close();
-  });
+  afterAll(() => closeAll(gateway, host));
 
   test.each([
     [""],

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { compactVerify, createLocalJWKSet, createRemoteJWKSet, decodeProtectedHeader, jwtVerify } from "jose";
@@ -8,14 +8,9 @@ import { type Made, type OpenGateway, open, openIn } from "./open.ts";
 
 const CONFIG = "base_url: https://gateway.example\nreceipts: { sign: true }\n";
 
-let gateway: OpenGateway;
-let owner: Made;
-let receipt: string;
-beforeAll(async () => {
-  gateway = await open(CONFIG);
-  owner = await gateway.key(1);
-  receipt = await asked(gateway, owner);
-});
+const gateway = await open(CONFIG);
+const owner = await gateway.key(1);
+const receipt = await asked(gateway, owner);
 afterAll(() => gateway.close());
 
 /** The id of the receipt of a request. */

@@ -1,10 +1,10 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import { hashSecret } from "../../src/units/secret-hash.ts";
 import { json, sse, status } from "../fakes/behaviours.ts";
-import { type FakeHost, REFUSED_PORT, startFakeHost } from "../fakes/host.ts";
+import { REFUSED_PORT, startFakeHost } from "../fakes/host.ts";
 import { chatText } from "../fakes/transcripts.ts";
 import { until } from "../fakes/until.ts";
-import { type OpenGateway, open } from "./open.ts";
+import { open } from "./open.ts";
 
 /** A collector that keeps what it is sent, and fails when it is told to. */
 interface Sent {
@@ -15,31 +15,25 @@ interface Sent {
 }
 const sent: Sent[] = [];
 let failing = 0;
-let collector: Bun.Server<unknown>;
-let broken: FakeHost;
-let good: FakeHost;
-let gateway: OpenGateway;
-let key: string;
 
 const PROMPT = "the-canary-of-the-prompt";
 const ANSWER = "the-canary-of-the-answer";
 
-beforeAll(async () => {
-  collector = Bun.serve({
-    port: 0,
-    async fetch(request) {
-      const body = await request.json();
-      if (failing-- > 0) return new Response("busy", { status: 503, headers: { "retry-after": "0" } });
-      sent.push({ headers: request.headers, path: new URL(request.url).pathname, body });
-      return Response.json({ partialSuccess: {} });
-    },
-  });
-  const { whole, events } = chatText([ANSWER], { input: 10, cached: 4, output: 3 });
-  // A host's error repeats the prompt, as some do.
-  broken = await startFakeHost((request) => status(500, {}, `cannot answer ${request.text()}`));
-  good = await startFakeHost((request) => (request.json().stream === true ? sse(events) : json(whole)));
-  gateway = await open(
-    `
+const collector = Bun.serve({
+  port: 0,
+  async fetch(request) {
+    const body = await request.json();
+    if (failing-- > 0) return new Response("busy", { status: 503, headers: { "retry-after": "0" } });
+    sent.push({ headers: request.headers, path: new URL(request.url).pathname, body });
+    return Response.json({ partialSuccess: {} });
+  },
+});
+const { whole, events } = chatText([ANSWER], { input: 10, cached: 4, output: 3 });
+// A host's error repeats the prompt, as some do.
+const broken = await startFakeHost((request) => status(500, {}, `cannot answer ${request.text()}`));
+const good = await startFakeHost((request) => (request.json().stream === true ? sse(events) : json(whole)));
+const gateway = await open(
+  `
 log: json
 hosts:
   - { id: broken, base_url: "${broken.url}/v1", speaks: [chat.completions], api_key: canary-of-the-operator }
@@ -58,15 +52,14 @@ models:
     price: { input: 1, output: 10 }
     routes: [{ host: broken, model: m }, { host: good, model: m }]
 `,
-    {
-      OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${collector.port}/`,
-      OTEL_EXPORTER_OTLP_HEADERS: "x-token=a%20secret",
-      OTEL_BSP_SCHEDULE_DELAY: "20",
-      OTEL_RESOURCE_ATTRIBUTES: "deployment.environment=test",
-    },
-  );
-  key = (await gateway.key(10)).key;
-});
+  {
+    OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${collector.port}/`,
+    OTEL_EXPORTER_OTLP_HEADERS: "x-token=a%20secret",
+    OTEL_BSP_SCHEDULE_DELAY: "20",
+    OTEL_RESOURCE_ATTRIBUTES: "deployment.environment=test",
+  },
+);
+const key = (await gateway.key(10)).key;
 afterAll(async () => {
   await gateway.close();
   await Promise.all([broken.close(), good.close(), collector.stop(true)]);

@@ -1,14 +1,10 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import { brotliCompressSync, gzipSync, zstdCompressSync } from "node:zlib";
-import { type OpenGateway, open } from "./open.ts";
+import { open } from "./open.ts";
 
 /** Large requests of somebody without credit are read in a thread; they are answered as any others. */
-let gateway: OpenGateway;
-let key: string;
-beforeAll(async () => {
-  gateway = await open("log: off\n");
-  key = (await gateway.key(0)).key;
-});
+const gateway = await open("log: off\n");
+const key = (await gateway.key(0)).key;
 afterAll(() => gateway.close());
 
 const WORDS = "lorem ipsum ".repeat(12_000);

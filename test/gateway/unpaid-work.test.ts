@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { afterAll, afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
@@ -7,28 +7,23 @@ import { until } from "../fakes/until.ts";
 import { SocketClient } from "../fakes/web-socket.ts";
 import { RawClient } from "../http/raw-client.ts";
 import type { Reply } from "../process/gateway.ts";
-import { type Made, type OpenGateway, open } from "./open.ts";
+import { type Made, open } from "./open.ts";
 
 /**
  * Each thing that requests without credit can use is used up, over real sockets, while somebody who pays is served
  * without an error: docs/unpaid-work.md.
  */
-let gateway: OpenGateway;
-let chain: ReturnType<typeof hangingNode>;
-let stripe: FakeStripe;
-let owner: Made;
-beforeAll(async () => {
-  chain = hangingNode();
-  stripe = new FakeStripe();
-  gateway = await open(`${CONFIG}wallet: { rpc: { 8453: "${chain.url}" } }
+const CONFIG = "trusted_proxies: [127.0.0.0/8]\nlog: off\nsign_in: { mails_per_hour: 300 }\n";
+const chain = hangingNode();
+const stripe = new FakeStripe();
+const gateway = await open(`${CONFIG}wallet: { rpc: { 8453: "${chain.url}" } }
 receipts: { sign: true }
 payments: { stripe: { secret_key: sk_test_1, webhook_secret: whsec_test, api_base: "${stripe.url}" } }
 `);
-  owner = await gateway.key(1_000);
-  await gateway.send("PATCH", `/v1/keys/${owner.id}`, {
-    bearer: owner.recovery_secret,
-    json: { rpm_limit: null, tpm_limit: null, daily_limit_usd: null, monthly_limit_usd: null },
-  });
+const owner = await gateway.key(1_000);
+await gateway.send("PATCH", `/v1/keys/${owner.id}`, {
+  bearer: owner.recovery_secret,
+  json: { rpm_limit: null, tpm_limit: null, daily_limit_usd: null, monthly_limit_usd: null },
 });
 afterAll(async () => {
   chain.release();
@@ -36,8 +31,6 @@ afterAll(async () => {
   await chain.stop();
   await stripe.stop();
 });
-
-const CONFIG = "trusted_proxies: [127.0.0.0/8]\nlog: off\nsign_in: { mails_per_hour: 300 }\n";
 
 /** Who pays: a request, a large one, a count and a revoked key, again and again until the test is over. */
 let paying: { stop(): Promise<number> };

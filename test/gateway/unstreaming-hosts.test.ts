@@ -1,10 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { SURFACE_NAMES, type SurfaceName } from "../../src/catalog/catalog.ts";
 import { json } from "../fakes/behaviours.ts";
-import { type Behaviour, type FakeHost, startFakeHost } from "../fakes/host.ts";
+import { closeAll } from "../fakes/close-all.ts";
+import { type Behaviour, startFakeHost } from "../fakes/host.ts";
 import { chatText, type HostAnswer, messagesText, responsesText, sseText } from "../fakes/transcripts.ts";
 import { brokenRules } from "../surfaces/event-order.ts";
-import { type OpenGateway, open } from "./open.ts";
+import { open } from "./open.ts";
 
 const ANSWERS: Readonly<Record<SurfaceName, HostAnswer>> = {
   "chat.completions": chatText(),
@@ -35,43 +36,36 @@ const piecemeal =
     await wire.write(body.slice(3));
   };
 
-let host: FakeHost;
-let gateway: OpenGateway;
 let key = "";
-beforeAll(async () => {
-  host = await startFakeHost((request) => {
-    const spoken = SURFACE_NAMES.find((name) => PATHS[name] === request.path)!;
-    const body = BODIES[request.json().model];
-    return body === undefined ? json({ choices: [] }) : piecemeal(body(ANSWERS[spoken]));
-  });
-  const served = (id: string, by: string): string => `
+const host = await startFakeHost((request) => {
+  const spoken = SURFACE_NAMES.find((name) => PATHS[name] === request.path)!;
+  const body = BODIES[request.json().model];
+  return body === undefined ? json({ choices: [] }) : piecemeal(body(ANSWERS[spoken]));
+});
+const served = (id: string, by: string): string => `
   - id: test/${id}
     context_length: 10000
     max_output_tokens: 100
     price: { input: 1, output: 2 }
     routes: [${by}]`;
-  const rows = SURFACE_NAMES.map(
-    (spoken) => `
+const rows = SURFACE_NAMES.map(
+  (spoken) => `
   - { id: ${spoken}-said, base_url: "${host.url}/v1", speaks: [${spoken}], quirks: { no_stream: true } }
   - { id: ${spoken}-unsaid, base_url: "${host.url}/v1", speaks: [${spoken}] }`,
-  );
-  const models = SURFACE_NAMES.flatMap((spoken) => [
-    served(`${spoken}-said`, `{ host: ${spoken}-said, model: whole }`),
-    ...Object.keys(BODIES).map((body) =>
-      served(`${spoken}-${body}`, `{ host: ${spoken}-unsaid, model: ${body} }`),
-    ),
-  ]);
-  models.push(
-    served("both", "{ host: chat.completions-said, model: whole }, { host: sim, model: echo }"),
-    served("bare", "{ host: chat.completions-said, model: bare }"),
-  );
-  gateway = await open(`hosts:${rows.join("")}\nmodels:${models.join("")}\n`);
-  key = (await gateway.key(5)).key;
-});
-afterAll(async () => {
-  await gateway.close();
-  await host.close();
-});
+);
+const models = SURFACE_NAMES.flatMap((spoken) => [
+  served(`${spoken}-said`, `{ host: ${spoken}-said, model: whole }`),
+  ...Object.keys(BODIES).map((body) =>
+    served(`${spoken}-${body}`, `{ host: ${spoken}-unsaid, model: ${body} }`),
+  ),
+]);
+models.push(
+  served("both", "{ host: chat.completions-said, model: whole }, { host: sim, model: echo }"),
+  served("bare", "{ host: chat.completions-said, model: bare }"),
+);
+const gateway = await open(`hosts:${rows.join("")}\nmodels:${models.join("")}\n`);
+key = (await gateway.key(5)).key;
+afterAll(() => closeAll(gateway, host));
 
 const ask = (client: SurfaceName, model: string, more: object = {}) => {
   const said =

@@ -1,20 +1,18 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import Anthropic from "@anthropic-ai/sdk";
 import { streamText } from "ai";
 import OpenAI from "openai";
 import { SURFACE_NAMES, type SurfaceName } from "../../src/catalog/catalog.ts";
 import { json, sse } from "../fakes/behaviours.ts";
-import { type FakeHost, type FakeRequest, startFakeHost } from "../fakes/host.ts";
+import { closeAll } from "../fakes/close-all.ts";
+import { type FakeRequest, startFakeHost } from "../fakes/host.ts";
 import { chatText, type HostAnswer, messagesText, responsesText } from "../fakes/transcripts.ts";
 import { framesOf, type Loose } from "../surfaces/event-order.ts";
 import { violations, type WireName } from "../surfaces/wire-schema.ts";
-import { type Made, type OpenGateway, open } from "./open.ts";
+import { open } from "./open.ts";
 
 /** Every answer says what it cost, in its last usage, to the nano-dollar of its receipt. */
-let host: FakeHost;
-let gateway: OpenGateway;
-let mine: Made;
 /** What the host does to its own answer. */
 let changed: (answer: HostAnswer) => HostAnswer = (answer) => answer;
 
@@ -27,30 +25,25 @@ const ANSWERS: Readonly<Record<SurfaceName, () => HostAnswer>> = {
 const PRICE = "{ input: 0.333333, output: 7.769 }";
 const COST = 0.000025641;
 
-beforeAll(async () => {
-  host = await startFakeHost((request: FakeRequest) => {
-    const spoken = SURFACE_NAMES.find((name) => request.path.endsWith(name.replace(".", "/")))!;
-    const { events, whole } = changed(ANSWERS[spoken]());
-    return request.json().stream === true ? sse(events) : json(whole);
-  });
-  const hosts = SURFACE_NAMES.map(
-    (name) => `  - { id: "${name}", base_url: "${host.url}/v1", speaks: [${name}] }`,
-  );
-  const models = SURFACE_NAMES.map(
-    (name) => `
+const host = await startFakeHost((request: FakeRequest) => {
+  const spoken = SURFACE_NAMES.find((name) => request.path.endsWith(name.replace(".", "/")))!;
+  const { events, whole } = changed(ANSWERS[spoken]());
+  return request.json().stream === true ? sse(events) : json(whole);
+});
+const hosts = SURFACE_NAMES.map(
+  (name) => `  - { id: "${name}", base_url: "${host.url}/v1", speaks: [${name}] }`,
+);
+const models = SURFACE_NAMES.map(
+  (name) => `
   - id: on/${name}
     context_length: 100000
     max_output_tokens: 4000
     price: ${PRICE}
     routes: [{ host: "${name}", model: m }]`,
-  );
-  gateway = await open(`hosts:\n${hosts.join("\n")}\nmodels:${models.join("")}\n`);
-  mine = await gateway.key(10, { rpm_limit: 10_000, tpm_limit: 100_000_000 });
-});
-afterAll(async () => {
-  await gateway.close();
-  await host.close();
-});
+);
+const gateway = await open(`hosts:\n${hosts.join("\n")}\nmodels:${models.join("")}\n`);
+const mine = await gateway.key(10, { rpm_limit: 10_000, tpm_limit: 100_000_000 });
+afterAll(() => closeAll(gateway, host));
 
 const PATHS: Readonly<Record<SurfaceName, string>> = {
   "chat.completions": "/v1/chat/completions",

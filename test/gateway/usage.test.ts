@@ -1,19 +1,13 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
-import { type Made, type OpenGateway, open } from "./open.ts";
+import { afterAll, expect, test } from "bun:test";
+import { open } from "./open.ts";
 
-let gateway: OpenGateway;
-let mine: Made;
-let second: { id: string; key: string };
-
-beforeAll(async () => {
-  gateway = await open("");
-  mine = await gateway.key(1);
-  second = (await gateway.send("POST", "/v1/keys", { bearer: mine.recovery_secret, json: {} })).json;
-  await gateway.chat(mine.key, { model: "sim/echo" });
-  await gateway.chat(second.key, { model: "sim/echo:free" });
-  const stranger = await gateway.key(1);
-  await gateway.chat(stranger.key, { model: "sim/echo" });
-});
+const gateway = await open("");
+const mine = await gateway.key(1);
+const second = (await gateway.send("POST", "/v1/keys", { bearer: mine.recovery_secret, json: {} })).json;
+await gateway.chat(mine.key, { model: "sim/echo" });
+await gateway.chat(second.key, { model: "sim/echo:free" });
+const stranger = await gateway.key(1);
+await gateway.chat(stranger.key, { model: "sim/echo" });
 afterAll(() => gateway.close());
 
 const usage = async (bearer: string, query = "") =>

@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { json, sse } from "../fakes/behaviours.ts";
 import { type Gate, gate } from "../fakes/gate.ts";
-import { type FakeHost, type FakeRequest, startFakeHost } from "../fakes/host.ts";
+import { type FakeRequest, startFakeHost } from "../fakes/host.ts";
 import { chatText, messagesText, responsesText } from "../fakes/transcripts.ts";
 import { until } from "../fakes/until.ts";
 import { SocketClient, type SocketEvent } from "../fakes/web-socket.ts";
@@ -14,9 +14,6 @@ import { type OpenGateway, open } from "./open.ts";
 const LANGUAGES = ["chat", "messages", "responses"] as const;
 type Language = (typeof LANGUAGES)[number];
 
-let host: FakeHost;
-let gateway: OpenGateway;
-let key: string;
 const UNLIMITED = { rpm_limit: null, tpm_limit: null, daily_limit_usd: null, monthly_limit_usd: null };
 const sockets: SocketClient[] = [];
 /** What answers to "wait for it" wait for before they end. */
@@ -28,41 +25,39 @@ const WHOLE = {
   responses: () => responsesText(["Good ", "day"]),
 };
 
-beforeAll(async () => {
-  host = await startFakeHost((request) => {
-    const { stream } = request.json();
-    const language = request.path.endsWith("/chat/completions")
-      ? "chat"
-      : request.path.endsWith("/messages")
-        ? "messages"
-        : "responses";
-    const held = request.text().includes("wait for it") ? waiting : null;
-    if (request.text().includes("break it")) return json({ error: { message: "no" } }, 400);
-    const { events, whole } = WHOLE[language]();
-    const before = async (n: number) => (n === events.length - 1 ? held?.passed : undefined);
-    return stream === true ? sse(events, { before }) : json(whole);
-  });
-  const model = (id: string) => `
+const host = await startFakeHost((request) => {
+  const { stream } = request.json();
+  const language = request.path.endsWith("/chat/completions")
+    ? "chat"
+    : request.path.endsWith("/messages")
+      ? "messages"
+      : "responses";
+  const held = request.text().includes("wait for it") ? waiting : null;
+  if (request.text().includes("break it")) return json({ error: { message: "no" } }, 400);
+  const { events, whole } = WHOLE[language]();
+  const before = async (n: number) => (n === events.length - 1 ? held?.passed : undefined);
+  return stream === true ? sse(events, { before }) : json(whole);
+});
+const served = (id: string) => `
   - id: test/${id}
     context_length: 100000
     max_output_tokens: 4000
     price: { input: 1, output: 10 }
     routes: [{ host: ${id}, model: host-model }]`;
-  gateway = await open(`
+const gateway = await open(`
 hosts:
   - { id: chat, base_url: "${host.url}/v1", speaks: [chat.completions] }
   - { id: messages, base_url: "${host.url}/v1", speaks: [messages] }
   - { id: responses, base_url: "${host.url}/v1", speaks: [responses] }
   - { id: gone, base_url: "http://127.0.0.1:1/v1", speaks: [chat.completions] }
-models:${LANGUAGES.map(model).join("")}
+models:${LANGUAGES.map(served).join("")}
   - id: test/two
     context_length: 100000
     max_output_tokens: 4000
     price: { input: 1, output: 10 }
     routes: [{ host: gone, model: m }, { host: messages, model: m }]
 `);
-  key = (await gateway.key(50, UNLIMITED)).key;
-});
+const key = (await gateway.key(50, UNLIMITED)).key;
 afterAll(async () => {
   for (const socket of sockets) socket.close();
   await gateway.close();

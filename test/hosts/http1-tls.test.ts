@@ -1,24 +1,20 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, afterEach, describe, expect, test } from "bun:test";
 import { createHash, randomBytes } from "node:crypto";
 import net from "node:net";
 import { type Http1Options, http1Transport } from "../../src/hosts/http1/transport.ts";
 import type { Transport } from "../../src/hosts/transport.ts";
 import { head, json, raw, resetBeforeHead, sse } from "../fakes/behaviours.ts";
-import { type FakeAuthority, makeAuthority } from "../fakes/certificates.ts";
+import { makeAuthority } from "../fakes/certificates.ts";
 import { ManualClock } from "../fakes/clock.ts";
 import { gate } from "../fakes/gate.ts";
 import { type FakeHost, type FakeTls, hostRow, type Script, startFakeHost } from "../fakes/host.ts";
 import { chatText, sseText } from "../fakes/transcripts.ts";
 import { exchanged, faultOf, post, replyTo } from "./exchange.ts";
 
-let authority: FakeAuthority;
-let trusted: FakeTls;
 const opened: { close(): unknown }[] = [];
 
-beforeAll(() => {
-  authority = makeAuthority();
-  trusted = authority.issue("DNS:localhost,IP:127.0.0.1");
-});
+const authority = makeAuthority();
+const trusted = authority.issue("DNS:localhost,IP:127.0.0.1");
 afterAll(() => authority.remove());
 afterEach(async () => {
   for (const one of opened.splice(0).reverse()) await one.close();

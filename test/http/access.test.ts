@@ -1,11 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { ADMIN_TOKEN, TestGateway } from "./test-gateway.ts";
 
 /** How a credential is shown. What each may do is told in test/access. */
-let gateway: TestGateway;
-beforeAll(() => {
-  gateway = new TestGateway();
-});
+const gateway = new TestGateway();
 afterAll(() => gateway.stop());
 
 describe("x-api-key", () => {

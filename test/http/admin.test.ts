@@ -1,11 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { epochMs } from "../../src/units/clock.ts";
 import { ADMIN_TOKEN, storedReceipt, TestGateway } from "./test-gateway.ts";
 
-let gateway: TestGateway;
-beforeAll(() => {
-  gateway = new TestGateway();
-});
+const gateway = new TestGateway();
 afterAll(() => gateway.stop());
 
 const admin = (method: string, path: string, body?: unknown) =>

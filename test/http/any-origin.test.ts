@@ -1,12 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { TestGateway } from "./test-gateway.ts";
 
-let gateway: TestGateway;
 let key = "";
-beforeAll(async () => {
-  gateway = new TestGateway();
-  key = (await gateway.setUp()).key;
-});
+const gateway = new TestGateway();
+key = (await gateway.setUp()).key;
 afterAll(() => gateway.stop());
 
 const OPEN: [method: string, path: string][] = [

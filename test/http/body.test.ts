@@ -1,13 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { RawClient, readResponse, whole } from "./raw-client.ts";
 import { TestGateway } from "./test-gateway.ts";
 
-let gateway: TestGateway;
-let key: string;
-beforeAll(async () => {
-  gateway = new TestGateway();
-  key = (await gateway.setUp()).key;
-});
+const gateway = new TestGateway();
+const key = (await gateway.setUp()).key;
 afterAll(() => gateway.stop());
 
 const LIMIT = 100_000;

@@ -1,14 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { accepts } from "../../src/http/fields.ts";
 import { ADMIN_TOKEN, TestGateway } from "./test-gateway.ts";
 
 /** What a caller is told of a body or a query that is not as declared: the field, what it must be, what it is. */
-let gateway: TestGateway;
-let owner: string;
-beforeAll(async () => {
-  gateway = new TestGateway();
-  owner = (await gateway.setUp()).recovery_secret;
-});
+const gateway = new TestGateway();
+const owner = (await gateway.setUp()).recovery_secret;
 afterAll(() => gateway.stop());
 
 const NAME = "a name of 1 to 64 letters, digits, dots, dashes or underscores";

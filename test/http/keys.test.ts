@@ -1,10 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { type Sent, TestGateway } from "./test-gateway.ts";
 
-let gateway: TestGateway;
-beforeAll(() => {
-  gateway = new TestGateway();
-});
+const gateway = new TestGateway();
 afterAll(() => gateway.stop());
 
 const DAY_MS = 86_400_000;

@@ -1,16 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { httpApp } from "../../src/http/app.ts";
 import type { Operation } from "../../src/http/pages/openapi.ts";
 import { Conformity } from "./conformity.ts";
 import { ADMIN_TOKEN, TestGateway } from "./test-gateway.ts";
 
-let gateway: TestGateway;
-let conformity: Conformity;
-beforeAll(async () => {
-  gateway = new TestGateway();
-  conformity = await Conformity.of(gateway.url);
-});
+const gateway = new TestGateway();
+const conformity = await Conformity.of(gateway.url);
 afterAll(() => gateway.stop());
 
 describe("the API's document", () => {

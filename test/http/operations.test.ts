@@ -1,14 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";
 import { ERROR_CODES, ERRORS } from "../../src/errors/codes.ts";
 import { causeOf, SUSPENSION_REASONS } from "../../src/errors/suspension.ts";
 import { ADMIN_TOKEN, storedReceipt, TestGateway } from "./test-gateway.ts";
 
-let gateway: TestGateway;
-beforeAll(() => {
-  gateway = new TestGateway();
-});
+const gateway = new TestGateway();
 afterAll(() => gateway.stop());
 
 describe("GET /v1/me", () => {

@@ -1,13 +1,9 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import { TestGateway } from "./test-gateway.ts";
 
 /** A gateway that has been told to stop: load balancers must not use a connection again that is about to end. */
-let gateway: TestGateway;
-let key: string;
-beforeAll(async () => {
-  gateway = new TestGateway();
-  key = (await gateway.setUp()).key;
-});
+const gateway = new TestGateway();
+const key = (await gateway.setUp()).key;
 afterAll(() => gateway.stop());
 
 const fail = () => Promise.reject(new Error("broken"));

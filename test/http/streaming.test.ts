@@ -1,15 +1,11 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { afterAll, beforeEach, describe, expect, test } from "bun:test";
 import type { GenerationAnswer, GenerationCall, Sink } from "../../src/generation/answer.ts";
 import { type Gate, gate } from "../fakes/gate.ts";
 import { RawClient, readResponse } from "./raw-client.ts";
 import { TestGateway } from "./test-gateway.ts";
 
-let gateway: TestGateway;
-let key: string;
-beforeAll(async () => {
-  gateway = new TestGateway();
-  key = (await gateway.setUp()).key;
-});
+const gateway = new TestGateway();
+const key = (await gateway.setUp()).key;
 afterAll(() => gateway.stop());
 
 const REQUEST = (path = "/v1/chat/completions") =>

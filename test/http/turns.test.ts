@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import type { GenerationAnswer, GenerationCall, Sink } from "../../src/generation/answer.ts";
 import { type Gate, gate } from "../fakes/gate.ts";
 import { RawClient } from "./raw-client.ts";
@@ -9,12 +9,8 @@ import { TestGateway } from "./test-gateway.ts";
  * the client's turn, to take bytes or to send its next request, it has a limit, here the shortest that Bun's
  * clock knows.
  */
-let gateway: TestGateway;
-let key: string;
-beforeAll(async () => {
-  gateway = new TestGateway({ untakenSeconds: 1 });
-  key = (await gateway.setUp()).key;
-});
+const gateway = new TestGateway({ untakenSeconds: 1 });
+const key = (await gateway.setUp()).key;
 afterAll(() => gateway.stop());
 
 interface Opened {

@@ -1,18 +1,13 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import { RawClient, readResponse, whole } from "./raw-client.ts";
 import { TestGateway } from "./test-gateway.ts";
 
 /** What a request for a WebSocket is answered with. */
-let gateway: TestGateway;
-let key: string;
-let recovery: string;
-beforeAll(async () => {
-  gateway = new TestGateway();
-  const made = await gateway.setUp();
-  key = made.key;
-  recovery = made.recovery_secret;
-  gateway.fund(made.balance_id);
-});
+const gateway = new TestGateway();
+const made = await gateway.setUp();
+const key = made.key;
+const recovery = made.recovery_secret;
+gateway.fund(made.balance_id);
 afterAll(() => gateway.stop());
 
 type Headers = Readonly<Record<string, string | undefined>>;

@@ -1,17 +1,13 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
-import { type Chain, openChain } from "../../src/rails/x402/chain.ts";
+import { afterAll, expect, test } from "bun:test";
+import { openChain } from "../../src/rails/x402/chain.ts";
 import type { NanoUsd } from "../../src/units/usd.ts";
 import { LocalChain, NETWORK, signTransfer, USDC } from "../fakes/chain/chain.ts";
 import { somewhere } from "./paid-gateway.ts";
 
-let local: LocalChain;
-let chain: Chain;
-beforeAll(async () => {
-  local = await LocalChain.start();
-  chain = await openChain({
-    ...{ network: NETWORK, asset: USDC, payTo: somewhere(), rpc: local.rpc, settledBy: { facilitator: "" } },
-    ...{ confirmations: 1, finalizedAbove: 0 as NanoUsd, waitMs: 0 },
-  });
+const local = await LocalChain.start();
+const chain = await openChain({
+  ...{ network: NETWORK, asset: USDC, payTo: somewhere(), rpc: local.rpc, settledBy: { facilitator: "" } },
+  ...{ confirmations: 1, finalizedAbove: 0 as NanoUsd, waitMs: 0 },
 });
 afterAll(() => local.stop());
 

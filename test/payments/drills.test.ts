@@ -1,10 +1,10 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, afterEach, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from "viem/accounts";
 import { json } from "../fakes/behaviours.ts";
 import { LocalChain, type SignedTransfer, signTransfer } from "../fakes/chain/chain.ts";
 import { FakeFacilitator, MOODS } from "../fakes/facilitator.ts";
-import { type FakeHost, startFakeHost } from "../fakes/host.ts";
+import { startFakeHost } from "../fakes/host.ts";
 import { chatText } from "../fakes/transcripts.ts";
 import { until } from "../fakes/until.ts";
 import type { Made, OpenGateway } from "../gateway/open.ts";
@@ -24,8 +24,6 @@ import {
 } from "./paid-gateway.ts";
 
 /** What goes wrong between a signature and its credit. Whatever it is, money that moved is credited once. */
-let chain: LocalChain;
-let host: FakeHost;
 let facilitator: FakeFacilitator;
 let gateway: OpenGateway;
 let payTo: `0x${string}`;
@@ -37,10 +35,8 @@ const PATIENT = ", wait_ms: 60000";
 /** Requests do not wait for what is not to come about. */
 const HURRIED = ", wait_ms: 300";
 
-beforeAll(async () => {
-  chain = await LocalChain.start();
-  host = await startFakeHost(() => json(chatText(["Hello"], { input: 7, output: 3 }).whole));
-});
+const chain = await LocalChain.start();
+const host = await startFakeHost(() => json(chatText(["Hello"], { input: 7, output: 3 }).whole));
 afterAll(async () => {
   await host.close();
   chain.stop();

@@ -1,38 +1,36 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import { toFunctionSelector } from "viem";
 import { generatePrivateKey } from "viem/accounts";
 import { json } from "../fakes/behaviours.ts";
 import { LocalChain } from "../fakes/chain/chain.ts";
-import { type FakeHost, startFakeHost } from "../fakes/host.ts";
+import { startFakeHost } from "../fakes/host.ts";
 import { chatText } from "../fakes/transcripts.ts";
 import { until } from "../fakes/until.ts";
-import { type OpenGateway, open } from "../gateway/open.ts";
+import { open } from "../gateway/open.ts";
 import { during, lineUps, offerOf, paidConfig, payer, paymentsOf, somewhere } from "./paid-gateway.ts";
 
-let chain: LocalChain;
-let node: ReturnType<typeof countingNode>;
-let host: FakeHost;
-let gateway: OpenGateway;
+/** `transferWithAuthorization` with a signature of any length, as calls begin. */
+const TRANSFER = toFunctionSelector(
+  "transferWithAuthorization(address,address,uint256,uint256,uint256,bytes32,bytes)",
+).slice(2);
 
-beforeAll(async () => {
-  chain = await LocalChain.start();
-  node = countingNode(chain.rpc);
-  host = await startFakeHost(() => json(chatText(["Hello"], { input: 7, output: 3 }).whole));
-  const settledBy = `gas_key: "${await chain.gasKey()}"`;
-  gateway = await open(
-    paidConfig({
-      chain: Object.create(chain, { rpc: { value: node.rpc } }),
-      payTo: somewhere(),
-      host: host.url,
-      settledBy,
-    }),
-  );
-});
+const chain = await LocalChain.start();
+const node = countingNode(chain.rpc);
+const host = await startFakeHost(() => json(chatText(["Hello"], { input: 7, output: 3 }).whole));
+const settledBy = `gas_key: "${await chain.gasKey()}"`;
+const gateway = await open(
+  paidConfig({
+    chain: Object.create(chain, { rpc: { value: node.rpc } }),
+    payTo: somewhere(),
+    host: host.url,
+    settledBy,
+  }),
+);
 afterAll(async () => {
-  await gateway?.close();
-  await host?.close();
-  node?.stop();
-  chain?.stop();
+  await gateway.close();
+  await host.close();
+  node.stop();
+  chain.stop();
 });
 
 test("what was not paid after all leaves nothing to watch where its signature is wrong", async () => {
@@ -122,8 +120,3 @@ function countingNode(rpc: string) {
     stop: () => server.stop(true),
   };
 }
-
-/** `transferWithAuthorization` with a signature of any length, as calls begin. */
-const TRANSFER = toFunctionSelector(
-  "transferWithAuthorization(address,address,uint256,uint256,uint256,bytes32,bytes)",
-).slice(2);

@@ -1,10 +1,7 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
-import { closeWorld, kill, ONCE, openWorld, type World, WRITES } from "./kills.ts";
+import { afterAll, expect, test } from "bun:test";
+import { closeWorld, kill, ONCE, openWorld, WRITES } from "./kills.ts";
 
-let world: World;
-beforeAll(async () => {
-  world = await openWorld();
-});
+const world = await openWorld();
 afterAll(() => closeWorld(world));
 
 for (const write of WRITES)

@@ -1,34 +1,29 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import Anthropic from "@anthropic-ai/sdk";
 import { Mppx } from "mppx/client";
 import { evm } from "mppx/evm/client";
 import OpenAI from "openai";
 import { json, sse } from "../fakes/behaviours.ts";
 import { LocalChain, NETWORK } from "../fakes/chain/chain.ts";
-import { type FakeHost, startFakeHost } from "../fakes/host.ts";
+import { startFakeHost } from "../fakes/host.ts";
 import { chatText } from "../fakes/transcripts.ts";
-import { type OpenGateway, open } from "../gateway/open.ts";
+import { open } from "../gateway/open.ts";
 import { offerOf, order, paidConfig, payer, paying, paymentsOf, save, somewhere } from "./paid-gateway.ts";
 
-let chain: LocalChain;
-let host: FakeHost;
-let gateway: OpenGateway;
 const payTo = somewhere();
 
-beforeAll(async () => {
-  chain = await LocalChain.start();
-  host = await startFakeHost((request) => {
-    const { events, whole } = chatText(["Hello"], { input: 7, output: 3 });
-    return request.json().stream === true ? sse(events) : json(whole);
-  });
-  gateway = await open(
-    paidConfig({ chain, payTo, host: host.url, settledBy: `gas_key: "${await chain.gasKey()}"` }),
-  );
+const chain = await LocalChain.start();
+const host = await startFakeHost((request) => {
+  const { events, whole } = chatText(["Hello"], { input: 7, output: 3 });
+  return request.json().stream === true ? sse(events) : json(whole);
 });
+const gateway = await open(
+  paidConfig({ chain, payTo, host: host.url, settledBy: `gas_key: "${await chain.gasKey()}"` }),
+);
 afterAll(async () => {
-  await gateway?.close();
-  await host?.close();
-  chain?.stop();
+  await gateway.close();
+  await host.close();
+  chain.stop();
 });
 
 test("an agent makes a key, saves both secrets, meets a 402, pays it with the stock client, and works", async () => {

@@ -1,11 +1,11 @@
 import { Database } from "bun:sqlite";
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { checkDisk } from "../../src/cli/machine-checks.ts";
 import { json, sse } from "../fakes/behaviours.ts";
 import { gate } from "../fakes/gate.ts";
-import { type FakeHost, startFakeHost } from "../fakes/host.ts";
+import { startFakeHost } from "../fakes/host.ts";
 import { chatText } from "../fakes/transcripts.ts";
 import { until } from "../fakes/until.ts";
 import { ADMIN, Folder, GatewayProcess, simpleConfig } from "./gateway.ts";
@@ -14,17 +14,14 @@ import { storm } from "./storm.ts";
 
 /** The gateway as a process: how it starts, stops, and what it remembers when it is killed. */
 const WORDS = Array.from({ length: 200 }, () => " word");
-let host: FakeHost;
 let pause = gate();
 
-beforeAll(async () => {
-  host = await startFakeHost((request) => {
-    const { stream } = request.json();
-    const { events, whole } = chatText(WORDS, { input: 10 });
-    return stream === true
-      ? sse(events, { before: (n) => (n === 120 ? pause.passed : undefined) })
-      : json(whole);
-  });
+const host = await startFakeHost((request) => {
+  const { stream } = request.json();
+  const { events, whole } = chatText(WORDS, { input: 10 });
+  return stream === true
+    ? sse(events, { before: (n) => (n === 120 ? pause.passed : undefined) })
+    : json(whole);
 });
 afterAll(() => host.close());
 

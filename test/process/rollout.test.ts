@@ -1,27 +1,24 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import { freePort } from "../../bench/processes.ts";
 import { json, sse } from "../fakes/behaviours.ts";
 import { gate } from "../fakes/gate.ts";
-import { type FakeHost, startFakeHost } from "../fakes/host.ts";
+import { startFakeHost } from "../fakes/host.ts";
 import { chatText } from "../fakes/transcripts.ts";
 import { until } from "../fakes/until.ts";
 import { Folder, GatewayProcess, simpleConfig } from "./gateway.ts";
 import { RawClient } from "./raw-client.ts";
 
 /** A gateway that is replaced behind a load balancer, as its clients see it. */
-let host: FakeHost;
 let pause = gate();
 
-beforeAll(async () => {
-  host = await startFakeHost((request) => {
-    const { stream } = request.json();
-    const { events, whole } = chatText([" one", " two", " three"], { input: 10 });
-    if (stream === true) return sse(events, { before: (n) => (n === 2 ? pause.passed : undefined) });
-    return async (...to) => {
-      await pause.passed;
-      await json(whole)(...to);
-    };
-  });
+const host = await startFakeHost((request) => {
+  const { stream } = request.json();
+  const { events, whole } = chatText([" one", " two", " three"], { input: 10 });
+  if (stream === true) return sse(events, { before: (n) => (n === 2 ? pause.passed : undefined) });
+  return async (...to) => {
+    await pause.passed;
+    await json(whole)(...to);
+  };
 });
 afterAll(() => host.close());
 

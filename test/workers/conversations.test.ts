@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import { systemClock } from "../../src/units/clock.ts";
 import { json, status } from "../fakes/behaviours.ts";
-import { type FakeHost, startFakeHost } from "../fakes/host.ts";
+import { startFakeHost } from "../fakes/host.ts";
 import { type CacheUse, cachingHost, PromptCache } from "../fakes/prompt-cache.ts";
 import { chatText } from "../fakes/transcripts.ts";
 import { until } from "../fakes/until.ts";
@@ -9,22 +9,17 @@ import { Folder, GatewayProcess } from "../process/gateway.ts";
 
 /** Three workers on SQLite; each request comes on a connection of its own, so the kernel picks its worker anew. */
 const uses: CacheUse[] = [];
-let hosts: FakeHost[];
-let folder: Folder;
-let gateway: GatewayProcess;
-let key: string;
 
-beforeAll(async () => {
-  const well = json(chatText(["ok"], { input: 10, output: 1 }).whole);
-  hosts = await Promise.all([
-    startFakeHost((_, n) => (n === 0 ? status(503) : well)),
-    startFakeHost(() => well),
-    ...[0, 1].map(() => startFakeHost(cachingHost(new PromptCache(systemClock), uses))),
-  ]);
-  const host = (at: number, rest: string) => `  - { id: h${at}, base_url: "${hosts[at]!.url}/v1", ${rest} }`;
-  const model = (id: string, order: string, routes: readonly number[]) =>
-    `  - { id: test/${id}, context_length: 200000, max_output_tokens: 1000, order: ${order}, price: { input: 1, output: 1 }, routes: [${routes.map((at) => `{ host: h${at}, model: m }`).join(", ")}] }`;
-  folder = new Folder(`
+const well = json(chatText(["ok"], { input: 10, output: 1 }).whole);
+const hosts = await Promise.all([
+  startFakeHost((_, n) => (n === 0 ? status(503) : well)),
+  startFakeHost(() => well),
+  ...[0, 1].map(() => startFakeHost(cachingHost(new PromptCache(systemClock), uses))),
+]);
+const host = (at: number, rest: string) => `  - { id: h${at}, base_url: "${hosts[at]!.url}/v1", ${rest} }`;
+const model = (id: string, order: string, routes: readonly number[]) =>
+  `  - { id: test/${id}, context_length: 200000, max_output_tokens: 1000, order: ${order}, price: { input: 1, output: 1 }, routes: [${routes.map((at) => `{ host: h${at}, model: m }`).join(", ")}] }`;
+const folder = new Folder(`
 hosts:
 ${[0, 1].map((at) => host(at, "speaks: [chat.completions]")).join("\n")}
 ${[2, 3].map((at) => host(at, "speaks: [messages], auto_cache: true")).join("\n")}
@@ -34,9 +29,8 @@ ${model("cached", "price", [2, 3])}
 workers: 3
 defaults: { accountless: { rpm_limit: null, tpm_limit: null } }
 `);
-  gateway = await GatewayProcess.start(folder);
-  key = (await gateway.keyWith(10)).key;
-}, 600_000);
+const gateway = await GatewayProcess.start(folder);
+const key = (await gateway.keyWith(10)).key;
 afterAll(async () => {
   await gateway.kill();
   folder.remove();

@@ -1,28 +1,25 @@
 import { Database } from "bun:sqlite";
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import { closeSync, mkdirSync, openSync, readFileSync, writeFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { gateway as command } from "../cli/command.ts";
 import { json, sse } from "../fakes/behaviours.ts";
 import { gate } from "../fakes/gate.ts";
-import { type FakeHost, startFakeHost } from "../fakes/host.ts";
+import { startFakeHost } from "../fakes/host.ts";
 import { chatText } from "../fakes/transcripts.ts";
 import { until } from "../fakes/until.ts";
 import { ADMIN, Folder, GatewayProcess, simpleConfig } from "../process/gateway.ts";
 import { storm } from "../process/storm.ts";
 import { keeperOf, workersOf } from "./processes.ts";
 
-let host: FakeHost;
 /** Streams stop after their first word until it is opened. */
 const streams = gate();
-beforeAll(async () => {
-  host = await startFakeHost((request) => {
-    const { stream } = request.json();
-    const { events, whole } = chatText(["ok", " then"], { input: 10, output: 1 });
-    return stream === true
-      ? sse(events, { before: (n) => (n === 2 ? streams.passed : undefined) })
-      : json(whole);
-  });
+const host = await startFakeHost((request) => {
+  const { stream } = request.json();
+  const { events, whole } = chatText(["ok", " then"], { input: 10, output: 1 });
+  return stream === true
+    ? sse(events, { before: (n) => (n === 2 ? streams.passed : undefined) })
+    : json(whole);
 });
 afterAll(() => host.close());
 

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { APIError as AnthropicError } from "@anthropic-ai/sdk";
 import { APIError } from "openai";
 import { SURFACE_NAMES, type SurfaceName } from "../../../src/catalog/catalog.ts";
@@ -9,10 +9,7 @@ import { ask } from "./sdk-clients.ts";
 import { TestGateway } from "./test-gateway.ts";
 
 /** A host that refuses, or breaks halfway: the official SDKs must notice, in whichever language. */
-let deps: TestGateway;
-beforeAll(async () => {
-  deps = await TestGateway.open();
-});
+const deps = await TestGateway.open();
 afterAll(() => deps.close());
 
 const HELLO: Readonly<Record<SurfaceName, object>> = {

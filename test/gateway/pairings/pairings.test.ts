@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { SURFACE_NAMES, type SurfaceName } from "../../../src/catalog/catalog.ts";
 import { ACCENTED, OFFICIAL } from "../../fakes/hosts/all.ts";
 import { ANTHROPIC_MESSAGES } from "../../fakes/hosts/anthropic-messages.ts";
@@ -14,10 +14,7 @@ import { TestGateway } from "./test-gateway.ts";
  * The official SDKs on hosts of all three languages, over the gateway's socket: what the host is sent, what
  * the client sees.
  */
-let deps: TestGateway;
-beforeAll(async () => {
-  deps = await TestGateway.open();
-});
+const deps = await TestGateway.open();
 afterAll(() => deps.close());
 
 /** Answers of each language's own host. */

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import { SURFACE_NAMES } from "../../../src/catalog/catalog.ts";
 import { ANTHROPIC_MESSAGES } from "../../fakes/hosts/anthropic-messages.ts";
 import { OPENAI_CHAT } from "../../fakes/hosts/openai-chat.ts";
@@ -9,11 +9,8 @@ import { TestGateway } from "./test-gateway.ts";
  * Clients that check an answer member by member, against what the providers send and not against their
  * published types.
  */
-let deps: TestGateway;
-beforeAll(async () => {
-  deps = await TestGateway.open();
-  deps.answers = [OPENAI_CHAT["text, most of its prompt from the cache, after thoughts that are not shown"]];
-});
+const deps = await TestGateway.open();
+deps.answers = [OPENAI_CHAT["text, most of its prompt from the cache, after thoughts that are not shown"]];
 afterAll(() => deps.close());
 
 const messages = [{ role: "user", content: "Hello?" }];

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";
 import { SURFACE_NAMES, type SurfaceName } from "../../../src/catalog/catalog.ts";
@@ -14,10 +14,7 @@ import { TestGateway } from "./test-gateway.ts";
  * sends back what it was given; the host that had the thoughts gets them exactly, and no other host gets any
  * of it.
  */
-let deps: TestGateway;
-beforeAll(async () => {
-  deps = await TestGateway.open();
-});
+const deps = await TestGateway.open();
 afterAll(() => deps.close());
 
 const ANSWERS: Readonly<Record<SurfaceName, Transcript>> = {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { createAnthropic } from "@ai-sdk/anthropic";
 import { createOpenAI } from "@ai-sdk/openai";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
@@ -11,10 +11,7 @@ import type { Transcript } from "../../fakes/hosts/transcript.ts";
 import { TestGateway } from "./test-gateway.ts";
 
 /** Vercel's AI SDK, whose every provider speaks to hosts of all three languages. */
-let deps: TestGateway;
-beforeAll(async () => {
-  deps = await TestGateway.open();
-});
+const deps = await TestGateway.open();
 afterAll(() => deps.close());
 
 const SPEAKS: Readonly<Record<string, SurfaceName>> = {
