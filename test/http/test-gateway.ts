@@ -26,11 +26,10 @@ import {
   type SpendingScope,
 } from "../../src/store/spending.ts";
 import { SqlAccountStore } from "../../src/store/sql/account-store.ts";
+import { SqlPaymentStore } from "../../src/store/sql/payment-store.ts";
 import { SqlSigningKeyStore } from "../../src/store/sql/signing-key-store.ts";
 import { diskRefused, openDatabase } from "../../src/store/sqlite/database.ts";
 import { SqliteKeyStore } from "../../src/store/sqlite/key-store.ts";
-import { LedgerStore } from "../../src/store/sqlite/ledger-store.ts";
-import { sqlitePayments } from "../../src/store/sqlite/payments.ts";
 import { SqliteStatements } from "../../src/store/sqlite/statements.ts";
 import { sumUsage } from "../../src/store/usage-sums.ts";
 import { type Clock, type EpochMs, systemClock } from "../../src/units/clock.ts";
@@ -183,7 +182,7 @@ export class TestGateway {
       overRate: () => (this.overRate ? refuse("rate_limited", "Too often.", { retryAfterS: 7 }) : null),
       payments: {
         amounts: CONFIGURED.payments.amounts,
-        store: sqlitePayments(this.db, new LedgerStore(this.db), clock),
+        store: new SqlPaymentStore(new SqliteStatements(this.db), clock),
         x402: null,
         card: {
           fee: CONFIGURED.payments.stripeFee,

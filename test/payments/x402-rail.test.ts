@@ -6,9 +6,9 @@ import type { Chain, Movement } from "../../src/rails/x402/chain.ts";
 import type { X402Network } from "../../src/rails/x402/network.ts";
 import { orderOf } from "../../src/rails/x402/next-step.ts";
 import { X402Rail } from "../../src/rails/x402/x402.ts";
+import { SqlPaymentStore } from "../../src/store/sql/payment-store.ts";
 import { openDatabase } from "../../src/store/sqlite/database.ts";
-import { LedgerStore } from "../../src/store/sqlite/ledger-store.ts";
-import { sqlitePayments } from "../../src/store/sqlite/payments.ts";
+import { SqliteStatements } from "../../src/store/sqlite/statements.ts";
 import { systemClock } from "../../src/units/clock.ts";
 import type { BalanceId, KeyId } from "../../src/units/id.ts";
 import type { NanoUsd } from "../../src/units/usd.ts";
@@ -48,7 +48,7 @@ const ORDER = {
 async function open() {
   const db = openDatabase(":memory:");
   db.run("INSERT INTO balances (id, created_at) VALUES (?, 1)", [BALANCE]);
-  const store = sqlitePayments(db, new LedgerStore(db), systemClock);
+  const store = new SqlPaymentStore(new SqliteStatements(db), systemClock);
   const world = {
     movement: { kind: "unused" } as Movement,
     head: { latest: 9, time: 0, finalized: 1, finalizedTime: 0 },

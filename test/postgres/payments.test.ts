@@ -1,4 +1,4 @@
-import { creditSteps, PostgresLedgerStore } from "../../src/store/postgres/ledger-store.ts";
+import { PostgresLedgerStore } from "../../src/store/postgres/ledger-store.ts";
 import { migratePostgres, Postgres } from "../../src/store/postgres/postgres.ts";
 import { PostgresStatements } from "../../src/store/postgres/statements.ts";
 import { SqlPaymentStore } from "../../src/store/sql/payment-store.ts";
@@ -16,7 +16,7 @@ describeOnPostgres("payments in PostgreSQL", (cluster) => {
     );
     const ledger = new PostgresLedgerStore(postgres);
     return {
-      store: new SqlPaymentStore(new PostgresStatements(postgres), systemClock, creditSteps),
+      store: new SqlPaymentStore(new PostgresStatements(postgres), systemClock),
       credited: async (id) => (await ledger.balance(id)).credited,
       debit: (idempotencyKey, amount, agoMs) =>
         ledger.debit({

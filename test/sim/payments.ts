@@ -9,8 +9,9 @@ import { CardRail } from "../../src/rails/stripe/card-rail.ts";
 import type { Authorization, SignedPayment } from "../../src/rails/x402/authorization.ts";
 import { externalOf } from "../../src/rails/x402/authorization.ts";
 import { X402Rail } from "../../src/rails/x402/x402.ts";
+import { SqlPaymentStore } from "../../src/store/sql/payment-store.ts";
 import { LedgerStore } from "../../src/store/sqlite/ledger-store.ts";
-import { sqlitePayments } from "../../src/store/sqlite/payments.ts";
+import { SqliteStatements } from "../../src/store/sqlite/statements.ts";
 import { epochMs, pause } from "../../src/units/clock.ts";
 import type { BalanceId, KeyId, PaymentId } from "../../src/units/id.ts";
 import type { NanoUsd } from "../../src/units/usd.ts";
@@ -115,7 +116,7 @@ class PaymentWorld {
     this.life = life;
     const fenced = <T extends object>(parts: T): T => fence(parts, life);
     const after = this.crashingAfter(life);
-    const store = fenced(crashing(sqlitePayments(this.db, this.ledger, clock), after));
+    const store = fenced(crashing(new SqlPaymentStore(new SqliteStatements(this.db), clock), after));
     // Other gateways may have to give something back first.
     const asked = () =>
       this.random.chance(0.3) ? pause(clock, this.random.below(5_000)) : Promise.resolve();
@@ -201,7 +202,7 @@ class PaymentWorld {
   }
 
   private async refund(id: PaymentId): Promise<void> {
-    const payment = await sqlitePayments(this.db, this.ledger, this.time).find(id);
+    const payment = await new SqlPaymentStore(new SqliteStatements(this.db), this.time).find(id);
     const done = await this.card.refund(payment!).catch(() => "no answer");
     if (typeof done === "object") this.refunding.delete(id);
   }

@@ -11,7 +11,7 @@ function openBench(counted: Credit[] = []) {
   const db = openDatabase(":memory:");
   const ledger = new LedgerStore(db);
   db.run("INSERT INTO balances (id, created_at) VALUES ('bal_a', 1), ('bal_b', 1)");
-  const open = () => soleSqlitePayments(db, ledger, new ManualClock(), (credit) => counted.push(credit));
+  const open = () => soleSqlitePayments(db, new ManualClock(), (credit) => counted.push(credit));
   return { db, ledger, open };
 }
 

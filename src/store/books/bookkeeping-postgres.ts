@@ -7,7 +7,7 @@ import { DisklessBooks } from "../postgres/diskless-books.ts";
 import { closeGoneNodes } from "../postgres/gone-nodes.ts";
 import { PostgresHolds } from "../postgres/holds.ts";
 import { PostgresKeyStore } from "../postgres/key-store.ts";
-import { creditSteps, PostgresLedgerStore } from "../postgres/ledger-store.ts";
+import { PostgresLedgerStore } from "../postgres/ledger-store.ts";
 import { migratePostgres, Postgres } from "../postgres/postgres.ts";
 import { CHANGES, PostgresRegistry } from "../postgres/registry.ts";
 import { PostgresStatements } from "../postgres/statements.ts";
@@ -47,7 +47,7 @@ function postgresNodeStore(
     authority: new PostgresAuthority(postgres),
     ledger,
     lowCredit: new SqlLowCreditStore(statements),
-    payments: new SqlPaymentStore(statements, clock, creditSteps),
+    payments: new SqlPaymentStore(statements, clock),
     signingKeys: new SqlSigningKeyStore(statements),
     usagePath: url,
     keys: (acknowledged) => new PostgresKeyStore(postgres, clock, acknowledged),

@@ -60,9 +60,7 @@ export async function openSqliteBooks(parts: BookkeepingParts): Promise<Bookkeep
     accounts: new SqlAccountStore(new SqliteStatements(controlDb, durable), clock),
     lowCredit: new SqlLowCreditStore(statements),
     signingKeys: new SqlSigningKeyStore(statements),
-    payments: soleSqlitePayments(db, store, clock, ({ balanceId, amount }) =>
-      ledger.credited(balanceId, amount),
-    ),
+    payments: soleSqlitePayments(db, clock, ({ balanceId, amount }) => ledger.credited(balanceId, amount)),
     keyring,
     runs,
     healthy: () => books.journal.healthy,
@@ -93,9 +91,8 @@ function creditsOf(
       // A balance that nobody ever used may have been removed since it was looked up.
       assert(store.hasBalance(credit.balanceId), `credit for ${credit.balanceId}, which does not exist`);
       const done = store.credit(credit);
-      if (done === null || done.repeated !== null) return done?.repeated ?? null;
-      ledger.credited(credit.balanceId, credit.amount);
-      return credit;
+      if (done === credit) ledger.credited(credit.balanceId, credit.amount);
+      return done;
     },
     debit: (debit) => debits.take(debit),
     credits: async (balance, limit) => store.credits(balance, limit),

@@ -3,14 +3,15 @@ import type { PaymentStore } from "../../payments/payment-store.ts";
 import { assert } from "../../units/assert.ts";
 import type { Clock } from "../../units/clock.ts";
 import { endsIn } from "../journal/journal-part.ts";
+import { SqlPaymentStore } from "../sql/payment-store.ts";
 import { SqliteAuthority } from "../sqlite/authority.ts";
 import { mendsWalReset, openDatabase, sqliteVersion } from "../sqlite/database.ts";
 import { SqliteKeyStore } from "../sqlite/key-store.ts";
 import { LedgerStore } from "../sqlite/ledger-store.ts";
 import { LogSync } from "../sqlite/log-sync.ts";
 import { NodeLedger } from "../sqlite/node-ledger.ts";
-import { sqlitePayments } from "../sqlite/payments.ts";
 import { SqliteRegistry } from "../sqlite/registry.ts";
+import { SqliteStatements } from "../sqlite/statements.ts";
 import { Upkeep } from "../sqlite/upkeep.ts";
 import { changeOperations } from "./change-operations.ts";
 import type { KeeperAnnouncement, KeeperOperations } from "./operations.ts";
@@ -39,7 +40,7 @@ export function openKeeper({ database, clock, onFault, onLost, announce }: Keepe
       ...registryOperations(registry, durable),
       ...changeOperations({ db, durable, clock, keys, registry, authority }),
       ...sharedLedgerOperations({ nodes: new NodeLedger(db, ledger), ledger, durable }),
-      ...paymentOperations(sqlitePayments(db, ledger, clock), durable),
+      ...paymentOperations(new SqlPaymentStore(new SqliteStatements(db), clock), durable),
       settle: (statements) => turns.settle(statements),
       retire: async (node, counters) => authority.retire(node, counters),
       inquiries: async (node) => authority.inquiries(node),
@@ -119,7 +120,7 @@ function sharedLedgerOperations({ nodes, ledger, durable }: SharedLedgerParts) {
       assert(ledger.hasBalance(credit.balanceId), `credit for ${credit.balanceId}, which does not exist`);
       const done = ledger.credit(credit);
       await durable();
-      return done === null ? null : (done.repeated ?? credit);
+      return done;
     },
     async debit(debit) {
       const done = nodes.debit(debit);

@@ -16,9 +16,7 @@ export class KeeperPaymentStore extends SqlPaymentStore {
     clock: Pick<Clock, "now">,
     private readonly keeper: KeeperOperations,
   ) {
-    super(db, clock, () => {
-      throw new Error("only the keeper enters credits");
-    });
+    super(db, clock);
   }
 
   override add(payment: Payment, caps: readonly PaymentCap[]): Promise<Added> {

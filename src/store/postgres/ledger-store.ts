@@ -1,26 +1,29 @@
 import type { TransactionSQL } from "bun";
 import { balanceCounter, type CounterId } from "../../ledger/counter.ts";
-import { type Credit, type Debit, debitEntry, type TooMuch, taken } from "../../ledger/credit.ts";
+import type { Credit, Debit, TooMuch } from "../../ledger/credit.ts";
 import { EpochFenced } from "../../ledger/membership.ts";
 import type { TerminalRecord } from "../../ledger/record.ts";
-import { assert } from "../../units/assert.ts";
 import type { EpochMs } from "../../units/clock.ts";
 import type { BalanceId, KeyId, ReceiptId } from "../../units/id.ts";
-import { MAX_NANO_USD, type NanoUsd, ZERO_USD } from "../../units/usd.ts";
+import { type NanoUsd, ZERO_USD } from "../../units/usd.ts";
 import { AUDIT_MS, type Drift, type StoreAudit } from "../audit.ts";
 import { addSpending, countersColumn, type Fold, foldEnds, type SummedEnd } from "../fold.ts";
 import { places, type Unapplied } from "../journal/journal.ts";
 import type { ReceiptFilter, StoredReceipt, StoredReceiptPage } from "../receipts.ts";
-import { type Steps, sql } from "../sql/statement.ts";
+import { creditSteps, creditsOf, debitSteps, entryOf } from "../sql/credits.ts";
 import type { Postgres } from "./postgres.ts";
-import { take } from "./statements.ts";
+import { PostgresStatements } from "./statements.ts";
 
 /**
  * The books in PostgreSQL: what nodes ship of their journals, credits, receipts, and the audit over all of
  * it.
  */
 export class PostgresLedgerStore {
-  constructor(private readonly postgres: Postgres) {}
+  private readonly statements: PostgresStatements;
+
+  constructor(private readonly postgres: Postgres) {
+    this.statements = new PostgresStatements(postgres);
+  }
 
   /**
    * Books a batch of a node's ends and the place up to which its journal is now known, in one transaction. An
@@ -73,52 +76,21 @@ export class PostgresLedgerStore {
     return { credited: Number(row?.credited ?? 0) as NanoUsd, spent: Number(row?.spent ?? 0) as NanoUsd };
   }
 
-  /**
-   * Credits a balance, once for each idempotency key. Durable when it resolves, with what was credited under
-   * that key, now or before. Null, and nothing is credited, where it would come to more in all than is
-   * counted exactly.
-   */
-  async credit(credit: Credit): Promise<Credit | null> {
-    return this.postgres.transaction((client) => take(client, creditSteps(credit)));
+  /** As `creditSteps`. Durable when it resolves, as is what a debit has done. */
+  credit(credit: Credit): Promise<Credit | null> {
+    return this.statements.write(() => creditSteps(this.statements, credit));
   }
 
-  /**
-   * Takes credit back, once for each idempotency key, as far as it is neither spent nor granted to a node.
-   * Durable when it resolves, with what was done under that key, now or before; or with what could be taken,
-   * and then nothing was.
-   */
-  async debit(debit: Debit): Promise<Credit | TooMuch> {
-    const { balanceId, idempotencyKey, at, note } = debit;
-    return this.postgres.transaction(async (sql) => {
-      const [row] = await sql<Record<"credited" | "spent" | "reserved", string>[]>`
-        SELECT credited, spent, reserved FROM counters WHERE id = ${balanceCounter(balanceId)} FOR UPDATE`;
-      const known = await entryOf(sql, idempotencyKey);
-      if (known !== null) return known;
-      const { credited, spent, reserved } = row ?? { credited: 0, spent: 0, reserved: 0 };
-      const available = (Number(credited) - Number(spent) - Number(reserved)) as NanoUsd;
-      const amount = taken(debit.amount, available);
-      if (amount === null) return { available };
-      const entry = debitEntry(debit, amount);
-      await sql`UPDATE counters SET credited = credited - ${amount} WHERE id = ${balanceCounter(balanceId)}`;
-      // Where the key is being used for another balance right now, this is tried again and finds it.
-      await sql`INSERT INTO credits (idempotency_key, at, balance_id, amount, note, took_all)
-        VALUES (${idempotencyKey}, ${at}, ${balanceId}, ${entry.amount}, ${note}, ${entry.tookAll})`;
-      return entry;
-    });
+  debit(debit: Debit): Promise<Credit | TooMuch> {
+    return this.statements.write(() => debitSteps(this.statements, debit));
   }
 
-  /** What was credited, or taken back, under this idempotency key. */
-  async entry(idempotencyKey: string): Promise<Credit | null> {
-    return this.postgres.transaction((sql) => entryOf(sql, idempotencyKey));
+  entry(idempotencyKey: string): Promise<Credit | null> {
+    return this.statements.read(() => entryOf(this.statements, idempotencyKey));
   }
 
-  /** Newest first. */
-  async credits(balance: BalanceId, limit: number): Promise<Credit[]> {
-    const rows = await this.postgres.query<CreditRow>(
-      (sql) =>
-        sql`SELECT * FROM credits WHERE balance_id = ${balance} AND amount <> 0 ORDER BY at DESC LIMIT ${limit}`,
-    );
-    return rows.map(creditOf);
+  credits(balance: BalanceId, limit: number): Promise<Credit[]> {
+    return this.statements.read(() => creditsOf(this.statements, balance, limit));
   }
 
   async receipt(id: ReceiptId): Promise<StoredReceipt | null> {
@@ -225,29 +197,6 @@ export class PostgresLedgerStore {
   }
 }
 
-/** As `PostgresLedgerStore.credit`, within a transaction. */
-export function* creditSteps(credit: Credit): Steps<Credit | null> {
-  const { at, idempotencyKey, balanceId, amount, note } = credit;
-  // A balance that nobody ever used may be removed at any time.
-  const there = yield* sql`SELECT id FROM balances WHERE id = ${balanceId} FOR KEY SHARE`;
-  assert(there.length > 0, `credit for ${balanceId}, which does not exist`);
-  const inserted = yield* sql`INSERT INTO credits (idempotency_key, at, balance_id, amount, note)
-    VALUES (${idempotencyKey}, ${at}, ${balanceId}, ${amount}, ${note})
-    ON CONFLICT (idempotency_key) DO NOTHING RETURNING amount`;
-  if (inserted.length === 0) {
-    const [known] = yield* sql<CreditRow>`
-      SELECT * FROM credits WHERE idempotency_key = ${idempotencyKey} FOR UPDATE`;
-    return creditOf(known!);
-  }
-  const added =
-    yield* sql`INSERT INTO counters (id, credited) VALUES (${balanceCounter(balanceId)}, ${amount})
-    ON CONFLICT (id) DO UPDATE SET credited = counters.credited + excluded.credited
-    WHERE counters.credited + excluded.credited <= ${MAX_NANO_USD} RETURNING id`;
-  if (added.length > 0) return credit;
-  yield* sql`DELETE FROM credits WHERE idempotency_key = ${idempotencyKey}`;
-  return null;
-}
-
 /** Some 20 ms of PostgreSQL. */
 const FOLD_SLICE = 500;
 /**
@@ -260,36 +209,12 @@ const andReplicated = (sql: TransactionSQL) => sql`FOR UPDATE`;
 /** Receipts that one page looks at. */
 const MAX_SCANNED = 2_000;
 
-interface CreditRow {
-  readonly idempotency_key: string;
-  readonly at: string;
-  readonly balance_id: BalanceId;
-  readonly amount: string;
-  readonly note: string | null;
-  readonly took_all: boolean;
-}
-
 interface StoredReceiptRow {
   readonly receipt: ReceiptId;
   readonly at: string;
   readonly balance_id: BalanceId;
   readonly key_id: KeyId;
   readonly body: string;
-}
-
-const creditOf = ({ idempotency_key, at, balance_id, amount, note, took_all }: CreditRow): Credit => ({
-  balanceId: balance_id,
-  amount: Number(amount) as NanoUsd,
-  idempotencyKey: idempotency_key,
-  note,
-  at: Number(at) as EpochMs,
-  tookAll: took_all,
-});
-
-async function entryOf(sql: TransactionSQL, idempotencyKey: string): Promise<Credit | null> {
-  const [row] = await sql<CreditRow[]>`
-    SELECT * FROM credits WHERE idempotency_key = ${idempotencyKey} ${andReplicated(sql)}`;
-  return row === undefined ? null : creditOf(row);
 }
 
 const receiptOf = ({ receipt, at, balance_id, key_id, body }: StoredReceiptRow): StoredReceipt => ({

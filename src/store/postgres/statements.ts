@@ -18,11 +18,15 @@ import { noteChanges } from "./registry.ts";
 export class PostgresStatements implements SqlDatabase {
   readonly forUpdate = part`FOR UPDATE`;
   readonly skipLocked = part`FOR UPDATE SKIP LOCKED`;
+  readonly forReference = part`FOR KEY SHARE`;
   readonly names = {
     window: part`period`,
     by: part`by_whom`,
     payment: part`split_part(idempotency_key, ':', 2)`,
-    sums: part`counters t ON t.id`,
+    totals: part`counters`,
+    account: part`id`,
+    reserved: part`reserved`,
+    entered: part`at`,
   };
 
   constructor(
@@ -77,7 +81,7 @@ export class PostgresStatements implements SqlDatabase {
 }
 
 /** Takes the steps of a transaction. */
-export async function take<Result>(client: SQL, steps: Steps<Result>): Promise<Result> {
+async function take<Result>(client: SQL, steps: Steps<Result>): Promise<Result> {
   let step = steps.next();
   while (!step.done) step = steps.next(await rows(client, step.value));
   return step.value;

@@ -20,6 +20,7 @@ import { type Clock, type EpochMs, epochMs } from "../../units/clock.ts";
 import type { PaymentId } from "../../units/id.ts";
 import type { NanoUsd } from "../../units/usd.ts";
 import { AUDIT_MS } from "../audit.ts";
+import { creditSteps } from "./credits.ts";
 import {
   creditOf,
   MAY_FAIL_STATES,
@@ -52,8 +53,6 @@ export class SqlPaymentStore implements PaymentStore, PaymentAudit {
   constructor(
     private readonly db: SqlDatabase,
     private readonly clock: Pick<Clock, "now">,
-    /** Enters a credit in the books: the entry, another one that its idempotency key has, or null for too much. */
-    private readonly enter: (credit: Credit) => Steps<Credit | null>,
     /** Told of a credit in the turn in which it was committed. */
     private readonly credited: (credit: Credit) => void = () => {},
   ) {}
@@ -90,7 +89,7 @@ export class SqlPaymentStore implements PaymentStore, PaymentAudit {
   }
 
   async change(id: PaymentId, decide: (payment: Payment) => PaymentChange | null): Promise<Payment> {
-    const { db, enter } = this;
+    const { db } = this;
     const now = this.clock.now();
     const steps = function* (): Steps<{ payment: Payment; credit: Credit | null }> {
       const present = yield* locked(db, id);
@@ -100,7 +99,7 @@ export class SqlPaymentStore implements PaymentStore, PaymentAudit {
       if (next === null) return { payment: present, credit: null };
       const credit = creditOf(next, change!);
       if (credit === null) return { payment: yield* write(next), credit };
-      const done = yield* enter(credit);
+      const done = yield* creditSteps(db, credit);
       if (done === null)
         return { payment: yield* write(advanced(present, TOO_MUCH, next.changedAt)!), credit: null };
       assert(done === credit, `${credit.idempotencyKey} was credited already`);

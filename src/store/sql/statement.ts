@@ -94,6 +94,8 @@ export interface SqlDatabase {
   readonly forUpdate: SqlPart;
   /** The same of those that nobody else has. */
   readonly skipLocked: SqlPart;
+  /** Its rows stay until it ends. */
+  readonly forReference: SqlPart;
   /** A list of values, as a table. */
   among(values: readonly string[]): SqlPart;
   /** Where the schemas name the same differently. */
@@ -120,6 +122,11 @@ interface SqlNames {
   readonly by: SqlPart;
   /** The payment that an entry's idempotency key names. */
   readonly payment: SqlPart;
-  /** Running sums `t`, joined by their account. */
-  readonly sums: SqlPart;
+  /** The table of running sums, and its primary key. */
+  readonly totals: SqlPart;
+  readonly account: SqlPart;
+  /** What nodes were granted of such a sum and have not shipped as spent. */
+  readonly reserved: SqlPart;
+  /** By what entries of credit are in the order in which they were made. */
+  readonly entered: SqlPart;
 }

@@ -7,11 +7,14 @@ import type { TerminalRecord } from "../../ledger/record.ts";
 import { assert } from "../../units/assert.ts";
 import type { EpochMs } from "../../units/clock.ts";
 import type { BalanceId, ReceiptId } from "../../units/id.ts";
-import { MAX_NANO_USD, type NanoUsd, ZERO_USD } from "../../units/usd.ts";
+import { type NanoUsd, ZERO_USD } from "../../units/usd.ts";
 import type { Drift, StoreAudit } from "../audit.ts";
 import { addSpending, chargesOf, countersColumn, foldEnds, type SummedEnd, words } from "../fold.ts";
 import { places, type Unapplied } from "../journal/journal.ts";
 import type { ReceiptFilter, StoredReceipt, StoredReceiptPage } from "../receipts.ts";
+import { creditsOf, enterCredit, enterDebit, entryOf } from "../sql/credits.ts";
+import type { Steps } from "../sql/statement.ts";
+import { SqliteStatements } from "./statements.ts";
 
 /**
  * The books in SQLite: append-only double entry, the running sums that a start reads, and the receipts. Ends
@@ -19,9 +22,11 @@ import type { ReceiptFilter, StoredReceipt, StoredReceiptPage } from "../receipt
  */
 export class LedgerStore implements RunningSums, DebitStore {
   private readonly statements;
+  private readonly sql: SqliteStatements;
 
   constructor(private readonly db: Database) {
     this.statements = prepare(db);
+    this.sql = new SqliteStatements(db);
   }
 
   /**
@@ -78,21 +83,9 @@ export class LedgerStore implements RunningSums, DebitStore {
     return this.statements.balance.get(id) !== null;
   }
 
-  /**
-   * Credits a balance, once for each idempotency key. Durable on return. `repeated` returns what was credited
-   * under that key before. Null, and nothing is credited, where it would come to more in all than is counted
-   * exactly.
-   */
-  credit(credit: Credit): { repeated: Credit | null } | null {
-    return this.db
-      .transaction((): { repeated: Credit | null } | null => {
-        const known = this.entry(credit.idempotencyKey);
-        if (known !== null) return { repeated: known };
-        if (this.credited(credit.balanceId) + credit.amount > MAX_NANO_USD) return null;
-        this.enter(credit);
-        return { repeated: null };
-      })
-      .immediate();
+  /** As `enterCredit`. Durable on return. */
+  credit(credit: Credit): Credit | null {
+    return this.sql.commit(() => enterCredit(this.sql, credit));
   }
 
   /**
@@ -101,31 +94,21 @@ export class LedgerStore implements RunningSums, DebitStore {
    * are still in the journal are not known here.
    */
   debit(entry: Credit): Credit {
-    return this.db
-      .transaction((): Credit => {
-        const known = this.entry(entry.idempotencyKey);
-        if (known !== null) return known;
-        const { credited, spent } = this.statements.total.get(balanceCounter(entry.balanceId))!;
-        assert(
-          credited + entry.amount >= spent,
-          `${-entry.amount} taken of ${entry.balanceId}, now overspent`,
-        );
-        this.enter(entry);
-        return entry;
-      })
-      .immediate();
+    return this.sql.commit(() => this.takeBack(entry));
+  }
+
+  private *takeBack(entry: Credit): Steps<Credit> {
+    const known = yield* entryOf(this.sql, entry.idempotencyKey);
+    if (known !== null) return known;
+    const { credited, spent } = this.statements.total.get(balanceCounter(entry.balanceId))!;
+    assert(credited + entry.amount >= spent, `${-entry.amount} taken of ${entry.balanceId}, now overspent`);
+    yield* enterDebit(this.sql, entry);
+    return entry;
   }
 
   /** What was credited, or taken back, under this idempotency key. */
   entry(idempotencyKey: string): Credit | null {
-    const row = this.statements.creditByKey.get(idempotencyKey);
-    return row === null ? null : { ...row, idempotencyKey, tookAll: row.tookAll === 1 };
-  }
-
-  /** Writes it down inside somebody's transaction. */
-  enter({ at, idempotencyKey, balanceId, amount, note, tookAll = false }: Credit): void {
-    this.statements.addCredit.run(at, idempotencyKey, balanceId, amount, note, Number(tookAll));
-    this.statements.credit.run(balanceCounter(balanceId), amount);
+    return this.sql.take(entryOf(this.sql, idempotencyKey));
   }
 
   receipt(id: ReceiptId): StoredReceipt | null {
@@ -164,7 +147,7 @@ export class LedgerStore implements RunningSums, DebitStore {
 
   /** Newest first. */
   credits(balanceId: BalanceId, limit: number): Credit[] {
-    return this.statements.creditsOfBalance.all(balanceId, limit);
+    return this.sql.take(creditsOf(this.sql, balanceId, limit));
   }
 
   /**
@@ -284,7 +267,6 @@ const MAX_SCANNED = 2_000;
 
 const RECEIPT_COLUMNS = "receipt AS id, at, balance_id AS balanceId, key_id AS keyId, body";
 
-// biome-ignore lint/complexity/noExcessiveLinesPerFunction: a table of statements.
 function prepare(db: Database) {
   return {
     end: db.query<
@@ -298,17 +280,6 @@ function prepare(db: Database) {
     spend: db.query<never, [string, number]>(
       `INSERT INTO totals (account, spent) VALUES (?, ?)
        ON CONFLICT (account) DO UPDATE SET spent = spent + excluded.spent`,
-    ),
-    addCredit: db.query<never, [number, string, string, number, string | null, number]>(
-      "INSERT INTO credits (at, idempotency_key, balance_id, amount, note, took_all) VALUES (?, ?, ?, ?, ?, ?)",
-    ),
-    credit: db.query<never, [string, number]>(
-      `INSERT INTO totals (account, credited) VALUES (?, ?)
-       ON CONFLICT (account) DO UPDATE SET credited = credited + excluded.credited`,
-    ),
-    creditByKey: db.query<Omit<Credit, "idempotencyKey" | "tookAll"> & { tookAll: number }, [string]>(
-      `SELECT balance_id AS balanceId, amount, note, at, took_all AS tookAll FROM credits
-       WHERE idempotency_key = ?`,
     ),
     total: db.query<TotalRow, [string]>("SELECT account, credited, spent FROM totals WHERE account = ?"),
     balance: db.query<object, [string]>("SELECT 1 FROM balances WHERE id = ?"),
@@ -353,10 +324,6 @@ function prepare(db: Database) {
     lastScanned: db.query<{ id: ReceiptId }, [string, number]>(
       `SELECT receipt AS id FROM ends WHERE balance_id = ? AND seq < ?
        ORDER BY seq DESC LIMIT 1 OFFSET ${MAX_SCANNED - 1}`,
-    ),
-    creditsOfBalance: db.query<Credit, [string, number]>(
-      `SELECT balance_id AS balanceId, amount, idempotency_key AS idempotencyKey, note, at FROM credits
-       WHERE balance_id = ? AND amount <> 0 ORDER BY seq DESC LIMIT ?`,
     ),
     reached: db.query<never, [number, number]>(
       `INSERT INTO applied (file, bytes) VALUES (?, ?)

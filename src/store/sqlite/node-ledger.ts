@@ -1,20 +1,23 @@
 import type { Database } from "bun:sqlite";
-import { balanceCounter, type CounterId } from "../../ledger/counter.ts";
-import { type Credit, type Debit, debitEntry, type TooMuch, taken } from "../../ledger/credit.ts";
+import type { CounterId } from "../../ledger/counter.ts";
+import type { Credit, Debit, TooMuch } from "../../ledger/credit.ts";
 import { EpochFenced } from "../../ledger/membership.ts";
-import type { NanoUsd } from "../../units/usd.ts";
 import { places, type Unapplied } from "../journal/journal.ts";
+import { debitSteps } from "../sql/credits.ts";
 import type { LedgerStore } from "./ledger-store.ts";
+import { SqliteStatements } from "./statements.ts";
 
 /** The books in SQLite where several nodes spend: their ends leave what they were granted, and enter what is spent. */
 export class NodeLedger {
   private readonly statements;
+  private readonly sql: SqliteStatements;
 
   constructor(
     private readonly db: Database,
     private readonly ledger: LedgerStore,
   ) {
     this.statements = prepare(db);
+    this.sql = new SqliteStatements(db);
   }
 
   /**
@@ -52,23 +55,9 @@ export class NodeLedger {
     return new Map(this.statements.shipped.all(node).map(({ counter, shipped }) => [counter, shipped]));
   }
 
-  /** Takes credit back, once for each idempotency key, as far as it is neither spent nor granted to a node. */
+  /** As `debitSteps`. */
   debit(debit: Debit): Credit | TooMuch {
-    return this.db
-      .transaction((): Credit | TooMuch => {
-        const known = this.ledger.entry(debit.idempotencyKey);
-        if (known !== null) return known;
-        const counter = balanceCounter(debit.balanceId);
-        const { reserved } = this.statements.reserved.get(counter)!;
-        const free = this.ledger.credited(debit.balanceId) - this.ledger.spent(counter) - reserved;
-        const available = free as NanoUsd;
-        const amount = taken(debit.amount, available);
-        if (amount === null) return { available };
-        const entry = debitEntry(debit, amount);
-        this.ledger.enter(entry);
-        return entry;
-      })
-      .immediate();
+    return this.sql.commit(() => debitSteps(this.sql, debit));
   }
 }
 
@@ -88,9 +77,6 @@ function prepare(db: Database) {
     forgetReached: db.query<never, [string, number]>("DELETE FROM shipped WHERE node = ? AND file < ?"),
     shipped: db.query<{ counter: CounterId; shipped: number }, [string]>(
       "SELECT counter, shipped FROM grants WHERE node = ?",
-    ),
-    reserved: db.query<{ reserved: number }, [string]>(
-      "SELECT coalesce(sum(granted - shipped), 0) AS reserved FROM grants WHERE counter = ?",
     ),
   };
 }

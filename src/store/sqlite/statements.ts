@@ -13,11 +13,15 @@ import {
 export class SqliteStatements implements SqlDatabase {
   readonly forUpdate = part``;
   readonly skipLocked = part``;
+  readonly forReference = part``;
   readonly names = {
     window: part`window`,
     by: part`by`,
     payment: part`substr(idempotency_key, 9, instr(substr(idempotency_key, 9) || ':', ':') - 1)`,
-    sums: part`totals t ON t.account`,
+    totals: part`totals`,
+    account: part`account`,
+    reserved: part`(SELECT coalesce(sum(granted - shipped), 0) FROM grants WHERE counter = account)`,
+    entered: part`seq`,
   };
   /** By text, of which there are as many as in the code. */
   private readonly prepared = new Map<string, ReturnType<Database["prepare"]>>();
@@ -55,11 +59,13 @@ export class SqliteStatements implements SqlDatabase {
     return part`(SELECT value FROM json_each(${JSON.stringify(values)}))`;
   }
 
-  private commit<Result>(steps: () => Steps<Result>): Result {
+  /** All of the steps or none, before it returns. */
+  commit<Result>(steps: () => Steps<Result>): Result {
     return this.db.transaction(() => this.take(steps())).immediate();
   }
 
-  private take<Result>(steps: Steps<Result>): Result {
+  /** One after another, in the turn of the caller. */
+  take<Result>(steps: Steps<Result>): Result {
     let step = steps.next();
     while (!step.done) step = steps.next(this.rows(step.value));
     return step.value;
