@@ -247,3 +247,42 @@ describe("an answer that is none is named as such", () => {
     expect(events).toMatchObject({ message: expect.stringContaining("is larger than 134217728 bytes") });
   });
 });
+
+describe("a client of another language", () => {
+  const read = (client: SurfaceName, host: SurfaceName, whole: object) =>
+    JSON.parse(
+      bodyOf(
+        pairing(client, host).readReply(encode(JSON.stringify(whole)), openRequest(client, false), ASKED),
+      ),
+    );
+
+  test("gets the probabilities of a responses host's tokens in a whole answer, as in a stream", () => {
+    const logprobs = [{ token: "Hi", logprob: -0.25, bytes: [72, 105], top_logprobs: [] }];
+    const content = [{ type: "output_text", text: "Hi", annotations: [], logprobs }];
+    const output = [{ id: "msg_1", type: "message", role: "assistant", status: "completed", content }];
+    const whole = { id: "resp_1", object: "response", status: "completed", model: "m", output };
+    expect(read("chat.completions", "responses", whole).choices[0].logprobs.content).toEqual(logprobs);
+  });
+
+  test("gets the first of several answers of a chat host, whole or streamed", () => {
+    const choice = (index: number, content: string) => ({
+      index,
+      message: { role: "assistant", content },
+      finish_reason: "stop",
+    });
+    const whole = { ...chat({}), choices: [choice(0, "One."), choice(1, "Two.")] };
+    expect(read("messages", "chat.completions", whole).content).toEqual([{ type: "text", text: "One." }]);
+    const judge = pairing("messages", "chat.completions").openStream(openRequest("messages", true), ASKED);
+    const text = given(judge, [retold("chat.completions", whole)]);
+    expect(text).toContain("One.");
+    expect(text).not.toContain("Two.");
+  });
+
+  test("gets the thoughts of an open model paragraph by paragraph", () => {
+    const content = ["One.", "Two."].map((text) => ({ type: "reasoning_text", text }));
+    const output = [{ id: "rs_1", type: "reasoning", summary: [], content }];
+    const whole = { id: "resp_1", object: "response", status: "completed", model: "m", output };
+    const [thought] = read("messages", "responses", whole).content;
+    expect(thought.thinking).toBe("One.\n\nTwo.");
+  });
+});

@@ -17,6 +17,7 @@ import { StreamedCalls } from "./streamed-calls.ts";
 export class ChatReader implements AnswerReader {
   private readonly queue: BlockQueue;
   private started = false;
+  private index: number | null = null;
   /** The block of text, thoughts or refusal that is being told. */
   private current: OpenBlock["kind"] | null = null;
   private seal: Seal | null = null;
@@ -54,7 +55,7 @@ export class ChatReader implements AnswerReader {
 
   /** Whether it says why the answer ended. */
   private note(chunk: Json): boolean {
-    const choice = Array.isArray(chunk.choices) ? asObject(chunk.choices[0]) : null;
+    const choice = this.choiceOf(chunk);
     if (!this.started) {
       // Azure first says what its filters found, before the answer has a name.
       if (choice === null && chunk.id === "") return false;
@@ -67,6 +68,14 @@ export class ChatReader implements AnswerReader {
     if (usage !== null && usage !== this.used) this.events.usage(usage);
     this.used = usage;
     return typeof choice?.finish_reason === "string";
+  }
+
+  /** Of several answers where one was asked for, the first is told. */
+  private choiceOf({ choices }: Json): Json | null {
+    const choice = Array.isArray(choices) ? asObject(choices[0]) : null;
+    if (typeof choice?.index !== "number") return choice;
+    this.index ??= choice.index;
+    return choice.index === this.index ? choice : null;
   }
 
   private noteChoice(choice: Json): void {
@@ -244,16 +253,3 @@ export function withMessages(json: Json): Json | null {
 }
 
 const NO_CHOICES = fault("the answer has no choices");
-
-/** A whole answer of a chat host. The message holds what the chunks would have. */
-export function readChatAnswer(json: Json, events: AnswerEvents, family: string): HostError | null {
-  const problem = faultIn(json);
-  if (problem !== null) return problem;
-  const choice = asObject((json.choices as readonly unknown[])[0])!;
-  const reader = new ChatReader(events, family);
-  const chunk = { ...json, choices: [{ ...choice, delta: choice.message }] };
-  const outcome = reader.read(JSON.stringify(chunk));
-  if (typeof outcome === "object") return outcome;
-  const end = reader.close();
-  return end === "end" ? null : end;
-}

@@ -2,8 +2,14 @@ import type { ErrorObject } from "../../errors/refusal.ts";
 import { billedUsage } from "../billed.ts";
 import type { Json } from "../json.ts";
 import type { AnswerMetadata, Billed, Usage } from "../surface.ts";
-import type { AnswerBlock, CollectedAnswer, OpenBlock, StopReason } from "../vocabulary/answer-events.ts";
-import { AnswerWriter, answerId, NO_USAGE } from "../vocabulary/answer-writer.ts";
+import type { OpenBlock, StopReason } from "../vocabulary/answer-events.ts";
+import {
+  type AnswerBlock,
+  AnswerWriter,
+  answerId,
+  type CollectedAnswer,
+  NO_USAGE,
+} from "../vocabulary/answer-writer.ts";
 import type { Seal } from "../vocabulary/conversation.ts";
 import { sealText } from "../vocabulary/seal.ts";
 import { inputObject, toolId } from "./request-writer.ts";

@@ -51,7 +51,7 @@ function toldBlock(block: Json): { readonly start: Json; readonly deltas: readon
       deltas: [...said("thinking_delta", "thinking", thinking), ...signed],
     };
   }
-  if (input === undefined) return { start: block, deltas: [] };
+  if (input === undefined || input === null) return { start: block, deltas: [] };
   return {
     start: { ...block, input: {} },
     deltas: said("input_json_delta", "partial_json", JSON.stringify(input)),

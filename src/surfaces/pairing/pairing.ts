@@ -3,29 +3,13 @@ import type { ErrorObject, Refusal } from "../../errors/refusal.ts";
 import { ALONE, AnswerText } from "../../tokens/answer-text.ts";
 import { accountReference } from "../account-references.ts";
 import { NO_BYTES, textOf } from "../bytes.ts";
-import { ChatReader, readChatAnswer } from "../chat/answer-reader.ts";
-import { ChatWriter, writeChatAnswer } from "../chat/answer-writer.ts";
-import { wantsUsage } from "../chat/openrouter-words.ts";
-import { readChatRequest } from "../chat/request-reader.ts";
-import { writeChatRequest } from "../chat/request-writer.ts";
-import { CHAT_TEXTS } from "../chat/text-finder.ts";
 import { EventTemplate, type FoundText } from "../event-template.ts";
-import { exactly, parseExactObject } from "../exact-json.ts";
-import { fault, NO_OBJECT } from "../host-error.ts";
+import { exactly } from "../exact-json.ts";
+import { fault } from "../host-error.ts";
 import { asObject, type Json } from "../json.ts";
 import { BLANK_LINE, MAX_EVENT_BYTES } from "../judge.ts";
-import { MessagesReader, readMessagesAnswer } from "../messages/answer-reader.ts";
-import { MessagesWriter, writeMessagesAnswer } from "../messages/answer-writer.ts";
 import { withCacheMarks } from "../messages/cache-marks.ts";
-import { readMessagesRequest } from "../messages/request-reader.ts";
-import { writeMessagesRequest } from "../messages/request-writer.ts";
-import { MESSAGES_TEXTS } from "../messages/text-finder.ts";
-import { ResponsesReader, readResponsesAnswer } from "../responses/answer-reader.ts";
-import { itemForm, ResponsesWriter, writeResponsesAnswer } from "../responses/answer-writer.ts";
 import { asSummary } from "../responses/compaction.ts";
-import { readResponsesRequest } from "../responses/request-reader.ts";
-import { writeResponsesRequest } from "../responses/request-writer.ts";
-import { RESPONSES_TEXTS } from "../responses/text-finder.ts";
 import { type CurrentEvent, EVENT, EventCutter, eventEnd } from "../sse.ts";
 import type {
   AnswerMetadata,
@@ -42,21 +26,16 @@ import type {
 } from "../surface.ts";
 import type { TextFinder } from "../text-finder.ts";
 import { asCut } from "../translation/stop-cutter.ts";
-import {
-  type AnswerEvents,
-  type Citation,
-  CollectedAnswer,
-  type OpenBlock,
-  type StopReason,
-} from "../vocabulary/answer-events.ts";
+import type { AnswerEvents, Citation, OpenBlock, StopReason } from "../vocabulary/answer-events.ts";
 import { type AnswerReader, isFault, type ReadOutcome } from "../vocabulary/answer-reader.ts";
-import { type AnswerWriter, WholeWriter } from "../vocabulary/answer-writer.ts";
-import type { Conversation, Seal } from "../vocabulary/conversation.ts";
+import { type AnswerWriter, CollectedAnswer } from "../vocabulary/answer-writer.ts";
+import type { Seal } from "../vocabulary/conversation.ts";
 import { ObjectReader } from "../vocabulary/object-reader.ts";
 import { familyOf } from "../vocabulary/seal.ts";
 import { TranslationReport } from "../vocabulary/translation-report.ts";
 import { asOffered } from "./called-tools.ts";
 import { asShown } from "./hidden-thoughts.ts";
+import { LANGUAGES } from "./languages.ts";
 
 /**
  * A client of one language on a host of another: one language's reader meets the other's writer over the
@@ -78,61 +57,6 @@ export function translation(client: SurfaceName, host: SurfaceName): Pairing {
     openWhole: (request, asked) => new TranslatingWhole(client, host, request, asked),
   };
 }
-
-/** What the vocabulary is spoken with, by language. */
-interface Language {
-  readRequest(body: ObjectReader, json: Json): Conversation;
-  writeRequest(conversation: Conversation, report: TranslationReport): Json;
-  openReader(events: AnswerEvents, family: string): AnswerReader;
-  readonly finder: TextFinder;
-  readAnswer(json: Json, events: AnswerEvents, family: string): HostError | null;
-  openWriter(request: GenerationRequest, asked: AnswerMetadata, hostFamily: string): AnswerWriter;
-  writeAnswer(
-    answer: CollectedAnswer,
-    usage: Usage,
-    request: GenerationRequest,
-    asked: AnswerMetadata,
-    hostFamily: string,
-  ): Json;
-  /** Its hosts call functions only: freeform tools are wrapped. */
-  readonly wrapsCustomTools: boolean;
-}
-
-const LANGUAGES: Readonly<Record<SurfaceName, Language>> = {
-  "chat.completions": {
-    readRequest: readChatRequest,
-    writeRequest: writeChatRequest,
-    openReader: (events, family) => new ChatReader(events, family),
-    finder: CHAT_TEXTS,
-    readAnswer: readChatAnswer,
-    openWriter: ({ json }, asked) => new ChatWriter(asked, wantsUsage(json)),
-    writeAnswer: (answer, usage, _request, asked) => writeChatAnswer(answer, usage, asked),
-    wrapsCustomTools: true,
-  },
-  responses: {
-    readRequest: readResponsesRequest,
-    writeRequest: writeResponsesRequest,
-    openReader: (events, family) => new ResponsesReader(events, family),
-    finder: RESPONSES_TEXTS,
-    readAnswer: readResponsesAnswer,
-    // Every event repeats the request, but for its prompt.
-    openWriter: ({ json }, asked) =>
-      new ResponsesWriter({ ...json, input: undefined }, asked, itemForm(json)),
-    writeAnswer: (answer, usage, { json }, asked) => writeResponsesAnswer(answer, usage, json, asked),
-    wrapsCustomTools: false,
-  },
-  messages: {
-    readRequest: readMessagesRequest,
-    writeRequest: writeMessagesRequest,
-    openReader: (events, family) => new MessagesReader(events, family),
-    finder: MESSAGES_TEXTS,
-    readAnswer: readMessagesAnswer,
-    openWriter: ({ promptEstimate }, asked, family) => new MessagesWriter(asked, family, promptEstimate),
-    writeAnswer: (answer, usage, _request, asked, family) =>
-      writeMessagesAnswer(answer, usage, asked, family),
-    wrapsCustomTools: true,
-  },
-};
 
 function hostBody(
   client: SurfaceName,
@@ -159,6 +83,7 @@ function hostBody(
   return { bytes: marksCache ? withCacheMarks(bytes) : bytes, omitted: report.omitted };
 }
 
+/** A whole answer takes the way of every stream. */
 function readReply(
   client: SurfaceName,
   host: SurfaceName,
@@ -166,32 +91,11 @@ function readReply(
   request: GenerationRequest,
   asked: AnswerMetadata,
 ): ReadReply {
-  const json = parseExactObject(textOf(bytes, 0, bytes.length));
-  if (json === null) return { kind: "fault", error: NO_OBJECT };
-  const answer = new CollectedAnswer();
-  const nothing = () => {};
-  const shown = asCut(asSummary(asShown(answer, request, nothing), request, nothing), request, host, nothing);
-  const counter = new CountingEvents(asOffered(shown, request, LANGUAGES[host].wrapsCustomTools));
-  const family = familyOf(host, asked.publicModel);
-  const problem = LANGUAGES[host].readAnswer(json, counter, family);
-  if (problem !== null) return { kind: "fault", error: problem };
-  return writeReply(client, answer, counter.text, request, asked, family);
-}
-
-function writeReply(
-  client: SurfaceName,
-  answer: CollectedAnswer,
-  text: AnswerText,
-  request: GenerationRequest,
-  asked: AnswerMetadata,
-  hostFamily: string,
-): Extract<ReadReply, { kind: "reply" }> {
-  const body = ({ tokens, costUsd }: Billed) => {
-    const whole = LANGUAGES[client].writeAnswer(answer, tokens, request, asked, hostFamily);
-    return Buffer.from(JSON.stringify({ ...whole, usage: { ...asObject(whole.usage), cost: costUsd } }));
-  };
-  const texts = () => text.all().texts;
-  return { kind: "reply", body, usage: answer.reported, countedTokens: Math.ceil(text.estimate), texts };
+  const events = LANGUAGES[host].synthesizeStream(bytes);
+  if (!(events instanceof Uint8Array)) return { kind: "fault", error: events };
+  const judge = new TranslatingWhole(client, host, request, asked);
+  judge.push(events);
+  return judge.fault === null ? judge.reply() : { kind: "fault", error: judge.fault };
 }
 
 /** A streamed answer on its way from one language into another. */
@@ -321,27 +225,29 @@ class TranslatingJudge implements StreamJudge {
   }
 }
 
-/** A streamed answer for a client of another language that wants it whole. */
+/** An answer for a client of another language that wants it whole. */
 class TranslatingWhole extends TranslatingJudge implements WholeJudge {
-  private readonly family: string;
   private readonly answer: CollectedAnswer;
 
   constructor(
     private readonly client: SurfaceName,
     host: SurfaceName,
-    private readonly whole: GenerationRequest,
+    private readonly request: GenerationRequest,
     private readonly asked: AnswerMetadata,
+    private readonly family = familyOf(host, asked.publicModel),
   ) {
     const answer = new CollectedAnswer();
-    const family = familyOf(host, asked.publicModel);
-    super(new WholeWriter(answer), host, whole, family);
-    this.family = family;
+    super(answer, host, request, family);
     this.answer = answer;
   }
 
   reply(): ReadReply {
-    const { client, answer, text, whole, asked, family, usage } = this;
-    return { ...writeReply(client, answer, text, whole, asked, family), usage };
+    const { client, answer, text, request, asked, family, usage, countedTokens } = this;
+    const body = ({ tokens, costUsd }: Billed) => {
+      const whole = LANGUAGES[client].writeAnswer(answer, tokens, request, asked, family);
+      return Buffer.from(JSON.stringify({ ...whole, usage: { ...asObject(whole.usage), cost: costUsd } }));
+    };
+    return { kind: "reply", body, usage, countedTokens, texts: () => text.all().texts };
   }
 }
 

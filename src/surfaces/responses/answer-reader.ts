@@ -56,6 +56,9 @@ export class ResponsesReader implements AnswerReader {
       case "response.reasoning_summary_part.added":
         this.nextThought(data.output_index);
         break;
+      case "response.content_part.added":
+        if (asObject(data.part)?.type === "reasoning_text") this.nextThought(data.output_index);
+        break;
       case "response.reasoning_summary_text.delta":
       case "response.reasoning_text.delta":
         this.told(data, "reasoning", data.delta);
@@ -216,18 +219,4 @@ export function faultIn(json: Json): HostError | null {
   if (json.status === "failed" || (json.error !== undefined && json.error !== null))
     return errorOf(json, "the response failed");
   return Array.isArray(json.output) ? null : fault("the answer has no output");
-}
-
-/** A whole answer of a responses host: its items, as their last events would tell them. */
-export function readResponsesAnswer(json: Json, events: AnswerEvents, family: string): HostError | null {
-  const problem = faultIn(json);
-  if (problem !== null) return problem;
-  const reader = new ResponsesReader(events, family);
-  const tell = (data: Json) => reader.read(JSON.stringify(data));
-  tell({ type: "response.created", response: { id: json.id } });
-  for (const [output_index, item] of (json.output as readonly unknown[]).entries())
-    tell({ type: "response.output_item.done", output_index, item });
-  const { status, incomplete_details, usage } = json;
-  tell({ type: "response.completed", response: { status, incomplete_details, usage } });
-  return null;
 }

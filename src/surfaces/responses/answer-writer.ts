@@ -3,14 +3,13 @@ import { billedUsage } from "../billed.ts";
 import { asObject, type Json } from "../json.ts";
 import type { AnswerMetadata, Billed, Usage } from "../surface.ts";
 import { citationOf } from "../translation/citations.ts";
-import type {
-  AnswerBlock,
-  Citation,
-  CollectedAnswer,
-  OpenBlock,
-  StopReason,
-} from "../vocabulary/answer-events.ts";
-import { AnswerWriter, answerId } from "../vocabulary/answer-writer.ts";
+import type { Citation, OpenBlock, StopReason } from "../vocabulary/answer-events.ts";
+import {
+  type AnswerBlock,
+  AnswerWriter,
+  answerId,
+  type CollectedAnswer,
+} from "../vocabulary/answer-writer.ts";
 import type { Seal } from "../vocabulary/conversation.ts";
 import { NO_PARAMETERS } from "../vocabulary/members.ts";
 import { sealText } from "../vocabulary/seal.ts";

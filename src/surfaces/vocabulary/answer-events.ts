@@ -39,55 +39,6 @@ export interface Citation {
   readonly end: number;
 }
 
-export interface AnswerBlock {
-  readonly block: OpenBlock;
-  text: string;
-  logprobs: unknown[];
-  readonly citations: Citation[];
-  seal: Seal | null;
-}
-
-/** A whole answer, put together from its events. */
-export class CollectedAnswer implements AnswerEvents {
-  id: string | null = null;
-  readonly blocks: AnswerBlock[] = [];
-  reported: Usage | null = null;
-  reason: StopReason = "end";
-  sequence: string | null = null;
-
-  start(id: string | null, usage: Usage | null): void {
-    this.id = id;
-    if (usage !== null) this.reported = usage;
-  }
-
-  open(block: OpenBlock): void {
-    this.blocks.push({ block, text: "", logprobs: [], citations: [], seal: null });
-  }
-
-  delta(text: string, logprobs: readonly unknown[] = []): void {
-    const last = this.blocks.at(-1)!;
-    last.text += text;
-    for (const one of logprobs) last.logprobs.push(one);
-  }
-
-  cite(citation: Citation): void {
-    this.blocks.at(-1)!.citations.push(citation);
-  }
-
-  close(seal: Seal | null): void {
-    this.blocks.at(-1)!.seal = seal;
-  }
-
-  usage(usage: Usage): void {
-    this.reported = usage;
-  }
-
-  stop(reason: StopReason, sequence: string | null): void {
-    this.reason = reason;
-    this.sequence = sequence;
-  }
-}
-
 /** Tells the next of everything. */
 export class PassingEvents implements AnswerEvents {
   constructor(protected readonly next: AnswerEvents) {}

@@ -1,7 +1,7 @@
 import type { ErrorObject } from "../../errors/refusal.ts";
 import { bytesOf, NO_BYTES } from "../bytes.ts";
 import type { Billed, Usage } from "../surface.ts";
-import type { AnswerEvents, Citation, CollectedAnswer, OpenBlock, StopReason } from "./answer-events.ts";
+import type { AnswerEvents, Citation, OpenBlock, StopReason } from "./answer-events.ts";
 import type { Seal } from "./conversation.ts";
 
 /** Writes the frames of a streamed answer in a client's language. */
@@ -51,34 +51,38 @@ export abstract class AnswerWriter implements AnswerEvents {
   }
 }
 
-/** Writes nothing: the answer is put together instead, for a client that wants it whole. */
-export class WholeWriter extends AnswerWriter {
-  constructor(private readonly answer: CollectedAnswer) {
-    super();
-  }
+/** Writes no frames: the answer is put together, for a client that wants it whole. */
+export class CollectedAnswer extends AnswerWriter {
+  id: string | null = null;
+  readonly blocks: AnswerBlock[] = [];
+  reason: StopReason = "end";
+  sequence: string | null = null;
 
-  start(id: string | null, usage: Usage | null): void {
-    this.answer.start(id, usage);
+  start(id: string | null): void {
+    this.id = id;
   }
 
   open(block: OpenBlock): void {
-    this.answer.open(block);
+    this.blocks.push({ block, text: "", logprobs: [], citations: [], seal: null });
   }
 
-  delta(text: string, logprobs?: readonly unknown[]): void {
-    this.answer.delta(text, logprobs);
+  delta(text: string, logprobs: readonly unknown[] = []): void {
+    const last = this.blocks.at(-1)!;
+    last.text += text;
+    for (const one of logprobs) last.logprobs.push(one);
   }
 
   override cite(citation: Citation): void {
-    this.answer.cite(citation);
+    this.blocks.at(-1)!.citations.push(citation);
   }
 
   close(seal: Seal | null): void {
-    this.answer.close(seal);
+    this.blocks.at(-1)!.seal = seal;
   }
 
   stop(reason: StopReason, sequence: string | null): void {
-    this.answer.stop(reason, sequence);
+    this.reason = reason;
+    this.sequence = sequence;
   }
 
   override ping(): void {}
@@ -92,6 +96,14 @@ export class WholeWriter extends AnswerWriter {
   fail(): Uint8Array {
     return NO_BYTES;
   }
+}
+
+export interface AnswerBlock {
+  readonly block: OpenBlock;
+  text: string;
+  logprobs: unknown[];
+  readonly citations: Citation[];
+  seal: Seal | null;
 }
 
 /** An id of this language that tells which answer of the host's it stands for. */

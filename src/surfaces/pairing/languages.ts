@@ -1,0 +1,85 @@
+import type { SurfaceName } from "../../catalog/catalog.ts";
+import { ChatReader } from "../chat/answer-reader.ts";
+import { ChatWriter, writeChatAnswer } from "../chat/answer-writer.ts";
+import { chat } from "../chat/chat.ts";
+import { wantsUsage } from "../chat/openrouter-words.ts";
+import { readChatRequest } from "../chat/request-reader.ts";
+import { writeChatRequest } from "../chat/request-writer.ts";
+import { CHAT_TEXTS } from "../chat/text-finder.ts";
+import type { Json } from "../json.ts";
+import { MessagesReader } from "../messages/answer-reader.ts";
+import { MessagesWriter, writeMessagesAnswer } from "../messages/answer-writer.ts";
+import { messages } from "../messages/messages.ts";
+import { readMessagesRequest } from "../messages/request-reader.ts";
+import { writeMessagesRequest } from "../messages/request-writer.ts";
+import { MESSAGES_TEXTS } from "../messages/text-finder.ts";
+import { ResponsesReader } from "../responses/answer-reader.ts";
+import { itemForm, ResponsesWriter, writeResponsesAnswer } from "../responses/answer-writer.ts";
+import { readResponsesRequest } from "../responses/request-reader.ts";
+import { writeResponsesRequest } from "../responses/request-writer.ts";
+import { responses } from "../responses/responses.ts";
+import { RESPONSES_TEXTS } from "../responses/text-finder.ts";
+import type { AnswerMetadata, GenerationRequest, Surface, Usage } from "../surface.ts";
+import type { TextFinder } from "../text-finder.ts";
+import type { AnswerEvents } from "../vocabulary/answer-events.ts";
+import type { AnswerReader } from "../vocabulary/answer-reader.ts";
+import type { AnswerWriter, CollectedAnswer } from "../vocabulary/answer-writer.ts";
+import type { Conversation } from "../vocabulary/conversation.ts";
+import type { ObjectReader } from "../vocabulary/object-reader.ts";
+import type { TranslationReport } from "../vocabulary/translation-report.ts";
+
+/** What the vocabulary is spoken with, by language. */
+export interface Language {
+  readRequest(body: ObjectReader, json: Json): Conversation;
+  writeRequest(conversation: Conversation, report: TranslationReport): Json;
+  openReader(events: AnswerEvents, family: string): AnswerReader;
+  readonly finder: TextFinder;
+  /** A whole answer as a stream, which is read like any other. */
+  readonly synthesizeStream: Surface["synthesizeStream"];
+  openWriter(request: GenerationRequest, asked: AnswerMetadata, hostFamily: string): AnswerWriter;
+  writeAnswer(
+    answer: CollectedAnswer,
+    usage: Usage,
+    request: GenerationRequest,
+    asked: AnswerMetadata,
+    hostFamily: string,
+  ): Json;
+  /** Its hosts call functions only: freeform tools are wrapped. */
+  readonly wrapsCustomTools: boolean;
+}
+
+export const LANGUAGES: Readonly<Record<SurfaceName, Language>> = {
+  "chat.completions": {
+    readRequest: readChatRequest,
+    writeRequest: writeChatRequest,
+    openReader: (events, family) => new ChatReader(events, family),
+    finder: CHAT_TEXTS,
+    synthesizeStream: chat.synthesizeStream,
+    openWriter: ({ json }, asked) => new ChatWriter(asked, wantsUsage(json)),
+    writeAnswer: (answer, usage, _request, asked) => writeChatAnswer(answer, usage, asked),
+    wrapsCustomTools: true,
+  },
+  responses: {
+    readRequest: readResponsesRequest,
+    writeRequest: writeResponsesRequest,
+    openReader: (events, family) => new ResponsesReader(events, family),
+    finder: RESPONSES_TEXTS,
+    synthesizeStream: responses.synthesizeStream,
+    // Every event repeats the request, but for its prompt.
+    openWriter: ({ json }, asked) =>
+      new ResponsesWriter({ ...json, input: undefined }, asked, itemForm(json)),
+    writeAnswer: (answer, usage, { json }, asked) => writeResponsesAnswer(answer, usage, json, asked),
+    wrapsCustomTools: false,
+  },
+  messages: {
+    readRequest: readMessagesRequest,
+    writeRequest: writeMessagesRequest,
+    openReader: (events, family) => new MessagesReader(events, family),
+    finder: MESSAGES_TEXTS,
+    synthesizeStream: messages.synthesizeStream,
+    openWriter: ({ promptEstimate }, asked, family) => new MessagesWriter(asked, family, promptEstimate),
+    writeAnswer: (answer, usage, _request, asked, family) =>
+      writeMessagesAnswer(answer, usage, asked, family),
+    wrapsCustomTools: true,
+  },
+};
