@@ -1,5 +1,5 @@
-import { LRUCache } from "lru-cache";
 import type { Candidate, RouteState } from "../routing/candidate.ts";
+import { boundedCache } from "../units/bounded-cache.ts";
 import type { KeyId } from "../units/id.ts";
 
 /**
@@ -12,7 +12,7 @@ import type { KeyId } from "../units/id.ts";
  * bill. And what this key's answers of this model came to lately.
  */
 export class ExpectedOutput {
-  private readonly answers = new LRUCache<string, RecentAnswers>({ max: MAX_PAIRS });
+  private readonly answers = boundedCache<string, RecentAnswers>(MAX_PAIRS);
 
   constructor(readonly growth: HoldGrowth = GROWTH) {}
 

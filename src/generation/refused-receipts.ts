@@ -1,6 +1,6 @@
-import { LRUCache } from "lru-cache";
 import { formatReceipt, type Receipt } from "../ledger/receipt.ts";
 import type { ReceiptReader, StoredReceipt, UnbookedReceipts } from "../store/receipts.ts";
+import { boundedCache } from "../units/bounded-cache.ts";
 import type { BalanceId, ReceiptId } from "../units/id.ts";
 
 /**
@@ -10,8 +10,8 @@ import type { BalanceId, ReceiptId } from "../units/id.ts";
  */
 export class Receipts implements ReceiptReader {
   readonly receipts: ReceiptReader["receipts"];
-  private readonly paying = new LRUCache<ReceiptId, StoredReceipt>({ max: MAX_REFUSED });
-  private readonly unpaid = new LRUCache<ReceiptId, StoredReceipt>({ max: MAX_UNPAID });
+  private readonly paying = boundedCache<ReceiptId, StoredReceipt>(MAX_REFUSED);
+  private readonly unpaid = boundedCache<ReceiptId, StoredReceipt>(MAX_UNPAID);
 
   constructor(
     private readonly books: ReceiptReader & UnbookedReceipts,

@@ -1,6 +1,6 @@
 import { isIP } from "node:net";
-import { LRUCache } from "lru-cache";
 import { type Refusal, refuse, retryAfter } from "../errors/refusal.ts";
+import { boundedCache } from "../units/bounded-cache.ts";
 import type { Clock } from "../units/clock.ts";
 import type { Networks } from "../units/networks.ts";
 
@@ -159,11 +159,7 @@ export function throttlesOf<One extends Throttle>(make: (what: Throttled) => One
  * forgotten.
  */
 export class AddressThrottle implements Throttle {
-  // By size, each of 1: what is bounded by `max` has memory for all of them from the beginning.
-  private readonly hours = new LRUCache<string, { startedMs: number; taken: number }>({
-    maxSize: MAX_BLOCKS,
-    sizeCalculation: () => 1,
-  });
+  private readonly hours = boundedCache<string, { startedMs: number; taken: number }>(MAX_BLOCKS);
 
   constructor(private readonly clock: Clock) {}
 

@@ -1,5 +1,6 @@
-import { LRUCache } from "lru-cache";
+import type { LRUCache } from "lru-cache";
 import { assert } from "../units/assert.ts";
+import { boundedCache } from "../units/bounded-cache.ts";
 import type { EpochMs } from "../units/clock.ts";
 import type { BalanceId } from "../units/id.ts";
 import type { SecretHash } from "../units/secret-hash.ts";
@@ -32,9 +33,9 @@ export class Keyring {
     /** Told which keys have to be read anew, so that whoever needs them soon may begin to. */
     private readonly onForgotten: (concerns: KeyPredicate) => void = () => {},
   ) {
-    this.keys = new LRUCache({ max: bounds.keys });
-    this.balances = new LRUCache({ max: bounds.keys });
-    this.unknown = new LRUCache({ max: bounds.unknown });
+    this.keys = boundedCache(bounds.keys);
+    this.balances = boundedCache(bounds.keys);
+    this.unknown = boundedCache(bounds.unknown);
   }
 
   /** Who a secret belongs to at `at`; a promise only where the store must be asked. */

@@ -1,5 +1,5 @@
-import { LRUCache } from "lru-cache";
 import { type Refusal, refused } from "../errors/refusal.ts";
+import { boundedCache } from "../units/bounded-cache.ts";
 import type { EpochMs } from "../units/clock.ts";
 import type { BalanceId } from "../units/id.ts";
 import { SingleFlight } from "../units/single-flight.ts";
@@ -22,11 +22,11 @@ import {
  * those that are open.
  */
 export class Runs {
-  private readonly known = new LRUCache<string, AgentRun>({
-    max: MAX_KNOWN,
+  private readonly known = boundedCache<string, AgentRun>(
+    MAX_KNOWN,
     // Nobody would tell it of a change any more.
-    dispose: (run) => run.forget(),
-  });
+    (run) => run.forget(),
+  );
   /** By what is asked; no more than requests in flight. */
   private readonly joining = new SingleFlight<string, AgentRun | Refusal>();
   /** How often limits were changed by others. */

@@ -1,4 +1,4 @@
-import { LRUCache } from "lru-cache";
+import { boundedCache } from "../units/bounded-cache.ts";
 import type { Clock } from "../units/clock.ts";
 import type { BalanceId } from "../units/id.ts";
 import { SingleFlight } from "../units/single-flight.ts";
@@ -11,7 +11,7 @@ import type { BalanceView } from "./ledger.ts";
  */
 export class SpendableCredit {
   /** Balances without credit, and when that was heard: each request of theirs would ask the store again. */
-  private readonly poor = new LRUCache<BalanceId, number>({ max: MAX_POOR });
+  private readonly poor = boundedCache<BalanceId, number>(MAX_POOR);
   /** One a balance, so there are no more than requests in flight. */
   private readonly loading = new SingleFlight<BalanceId, NanoUsd>();
 

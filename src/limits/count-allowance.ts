@@ -1,4 +1,4 @@
-import { LRUCache } from "lru-cache";
+import { boundedCache } from "../units/bounded-cache.ts";
 import type { Clock } from "../units/clock.ts";
 import type { BalanceId } from "../units/id.ts";
 import type { RateWindow } from "./rate-window.ts";
@@ -12,7 +12,7 @@ import { MAX_REMEMBERED, type Unpaid, UnpaidAllowance, windowOf } from "./unpaid
  * are two of these: `count_tokens` must not use up what requests may have counted.
  */
 export class CountAllowance {
-  private readonly paid = new LRUCache<BalanceId, RateWindow>({ max: MAX_REMEMBERED });
+  private readonly paid = boundedCache<BalanceId, RateWindow>(MAX_REMEMBERED);
   private readonly unpaid: UnpaidAllowance;
 
   constructor(private readonly clock: Pick<Clock, "elapsedMs">) {

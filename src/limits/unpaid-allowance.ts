@@ -1,4 +1,5 @@
-import { LRUCache } from "lru-cache";
+import type { LRUCache } from "lru-cache";
+import { boundedCache } from "../units/bounded-cache.ts";
 import type { Clock } from "../units/clock.ts";
 import type { BalanceId } from "../units/id.ts";
 import { RateWindow } from "./rate-window.ts";
@@ -8,8 +9,8 @@ import { RateWindow } from "./rate-window.ts";
  * its part, all of a network share one, and all together have no more than what leaves paying requests alone.
  */
 export class UnpaidAllowance {
-  private readonly balances = new LRUCache<BalanceId, RateWindow>({ max: MAX_REMEMBERED });
-  private readonly networks = new LRUCache<string, RateWindow>({ max: MAX_REMEMBERED });
+  private readonly balances = boundedCache<BalanceId, RateWindow>(MAX_REMEMBERED);
+  private readonly networks = boundedCache<string, RateWindow>(MAX_REMEMBERED);
   private readonly all = new RateWindow();
 
   constructor(

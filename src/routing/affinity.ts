@@ -1,4 +1,4 @@
-import { LRUCache } from "lru-cache";
+import { boundedCache } from "../units/bounded-cache.ts";
 import type { Clock } from "../units/clock.ts";
 import type { Candidate } from "./candidate.ts";
 import type { ConversationId } from "./conversation.ts";
@@ -10,7 +10,7 @@ import type { ConversationId } from "./conversation.ts";
  * told to the other processes, a batch at a time. All of it is a hint: what is forgotten or not heard costs a cache.
  */
 export class Affinity {
-  private readonly stays = new LRUCache<ConversationId, Stay>({ max: MAX_CONVERSATIONS });
+  private readonly stays = boundedCache<ConversationId, Stay>(MAX_CONVERSATIONS);
   private readonly untold = new Map<ConversationId, Stay>();
   private isTelling = false;
 
