@@ -78,10 +78,10 @@ function migrate(db: Database): void {
       `the data folder was written by a newer gateway (schema ${user_version}, this one knows ${MIGRATIONS.length}). Start that version, or start this one on a backup from before the upgrade.`,
     );
   }
-  for (let version = user_version; version < MIGRATIONS.length; version++) {
-    db.transaction(() => {
-      db.run(MIGRATIONS[version]!);
-      db.run(`PRAGMA user_version = ${version + 1}`);
-    })();
-  }
+  if (user_version === MIGRATIONS.length) return;
+  // All or none: a start that fails on the way leaves a database that the gateway of before still opens.
+  db.transaction(() => {
+    for (const migration of MIGRATIONS.slice(user_version)) db.run(migration);
+    db.run(`PRAGMA user_version = ${MIGRATIONS.length}`);
+  })();
 }
