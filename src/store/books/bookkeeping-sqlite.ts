@@ -27,7 +27,9 @@ export async function openSqliteBooks(parts: BookkeepingParts): Promise<Bookkeep
   const booksDb = openDatabase(folder.databasePath, "NORMAL", BOOKS_WAIT_MS);
   const ends = new LedgerStore(booksDb);
   const upkeep = mendsWalReset(sqliteVersion(db)) ? new Upkeep(folder.databasePath, clock, onFault) : null;
-  const checkpoint = async () => (upkeep ?? ends).checkpoint();
+  let closing = false;
+  // A thread is not started for the last one, which keeps nobody waiting.
+  const checkpoint = async () => (closing && !upkeep?.isRunning ? ends : (upkeep ?? ends)).checkpoint();
   const opening = { ...journalOptions(parts, folder.path), store: { ...onTheLoop(ends), checkpoint } };
   // What strangers change as well: keys, accounts, sessions. The event loop does not wait for their syncs.
   const controlDb = openDatabase(folder.databasePath, "NORMAL");
@@ -72,6 +74,7 @@ export async function openSqliteBooks(parts: BookkeepingParts): Promise<Bookkeep
     diskRefused,
     figures: () => [],
     async close() {
+      closing = true;
       await books.close();
       await upkeep?.close();
       for (const one of [readers.usage, readers.spending]) one.stop();

@@ -20,6 +20,10 @@ export class Upkeep {
     this.copyLogLater();
   }
 
+  get isRunning(): boolean {
+    return this.thread !== null;
+  }
+
   /**
    * True once everything committed before this call survives a power cut; false when that could not be
    * achieved because somebody is still reading an older state.
