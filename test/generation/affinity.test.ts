@@ -1,22 +1,16 @@
-import { afterEach, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { sse, status } from "../fakes/behaviours.ts";
-import { type Behaviour, type FakeHost, hostRow, startFakeHost } from "../fakes/host.ts";
+import { hostRow } from "../fakes/host.ts";
 import { chatText } from "../fakes/transcripts.ts";
+import { openedPerTest } from "./serving.ts";
 import { ask, openTestGateway, read } from "./test-gateway.ts";
 
-const hosts: FakeHost[] = [];
-afterEach(() => Promise.all(hosts.splice(0).map((host) => host.close())));
-
-async function host(script: (n: number) => Behaviour): Promise<FakeHost> {
-  const started = await startFakeHost((_, n) => script(n));
-  hosts.push(started);
-  return started;
-}
+const { startHost } = openedPerTest();
 
 test("a conversation stays with the host that answered it; others go where they would have gone", async () => {
   const fine = sse(chatText().events);
-  const first = await host((n) => (n === 0 ? status(503) : fine));
-  const second = await host(() => fine);
+  const first = await startHost((_, n) => (n === 0 ? status(503) : fine));
+  const second = await startHost(() => fine);
   const gateway = await openTestGateway([hostRow(first, { id: "first" }), hostRow(second, { id: "second" })]);
   const turn = async (messages: object[], headers = new Headers()): Promise<string> => {
     const body = ask("chat.completions", { messages, stream: true });

@@ -1,7 +1,7 @@
-import { afterEach, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { SURFACE_NAMES, type SurfaceName } from "../../src/catalog/catalog.ts";
 import { json, sse } from "../fakes/behaviours.ts";
-import { type Behaviour, type FakeHost, hostRow, startFakeHost } from "../fakes/host.ts";
+import type { Behaviour } from "../fakes/host.ts";
 import { COMPATIBLE_CHAT } from "../fakes/hosts/compatible-chat.ts";
 import {
   chatReasoning,
@@ -15,14 +15,8 @@ import {
   responsesText,
   responsesToolCall,
 } from "../fakes/transcripts.ts";
-import {
-  ask,
-  heldNano,
-  openTestGateway,
-  read,
-  type TestGateway,
-  type TestGatewayOptions,
-} from "./test-gateway.ts";
+import { openedPerTest } from "./serving.ts";
+import { ask, heldNano, read, type TestGatewayOptions } from "./test-gateway.ts";
 
 /**
  * Unstreamed answers that may be long: the host is asked to stream, so that its first token shows, and the
@@ -36,21 +30,13 @@ const ANSWERS: Record<SurfaceName, readonly HostAnswer[]> = {
   messages: [messagesText(), messagesToolUse(), messagesThinking()],
 };
 
-const hosts: FakeHost[] = [];
-const gateways: TestGateway[] = [];
-afterEach(async () => {
-  await Promise.all(gateways.splice(0).map((gateway) => gateway.close()));
-  await Promise.all(hosts.splice(0).map((host) => host.close()));
-});
+const { serving: serve } = openedPerTest();
 
-async function serving(surface: SurfaceName, behaviours: readonly Behaviour[], options = LONG) {
-  const opened = await Promise.all(behaviours.map((behaviour) => startFakeHost(() => behaviour)));
-  hosts.push(...opened);
-  const rows = opened.map((host, n) => hostRow(host, { id: `h${n}`, speaks: [surface] }));
-  const gateway = await openTestGateway(rows, options);
-  gateways.push(gateway);
-  return { gateway, hosts: opened };
-}
+const serving = (surface: SurfaceName, behaviours: readonly Behaviour[], options = LONG) =>
+  serve(
+    behaviours.map((behaviour) => [behaviour, { speaks: [surface] }]),
+    options,
+  );
 
 /** As the client is told it. */
 const billed = (whole: object, { cost_usd }: { readonly cost_usd: number }): object => ({

@@ -1,11 +1,11 @@
-import { afterEach, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { SURFACE_NAMES, type SurfaceName } from "../../src/catalog/catalog.ts";
 import type { GenerationAnswer } from "../../src/generation/answer.ts";
 import { pairing } from "../../src/surfaces/surfaces.ts";
 import { json, type SseOptions, sse } from "../fakes/behaviours.ts";
 import { ManualClock } from "../fakes/clock.ts";
 import { gate } from "../fakes/gate.ts";
-import { type Behaviour, type FakeHost, hostRow, startFakeHost } from "../fakes/host.ts";
+import type { Behaviour } from "../fakes/host.ts";
 import {
   chatError,
   chatText,
@@ -17,11 +17,11 @@ import {
   type SseEvent,
 } from "../fakes/transcripts.ts";
 import { until } from "../fakes/until.ts";
+import { openedPerTest } from "./serving.ts";
 import {
   ask,
   bookedReceipt,
   heldNano,
-  openTestGateway,
   read,
   type TestGateway,
   type TestGatewayOptions,
@@ -47,12 +47,7 @@ const UNCEILED: Record<SurfaceName, object> = {
 /** Events before the host's usage report and end mark. */
 const UNFINISHED: Record<SurfaceName, number> = { "chat.completions": -3, responses: -4, messages: -3 };
 
-const hosts: FakeHost[] = [];
-const gateways: TestGateway[] = [];
-afterEach(async () => {
-  await Promise.all(gateways.splice(0).map((gateway) => gateway.close()));
-  await Promise.all(hosts.splice(0).map((host) => host.close()));
-});
+const { serving: serve } = openedPerTest();
 
 async function serving(
   surface: SurfaceName,
@@ -60,12 +55,9 @@ async function serving(
   options: TestGatewayOptions = {},
   drain = false,
 ) {
-  const host = await startFakeHost(() => behaviour);
-  hosts.push(host);
-  const row = hostRow(host, { speaks: [surface], onDisconnect: drain ? "drain" : "cancel" });
-  const gateway = await openTestGateway([row], options);
-  gateways.push(gateway);
-  return { host, gateway };
+  const row = { speaks: [surface], onDisconnect: drain ? "drain" : "cancel" } as const;
+  const { gateway, hosts } = await serve([[behaviour, row]], options);
+  return { gateway, host: hosts[0]! };
 }
 
 const cut = (surface: SurfaceName, count: number): SseEvent[] =>
@@ -134,7 +126,7 @@ describe.each([...SURFACE_NAMES])("%s: a stream that breaks after its first toke
     expect(text.trimEnd().split("\n\n").at(-1)).toContain(mark);
     const receipt = gateway.receipt(answer);
     expect(receipt.tokens).toMatchObject({ input: 10, output: 20, source: "host" });
-    expect(receipt).toMatchObject({ state: "settled", cost_usd: (10 * 1 + 20 * 10) / 1e6, host: "fake" });
+    expect(receipt).toMatchObject({ state: "settled", cost_usd: (10 * 1 + 20 * 10) / 1e6, host: "h0" });
   });
 
   test("the model is the public one on every event, and the host was asked for its own", async () => {

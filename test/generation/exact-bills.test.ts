@@ -1,18 +1,12 @@
-import { afterEach, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { countTokens } from "gpt-tokenizer/encoding/o200k_base";
 import { SURFACE_NAMES, type SurfaceName } from "../../src/catalog/catalog.ts";
 import { sse } from "../fakes/behaviours.ts";
 import { gate } from "../fakes/gate.ts";
-import { type Behaviour, type FakeHost, hostRow, startFakeHost } from "../fakes/host.ts";
+import type { Behaviour } from "../fakes/host.ts";
 import { chatText, messagesText, responsesText, type SseEvent } from "../fakes/transcripts.ts";
-import {
-  ask,
-  bookedReceipt,
-  heldNano,
-  openTestGateway,
-  type TestGateway,
-  type TestGatewayOptions,
-} from "./test-gateway.ts";
+import { openedPerTest } from "./serving.ts";
+import { ask, bookedReceipt, heldNano, type TestGatewayOptions } from "./test-gateway.ts";
 
 /**
  * Streams of which no host tells the usage, cut when a number of tokens has arrived that is near to 50, below
@@ -58,24 +52,10 @@ const UNFINISHED: Record<SurfaceName, (pieces: string[]) => readonly SseEvent[]>
   messages: (pieces) => messagesText(pieces, { input: 10 }).events.slice(0, -3),
 };
 
-const hosts: FakeHost[] = [];
-const gateways: TestGateway[] = [];
-afterEach(async () => {
-  await Promise.all(gateways.splice(0).map((gateway) => gateway.close()));
-  await Promise.all(hosts.splice(0).map((host) => host.close()));
-});
+const { serving: serve } = openedPerTest();
 
-async function serving(
-  spoken: SurfaceName,
-  behaviour: Behaviour,
-  options: TestGatewayOptions = {},
-): Promise<TestGateway> {
-  const host = await startFakeHost(() => behaviour);
-  hosts.push(host);
-  const gateway = await openTestGateway([hostRow(host, { speaks: [spoken] })], options);
-  gateways.push(gateway);
-  return gateway;
-}
+const serving = async (spoken: SurfaceName, behaviour: Behaviour, options?: TestGatewayOptions) =>
+  (await serve([[behaviour, { speaks: [spoken] }]], options)).gateway;
 
 /** What a client has read so far. */
 class Reader {

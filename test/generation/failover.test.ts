@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { type Host, SURFACE_NAMES, type SurfaceName } from "../../src/catalog/catalog.ts";
 import {
   closeAfterHead,
@@ -15,7 +15,7 @@ import {
   status,
 } from "../fakes/behaviours.ts";
 import { ManualClock } from "../fakes/clock.ts";
-import { type Behaviour, type FakeHost, hostRow, REFUSED_PORT, startFakeHost } from "../fakes/host.ts";
+import { type Behaviour, type FakeHost, hostRow, REFUSED_PORT } from "../fakes/host.ts";
 import {
   chatError,
   chatText,
@@ -25,6 +25,7 @@ import {
   responsesError,
   responsesText,
 } from "../fakes/transcripts.ts";
+import { openedPerTest } from "./serving.ts";
 import { ask, heldNano, openTestGateway, read } from "./test-gateway.ts";
 
 const ANSWERS: Record<SurfaceName, HostAnswer> = {
@@ -76,8 +77,7 @@ const MODES = [
   ["whole", false, false],
 ] as const;
 
-const hosts: FakeHost[] = [];
-afterEach(() => Promise.all(hosts.splice(0).map((host) => host.close())));
+const { startHost } = openedPerTest();
 
 async function hostThat(
   behaviour: Behaviour | "refused",
@@ -85,8 +85,7 @@ async function hostThat(
 ): Promise<{ row: Host; host: FakeHost | null }> {
   if (behaviour === "refused")
     return { row: hostRow({ url: `http://127.0.0.1:${REFUSED_PORT}` }, row), host: null };
-  const host = await startFakeHost(() => behaviour);
-  hosts.push(host);
+  const host = await startHost(() => behaviour);
   return { row: hostRow(host, row), host };
 }
 

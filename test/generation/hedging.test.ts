@@ -1,21 +1,15 @@
-import { afterEach, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { silence, sse } from "../fakes/behaviours.ts";
-import { type Behaviour, type FakeHost, hostRow, startFakeHost } from "../fakes/host.ts";
+import { hostRow } from "../fakes/host.ts";
 import { chatText } from "../fakes/transcripts.ts";
+import { openedPerTest } from "./serving.ts";
 import { ask, heldNano, openTestGateway, read } from "./test-gateway.ts";
 
-const hosts: FakeHost[] = [];
-afterEach(() => Promise.all(hosts.splice(0).map((host) => host.close())));
-
-async function host(behaviour: Behaviour): Promise<FakeHost> {
-  const started = await startFakeHost(() => behaviour);
-  hosts.push(started);
-  return started;
-}
+const { startHost } = openedPerTest();
 
 test("the host that was asked as well and was slower is left, and not charged for", async () => {
-  const slow = await host(silence());
-  const fast = await host(sse(chatText().events));
+  const slow = await startHost(() => silence());
+  const fast = await startHost(() => sse(chatText().events));
   const attempts = {
     firstTokenMs: 30_000,
     maxHosts: 3,

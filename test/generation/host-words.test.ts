@@ -1,20 +1,16 @@
-import { afterEach, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { json, sse, status } from "../fakes/behaviours.ts";
-import { type Behaviour, type FakeHost, hostRow, startFakeHost } from "../fakes/host.ts";
+import { type Behaviour, type FakeHost, hostRow } from "../fakes/host.ts";
 import { chatError, chatText } from "../fakes/transcripts.ts";
-import { ask, openTestGateway, read, type TestGateway } from "./test-gateway.ts";
+import { openedPerTest } from "./serving.ts";
+import { ask, read } from "./test-gateway.ts";
 
 /**
  * A host's sentence may repeat the prompt. The client is told it; a receipt, which is stored, keeps the
  * host's code only.
  */
 const PROMPT = "the canary in the prompt";
-const hosts: FakeHost[] = [];
-const gateways: TestGateway[] = [];
-afterEach(async () => {
-  await Promise.all(gateways.splice(0).map((gateway) => gateway.close()));
-  await Promise.all(hosts.splice(0).map((host) => host.close()));
-});
+const { startHost, openGateway, serving } = openedPerTest();
 
 const CASES: [string, Behaviour, number, string][] = [
   ["a verdict on the request", status(400, {}, `I do not like "${PROMPT}"`), 400, "status 400: fake_error"],
@@ -23,13 +19,7 @@ const CASES: [string, Behaviour, number, string][] = [
 ];
 
 test.each(CASES)("%s: no word of the prompt stays in the receipt", async (_what, says, answered, kept) => {
-  const opened = await Promise.all(
-    [says, sse(chatText().events)].map((behaviour) => startFakeHost(() => behaviour)),
-  );
-  hosts.push(...opened);
-  const rows = opened.map((host, n) => hostRow(host, { id: `h${n}`, speaks: ["chat.completions"] }));
-  const gateway = await openTestGateway(rows);
-  gateways.push(gateway);
+  const { gateway } = await serving([[says], [sse(chatText().events)]]);
   const messages = [{ role: "user", content: PROMPT }];
   const answer = await gateway.send("chat.completions", ask("chat.completions", { stream: true, messages }));
   expect(answer.status).toBe(answered);
@@ -57,12 +47,8 @@ const LEAKS: [what: string, stream: boolean, says: Says][] = [
 
 test.each(LEAKS)("%s: the operator's key and address are told to nobody", async (_what, stream, says) => {
   const leak = () => `${KEY} and ${HEADER} at ${fake.url}/v1`;
-  const fake: FakeHost = await startFakeHost(() => says(leak()));
-  hosts.push(fake);
-  const gateway = await openTestGateway([
-    hostRow(fake, { id: "h", apiKey: KEY, headers: { "x-own": HEADER } }),
-  ]);
-  gateways.push(gateway);
+  const fake: FakeHost = await startHost(() => says(leak()));
+  const gateway = await openGateway([hostRow(fake, { id: "h", apiKey: KEY, headers: { "x-own": HEADER } })]);
   const messages = [{ role: "user", content: "Hello" }];
   const answer = await gateway.send("chat.completions", ask("chat.completions", { stream, messages }));
   const said = `${await read(answer)} ${JSON.stringify(gateway.receipt(answer))}`;

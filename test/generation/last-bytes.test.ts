@@ -1,10 +1,11 @@
-import { afterEach, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { SURFACE_NAMES, type SurfaceName } from "../../src/catalog/catalog.ts";
 import { sse } from "../fakes/behaviours.ts";
 import { gate } from "../fakes/gate.ts";
-import { type FakeHost, hostRow, startFakeHost } from "../fakes/host.ts";
+import { hostRow } from "../fakes/host.ts";
 import { chatText, type HostAnswer, messagesText, responsesText } from "../fakes/transcripts.ts";
-import { ask, openTestGateway, read, type TestGateway } from "./test-gateway.ts";
+import { openedPerTest } from "./serving.ts";
+import { ask, read } from "./test-gateway.ts";
 
 /**
  * Hosts write the end of a stream's body apart from its last event, often in a packet of its own. The client
@@ -23,22 +24,15 @@ const CEILING: Record<SurfaceName, object> = {
   messages: { max_tokens: 4_000 },
 };
 
-const hosts: FakeHost[] = [];
-const gateways: TestGateway[] = [];
-afterEach(async () => {
-  await Promise.all(gateways.splice(0).map((gateway) => gateway.close()));
-  await Promise.all(hosts.splice(0).map((host) => host.close()));
-});
+const { startHost, openGateway } = openedPerTest();
 
 describe.each([...SURFACE_NAMES])("%s", (surface) => {
   test.each([true, false])("the connection is used again, streamed: %p", async (stream) => {
     const { events } = ANSWERS[surface];
     const end = gate();
     const late = sse(events, { before: (n) => (n === events.length ? end.passed : undefined) });
-    const host = await startFakeHost((_request, n) => (n === 0 ? late : sse(events)));
-    hosts.push(host);
-    const gateway = await openTestGateway([hostRow(host, { speaks: [surface] })]);
-    gateways.push(gateway);
+    const host = await startHost((_request, n) => (n === 0 ? late : sse(events)));
+    const gateway = await openGateway([hostRow(host, { speaks: [surface] })]);
     const answered = async () =>
       read(await gateway.send(surface, { ...ask(surface, CEILING[surface]), stream }));
 

@@ -1,21 +1,15 @@
-import { afterEach, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import type { Model } from "../../src/catalog/catalog.ts";
 import type { Key } from "../../src/keys/key.ts";
 import { nanoFromUsd } from "../../src/units/usd.ts";
 import { json, status } from "../fakes/behaviours.ts";
-import { type Behaviour, type FakeHost, hostRow, startFakeHost } from "../fakes/host.ts";
+import { type Behaviour, type FakeHost, hostRow } from "../fakes/host.ts";
 import { chatText, messagesText } from "../fakes/transcripts.ts";
 import { model, priceOf, route } from "../routing/world.ts";
+import { openedPerTest } from "./serving.ts";
 import { ask, openTestGateway, read, type TestGateway } from "./test-gateway.ts";
 
-const hosts: FakeHost[] = [];
-afterEach(() => Promise.all(hosts.splice(0).map((host) => host.close())));
-
-async function hostThat(behaviour: Behaviour): Promise<FakeHost> {
-  const host = await startFakeHost(() => behaviour);
-  hosts.push(host);
-  return host;
-}
+const { startHost } = openedPerTest();
 
 /** `test/model` on one host, and `test/other`, at so many USD per million, on another. */
 async function twoModels(
@@ -25,8 +19,8 @@ async function twoModels(
   { otherUsd = 2, creditUsd = 10 } = {},
 ): Promise<{ gateway: TestGateway; other: FakeHost }> {
   const speaks = ["chat.completions", "messages"] as const;
-  const own = await hostThat(first);
-  const other = await hostThat(second);
+  const own = await startHost(() => first);
+  const other = await startHost(() => second);
   const price = priceOf(otherUsd);
   const models: Model[] = [
     model("test/other", [{ ...route("second"), host: hostRow(other, { id: "second", speaks }), price }], {

@@ -1,25 +1,20 @@
-import { afterEach, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { SURFACE_NAMES, type SurfaceName } from "../../src/catalog/catalog.ts";
 import { sse } from "../fakes/behaviours.ts";
-import { type Behaviour, type FakeHost, hostRow, startFakeHost } from "../fakes/host.ts";
+import type { Behaviour } from "../fakes/host.ts";
 import { chatText, responsesText, type SseEvent } from "../fakes/transcripts.ts";
-import { ask, openTestGateway, read, type TestGateway } from "./test-gateway.ts";
+import { openedPerTest } from "./serving.ts";
+import { ask, read } from "./test-gateway.ts";
 
 /** What a host says before its first token. */
-const hosts: FakeHost[] = [];
-const gateways: TestGateway[] = [];
-afterEach(async () => {
-  await Promise.all(gateways.splice(0).map((gateway) => gateway.close()));
-  await Promise.all(hosts.splice(0).map((host) => host.close()));
-});
+const { serving } = openedPerTest();
 
 /** The attempts at these hosts for a client that streams. */
 async function attempts(client: SurfaceName, body: object, behaving: readonly [SurfaceName, Behaviour][]) {
-  const opened = await Promise.all(behaving.map(([, says]) => startFakeHost(() => says)));
-  hosts.push(...opened);
-  const rows = behaving.map(([spoken], at) => hostRow(opened[at]!, { id: `h${at}`, speaks: [spoken] }));
-  const gateway = await openTestGateway(rows, { promptTokens: 1_000, model: { contextLength: 1_000_000 } });
-  gateways.push(gateway);
+  const { gateway } = await serving(
+    behaving.map(([spoken, says]) => [says, { speaks: [spoken] }]),
+    { promptTokens: 1_000, model: { contextLength: 1_000_000 } },
+  );
   const answer = await gateway.send(client, ask(client, { stream: true, ...body }));
   await read(answer);
   return gateway.receipt(answer).attempts;

@@ -1,17 +1,10 @@
-import { afterEach, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { type Host, SURFACE_NAMES } from "../../src/catalog/catalog.ts";
 import { json, silence, sse } from "../fakes/behaviours.ts";
 import { gate } from "../fakes/gate.ts";
-import { type Behaviour, type FakeHost, hostRow, startFakeHost } from "../fakes/host.ts";
 import { chatText, type HostAnswer, messagesText, responsesText } from "../fakes/transcripts.ts";
-import {
-  ask,
-  heldNano,
-  openTestGateway,
-  read,
-  type TestGateway,
-  type TestGatewayOptions,
-} from "./test-gateway.ts";
+import { type Behaving, openedPerTest } from "./serving.ts";
+import { ask, heldNano, read, type TestGatewayOptions } from "./test-gateway.ts";
 
 /** Streamed requests on hosts that cannot stream: all of the answer comes with its first token. */
 const words = (count: number): string[] => Array.from({ length: count }, () => " word");
@@ -22,27 +15,14 @@ const ANSWERS: Record<(typeof SURFACE_NAMES)[number], HostAnswer> = {
 };
 const CHAT = ANSWERS["chat.completions"];
 
-const hosts: FakeHost[] = [];
-const gateways: TestGateway[] = [];
-afterEach(async () => {
-  await Promise.all(gateways.splice(0).map((gateway) => gateway.close()));
-  await Promise.all(hosts.splice(0).map((host) => host.close()));
-});
+const { serving: serve } = openedPerTest();
 
-/** Hosts `h0`, `h1`, …, which cannot stream unless their row says otherwise. */
-async function serving(
-  behaviours: readonly (readonly [Behaviour, Partial<Host>?])[],
-  options: TestGatewayOptions = {},
-) {
-  const opened = await Promise.all(behaviours.map(([behaviour]) => startFakeHost(() => behaviour)));
-  hosts.push(...opened);
-  const rows = opened.map((host, at) =>
-    hostRow(host, { id: `h${at}`, quirks: { noStream: true }, ...behaviours[at]![1] }),
+/** Hosts which cannot stream unless their row says otherwise. */
+const serving = (behaving: readonly Behaving[], options?: TestGatewayOptions) =>
+  serve(
+    behaving.map(([behaviour, row]) => [behaviour, { quirks: { noStream: true }, ...row }]),
+    options,
   );
-  const gateway = await openTestGateway(rows, options);
-  gateways.push(gateway);
-  return { gateway, hosts: opened };
-}
 
 const STREAMING: Partial<Host> = { quirks: {} };
 const STREAMED = ask("chat.completions", { stream: true });

@@ -1,30 +1,17 @@
-import { afterEach, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { SURFACE_NAMES, type SurfaceName } from "../../src/catalog/catalog.ts";
 import { json, sse } from "../fakes/behaviours.ts";
-import { type Behaviour, type FakeHost, hostRow, startFakeHost } from "../fakes/host.ts";
+import type { Behaviour } from "../fakes/host.ts";
 import { chatText, type SseEvent } from "../fakes/transcripts.ts";
-import { ask, openTestGateway, read, type TestGateway } from "./test-gateway.ts";
+import { openedPerTest } from "./serving.ts";
+import { ask, read } from "./test-gateway.ts";
 
 /** A filter or a ceiling that ends an answer before its first word: an answer all the same. */
-const hosts: FakeHost[] = [];
-const gateways: TestGateway[] = [];
-afterEach(async () => {
-  await Promise.all(gateways.splice(0).map((gateway) => gateway.close()));
-  await Promise.all(hosts.splice(0).map((host) => host.close()));
-});
+const { serving } = openedPerTest();
 
-async function gateway(surface: SurfaceName, behaviour: Behaviour) {
-  const first = await startFakeHost(() => behaviour);
-  const second = await startFakeHost(() => json(chatText().whole));
-  hosts.push(first, second);
-  const rows = [
-    hostRow(first, { id: "first", speaks: [surface] }),
-    hostRow(second, { id: "second", speaks: ["chat.completions"] }),
-  ];
-  const opened = await openTestGateway(rows);
-  gateways.push(opened);
-  return { opened, second };
-}
+/** Another host would answer. */
+const gatewayOn = (surface: SurfaceName, behaviour: Behaviour) =>
+  serving([[behaviour, { speaks: [surface] }], [json(chatText().whole)]]);
 
 const chunk = (choice: object): SseEvent => ({
   data: JSON.stringify({
@@ -103,14 +90,14 @@ describe.each(STREAMS)("%s without a word and without usage", (_name, surface, e
   for (const client of SURFACE_NAMES)
     for (const stream of [true, false])
       test(`is what a ${client} client gets${stream ? ", streamed" : ""}`, async () => {
-        const { opened, second } = await gateway(surface, sse(events));
+        const { gateway, hosts } = await gatewayOn(surface, sse(events));
         // A long one is asked for as a stream, whatever the client wants.
         const more = client === "messages" ? { max_tokens: 400 } : {};
-        const answer = await opened.send(client, ask(client, { stream, ...more }));
+        const answer = await gateway.send(client, ask(client, { stream, ...more }));
         expect(answer.status).toBe(200);
         expect(await read(answer)).toContain(`"${told[client]}"`);
-        expect(second.requests.length).toBe(0);
-        expect(opened.receipt(answer)).toMatchObject({ state: "settled", host: "first", error_code: null });
+        expect(hosts[1]!.requests.length).toBe(0);
+        expect(gateway.receipt(answer)).toMatchObject({ state: "settled", host: "h0", error_code: null });
       });
 });
 
@@ -120,10 +107,10 @@ test.each([...SURFACE_NAMES])(
     const usage = { prompt_tokens: 9, completion_tokens: 0, total_tokens: 9 };
     const choice = { index: 0, finish_reason: "content_filter", logprobs: null };
     const whole = { id: "c", object: "chat.completion", created: 1, model: "m", choices: [choice], usage };
-    const { opened, second } = await gateway("chat.completions", json(whole));
+    const { gateway, hosts } = await gatewayOn("chat.completions", json(whole));
     for (const stream of [false, true]) {
       const more = client === "messages" ? { max_tokens: 10 } : {};
-      const answer = await opened.send(client, ask(client, { stream, ...more }));
+      const answer = await gateway.send(client, ask(client, { stream, ...more }));
       const text = await read(answer);
       expect(answer.status).toBe(200);
       if (client === "chat.completions" && !stream)
@@ -131,16 +118,16 @@ test.each([...SURFACE_NAMES])(
           { finish_reason: "content_filter", message: { role: "assistant", content: null } },
         ]);
       else expect(text).toMatch(/content_filter|refusal/);
-      expect(opened.receipt(answer).tokens).toMatchObject({ input: 9, output: 0, source: "host" });
+      expect(gateway.receipt(answer).tokens).toMatchObject({ input: 9, output: 0, source: "host" });
     }
-    expect(second.requests.length).toBe(0);
+    expect(hosts[1]!.requests.length).toBe(0);
   },
 );
 
 test("a stream that ends of itself without a word is an empty one, and the next host is asked", async () => {
-  const { opened, second } = await gateway("chat.completions", sse(chat("stop")));
-  const answer = await opened.send("chat.completions", ask("chat.completions", { stream: true }));
+  const { gateway, hosts } = await gatewayOn("chat.completions", sse(chat("stop")));
+  const answer = await gateway.send("chat.completions", ask("chat.completions", { stream: true }));
   expect(answer.status).toBe(200);
   await read(answer);
-  expect(second.requests.length).toBe(1);
+  expect(hosts[1]!.requests.length).toBe(1);
 });

@@ -1,20 +1,16 @@
-import { afterEach, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { SURFACE_NAMES, type SurfaceName } from "../../src/catalog/catalog.ts";
 import { json, sse } from "../fakes/behaviours.ts";
-import { type Behaviour, type FakeHost, hostRow, startFakeHost } from "../fakes/host.ts";
+import type { Behaviour } from "../fakes/host.ts";
 import { chatText } from "../fakes/transcripts.ts";
-import { ask, openTestGateway, read, type TestGateway } from "./test-gateway.ts";
+import { openedPerTest } from "./serving.ts";
+import { ask, read } from "./test-gateway.ts";
 
 /**
  * OpenAI finds prompts too long only once it streams: its context is larger than the prompts that it takes.
  * Codex shortens its conversation by this error, and repeats itself for as long as it is told that hosts fail.
  */
-const hosts: FakeHost[] = [];
-const gateways: TestGateway[] = [];
-afterEach(async () => {
-  await Promise.all(gateways.splice(0).map((gateway) => gateway.close()));
-  await Promise.all(hosts.splice(0).map((host) => host.close()));
-});
+const { serving } = openedPerTest();
 
 const ERROR = {
   code: "context_length_exceeded",
@@ -48,10 +44,7 @@ const TOO_LONG: [string, string, RegExp][] = [
   ],
 ];
 test.each(TOO_LONG)("the refusal says %s", async (_what, message, says) => {
-  const host = await startFakeHost(() => json({ error: { message } }, 400));
-  hosts.push(host);
-  const gateway = await openTestGateway([hostRow(host, { id: "h", speaks: ["chat.completions"] })]);
-  gateways.push(gateway);
+  const { gateway } = await serving([[json({ error: { message } }, 400)]]);
   const { error } = JSON.parse(await read(await gateway.send("chat.completions", ask("chat.completions"))));
   expect(error.code).toBe("context_too_long");
   expect(error.message).toMatch(says);
@@ -60,17 +53,15 @@ test.each(TOO_LONG)("the refusal says %s", async (_what, message, says) => {
 for (const client of SURFACE_NAMES)
   for (const stream of [true, false])
     test.each(SAYS)(`${client}, ${stream ? "streamed" : "whole"}: %s`, async (_what, spoken, says) => {
-      const opened = await Promise.all(
-        [says, json(chatText().whole)].map((behaviour) => startFakeHost(() => behaviour)),
-      );
-      hosts.push(...opened);
-      const rows = opened.map((host, n) => hostRow(host, { id: `h${n}`, speaks: [spoken] }));
-      const gateway = await openTestGateway(rows);
-      gateways.push(gateway);
+      const speaks = [spoken];
+      const { gateway, hosts } = await serving([
+        [says, { speaks }],
+        [json(chatText().whole), { speaks }],
+      ]);
       // So long that the host is asked to stream it, either way.
       const ceiling = { [client === "responses" ? "max_output_tokens" : "max_tokens"]: 2_000 };
       const answer = await gateway.send(client, ask(client, { stream, ...ceiling }));
       expect([answer.status, JSON.parse(await read(answer)).error.code]).toEqual([400, "context_too_long"]);
       expect(gateway.receipt(answer).attempts).toMatchObject([{ host: "h0", outcome: "rejected" }]);
-      expect(opened[1]!.requests).toHaveLength(0);
+      expect(hosts[1]!.requests).toHaveLength(0);
     });

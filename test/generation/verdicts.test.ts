@@ -1,20 +1,16 @@
-import { afterEach, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { SURFACE_NAMES, type SurfaceName } from "../../src/catalog/catalog.ts";
 import { json, sse } from "../fakes/behaviours.ts";
-import { type Behaviour, type FakeHost, hostRow, startFakeHost } from "../fakes/host.ts";
+import type { Behaviour } from "../fakes/host.ts";
 import { chatText } from "../fakes/transcripts.ts";
-import { ask, openTestGateway, read, type TestGateway } from "./test-gateway.ts";
+import { openedPerTest } from "./serving.ts";
+import { ask, read } from "./test-gateway.ts";
 
 /**
  * Hosts also say what is wrong with a request after their 200. Another host may still serve it; but a client
  * that is told of failing hosts, where all of them said so, repeats what cannot succeed.
  */
-const hosts: FakeHost[] = [];
-const gateways: TestGateway[] = [];
-afterEach(async () => {
-  await Promise.all(gateways.splice(0).map((gateway) => gateway.close()));
-  await Promise.all(hosts.splice(0).map((host) => host.close()));
-});
+const { serving } = openedPerTest();
 
 const event = (data: { type: string; [member: string]: unknown }) => ({
   event: data.type,
@@ -99,11 +95,7 @@ const SERVING: Behaving = { spoken: "chat.completions", says: sse(chatText().eve
 
 /** By the first of these hosts that can. */
 async function answered(client: SurfaceName, stream: boolean, behaving: readonly Behaving[]) {
-  const opened = await Promise.all(behaving.map(({ says }) => startFakeHost(() => says)));
-  hosts.push(...opened);
-  const rows = behaving.map(({ spoken }, at) => hostRow(opened[at]!, { id: `h${at}`, speaks: [spoken] }));
-  const gateway = await openTestGateway(rows);
-  gateways.push(gateway);
+  const { gateway } = await serving(behaving.map(({ spoken, says }) => [says, { speaks: [spoken] }]));
   // So long that the host is asked to stream it, either way.
   const ceiling = { [client === "responses" ? "max_output_tokens" : "max_tokens"]: 2_000 };
   const answer = await gateway.send(client, ask(client, { stream, ...ceiling }));
