@@ -1,16 +1,21 @@
+import { type Refusal, refuse, refused } from "../../errors/refusal.ts";
+import { asOffered } from "../../surfaces/pairing/called-tools.ts";
+import { LANGUAGES } from "../../surfaces/pairing/languages.ts";
+import type { Billed, GenerationRequest } from "../../surfaces/surface.ts";
+import { SURFACES } from "../../surfaces/surfaces.ts";
+import { type AnswerWriter, CollectedAnswer } from "../../surfaces/vocabulary/answer-writer.ts";
+import type { Conversation } from "../../surfaces/vocabulary/conversation.ts";
+import { ObjectReader } from "../../surfaces/vocabulary/object-reader.ts";
+import { TranslationReport } from "../../surfaces/vocabulary/translation-report.ts";
 import { randomBase58 } from "../../units/base58.ts";
 import { type Clock, pause } from "../../units/clock.ts";
 import type { RandomBytes } from "../../units/random.ts";
-import { record, type SimulatedAnswer, simulatedAnswer } from "./answer.ts";
-import { SIMULATED_CHAT } from "./chat.ts";
-import type { SimulatedEvent, SimulatedLanguage } from "./language.ts";
-import { SIMULATED_MESSAGES } from "./messages.ts";
-import { SIMULATED_RESPONSES } from "./responses.ts";
+import { SimulatedAnswer } from "./answer.ts";
 
 /**
  * A host that needs no provider: a real HTTP server on the loopback interface, spoken to through the same
  * sockets as any other, so that a first request works offline and shows the whole way. It serves one model,
- * which echoes.
+ * which echoes, and speaks the three languages as the gateway itself speaks them to its clients.
  */
 export function startSimulatedHost({ clock, random, paceMs = PACE_MS }: SimulatedOptions): SimulatedHost {
   const server = Bun.serve({
@@ -49,88 +54,94 @@ const PACE_MS = 8;
 const BODY_BYTES_MAX = 64 * 1024 * 1024;
 const ID_CHARACTERS = 24;
 
-const LANGUAGES: readonly SimulatedLanguage[] = [SIMULATED_CHAT, SIMULATED_RESPONSES, SIMULATED_MESSAGES];
-
 async function answer(
-  request: Request,
+  call: Request,
   { clock, random, paceMs }: Required<SimulatedOptions>,
 ): Promise<Response> {
-  const { pathname } = new URL(request.url);
-  const language = LANGUAGES.find(({ path }) => path === pathname);
-  if (language === undefined || request.method !== "POST") {
-    return Response.json(SIMULATED_CHAT.error(404, `Unknown request: ${request.method} ${pathname}`), {
-      status: 404,
-    });
-  }
-  const json = await readJson(request);
-  const asked = json === null ? "The body is not a JSON object." : language.read(json);
-  if (json === null || typeof asked === "string") return refusal(language, 400, String(asked));
-  if (asked.model !== SIMULATED_MODEL) {
-    return refusal(
-      language,
-      404,
-      `The model '${asked.model}' does not exist; this host serves '${SIMULATED_MODEL}'.`,
+  const { pathname } = new URL(call.url);
+  const surface = Object.values(SURFACES).find(({ path }) => pathname === `/v1${path}`);
+  if (surface === undefined || call.method !== "POST")
+    return Response.json(
+      { error: { message: `Unknown request: ${call.method} ${pathname}` } },
+      { status: 404 },
     );
-  }
   const id = randomBase58(ID_CHARACTERS, random);
-  const answer = simulatedAnswer(asked, SIMULATED_LIMITS.maxOutputTokens, id, clock.now());
-  if (answer.inputTokens > SIMULATED_LIMITS.contextLength) {
+  const refusal = ({ message, code, status }: Refusal) => {
+    const error = { message, type: "invalid_request_error", code, param: null } as const;
+    return respond(surface.errorBody(error, id), status);
+  };
+  const request = surface.readRequest(await call.bytes());
+  if (refused(request)) return refusal(request);
+  const unserved = problemOf(request);
+  if (unserved !== null) return refusal(unserved);
+
+  const said = new SimulatedAnswer(conversationOf(request), id, SIMULATED_LIMITS.maxOutputTokens);
+  const { input } = said.usage;
+  const { contextLength } = SIMULATED_LIMITS;
+  if (input > contextLength)
     return refusal(
-      language,
-      400,
-      `The prompt is too long: ${answer.inputTokens} tokens > ${SIMULATED_LIMITS.contextLength} maximum.`,
+      refuse("context_too_long", `The prompt is too long: ${input} tokens > ${contextLength} maximum.`),
     );
+  const language = LANGUAGES[request.surface];
+  const asked = { publicModel: SIMULATED_MODEL, atS: Math.floor(clock.now() / 1_000) };
+  if (request.stream) {
+    const writer = language.openWriter(request, asked, FAMILY);
+    const telling = said.tellTo(asOffered(writer, request, false), () => writer.ping());
+    return stream(writer, telling, { tokens: said.usage, costUsd: 0 }, clock, paceMs);
   }
-  return asked.stream ? stream(language, answer, json, clock, paceMs) : Response.json(language.whole(answer));
+  const whole = new CollectedAnswer();
+  said.tellTo(asOffered(whole, request, false)).forEach(() => {});
+  return Response.json(language.writeAnswer(whole, said.usage, request, asked, FAMILY));
 }
 
-async function readJson(request: Request): Promise<Readonly<Record<string, unknown>> | null> {
-  try {
-    const json: unknown = await request.json();
-    return typeof json === "object" && json !== null && !Array.isArray(json) ? record(json) : null;
-  } catch {
-    return null;
-  }
+/** Nothing that it says is sealed. */
+const FAMILY = SIMULATED_MODEL;
+
+function problemOf({ model, choices }: GenerationRequest): Refusal | null {
+  if (choices > 1) return refuse("invalid_request", "`n` must be 1: this host gives one answer.");
+  return model === SIMULATED_MODEL
+    ? null
+    : refuse("unknown_model", `The model '${model}' does not exist; this host serves '${SIMULATED_MODEL}'.`);
 }
 
-const refusal = (language: SimulatedLanguage, status: number, message: string): Response =>
-  Response.json(language.error(status, message), { status });
+/** What of it has no meaning here is no reason to refuse. */
+function conversationOf({ surface, json, model, stream }: GenerationRequest): Conversation {
+  const target = {
+    stream,
+    model,
+    publicModel: model,
+    quirks: {},
+    maxOutputTokens: null,
+    defaultMaxOutputTokens: SIMULATED_LIMITS.maxOutputTokens,
+  };
+  const body = new ObjectReader(json, new TranslationReport(surface, surface, target));
+  return LANGUAGES[surface].readRequest(body, json);
+}
 
-/** Events up to the next word leave together; the reader's pull and the pace decide when. */
+const respond = (body: Uint8Array, status: number): Response =>
+  new Response(body as Uint8Array<ArrayBuffer>, { status, headers: { "content-type": "application/json" } });
+
+/** A word leaves with whatever stands before it; the reader's pull and the pace decide when. */
 function stream(
-  language: SimulatedLanguage,
-  answer: SimulatedAnswer,
-  json: Readonly<Record<string, unknown>>,
+  writer: AnswerWriter,
+  telling: Generator<void>,
+  bill: Billed,
   clock: Clock,
   paceMs: number,
 ): Response {
-  const events = language.events(answer, json);
-  const encoder = new TextEncoder();
   const body = new ReadableStream<Uint8Array>({
     async pull(controller) {
-      let text = "";
-      for (let next = events.next(); ; next = events.next()) {
-        if (next.done === true) {
-          if (text !== "") controller.enqueue(encoder.encode(text));
-          controller.close();
-          return;
-        }
-        text += frame(next.value);
-        if (next.value.paced) break;
+      if (telling.next().done === true) {
+        writer.finish();
+        controller.enqueue(writer.last(bill));
+        controller.close();
+        return;
       }
-      controller.enqueue(encoder.encode(text));
+      controller.enqueue(writer.take());
       if (paceMs > 0) await pause(clock, paceMs);
-    },
-    cancel() {
-      events.return(undefined);
     },
   });
   return new Response(body, {
     headers: { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache" },
   });
-}
-
-function frame({ event, data }: SimulatedEvent): string {
-  const name = event === null ? "" : `event: ${event}\n`;
-  return `${name}data: ${data === "[DONE]" ? data : JSON.stringify(data)}\n\n`;
 }
