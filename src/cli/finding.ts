@@ -1,3 +1,6 @@
+import { type CommandContext, counted, show } from "./console.ts";
+import { CommandFailure, EXIT } from "./failure.ts";
+
 /** One thing that `doctor` examined. Only `fail` keeps a gateway from serving as it should. */
 export interface Finding {
   readonly check: string;
@@ -9,8 +12,37 @@ export interface Finding {
 }
 
 export const ok = (check: string, detail: string): Finding => ({ check, state: "ok", detail, next: null });
+export const warning = (check: string, detail: string, next: string): Finding => ({
+  check,
+  state: "warn",
+  detail,
+  next,
+});
+export const failing = (check: string, detail: string, next: string | null): Finding => ({
+  check,
+  state: "fail",
+  detail,
+  next,
+});
 
-export const linesOf = ({ check, state, detail, next }: Finding): string[] => [
+/** Names what failed of checks, of which each is another thing, and counts it of trials. */
+export function showFindings(
+  findings: readonly Finding[],
+  kind: "check" | "trial",
+  { json }: { readonly json: boolean },
+  place: CommandContext,
+): void {
+  const failed = findings.filter(({ state }) => state === "fail");
+  show(place, json, { ok: failed.length === 0, findings }, findings.flatMap(linesOf));
+  if (failed.length === 0) return;
+  const which = kind === "check" ? `: ${failed.map(({ check }) => check).join(", ")}` : "";
+  throw new CommandFailure(
+    EXIT.found,
+    `${failed.length} of ${counted(findings.length, kind)} failed${which}`,
+  );
+}
+
+const linesOf = ({ check, state, detail, next }: Finding): string[] => [
   `${MARKS[state]} ${check}: ${detail}`,
   ...(next === null ? [] : [`       ${next}`]),
 ];

@@ -1,7 +1,7 @@
 import type { Host } from "../catalog/catalog.ts";
 import { PRESETS } from "../config/presets.ts";
 import { printable } from "./console.ts";
-import type { Finding } from "./finding.ts";
+import { type Finding, failing, ok, warning } from "./finding.ts";
 import { whyUnanswered } from "./unanswered.ts";
 
 /**
@@ -27,12 +27,12 @@ export async function checkHost(
     });
     const ms = Math.round(performance.now() - startedMs);
     const answer = await jsonIn(response);
-    if (response.ok && answer === null) return [{ check, ...noJson(response) }];
-    return [{ check, ...judge(response.status, host, ms) }, ...strangers(listIn(answer), models, check)];
+    if (response.ok && answer === null) return [noJson(check, response)];
+    return [judge(check, response.status, host, ms), ...strangers(listIn(answer), models, check)];
   } catch (error) {
     const detail = `cannot be reached at ${new URL(url).origin}: ${whyUnanswered(error)}`;
     const next = "Check the address in the configuration, DNS, firewalls and the host's own status page.";
-    return [{ check, state: "fail", detail, next }];
+    return [failing(check, detail, next)];
   }
 }
 
@@ -44,11 +44,12 @@ async function jsonIn(response: Response): Promise<object | null> {
 }
 
 /** The page of a website, a proxy or a sign-in has a good status, too. */
-const noJson = ({ status, headers }: Response): Omit<Finding, "check"> => ({
-  state: "warn",
-  detail: `answers ${status} to a listing of its models, but with ${printable(headers.get("content-type") ?? "nothing")} in place of JSON: something else may answer there`,
-  next: "Check `base_url`, and any proxy in between.",
-});
+const noJson = (check: string, { status, headers }: Response): Finding =>
+  warning(
+    check,
+    `answers ${status} to a listing of its models, but with ${printable(headers.get("content-type") ?? "nothing")} in place of JSON: something else may answer there`,
+    "Check `base_url`, and any proxy in between.",
+  );
 
 /**
  * Ids of a whole list, as all three languages' hosts have it; null where it is something else, or a page of
@@ -65,14 +66,8 @@ function strangers(list: ReadonlySet<string> | null, models: ReadonlySet<string>
   const unknown = list === null ? [] : [...models].filter((model) => !list.has(model));
   if (unknown.length === 0) return [];
   const named = unknown.slice(0, MAX_NAMED).map(printable).join(", ");
-  return [
-    {
-      check,
-      state: "warn",
-      detail: `its list of ${list!.size} models does not have ${named}${unknown.length > MAX_NAMED ? ", …" : ""}`,
-      next: "Check `model` in the routes to it; `gateway models try` asks each once.",
-    },
-  ];
+  const detail = `its list of ${list!.size} models does not have ${named}${unknown.length > MAX_NAMED ? ", …" : ""}`;
+  return [warning(check, detail, "Check `model` in the routes to it; `gateway models try` asks each once.")];
 }
 
 const MAX_NAMED = 5;
@@ -90,35 +85,24 @@ function authorization({ apiKey, auth }: Host): Record<string, string> {
   return auth === "bearer" ? { authorization: `Bearer ${apiKey}` } : { "x-api-key": apiKey };
 }
 
-function judge(status: number, { apiKey }: Host, ms: number): Omit<Finding, "check"> {
-  if (status >= 200 && status < 300) {
-    const key = apiKey === null ? "no key is configured" : "its key is accepted";
-    return { state: "ok", detail: `answers ${status} in ${ms} ms; ${key}`, next: null };
-  }
-  if (status === 401 || status === 403) {
-    return {
-      state: "fail",
-      detail: `answers ${status} in ${ms} ms: it ${apiKey === null ? "needs a key" : "refuses the key"}`,
-      next: "Set a valid key where the configuration takes it from, and restart the gateway.",
-    };
-  }
+function judge(check: string, status: number, { apiKey }: Host, ms: number): Finding {
+  const answers = `answers ${status} in ${ms} ms`;
+  if (status >= 200 && status < 300)
+    return ok(check, `${answers}; ${apiKey === null ? "no key is configured" : "its key is accepted"}`);
+  if (status === 401 || status === 403)
+    return failing(
+      check,
+      `${answers}: it ${apiKey === null ? "needs a key" : "refuses the key"}`,
+      "Set a valid key where the configuration takes it from, and restart the gateway.",
+    );
   if (status === 429) {
-    return {
-      state: "warn",
-      detail: "answers 429: its rate limit or quota is used up",
-      next: "Raise the limit at the host, or wait.",
-    };
+    const detail = "answers 429: its rate limit or quota is used up";
+    return warning(check, detail, "Raise the limit at the host, or wait.");
   }
-  if (status >= 500) {
-    return {
-      state: "fail",
-      detail: `answers ${status} in ${ms} ms`,
-      next: "See the host's own status page.",
-    };
-  }
-  return {
-    state: "warn",
-    detail: `can be reached, but answers ${status} to a listing of its models, so its key could not be checked`,
-    next: "Check the path of `base_url`: it usually ends in /v1, once.",
-  };
+  if (status >= 500) return failing(check, answers, "See the host's own status page.");
+  return warning(
+    check,
+    `can be reached, but answers ${status} to a listing of its models, so its key could not be checked`,
+    "Check the path of `base_url`: it usually ends in /v1, once.",
+  );
 }

@@ -3,7 +3,7 @@ import { dirname, resolve } from "node:path";
 import { BETTER_TOKEN, folderInUse, remedyFor, weaknessOf } from "../store/data-folder.ts";
 import { probeSync } from "../store/journal/disk.ts";
 import { counted, messageOf } from "./console.ts";
-import { type Finding, ok } from "./finding.ts";
+import { type Finding, failing, ok, warning } from "./finding.ts";
 
 /** Whether something listens where the gateway would, and whether that is a gateway. */
 export async function checkPort(
@@ -20,18 +20,18 @@ export async function checkPort(
     if (text === "ready\n") return { finding: ok(check, `a gateway serves at ${url}`), gateway: true };
     if (text.startsWith("not ready")) {
       const detail = `a gateway at ${url} is ${text.trimEnd()}`;
-      return { finding: { check, state: "warn", detail, next: "Wait, then check again." }, gateway: true };
+      return { finding: warning(check, detail, "Wait, then check again."), gateway: true };
     }
     const detail = `another program answers at ${url}`;
-    return { finding: { check, state: "fail", detail, next: "Set PORT to another port." }, gateway: false };
+    return { finding: failing(check, detail, "Set PORT to another port."), gateway: false };
   } catch {
-    return { ...(await listenable(url)), gateway: false };
+    return { finding: listenable(url), gateway: false };
   }
 }
 
 const ANSWER_MS = 3_000;
 
-async function listenable(url: string): Promise<{ readonly finding: Finding }> {
+function listenable(url: string): Finding {
   const { hostname, port } = new URL(url);
   try {
     const listener = Bun.listen({
@@ -40,11 +40,11 @@ async function listenable(url: string): Promise<{ readonly finding: Finding }> {
       socket: { data() {} },
     });
     listener.stop(true);
-    return { finding: ok("port", `${hostname}:${port} is free`) };
+    return ok("port", `${hostname}:${port} is free`);
   } catch (error) {
     const detail = `cannot listen on ${hostname}:${port}: ${messageOf(error)}`;
     const next = "Stop the program that listens there, or set HOST and PORT to another address.";
-    return { finding: { check: "port", state: "fail", detail, next } };
+    return failing("port", detail, next);
   }
 }
 
@@ -60,12 +60,13 @@ export async function checkProxies(
       redirect: "manual",
       signal: AbortSignal.timeout(ANSWER_MS),
     });
-    return [...(await response.text()).matchAll(UNTRUSTED)].map(([, address, count]) => ({
-      check: "proxies",
-      state: "warn",
-      detail: `${address} sent X-Forwarded-For (${counted(Number(count), "request")}) and is not in trusted_proxies`,
-      next: "If it is your proxy, add it: until then all its clients share one address's limits.",
-    }));
+    return [...(await response.text()).matchAll(UNTRUSTED)].map(([, address, count]) =>
+      warning(
+        "proxies",
+        `${address} sent X-Forwarded-For (${counted(Number(count), "request")}) and is not in trusted_proxies`,
+        "If it is your proxy, add it: until then all its clients share one address's limits.",
+      ),
+    );
   } catch {
     // That it does not answer is said of the port.
     return [];
@@ -78,14 +79,8 @@ const UNTRUSTED = /^gateway_untrusted_forwarded_total\{[^}]*address="([^"]+)"[^}
 export function checkAdminToken(token: string | undefined): Finding[] {
   const weakness = token ? weaknessOf(token) : null;
   if (weakness === null) return [];
-  return [
-    {
-      check: "admin token",
-      state: "fail",
-      detail: `GATEWAY_ADMIN_TOKEN ${weakness}: the gateway does not start`,
-      next: BETTER_TOKEN,
-    },
-  ];
+  const detail = `GATEWAY_ADMIN_TOKEN ${weakness}: the gateway does not start`;
+  return [failing("admin token", detail, BETTER_TOKEN)];
 }
 
 /**
@@ -95,25 +90,17 @@ export function checkFolder(path: string, running: boolean): Finding {
   const check = "data folder";
   try {
     if (!existsSync(path)) return ok(check, `${resolve(path)} will be created on the first start`);
-    if (!statSync(path).isDirectory()) {
-      const detail = `${resolve(path)} is not a folder`;
-      return { check, state: "fail", detail, next: "Set GATEWAY_DATA to a folder." };
-    }
+    if (!statSync(path).isDirectory())
+      return failing(check, `${resolve(path)} is not a folder`, "Set GATEWAY_DATA to a folder.");
     if (!folderInUse(path)) return ok(check, `${resolve(path)} exists, and no gateway uses it`);
     if (running) return ok(check, `${resolve(path)} is in use by the running gateway`);
-    return {
+    return warning(
       check,
-      state: "warn",
-      detail: `${resolve(path)} is in use by a gateway, but none answers at the configured address`,
-      next: "A second gateway would not start. Stop the first, or set HOST and PORT to its address.",
-    };
+      `${resolve(path)} is in use by a gateway, but none answers at the configured address`,
+      "A second gateway would not start. Stop the first, or set HOST and PORT to its address.",
+    );
   } catch (error) {
-    return {
-      check,
-      state: "fail",
-      detail: messageOf(error),
-      next: remedyFor(error),
-    };
+    return failing(check, messageOf(error), remedyFor(error));
   }
 }
 
@@ -128,15 +115,9 @@ export function checkDisk(path: string): Finding {
     const { slowMs, syncing } = probeSync(folder);
     const detail = `a sync in ${folder} takes ${slowMs.toFixed(2)} ms (the third-slowest of 20), ${syncing === "inline" ? "fast enough for the event loop" : "done off the event loop"}`;
     if (slowMs < SLOW_SYNC_MS) return ok(check, detail);
-    return {
-      check,
-      state: "warn",
-      detail,
-      next: "Requests wait that long for their first byte: use a faster disk.",
-    };
+    return warning(check, detail, "Requests wait that long for their first byte: use a faster disk.");
   } catch (error) {
-    const detail = `cannot write in ${folder}: ${messageOf(error)}`;
-    return { check, state: "fail", detail, next: remedyFor(error) };
+    return failing(check, `cannot write in ${folder}: ${messageOf(error)}`, remedyFor(error));
   }
 }
 

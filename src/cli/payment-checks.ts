@@ -4,7 +4,7 @@ import type { X402Network } from "../rails/x402/network.ts";
 import { oracleOf, Sanctions } from "../rails/x402/sanctions.ts";
 import { systemClock } from "../units/clock.ts";
 import { messageOf } from "./console.ts";
-import { type Finding, ok } from "./finding.ts";
+import { type Finding, failing, ok, warning } from "./finding.ts";
 
 /** What payments need beyond this machine, as far as it can be seen without paying. */
 export async function checkPayments(payments: PaymentsConfig | null): Promise<Finding[]> {
@@ -95,19 +95,6 @@ async function checkList({ sanctions }: PaymentsConfig): Promise<Finding[]> {
         ),
   ];
 }
-
-const failing = (check: string, detail: string, next: string): Finding => ({
-  check,
-  state: "fail",
-  detail,
-  next,
-});
-const warning = (check: string, detail: string, next: string): Finding => ({
-  check,
-  state: "warn",
-  detail,
-  next,
-});
 
 const MOST_AWAY_S = 120;
 /** A few hundred transfers, on the chains where they are cheap. */

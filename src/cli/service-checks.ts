@@ -3,7 +3,7 @@ import { Postgres } from "../store/postgres/postgres.ts";
 import type { StoreConfig } from "../store/store-config.ts";
 import { systemClock } from "../units/clock.ts";
 import { messageOf } from "./console.ts";
-import { type Finding, ok } from "./finding.ts";
+import { type Finding, failing, ok } from "./finding.ts";
 
 /** The database that gateways share, where the configuration names one. */
 export async function checkDatabase(store: StoreConfig): Promise<Finding[]> {
@@ -24,14 +24,8 @@ export async function checkDatabase(store: StoreConfig): Promise<Finding[]> {
       ),
     ];
   } catch (error) {
-    return [
-      {
-        check,
-        state: "fail",
-        detail: messageOf(error),
-        next: "Check `store` in the configuration: host, port, database, user, password, sslmode.",
-      },
-    ];
+    const next = "Check `store` in the configuration: host, port, database, user, password, sslmode.";
+    return [failing(check, messageOf(error), next)];
   } finally {
     await postgres.close();
   }
@@ -47,14 +41,8 @@ export async function checkMail(smtp: SmtpConfig | null): Promise<Finding[]> {
     const signedIn = smtp.user === null ? "without signing in" : `and signs ${smtp.user} in`;
     return [ok(check, `${smtp.host}:${smtp.port} answers ${signedIn}`)];
   } catch (error) {
-    return [
-      {
-        check,
-        state: "fail",
-        detail: `${smtp.host}:${smtp.port}: ${messageOf(error)}`,
-        next: "People cannot sign in by email until `smtp` in the configuration is right.",
-      },
-    ];
+    const next = "People cannot sign in by email until `smtp` in the configuration is right.";
+    return [failing(check, `${smtp.host}:${smtp.port}: ${messageOf(error)}`, next)];
   } finally {
     transport.close();
   }

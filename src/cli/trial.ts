@@ -6,10 +6,10 @@ import { checkRoute, type RouteCheck } from "../hosts/route-check.ts";
 import { pairing, SURFACES } from "../surfaces/surfaces.ts";
 import { systemClock } from "../units/clock.ts";
 import { isSimulated, readConfiguration } from "./config.ts";
-import { type CommandContext, counted, printable, show } from "./console.ts";
+import { type CommandContext, printable } from "./console.ts";
 import { CommandFailure, EXIT } from "./failure.ts";
-import { type Finding, linesOf, ok } from "./finding.ts";
-import { withProgress } from "./progress.ts";
+import { type Finding, failing, ok, showFindings, warning } from "./finding.ts";
+import { askedInTurns, withProgress } from "./progress.ts";
 
 export interface TrialOptions {
   readonly json: boolean;
@@ -44,29 +44,16 @@ export async function tryModels(
       "`gateway config check` says what is configured; the simulated host needs no trial.",
     );
   }
-  const findings = await withProgress(place, async (progress) => {
-    const made: Finding[] = [];
-    const transport = http1Transport({ clock: systemClock, onFault: () => {} });
-    const tools = {
-      transport,
-      destinations: new Destinations(SURFACES),
-      clock: systemClock,
-      surfaces: SURFACES,
-      pairing,
-    };
-    for (let from = 0; from < trials.length; from += MAX_AT_ONCE) {
-      progress(from, trials.length, "asking models");
-      const some = trials.slice(from, from + MAX_AT_ONCE);
-      const checks = await Promise.all(some.map(({ route, spoken }) => checkRoute(route, spoken, tools)));
-      made.push(...checks.map((check, at) => findingOf(some[at]!, check)));
-    }
-    transport.close();
-    return made;
-  });
-  const bad = findings.filter(({ state }) => state === "fail");
-  show(place, options.json, { ok: bad.length === 0, findings }, findings.flatMap(linesOf));
-  if (bad.length > 0)
-    throw new CommandFailure(EXIT.found, `${bad.length} of ${counted(findings.length, "trial")} failed`);
+  const transport = http1Transport({ clock: systemClock, onFault: () => {} });
+  const destinations = new Destinations(SURFACES);
+  const tools = { transport, destinations, clock: systemClock, surfaces: SURFACES, pairing };
+  const findings = await withProgress(place, (progress) =>
+    askedInTurns(trials, MAX_AT_ONCE, "asking models", progress, async (trial) => [
+      findingOf(trial, await checkRoute(trial.route, trial.spoken, tools)),
+    ]),
+  );
+  transport.close();
+  showFindings(findings, "trial", options, place);
 }
 
 /** Of hosts that charge for it, and that would call more a burst. */
@@ -112,30 +99,24 @@ function findingOf(
       const first =
         firstTokenMs === null ? "no token of its answer" : `first token in ${Math.round(firstTokenMs)} ms`;
       if (usage) return ok(name, `streams, ${first}`);
-      return {
-        check: name,
-        state: "warn",
-        detail: `streams, ${first}, but reports no usage`,
-        next: "Its tokens are counted by the gateway, which may differ from what the host charges.",
-      };
+      return warning(
+        name,
+        `streams, ${first}, but reports no usage`,
+        "Its tokens are counted by the gateway, which may differ from what the host charges.",
+      );
     }
     case "unstreamed":
-      return {
-        check: name,
-        state: "warn",
-        detail: "answers whole although it was asked to stream",
-        next: "Set `quirks: { no_stream: true }` on the host or the route, so that hosts that stream are preferred, and that it is told where to stop.",
-      };
+      return warning(
+        name,
+        "answers whole although it was asked to stream",
+        "Set `quirks: { no_stream: true }` on the host or the route, so that hosts that stream are preferred, and that it is told where to stop.",
+      );
     case "failed": {
       const said = printable(
         host.apiKey === null ? check.message : check.message.replaceAll(host.apiKey, "…"),
       );
-      return {
-        check: name,
-        state: "fail",
-        detail: check.status === null ? said : `answers ${check.status}: ${said}`,
-        next: adviceOf(check, hostModel),
-      };
+      const detail = check.status === null ? said : `answers ${check.status}: ${said}`;
+      return failing(name, detail, adviceOf(check, hostModel));
     }
   }
 }
