@@ -1,5 +1,11 @@
 import type { ErrorAnswer, List } from "../api/answers.ts";
-import { adminToken, type ConnectionOptions, gatewayUrl } from "./connection.ts";
+import {
+  adminToken,
+  type ConnectionOptions,
+  gatewayUrl,
+  type OperationOptions,
+  refuseClearText,
+} from "./connection.ts";
 import { type CommandContext, printable } from "./console.ts";
 import { CommandFailure, EXIT } from "./failure.ts";
 import { isRefusedConnection, whyUnanswered } from "./unanswered.ts";
@@ -7,6 +13,24 @@ import { isRefusedConnection, whyUnanswered } from "./unanswered.ts";
 export function adminClient(options: ConnectionOptions, place: CommandContext): Client {
   const url = gatewayUrl(options, place);
   return new Client(place, url, adminToken(options, url, place));
+}
+
+export interface OwnerOptions extends OperationOptions {
+  /**
+   * The recovery secret of a balance, or a session: commands then act for its owner, and need no admin token.
+   */
+  readonly owner?: string | undefined;
+  /** Of an account's session: the balance that is meant. */
+  readonly balance?: string | undefined;
+}
+
+/** Null where nobody has named an owner's credential. */
+export function ownerClient(options: OwnerOptions, place: CommandContext): Client | null {
+  const owner = options.owner ?? (place.env.GATEWAY_OWNER || null);
+  if (owner === null) return null;
+  const url = gatewayUrl(options, place);
+  refuseClearText(url, options);
+  return new Client(place, url, owner, options.balance ?? null);
 }
 
 /** The gateway's HTTP operations, with one credential. */

@@ -14,6 +14,11 @@ export interface ConnectionOptions {
   readonly allowHttp?: boolean | undefined;
 }
 
+/** Of a command that is one operation of the running gateway, or a few. */
+export interface OperationOptions extends ConnectionOptions {
+  readonly json: boolean;
+}
+
 /** Where the gateway listens, without a slash at the end. */
 export function gatewayUrl({ url }: ConnectionOptions, { env }: Pick<CommandContext, "env">): string {
   const text = url ?? (env.GATEWAY_URL || localUrl(env));

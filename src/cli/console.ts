@@ -68,3 +68,7 @@ export function pairs(rows: readonly (readonly [string, Cell])[]): string[] {
   const width = Math.max(...rows.map(([name]) => name.length));
   return rows.map(([name, value]) => `${name.padEnd(width)}  ${cellText(value)}`);
 }
+
+/** Behind the rows of a list. */
+export const andMore = (more: boolean, { limit }: { readonly limit: number }): string[] =>
+  more ? [`… and more: raise --limit above ${limit} to see them`] : [];

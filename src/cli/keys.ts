@@ -1,25 +1,11 @@
 import type { KeyAnswer, KeyFields, MintedAnswer, RevokedAnswer, SetUpAnswer } from "../api/keys.ts";
-import { Client } from "./client.ts";
-import {
-  adminToken,
-  type ConnectionOptions,
-  gatewayUrl,
-  knownAdminToken,
-  refuseClearText,
-} from "./connection.ts";
-import { type CommandContext, pairs, show, table } from "./console.ts";
+import { adminClient, Client, type OwnerOptions, ownerClient } from "./client.ts";
+import { gatewayUrl, knownAdminToken, refuseClearText } from "./connection.ts";
+import { andMore, type CommandContext, pairs, show, table } from "./console.ts";
 import { CommandFailure, EXIT } from "./failure.ts";
 import { withProgress } from "./progress.ts";
 
-export interface KeyOptions extends ConnectionOptions {
-  readonly json: boolean;
-  /**
-   * The recovery secret of a balance, or a session: commands then act for its owner, and need no admin token.
-   */
-  readonly owner?: string | undefined;
-}
-
-export interface KeySpecOptions extends KeyOptions {
+export interface KeySpecOptions extends OwnerOptions {
   readonly name?: string | undefined;
   readonly rpmLimit?: number | "none" | undefined;
   readonly tpmLimit?: number | "none" | undefined;
@@ -35,16 +21,14 @@ export interface KeySpecOptions extends KeyOptions {
  * is who asks.
  */
 export async function createKey(options: KeySpecOptions, place: CommandContext): Promise<void> {
-  const owner = ownerOf(options, place);
   const url = gatewayUrl(options, place);
   // The answer holds secrets whether or not a credential is sent.
   refuseClearText(url, options);
+  const owner = ownerClient(options, place);
   const token = owner === null ? knownAdminToken(options, place) : null;
   const path = token === null ? "/v1/keys" : "/admin/keys";
-  const made = await new Client(place, url, owner ?? token).post<MintedAnswer | SetUpAnswer>(
-    path,
-    specOf(options),
-  );
+  const client = owner ?? new Client(place, url, token);
+  const made = await client.post<MintedAnswer | SetUpAnswer>(path, specOf(options));
   const recovery = "recovery_secret" in made ? made.recovery_secret : null;
   show(place, options.json, made, [
     ...pairs([
@@ -76,10 +60,10 @@ const limitOf = (limit: number | "none" | undefined) => (limit === "none" ? null
 
 export async function listKeys(
   balance: string | undefined,
-  options: KeyOptions & { readonly limit: number },
+  options: OwnerOptions & { readonly limit: number },
   place: CommandContext,
 ): Promise<void> {
-  const owner = ownerOf(options, place);
+  const owner = ownerClient(options, place);
   if (owner === null && balance === undefined) {
     throw new CommandFailure(
       EXIT.usage,
@@ -88,7 +72,7 @@ export async function listKeys(
     );
   }
   const path = owner === null ? `/admin/balances/${encodeURIComponent(balance!)}/keys` : "/v1/keys";
-  const client = clientFor(owner, options, place);
+  const client = owner ?? adminClient(options, place);
   const { rows, more } = await withProgress(place, (progress) =>
     client.all<KeyAnswer>(path, options.limit, (count) => progress(count, null, "keys")),
   );
@@ -109,14 +93,13 @@ export async function listKeys(
         budgetText(key.budget),
       ]),
     ),
-    ...(more ? [`… and more: raise --limit above ${options.limit} to see them`] : []),
+    ...andMore(more, options),
   ]);
 }
 
-export async function showKey(id: string, options: KeyOptions, place: CommandContext): Promise<void> {
-  const owner = ownerOf(options, place);
-  const path = `${owner === null ? "/admin" : "/v1"}/keys/${encodeURIComponent(id)}`;
-  const key = await clientFor(owner, options, place).get<KeyAnswer>(path);
+export async function showKey(id: string, options: OwnerOptions, place: CommandContext): Promise<void> {
+  const { client, path } = keyAt(id, options, place);
+  const key = await client.get<KeyAnswer>(path);
   show(place, options.json, key, linesOf(key));
 }
 
@@ -130,9 +113,8 @@ export async function changeKey(id: string, options: KeySpecOptions, place: Comm
       "Name at least one, such as --daily-limit-usd 20.",
     );
   }
-  const owner = ownerOf(options, place);
-  const path = `${owner === null ? "/admin" : "/v1"}/keys/${encodeURIComponent(id)}`;
-  const key = await clientFor(owner, options, place).patch<KeyAnswer>(path, spec);
+  const { client, path } = keyAt(id, options, place);
+  const key = await client.patch<KeyAnswer>(path, spec);
   show(place, options.json, key, linesOf(key));
 }
 
@@ -144,21 +126,17 @@ const linesOf = (key: KeyAnswer): string[] =>
     ]),
   );
 
-export async function revokeKey(id: string, options: KeyOptions, place: CommandContext): Promise<void> {
-  const owner = ownerOf(options, place);
-  const path = `${owner === null ? "/admin" : "/v1"}/keys/${encodeURIComponent(id)}/revoke`;
-  const revoked = await clientFor(owner, options, place).post<RevokedAnswer>(path);
+export async function revokeKey(id: string, options: OwnerOptions, place: CommandContext): Promise<void> {
+  const { client, path } = keyAt(id, options, place);
+  const revoked = await client.post<RevokedAnswer>(`${path}/revoke`);
   show(place, options.json, revoked, [`${revoked.id} is revoked: its next request is refused.`]);
 }
 
-const ownerOf = ({ owner }: KeyOptions, { env }: CommandContext): string | null =>
-  owner ?? (env.GATEWAY_OWNER || null);
-
-function clientFor(owner: string | null, options: KeyOptions, place: CommandContext): Client {
-  const url = gatewayUrl(options, place);
-  if (owner === null) return new Client(place, url, adminToken(options, url, place));
-  refuseClearText(url, options);
-  return new Client(place, url, owner);
+/** As its owner sees it, or as the operator does where no owner is named. */
+function keyAt(id: string, options: OwnerOptions, place: CommandContext) {
+  const owner = ownerClient(options, place);
+  const path = `${owner === null ? "/admin" : "/v1"}/keys/${encodeURIComponent(id)}`;
+  return { client: owner ?? adminClient(options, place), path };
 }
 
 const budgetText = (budget: KeyAnswer["budget"]): string | null =>

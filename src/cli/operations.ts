@@ -10,33 +10,23 @@ import type {
 import type { List } from "../api/answers.ts";
 import { limitInForce } from "../api/host-limit.ts";
 import { adminClient, type Client } from "./client.ts";
-import type { ConnectionOptions } from "./connection.ts";
-import { type CommandContext, counted, pairs, printable, show, table } from "./console.ts";
+import type { OperationOptions } from "./connection.ts";
+import { andMore, type CommandContext, counted, pairs, printable, show, table } from "./console.ts";
 import { CommandFailure, EXIT } from "./failure.ts";
 import { withProgress } from "./progress.ts";
 
 /** The operator's commands that are one operation of the running gateway each. */
-export interface OperationOptions extends ConnectionOptions {
-  readonly json: boolean;
-}
-
 export async function credit(
   target: string,
   usd: number,
   options: CreditOptions,
   place: CommandContext,
 ): Promise<void> {
-  const done = await once<CreditedAnswer>(
-    target,
-    usd,
-    options,
-    place,
-    "credit",
-    "The credit may have been made.",
-  );
+  const done = await once<CreditedAnswer>("credit", target, usd, options, place);
+  const { balance_id, amount_usd, credited_at, idempotency_key } = done;
   show(place, options.json, done, [
-    `${done.balance_id} was credited ${done.amount_usd} USD at ${done.credited_at}.`,
-    `idempotency key: ${done.idempotency_key}`,
+    `${balance_id} was credited ${amount_usd} USD at ${credited_at}.`,
+    `idempotency key: ${idempotency_key}`,
   ]);
 }
 
@@ -47,28 +37,21 @@ export async function debit(
   options: CreditOptions,
   place: CommandContext,
 ): Promise<void> {
-  const done = await once<DebitedAnswer>(
-    target,
-    usd,
-    options,
-    place,
-    "debit",
-    "It may have been taken back.",
-  );
+  const done = await once<DebitedAnswer>("debit", target, usd, options, place);
+  const { balance_id, amount_usd, debited_at, idempotency_key } = done;
   show(place, options.json, done, [
-    `${done.amount_usd} USD were taken back from ${done.balance_id} at ${done.debited_at}.`,
-    `idempotency key: ${done.idempotency_key}`,
+    `${amount_usd} USD were taken back from ${balance_id} at ${debited_at}.`,
+    `idempotency key: ${idempotency_key}`,
   ]);
 }
 
 /** Whoever gets no answer is told how to ask again without doing it twice. */
 async function once<Done>(
+  what: "credit" | "debit",
   target: string,
   usd: number | "all",
   options: CreditOptions,
   place: CommandContext,
-  what: "credit" | "debit",
-  inDoubt: string,
 ): Promise<Done> {
   const kind = target.startsWith("bal_") ? "balance_id" : target.startsWith("key_") ? "key_id" : null;
   if (kind === null) {
@@ -79,23 +62,20 @@ async function once<Done>(
     );
   }
   const { note, idempotencyKey = crypto.randomUUID() } = options;
-  return adminClient(options, place)
-    .post<Done>(`/admin/${what}s`, {
-      [kind]: target,
-      amount_usd: usd,
-      idempotency_key: idempotencyKey,
-      note,
-    })
-    .catch((error: unknown) => {
-      if (!(error instanceof CommandFailure) || !error.inDoubt) throw error;
-      const again = `gateway ${what} ${target} ${usd} --idempotency-key ${idempotencyKey}`;
-      throw new CommandFailure(
-        error.exitCode,
-        error.message,
-        `${inDoubt} To be sure, repeat it with its idempotency key, which does it only once: ${again}`,
-      );
-    });
+  const body = { [kind]: target, amount_usd: usd, idempotency_key: idempotencyKey, note };
+  const client = adminClient(options, place);
+  return client.post<Done>(`/admin/${what}s`, body).catch((error: unknown) => {
+    if (!(error instanceof CommandFailure) || !error.inDoubt) throw error;
+    const again = `gateway ${what} ${target} ${usd} --idempotency-key ${idempotencyKey}`;
+    throw new CommandFailure(
+      error.exitCode,
+      error.message,
+      `${IN_DOUBT[what]} To be sure, repeat it with its idempotency key, which does it only once: ${again}`,
+    );
+  });
 }
+
+const IN_DOUBT = { credit: "The credit may have been made.", debit: "It may have been taken back." };
 
 interface CreditOptions extends OperationOptions {
   readonly note?: string | undefined;
@@ -111,11 +91,7 @@ export async function setSuspension(
 ): Promise<void> {
   const client = adminClient(options, place);
   const path = `/admin/accounts/${encodeURIComponent(id)}/${decision}`;
-  const record = { ...(by === undefined ? {} : { by }), ...(note === undefined ? {} : { note }) };
-  const done = await client.post<SuspensionAnswer>(path, {
-    ...(reason === null ? {} : { reason }),
-    ...record,
-  });
+  const done = await client.post<SuspensionAnswer>(path, { reason: reason ?? undefined, by, note });
   const balances = done.balance_ids.join(", ");
   show(place, options.json, done, [
     done.suspended === null
@@ -181,14 +157,13 @@ export async function listBalances(
   place: CommandContext,
 ): Promise<void> {
   const client = adminClient(options, place);
-  const { below } = options;
-  const { rows, more } = await withProgress(place, (progress) =>
-    below === undefined
-      ? client.all<ListedBalance>("/admin/balances", options.limit, (count) =>
-          progress(count, null, "balances"),
-        )
-      : lowBalances(client, below, options.limit, (count) => progress(count, null, "balances")),
-  );
+  const { below, limit } = options;
+  const { rows, more } = await withProgress(place, (progress) => {
+    const onPage = (count: number) => progress(count, null, "balances");
+    return below === undefined
+      ? client.all<ListedBalance>("/admin/balances", limit, onPage)
+      : lowBalances(client, below, limit, onPage);
+  });
   show(place, options.json, { data: rows, has_more: more }, [
     ...table(
       ["id", "account", "balance USD", "available", "held", "keys", "suspended", "created"],
@@ -203,7 +178,7 @@ export async function listBalances(
         row.created_at,
       ]),
     ),
-    ...(more ? [`… and more: raise --limit above ${options.limit} to see them`] : []),
+    ...andMore(more, options),
   ]);
 }
 

@@ -2,19 +2,11 @@ import type { List } from "../api/answers.ts";
 import type { UndoneAnswer } from "../api/claims.ts";
 import type { DeletionAnswer, RecoveryAnswer } from "../api/ownership.ts";
 import type { OpenSession } from "../api/sessions.ts";
-import { Client } from "./client.ts";
-import { type ConnectionOptions, gatewayUrl, refuseClearText } from "./connection.ts";
+import { type Client, type OwnerOptions, ownerClient } from "./client.ts";
 import { type CommandContext, show, table } from "./console.ts";
 import { CommandFailure, EXIT } from "./failure.ts";
 
 /** What owners do about their own credentials, with the recovery secret or a session. */
-export interface OwnerOptions extends ConnectionOptions {
-  readonly json: boolean;
-  readonly owner?: string | undefined;
-  /** Of an account's session: the balance that is meant. */
-  readonly balance?: string | undefined;
-}
-
 export async function replaceRecovery(options: OwnerOptions, place: CommandContext): Promise<void> {
   const made = await clientFor(options, place).post<RecoveryAnswer>("/v1/me/recovery");
   show(place, options.json, made, [
@@ -72,15 +64,11 @@ export async function deleteAll(id: string, options: OwnerOptions, place: Comman
 }
 
 function clientFor(options: OwnerOptions, place: CommandContext): Client {
-  const owner = options.owner ?? (place.env.GATEWAY_OWNER || null);
-  if (owner === null) {
-    throw new CommandFailure(
-      EXIT.usage,
-      "there is no owner's credential",
-      "Set GATEWAY_OWNER to the recovery secret of a balance, or to a session.",
-    );
-  }
-  const url = gatewayUrl(options, place);
-  refuseClearText(url, options);
-  return new Client(place, url, owner, options.balance ?? null);
+  const client = ownerClient(options, place);
+  if (client !== null) return client;
+  throw new CommandFailure(
+    EXIT.usage,
+    "there is no owner's credential",
+    "Set GATEWAY_OWNER to the recovery secret of a balance, or to a session.",
+  );
 }

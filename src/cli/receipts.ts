@@ -3,17 +3,17 @@ import type { OwnedReceiptAnswer, RotatedKeyAnswer } from "../api/receipts.ts";
 import { type JwkSet, type Verified, verifyCompact } from "../signing/jws.ts";
 import type { Cell } from "../units/csv.ts";
 import { adminClient } from "./client.ts";
-import { type ConnectionOptions, gatewayUrl } from "./connection.ts";
+import { gatewayUrl, type OperationOptions } from "./connection.ts";
 import { type CommandContext, messageOf, pairs, show } from "./console.ts";
 import { CommandFailure, EXIT } from "./failure.ts";
 import { whyUnanswered } from "./unanswered.ts";
 
-interface ReceiptOptions extends ConnectionOptions {
-  readonly json: boolean;
-}
-
 /** `gateway receipt rcpt_…`: what became of the request that a user reports. */
-export async function showReceipt(id: string, options: ReceiptOptions, place: CommandContext): Promise<void> {
+export async function showReceipt(
+  id: string,
+  options: OperationOptions,
+  place: CommandContext,
+): Promise<void> {
   const path = `/admin/receipts/${encodeURIComponent(id)}`;
   const receipt = await adminClient(options, place).get<OwnedReceiptAnswer>(path);
   show(place, options.json, receipt, members(receipt));
@@ -31,7 +31,7 @@ const cellOf = (value: unknown): Cell =>
  */
 export async function verifyReceipt(
   file: string,
-  options: Pick<ConnectionOptions, "url"> & { readonly json: boolean; readonly jwks?: string | undefined },
+  options: Pick<OperationOptions, "url" | "json"> & { readonly jwks?: string | undefined },
   place: CommandContext,
 ): Promise<void> {
   const keysAt = options.jwks ?? `${gatewayUrl(options, place)}/.well-known/jwks.json`;
@@ -48,7 +48,7 @@ export async function verifyReceipt(
 const said = ({ kid }: Verified, keysAt: string): string => `valid: signed with the key ${kid} of ${keysAt}`;
 
 /** A new key signs from now on. */
-export async function rotateSigningKey(options: ReceiptOptions, place: CommandContext): Promise<void> {
+export async function rotateSigningKey(options: OperationOptions, place: CommandContext): Promise<void> {
   const key = await adminClient(options, place).post<RotatedKeyAnswer>("/admin/signing-keys");
   show(place, options.json, key, [
     `Receipts are signed with the key ${key.kid} from now on.`,

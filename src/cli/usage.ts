@@ -4,13 +4,12 @@ import type { OwnedReceiptAnswer } from "../api/receipts.ts";
 import { csvLine } from "../units/csv.ts";
 import { decimalUsd, type NanoUsd, nanoFromUsd } from "../units/usd.ts";
 import { adminClient, type Client } from "./client.ts";
-import type { ConnectionOptions } from "./connection.ts";
+import type { OperationOptions } from "./connection.ts";
 import { type CommandContext, show, table } from "./console.ts";
 import { CommandFailure, EXIT } from "./failure.ts";
 import { type Progress, withProgress } from "./progress.ts";
 
-export interface UsageOptions extends ConnectionOptions {
-  readonly json: boolean;
+export interface UsageOptions extends OperationOptions {
   readonly csv?: true | undefined;
   readonly since?: Date | undefined;
   readonly until?: Date | undefined;
