@@ -1,22 +1,18 @@
 import type { Inquiry } from "../../ledger/authority.ts";
-import type { PaymentStore } from "../../payments/payment-store.ts";
 import { assert } from "../../units/assert.ts";
 import type { Clock } from "../../units/clock.ts";
 import { endsIn } from "../journal/journal-part.ts";
-import { SqlPaymentStore } from "../sql/payment-store.ts";
 import { SqliteAuthority } from "../sqlite/authority.ts";
 import { mendsWalReset, openDatabase, sqliteVersion } from "../sqlite/database.ts";
-import { SqliteKeyStore } from "../sqlite/key-store.ts";
 import { LedgerStore } from "../sqlite/ledger-store.ts";
 import { LogSync } from "../sqlite/log-sync.ts";
 import { NodeLedger } from "../sqlite/node-ledger.ts";
 import { SqliteRegistry } from "../sqlite/registry.ts";
-import { SqliteStatements } from "../sqlite/statements.ts";
 import { Upkeep } from "../sqlite/upkeep.ts";
-import { changeOperations } from "./change-operations.ts";
 import type { KeeperAnnouncement, KeeperOperations } from "./operations.ts";
-import { proposed } from "./proposal.ts";
+import { performing } from "./rehearsal.ts";
 import { SettlementTurns } from "./settlement-turns.ts";
+import { unusedRemoval } from "./unused-removal.ts";
 
 /**
  * The keeper of a SQLite database: the one process that writes it, for the nodes of this machine. Everything is
@@ -33,17 +29,16 @@ export function openKeeper({ database, clock, onFault, onLost, announce }: Keepe
   const authority = new SqliteAuthority(db, clock, isAlive, recalled);
   const ledger = new LedgerStore(db);
   const upkeep = mendsWalReset(sqliteVersion(db)) ? new Upkeep(database, clock, onFault) : null;
-  const keys = new SqliteKeyStore(db, clock, durable);
   const turns = new SettlementTurns((batches) => authority.settle(batches), durable, setImmediate);
   return {
     operations: {
       ...registryOperations(registry, durable),
-      ...changeOperations({ db, durable, clock, keys, registry, authority }),
       ...sharedLedgerOperations({ nodes: new NodeLedger(db, ledger), ledger, durable }),
-      ...paymentOperations(new SqlPaymentStore(new SqliteStatements(db), clock), durable),
       settle: (statements) => turns.settle(statements),
       retire: async (node, counters) => authority.retire(node, counters),
       inquiries: async (node) => authority.inquiries(node),
+      perform: performing(db, registry, durable),
+      removeUnused: unusedRemoval({ db, durable, clock, registry, authority }),
       checkpoint: async () => (upkeep ?? ledger).checkpoint(),
       fold: async (before) => (upkeep ?? ledger).fold(before),
     },
@@ -127,22 +122,5 @@ function sharedLedgerOperations({ nodes, ledger, durable }: SharedLedgerParts) {
       await durable();
       return done;
     },
-  } satisfies Partial<KeeperOperations>;
-}
-
-function paymentOperations(payments: PaymentStore, durable: () => Promise<void>) {
-  return {
-    async addPayment(payment, caps) {
-      const added = await payments.add(payment, caps);
-      await durable();
-      return added;
-    },
-    changePayment: (id, proposal) =>
-      proposed(proposal, async (decide) => {
-        const result = await payments.change(id, decide);
-        await durable();
-        return { result, version: null };
-      }),
-    claimPayments: (now, until, limit) => payments.claim(now, until, limit),
   } satisfies Partial<KeeperOperations>;
 }

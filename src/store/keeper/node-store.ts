@@ -1,31 +1,28 @@
 import { Database } from "bun:sqlite";
-import type { MarkChange } from "../../accounts/low-credit.ts";
 import { balanceCounter } from "../../ledger/counter.ts";
 import type { BookkeepingParts } from "../books/bookkeeping.ts";
 import { journalBooks, journalFolder } from "../books/bookkeeping-node.ts";
 import type { NodeStore, SharedLedgerStore } from "../books/node-store.ts";
 import { places } from "../journal/journal.ts";
 import type { ShippedEnds } from "../journal/node-books.ts";
+import { SqlAccountStore } from "../sql/account-store.ts";
 import { SqlLowCreditStore } from "../sql/low-credit-store.ts";
+import { SqlPaymentStore } from "../sql/payment-store.ts";
 import { SqlSigningKeyStore } from "../sql/signing-key-store.ts";
-import type { SqlDatabase } from "../sql/statement.ts";
 import { LedgerStore } from "../sqlite/ledger-store.ts";
 import { NodeLedger } from "../sqlite/node-ledger.ts";
-import { SqliteStatements } from "../sqlite/statements.ts";
 import { StatementQueue } from "../statement-queue.ts";
-import { KeeperAccountStore } from "./account-store.ts";
+import { KeeperDatabase } from "./database.ts";
 import { KeeperKeyStore } from "./key-store.ts";
 import type { KeeperLink } from "./link.ts";
 import type { KeeperOperations } from "./operations.ts";
-import { KeeperPaymentStore } from "./payment-store.ts";
 
 /** The store of a node whose database is kept by another process. */
 export function keeperNodeStore({ folder, clock }: NodeStoreParts, link: KeeperLink): NodeStore {
   const { keeper } = link;
   const db = new Database(folder.databasePath, { readonly: true, strict: true });
   db.run(`PRAGMA busy_timeout = ${WAIT_MS}`);
-  const read = new SqliteStatements(db);
-  const { lowCredit, signingKeys } = markedStores(read, keeper);
+  const database = new KeeperDatabase(db, keeper);
   const statements = new StatementQueue((some) => keeper.settle(some), setImmediate);
   return {
     registry: keeper,
@@ -35,12 +32,12 @@ export function keeperNodeStore({ folder, clock }: NodeStoreParts, link: KeeperL
       inquiries: keeper.inquiries,
     },
     ledger: sharedLedger(db, keeper),
-    lowCredit,
-    payments: new KeeperPaymentStore(read, clock, keeper),
-    signingKeys,
+    lowCredit: new SqlLowCreditStore(database),
+    payments: new SqlPaymentStore(database, clock),
+    signingKeys: new SqlSigningKeyStore(database),
     usagePath: folder.databasePath,
-    keys: (acknowledged) => new KeeperKeyStore(db, clock, keeper, acknowledged),
-    accounts: (acknowledged) => new KeeperAccountStore(read, clock, keeper, acknowledged),
+    keys: (acknowledged) => new KeeperKeyStore(new KeeperDatabase(db, keeper, acknowledged), clock, keeper),
+    accounts: (acknowledged) => new SqlAccountStore(new KeeperDatabase(db, keeper, acknowledged), clock),
     openBooks: async (parts, node) =>
       journalBooks(parts, shippedTo(keeper, journalFolder(parts.folder)), node, await keeper.lastEpoch(node)),
     join: keeper.join,
@@ -89,23 +86,6 @@ function sharedLedger(db: Database, keeper: KeeperOperations): SharedLedgerStore
     fold: keeper.fold,
     audit: async () => store.audit(),
     shipped: async (node) => nodes.shipped(node),
-  };
-}
-
-function markedStores(
-  db: SqlDatabase,
-  keeper: KeeperOperations,
-): Pick<NodeStore, "lowCredit" | "signingKeys"> {
-  const lowCredit = new SqlLowCreditStore(db);
-  const signingKeys = new SqlSigningKeyStore(db);
-  return {
-    lowCredit: {
-      watched: (after) => lowCredit.watched(after),
-      async mark<C extends MarkChange>(changes: readonly C[]) {
-        return (await keeper.mark(changes)).map((place) => changes[place]!);
-      },
-    },
-    signingKeys: { list: () => signingKeys.list(), add: keeper.addSigningKey },
   };
 }
 

@@ -1,28 +1,14 @@
-import type { AccountChange, AccountQuery } from "../../accounts/account-store.ts";
-import type { MarkChange } from "../../accounts/low-credit.ts";
-import type { Balance, Key } from "../../keys/key.ts";
-import type {
-  BalanceCursor,
-  BudgetChange,
-  ChangedKey,
-  Suspended,
-  SuspensionRecord,
-} from "../../keys/key-store.ts";
-import type { RunChange } from "../../keys/run.ts";
+import type { BalanceCursor, RemovedUnused } from "../../keys/key-store.ts";
 import type { Grant, Inquiry, Statement } from "../../ledger/authority.ts";
 import type { CounterId } from "../../ledger/counter.ts";
 import type { Credit, Debit, TooMuch } from "../../ledger/credit.ts";
 import type { MembershipChange } from "../../ledger/membership.ts";
-import type { Payment } from "../../payments/payment.ts";
-import type { Added, PaymentCap } from "../../payments/payment-store.ts";
 import type { EpochMs } from "../../units/clock.ts";
-import type { AccountId, BalanceId, KeyId, PaymentId } from "../../units/id.ts";
-import type { SecretHash } from "../../units/secret-hash.ts";
+import type { BalanceId } from "../../units/id.ts";
+import type { NotedChange } from "../changes.ts";
 import type { Unapplied } from "../journal/journal.ts";
 import type { NodeReport } from "../nodes.ts";
-import type { SigningKey } from "../signing-keys.ts";
-import type { RemovedWithKeys } from "../sqlite/key-store.ts";
-import type { Proposal, Proposed } from "./proposal.ts";
+import type { Performed, RehearsedStatement } from "./rehearsal.ts";
 
 /**
  * What a keeper does for nodes: everything that writes the database, and what only it knows. Durable when it
@@ -62,29 +48,12 @@ export interface KeeperOperations {
   debit(debit: Debit): Promise<Credit | TooMuch>;
   fold(before: EpochMs): Promise<number>;
 
-  addBalance(balance: Balance, recovery: SecretHash, key: Key): Promise<void>;
-  addKey(balance: BalanceId, proposal: Proposal | null): Promise<Proposed<Key>>;
-  changeKey(id: KeyId, proposal: Proposal | null): Promise<Proposed<ChangedKey>>;
-  changeBudgets(balance: BalanceId, proposal: Proposal | null): Promise<Proposed<BudgetChange>>;
-  changeRun(balance: BalanceId, name: string, proposal: Proposal | null): Promise<Proposed<RunChange>>;
-  suspend(suspension: SuspensionRecord): Promise<Noted<Suspended | null>>;
-  secretsSaved(balance: BalanceId, at: EpochMs): Promise<Noted<EpochMs>>;
-  removeUnused(before: EpochMs, from: BalanceCursor): Promise<Noted<RemovedWithKeys>>;
-  changeAccount(about: AccountQuery, proposal: Proposal | null): Promise<Proposed<AccountChange>>;
-  endSession(hash: SecretHash): Promise<void>;
-  endSessions(account: AccountId): Promise<number>;
-  /** Which of them it marked, by their place. */
-  mark(changes: readonly MarkChange[]): Promise<readonly number[]>;
-  addPayment(payment: Payment, caps: readonly PaymentCap[]): Promise<Added>;
-  changePayment(id: PaymentId, proposal: Proposal | null): Promise<Proposed<Payment>>;
-  claimPayments(now: EpochMs, until: EpochMs, limit: number): Promise<readonly Payment[]>;
-  addSigningKey(key: SigningKey): Promise<boolean>;
-}
-
-/** With the change that nodes must notice before it is answered; null for none. */
-export interface Noted<Result> {
-  readonly result: Result;
-  readonly version: number | null;
+  perform(statements: readonly RehearsedStatement[], changes: readonly NotedChange[]): Promise<Performed>;
+  /** With the change that nodes must notice before it is answered; null for none. */
+  removeUnused(
+    before: EpochMs,
+    from: BalanceCursor,
+  ): Promise<{ readonly removed: RemovedUnused; readonly version: number | null }>;
 }
 
 /** What the keeper says by itself, once it has named its version. */

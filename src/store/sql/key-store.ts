@@ -163,14 +163,12 @@ export abstract class SqlKeyStore implements KeyStore {
   }
 
   async changeRun(balance: BalanceId, name: string, decide: RunDecision): Promise<RunChange | Refusal> {
+    const seen = await this.run(balance, name);
+    // One that is used as it is, as nearly always, takes no lock.
+    const unchanged = seen === null ? null : decide(seen, NO_OTHERS);
+    if (unchanged !== null && (refused(unchanged) || !unchanged.isWritten)) return unchanged;
     const { forUpdate } = this.db;
     return this.db.change<RunChange | Refusal>(function* () {
-      const [seen] = yield* sql<RunRow>`SELECT * FROM runs WHERE balance_id = ${balance} AND name = ${name}`;
-      // One that is used as it is takes no lock.
-      if (seen !== undefined) {
-        const decided = decide(runOf(seen), NO_OTHERS);
-        if (refused(decided) || !decided.isWritten) return { result: decided, changes: [] };
-      }
       yield* sql`SELECT id FROM balances WHERE id = ${balance} ${forUpdate}`;
       const runs = (yield* sql<RunRow>`SELECT * FROM runs WHERE balance_id = ${balance}`).map(runOf);
       const known = runs.find((run) => run.name === name) ?? null;

@@ -132,6 +132,8 @@ export class SqlPaymentStore implements PaymentStore, PaymentAudit {
 
   async claim(now: EpochMs, until: EpochMs, limit: number): Promise<readonly Payment[]> {
     const { skipLocked } = this.db;
+    const due = await this.db.query`SELECT id FROM payments WHERE look_at <= ${now} LIMIT 1`;
+    if (due.length === 0) return [];
     return this.db.write(function* () {
       const rows = yield* sql<PaymentRow>`UPDATE payments SET look_at = ${until} WHERE id IN
         (SELECT id FROM payments WHERE look_at <= ${now} ORDER BY look_at LIMIT ${limit} ${skipLocked}) RETURNING *`;

@@ -7,6 +7,7 @@ import {
   SqlPart,
   type Steps,
   type WriteOptions,
+  type WrittenSql,
 } from "../sql/statement.ts";
 
 /** A connection to SQLite. A change is one immediate transaction; what must be noticed is its caller's to tell. */
@@ -27,7 +28,7 @@ export class SqliteStatements implements SqlDatabase {
   private readonly prepared = new Map<string, ReturnType<Database["prepare"]>>();
 
   constructor(
-    private readonly db: Database,
+    protected readonly db: Database,
     /** Where the connection does not sync at commit: resolves once what was committed is durable. */
     private readonly durable: () => Promise<void> = async () => {},
   ) {}
@@ -72,7 +73,10 @@ export class SqliteStatements implements SqlDatabase {
   }
 
   private rows(statement: SqlPart): unknown[] {
-    const { text, values } = statement.written(() => "?");
+    return this.answer(statement.written(() => "?"));
+  }
+
+  answer({ text, values }: WrittenSql): unknown[] {
     let prepared = this.prepared.get(text);
     if (prepared === undefined) this.prepared.set(text, (prepared = this.db.prepare(text)));
     return prepared.all(...values);
