@@ -1,7 +1,7 @@
 import type { Route, SurfaceName } from "../catalog/catalog.ts";
-import { refused } from "../errors/refusal.ts";
-import { NO_BYTES } from "../surfaces/bytes.ts";
-import type { Pairing, Surface } from "../surfaces/surface.ts";
+import { type Refusal, refused } from "../errors/refusal.ts";
+import { bytesOf, NO_BYTES } from "../surfaces/bytes.ts";
+import type { AnswerMetadata, GenerationRequest, Pairing, Surface } from "../surfaces/surface.ts";
 import type { Clock } from "../units/clock.ts";
 import { type Destinations, ownHeaders } from "./destination.ts";
 import { HostFault, type HostReply, type Transport } from "./transport.ts";
@@ -11,40 +11,78 @@ import { HostFault, type HostReply, type Transport } from "./transport.ts";
  * served on the Open Tier on the word of a configuration file alone.
  */
 export async function probeFree(route: Route, deps: ProbeDeps): Promise<boolean> {
-  const { transport, destinations, clock, surfaces, pairing } = deps;
-  const { host } = route;
-  const language = host.speaks[0]!;
-  const surface = surfaces[language];
-  const request = surface.readRequest(new TextEncoder().encode(JSON.stringify(PROBES[language])));
-  const pair = pairing(language, language);
-  if (refused(request)) return false;
-  const body = pair.hostBody(request, {
-    model: route.model,
-    publicModel: "probe",
-    stream: false,
-    quirks: route.quirks ?? host.quirks,
-    maxOutputTokens: null,
-    defaultMaxOutputTokens: 1,
+  const question = { text: "Hi", tokens: 1, stream: false, withinMs: PROBE_MS };
+  const isFree = await askRoute(route, route.host.speaks[0]!, question, deps, async (reply, sent) => {
+    const answer = reply.status === 200 ? await readShort(reply) : null;
+    if (answer === null) return false;
+    const { kind } = sent.pair.readReply(answer, sent.request, sent.asked);
+    return kind === "reply" && !reportsCharge(answer);
   });
-  if (refused(body)) return false;
+  return isFree === true;
+}
+
+const PROBE_MS = 15_000;
+
+/** What a route is asked to see how it answers. */
+interface ProbeQuestion {
+  readonly text: string;
+  /** At most, in the answer. */
+  readonly tokens: number;
+  readonly stream: boolean;
+  readonly withinMs: number;
+}
+
+/** As it was sent, for whoever reads the answer. */
+export interface SentProbe {
+  readonly request: GenerationRequest;
+  readonly pair: Pairing;
+  readonly asked: AnswerMetadata;
+}
+
+/**
+ * Sends a route one short request in a language of its host's, as a client's would be sent: what `read` makes of the
+ * reply, or why there is none.
+ */
+export async function askRoute<Answer>(
+  { host, model, quirks = host.quirks }: Route,
+  spoken: SurfaceName,
+  { text, tokens, stream, withinMs }: ProbeQuestion,
+  { transport, destinations, clock, surfaces, pairing }: ProbeDeps,
+  read: (reply: HostReply, sent: SentProbe) => Promise<Answer>,
+): Promise<Answer | HostFault | Refusal | "late"> {
+  const question =
+    spoken === "responses"
+      ? { input: text, max_output_tokens: Math.max(tokens, LEAST_TOKENS) }
+      : { messages: [{ role: "user", content: text }], max_tokens: tokens };
+  const request = surfaces[spoken].readRequest(bytesOf(JSON.stringify({ model, ...question, stream })));
+  if (refused(request)) return request;
+  const pair = pairing(spoken, spoken);
+  const target = { model, publicModel: model, stream, quirks, maxOutputTokens: null };
+  const body = pair.hostBody(request, { ...target, defaultMaxOutputTokens: tokens });
+  if (refused(body)) return body;
+  const asked = { publicModel: model, atS: Math.floor(clock.now() / 1_000) };
   const exchange = transport.open({
-    to: destinations.at(host, language, false),
-    headers: ownHeaders(host, language, language, {}),
+    to: destinations.at(host, spoken, stream),
+    headers: ownHeaders(host, spoken, spoken, {}),
     body: body.bytes,
   });
-  const timer = clock.after(PROBE_MS, () => exchange.cancel());
+  let late = false;
+  const timer = clock.after(withinMs, () => {
+    late = true;
+    exchange.cancel();
+  });
   try {
     const reply = await exchange.reply;
-    if (reply instanceof HostFault || reply.status !== 200) return false;
-    const answer = await readShort(reply);
-    return (
-      answer !== null && pair.readReply(answer, request, PROBED).kind === "reply" && !reportsCharge(answer)
-    );
+    const answer = reply instanceof HostFault ? reply : await read(reply, { request, pair, asked });
+    return late ? "late" : answer;
   } finally {
     timer.cancel();
     exchange.cancel();
   }
 }
+
+/** That OpenAI takes in Responses. */
+const LEAST_TOKENS = 16;
 
 export interface ProbeDeps {
   readonly transport: Transport;
@@ -54,15 +92,7 @@ export interface ProbeDeps {
   pairing(client: SurfaceName, host: SurfaceName): Pairing;
 }
 
-const PROBE_MS = 15_000;
-const PROBED = { publicModel: "probe", atS: 0 };
 const MAX_PROBE_BYTES = 256 * 1024;
-
-const PROBES: Record<SurfaceName, object> = {
-  "chat.completions": { model: "probe", max_tokens: 1, messages: [{ role: "user", content: "Hi" }] },
-  responses: { model: "probe", max_output_tokens: 16, input: "Hi" },
-  messages: { model: "probe", max_tokens: 1, messages: [{ role: "user", content: "Hi" }] },
-};
 
 /**
  * The whole of an answer that cannot be long, with what was read of it before; null where it breaks off or

@@ -1,49 +1,30 @@
 import type { Route, SurfaceName } from "../catalog/catalog.ts";
-import { type Refusal, refused } from "../errors/refusal.ts";
+import { refused } from "../errors/refusal.ts";
 import { NO_BYTES } from "../surfaces/bytes.ts";
-import type { AnswerMetadata, GenerationRequest, Pairing, StreamJudge } from "../surfaces/surface.ts";
-import { ownHeaders } from "./destination.ts";
-import { type ProbeDeps, readShort } from "./probe.ts";
+import type { StreamJudge } from "../surfaces/surface.ts";
+import { askRoute, type ProbeDeps, readShort, type SentProbe } from "./probe.ts";
 import { redact } from "./redact.ts";
 import { beginsWhole, HostFault, type HostReply, type Read } from "./transport.ts";
 
 /**
- * Sends a route one short request in a language of its host's, as a client's would be sent, and reads the
- * answer as a client's would be read: what an operator wants to know before customers find it out. It costs a
- * few tokens at the host.
+ * Sends a route one short request in a language of its host's, and reads the answer as a client's would be read: what
+ * an operator wants to know before customers find it out. It costs a few tokens at the host.
  */
 export async function checkRoute(route: Route, spoken: SurfaceName, deps: ProbeDeps): Promise<RouteCheck> {
-  const { transport, destinations, clock, surfaces } = deps;
-  const probe = ask(route, spoken, deps);
-  if (refused(probe)) return failed(null, probe.message);
+  const { clock, surfaces } = deps;
+  const stream = (route.quirks ?? route.host.quirks).noStream !== true;
+  const question = { text: "Say hi.", tokens: MOST_TOKENS, stream, withinMs: ANSWER_MS };
   const startedMs = clock.elapsedMs();
-  const exchange = transport.open({
-    to: destinations.at(route.host, spoken, probe.stream),
-    headers: ownHeaders(route.host, spoken, spoken, {}),
-    body: probe.body,
+  const check = await askRoute(route, spoken, question, deps, async (reply, sent) => {
+    if (reply.status >= 200 && reply.status <= 299)
+      return read(reply, stream, sent, () => clock.elapsedMs() - startedMs);
+    const body = (await readShort(reply)) ?? NO_BYTES;
+    return failed(reply.status, surfaces[spoken].readHostError(reply.status, body).message);
   });
-  let late = false;
-  const timer = clock.after(ANSWER_MS, () => {
-    late = true;
-    exchange.cancel();
-  });
-  try {
-    const reply = await exchange.reply;
-    const check =
-      reply instanceof HostFault
-        ? failed(null, `${reply.kind}: ${reply.message}`)
-        : reply.status >= 200 && reply.status <= 299
-          ? await read(reply, probe, () => clock.elapsedMs() - startedMs)
-          : failed(
-              reply.status,
-              surfaces[spoken].readHostError(reply.status, (await readShort(reply)) ?? NO_BYTES).message,
-            );
-    if (late) return failed(null, `no whole answer within ${ANSWER_MS / 1_000} s`);
-    return check.kind === "failed" ? failed(check.status, redact(check.message, route.host)) : check;
-  } finally {
-    timer.cancel();
-    exchange.cancel();
-  }
+  if (refused(check)) return failed(null, check.message);
+  if (check === "late") return failed(null, `no whole answer within ${ANSWER_MS / 1_000} s`);
+  const found = check instanceof HostFault ? failed(null, `${check.kind}: ${check.message}`) : check;
+  return found.kind === "failed" ? failed(found.status, redact(found.message, route.host)) : found;
 }
 
 export type RouteCheck =
@@ -56,53 +37,16 @@ export type RouteCheck =
   /** In the host's own words, which may repeat the probe: it was not a customer's. */
   | { readonly kind: "failed"; readonly status: number | null; readonly message: string };
 
-/** The least that OpenAI takes in Responses. */
 const MOST_TOKENS = 16;
 const ANSWER_MS = 30_000;
 const MOST_BYTES = 256 * 1024;
 
-const QUESTIONS: Record<SurfaceName, object> = {
-  "chat.completions": { max_tokens: MOST_TOKENS, messages: [{ role: "user", content: "Say hi." }] },
-  responses: { max_output_tokens: MOST_TOKENS, input: "Say hi." },
-  messages: { max_tokens: MOST_TOKENS, messages: [{ role: "user", content: "Say hi." }] },
-};
-
 const failed = (status: number | null, message: string): RouteCheck => ({ kind: "failed", status, message });
-
-interface ProbeRequest {
-  readonly stream: boolean;
-  readonly body: Uint8Array;
-  readonly request: GenerationRequest;
-  readonly pair: Pairing;
-  readonly asked: AnswerMetadata;
-}
-
-function ask(
-  { host, model, quirks = host.quirks }: Route,
-  spoken: SurfaceName,
-  { surfaces, pairing, clock }: ProbeDeps,
-): ProbeRequest | Refusal {
-  const stream = quirks.noStream !== true;
-  const words = JSON.stringify({ ...QUESTIONS[spoken], model, stream });
-  const request = surfaces[spoken].readRequest(new TextEncoder().encode(words));
-  if (refused(request)) return request;
-  const pair = pairing(spoken, spoken);
-  const body = pair.hostBody(request, {
-    model,
-    publicModel: model,
-    stream,
-    quirks,
-    maxOutputTokens: null,
-    defaultMaxOutputTokens: MOST_TOKENS,
-  });
-  if (refused(body)) return body;
-  const asked = { publicModel: model, atS: Math.floor(clock.now() / 1_000) };
-  return { stream, body: body.bytes, request, pair, asked };
-}
 
 async function read(
   reply: HostReply,
-  { stream, request, pair, asked }: ProbeRequest,
+  stream: boolean,
+  { request, pair, asked }: SentProbe,
   ms: () => number,
 ): Promise<RouteCheck> {
   const first = stream ? await reply.read() : NO_BYTES;
