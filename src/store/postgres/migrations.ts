@@ -1,3 +1,16 @@
+import {
+  ACCOUNTS,
+  FOLDED,
+  inPostgres,
+  KEYS,
+  LOW_CREDIT,
+  PAYMENTS,
+  PAYMENTS_AT_A_TIME,
+  RUNS,
+  SIGN_IN,
+  SIGNING_KEYS,
+} from "../sql/tables.ts";
+
 /**
  * Each entry brings the schema one version up. Entries are only ever added. Times are ms since 1970, money
  * nano-dollars; leases alone are the database's own time, because they are compared with nothing else.
@@ -91,24 +104,7 @@ export const POSTGRES_MIGRATIONS: readonly string[] = [
   CREATE INDEX balances_by_account ON balances (account_id);
   CREATE INDEX balances_by_time ON balances (created_at, id);
 
-  CREATE TABLE keys (
-    id TEXT PRIMARY KEY,
-    hash TEXT NOT NULL UNIQUE,
-    prefix TEXT NOT NULL,
-    name TEXT,
-    balance_id TEXT NOT NULL REFERENCES balances (id),
-    lineage TEXT NOT NULL,
-    state TEXT NOT NULL,
-    created_at BIGINT NOT NULL,
-    expires_at BIGINT,
-    rpm_limit BIGINT,
-    tpm_limit BIGINT,
-    daily_limit BIGINT,
-    monthly_limit BIGINT,
-    allowed_models TEXT,
-    budgets TEXT NOT NULL
-  );
-  CREATE INDEX keys_by_balance ON keys (balance_id, created_at, id);
+${inPostgres(KEYS)}
 
   CREATE TABLE budgets (
     id TEXT PRIMARY KEY,
@@ -133,48 +129,11 @@ export const POSTGRES_MIGRATIONS: readonly string[] = [
     counters TEXT NOT NULL
   );
   `,
-  // 4: accounts; what the columns mean is said in migrations.ts
+  // 4: accounts
   `
-  CREATE TABLE accounts (
-    id TEXT PRIMARY KEY,
-    email TEXT UNIQUE,
-    wallet TEXT UNIQUE,
-    suspended TEXT,
-    created_at BIGINT NOT NULL,
-    proved_at BIGINT
-  );
+${inPostgres(ACCOUNTS)}
 
-  CREATE TABLE claims (
-    balance_id TEXT PRIMARY KEY REFERENCES balances (id),
-    account_id TEXT NOT NULL REFERENCES accounts (id),
-    at BIGINT NOT NULL
-  );
-  CREATE INDEX claims_by_account ON claims (account_id);
-
-  CREATE TABLE sessions (
-    hash TEXT PRIMARY KEY,
-    account_id TEXT NOT NULL REFERENCES accounts (id),
-    expires_at BIGINT NOT NULL
-  );
-  CREATE INDEX sessions_by_account ON sessions (account_id, expires_at);
-  CREATE INDEX sessions_by_end ON sessions (expires_at);
-
-  CREATE TABLE sign_in_links (
-    hash TEXT PRIMARY KEY,
-    email TEXT NOT NULL,
-    claimed TEXT,
-    expires_at BIGINT NOT NULL
-  );
-  CREATE INDEX sign_in_links_by_email ON sign_in_links (email, expires_at);
-  CREATE INDEX sign_in_links_by_end ON sign_in_links (expires_at);
-
-  CREATE TABLE wallet_messages (
-    hash TEXT PRIMARY KEY,
-    address TEXT NOT NULL,
-    chain_id BIGINT NOT NULL,
-    expires_at BIGINT NOT NULL
-  );
-  CREATE INDEX wallet_messages_by_end ON wallet_messages (expires_at);
+${inPostgres(SIGN_IN)}
 
   CREATE TABLE suspensions (
     seq BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -186,20 +145,8 @@ export const POSTGRES_MIGRATIONS: readonly string[] = [
   );
   CREATE INDEX suspensions_by_subject ON suspensions (subject);
   `,
-  // 5: retention of receipts; what the columns mean is said in migrations.ts
-  `
-  CREATE TABLE folded (
-    balance_id TEXT NOT NULL,
-    month BIGINT NOT NULL,
-    receipts BIGINT NOT NULL,
-    charged BIGINT NOT NULL,
-    written_off BIGINT NOT NULL,
-    lost BIGINT NOT NULL,
-    PRIMARY KEY (balance_id, month)
-  );
-
-  CREATE TABLE folded_counters (counter TEXT PRIMARY KEY, spent BIGINT NOT NULL);
-  `,
+  // 5: retention of receipts
+  inPostgres(FOLDED),
   // 6: nodes without a journal
   `
   -- A node without one never comes back under its name: what it left open is in holds.
@@ -225,15 +172,8 @@ export const POSTGRES_MIGRATIONS: readonly string[] = [
   `
   ALTER TABLE credits ADD COLUMN took_all BOOLEAN NOT NULL DEFAULT FALSE;
   `,
-  // 9: owners who are told that credit runs low; see accounts/low-credit
-  `
-  CREATE TABLE low_credit (
-    balance_id TEXT PRIMARY KEY REFERENCES balances (id),
-    state TEXT NOT NULL,
-    until BIGINT NOT NULL,
-    credited BIGINT NOT NULL
-  );
-  `,
+  // 9: owners who are told that credit runs low
+  inPostgres(LOW_CREDIT),
   // 10: inquiries after what nobody knows to be unused; see ledger/authority
   `
   ALTER TABLE counters ADD COLUMN inquiries BIGINT NOT NULL DEFAULT 0;
@@ -283,77 +223,12 @@ export const POSTGRES_MIGRATIONS: readonly string[] = [
   ALTER TABLE counters ADD COLUMN inquired_at TIMESTAMPTZ;
   CREATE INDEX counters_by_inquiry ON counters (inquired_at) WHERE inquired_at IS NOT NULL;
   `,
-  // 15: keys that receipts are signed with; see sqlite/migrations
-  `
-  CREATE TABLE signing_keys (
-    number BIGINT PRIMARY KEY,
-    created_at BIGINT NOT NULL,
-    x TEXT NOT NULL,
-    d TEXT
-  );
-  `,
-  // 16: payments; see sqlite/migrations
-  `
-  -- Of several reasons for a suspension, each stands until it is lifted; the column suspended has the gravest.
-  CREATE TABLE suspension_reasons (
-    subject TEXT NOT NULL,
-    reason TEXT NOT NULL,
-    PRIMARY KEY (subject, reason)
-  );
-  INSERT INTO suspension_reasons (subject, reason)
-    SELECT id, suspended FROM balances WHERE suspended IS NOT NULL
-    UNION ALL SELECT id, suspended FROM accounts WHERE suspended IS NOT NULL;
-  -- Which reason was lifted; null for all.
-  ALTER TABLE suspensions ADD COLUMN lifted TEXT;
-
-  -- When both secrets of a balance were shown to be saved.
-  ALTER TABLE balances ADD COLUMN secrets_saved_at BIGINT;
-
-  -- See payments/payment. Rows are never deleted.
-  CREATE TABLE payments (
-    id TEXT PRIMARY KEY,
-    rail TEXT NOT NULL,
-    external TEXT NOT NULL,
-    balance_id TEXT NOT NULL REFERENCES balances (id),
-    key_id TEXT,
-    state TEXT NOT NULL,
-    amount BIGINT NOT NULL,
-    payer TEXT,
-    "transaction" TEXT,
-    reason TEXT,
-    "order" TEXT NOT NULL,
-    idempotency_key TEXT,
-    is_inline BIGINT NOT NULL,
-    credited BIGINT NOT NULL,
-    lost BIGINT NOT NULL,
-    created_at BIGINT NOT NULL,
-    changed_at BIGINT NOT NULL,
-    look_at BIGINT,
-    UNIQUE (rail, external)
-  );
-  CREATE INDEX payments_by_balance ON payments (balance_id, created_at);
-  CREATE INDEX payments_by_time ON payments (created_at, id);
-  CREATE INDEX payments_due ON payments (look_at) WHERE look_at IS NOT NULL;
-  -- What came to nothing gives the key free.
-  CREATE UNIQUE INDEX payments_by_key ON payments (balance_id, idempotency_key)
-    WHERE idempotency_key IS NOT NULL AND state NOT IN ('expired', 'failed', 'unused', 'rejected');
-  `,
-  // 17: runs; see keys/run
-  `
-  CREATE TABLE runs (
-    balance_id TEXT NOT NULL,
-    name TEXT NOT NULL,
-    started_at BIGINT NOT NULL,
-    used_at BIGINT NOT NULL,
-    cap BIGINT,
-    calls BIGINT,
-    PRIMARY KEY (balance_id, name)
-  );
-  `,
+  // 15: keys that receipts are signed with
+  inPostgres(SIGNING_KEYS),
+  // 16: payments
+  inPostgres(PAYMENTS),
+  // 17: runs
+  inPostgres(RUNS),
   // 18: payments at a time
-  `
-  -- Those that a wallet has under way, and those of a balance that were not needed and are watched yet.
-  CREATE INDEX payments_under_way ON payments (payer) WHERE state IN ('created', 'submitted');
-  CREATE INDEX payments_unused ON payments (balance_id) WHERE state = 'unused' AND look_at IS NOT NULL;
-  `,
+  inPostgres(PAYMENTS_AT_A_TIME),
 ];

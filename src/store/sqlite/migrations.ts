@@ -1,3 +1,15 @@
+import {
+  ACCOUNTS,
+  FOLDED,
+  KEYS,
+  LOW_CREDIT,
+  PAYMENTS,
+  PAYMENTS_AT_A_TIME,
+  RUNS,
+  SIGN_IN,
+  SIGNING_KEYS,
+} from "../sql/tables.ts";
+
 /**
  * Each entry brings the schema one version up. Entries are only ever added. Times are ms since 1970, money
  * nano-dollars.
@@ -14,24 +26,7 @@ export const MIGRATIONS: readonly string[] = [
   ) STRICT;
   CREATE INDEX balances_by_account ON balances (account_id);
 
-  CREATE TABLE keys (
-    id TEXT PRIMARY KEY,
-    hash TEXT NOT NULL UNIQUE,
-    prefix TEXT NOT NULL,
-    name TEXT,
-    balance_id TEXT NOT NULL REFERENCES balances (id),
-    lineage TEXT NOT NULL,
-    state TEXT NOT NULL,
-    created_at INTEGER NOT NULL,
-    expires_at INTEGER,
-    rpm_limit INTEGER,
-    tpm_limit INTEGER,
-    daily_limit INTEGER,
-    monthly_limit INTEGER,
-    allowed_models TEXT,
-    budgets TEXT NOT NULL
-  ) STRICT;
-  CREATE INDEX keys_by_balance ON keys (balance_id, created_at, id);
+${KEYS}
   CREATE INDEX keys_by_lineage ON keys (lineage);
 
   CREATE TABLE budgets (
@@ -97,52 +92,12 @@ export const MIGRATIONS: readonly string[] = [
   `,
   // 4: accounts
   `
-  -- One row a person: an email or a wallet. proved_at is null until somebody signed in with it.
-  CREATE TABLE accounts (
-    id TEXT PRIMARY KEY,
-    email TEXT UNIQUE,
-    wallet TEXT UNIQUE,
-    suspended TEXT,
-    created_at INTEGER NOT NULL,
-    proved_at INTEGER
-  ) STRICT;
+${ACCOUNTS}
 
   -- When a balance became its account's; the first is the one that a session acts on.
   ALTER TABLE balances ADD COLUMN attached_at INTEGER;
 
-  -- Balances offered to an email address whose owner has not confirmed yet.
-  CREATE TABLE claims (
-    balance_id TEXT PRIMARY KEY REFERENCES balances (id),
-    account_id TEXT NOT NULL REFERENCES accounts (id),
-    at INTEGER NOT NULL
-  ) STRICT, WITHOUT ROWID;
-  CREATE INDEX claims_by_account ON claims (account_id);
-
-  CREATE TABLE sessions (
-    hash TEXT PRIMARY KEY,
-    account_id TEXT NOT NULL REFERENCES accounts (id),
-    expires_at INTEGER NOT NULL
-  ) STRICT, WITHOUT ROWID;
-  CREATE INDEX sessions_by_account ON sessions (account_id, expires_at);
-  CREATE INDEX sessions_by_end ON sessions (expires_at);
-
-  CREATE TABLE sign_in_links (
-    hash TEXT PRIMARY KEY,
-    email TEXT NOT NULL,
-    claimed TEXT,
-    expires_at INTEGER NOT NULL
-  ) STRICT, WITHOUT ROWID;
-  CREATE INDEX sign_in_links_by_email ON sign_in_links (email, expires_at);
-  CREATE INDEX sign_in_links_by_end ON sign_in_links (expires_at);
-
-  -- Messages that a wallet was asked to sign, until they are used or expire.
-  CREATE TABLE wallet_messages (
-    hash TEXT PRIMARY KEY,
-    address TEXT NOT NULL,
-    chain_id INTEGER NOT NULL,
-    expires_at INTEGER NOT NULL
-  ) STRICT, WITHOUT ROWID;
-  CREATE INDEX wallet_messages_by_end ON wallet_messages (expires_at);
+${SIGN_IN}
 
   -- Who suspended what, when and why; reason is null where a suspension was lifted. Append-only.
   CREATE TABLE suspensions (
@@ -157,20 +112,7 @@ export const MIGRATIONS: readonly string[] = [
   `,
   // 5: retention of receipts
   `
-  -- What deleted ends came to, so that every sum can still be recomputed: see store/fold.
-  CREATE TABLE folded (
-    balance_id TEXT NOT NULL,
-    -- its first instant
-    month INTEGER NOT NULL,
-    receipts INTEGER NOT NULL,
-    charged INTEGER NOT NULL,
-    written_off INTEGER NOT NULL,
-    lost INTEGER NOT NULL,
-    PRIMARY KEY (balance_id, month)
-  ) STRICT, WITHOUT ROWID;
-
-  -- counters besides the balance, and allowances in requests
-  CREATE TABLE folded_counters (counter TEXT PRIMARY KEY, spent INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+${FOLDED}
 
   DROP VIEW entries;
   CREATE VIEW entries (at, kind, reference, debit, credit, amount) AS
@@ -201,15 +143,7 @@ export const MIGRATIONS: readonly string[] = [
     UNION ALL SELECT at, 'loss', receipt, 'losses', 'revenue', lost FROM lines WHERE lost > 0;
   `,
   // 7: owners who are told that credit runs low
-  `
-  -- see accounts/low-credit
-  CREATE TABLE low_credit (
-    balance_id TEXT PRIMARY KEY REFERENCES balances (id),
-    state TEXT NOT NULL,
-    until INTEGER NOT NULL,
-    credited INTEGER NOT NULL
-  ) STRICT, WITHOUT ROWID;
-  `,
+  LOW_CREDIT,
   // 8: who may claim a balance, who may take it back, and what owners can end
   `
   -- The lineage of the key that was made at set-up; null for a balance that a sign-in made.
@@ -256,15 +190,7 @@ export const MIGRATIONS: readonly string[] = [
   ALTER TABLE keys ADD COLUMN made_by TEXT;
   `,
   // 11: keys that receipts are signed with
-  `
-  -- Parts of a JSON Web Key; d is the private one, null once a later key has taken its place.
-  CREATE TABLE signing_keys (
-    number INTEGER PRIMARY KEY,
-    created_at INTEGER NOT NULL,
-    x TEXT NOT NULL,
-    d TEXT
-  ) STRICT;
-  `,
+  SIGNING_KEYS,
   // 12: several processes, of which one keeps the database
   `
   -- Each life of a node has an epoch, which is open until what it was granted is free again.
@@ -297,68 +223,9 @@ export const MIGRATIONS: readonly string[] = [
   CREATE TABLE keeper (one INTEGER PRIMARY KEY CHECK (one = 1), lives INTEGER NOT NULL) STRICT;
   `,
   // 13: payments
-  `
-  -- Of several reasons for a suspension, each stands until it is lifted; the column suspended has the gravest.
-  CREATE TABLE suspension_reasons (
-    subject TEXT NOT NULL,
-    reason TEXT NOT NULL,
-    PRIMARY KEY (subject, reason)
-  ) STRICT, WITHOUT ROWID;
-  INSERT INTO suspension_reasons (subject, reason)
-    SELECT id, suspended FROM balances WHERE suspended IS NOT NULL
-    UNION ALL SELECT id, suspended FROM accounts WHERE suspended IS NOT NULL;
-  -- Which reason was lifted; null for all.
-  ALTER TABLE suspensions ADD COLUMN lifted TEXT;
-
-  -- When both secrets of a balance were shown to be saved.
-  ALTER TABLE balances ADD COLUMN secrets_saved_at INTEGER;
-
-  -- See payments/payment. Rows are never deleted.
-  CREATE TABLE payments (
-    id TEXT PRIMARY KEY,
-    rail TEXT NOT NULL,
-    external TEXT NOT NULL,
-    balance_id TEXT NOT NULL REFERENCES balances (id),
-    key_id TEXT,
-    state TEXT NOT NULL,
-    amount INTEGER NOT NULL,
-    payer TEXT,
-    "transaction" TEXT,
-    reason TEXT,
-    "order" TEXT NOT NULL,
-    idempotency_key TEXT,
-    is_inline INTEGER NOT NULL,
-    credited INTEGER NOT NULL,
-    lost INTEGER NOT NULL,
-    created_at INTEGER NOT NULL,
-    changed_at INTEGER NOT NULL,
-    look_at INTEGER,
-    UNIQUE (rail, external)
-  ) STRICT;
-  CREATE INDEX payments_by_balance ON payments (balance_id, created_at);
-  CREATE INDEX payments_by_time ON payments (created_at, id);
-  CREATE INDEX payments_due ON payments (look_at) WHERE look_at IS NOT NULL;
-  -- What came to nothing gives the key free.
-  CREATE UNIQUE INDEX payments_by_key ON payments (balance_id, idempotency_key)
-    WHERE idempotency_key IS NOT NULL AND state NOT IN ('expired', 'failed', 'unused', 'rejected');
-  `,
+  PAYMENTS,
   // 14: runs
-  `
-  -- see keys/run
-  CREATE TABLE runs (
-    balance_id TEXT NOT NULL,
-    name TEXT NOT NULL,
-    started_at INTEGER NOT NULL,
-    used_at INTEGER NOT NULL,
-    cap INTEGER,
-    calls INTEGER,
-    PRIMARY KEY (balance_id, name)
-  ) STRICT, WITHOUT ROWID;
-  `,
+  RUNS,
   // 15: payments at a time
-  `
-  -- Those that a wallet has under way, and those of a balance that were not needed and are watched yet.
-  CREATE INDEX payments_under_way ON payments (payer) WHERE state IN ('created', 'submitted');
-  CREATE INDEX payments_unused ON payments (balance_id) WHERE state = 'unused' AND look_at IS NOT NULL;
-  `,
+  PAYMENTS_AT_A_TIME,
 ];

@@ -1,0 +1,178 @@
+/**
+ * What migrations make in both databases, in the words of SQLite. Like them, what is here is never changed: what comes
+ * later is another entry. Times are ms since 1970, money nano-dollars.
+ */
+export const KEYS = `
+  CREATE TABLE keys (
+    id TEXT PRIMARY KEY,
+    hash TEXT NOT NULL UNIQUE,
+    prefix TEXT NOT NULL,
+    name TEXT,
+    balance_id TEXT NOT NULL REFERENCES balances (id),
+    lineage TEXT NOT NULL,
+    state TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    expires_at INTEGER,
+    rpm_limit INTEGER,
+    tpm_limit INTEGER,
+    daily_limit INTEGER,
+    monthly_limit INTEGER,
+    allowed_models TEXT,
+    budgets TEXT NOT NULL
+  ) STRICT;
+  CREATE INDEX keys_by_balance ON keys (balance_id, created_at, id);
+`;
+
+export const ACCOUNTS = `
+  -- One row a person: an email or a wallet. proved_at is null until somebody signed in with it.
+  CREATE TABLE accounts (
+    id TEXT PRIMARY KEY,
+    email TEXT UNIQUE,
+    wallet TEXT UNIQUE,
+    suspended TEXT,
+    created_at INTEGER NOT NULL,
+    proved_at INTEGER
+  ) STRICT;
+`;
+
+export const SIGN_IN = `
+  -- Balances offered to an email address whose owner has not confirmed yet.
+  CREATE TABLE claims (
+    balance_id TEXT PRIMARY KEY REFERENCES balances (id),
+    account_id TEXT NOT NULL REFERENCES accounts (id),
+    at INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX claims_by_account ON claims (account_id);
+
+  CREATE TABLE sessions (
+    hash TEXT PRIMARY KEY,
+    account_id TEXT NOT NULL REFERENCES accounts (id),
+    expires_at INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX sessions_by_account ON sessions (account_id, expires_at);
+  CREATE INDEX sessions_by_end ON sessions (expires_at);
+
+  CREATE TABLE sign_in_links (
+    hash TEXT PRIMARY KEY,
+    email TEXT NOT NULL,
+    claimed TEXT,
+    expires_at INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX sign_in_links_by_email ON sign_in_links (email, expires_at);
+  CREATE INDEX sign_in_links_by_end ON sign_in_links (expires_at);
+
+  -- Messages that a wallet was asked to sign, until they are used or expire.
+  CREATE TABLE wallet_messages (
+    hash TEXT PRIMARY KEY,
+    address TEXT NOT NULL,
+    chain_id INTEGER NOT NULL,
+    expires_at INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX wallet_messages_by_end ON wallet_messages (expires_at);
+`;
+
+export const FOLDED = `
+  -- What deleted ends came to, so that every sum can still be recomputed: see store/fold.
+  CREATE TABLE folded (
+    balance_id TEXT NOT NULL,
+    -- its first instant
+    month INTEGER NOT NULL,
+    receipts INTEGER NOT NULL,
+    charged INTEGER NOT NULL,
+    written_off INTEGER NOT NULL,
+    lost INTEGER NOT NULL,
+    PRIMARY KEY (balance_id, month)
+  ) STRICT, WITHOUT ROWID;
+
+  -- counters besides the balance, and allowances in requests
+  CREATE TABLE folded_counters (counter TEXT PRIMARY KEY, spent INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+`;
+
+export const LOW_CREDIT = `
+  -- see accounts/low-credit
+  CREATE TABLE low_credit (
+    balance_id TEXT PRIMARY KEY REFERENCES balances (id),
+    state TEXT NOT NULL,
+    until INTEGER NOT NULL,
+    credited INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+`;
+
+export const SIGNING_KEYS = `
+  -- Parts of a JSON Web Key; d is the private one, null once a later key has taken its place.
+  CREATE TABLE signing_keys (
+    number INTEGER PRIMARY KEY,
+    created_at INTEGER NOT NULL,
+    x TEXT NOT NULL,
+    d TEXT
+  ) STRICT;
+`;
+
+export const PAYMENTS = `
+  -- Of several reasons for a suspension, each stands until it is lifted; the column suspended has the gravest.
+  CREATE TABLE suspension_reasons (
+    subject TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    PRIMARY KEY (subject, reason)
+  ) STRICT, WITHOUT ROWID;
+  INSERT INTO suspension_reasons (subject, reason)
+    SELECT id, suspended FROM balances WHERE suspended IS NOT NULL
+    UNION ALL SELECT id, suspended FROM accounts WHERE suspended IS NOT NULL;
+  -- Which reason was lifted; null for all.
+  ALTER TABLE suspensions ADD COLUMN lifted TEXT;
+
+  -- When both secrets of a balance were shown to be saved.
+  ALTER TABLE balances ADD COLUMN secrets_saved_at INTEGER;
+
+  -- See payments/payment. Rows are never deleted.
+  CREATE TABLE payments (
+    id TEXT PRIMARY KEY,
+    rail TEXT NOT NULL,
+    external TEXT NOT NULL,
+    balance_id TEXT NOT NULL REFERENCES balances (id),
+    key_id TEXT,
+    state TEXT NOT NULL,
+    amount INTEGER NOT NULL,
+    payer TEXT,
+    "transaction" TEXT,
+    reason TEXT,
+    "order" TEXT NOT NULL,
+    idempotency_key TEXT,
+    is_inline INTEGER NOT NULL,
+    credited INTEGER NOT NULL,
+    lost INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    changed_at INTEGER NOT NULL,
+    look_at INTEGER,
+    UNIQUE (rail, external)
+  ) STRICT;
+  CREATE INDEX payments_by_balance ON payments (balance_id, created_at);
+  CREATE INDEX payments_by_time ON payments (created_at, id);
+  CREATE INDEX payments_due ON payments (look_at) WHERE look_at IS NOT NULL;
+  -- What came to nothing gives the key free.
+  CREATE UNIQUE INDEX payments_by_key ON payments (balance_id, idempotency_key)
+    WHERE idempotency_key IS NOT NULL AND state NOT IN ('expired', 'failed', 'unused', 'rejected');
+`;
+
+export const RUNS = `
+  -- see keys/run
+  CREATE TABLE runs (
+    balance_id TEXT NOT NULL,
+    name TEXT NOT NULL,
+    started_at INTEGER NOT NULL,
+    used_at INTEGER NOT NULL,
+    cap INTEGER,
+    calls INTEGER,
+    PRIMARY KEY (balance_id, name)
+  ) STRICT, WITHOUT ROWID;
+`;
+
+export const PAYMENTS_AT_A_TIME = `
+  -- Those that a wallet has under way, and those of a balance that were not needed and are watched yet.
+  CREATE INDEX payments_under_way ON payments (payer) WHERE state IN ('created', 'submitted');
+  CREATE INDEX payments_unused ON payments (balance_id) WHERE state = 'unused' AND look_at IS NOT NULL;
+`;
+
+/** PostgreSQL's columns have their type anyway, and its whole numbers need saying how long they are. */
+export const inPostgres = (tables: string): string =>
+  tables.replaceAll("INTEGER", "BIGINT").replace(/\) STRICT(, WITHOUT ROWID)?;/g, ");");
