@@ -6,12 +6,13 @@ import type { SmtpConfig } from "../mail/mailer.ts";
 import type { StoreConfig } from "../store/store-config.ts";
 import { NANO_PER_USD, type NanoUsd, usdFromNano } from "../units/usd.ts";
 import { type Config, isDiskless, type Links, type PaymentsConfig } from "./config.ts";
+import { inFile } from "./plain-settings.ts";
 import { quirkRow } from "./quirks.ts";
 
 /**
  * The configuration in force as its operator may read it: the members of the file, every default applied, and
- * no secret. Members are named one by one, so that one that is added later stays unseen until somebody
- * decides that it may be shown.
+ * no secret. Members are named one by one, but for those of groups that hold none, so that one that is added
+ * later stays unseen until somebody decides that it may be shown.
  */
 export function configView(config: Config, links: Links): ConfigAnswer {
   const { catalog, generation, openTier, routing, setup, signIn } = config;
@@ -27,24 +28,12 @@ export function configView(config: Config, links: Links): ConfigAnswer {
     auto: Object.fromEntries(catalog.auto),
     defaults: { accountless: limits(config.defaults.accountless), account: limits(config.defaults.account) },
     low_credit_usd: config.lowCredit === null ? null : usdFromNano(config.lowCredit),
-    open_tier: {
-      requests_per_day: openTier.requestsPerDay,
-      accountless_requests_per_day: openTier.accountlessRequestsPerDay,
-      rpm: openTier.rpm,
-    },
-    setup: { accountless_keys_per_address_per_hour: setup.accountlessKeysPerAddressPerHour },
-    sign_in: { mails_per_hour: signIn.mailsPerHour },
-    generation: {
-      first_token_ms: generation.firstTokenMs,
-      max_hosts: generation.maxHosts,
-      chunk_gap_ms: generation.chunkGapMs,
-      keepalive_ms: generation.keepaliveMs,
-      total_ms: generation.totalMs,
-      write_off_tokens: generation.writeOffTokens,
-      default_max_output_tokens: generation.defaultMaxOutputTokens,
-    },
-    routing: { order: routing.order, hedge_ms: routing.hedgeMs },
-    receipts: { keep_days: config.receipts.keepDays, sign: config.receipts.sign },
+    open_tier: inFile(openTier),
+    setup: inFile(setup),
+    sign_in: inFile(signIn),
+    generation: inFile(generation),
+    routing: inFile(routing),
+    receipts: inFile(config.receipts),
     payments: config.payments === null ? null : paymentsRow(config.payments),
     unused_days: config.unusedDays,
     body_bytes: config.bodyBytes,

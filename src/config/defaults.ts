@@ -27,6 +27,7 @@ export const DEFAULTS = {
     defaultMaxOutputTokens: 16_384,
   } satisfies Config["generation"],
   routing: { order: "listed", hedgeMs: null } satisfies Config["routing"],
+  receipts: { keepDays: null, sign: false },
   bodyBytes: 10 * 1024 * 1024,
   bodyMemoryBytes: 256 * 1024 * 1024,
   unusedDays: 30,

@@ -6,6 +6,7 @@ import { readAddress, readContact } from "./address.ts";
 import type { Config } from "./config.ts";
 import { DEFAULTS } from "./defaults.ts";
 import type { FoundHosts } from "./found-hosts.ts";
+import { withDefaults } from "./plain-settings.ts";
 import type { Path, ReportProblem } from "./problem.ts";
 import { readCatalog } from "./read-catalog.ts";
 import { readPayments } from "./read-payments.ts";
@@ -48,7 +49,7 @@ export function readConfig(
     signIn: withDefaults<Config["signIn"]>(DEFAULTS.signIn, rows.sign_in),
     generation: { ...generation, firstTokenMs },
     routing: withDefaults<Config["routing"]>(DEFAULTS.routing, rows.routing),
-    receipts: { keepDays: rows.receipts?.keep_days ?? null, sign: rows.receipts?.sign ?? false },
+    receipts: withDefaults<Config["receipts"]>(DEFAULTS.receipts, rows.receipts),
     payments: readPayments(rows.payments, report),
     unusedDays: rows.unused_days === undefined ? DEFAULTS.unusedDays : rows.unused_days,
     bodyBytes: rows.body_bytes ?? DEFAULTS.bodyBytes,
@@ -73,24 +74,6 @@ export function readConfig(
             from: smtp.from,
           },
   };
-}
-
-/** Settings under their names in the file; null is a value where the schema allows it. */
-type InFile<Settings> = {
-  readonly [Name in keyof Settings & string as SnakeCase<Name>]?: Settings[Name] | undefined;
-};
-
-type SnakeCase<Name extends string> = Name extends `${infer First}${infer Rest}`
-  ? `${First extends Lowercase<First> ? First : `_${Lowercase<First>}`}${SnakeCase<Rest>}`
-  : "";
-
-function withDefaults<Settings extends object>(defaults: Settings, given: InFile<Settings> = {}): Settings {
-  const rows: Readonly<Record<string, unknown>> = given;
-  const settings = Object.entries(defaults).map(([name, value]) => {
-    const row = rows[name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)];
-    return [name, row === undefined ? value : row];
-  });
-  return Object.fromEntries(settings) as Settings;
 }
 
 /** Pages, links and endpoints are paths behind it. */

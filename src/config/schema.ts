@@ -1,4 +1,4 @@
-import { type Static, type TProperties, type TSchema, Type } from "@sinclair/typebox";
+import { type Static, type TOptional, type TProperties, type TSchema, Type } from "@sinclair/typebox";
 import { HOST_ORDERS, MODALITIES, QUANTIZATIONS, SURFACE_NAMES } from "../catalog/catalog.ts";
 import { QuirkSchema } from "./quirks.ts";
 
@@ -15,6 +15,8 @@ const MAX_MS = 2_147_483_647;
 
 const text = (expected: string, pattern?: string) =>
   Type.String({ minLength: 1, maxLength: 4096, expected, ...(pattern === undefined ? {} : { pattern }) });
+const secret = () => text("a secret, usually from an environment variable");
+const webAddress = () => text("an http:// or https:// address");
 const count = (least: number, most = MAX_COUNT) =>
   Type.Integer({
     minimum: least,
@@ -61,6 +63,11 @@ const members = <T extends TProperties>(
   fields: T,
   expected = `a map: { ${Object.keys(fields).join(", ")} }`,
 ) => Type.Object(fields, { additionalProperties: false, expected });
+/** The same, where none of them has to be there. */
+const settings = <T extends TProperties>(fields: T, expected?: string) => {
+  const optional = Object.entries(fields).map(([name, value]) => [name, Type.Optional(value)]);
+  return members(Object.fromEntries(optional) as { [Name in keyof T]: TOptional<T[Name]> }, expected);
+};
 const yesOrNo = () => Type.Boolean({ expected: "true or false" });
 const list = <T extends TSchema>(items: T, expected: string) => Type.Array(items, { minItems: 1, expected });
 
@@ -82,7 +89,7 @@ const Host = members(
     id: text("letters, digits, dots, dashes or underscores, at most 64", "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"),
     base_url: text("an http:// or https:// address, or simulated"),
     speaks: list(oneOf(SURFACE_NAMES), `a list of at least one of: ${SURFACE_NAMES.join(", ")}`),
-    api_key: Type.Optional(text("a secret, usually from an environment variable")),
+    api_key: Type.Optional(secret()),
     auth: Type.Optional(oneOf(["bearer", "x-api-key"])),
     headers: Type.Optional(
       map(
@@ -139,12 +146,12 @@ const Model = members(
   "a model: { id, context_length, max_output_tokens, price, routes, … }",
 );
 
-const Limits = members(
+const Limits = settings(
   {
-    rpm_limit: Type.Optional(countOrNull()),
-    tpm_limit: Type.Optional(countOrNull()),
-    daily_limit_usd: Type.Optional(amountOrNull()),
-    monthly_limit_usd: Type.Optional(amountOrNull()),
+    rpm_limit: countOrNull(),
+    tpm_limit: countOrNull(),
+    daily_limit_usd: amountOrNull(),
+    monthly_limit_usd: amountOrNull(),
   },
   "a map of limits",
 );
@@ -157,8 +164,8 @@ const X402 = members(
     network: text("eip155: and a chain id, such as eip155:8453", "^eip155:[1-9][0-9]{0,9}$"),
     asset: address(),
     pay_to: address(),
-    rpc: text("an http:// or https:// address"),
-    facilitator: Type.Optional(text("an http:// or https:// address")),
+    rpc: webAddress(),
+    facilitator: Type.Optional(webAddress()),
     gas_key: Type.Optional(text("0x and 64 hexadecimal digits", "^0x[0-9a-fA-F]{64}$")),
     confirmations: Type.Optional(count(1, 10_000)),
     finalized_above_usd: Type.Optional(amount()),
@@ -167,140 +174,106 @@ const X402 = members(
   "a network: { network, asset, pay_to, rpc, facilitator or gas_key, … }",
 );
 
-const Payments = members({
-  amounts: Type.Optional(
-    members({
-      min_usd: Type.Optional(amount()),
-      suggested_usd: Type.Optional(amount()),
-      max_usd: Type.Optional(amount()),
-      max_usd_per_day: Type.Optional(amount()),
-    }),
-  ),
-  x402: Type.Optional(list(X402, "a list of at least one network")),
-  stripe: Type.Optional(
-    members(
-      {
-        secret_key: text("a secret, usually from an environment variable"),
-        webhook_secret: Type.Union(
-          [
-            text("a secret, usually from an environment variable"),
-            list(text("a secret, usually from an environment variable"), "a list of at least one secret"),
-          ],
-          { expected: "a secret, or a list of them" },
-        ),
-        fee: Type.Optional(
-          members({
-            percent: Type.Optional(
-              Type.Number({ minimum: 0, maximum: 50, expected: "a number from 0 to 50" }),
-            ),
-            fixed_usd: Type.Optional(amount()),
-          }),
-        ),
-        api_base: Type.Optional(text("an http:// or https:// address")),
-      },
-      "a map: { secret_key, webhook_secret, fee }",
-    ),
-  ),
-  sanctions: Type.Optional(
-    members({
-      list: Type.Optional(text("the path of a file with one address in a line")),
-      oracle: Type.Optional(
-        Type.Union([Type.Boolean(), address()], {
-          expected: "true, false, or the address of a contract",
+const Payments = settings({
+  amounts: settings({
+    min_usd: amount(),
+    suggested_usd: amount(),
+    max_usd: amount(),
+    max_usd_per_day: amount(),
+  }),
+  x402: list(X402, "a list of at least one network"),
+  stripe: members(
+    {
+      secret_key: secret(),
+      webhook_secret: Type.Union([secret(), list(secret(), "a list of at least one secret")], {
+        expected: "a secret, or a list of them",
+      }),
+      fee: Type.Optional(
+        settings({
+          percent: Type.Number({ minimum: 0, maximum: 50, expected: "a number from 0 to 50" }),
+          fixed_usd: amount(),
         }),
       ),
-    }),
+      api_base: Type.Optional(webAddress()),
+    },
+    "a map: { secret_key, webhook_secret, fee }",
   ),
-  inline: Type.Optional(
-    members({
-      enabled: Type.Optional(yesOrNo()),
-      max_usd_per_hour: Type.Optional(amount()),
+  sanctions: settings({
+    list: text("the path of a file with one address in a line"),
+    oracle: Type.Union([Type.Boolean(), address()], {
+      expected: "true, false, or the address of a contract",
     }),
-  ),
+  }),
+  inline: settings({
+    enabled: yesOrNo(),
+    max_usd_per_hour: amount(),
+  }),
 });
 
-export const FileSchema = members(
+export const FileSchema = settings(
   {
-    base_url: Type.Optional(text("an http:// or https:// address")),
-    dashboard_url: Type.Optional(text("an http:// or https:// address")),
-    status_url: Type.Optional(text("an http:// or https:// address")),
-    contact: Type.Optional(text("an http://, https:// or mailto: address")),
-    catalog: Type.Optional(oneOf(["keyed", "public"])),
-    hosts: Type.Optional(list(Host, "a list of at least one host")),
-    models: Type.Optional(list(Model, "a list of at least one model")),
-    auto: Type.Optional(
-      map(
-        list(text("a model id"), "a list of at least one model id"),
-        "a map from variants to lists of model ids",
-      ),
+    base_url: webAddress(),
+    dashboard_url: webAddress(),
+    status_url: webAddress(),
+    contact: text("an http://, https:// or mailto: address"),
+    catalog: oneOf(["keyed", "public"]),
+    hosts: list(Host, "a list of at least one host"),
+    models: list(Model, "a list of at least one model"),
+    auto: map(
+      list(text("a model id"), "a list of at least one model id"),
+      "a map from variants to lists of model ids",
     ),
-    defaults: Type.Optional(members({ accountless: Type.Optional(Limits), account: Type.Optional(Limits) })),
-    low_credit_usd: Type.Optional(amountOrNull("no notice")),
-    open_tier: Type.Optional(
-      members({
-        requests_per_day: Type.Optional(count(0)),
-        accountless_requests_per_day: Type.Optional(count(0)),
-        rpm: Type.Optional(countOrNull()),
-      }),
+    defaults: settings({ accountless: Limits, account: Limits }),
+    low_credit_usd: amountOrNull("no notice"),
+    open_tier: settings({
+      requests_per_day: count(0),
+      accountless_requests_per_day: count(0),
+      rpm: countOrNull(),
+    }),
+    setup: settings({ accountless_keys_per_address_per_hour: count(0) }),
+    sign_in: settings({ mails_per_hour: count(0) }),
+    generation: settings(
+      {
+        first_token_ms: ms(1),
+        max_hosts: count(1, 100),
+        chunk_gap_ms: ms(1),
+        keepalive_ms: msOrNull(),
+        total_ms: ms(1),
+        write_off_tokens: count(0),
+        default_max_output_tokens: count(1),
+      },
+      "a map of generation limits",
     ),
-    setup: Type.Optional(members({ accountless_keys_per_address_per_hour: Type.Optional(count(0)) })),
-    sign_in: Type.Optional(members({ mails_per_hour: Type.Optional(count(0)) })),
-    generation: Type.Optional(
-      members(
-        {
-          first_token_ms: Type.Optional(ms(1)),
-          max_hosts: Type.Optional(count(1, 100)),
-          chunk_gap_ms: Type.Optional(ms(1)),
-          keepalive_ms: Type.Optional(msOrNull()),
-          total_ms: Type.Optional(ms(1)),
-          write_off_tokens: Type.Optional(count(0)),
-          default_max_output_tokens: Type.Optional(count(1)),
-        },
-        "a map of generation limits",
-      ),
-    ),
-    routing: Type.Optional(
-      members({ order: Type.Optional(oneOf(HOST_ORDERS)), hedge_ms: Type.Optional(msOrNull()) }),
-    ),
-    payments: Type.Optional(Payments),
-    receipts: Type.Optional(
-      members({
-        keep_days: Type.Optional(daysOrNull(USAGE_DAYS)),
-        sign: Type.Optional(yesOrNo()),
-      }),
-    ),
-    unused_days: Type.Optional(daysOrNull(1)),
-    body_bytes: Type.Optional(count(1)),
-    body_memory_bytes: Type.Optional(count(1, 1e12)),
-    shutdown_delay_ms: Type.Optional(ms()),
-    drain_ms: Type.Optional(ms()),
-    grace_ms: Type.Optional(ms()),
-    store: Type.Optional(text("sqlite, or a postgres:// address")),
-    journal: Type.Optional(oneOf(["disk", "postgres"])),
-    workers: Type.Optional(workers()),
-    log: Type.Optional(oneOf(["off", "json"])),
-    durability: Type.Optional(oneOf(["strict", "relaxed"])),
-    trusted_proxies: Type.Optional(
-      Type.Array(text("an address, or a block of them such as 10.0.0.0/8"), {
-        expected: "a list of addresses and blocks",
-      }),
-    ),
-    smtp: Type.Optional(
-      members({
-        host: text("the name or address of a mail server"),
-        port: Type.Optional(count(1, 65_535)),
-        user: Type.Optional(text("a user name")),
-        password: Type.Optional(text("a secret, usually from an environment variable")),
-        from: text("the sender's email address"),
-      }),
-    ),
-    wallet: Type.Optional(
-      members({
-        rpc: Type.Optional(
-          map(text("an http:// or https:// address"), "a map from chain ids to addresses of nodes"),
-        ),
-      }),
-    ),
+    routing: settings({ order: oneOf(HOST_ORDERS), hedge_ms: msOrNull() }),
+    payments: Payments,
+    receipts: settings({
+      keep_days: daysOrNull(USAGE_DAYS),
+      sign: yesOrNo(),
+    }),
+    unused_days: daysOrNull(1),
+    body_bytes: count(1),
+    body_memory_bytes: count(1, 1e12),
+    shutdown_delay_ms: ms(),
+    drain_ms: ms(),
+    grace_ms: ms(),
+    store: text("sqlite, or a postgres:// address"),
+    journal: oneOf(["disk", "postgres"]),
+    workers: workers(),
+    log: oneOf(["off", "json"]),
+    durability: oneOf(["strict", "relaxed"]),
+    trusted_proxies: Type.Array(text("an address, or a block of them such as 10.0.0.0/8"), {
+      expected: "a list of addresses and blocks",
+    }),
+    smtp: members({
+      host: text("the name or address of a mail server"),
+      port: Type.Optional(count(1, 65_535)),
+      user: Type.Optional(text("a user name")),
+      password: Type.Optional(secret()),
+      from: text("the sender's email address"),
+    }),
+    wallet: settings({
+      rpc: map(webAddress(), "a map from chain ids to addresses of nodes"),
+    }),
   },
   "a map of settings",
 );
