@@ -10,10 +10,10 @@ import { Payments } from "./admin/payments.tsx";
 import { ReceiptPage } from "./admin/receipt.tsx";
 import { Usage } from "./admin/usage.tsx";
 import { Api, ApiRefusal } from "./api.ts";
-import { Form, TextField } from "./parts/field.tsx";
-import { Entrance, Frame, Head } from "./parts/frame.tsx";
-import { Problem } from "./parts/notice.tsx";
-import { useAction, useResource } from "./resource.ts";
+import { Button } from "./parts/button.tsx";
+import { ActionForm, TextField, useField } from "./parts/field.tsx";
+import { type AppPlace, Entrance, Frame, PageAt } from "./parts/frame.tsx";
+import { useAction, useGet } from "./resource.ts";
 import { go, useRoute } from "./route.ts";
 
 /** The operator's application. The token stays in the tab's session storage: the closed tab forgets it. */
@@ -34,9 +34,9 @@ function Admin() {
 const TOKEN_SLOT = "gateway-admin";
 
 function Door({ onToken }: { onToken: (token: string) => void }) {
-  const [text, setText] = useState("");
+  const text = useField("");
   const open = useAction(async () => {
-    const token = text.trim();
+    const token = text.value.trim();
     await new Api(token).get("admin/hosts").catch((error) => {
       throw error instanceof ApiRefusal && error.status === 401
         ? new Error("That is not this gateway's admin token.")
@@ -47,20 +47,15 @@ function Door({ onToken }: { onToken: (token: string) => void }) {
   return (
     <Entrance title="Administration" lead="For the operator of this gateway.">
       <section class="card">
-        <Form onSubmit={open.run}>
+        <ActionForm action={open} submit="Open">
           <TextField
             label="Admin token"
             type="password"
-            value={text}
-            onValue={setText}
             required
             hint="GATEWAY_ADMIN_TOKEN, or the file that the gateway names when it starts."
+            {...text}
           />
-          <Problem error={open.error} />
-          <button type="submit" class="primary" disabled={open.busy}>
-            Open
-          </button>
-        </Form>
+        </ActionForm>
       </section>
     </Entrance>
   );
@@ -69,57 +64,37 @@ function Door({ onToken }: { onToken: (token: string) => void }) {
 function Inside({ token, onLeave }: { token: string; onLeave: () => void }) {
   const [api] = useState(() => new Api(token));
   const route = useRoute();
-  const config = useResource(() => api.get<{ readonly payments?: object | null }>("admin/config"), [api]);
+  const config = useGet<{ readonly payments?: object | null }>(api, "admin/config");
   const takesPayments = config.data?.payments != null;
   return (
     <Frame
-      places={PLACES.filter(([path]) => path !== "payments" || takesPayments)}
-      current={route[0] === "receipts" ? "balances" : (route[0] ?? "")}
+      places={PLACES.filter(({ path }) => path !== "payments" || takesPayments)}
+      route={route[0] === "receipts" ? ["balances"] : route}
       links={
         <>
           <a href="status">Status</a>
           <a href="dashboard">Dashboard</a>
         </>
       }
-      foot={
-        <button type="button" class="quiet" onClick={onLeave}>
-          Forget the token
-        </button>
-      }
+      foot={<Button label="Forget the token" onClick={onLeave} />}
     >
-      <OperatorProvider value={api}>{pageFor(route)}</OperatorProvider>
+      <OperatorProvider value={api}>
+        <PageAt route={route} places={[...PLACES, RECEIPT]} />
+      </OperatorProvider>
     </Frame>
   );
 }
 
-const PLACES = [
-  ["", "Hosts"],
-  ["balances", "Balances"],
-  ["payments", "Payments"],
-  ["usage", "Usage"],
-  ["books", "Books"],
-  ["config", "Configuration"],
-] as const;
+const PLACES: readonly AppPlace[] = [
+  { path: "", name: "Hosts", page: Hosts },
+  { path: "balances", name: "Balances", page: Balances, one: Balance },
+  { path: "payments", name: "Payments", page: Payments },
+  { path: "usage", name: "Usage", page: Usage },
+  { path: "books", name: "Books", page: Books },
+  { path: "config", name: "Configuration", page: ConfigPage },
+];
 
-function pageFor([place = "", id]: readonly string[]) {
-  switch (place) {
-    case "":
-      return <Hosts />;
-    case "balances":
-      return id === undefined ? <Balances /> : <Balance key={id} id={id} />;
-    case "receipts":
-      return <ReceiptPage key={id} id={id ?? ""} />;
-    case "payments":
-      return <Payments />;
-    case "usage":
-      return <Usage />;
-    case "books":
-      return <Books />;
-    case "config":
-      return <ConfigPage />;
-    default:
-      return <Head title="Not found" lead="There is no such page." />;
-  }
-}
+/** In no menu: receipts are reached from their balance. */
+const RECEIPT: AppPlace = { path: "receipts", name: "Receipts", page: Balances, one: ReceiptPage };
 
 render(<Admin />, document.getElementById("app")!);

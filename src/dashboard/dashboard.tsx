@@ -20,9 +20,10 @@ import { SaveSecrets } from "./pages/save-secrets.tsx";
 import { UseLink } from "./pages/use-link.tsx";
 import { UseRecovery } from "./pages/use-recovery.tsx";
 import { TurnedAway, Welcome } from "./pages/welcome.tsx";
+import { Button } from "./parts/button.tsx";
 import { Operator } from "./parts/contact.tsx";
 import { Choice } from "./parts/field.tsx";
-import { Frame, Head } from "./parts/frame.tsx";
+import { type AppPlace, Frame, PageAt } from "./parts/frame.tsx";
 import { Loaded, Note, Problem } from "./parts/notice.tsx";
 import { useResource } from "./resource.ts";
 import { go, useRoute } from "./route.ts";
@@ -155,7 +156,7 @@ function Inside({ visit, begins, secrets, onRecovery, onLeave, onEnded }: Inside
   return (
     <Frame
       places={PLACES}
-      current={place}
+      route={route}
       links={
         <>
           <a href="status">Status</a>
@@ -166,9 +167,7 @@ function Inside({ visit, begins, secrets, onRecovery, onLeave, onEnded }: Inside
       foot={
         <>
           <Balances of={me.data} value={balance} onValue={setBalance} />
-          <button type="button" class="quiet" onClick={onLeave}>
-            {by === "recovery" ? "Forget the secret" : "Sign out"}
-          </button>
+          <Button label={by === "recovery" ? "Forget the secret" : "Sign out"} onClick={onLeave} />
         </>
       }
     >
@@ -180,7 +179,7 @@ function Inside({ visit, begins, secrets, onRecovery, onLeave, onEnded }: Inside
           return (
             <OwnerProvider value={owner}>
               <Notices of={data} place={place} />
-              {pageFor(route)}
+              <PageAt route={route} places={PLACES} />
             </OwnerProvider>
           );
         }}
@@ -228,67 +227,38 @@ function Notices({ of: me, place }: { of: MeAnswer; place: string }) {
     <>
       {suspended !== null && (
         <Note tone="warn">
-          <p>
-            <strong>
-              This balance is suspended{suspended_at !== null && ` since ${moment(suspended_at)}`}
-            </strong>{" "}
-            by the operator of this gateway, after {causeOf(suspended)}. Requests are refused and charged
-            nothing; credit, keys and receipts stay as they are. To settle it, contact{" "}
-            <Operator contact={contact} /> and name the balance <span class="mono">{balance_id}</span>.
-          </p>
+          <strong>
+            This balance is suspended{suspended_at !== null && ` since ${moment(suspended_at)}`}
+          </strong>{" "}
+          by the operator of this gateway, after {causeOf(suspended)}. Requests are refused and charged
+          nothing; credit, keys and receipts stay as they are. To settle it, contact{" "}
+          <Operator contact={contact} /> and name the balance <span class="mono">{balance_id}</span>.
         </Note>
       )}
       {claims.length > 0 && place !== "account" && (
         <Note tone="plain">
-          <p>
-            A balance was claimed for you. <a href="#/account">Review it</a>
-          </p>
+          A balance was claimed for you. <a href="#/account">Review it</a>
         </Note>
       )}
       {place === "credit" && account?.balances !== undefined && account.undo_until !== undefined && (
         <Note tone="warn">
-          <p>
-            This balance was claimed. Until {moment(account.undo_until)}, its recovery secret from before
-            takes it back, with all credit: add some only if you set it up yourself.
-          </p>
+          This balance was claimed. Until {moment(account.undo_until)}, its recovery secret from before takes
+          it back, with all credit: add some only if you set it up yourself.
         </Note>
       )}
     </>
   );
 }
 
-const PLACES = [
-  ["", "Overview"],
-  ["keys", "Keys"],
-  ["budgets", "Budgets"],
-  ["receipts", "Receipts"],
-  ["credit", "Credit"],
-  ["models", "Models"],
-  ["playground", "Playground"],
-  ["account", "Account"],
-] as const;
-
-function pageFor([place = "", id]: readonly string[]) {
-  switch (place) {
-    case "":
-      return <Overview />;
-    case "keys":
-      return id === undefined ? <Keys /> : <KeyPage key={id} id={id} />;
-    case "budgets":
-      return <Budgets />;
-    case "receipts":
-      return id === undefined ? <Receipts /> : <ReceiptPage key={id} id={id} />;
-    case "credit":
-      return id === undefined ? <CreditPage /> : <PaymentPage key={id} id={id} />;
-    case "models":
-      return <Models />;
-    case "playground":
-      return <Playground />;
-    case "account":
-      return <AccountPage />;
-    default:
-      return <Head title="Not found" lead="There is no such page." />;
-  }
-}
+const PLACES: readonly AppPlace[] = [
+  { path: "", name: "Overview", page: Overview },
+  { path: "keys", name: "Keys", page: Keys, one: KeyPage },
+  { path: "budgets", name: "Budgets", page: Budgets },
+  { path: "receipts", name: "Receipts", page: Receipts, one: ReceiptPage },
+  { path: "credit", name: "Credit", page: CreditPage, one: PaymentPage },
+  { path: "models", name: "Models", page: Models },
+  { path: "playground", name: "Playground", page: Playground },
+  { path: "account", name: "Account", page: AccountPage },
+];
 
 render(<Dashboard />, document.getElementById("app")!);

@@ -1,42 +1,40 @@
 import type { ReceiptAnswer, ReceiptPage } from "../api/receipts.ts";
-import type { Cell } from "../units/csv.ts";
-import { usdCell } from "./parts/export-button.tsx";
+import { type CsvColumns, usdCell } from "./parts/export-button.tsx";
 
-export const RECEIPT_COLUMNS = [
-  "created_at",
-  "id",
-  "state",
-  "error_code",
-  "key_id",
-  "key_name",
-  "model_requested",
-  "model",
-  "host",
-  "surface",
-  "stream",
-  "input",
-  "cache_read",
-  "cache_write",
-  "output",
-  "reasoning",
-  "cost_usd",
-  "held_usd",
-  "write_off_usd",
-  "first_token_ms",
-  "total_ms",
-] as const;
+export const receiptColumns = (keyNames: ReadonlyMap<string, string>): CsvColumns<ReceiptAnswer> => ({
+  created_at: (of) => of.created_at,
+  id: (of) => of.id,
+  state: (of) => of.state,
+  error_code: (of) => of.error_code,
+  key_id: (of) => of.key_id,
+  key_name: (of) => keyNames.get(of.key_id),
+  model_requested: (of) => of.model_requested,
+  model: (of) => of.model,
+  host: (of) => of.host,
+  surface: (of) => of.surface,
+  stream: (of) => String(of.stream),
+  input: (of) => of.tokens.input,
+  cache_read: (of) => of.tokens.cache_read,
+  cache_write: (of) => of.tokens.cache_write,
+  output: (of) => of.tokens.output,
+  reasoning: (of) => of.tokens.reasoning,
+  cost_usd: (of) => usdCell(of.cost_usd),
+  held_usd: (of) => usdCell(of.held_usd),
+  write_off_usd: (of) => usdCell(of.write_off_usd),
+  first_token_ms: (of) => of.first_token_ms,
+  total_ms: (of) => of.total_ms,
+});
 
 /** Receipts from the newest on, page by page; of more than `MAX_EXPORTED`, the newest. */
 export async function exportedReceipts(
   ask: (before: string | null) => Promise<ReceiptPage>,
-  keyNames: ReadonlyMap<string, string>,
   progress: (read: number) => void,
-): Promise<readonly (readonly Cell[])[]> {
-  const rows: (readonly Cell[])[] = [];
+): Promise<readonly ReceiptAnswer[]> {
+  const rows: ReceiptAnswer[] = [];
   let before: string | null = null;
   do {
     const page: ReceiptPage = await ask(before);
-    for (const receipt of page.data) rows.push(cellsOf(receipt, keyNames));
+    rows.push(...page.data);
     progress(rows.length);
     before = page.next_before;
   } while (before !== null && rows.length < MAX_EXPORTED);
@@ -45,27 +43,3 @@ export async function exportedReceipts(
 
 /** A file that a spreadsheet still opens; `GET /v1/receipts` has all. */
 export const MAX_EXPORTED = 20_000;
-
-const cellsOf = (of: ReceiptAnswer, keyNames: ReadonlyMap<string, string>): readonly Cell[] => [
-  of.created_at,
-  of.id,
-  of.state,
-  of.error_code,
-  of.key_id,
-  keyNames.get(of.key_id) ?? null,
-  of.model_requested,
-  of.model,
-  of.host,
-  of.surface,
-  String(of.stream),
-  of.tokens.input,
-  of.tokens.cache_read,
-  of.tokens.cache_write,
-  of.tokens.output,
-  of.tokens.reasoning,
-  usdCell(of.cost_usd),
-  usdCell(of.held_usd),
-  usdCell(of.write_off_usd),
-  of.first_token_ms,
-  of.total_ms,
-];

@@ -1,4 +1,5 @@
 import { useEffect, useRef, useState } from "preact/hooks";
+import type { Api } from "./api.ts";
 
 /**
  * Something that has to be asked for. What was known stays while it is asked for again, and when that fails:
@@ -29,8 +30,18 @@ export function useResource<T>(ask: () => Promise<T>, on: readonly unknown[]): R
   return { ...state, reload: () => setRound((before) => before + 1) };
 }
 
+/** The answer to one request of the API, asked for as above. */
+export const useGet = <T>(api: Api, path: string): Resource<T> =>
+  useResource(() => api.get<T>(path), [api, path]);
+
 /** An action behind a button: whether it is under way, and what went wrong the last time. */
-export function useAction<A extends unknown[]>(act: (...args: A) => Promise<void>) {
+export interface Action<A extends unknown[] = []> {
+  readonly busy: boolean;
+  readonly error: unknown;
+  run(...args: A): Promise<void>;
+}
+
+export function useAction<A extends unknown[]>(act: (...args: A) => Promise<void>): Action<A> {
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>(null);
   const running = useRef(false);

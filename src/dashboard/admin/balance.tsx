@@ -4,90 +4,74 @@ import type { List } from "../../api/answers.ts";
 import type { KeyAnswer } from "../../api/keys.ts";
 import { causeOf } from "../../errors/suspension.ts";
 import { moment, usd, words } from "../format.ts";
-import { Dialog, DialogButtons } from "../parts/dialog.tsx";
-import { Choice, Form, TextField } from "../parts/field.tsx";
+import { Button } from "../parts/button.tsx";
+import { FormDialog } from "../parts/dialog.tsx";
+import { Choice, TextField, useField } from "../parts/field.tsx";
 import { Figure } from "../parts/figure.tsx";
-import { Head } from "../parts/frame.tsx";
+import { Crumb, Head, Section } from "../parts/frame.tsx";
 import { keyName, keyNames } from "../parts/key-state.tsx";
 import { Loaded, Note, Problem } from "../parts/notice.tsx";
 import { ShowOlder, usePages } from "../parts/pages.tsx";
 import { ReceiptPages } from "../parts/receipt-pages.tsx";
-import { TableCard } from "../parts/table.tsx";
-import { useAction, useResource } from "../resource.ts";
+import { type Column, TableCard } from "../parts/table.tsx";
+import { useAction, useGet, useResource } from "../resource.ts";
 import { useQuery } from "../route.ts";
 import { type BalanceDialogProps, noted } from "./balance-dialog.ts";
 import { BalanceBudgets } from "./budgets.tsx";
 import { BalanceCredits, CreditDialog, DebitDialog } from "./credits.tsx";
 import { DetachDialog } from "./detach.tsx";
-import { KeyRow } from "./key-row.tsx";
+import { KeyTable } from "./key-table.tsx";
 import { useOperator } from "./operator.ts";
 
 /** One balance: its money, keys and requests, credit, and suspension. */
-// biome-ignore lint/complexity/noExcessiveLinesPerFunction: a page.
 export function Balance({ id }: { id: string }) {
   const api = useOperator();
-  const balance = useResource(() => api.get<BalanceAnswer>(`admin/balances/${id}`), [api, id]);
+  const balance = useGet<BalanceAnswer>(api, `admin/balances/${id}`);
   const keys = usePages<KeyAnswer>(api, `admin/balances/${id}/keys`);
   const [filter, setFilter] = useQuery(["key_id"]);
-  const [open, setOpen] = useState<"credit" | "debit" | "suspend" | "detach" | null>(null);
+  const [open, setOpen] = useState<keyof typeof DIALOGS | null>(null);
   const [round, setRound] = useState(0);
   const done = () => {
     setOpen(null);
     balance.reload();
     setRound(round + 1);
   };
-  const lift = useAction(async (account: string | null) => {
+  const lift = useAction(async () => {
+    const account = balance.data?.account_id ?? null;
     // Whichever of the two was suspended: lifting what is not suspended changes nothing.
     for (const subject of account === null ? [id] : [account, id]) {
       await api.post(`admin/accounts/${subject}/unsuspend`, {});
     }
     done();
   });
+  const Open = open === null ? null : DIALOGS[open];
   return (
     <>
-      <p class="crumb">
-        <a href="#/balances">Balances</a>
-      </p>
+      <Crumb to="balances" name="Balances" />
       <Loaded of={balance}>
         {(data) => (
           <>
             <Head title="Balance" lead={data.id}>
-              <button type="button" class="primary" onClick={() => setOpen("credit")}>
-                Add credit
-              </button>
-              <button
-                type="button"
-                class="quiet"
+              <Button label="Add credit" look="primary" onClick={() => setOpen("credit")} />
+              <Button
+                label="Take credit back"
                 disabled={data.available_usd === 0}
                 onClick={() => setOpen("debit")}
-              >
-                Take credit back
-              </button>
+              />
               {data.account_id !== null && (
-                <button type="button" class="quiet danger" onClick={() => setOpen("detach")}>
-                  Detach
-                </button>
+                <Button label="Detach" look="quiet danger" onClick={() => setOpen("detach")} />
               )}
               {data.suspended === null ? (
-                <button type="button" class="quiet danger" onClick={() => setOpen("suspend")}>
-                  Suspend
-                </button>
+                <Button label="Suspend" look="quiet danger" onClick={() => setOpen("suspend")} />
               ) : (
-                <button
-                  type="button"
-                  class="quiet"
-                  disabled={lift.busy}
-                  onClick={() => lift.run(data.account_id)}
-                >
-                  Lift suspension
-                </button>
+                <Button label="Lift suspension" action={lift} />
               )}
             </Head>
             <Problem error={lift.error} />
             <Decisions of={data} round={round} />
             {data.closed && (
               <Note tone="warn">
-                <p>Closed by its owner: its keys have ended, and nobody can use credit that is added.</p>
+                Closed by its owner: its keys have ended, and nobody can use credit that is added.
               </Note>
             )}
             <div class="grid-3">
@@ -99,38 +83,17 @@ export function Balance({ id }: { id: string }) {
                 hint={`${data.account_id ?? "balance"}, since ${moment(data.created_at)}`}
               />
             </div>
-            {open === "credit" && <CreditDialog of={data} onClose={() => setOpen(null)} onDone={done} />}
-            {open === "debit" && <DebitDialog of={data} onClose={() => setOpen(null)} onDone={done} />}
-            {open === "detach" && <DetachDialog of={data} onClose={() => setOpen(null)} onDone={done} />}
-            {open === "suspend" && <SuspendDialog of={data} onClose={() => setOpen(null)} onDone={done} />}
+            {Open !== null && <Open of={data} onClose={() => setOpen(null)} onDone={done} />}
           </>
         )}
       </Loaded>
-      <section aria-labelledby="keys">
-        <h2 id="keys">Keys</h2>
-        <Loaded of={keys}>
-          {(data) => (
-            <TableCard
-              columns={[
-                "Key",
-                ["State", "wide-only"],
-                ["Today", "end wide-only"],
-                ["This month", "end"],
-                ["Actions", "unseen"],
-              ]}
-            >
-              {data.map((key) => (
-                <KeyRow key={key.id} of={key} onChanged={keys.reload} />
-              ))}
-            </TableCard>
-          )}
-        </Loaded>
+      <Section title="Keys">
+        <Loaded of={keys}>{(data) => <KeyTable of={data} onChanged={keys.reload} />}</Loaded>
         <ShowOlder of={keys} />
-      </section>
+      </Section>
       <BalanceBudgets id={id} />
       <BalanceCredits id={id} round={round} />
-      <section aria-labelledby="receipts">
-        <h2 id="receipts">Requests</h2>
+      <Section title="Requests">
         <div class="filters">
           <Choice
             label="Key"
@@ -142,15 +105,12 @@ export function Balance({ id }: { id: string }) {
         <ReceiptPages
           key={filter.key_id}
           keyNames={keyNames(keys.data ?? [])}
-          empty={<p class="soft">Requests that were refused before they began are not listed.</p>}
-          ask={(before, limit) => {
-            const more = { ...(filter.key_id === "" ? {} : filter), ...(before === null ? {} : { before }) };
-            return api.get(
-              `admin/balances/${id}/receipts?${new URLSearchParams({ limit: String(limit), ...more })}`,
-            );
-          }}
+          empty="Requests that were refused before they began are not listed."
+          api={api}
+          path={`admin/balances/${id}/receipts`}
+          filters={filter}
         />
-      </section>
+      </Section>
     </>
   );
 }
@@ -171,7 +131,7 @@ function Decisions({ of: { id, account_id, suspended }, round }: { of: BalanceAn
       subjects.map((subject) => api.get<List<Decision>>(`admin/accounts/${subject}/suspensions`)),
     );
     return lists
-      .flatMap(({ data }, index) => data.map((decision) => ({ ...decision, subject: subjects[index]! })))
+      .flatMap(({ data }, index) => data.map((one) => ({ ...one, isOfBalance: subjects[index] === id })))
       .sort((a, b) => b.at.localeCompare(a.at));
   }, [api, id, account_id, round]);
   if (decisions.data === null || decisions.data.length === 0) return <Problem error={decisions.error} />;
@@ -179,83 +139,68 @@ function Decisions({ of: { id, account_id, suspended }, round }: { of: BalanceAn
   return (
     <>
       {suspended !== null && inForce !== undefined && (
-        <Note tone="warn">
-          <p>
-            <strong>Suspended since {moment(inForce.at)}</strong> by {inForce.by}, after {causeOf(suspended)}:{" "}
-            {inForce.subject === id ? "this balance" : "its whole account"}.
-            {inForce.note !== null && ` “${inForce.note}”`}
-          </p>
-          <p>
-            Every generation is answered with 403 and charged nothing. Credit, keys and receipts stay as they
-            are; the owner can see them, and is told the reason and whom to contact. “Lift suspension” serves
-            the next request.
-          </p>
+        <Note tone="warn" more={<p>{SUSPENDED}</p>}>
+          <strong>Suspended since {moment(inForce.at)}</strong> by {inForce.by}, after {causeOf(suspended)}:{" "}
+          {inForce.isOfBalance ? "this balance" : "its whole account"}.
+          {inForce.note !== null && ` “${inForce.note}”`}
         </Note>
       )}
-      <section aria-labelledby="decisions">
-        <h2 id="decisions">Suspensions</h2>
-        <TableCard columns={["Time", "Decision", "Note"]}>
-          {decisions.data.map(({ subject, at, reason, by, note }) => (
-            <tr key={`${subject} ${at}`}>
-              <td class="when">{moment(at)}</td>
-              <td>
-                {reason === null ? "Lifted" : `Suspended after ${causeOf(reason)}`}
-                <div class="soft small">
-                  {subject === id ? "this balance" : "the account"}, by {by}
-                </div>
-              </td>
-              <td>{note ?? <span class="soft">–</span>}</td>
-            </tr>
-          ))}
-        </TableCard>
-      </section>
+      <Section title="Suspensions">
+        <TableCard of={decisions.data} by={(one) => `${one.isOfBalance} ${one.at}`} columns={DECISIONS} />
+      </Section>
     </>
   );
 }
 
+const SUSPENDED =
+  "Every generation is answered with 403 and charged nothing. Credit, keys and receipts stay as they are; the owner can see them, and is told the reason and whom to contact. “Lift suspension” serves the next request.";
+
+const DECISIONS: readonly Column<Decision & { readonly isOfBalance: boolean }>[] = [
+  ["Time", "when", ({ at }) => moment(at)],
+  [
+    "Decision",
+    "",
+    ({ reason, isOfBalance, by }) => (
+      <>
+        {reason === null ? "Lifted" : `Suspended after ${causeOf(reason)}`}
+        <div class="soft small">
+          {isOfBalance ? "this balance" : "the account"}, by {by}
+        </div>
+      </>
+    ),
+  ],
+  ["Note", "", ({ note }) => note ?? <span class="soft">–</span>],
+];
+
 function SuspendDialog({ of: { id, account_id }, onClose, onDone }: BalanceDialogProps) {
   const api = useOperator();
-  const [subject, setSubject] = useState(account_id ?? id);
-  const [reason, setReason] = useState<string>(REASONS[0]);
-  const [note, setNote] = useState("");
-  const suspend = useAction(async () => {
-    await api.post(`admin/accounts/${subject}/suspend`, { reason, ...noted(note) });
+  const subject = useField(account_id ?? id);
+  const reason = useField(REASONS[0]!);
+  const note = useField("");
+  const suspend = async () => {
+    const why = { reason: reason.value, ...noted(note.value) };
+    await api.post(`admin/accounts/${subject.value}/suspend`, why);
     onDone();
-  });
+  };
   return (
-    <Dialog title="Suspend" onClose={onClose}>
-      <Form onSubmit={suspend.run}>
-        <p class="soft">
-          From the next request on, every request is refused, and the error names the reason.
-        </p>
-        {account_id !== null && (
-          <Choice
-            label="What to suspend"
-            value={subject}
-            onValue={setSubject}
-            options={[
-              [account_id, "the whole account"],
-              [id, "this balance alone"],
-            ]}
-          />
-        )}
+    <FormDialog title="Suspend" submit="Suspend now" danger act={suspend} onClose={onClose}>
+      <p class="soft">From the next request on, every request is refused, and the error names the reason.</p>
+      {account_id !== null && (
         <Choice
-          label="Reason"
-          value={reason}
-          onValue={setReason}
-          options={REASONS.map((one) => [one, words(one)] as const)}
+          label="What to suspend"
+          options={[
+            [account_id, "the whole account"],
+            [id, "this balance alone"],
+          ]}
+          {...subject}
         />
-        <TextField
-          label="Note"
-          value={note}
-          onValue={setNote}
-          hint="For your records: the owner is told only the reason."
-        />
-        <Problem error={suspend.error} />
-        <DialogButtons submit="Suspend now" busy={suspend.busy} danger onClose={onClose} />
-      </Form>
-    </Dialog>
+      )}
+      <Choice label="Reason" options={REASONS.map((one) => [one, words(one)])} {...reason} />
+      <TextField label="Note" hint="For your records: the owner is told only the reason." {...note} />
+    </FormDialog>
   );
 }
 
-const REASONS = ["chargeback", "sanctions", "acceptable_use"] as const;
+const REASONS = ["chargeback", "sanctions", "acceptable_use"];
+
+const DIALOGS = { credit: CreditDialog, debit: DebitDialog, detach: DetachDialog, suspend: SuspendDialog };

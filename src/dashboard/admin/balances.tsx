@@ -5,11 +5,11 @@ import type { KeyAnswer } from "../../api/keys.ts";
 import type { MeAnswer } from "../../api/me.ts";
 import { Api } from "../api.ts";
 import { moment, usd } from "../format.ts";
-import { Form, TextField } from "../parts/field.tsx";
+import { Form, TextField, useField } from "../parts/field.tsx";
 import { Head } from "../parts/frame.tsx";
 import { Empty, Loaded, Problem } from "../parts/notice.tsx";
 import { ShowOlder, usePages } from "../parts/pages.tsx";
-import { TableCard } from "../parts/table.tsx";
+import { type Column, TableCard } from "../parts/table.tsx";
 import { useAction } from "../resource.ts";
 import { go } from "../route.ts";
 import { useOperator } from "./operator.ts";
@@ -30,13 +30,11 @@ export function Balances() {
         {(rows) =>
           rows.length === 0 ? (
             <Empty title="Nobody has a key yet">
-              <p class="soft">
-                People make their own in the <a href="dashboard">dashboard</a> or with POST /v1/keys, unless
-                the configuration's <code>setup</code> forbids it; then POST /admin/keys makes one.
-              </p>
+              People make their own in the <a href="dashboard">dashboard</a> or with POST /v1/keys, unless the
+              configuration's <code>setup</code> forbids it; then POST /admin/keys makes one.
             </Empty>
           ) : (
-            <BalanceTable rows={rows} />
+            <TableCard of={rows} by={({ id }) => id} columns={COLUMNS} />
           )
         }
       </Loaded>
@@ -45,25 +43,36 @@ export function Balances() {
   );
 }
 
+const COLUMNS: readonly Column<ListedBalance>[] = [
+  [
+    "Balance",
+    "",
+    (balance) => (
+      <>
+        <BalanceLink id={balance.id} of={balance} />
+        {balance.suspended !== null && <span class="tag bad-tag">suspended</span>}
+      </>
+    ),
+  ],
+  ["Since", "wide-only", ({ created_at }) => moment(created_at)],
+  ["Keys", "end wide-only", ({ live_keys }) => live_keys],
+  ["Held", "end wide-only", ({ held_usd }) => usd(held_usd)],
+  ["Available", "end", ({ available_usd }) => usd(available_usd)],
+];
+
 function Find() {
   const api = useOperator();
-  const [text, setText] = useState("");
+  const text = useField("");
   const [several, setSeveral] = useState<readonly string[]>([]);
   const find = useAction(async () => {
-    const places = await placesOf(text.trim(), api);
+    const places = await placesOf(text.value.trim(), api);
     if (places.length === 0) throw new Error("No account with a balance has this email address or wallet.");
     if (places.length === 1) return go(places[0]!);
     setSeveral(places);
   });
   return (
     <Form class="find" onSubmit={find.run}>
-      <TextField
-        label="Find"
-        value={text}
-        onValue={setText}
-        placeholder="an id, an email address or a wallet"
-        required
-      />
+      <TextField label="Find" placeholder="an id, an email address or a wallet" required {...text} />
       <button type="submit" class="quiet" disabled={find.busy}>
         Open
       </button>
@@ -105,28 +114,3 @@ async function placesOf(text: string, api: Api): Promise<readonly string[]> {
   const { data } = await api.get<List<AccountAnswer>>(`admin/accounts?${query}`);
   return data.flatMap(({ balance_ids }) => balance_ids.map((balance) => `balances/${balance}`));
 }
-
-const BalanceTable = ({ rows }: { rows: readonly ListedBalance[] }) => (
-  <TableCard
-    columns={[
-      "Balance",
-      ["Since", "wide-only"],
-      ["Keys", "end wide-only"],
-      ["Held", "end wide-only"],
-      ["Available", "end"],
-    ]}
-  >
-    {rows.map(({ id, suspended, created_at, live_keys, held_usd, available_usd, ...owner }) => (
-      <tr key={id}>
-        <td>
-          <BalanceLink id={id} of={owner} />
-          {suspended !== null && <span class="tag bad-tag">suspended</span>}
-        </td>
-        <td class="wide-only">{moment(created_at)}</td>
-        <td class="end wide-only">{live_keys}</td>
-        <td class="end wide-only">{usd(held_usd)}</td>
-        <td class="end">{usd(available_usd)}</td>
-      </tr>
-    ))}
-  </TableCard>
-);

@@ -1,32 +1,28 @@
 import type { AuditAnswer } from "../../api/admin.ts";
 import { usd } from "../format.ts";
+import { Button } from "../parts/button.tsx";
 import { Figure } from "../parts/figure.tsx";
 import { Head } from "../parts/frame.tsx";
 import { Loaded, Note } from "../parts/notice.tsx";
-import { TableCard } from "../parts/table.tsx";
-import { useResource } from "../resource.ts";
+import { type Column, TableCard } from "../parts/table.tsx";
+import { useGet } from "../resource.ts";
 import { useOperator } from "./operator.ts";
 
 /** The ledger's invariant, recomputed from every entry when the page is opened. */
 export function Books() {
-  const api = useOperator();
-  const audit = useResource(() => api.get<AuditAnswer>("admin/ledger/audit"), [api]);
+  const audit = useGet<AuditAnswer>(useOperator(), "admin/ledger/audit");
   return (
     <>
       <Head title="Books" lead="Credits − charges − open holds = available, recomputed from every entry.">
-        <button type="button" class="quiet" onClick={audit.reload}>
-          Audit again
-        </button>
+        <Button label="Audit again" onClick={audit.reload} />
       </Head>
       <Loaded of={audit}>
         {(data) => (
           <>
             <Note tone={data.ok ? "good" : "warn"}>
-              <p>
-                {data.ok
-                  ? "The books are right, to the nano-dollar."
-                  : `The books are off by ${nano(data.drift_nano)}. Every sum that is off is listed below.`}
-              </p>
+              {data.ok
+                ? "The books are right, to the nano-dollar."
+                : `The books are off by ${nano(data.drift_nano)}. Every sum that is off is listed below.`}
             </Note>
             <div class="grid-3">
               <Figure label="Credits" value={nano(data.credits_nano)} />
@@ -36,7 +32,9 @@ export function Books() {
               <Figure label="Written off" value={nano(data.write_offs_nano)} hint="hosts that failed early" />
               <Figure label="Losses" value={nano(data.losses_nano)} hint="delivered beyond what was held" />
             </div>
-            {data.drifts.length > 0 && <Drifts of={data.drifts} />}
+            {data.drifts.length > 0 && (
+              <TableCard of={data.drifts} by={({ account }) => account} columns={DRIFTS} />
+            )}
           </>
         )}
       </Loaded>
@@ -44,16 +42,10 @@ export function Books() {
   );
 }
 
-const Drifts = ({ of }: { of: AuditAnswer["drifts"] }) => (
-  <TableCard columns={["Account", ["Off by", "end"]]}>
-    {of.map(({ account, drift_nano }) => (
-      <tr key={account}>
-        <td class="mono">{account}</td>
-        <td class="end">{nano(drift_nano)}</td>
-      </tr>
-    ))}
-  </TableCard>
-);
+const DRIFTS: readonly Column<AuditAnswer["drifts"][number]>[] = [
+  ["Account", "mono", ({ account }) => account],
+  ["Off by", "end", ({ drift_nano }) => nano(drift_nano)],
+];
 
 /** Rounded for the eye; the API has every digit. */
 const nano = (amount: string): string => usd(Number(BigInt(amount)) / 1e9);

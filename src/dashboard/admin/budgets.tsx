@@ -3,38 +3,44 @@ import type { List } from "../../api/answers.ts";
 import type { BudgetAnswer } from "../../api/budgets.ts";
 import { roughUsd } from "../format.ts";
 import { BudgetDialog, WINDOWS } from "../parts/budget-dialog.tsx";
+import { Button } from "../parts/button.tsx";
+import { Section } from "../parts/frame.tsx";
 import { Problem } from "../parts/notice.tsx";
-import { TableCard } from "../parts/table.tsx";
-import { useResource } from "../resource.ts";
+import { type Column, TableCard, Unseen } from "../parts/table.tsx";
+import { useGet } from "../resource.ts";
 import { useOperator } from "./operator.ts";
 
 /** The caps that the owner of a balance has set by name; nothing where there are none. */
 export function BalanceBudgets({ id }: { id: string }) {
   const api = useOperator();
   const path = `admin/balances/${id}/budgets`;
-  const budgets = useResource(() => api.get<List<BudgetAnswer>>(path), [api, path]);
+  const budgets = useGet<List<BudgetAnswer>>(api, path);
   const [editing, setEditing] = useState<BudgetAnswer | null>(null);
   if (budgets.data === null || budgets.data.data.length === 0) return <Problem error={budgets.error} />;
+  const columns: Column<BudgetAnswer>[] = [
+    ["Budget", "", ({ name }) => name],
+    ["Window", "wide-only", ({ window }) => WINDOWS[window]],
+    [
+      "Used",
+      "end",
+      ({ used_usd, held_usd, cap_usd }) => (
+        <>
+          {roughUsd(used_usd + held_usd)}
+          <span class="soft"> of {roughUsd(cap_usd)}</span>
+        </>
+      ),
+    ],
+    [
+      <Unseen key="actions">Actions</Unseen>,
+      "end",
+      (budget) => (
+        <Button label="Change" about={budget.name} look="link" onClick={() => setEditing(budget)} />
+      ),
+    ],
+  ];
   return (
-    <section aria-labelledby="budgets">
-      <h2 id="budgets">Budgets</h2>
-      <TableCard columns={["Budget", ["Window", "wide-only"], ["Used", "end"], ["Actions", "unseen"]]}>
-        {budgets.data.data.map((budget) => (
-          <tr key={budget.id}>
-            <td>{budget.name}</td>
-            <td class="wide-only">{WINDOWS[budget.window]}</td>
-            <td class="end">
-              {roughUsd(budget.used_usd + budget.held_usd)}
-              <span class="soft"> of {roughUsd(budget.cap_usd)}</span>
-            </td>
-            <td class="end">
-              <button type="button" class="link" onClick={() => setEditing(budget)}>
-                Change<span class="unseen"> {budget.name}</span>
-              </button>
-            </td>
-          </tr>
-        ))}
-      </TableCard>
+    <Section title="Budgets">
+      <TableCard of={budgets.data.data} by={(budget) => budget.id} columns={columns} />
       {editing !== null && (
         <BudgetDialog
           of={editing}
@@ -48,6 +54,6 @@ export function BalanceBudgets({ id }: { id: string }) {
           }}
         />
       )}
-    </section>
+    </Section>
   );
 }

@@ -1,8 +1,9 @@
 import { useState } from "preact/hooks";
 import type { ConfigAnswer } from "../../api/admin.ts";
-import { Head } from "../parts/frame.tsx";
+import { Button } from "../parts/button.tsx";
+import { Facts, Head, Section } from "../parts/frame.tsx";
 import { Loaded, Note, Problem } from "../parts/notice.tsx";
-import { useAction, useResource } from "../resource.ts";
+import { useAction, useGet } from "../resource.ts";
 import { useOperator } from "./operator.ts";
 
 /**
@@ -10,7 +11,7 @@ import { useOperator } from "./operator.ts";
  */
 export function ConfigPage() {
   const api = useOperator();
-  const config = useResource(() => api.get<ConfigAnswer>("admin/config"), [api]);
+  const config = useGet<ConfigAnswer>(api, "admin/config");
   const [reloaded, setReloaded] = useState(false);
   const reload = useAction(async () => {
     setReloaded(false);
@@ -21,41 +22,34 @@ export function ConfigPage() {
   return (
     <>
       <Head title="Configuration" lead="What is in force now, with every default. Secrets are not shown.">
-        <button type="button" class="quiet" disabled={reload.busy} onClick={() => reload.run()}>
-          Reload the file
-        </button>
+        <Button label="Reload the file" action={reload} />
       </Head>
       <Problem error={reload.error} />
-      {reloaded && (
-        <Note tone="good">
-          <p>The file was reloaded and is in force.</p>
-        </Note>
-      )}
+      {reloaded && <Note tone="good">The file was reloaded and is in force.</Note>}
       <Loaded of={config}>
-        {(data) => (
-          <>
-            <section class="card" aria-labelledby="general">
-              <h2 id="general">General</h2>
-              <dl class="facts">
-                {Object.entries(data)
-                  .filter(([, value]) => !isGroup(value))
-                  .map(([name, value]) => (
-                    <Fact key={name} name={name} value={value} />
-                  ))}
-              </dl>
-            </section>
-            {Object.entries(data)
-              .filter(([, value]) => isGroup(value))
-              .map(([name, value]) => (
-                <details key={name} class="card config">
-                  <summary>
-                    {name} <span class="soft small">{sizeOf(value)}</span>
-                  </summary>
-                  <pre class="mono">{JSON.stringify(value, null, 2)}</pre>
-                </details>
-              ))}
-          </>
-        )}
+        {(data) => {
+          const members = Object.entries(data);
+          const facts = members.filter(([, value]) => !isGroup(value));
+          return (
+            <>
+              <Section title="General" class="card">
+                <Facts
+                  of={facts.map(([name, value]) => [name, value === null ? "–" : String(value), "mono"])}
+                />
+              </Section>
+              {members
+                .filter(([, value]) => isGroup(value))
+                .map(([name, value]) => (
+                  <details key={name} class="card config">
+                    <summary>
+                      {name} <span class="soft small">{sizeOf(value)}</span>
+                    </summary>
+                    <pre class="mono">{JSON.stringify(value, null, 2)}</pre>
+                  </details>
+                ))}
+            </>
+          );
+        }}
       </Loaded>
     </>
   );
@@ -65,10 +59,3 @@ const isGroup = (value: unknown): boolean => typeof value === "object" && value 
 
 const sizeOf = (value: unknown): string =>
   Array.isArray(value) ? String(value.length) : Object.keys(value as object).join(", ");
-
-const Fact = ({ name, value }: { name: string; value: unknown }) => (
-  <>
-    <dt>{name}</dt>
-    <dd class="mono">{value === null ? "–" : String(value)}</dd>
-  </>
-);

@@ -2,35 +2,31 @@ import type { HostAnswer, RouteAnswer } from "../../api/admin.ts";
 import type { List } from "../../api/answers.ts";
 import { limitInForce } from "../../api/host-limit.ts";
 import { count, milliseconds, moment } from "../format.ts";
+import { Button } from "../parts/button.tsx";
 import { Head } from "../parts/frame.tsx";
 import { Empty, Loaded } from "../parts/notice.tsx";
-import { Table } from "../parts/table.tsx";
-import { useResource } from "../resource.ts";
+import { type Column, Table } from "../parts/table.tsx";
+import { useGet } from "../resource.ts";
 import { useOperator } from "./operator.ts";
 
 /** Every host, how it does now, and what is served by it. */
 export function Hosts() {
-  const api = useOperator();
-  const hosts = useResource(() => api.get<List<HostAnswer>>("admin/hosts"), [api]);
+  const hosts = useGet<List<HostAnswer>>(useOperator(), "admin/hosts");
   return (
     <>
       <Head
         title="Hosts"
         lead="Times and rates are medians of the last customers' streams; attempts are counted since the gateway started."
       >
-        <button type="button" class="quiet" onClick={hosts.reload}>
-          Refresh
-        </button>
+        <Button label="Refresh" onClick={hosts.reload} />
       </Head>
       <Loaded of={hosts}>
         {({ data }) => (
           <>
             {data.length === 0 && (
               <Empty title="No hosts are configured">
-                <p class="soft">
-                  Name one under <code>hosts</code> in the configuration, or set a provider's key in the
-                  environment, such as OPENAI_API_KEY, and start again.
-                </p>
+                Name one under <code>hosts</code> in the configuration, or set a provider's key in the
+                environment, such as OPENAI_API_KEY, and start again.
               </Empty>
             )}
             {data.map((host) => (
@@ -73,16 +69,10 @@ function Host({ of: host }: { of: HostAnswer }) {
         </p>
       ) : (
         <Table
-          columns={[
-            "Model",
-            ["Host's model id", "wide-only"],
-            ["First token", "end"],
-            ["Tokens/s", "end wide-only"],
-            ["State", "end"],
-          ]}
-        >
-          {routes.map(routeRow)}
-        </Table>
+          of={routes}
+          by={({ model, host_model, free }) => `${model} ${host_model} ${free}`}
+          columns={ROUTES}
+        />
       )}
       {routes.some(isUnverified) && (
         <p class="soft small">
@@ -116,43 +106,41 @@ function Load({ of: host }: { of: HostAnswer }) {
   );
 }
 
-const routeRow = (route: RouteAnswer) => (
-  <tr key={`${route.model} ${route.host_model} ${route.free}`}>
-    <td>
-      {route.model}
-      {route.last_failure !== null && (
-        <div class="soft small">
-          {`${count(route.failed)} of ${count(route.served + route.failed)} failed, last ${moment(route.last_failure.at)}: ${route.last_failure.detail}`}
-        </div>
-      )}
-    </td>
-    <td class="soft wide-only">{route.host_model}</td>
-    <td class="end">{route.first_token_ms === null ? "–" : milliseconds(route.first_token_ms)}</td>
-    <td class="end wide-only">
-      {route.tokens_per_second === null ? "–" : count(Math.round(route.tokens_per_second))}
-    </td>
-    <td class="end">
-      <RouteState of={route} />
-    </td>
-  </tr>
-);
+const ROUTES: readonly Column<RouteAnswer>[] = [
+  [
+    "Model",
+    "",
+    ({ model, failed, served, last_failure }) => (
+      <>
+        {model}
+        {last_failure !== null && (
+          <div class="soft small">
+            {`${count(failed)} of ${count(served + failed)} failed, last ${moment(last_failure.at)}: ${last_failure.detail}`}
+          </div>
+        )}
+      </>
+    ),
+  ],
+  ["Host's model id", "soft wide-only", ({ host_model }) => host_model],
+  ["First token", "end", ({ first_token_ms: ms }) => (ms === null ? "–" : milliseconds(ms))],
+  [
+    "Tokens/s",
+    "end wide-only",
+    ({ tokens_per_second: rate }) => (rate === null ? "–" : count(Math.round(rate))),
+  ],
+  ["State", "end", (route) => <RouteState of={route} />],
+];
 
-function RouteState({ of: route }: { of: RouteAnswer }) {
-  const { usable, resting_workers, unproven_workers, free, verified_free, priced } = route;
-  if (!usable) return <span class="tag bad-tag">resting</span>;
+function RouteState({ of }: { of: RouteAnswer }) {
+  const [tone, words] = routeState(of);
+  return <span class={`tag ${tone}-tag`}>{words}</span>;
+}
+
+function routeState({ usable, resting_workers, unproven_workers, free, verified_free, priced }: RouteAnswer) {
+  if (!usable) return ["bad", "resting"];
   if (resting_workers > 0)
-    return (
-      <span class="tag warn-tag">
-        resting at {resting_workers} {resting_workers === 1 ? "worker" : "workers"}
-      </span>
-    );
-  if (unproven_workers > 0) return <span class="tag warn-tag">being tried again</span>;
-  if (free) {
-    return (
-      <span class={`tag ${verified_free ? "good" : "warn"}-tag`}>
-        {verified_free ? "free" : "free, unverified"}
-      </span>
-    );
-  }
-  return priced ? <span class="tag good-tag">usable</span> : <span class="tag warn-tag">no price</span>;
+    return ["warn", `resting at ${resting_workers} ${resting_workers === 1 ? "worker" : "workers"}`];
+  if (unproven_workers > 0) return ["warn", "being tried again"];
+  if (free) return verified_free ? ["good", "free"] : ["warn", "free, unverified"];
+  return priced ? ["good", "usable"] : ["warn", "no price"];
 }

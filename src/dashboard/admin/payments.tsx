@@ -2,13 +2,13 @@ import { useState } from "preact/hooks";
 import type { OperatorsPayment } from "../../api/payments.ts";
 import { PAYMENT_STATES } from "../../payments/payment.ts";
 import { usd, words } from "../format.ts";
-import { Dialog, DialogButtons } from "../parts/dialog.tsx";
-import { Choice, Form, TextField } from "../parts/field.tsx";
+import { Button } from "../parts/button.tsx";
+import { FormDialog } from "../parts/dialog.tsx";
+import { Choice, TextField, useField } from "../parts/field.tsx";
 import { Head } from "../parts/frame.tsx";
-import { Empty, Loaded, Problem } from "../parts/notice.tsx";
+import { Empty, Loaded } from "../parts/notice.tsx";
 import { ShowOlder, usePages } from "../parts/pages.tsx";
 import { PaymentTable } from "../parts/payment-table.tsx";
-import { useAction } from "../resource.ts";
 import { useQuery } from "../route.ts";
 import { noted } from "./balance-dialog.ts";
 import { useOperator } from "./operator.ts";
@@ -38,9 +38,8 @@ export function Payments() {
           ) : (
             <PaymentTable
               of={rows}
-              columns={[["Lost", "end wide-only"]]}
               about={(payment) => <About of={payment} onDecide={() => setDeciding(payment)} />}
-              cells={({ lost_usd }) => <td class="end wide-only">{lost_usd === 0 ? "—" : usd(lost_usd)}</td>}
+              columns={[["Lost", "end wide-only", ({ lost_usd }) => (lost_usd === 0 ? "—" : usd(lost_usd))]]}
             />
           )
         }
@@ -70,9 +69,7 @@ const About = ({ of, onDecide }: { of: OperatorsPayment; onDecide: () => void })
         {of.balance_id}
       </a>
       {(of.state === "credited" || of.state === "held") && (
-        <button type="button" class="quiet" onClick={onDecide}>
-          {of.state === "held" ? "Decide" : "Refund"}
-        </button>
+        <Button label={of.state === "held" ? "Decide" : "Refund"} onClick={onDecide} />
       )}
     </div>
   </>
@@ -80,54 +77,45 @@ const About = ({ of, onDecide }: { of: OperatorsPayment; onDecide: () => void })
 
 function RefundDialog({ of, onClose, onDone }: DecisionProps) {
   const api = useOperator();
-  const refund = useAction(async () => {
+  const refund = async () => {
     await api.post(`admin/payments/${of.id}/refund`);
     onDone();
-  });
+  };
   return (
-    <Dialog title="Refund the payment" onClose={onClose}>
-      <Form onSubmit={refund.run}>
-        <p>
-          {usd(of.credited_usd)} are taken back from <span class="mono">{of.balance_id}</span>, if they are
-          neither spent nor held.{" "}
-          {of.rail === "card"
-            ? "The card then gets back all that it was charged, with the fee."
-            : "You then send the money back yourself: the gateway has no key to it."}
-        </p>
-        <Problem error={refund.error} />
-        <DialogButtons submit="Refund" busy={refund.busy} danger onClose={onClose} />
-      </Form>
-    </Dialog>
+    <FormDialog title="Refund the payment" submit="Refund" danger act={refund} onClose={onClose}>
+      <p>
+        {usd(of.credited_usd)} are taken back from <span class="mono">{of.balance_id}</span>, if they are
+        neither spent nor held.{" "}
+        {of.rail === "card"
+          ? "The card then gets back all that it was charged, with the fee."
+          : "You then send the money back yourself: the gateway has no key to it."}
+      </p>
+    </FormDialog>
   );
 }
 
 /** The money is here, and not as it was ordered. */
 function ResolveDialog({ of, onClose, onDone }: DecisionProps) {
   const api = useOperator();
-  const [as, setAs] = useState<string>("credited");
-  const [note, setNote] = useState("");
-  const resolve = useAction(async () => {
-    await api.post(`admin/payments/${of.id}/resolve`, { as, ...noted(note) });
+  const as = useField("credited");
+  const note = useField("");
+  const resolve = async () => {
+    await api.post(`admin/payments/${of.id}/resolve`, { as: as.value, ...noted(note.value) });
     onDone();
-  });
+  };
   return (
-    <Dialog title="Decide about the payment" onClose={onClose}>
-      <Form onSubmit={resolve.run}>
-        {of.reason !== null && <p>{of.reason}</p>}
-        <Choice
-          label="What becomes of it"
-          value={as}
-          onValue={setAs}
-          options={[
-            ["credited", `credited with ${usd(of.amount_usd)}`],
-            ["refunded", "refunded: you have sent the money back"],
-          ]}
-        />
-        <TextField label="Note" value={note} onValue={setNote} hint="Whoever paid sees this note." />
-        <Problem error={resolve.error} />
-        <DialogButtons submit="Decide" busy={resolve.busy} onClose={onClose} />
-      </Form>
-    </Dialog>
+    <FormDialog title="Decide about the payment" submit="Decide" act={resolve} onClose={onClose}>
+      {of.reason !== null && <p>{of.reason}</p>}
+      <Choice
+        label="What becomes of it"
+        options={[
+          ["credited", `credited with ${usd(of.amount_usd)}`],
+          ["refunded", "refunded: you have sent the money back"],
+        ]}
+        {...as}
+      />
+      <TextField label="Note" hint="Whoever paid sees this note." {...note} />
+    </FormDialog>
   );
 }
 

@@ -1,6 +1,7 @@
 import type { BalanceAnswer } from "../../api/admin.ts";
 import type { KeyAnswer } from "../../api/keys.ts";
 import type { OwnedReceiptAnswer } from "../../api/receipts.ts";
+import { Crumb } from "../parts/frame.tsx";
 import { keyName } from "../parts/key-state.tsx";
 import { Loaded } from "../parts/notice.tsx";
 import { ReceiptView } from "../parts/receipt-view.tsx";
@@ -20,29 +21,27 @@ export function ReceiptPage({ id }: { id: string }) {
   }, [api, id]);
   return (
     <>
-      <p class="crumb">
-        <a href="#/balances">Balances</a>
-      </p>
+      <Crumb to="balances" name="Balances" />
       <Loaded of={found}>
         {({ receipt, balance, key }) => (
-          <ReceiptView of={receipt}>
-            <dt>Account</dt>
-            <dd>
-              <Person of={balance} />
-            </dd>
-            <dt>Balance</dt>
-            <dd>
-              <a href={`#/balances/${receipt.balance_id}`} class="mono">
-                {receipt.balance_id}
-              </a>
-            </dd>
-            <dt>Key</dt>
-            <dd>
-              <a href={`#/balances/${receipt.balance_id}?key_id=${receipt.key_id}`}>
-                {key === null ? receipt.key_id : keyName(key)}
-              </a>
-            </dd>
-          </ReceiptView>
+          <ReceiptView
+            of={receipt}
+            facts={[
+              ["Account", <Person key="account" of={balance} />],
+              [
+                "Balance",
+                <a key="balance" href={`#/balances/${receipt.balance_id}`} class="mono">
+                  {receipt.balance_id}
+                </a>,
+              ],
+              [
+                "Key",
+                <a key="key" href={`#/balances/${receipt.balance_id}?key_id=${receipt.key_id}`}>
+                  {key === null ? receipt.key_id : keyName(key)}
+                </a>,
+              ],
+            ]}
+          />
         )}
       </Loaded>
     </>

@@ -1,16 +1,16 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import type { ComparedSum, EverybodysUsage, Period, SpendingOrder } from "../../api/usage.ts";
-import type { Cell } from "../../units/csv.ts";
 import { rough } from "../../units/numbers.ts";
 import { count, moment, roughUsd, usdColumn } from "../format.ts";
-import { ExportButton, usdCell } from "../parts/export-button.tsx";
+import { Button } from "../parts/button.tsx";
+import { type CsvColumns, ExportButton, usdCell } from "../parts/export-button.tsx";
 import { Figure } from "../parts/figure.tsx";
 import { Head } from "../parts/frame.tsx";
 import { Empty, Loaded } from "../parts/notice.tsx";
-import { type Column, TableCard } from "../parts/table.tsx";
+import { Cells, type Column, TableCard } from "../parts/table.tsx";
 import { Periods, UsageBars } from "../parts/usage-bars.tsx";
-import { useResource } from "../resource.ts";
+import { useGet } from "../resource.ts";
 import { useQuery } from "../route.ts";
 import { useOperator } from "./operator.ts";
 import { BalanceLink } from "./person.tsx";
@@ -40,10 +40,8 @@ type RankedRow<List extends "balances" | "keys"> = EverybodysUsage[List]["data"]
 function InPeriod({ period, order, onOrder }: InPeriodProps) {
   const api = useOperator();
   const [limit, setLimit] = useState(FEW_ROWS);
-  const usage = useResource(
-    () => api.get<EverybodysUsage>(`admin/usage?period=${period}&order=${order}&limit=${limit}`),
-    [api, order, limit],
-  );
+  const path = `admin/usage?period=${period}&order=${order}`;
+  const usage = useGet<EverybodysUsage>(api, `${path}&limit=${limit}`);
   const onMore = limit === FEW_ROWS ? () => setLimit(MANY_ROWS) : null;
   const lists = { order, onOrder, onMore };
   return (
@@ -51,9 +49,7 @@ function InPeriod({ period, order, onOrder }: InPeriodProps) {
       {(data) =>
         data.total.requests === 0 && !data.total.cost_before_usd ? (
           <Empty title="No requests in this period">
-            <p class="soft">
-              Choose a longer one, or see under <a href="#/">Hosts</a> whether they answer.
-            </p>
+            Choose a longer one, or see under <a href="#/">Hosts</a> whether they answer.
           </Empty>
         ) : (
           <>
@@ -65,9 +61,7 @@ function InPeriod({ period, order, onOrder }: InPeriodProps) {
                   label="usage by key"
                   file={`usage-by-key-${period}-${data.since.slice(0, 10)}`}
                   columns={KEY_COLUMNS}
-                  rows={async () =>
-                    keyRows(await api.get(`admin/usage?period=${period}&order=${order}&limit=${MANY_ROWS}`))
-                  }
+                  rows={async () => exportedKeys(await api.get(`${path}&limit=${MANY_ROWS}`))}
                 />
               </div>
               {data.counted_since !== null && (
@@ -99,39 +93,29 @@ interface InPeriodProps {
   readonly onOrder: (order: SpendingOrder) => void;
 }
 
-const KEY_COLUMNS = [
-  "balance_id",
-  "email",
-  "wallet",
-  "key_id",
-  "key_name",
-  "requests",
-  "failed",
-  "input_tokens",
-  "output_tokens",
-  "cost_usd",
-  "cost_before_usd",
-];
+const KEY_COLUMNS: CsvColumns<ComparedSum & Partial<ExportedKey>> = {
+  balance_id: (of) => of.balance_id,
+  email: (of) => of.email,
+  wallet: (of) => of.wallet,
+  key_id: (of) => of.key_id,
+  key_name: (of) => of.name,
+  requests: (of) => of.requests,
+  failed: (of) => of.failed,
+  input_tokens: (of) => of.input_tokens,
+  output_tokens: (of) => of.output_tokens,
+  cost_usd: (of) => usdCell(of.cost_usd),
+  cost_before_usd: (of) => (of.cost_before_usd === null ? null : usdCell(of.cost_before_usd)),
+};
+
+type ExportedKey = Omit<RankedRow<"keys">, "prefix"> & Pick<RankedRow<"balances">, "email" | "wallet">;
 
 /** The keys that are listed, with their owners as far as those are, and what the others come to. */
-function keyRows({ keys, balances }: EverybodysUsage): Cell[][] {
-  const owners = new Map(balances.data.map((balance) => [balance.balance_id, balance]));
-  const sums = (of: ComparedSum): Cell[] => [
-    of.requests,
-    of.failed,
-    of.input_tokens,
-    of.output_tokens,
-    usdCell(of.cost_usd),
-    of.cost_before_usd === null ? null : usdCell(of.cost_before_usd),
-  ];
-  const rows = keys.data.map((key) => {
-    const owner = owners.get(key.balance_id ?? "");
-    const whose = [key.balance_id, owner?.email ?? null, owner?.wallet ?? null];
-    return [...whose, key.key_id, key.name, ...sums(key)];
-  });
-  const { rest } = keys;
-  const others = [null, null, null, null, `${rest.rows} more keys`, ...sums(rest)];
-  return rest.rows === 0 ? rows : [...rows, others];
+function exportedKeys({ keys: { data, rest }, balances }: EverybodysUsage) {
+  const owners = new Map(
+    balances.data.map(({ balance_id, email, wallet }) => [balance_id, { email, wallet }]),
+  );
+  const rows = data.map((key) => ({ ...owners.get(key.balance_id ?? ""), ...key }));
+  return rest.rows === 0 ? rows : [...rows, { ...rest, name: `${rest.rows} more keys` }];
 }
 
 const FEW_ROWS = 10;
@@ -178,42 +162,43 @@ function List<Row extends object>({ title, one, of, order, onOrder, onMore, row:
   const { data, rest } = of;
   if (data.length === 0) return null;
   const cost = usdColumn([...data, rest].map(({ cost_usd }) => cost_usd));
-  const sortable = (label: string, by: SpendingOrder, className = "end"): Column => [
-    label,
-    className,
-    { isBy: order === by, onSort: () => onOrder(by) },
-  ];
+  const sums = (
+    [
+      ["Requests", "end wide-only", ({ requests }: ComparedSum) => count(requests), "requests"],
+      [
+        "Tokens",
+        "end wide-only",
+        (of: ComparedSum) => `${rough(of.input_tokens)} → ${rough(of.output_tokens)}`,
+        "tokens",
+      ],
+      ["Change", "end", changeOf, "growth"],
+      ["Cost", "end", ({ cost_usd }: ComparedSum) => cost(cost_usd), "cost"],
+    ] as const
+  ).map(
+    ([label, look, cell, by]): Column<ComparedSum> => [
+      label,
+      look,
+      cell,
+      { isBy: order === by, onSort: () => onOrder(by) },
+    ],
+  );
   return (
     <section aria-label={title}>
       <h2>{title}</h2>
       <TableCard
-        columns={[
-          one,
-          sortable("Requests", "requests", "end wide-only"),
-          sortable("Tokens", "tokens", "end wide-only"),
-          sortable("Change", "growth"),
-          sortable("Cost", "cost"),
-        ]}
+        of={data}
+        by={(line) => String(Object.values(line)[0])}
+        columns={[[one, "", (line) => <Row {...line} />], ...sums]}
       >
-        {data.map((line) => (
-          <tr key={String(Object.values(line)[0])}>
-            <td>
-              <Row {...line} />
-            </td>
-            <Sums of={line} cost={cost} />
-          </tr>
-        ))}
         {rest.rows > 0 && (
           <tr class="soft">
             <td>
               and {count(rest.rows)} more{" "}
               {onMore !== null && (
-                <button type="button" class="link" onClick={onMore}>
-                  Show<span class="unseen"> more {title.toLowerCase()}</span>
-                </button>
+                <Button label="Show" about={`more ${title.toLowerCase()}`} look="link" onClick={onMore} />
               )}
             </td>
-            <Sums of={rest} cost={cost} />
+            <Cells of={rest} columns={sums} />
           </tr>
         )}
       </TableCard>
@@ -235,17 +220,6 @@ interface ListProps<Row> {
   readonly onMore: (() => void) | null;
   readonly row: (row: Row) => ComponentChildren;
 }
-
-const Sums = ({ of, cost }: { of: ComparedSum; cost: (amount: number) => string }) => (
-  <>
-    <td class="end wide-only">{count(of.requests)}</td>
-    <td class="end wide-only">
-      {rough(of.input_tokens)} → {rough(of.output_tokens)}
-    </td>
-    <td class="end">{changeOf(of)}</td>
-    <td class="end">{cost(of.cost_usd)}</td>
-  </>
-);
 
 const BalanceName = ({ balance_id, ...owner }: RankedRow<"balances">) => (
   <BalanceLink id={balance_id} of={owner} />

@@ -4,10 +4,11 @@ import type { OwnAccount } from "../../api/me.ts";
 import { Api } from "../api.ts";
 import { moment } from "../format.ts";
 import { useOwner } from "../owner.ts";
+import { Button } from "../parts/button.tsx";
 import { Deletion } from "../parts/deletion.tsx";
-import { Form, TextField } from "../parts/field.tsx";
-import { Head } from "../parts/frame.tsx";
-import { Note, Problem } from "../parts/notice.tsx";
+import { ActionForm, TextField, useField } from "../parts/field.tsx";
+import { Facts, Head, Section } from "../parts/frame.tsx";
+import { Note } from "../parts/notice.tsx";
 import { RecoverySecret } from "../parts/recovery-secret.tsx";
 import { Sessions } from "../parts/sessions.tsx";
 import { TakeBack } from "../parts/take-back.tsx";
@@ -51,33 +52,24 @@ const nameOf = ({ email, wallet, id }: OwnAccount): string => email ?? wallet ??
 function Identity({ of }: { of: OwnAccount }) {
   const { by, me } = useOwner();
   return (
-    <section class="card stack">
-      <h2>{nameOf(of)}</h2>
-      <dl class="facts">
-        <dt>Account</dt>
-        <dd class="mono">{of.id}</dd>
-        {of.balances !== undefined && (
-          <>
-            <dt>Balances</dt>
-            <dd class="mono">
-              {of.balances.map((id) => (
-                <div key={id}>{id}</div>
-              ))}
-            </dd>
-          </>
-        )}
-      </dl>
+    <Section title={nameOf(of)} class="card stack">
+      <Facts
+        of={[
+          ["Account", of.id, "mono"],
+          of.balances === undefined
+            ? null
+            : ["Balances", of.balances.map((id) => <div key={id}>{id}</div>), "mono"],
+        ]}
+      />
       {of.undo_until !== undefined && (
         <Note tone="plain">
-          <p>
-            The balance <span class="mono">{me.balance_id}</span> was claimed. Until {moment(of.undo_until)},
-            its recovery secret from before takes it back
-            {by === "session" && ": add credit only if you set it up yourself"}.
-          </p>
+          The balance <span class="mono">{me.balance_id}</span> was claimed. Until {moment(of.undo_until)},
+          its recovery secret from before takes it back
+          {by === "session" && ": add credit only if you set it up yourself"}.
         </Note>
       )}
       {of.undo_until !== undefined && by === "recovery" && <TakeBack title="Undo the claim" />}
-    </section>
+    </Section>
   );
 }
 
@@ -85,12 +77,12 @@ function Identity({ of }: { of: OwnAccount }) {
 function Claim() {
   const { me, secrets, refresh } = useOwner();
   const held = [...secrets.values()].at(-1);
-  const [email, setEmail] = useState("");
-  const [pasted, setPasted] = useState("");
+  const email = useField("");
+  const pasted = useField("");
   const [done, setDone] = useState<ClaimAnswer | null>(null);
   const wallet = browserWallet();
   const claim = useAction(async (identity: () => Promise<object>) => {
-    const key = held ?? pasted.trim();
+    const key = held ?? pasted.value.trim();
     if (key === "")
       throw new Error(
         "Paste the API key from set-up, or one that it was rotated to: it proves that the balance is yours.",
@@ -98,48 +90,41 @@ function Claim() {
     setDone(await new Api(key).post<ClaimAnswer>("v1/me/claim", await identity()));
     refresh();
   });
+  const byEmail = async () => ({ email: email.value.trim() });
+  const byWallet = async () => ({ wallet: await signWithWallet(wallet!) });
   return (
-    <section class="card">
-      <h2>Claim this balance for an account</h2>
+    <Section title="Claim this balance for an account" class="card">
       <p class="soft">
         With an account you can sign in without the recovery secret. Keys, credit and receipts of{" "}
         {me.balance_id} stay as they are, and your keys keep working.
       </p>
-      <Form onSubmit={() => claim.run(async () => ({ email: email.trim() }))}>
+      <ActionForm
+        action={{ ...claim, run: () => claim.run(byEmail) }}
+        submit="Claim by email"
+        buttons={
+          wallet !== null && (
+            <Button label="Claim with my wallet" disabled={claim.busy} onClick={() => claim.run(byWallet)} />
+          )
+        }
+        after={
+          done !== null &&
+          !done.confirmed && (
+            <Note tone="good">A link is on its way to {done.email}. Open it, and confirm, to finish.</Note>
+          )
+        }
+      >
         {held === undefined && (
           <TextField
             label="API key from set-up"
             hint="Or one that it was rotated to. Keys that an owner made cannot claim."
             type="password"
-            value={pasted}
-            onValue={setPasted}
             placeholder="or-live-…"
             required
+            {...pasted}
           />
         )}
-        <TextField label="Email" type="email" value={email} onValue={setEmail} required />
-        <Problem error={claim.error} />
-        <div class="row">
-          <button type="submit" class="primary" disabled={claim.busy}>
-            Claim by email
-          </button>
-          {wallet !== null && (
-            <button
-              type="button"
-              class="quiet"
-              disabled={claim.busy}
-              onClick={() => claim.run(async () => ({ wallet: await signWithWallet(wallet) }))}
-            >
-              Claim with my wallet
-            </button>
-          )}
-        </div>
-        {done !== null && !done.confirmed && (
-          <Note tone="good">
-            <p>A link is on its way to {done.email}. Open it, and confirm, to finish.</p>
-          </Note>
-        )}
-      </Form>
-    </section>
+        <TextField label="Email" type="email" required {...email} />
+      </ActionForm>
+    </Section>
   );
 }

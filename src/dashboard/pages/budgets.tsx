@@ -4,30 +4,27 @@ import type { BudgetAnswer } from "../../api/budgets.ts";
 import { moment } from "../format.ts";
 import { useOwner } from "../owner.ts";
 import { BudgetDialog, WINDOWS } from "../parts/budget-dialog.tsx";
+import { Button } from "../parts/button.tsx";
 import { Head } from "../parts/frame.tsx";
 import { Meter } from "../parts/meter.tsx";
 import { Empty, Loaded } from "../parts/notice.tsx";
-import { useResource } from "../resource.ts";
+import { useGet } from "../resource.ts";
 
 /** Named spending caps that several keys can share. */
 export function Budgets() {
   const { api } = useOwner();
-  const budgets = useResource(() => api.get<List<BudgetAnswer>>("v1/budgets"), [api]);
+  const budgets = useGet<List<BudgetAnswer>>(api, "v1/budgets");
   const [editing, setEditing] = useState<BudgetAnswer | "new" | null>(null);
   const close = () => setEditing(null);
   return (
     <>
       <Head title="Budgets" lead="A named spending cap that any number of keys share.">
-        <button type="button" class="primary" onClick={() => setEditing("new")}>
-          New budget
-        </button>
+        <Button label="New budget" look="primary" onClick={() => setEditing("new")} />
       </Head>
       <Loaded of={budgets}>
         {({ data }) =>
           data.length === 0 ? (
-            <Empty title="No budgets yet">
-              <p class="soft">Create one, then choose it in the limits of a key.</p>
-            </Empty>
+            <Empty title="No budgets yet">Create one, then choose it in the limits of a key.</Empty>
           ) : (
             <ul class="cards">
               {data.map((budget) => (
@@ -38,9 +35,12 @@ export function Budgets() {
                       {WINDOWS[budget.window]}
                       {budget.resets_at !== null && ` · resets ${moment(budget.resets_at)}`}
                     </p>
-                    <button type="button" class="link" onClick={() => setEditing(budget)}>
-                      Change<span class="unseen"> {budget.name}</span>
-                    </button>
+                    <Button
+                      label="Change"
+                      about={budget.name}
+                      look="link"
+                      onClick={() => setEditing(budget)}
+                    />
                   </div>
                   <div class="key-meters">
                     <Meter label="Used" used={budget.used_usd} held={budget.held_usd} cap={budget.cap_usd} />

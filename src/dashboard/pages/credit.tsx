@@ -7,16 +7,16 @@ import { useOwner } from "../owner.ts";
 import { AddCredit } from "../parts/add-credit.tsx";
 import { CreditTable } from "../parts/credit-table.tsx";
 import { Figure } from "../parts/figure.tsx";
-import { Head } from "../parts/frame.tsx";
+import { Head, Section } from "../parts/frame.tsx";
 import { Empty, Loaded, Problem } from "../parts/notice.tsx";
 import { ShowOlder, usePages } from "../parts/pages.tsx";
 import { PaymentTable } from "../parts/payment-table.tsx";
-import { useResource } from "../resource.ts";
+import { useGet } from "../resource.ts";
 
 /** The balance, every credit that it had, and what was taken back. */
 export function CreditPage() {
   const { api, me } = useOwner();
-  const credits = useResource(() => api.get<List<CreditAnswer>>("v1/credits?limit=200"), [api]);
+  const credits = useGet<List<CreditAnswer>>(api, "v1/credits?limit=200");
   return (
     <>
       <Head title="Credit" lead="Prepaid: a request runs only if the balance covers its worst case." />
@@ -27,23 +27,20 @@ export function CreditPage() {
       </div>
       <AddCredit />
       <Payments />
-      <section aria-labelledby="history">
-        <h2 id="history">History</h2>
+      <Section title="History">
         <Loaded of={credits}>
           {(list) =>
             list.data.length === 0 ? (
               <Empty title="No credit yet">
-                <p class="soft">
-                  Models marked “Open Tier”, where there are any, need none:{" "}
-                  {me.open_tier.limit - me.open_tier.used} free requests are left today.
-                </p>
+                Models marked “Open Tier”, where there are any, need none:{" "}
+                {me.open_tier.limit - me.open_tier.used} free requests are left today.
               </Empty>
             ) : (
               <CreditTable of={list} />
             )
           }
         </Loaded>
-      </section>
+      </Section>
     </>
   );
 }
@@ -56,10 +53,9 @@ function Payments() {
   if (error instanceof ApiRefusal && error.code === "unsupported_endpoint") return null;
   if (data === null || data.length === 0) return <Problem error={error} />;
   return (
-    <section aria-labelledby="payments">
-      <h2 id="payments">Payments</h2>
+    <Section title="Payments">
       <PaymentTable of={data} href={(id) => `#/credit/${id}`} />
       <ShowOlder of={payments} />
-    </section>
+    </Section>
   );
 }

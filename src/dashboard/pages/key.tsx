@@ -4,24 +4,24 @@ import { Api } from "../api.ts";
 import { count, moment, usd } from "../format.ts";
 import { useKeyChoices } from "../key-choices.ts";
 import { useOwner } from "../owner.ts";
-import { Dialog, DialogButtons } from "../parts/dialog.tsx";
-import { Form, TextField } from "../parts/field.tsx";
-import { Head } from "../parts/frame.tsx";
+import { Button } from "../parts/button.tsx";
+import { Dialog, FormDialog } from "../parts/dialog.tsx";
+import { TextField, useField } from "../parts/field.tsx";
+import { Crumb, type Fact, Facts, Head } from "../parts/frame.tsx";
 import { KeyForm, listOf } from "../parts/key-form.tsx";
 import { KeyState, works } from "../parts/key-state.tsx";
 import { Meter } from "../parts/meter.tsx";
-import { Loaded, Problem } from "../parts/notice.tsx";
+import { Loaded } from "../parts/notice.tsx";
 import { RevokeDialog } from "../parts/revoke-dialog.tsx";
 import { ShowKeyOnce } from "../parts/show-key-once.tsx";
 import { UsageCharts } from "../parts/usage-charts.tsx";
-import { useAction, useResource } from "../resource.ts";
+import { useGet } from "../resource.ts";
 
 /** One key: its limits and use, and what can be done with it. */
-// biome-ignore lint/complexity/noExcessiveLinesPerFunction: a page.
 export function KeyPage({ id }: { id: string }) {
   const { api, secrets } = useOwner();
   const choices = useKeyChoices();
-  const key = useResource(() => api.get<KeyAnswer>(`v1/keys/${id}`), [api, id]);
+  const key = useGet<KeyAnswer>(api, `v1/keys/${id}`);
   const [open, setOpen] = useState<"limits" | "rotate" | "revoke" | null>(null);
   const [rotated, setRotated] = useState<RotatedAnswer | null>(null);
   const close = () => setOpen(null);
@@ -30,23 +30,13 @@ export function KeyPage({ id }: { id: string }) {
     <Loaded of={key}>
       {(data) => (
         <>
-          <p class="crumb">
-            <a href="#/keys">Keys</a>
-          </p>
+          <Crumb to="keys" name="Keys" />
           <Head title={data.name ?? "Unnamed key"}>
             {works(data) && (
               <>
-                <button type="button" class="quiet" onClick={() => setOpen("limits")}>
-                  Change limits
-                </button>
-                {data.state === "active" && (
-                  <button type="button" class="quiet" onClick={() => setOpen("rotate")}>
-                    Rotate
-                  </button>
-                )}
-                <button type="button" class="quiet danger" onClick={() => setOpen("revoke")}>
-                  Revoke
-                </button>
+                <Button label="Change limits" onClick={() => setOpen("limits")} />
+                {data.state === "active" && <Button label="Rotate" onClick={() => setOpen("rotate")} />}
+                <Button label="Revoke" look="quiet danger" onClick={() => setOpen("revoke")} />
               </>
             )}
           </Head>
@@ -67,7 +57,7 @@ export function KeyPage({ id }: { id: string }) {
             </section>
             <section class="card" aria-label="Limits">
               <h2>Limits</h2>
-              <Facts of={data} />
+              <Facts of={factsOf(data)} />
             </section>
           </div>
           <p>
@@ -134,30 +124,21 @@ export function KeyPage({ id }: { id: string }) {
   );
 }
 
-const Facts = ({ of }: { of: KeyAnswer }) => (
-  <dl class="facts">
-    <dt>Id</dt>
-    <dd class="mono">{of.id}</dd>
-    <dt>Begins with</dt>
-    <dd class="mono">{of.prefix}</dd>
-    <dt>Created</dt>
-    <dd>{moment(of.created_at)}</dd>
-    <dt>Expires</dt>
-    <dd>{of.expires_at === null ? "never" : moment(of.expires_at)}</dd>
-    <dt>Requests per minute</dt>
-    <dd>{of.rpm_limit === null ? "no limit" : count(of.rpm_limit)}</dd>
-    <dt>Tokens per minute</dt>
-    <dd>{of.tpm_limit === null ? "no limit" : count(of.tpm_limit)}</dd>
-    <dt>Spend per day</dt>
-    <dd>{of.daily_limit_usd === null ? "no limit" : usd(of.daily_limit_usd)}</dd>
-    <dt>Spend per month</dt>
-    <dd>{of.monthly_limit_usd === null ? "no limit" : usd(of.monthly_limit_usd)}</dd>
-    <dt>Models</dt>
-    <dd>{of.allowed_models === null ? "all" : of.allowed_models.join(", ")}</dd>
-    <dt>Budgets</dt>
-    <dd>{of.budget === null ? "none" : listOf(of.budget).join(", ")}</dd>
-  </dl>
-);
+const factsOf = (key: KeyAnswer): Fact[] => [
+  ["Id", key.id, "mono"],
+  ["Begins with", key.prefix, "mono"],
+  ["Created", moment(key.created_at)],
+  ["Expires", key.expires_at === null ? "never" : moment(key.expires_at)],
+  ["Requests per minute", limitOf(key.rpm_limit, count)],
+  ["Tokens per minute", limitOf(key.tpm_limit, count)],
+  ["Spend per day", limitOf(key.daily_limit_usd, usd)],
+  ["Spend per month", limitOf(key.monthly_limit_usd, usd)],
+  ["Models", key.allowed_models === null ? "all" : key.allowed_models.join(", ")],
+  ["Budgets", key.budget === null ? "none" : listOf(key.budget).join(", ")],
+];
+
+const limitOf = (limit: number | null, format: (limit: number) => string): string =>
+  limit === null ? "no limit" : format(limit);
 
 /**
  * The recovery secret replaces a key at once; 24 hours of grace are given to whoever still has the key
@@ -165,55 +146,51 @@ const Facts = ({ of }: { of: KeyAnswer }) => (
  */
 function Rotate({ of, onClose, onRotated }: RotateProps) {
   const { api, by, secrets } = useOwner();
-  const [how, setHow] = useState<"grace" | "now">("grace");
-  const [pasted, setPasted] = useState("");
+  const [how, setHow] = useState<(typeof WAYS)[number][0]>("grace");
+  const pasted = useField("");
   const held = secrets.get(of.id);
   const needsKey = by === "recovery" && how === "grace";
-  const rotate = useAction(async () => {
-    const credential = held ?? pasted.trim();
+  const rotate = async () => {
+    const credential = held ?? pasted.value.trim();
     if (needsKey && credential === "") throw new Error("Paste the key to be replaced.");
     const speaker = needsKey ? new Api(credential) : api;
     onRotated(await speaker.post<RotatedAnswer>(`v1/keys/${of.id}/rotate`));
-  });
+  };
   return (
-    <Dialog title="Rotate the key" onClose={onClose}>
-      <Form onSubmit={rotate.run}>
-        <p class="soft">
-          The new key takes over the name, the limits and the use so far: rotating never resets a cap.
-        </p>
-        {by === "recovery" && (
-          <fieldset class="picks">
-            <legend>The old key</legend>
-            <label class="check">
-              <input type="radio" name="how" checked={how === "grace"} onChange={() => setHow("grace")} />
+    <FormDialog title="Rotate the key" submit="Rotate" act={rotate} onClose={onClose}>
+      <p class="soft">
+        The new key takes over the name, the limits and the use so far: rotating never resets a cap.
+      </p>
+      {by === "recovery" && (
+        <fieldset class="picks">
+          <legend>The old key</legend>
+          {WAYS.map(([way, effect, reason]) => (
+            <label key={way} class="check">
+              <input type="radio" name="how" checked={how === way} onChange={() => setHow(way)} />
               <span>
-                works for 24 more hours <span class="soft">(tidying up)</span>
+                {effect} <span class="soft">{reason}</span>
               </span>
             </label>
-            <label class="check">
-              <input type="radio" name="how" checked={how === "now"} onChange={() => setHow("now")} />
-              <span>
-                stops now <span class="soft">(lost or leaked)</span>
-              </span>
-            </label>
-          </fieldset>
-        )}
-        {needsKey && held === undefined && (
-          <TextField
-            label="The current key"
-            type="password"
-            value={pasted}
-            onValue={setPasted}
-            placeholder={`${of.prefix}…`}
-            hint="Only the holder of the key gets the 24 hours. If it is lost, stop the old key now."
-          />
-        )}
-        <Problem error={rotate.error} />
-        <DialogButtons submit="Rotate" busy={rotate.busy} onClose={onClose} />
-      </Form>
-    </Dialog>
+          ))}
+        </fieldset>
+      )}
+      {needsKey && held === undefined && (
+        <TextField
+          label="The current key"
+          type="password"
+          placeholder={`${of.prefix}…`}
+          hint="Only the holder of the key gets the 24 hours. If it is lost, stop the old key now."
+          {...pasted}
+        />
+      )}
+    </FormDialog>
   );
 }
+
+const WAYS = [
+  ["grace", "works for 24 more hours", "(tidying up)"],
+  ["now", "stops now", "(lost or leaked)"],
+] as const;
 
 interface RotateProps {
   readonly of: KeyAnswer;

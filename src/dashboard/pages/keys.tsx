@@ -3,6 +3,7 @@ import type { KeyAnswer, KeyFields, MintedAnswer } from "../../api/keys.ts";
 import { moment } from "../format.ts";
 import { useKeyChoices } from "../key-choices.ts";
 import { useOwner } from "../owner.ts";
+import { Button } from "../parts/button.tsx";
 import { Dialog } from "../parts/dialog.tsx";
 import { FirstCall } from "../parts/first-call.tsx";
 import { Head } from "../parts/frame.tsx";
@@ -33,9 +34,7 @@ export function Keys() {
   return (
     <>
       <Head title="Keys" lead="One key for each program or agent, each with its own limits.">
-        <button type="button" class="primary" onClick={() => setCreating(true)}>
-          New key
-        </button>
+        <Button label="New key" look="primary" onClick={() => setCreating(true)} />
       </Head>
       <Loaded of={keys}>
         {(data) => {
@@ -45,9 +44,7 @@ export function Keys() {
             <>
               {working.length === 0 && (
                 <Empty title={ended.length === 0 ? "No keys yet" : "No active keys"}>
-                  <p class="soft">
-                    {ended.length === 0 ? "Create the first one." : "Create one, or open an old one below."}
-                  </p>
+                  {ended.length === 0 ? "Create the first one." : "Create one, or open an old one below."}
                 </Empty>
               )}
               <ul class="cards">{working.map(row)}</ul>

@@ -5,18 +5,18 @@ import { count, moment, usd } from "../format.ts";
 import { useOwner } from "../owner.ts";
 import { Figure } from "../parts/figure.tsx";
 import { FirstCall } from "../parts/first-call.tsx";
-import { Head } from "../parts/frame.tsx";
+import { Head, Section } from "../parts/frame.tsx";
 import { keyNames } from "../parts/key-state.tsx";
 import { Empty, Loaded } from "../parts/notice.tsx";
 import { ReceiptTable } from "../parts/receipt-table.tsx";
 import { UsageCharts } from "../parts/usage-charts.tsx";
-import { useResource } from "../resource.ts";
+import { useGet } from "../resource.ts";
 
 /** Where things stand. */
 export function Overview() {
   const { api, me } = useOwner();
-  const latest = useResource(() => api.get<List<ReceiptAnswer>>("v1/receipts?limit=5"), [api]);
-  const keys = useResource(() => api.get<List<KeyAnswer>>("v1/keys"), [api]);
+  const latest = useGet<List<ReceiptAnswer>>(api, "v1/receipts?limit=5");
+  const keys = useGet<List<KeyAnswer>>(api, "v1/keys");
   const { open_tier } = me;
   return (
     <>
@@ -31,16 +31,13 @@ export function Overview() {
         />
       </div>
       <UsageCharts />
-      <section aria-labelledby="latest">
-        <h2 id="latest">Latest requests</h2>
+      <Section title="Latest requests">
         <Loaded of={latest}>
           {({ data }) =>
             data.length === 0 ? (
               <>
                 <Empty title="No requests yet">
-                  <p class="soft">
-                    Try a model in the <a href="#/playground">playground</a>, or from a program:
-                  </p>
+                  Try a model in the <a href="#/playground">playground</a>, or from a program:
                 </Empty>
                 <FirstCall />
               </>
@@ -49,7 +46,7 @@ export function Overview() {
             )
           }
         </Loaded>
-      </section>
+      </Section>
     </>
   );
 }

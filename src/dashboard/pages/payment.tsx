@@ -2,15 +2,15 @@ import { useEffect } from "preact/hooks";
 import type { PaymentAnswer } from "../../api/payments.ts";
 import { moment, usd } from "../format.ts";
 import { useOwner } from "../owner.ts";
-import { Head } from "../parts/frame.tsx";
+import { Crumb, Facts, Head } from "../parts/frame.tsx";
 import { Loaded, Note } from "../parts/notice.tsx";
 import { isSettled, PaymentState, RAILS } from "../parts/payment-table.tsx";
-import { useResource } from "../resource.ts";
+import { useGet } from "../resource.ts";
 
 /** A payment, as it is now: whoever pays comes back here, and sees it become credit. */
 export function PaymentPage({ id }: { id: string }) {
   const { api, refresh } = useOwner();
-  const found = useResource(() => api.get<PaymentAnswer>(`v1/payments/${encodeURIComponent(id)}`), [api, id]);
+  const found = useGet<PaymentAnswer>(api, `v1/payments/${encodeURIComponent(id)}`);
   const { data, error } = found;
   useEffect(() => {
     if (data === null || isSettled(data)) return;
@@ -23,9 +23,7 @@ export function PaymentPage({ id }: { id: string }) {
   }, [data?.state]);
   return (
     <>
-      <p class="crumb">
-        <a href="#/credit">Credit</a>
-      </p>
+      <Crumb to="credit" name="Credit" />
       <Head title="Payment" />
       <Loaded of={found}>{(payment) => <PaymentView of={payment} />}</Loaded>
     </>
@@ -38,36 +36,28 @@ const PaymentView = ({ of }: { of: PaymentAnswer }) => (
   <>
     <Note
       tone={of.state === "credited" ? "good" : isSettled(of) && of.state !== "refunded" ? "warn" : "plain"}
+      more={of.reason !== null && <p class="small">{of.reason}</p>}
     >
-      <p>{SAID[of.state](usd(of.amount_usd))}</p>
-      {of.reason !== null && <p class="small">{of.reason}</p>}
+      {SAID[of.state](usd(of.amount_usd))}
     </Note>
     <section class="card">
-      <dl class="facts">
-        <dt>State</dt>
-        <dd>
-          <PaymentState of={of} />
-        </dd>
-        <dt>Amount</dt>
-        <dd>{usd(of.amount_usd)}</dd>
-        <dt>Paid by</dt>
-        <dd>
-          {RAILS[of.rail]}
-          {of.payer !== null && <span class="mono"> {of.payer}</span>}
-        </dd>
-        {of.transaction !== null && (
-          <>
-            <dt>Transaction</dt>
-            <dd class="mono">{of.transaction}</dd>
-          </>
-        )}
-        <dt>Begun</dt>
-        <dd>{moment(of.created_at)}</dd>
-        <dt>Last changed</dt>
-        <dd>{moment(of.changed_at)}</dd>
-        <dt>Id</dt>
-        <dd class="mono">{of.id}</dd>
-      </dl>
+      <Facts
+        of={[
+          ["State", <PaymentState key="state" of={of} />],
+          ["Amount", usd(of.amount_usd)],
+          [
+            "Paid by",
+            <>
+              {RAILS[of.rail]}
+              {of.payer !== null && <span class="mono"> {of.payer}</span>}
+            </>,
+          ],
+          of.transaction === null ? null : ["Transaction", of.transaction, "mono"],
+          ["Begun", moment(of.created_at)],
+          ["Last changed", moment(of.changed_at)],
+          ["Id", of.id, "mono"],
+        ]}
+      />
     </section>
   </>
 );

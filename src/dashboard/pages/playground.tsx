@@ -4,8 +4,9 @@ import type { EntryAnswer } from "../../api/catalog.ts";
 import type { KeyAnswer, MintedAnswer } from "../../api/keys.ts";
 import { Api } from "../api.ts";
 import { useOwner } from "../owner.ts";
+import { Button } from "../parts/button.tsx";
 import { Conversation } from "../parts/conversation.tsx";
-import { Form, TextField } from "../parts/field.tsx";
+import { ActionForm, TextField, useField } from "../parts/field.tsx";
 import { Head } from "../parts/frame.tsx";
 import { Empty, Loaded, Problem } from "../parts/notice.tsx";
 import { modelChoices } from "../playground-models.ts";
@@ -39,10 +40,8 @@ function WithKey({ secret }: { secret: string }) {
       {({ key, models }) =>
         models.length === 0 ? (
           <Empty title="No model can be called right now">
-            <p class="soft">
-              Either every host is out of order (<a href="status">status</a>), or this{" "}
-              <a href={`#/keys/${key.id}`}>key</a> allows no model that is served.
-            </p>
+            Either every host is out of order (<a href="status">status</a>), or this{" "}
+            <a href={`#/keys/${key.id}`}>key</a> allows no model that is served.
           </Empty>
         ) : (
           <Conversation secret={secret} keyId={key.id} models={models} />
@@ -54,9 +53,9 @@ function WithKey({ secret }: { secret: string }) {
 
 function NeedsKey({ onKey }: { onKey: (secret: string) => void }) {
   const { api, me, secrets } = useOwner();
-  const [pasted, setPasted] = useState("");
+  const pasted = useField("");
   const use = useAction(async () => {
-    const secret = pasted.trim();
+    const secret = pasted.value.trim();
     const { data } = await new Api(secret).get<List<KeyAnswer>>("v1/keys");
     if (data[0] !== undefined) secrets.set(data[0].id, secret);
     onKey(secret);
@@ -74,20 +73,9 @@ function NeedsKey({ onKey }: { onKey: (secret: string) => void }) {
       <section class="card">
         <h2>Use a key you have</h2>
         <p class="soft">It stays in this tab's memory and is forgotten when the tab is closed or reloaded.</p>
-        <Form onSubmit={use.run}>
-          <TextField
-            label="API key"
-            type="password"
-            value={pasted}
-            onValue={setPasted}
-            placeholder="or-live-…"
-            required
-          />
-          <Problem error={use.error} />
-          <button type="submit" class="primary" disabled={use.busy}>
-            Use it
-          </button>
-        </Form>
+        <ActionForm action={use} submit="Use it">
+          <TextField label="API key" type="password" placeholder="or-live-…" required {...pasted} />
+        </ActionForm>
       </section>
       <section class="card">
         <h2>Or create one for the playground</h2>
@@ -95,9 +83,7 @@ function NeedsKey({ onKey }: { onKey: (secret: string) => void }) {
           Named “playground”, with a cap of ${PLAYGROUND_USD} per day. Revoke it whenever you like.
         </p>
         <Problem error={create.error} />
-        <button type="button" class="quiet" disabled={create.busy} onClick={() => create.run()}>
-          Create a playground key
-        </button>
+        <Button label="Create a playground key" action={create} />
       </section>
     </div>
   );

@@ -1,6 +1,7 @@
 import type { KeyAnswer } from "../../api/keys.ts";
 import type { ReceiptAnswer } from "../../api/receipts.ts";
 import { useOwner } from "../owner.ts";
+import { Crumb } from "../parts/frame.tsx";
 import { keyName } from "../parts/key-state.tsx";
 import { Loaded } from "../parts/notice.tsx";
 import { ReceiptView } from "../parts/receipt-view.tsx";
@@ -16,19 +17,20 @@ export function ReceiptPage({ id }: { id: string }) {
   }, [api, id]);
   return (
     <>
-      <p class="crumb">
-        <a href="#/receipts">Receipts</a>
-      </p>
+      <Crumb to="receipts" name="Receipts" />
       <Loaded of={found}>
         {({ receipt, key }) => (
-          <ReceiptView of={receipt}>
-            <dt>Key</dt>
-            <dd>
-              <a href={`#/keys/${receipt.key_id}`} class={key === null ? "mono" : ""}>
-                {key === null ? receipt.key_id : keyName(key)}
-              </a>
-            </dd>
-          </ReceiptView>
+          <ReceiptView
+            of={receipt}
+            facts={[
+              [
+                "Key",
+                <a key="key" href={`#/keys/${receipt.key_id}`} class={key === null ? "mono" : ""}>
+                  {key === null ? receipt.key_id : keyName(key)}
+                </a>,
+              ],
+            ]}
+          />
         )}
       </Loaded>
     </>

@@ -8,17 +8,20 @@ import { Choice } from "../parts/field.tsx";
 import { Head } from "../parts/frame.tsx";
 import { keyName, keyNames } from "../parts/key-state.tsx";
 import { ReceiptPages } from "../parts/receipt-pages.tsx";
-import { useResource } from "../resource.ts";
+import { useGet } from "../resource.ts";
 import { useQuery } from "../route.ts";
 
 /** What became of every request, newest first. */
 export function Receipts() {
   const { api } = useOwner();
   const [filters, setFilters] = useQuery(FILTERS);
-  const keys = useResource(() => api.get<List<KeyAnswer>>("v1/keys?limit=1000"), [api]);
-  const models = useResource(() => api.get<List<EntryAnswer>>("v1/catalog"), [api]);
-  const query = new URLSearchParams(Object.entries(filters).filter(([, value]) => value !== ""));
-  const set = (name: keyof typeof filters) => (value: string) => setFilters({ ...filters, [name]: value });
+  const keys = useGet<List<KeyAnswer>>(api, "v1/keys?limit=1000");
+  const models = useGet<List<EntryAnswer>>(api, "v1/catalog");
+  const all = keys.data?.data ?? [];
+  const chosen = (name: keyof typeof filters) => ({
+    value: filters[name],
+    onValue: (value: string) => setFilters({ ...filters, [name]: value }),
+  });
   return (
     <>
       <Head
@@ -28,37 +31,33 @@ export function Receipts() {
       <div class="filters">
         <Choice
           label="Key"
-          value={filters.key_id}
-          onValue={set("key_id")}
-          options={[
-            ["", "All keys"],
-            ...(keys.data?.data ?? []).map((key) => [key.id, keyName(key)] as const),
-          ]}
+          options={[["", "All keys"], ...all.map((key) => [key.id, keyName(key)] as const)]}
+          {...chosen("key_id")}
         />
         <Choice
           label="Model"
-          value={filters.model}
-          onValue={set("model")}
           options={[["", "All models"], ...(models.data?.data ?? []).map(({ id }) => [id, id] as const)]}
+          {...chosen("model")}
         />
         <Choice
           label="Outcome"
-          value={filters.state}
-          onValue={set("state")}
           options={[["", "All outcomes"], ...STATES.map((state) => [state, words(state)] as const)]}
+          {...chosen("state")}
         />
       </div>
       <ReceiptPages
-        key={query.toString()}
-        keyNames={keyNames(keys.data?.data ?? [])}
-        ask={(before, limit) => api.get(`v1/receipts?${pageOf(query, before, limit)}`)}
+        key={Object.values(filters).join()}
+        api={api}
+        path="v1/receipts"
+        filters={filters}
+        keyNames={keyNames(all)}
         empty={
-          query.size > 0 ? (
-            <p class="soft">Nothing fits these filters: choose others.</p>
+          Object.values(filters).some(Boolean) ? (
+            "Nothing fits these filters: choose others."
           ) : (
-            <p class="soft">
+            <>
               Send a request, for instance from the <a href="#/playground">playground</a>.
-            </p>
+            </>
           )
         }
       />
@@ -68,10 +67,3 @@ export function Receipts() {
 
 const FILTERS = ["key_id", "model", "state"] as const;
 const STATES: ReceiptState[] = ["settled", "written_off", "failed", "cancelled", "recovered"];
-
-const pageOf = (query: URLSearchParams, before: string | null, limit: number): URLSearchParams =>
-  new URLSearchParams([
-    ...query,
-    ["limit", String(limit)],
-    ...(before === null ? [] : [["before", before] as [string, string]]),
-  ]);

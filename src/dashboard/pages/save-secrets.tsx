@@ -1,5 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 import type { SetUpAnswer } from "../../api/keys.ts";
+import { Button } from "../parts/button.tsx";
 import { Entrance } from "../parts/frame.tsx";
 import { Secret } from "../parts/secret.tsx";
 
@@ -39,9 +40,7 @@ export function SaveSecrets({ made, onSaved }: { made: SetUpAnswer; onSaved: () 
           onSaved={setRecoverySaved}
         />
         <div>
-          <button type="button" class="primary" disabled={!both} onClick={onSaved}>
-            Continue
-          </button>
+          <Button label="Continue" look="primary" disabled={!both} onClick={onSaved} />
           {!both && <p class="hint">Confirm both to continue.</p>}
         </div>
       </div>

@@ -1,7 +1,9 @@
 import { useState } from "preact/hooks";
 import type { SessionAnswer } from "../../api/accounts.ts";
 import { Api } from "../api.ts";
-import { Form, TextField } from "../parts/field.tsx";
+import { Button } from "../parts/button.tsx";
+import { ActionForm, TextField, useField } from "../parts/field.tsx";
+import { Section } from "../parts/frame.tsx";
 import { Note, Problem } from "../parts/notice.tsx";
 import { useAction } from "../resource.ts";
 import { sessionVisit, type Visit } from "../visit.ts";
@@ -9,11 +11,11 @@ import { browserWallet, signWithWallet } from "../wallet.ts";
 
 /** By a link to a mailbox, or with a wallet. Nobody chooses a password. */
 export function SignIn({ onVisit }: { onVisit: (visit: Visit) => void }) {
-  const [email, setEmail] = useState("");
+  const email = useField("");
   const [sentTo, setSentTo] = useState<string | null>(null);
   const send = useAction(async () => {
-    await new Api(null).post("v1/auth/email", { email: email.trim() });
-    setSentTo(email.trim());
+    await new Api(null).post("v1/auth/email", { email: email.value.trim() });
+    setSentTo(email.value.trim());
   });
   const wallet = browserWallet();
   const sign = useAction(async () => {
@@ -22,30 +24,21 @@ export function SignIn({ onVisit }: { onVisit: (visit: Visit) => void }) {
     onVisit(await sessionVisit(session));
   });
   return (
-    <section class="card" aria-labelledby="sign-in">
-      <h2 id="sign-in">Sign in</h2>
+    <Section title="Sign in" class="card">
       <p class="soft">To an account, with a link by email{wallet !== null && " or with your wallet"}.</p>
       {sentTo === null ? (
-        <Form onSubmit={send.run}>
-          <TextField label="Email" type="email" value={email} onValue={setEmail} required />
-          <Problem error={send.error} />
-          <div class="row">
-            <button type="submit" class="quiet" disabled={send.busy}>
-              Email me a link
-            </button>
-            {wallet !== null && (
-              <button type="button" class="quiet" disabled={sign.busy} onClick={() => sign.run()}>
-                Use my wallet
-              </button>
-            )}
-          </div>
-          <Problem error={sign.error} />
-        </Form>
+        <ActionForm
+          action={send}
+          submit="Email me a link"
+          look="quiet"
+          buttons={wallet !== null && <Button label="Use my wallet" action={sign} />}
+          after={<Problem error={sign.error} />}
+        >
+          <TextField label="Email" type="email" required {...email} />
+        </ActionForm>
       ) : (
-        <Note tone="good">
-          <p>A link is on its way to {sentTo}. It works once, within 15 minutes.</p>
-        </Note>
+        <Note tone="good">A link is on its way to {sentTo}. It works once, within 15 minutes.</Note>
       )}
-    </section>
+    </Section>
   );
 }

@@ -28,18 +28,15 @@ export function UseLink({ token, onVisit, onDone }: UseLinkProps) {
       button={
         link.data && {
           label: claimed === null ? "Sign in here" : "Sign in and take the balance",
-          busy: use.busy,
-          onClick: use.run,
+          action: use,
         }
       }
       onDone={onDone}
     >
       {claimed !== null && (
         <Note tone="warn">
-          <p>
-            The balance <span class="mono">{claimed}</span> was claimed for this address, and becomes yours.
-            Go on only if you claimed it.
-          </p>
+          The balance <span class="mono">{claimed}</span> was claimed for this address, and becomes yours. Go
+          on only if you claimed it.
         </Note>
       )}
       <Problem error={use.error ?? link.error} />

@@ -1,8 +1,8 @@
-import { useState } from "preact/hooks";
 import type { SetUpAnswer } from "../../api/keys.ts";
 import { Api, ApiRefusal } from "../api.ts";
-import { Form, TextField } from "../parts/field.tsx";
-import { Entrance } from "../parts/frame.tsx";
+import { Button } from "../parts/button.tsx";
+import { ActionForm, TextField, useField } from "../parts/field.tsx";
+import { Entrance, Section } from "../parts/frame.tsx";
 import { Note, Problem } from "../parts/notice.tsx";
 import { useAction } from "../resource.ts";
 import { recoverySecretIn, type Visit } from "../visit.ts";
@@ -16,16 +16,13 @@ export function Welcome({ onSetUp, onRecovery, onVisit }: WelcomeProps) {
       title="One key for every model"
       lead="Create a key now. It needs no account, no email and no payment, and it works within a minute."
     >
-      <section class="card" aria-labelledby="new">
-        <h2 id="new">New here</h2>
+      <Section title="New here" class="card">
         <p class="soft">
           You get two secrets: an API key for your programs, and a recovery secret that controls the balance.
         </p>
         <Problem error={create.error} />
-        <button type="button" class="primary" disabled={create.busy} onClick={() => create.run()}>
-          {create.busy ? "Creating…" : "Create my key"}
-        </button>
-      </section>
+        <Button label={create.busy ? "Creating…" : "Create my key"} look="primary" action={create} />
+      </Section>
       <SignIn onVisit={onVisit} />
       <Recover onRecovery={onRecovery} />
     </Entrance>
@@ -39,9 +36,9 @@ interface WelcomeProps {
 }
 
 function Recover({ onRecovery }: Pick<WelcomeProps, "onRecovery">) {
-  const [text, setText] = useState("");
+  const text = useField("");
   const open = useAction(async () => {
-    const secret = recoverySecretIn(text);
+    const secret = recoverySecretIn(text.value);
     if (secret === null) {
       throw new Error("That is not a recovery secret: one begins with or-rec-, followed by 44 characters.");
     }
@@ -53,33 +50,23 @@ function Recover({ onRecovery }: Pick<WelcomeProps, "onRecovery">) {
     onRecovery(secret);
   });
   return (
-    <section class="card" aria-labelledby="recover">
-      <h2 id="recover">Use a recovery secret</h2>
+    <Section title="Use a recovery secret" class="card">
       <p class="soft">To manage a balance, or to replace a lost key.</p>
-      <Form onSubmit={open.run}>
+      <ActionForm action={open} submit="Open my balance" look="quiet">
         <TextField
           label="Recovery secret or link"
           type="password"
-          value={text}
-          onValue={setText}
           placeholder="or-rec-…"
           required
+          {...text}
         />
-        <Problem error={open.error} />
-        <button type="submit" class="quiet" disabled={open.busy}>
-          Open my balance
-        </button>
-      </Form>
-    </section>
+      </ActionForm>
+    </Section>
   );
 }
 
 /** Whose credential opens nothing, or no longer does. */
-export const TurnedAway = ({ by }: { by: Visit["by"] }) => (
-  <Note tone="warn">
-    <p>{TURNED_AWAY[by]}</p>
-  </Note>
-);
+export const TurnedAway = ({ by }: { by: Visit["by"] }) => <Note tone="warn">{TURNED_AWAY[by]}</Note>;
 
 const TURNED_AWAY: Readonly<Record<Visit["by"], string>> = {
   recovery: "No balance has the recovery secret in this link. Check that you copied the whole link.",

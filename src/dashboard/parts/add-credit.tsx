@@ -8,19 +8,17 @@ import { go } from "../route.ts";
 import { browserWallet, type Wallet } from "../wallet.ts";
 import { readOffer, signOffer } from "../wallet-payment.ts";
 import { Operator } from "./contact.tsx";
-import { Form, readAmount, TextField } from "./field.tsx";
+import { ActionForm, Form, readAmount, TextField, useField } from "./field.tsx";
+import { Section } from "./frame.tsx";
 import { Loaded, Problem } from "./notice.tsx";
 
 /** The ways in which this balance's owner can add credit: those that the gateway offers, or the operator. */
 export function AddCredit() {
   const { api } = useOwner();
-  const options = useResource(
-    () => api.get<PaymentOptions>("v1/payments/options").catch(noneWhereOff),
-    [api],
-  );
+  const path = "v1/payments/options";
+  const options = useResource(() => api.get<PaymentOptions>(path).catch(noneWhereOff), [api]);
   return (
-    <section class="card stack">
-      <h2>Add credit</h2>
+    <Section title="Add credit" class="card stack">
       <Loaded of={options}>
         {({ methods, needs }) =>
           methods.length === 0 ? (
@@ -32,7 +30,7 @@ export function AddCredit() {
           )
         }
       </Loaded>
-    </section>
+    </Section>
   );
 }
 
@@ -58,32 +56,19 @@ function AskOperator() {
 /** A balance without an account is lost with its secrets, and so is what is paid into it. */
 function ShowSaved({ onSaved }: { onSaved: () => void }) {
   const { api } = useOwner();
-  const [key, setKey] = useState("");
+  const key = useField("");
   const show = useAction(async () => {
-    await api.post("v1/me/saved", { key: key.trim() });
+    await api.post("v1/me/saved", { key: key.value.trim() });
     onSaved();
   });
   return (
-    <Form onSubmit={show.run}>
+    <ActionForm action={show} submit="Both are saved">
       <p class="soft">
         This balance has no account: whoever loses both secrets loses its credit. You have shown the recovery
         secret; paste the API key from where you saved it, too.
       </p>
-      <TextField
-        label="API key"
-        type="password"
-        value={key}
-        onValue={setKey}
-        placeholder="or-live-…"
-        required
-      />
-      <Problem error={show.error} />
-      <div class="row">
-        <button type="submit" class="primary" disabled={show.busy}>
-          Both are saved
-        </button>
-      </div>
-    </Form>
+      <TextField label="API key" type="password" placeholder="or-live-…" required {...key} />
+    </ActionForm>
   );
 }
 

@@ -1,4 +1,5 @@
-import type { ComponentChildren } from "preact";
+import type { ComponentChildren, ComponentProps } from "preact";
+import { Button } from "./button.tsx";
 import { Entrance } from "./frame.tsx";
 
 /** Where a link leads that somebody else may have sent: nothing changes before it is said what will. */
@@ -8,14 +9,8 @@ export const AskFirst = ({ title, lead, notice, button, onDone, children }: AskF
     <section class="card stack">
       {children}
       <div class="row">
-        {button !== null && (
-          <button type="button" class="primary" disabled={button.busy} onClick={button.onClick}>
-            {button.label}
-          </button>
-        )}
-        <button type="button" class="quiet" onClick={onDone}>
-          Not now
-        </button>
+        {button !== null && <Button look="primary" {...button} />}
+        <Button label="Not now" onClick={onDone} />
       </div>
     </section>
   </Entrance>
@@ -26,7 +21,7 @@ interface AskFirstProps {
   readonly lead: ComponentChildren;
   readonly notice?: ComponentChildren;
   /** Null while it is not known what the link would do. */
-  readonly button: { readonly label: string; readonly busy?: boolean; readonly onClick: () => void } | null;
+  readonly button: Pick<ComponentProps<typeof Button>, "label" | "action" | "onClick"> | null;
   readonly onDone: () => void;
   readonly children: ComponentChildren;
 }

@@ -6,6 +6,7 @@ import { count, milliseconds, usd } from "../format.ts";
 import { useOwner } from "../owner.ts";
 import { canAnswer, firstToAnswer, MAX_ANSWER_TOKENS, type ModelChoice } from "../playground-models.ts";
 import { useAction } from "../resource.ts";
+import { Button } from "./button.tsx";
 import { Choice, Form } from "./field.tsx";
 import { Note, Problem } from "./notice.tsx";
 
@@ -62,7 +63,7 @@ export function Conversation({ secret, keyId, models }: ConversationProps) {
         label="Model"
         value={model}
         onValue={setModel}
-        options={models.map(({ id, name }) => [id, name] as const)}
+        options={models.map(({ id, name }) => [id, name])}
       />
       <Warning chosen={models.find(({ id }) => id === model)!} models={models} />
       <div class="talk" role="log" aria-label="Conversation" aria-busy={coming !== null}>
@@ -94,9 +95,7 @@ export function Conversation({ secret, keyId, models }: ConversationProps) {
         <div class="row" ref={end}>
           {/* Were they one element, the click that stops would go on to send: its button is the other one by then. */}
           {send.busy ? (
-            <button key="stop" type="button" class="quiet" onClick={() => abort.current?.abort()}>
-              Stop
-            </button>
+            <Button key="stop" label="Stop" onClick={() => abort.current?.abort()} />
           ) : (
             <button key="send" type="submit" class="primary" disabled={draft.trim() === ""}>
               Send
@@ -197,13 +196,11 @@ function Warning({ chosen, models }: { chosen: ModelChoice; models: readonly Mod
   const credit = me.available_usd <= 0 ? "There is no credit" : `There is ${usd(me.available_usd)} of credit`;
   return (
     <Note tone="warn">
-      <p>
-        {chosen.price === null
-          ? "Today's free requests are used up"
-          : `${credit} on this balance, which does not cover an answer of this model`}
-        : <a href="#/credit">add credit</a>
-        {other === null ? "; no other model can answer now." : `, or choose ${other.name}.`}
-      </p>
+      {chosen.price === null
+        ? "Today's free requests are used up"
+        : `${credit} on this balance, which does not cover an answer of this model`}
+      : <a href="#/credit">add credit</a>
+      {other === null ? "; no other model can answer now." : `, or choose ${other.name}.`}
     </Note>
   );
 }
@@ -219,9 +216,7 @@ function NextStep({ error, keyId, model, models, onModel }: NextStepProps) {
   return (
     <div class="row next-step">
       {other !== null && error.code !== "invalid_api_key" && (
-        <button type="button" class="quiet" onClick={() => onModel(other.id)}>
-          Switch to {other.name}
-        </button>
+        <Button label={`Switch to ${other.name}`} onClick={() => onModel(other.id)} />
       )}
       {step === "credit" && <a href="#/credit">Add credit</a>}
       {step === "key" && <a href={`#/keys/${keyId}`}>See this key's limits</a>}

@@ -1,5 +1,6 @@
 import type { RefObject } from "preact";
 import { useState } from "preact/hooks";
+import { Button } from "./button.tsx";
 
 /** Puts a text, which `shown` holds, on the clipboard. */
 export function CopyButton({ label, value, shown }: CopyButtonProps) {
@@ -15,10 +16,7 @@ export function CopyButton({ label, value, shown }: CopyButtonProps) {
   };
   return (
     <>
-      <button type="button" class="quiet" onClick={copy}>
-        {copied ? "Copied" : "Copy"}
-        <span class="unseen"> {label}</span>
-      </button>
+      <Button label={copied ? "Copied" : "Copy"} about={label} onClick={copy} />
       <span class="unseen" role="status">
         {copied ? `${label} copied` : ""}
       </span>

@@ -8,18 +8,25 @@ export const CreditTable = ({ of: { data, has_more } }: { of: List<CreditAnswer>
   const usd = usdColumn(data.map(({ amount_usd }) => amount_usd));
   return (
     <>
-      <TableCard columns={["Time", "Note", ["Amount", "end"]]}>
-        {data.map(({ credited_at, note, amount_usd }, index) => (
-          // Entries of one moment come in no order that lasts.
-          <tr key={`${credited_at} ${index}`}>
-            <td class="when">{moment(credited_at)}</td>
-            <td>{note ?? <span class="soft">{amount_usd < 0 ? "Taken back" : "—"}</span>}</td>
-            <td class={amount_usd < 0 ? "end" : "end good"}>
-              {amount_usd < 0 ? usd(amount_usd) : `+${usd(amount_usd)}`}
-            </td>
-          </tr>
-        ))}
-      </TableCard>
+      <TableCard
+        of={data}
+        // Entries of one moment come in no order that lasts.
+        by={({ credited_at }, index) => `${credited_at} ${index}`}
+        columns={[
+          ["Time", "when", ({ credited_at }) => moment(credited_at)],
+          [
+            "Note",
+            "",
+            ({ note, amount_usd }) => note ?? <span class="soft">{amount_usd < 0 ? "Taken back" : "—"}</span>,
+          ],
+          [
+            "Amount",
+            "end",
+            ({ amount_usd }) =>
+              amount_usd < 0 ? usd(amount_usd) : <span class="good">{`+${usd(amount_usd)}`}</span>,
+          ],
+        ]}
+      />
       {has_more && <p class="hint">These are the newest {data.length}.</p>}
     </>
   );

@@ -1,6 +1,8 @@
-import type { ComponentChildren } from "preact";
+import type { ComponentChildren, ComponentProps } from "preact";
 import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { useAction } from "../resource.ts";
+import { Button } from "./button.tsx";
+import { ActionForm } from "./field.tsx";
 import { Problem } from "./notice.tsx";
 import { Secret, type SecretProps } from "./secret.tsx";
 
@@ -55,21 +57,29 @@ export function Confirm({ title, yes, no, danger = true, act, onClose, children 
       {children}
       <Problem error={acting.error} />
       <div class="row">
-        <button
-          type="button"
-          class={danger ? "primary danger" : "primary"}
-          disabled={acting.busy}
-          onClick={() => acting.run()}
-        >
-          {yes}
-        </button>
-        <button type="button" class="quiet" onClick={onClose}>
-          {no}
-        </button>
+        <Button label={yes} look={danger ? "primary danger" : "primary"} action={acting} />
+        <Button label={no} onClick={onClose} />
       </div>
     </Dialog>
   );
 }
+
+/** Asks for what an action needs, and acts. */
+export const FormDialog = ({ title, act, danger, onClose, buttons, ...form }: FormDialogProps) => (
+  <Dialog title={title} onClose={onClose}>
+    <ActionForm
+      {...form}
+      action={useAction(act)}
+      look={danger === true ? "primary danger" : "primary"}
+      buttons={
+        <>
+          {buttons}
+          <Button label="Cancel" onClick={onClose} />
+        </>
+      }
+    />
+  </Dialog>
+);
 
 /** What is shown only once; it closes once that is confirmed as saved. */
 export function SaveOnce({ title, onDone, children, ...secret }: SaveOnceProps) {
@@ -78,25 +88,8 @@ export function SaveOnce({ title, onDone, children, ...secret }: SaveOnceProps) 
     <Dialog title={title} onClose={onDone} closable={saved}>
       {children}
       <Secret {...secret} saved={saved} onSaved={setSaved} />
-      <button type="button" class="primary" disabled={!saved} onClick={onDone}>
-        Done
-      </button>
+      <Button label="Done" look="primary" disabled={!saved} onClick={onDone} />
     </Dialog>
-  );
-}
-
-/** At a dialog's end: the way on, what else can be done, and the way back. */
-export function DialogButtons({ submit, busy, danger = false, onClose, children }: DialogButtonsProps) {
-  return (
-    <div class="row">
-      <button type="submit" class={danger ? "primary danger" : "primary"} disabled={busy}>
-        {submit}
-      </button>
-      {children}
-      <button type="button" class="quiet" onClick={onClose}>
-        Cancel
-      </button>
-    </div>
   );
 }
 
@@ -108,26 +101,22 @@ interface DialogProps {
   readonly children: ComponentChildren;
 }
 
-interface ConfirmProps {
-  readonly title: string;
+interface ConfirmProps extends DialogProps {
   readonly yes: string;
   readonly no: string;
   readonly danger?: boolean;
   readonly act: () => Promise<void>;
-  readonly onClose: () => void;
-  readonly children: ComponentChildren;
+}
+
+interface FormDialogProps
+  extends DialogProps,
+    Pick<ComponentProps<typeof ActionForm>, "submit" | "error" | "class" | "buttons"> {
+  readonly danger?: boolean;
+  readonly act: () => Promise<void>;
 }
 
 interface SaveOnceProps extends Omit<SecretProps, "saved" | "onSaved"> {
   readonly title: string;
   readonly onDone: () => void;
-  readonly children?: ComponentChildren;
-}
-
-interface DialogButtonsProps {
-  readonly submit: string;
-  readonly busy: boolean;
-  readonly danger?: boolean;
-  readonly onClose: () => void;
   readonly children?: ComponentChildren;
 }

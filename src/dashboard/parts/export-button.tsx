@@ -2,14 +2,16 @@ import { useState } from "preact/hooks";
 import { type Cell, csvLine } from "../../units/csv.ts";
 import { count } from "../format.ts";
 import { useAction } from "../resource.ts";
+import { Button } from "./button.tsx";
 import { Problem } from "./notice.tsx";
 
 /** Saves rows as a file of comma-separated values, under a head of the columns' names. */
-export function ExportButton({ label, file, columns, rows }: ExportButtonProps) {
+export function ExportButton<Row>({ label, file, columns, rows }: ExportButtonProps<Row>) {
   const [read, setRead] = useState(0);
   const save = useAction(async () => {
     setRead(0);
-    const text = [columns, ...(await rows(setRead))].map(csvLine).join("");
+    const cells = (await rows(setRead)).map((row) => Object.values(columns).map((cell) => cell(row) ?? null));
+    const text = [Object.keys(columns), ...cells].map(csvLine).join("");
     const url = URL.createObjectURL(new Blob([text], { type: "text/csv" }));
     const link = Object.assign(document.createElement("a"), { href: url, download: `${file}.csv` });
     link.click();
@@ -17,24 +19,28 @@ export function ExportButton({ label, file, columns, rows }: ExportButtonProps) 
   });
   return (
     <>
-      <button type="button" class="quiet" disabled={save.busy} onClick={() => save.run()}>
-        {save.busy ? `Reading… ${read === 0 ? "" : count(read)}` : "Export CSV"}
-        <span class="unseen"> of {label}</span>
-      </button>
+      <Button
+        label={save.busy ? `Reading… ${read === 0 ? "" : count(read)}` : "Export CSV"}
+        about={`of ${label}`}
+        action={save}
+      />
       <Problem error={save.error} />
     </>
   );
 }
 
-interface ExportButtonProps {
+interface ExportButtonProps<Row> {
   /** What is exported, for those who have the page read to them. */
   readonly label: string;
   /** Without its ending. */
   readonly file: string;
-  readonly columns: readonly string[];
+  readonly columns: CsvColumns<Row>;
   /** `progress` is told how many there are so far. */
-  readonly rows: (progress: (read: number) => void) => Promise<readonly (readonly Cell[])[]>;
+  readonly rows: (progress: (read: number) => void) => Promise<readonly Row[]>;
 }
+
+/** What a row has under each heading. */
+export type CsvColumns<Row> = Readonly<Record<string, (row: Row) => Cell | undefined>>;
 
 /** All decimals that an amount has, and never an exponent. */
 export const usdCell = (amount: number): string => amount.toFixed(9).replace(/\.?0+$/, "");

@@ -1,9 +1,12 @@
 import type { ComponentChildren, InputHTMLAttributes } from "preact";
-import { useId } from "preact/hooks";
+import { useId, useState } from "preact/hooks";
+import type { Action } from "../resource.ts";
+import type { ButtonLook } from "./button.tsx";
+import { Problem } from "./notice.tsx";
 
 interface FormProps {
   readonly onSubmit: () => unknown;
-  readonly class?: string;
+  readonly class?: string | undefined;
   readonly children: ComponentChildren;
 }
 
@@ -19,6 +22,46 @@ export const Form = ({ onSubmit, children, ...rest }: FormProps) => (
     {children}
   </form>
 );
+
+/** A form for an action: its fields, what went wrong, the button that sends it, and others beside that. */
+export const ActionForm = ({
+  action,
+  submit,
+  look = "primary",
+  error,
+  buttons,
+  after,
+  ...form
+}: ActionFormProps) => (
+  <Form class={form.class} onSubmit={action.run}>
+    {form.children}
+    <Problem error={action.error ?? error} />
+    <div class="row">
+      <button type="submit" class={look} disabled={action.busy}>
+        {submit}
+      </button>
+      {buttons}
+    </div>
+    {after}
+  </Form>
+);
+
+interface ActionFormProps extends Omit<FormProps, "onSubmit"> {
+  readonly action: Action;
+  readonly submit: string;
+  readonly look?: ButtonLook;
+  /** Of another action, which one of the other buttons begins. */
+  readonly error?: unknown;
+  readonly buttons?: ComponentChildren;
+  /** Beneath the buttons. */
+  readonly after?: ComponentChildren;
+}
+
+/** What is typed into a field, or chosen there: it is spread into the field. */
+export function useField<V extends string = string>(begins: V) {
+  const [value, setValue] = useState<V>(begins);
+  return { value, onValue: (typed: string) => setValue(typed as V) };
+}
 
 /** A labelled text input. */
 export function TextField({ label, value, onValue, hint, ...rest }: TextFieldProps) {

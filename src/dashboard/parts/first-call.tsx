@@ -1,10 +1,11 @@
-import { useId, useRef, useState } from "preact/hooks";
+import { useRef } from "preact/hooks";
 import type { List } from "../../api/answers.ts";
 import type { EntryAnswer } from "../../api/catalog.ts";
 import { useOwner } from "../owner.ts";
-import { useResource } from "../resource.ts";
+import { useGet } from "../resource.ts";
 import { CopyButton } from "./copy-button.tsx";
-import { Choice } from "./field.tsx";
+import { Choice, useField } from "./field.tsx";
+import { Section } from "./frame.tsx";
 
 /**
  * What to write into a program, for whoever has a key and has sent nothing with it yet. The key itself is
@@ -12,17 +13,16 @@ import { Choice } from "./field.tsx";
  */
 export function FirstCall() {
   const { api, me } = useOwner();
-  const catalog = useResource(() => api.get<List<EntryAnswer>>("v1/catalog"), [api]);
-  const [client, setClient] = useState<keyof typeof CLIENTS>("curl");
+  const catalog = useGet<List<EntryAnswer>>(api, "v1/catalog");
+  const picked = useField<keyof typeof CLIENTS>("curl");
+  const { name, write } = CLIENTS[picked.value];
   const shown = useRef<HTMLElement>(null);
-  const title = useId();
   const model = callable(catalog.data?.data ?? []);
   const refused = model !== FREE && me.available_usd <= 0;
-  const text = model === null ? null : CLIENTS[client].write(gatewayAddress(), model);
+  const text = model === null ? null : write(gatewayAddress(), model);
   if (text === null) return null;
   return (
-    <section class="card" aria-labelledby={title}>
-      <h2 id={title}>Use a key</h2>
+    <Section title="Use a key" class="card">
       <p class="soft">
         Any OpenAI or Anthropic client works, with this gateway as its base URL. <code>KEY</code> stands for
         your key.
@@ -35,23 +35,17 @@ export function FirstCall() {
       </p>
       <Choice
         label="Client"
-        value={client}
-        onValue={(value) => setClient(value as typeof client)}
-        options={Object.entries(CLIENTS).map(([id, { name }]) => [id, name] as const)}
+        options={Object.entries(CLIENTS).map(([id, { name }]) => [id, name])}
+        {...picked}
       />
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable with the keyboard */}
-      <section ref={shown} class="snippet mono" tabIndex={0} aria-label={`For ${CLIENTS[client].name}`}>
+      <section ref={shown} class="snippet mono" tabIndex={0} aria-label={`For ${name}`}>
         {text}
       </section>
       <div class="row">
-        <CopyButton
-          key={client}
-          label={`the example for ${CLIENTS[client].name}`}
-          value={text}
-          shown={shown}
-        />
+        <CopyButton key={name} label={`the example for ${name}`} value={text} shown={shown} />
       </div>
-    </section>
+    </Section>
   );
 }
 

@@ -1,9 +1,34 @@
-import type { ComponentChildren } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { type ComponentChildren, Fragment, type FunctionComponent } from "preact";
+import { useEffect, useId, useRef } from "preact/hooks";
+
+/** A page of an application, behind `#/` and its path. */
+export interface AppPlace {
+  readonly path: string;
+  /** What the menu calls it. */
+  readonly name: string;
+  readonly page: FunctionComponent;
+  /** The page of one of those that it lists, by the id behind its path. */
+  readonly one?: FunctionComponent<{ readonly id: string }>;
+}
+
+const isAt =
+  ([first = ""]: readonly string[]) =>
+  ({ path }: Pick<AppPlace, "path">): boolean =>
+    path === first;
+
+/** What is shown at a route; the page of another id begins anew. */
+export function PageAt({ route, places }: { route: readonly string[]; places: readonly AppPlace[] }) {
+  const place = places.find(isAt(route));
+  const [, id] = route;
+  if (place === undefined) return <Head title="Not found" lead="There is no such page." />;
+  const { page: Page, one: One } = place;
+  return id === undefined || One === undefined ? <Page /> : <One key={id} id={id} />;
+}
 
 /** The page around every page: where one can go, and what is shown now. */
-export function Frame({ places, current, links, foot, children }: FrameProps) {
-  const name = places.find(([path]) => path === current)?.[1] ?? "Not found";
+export function Frame({ places, route, links, foot, children }: FrameProps) {
+  const current = places.find(isAt(route));
+  const name = current?.name ?? "Not found";
   useEffect(() => {
     document.title = `${name} · Gateway`;
   }, [name]);
@@ -15,7 +40,7 @@ export function Frame({ places, current, links, foot, children }: FrameProps) {
     show();
     addEventListener("resize", show);
     return () => removeEventListener("resize", show);
-  }, [current, places.length]);
+  }, [name, places.length]);
   return (
     <div class="frame">
       <button type="button" class="skip" onClick={skip}>
@@ -27,9 +52,13 @@ export function Frame({ places, current, links, foot, children }: FrameProps) {
           <span>Gateway</span>
         </a>
         <nav aria-label="Pages" ref={menu}>
-          {places.map(([path, name]) => (
-            <a key={path} href={`#/${path}`} aria-current={path === current ? "page" : undefined}>
-              {name}
+          {places.map((place) => (
+            <a
+              key={place.path}
+              href={`#/${place.path}`}
+              aria-current={place === current ? "page" : undefined}
+            >
+              {place.name}
             </a>
           ))}
         </nav>
@@ -52,9 +81,8 @@ function skip(): void {
 }
 
 interface FrameProps {
-  /** Path behind `#/`, and its name. */
-  readonly places: readonly (readonly [string, string])[];
-  readonly current: string;
+  readonly places: readonly Pick<AppPlace, "path" | "name">[];
+  readonly route: readonly string[];
   /** To pages of other applications; where the window is narrow, at the page's end. */
   readonly links: ComponentChildren;
   readonly foot: ComponentChildren;
@@ -62,15 +90,7 @@ interface FrameProps {
 }
 
 /** The page of somebody who is not inside yet. */
-export const Entrance = ({
-  title,
-  lead,
-  children,
-}: {
-  title: string;
-  lead: ComponentChildren;
-  children: ComponentChildren;
-}) => (
+export const Entrance = ({ title, lead, children }: HeadProps) => (
   <main class="welcome" id="main">
     <div class="welcome-head">
       <Mark />
@@ -88,15 +108,8 @@ const Mark = () => (
   </svg>
 );
 
-export const Head = ({
-  title,
-  lead,
-  children,
-}: {
-  title: string;
-  lead?: string;
-  children?: ComponentChildren;
-}) => (
+/** What a page is, and what can be done on it. */
+export const Head = ({ title, lead, children }: HeadProps) => (
   <div class="head">
     <div>
       <h1>{title}</h1>
@@ -105,3 +118,51 @@ export const Head = ({
     {children !== undefined && <div class="row">{children}</div>}
   </div>
 );
+
+interface HeadProps {
+  readonly title: string;
+  readonly lead?: ComponentChildren;
+  readonly children?: ComponentChildren;
+}
+
+/** The way back to the list that a page's subject is in. */
+export const Crumb = ({ to, name }: { to: string; name: string }) => (
+  <p class="crumb">
+    <a href={`#/${to}`}>{name}</a>
+  </p>
+);
+
+/** A part of a page under a heading of its own. */
+export function Section({ title, children, ...look }: SectionProps) {
+  const id = useId();
+  return (
+    <section {...look} aria-labelledby={id}>
+      <h2 id={id}>{title}</h2>
+      {children}
+    </section>
+  );
+}
+
+interface SectionProps {
+  readonly title: string;
+  readonly class?: string;
+  readonly children: ComponentChildren;
+}
+
+/** Facts and what they are called, some of them with a class of their own; null where there is nothing to tell. */
+export const Facts = ({ of }: { of: readonly (Fact | null)[] }) => (
+  <dl class="facts">
+    {of.map((fact) => {
+      if (fact === null) return null;
+      const [name, value, look] = fact;
+      return (
+        <Fragment key={name}>
+          <dt>{name}</dt>
+          <dd class={look}>{value}</dd>
+        </Fragment>
+      );
+    })}
+  </dl>
+);
+
+export type Fact = readonly [name: string, value: ComponentChildren, look?: string];

@@ -1,34 +1,34 @@
 import { useState } from "preact/hooks";
 import type { DefaultLimits, KeyAnswer, KeyFields } from "../../api/keys.ts";
 import { useAction } from "../resource.ts";
-import { Form, limitText, readLimit, TextField } from "./field.tsx";
-import { Problem } from "./notice.tsx";
+import { Button } from "./button.tsx";
+import { ActionForm, limitText, readLimit, TextField, useField } from "./field.tsx";
 
 /** For a new key empty limits are left to the gateway's defaults; for one that exists they mean no limit. */
 export function KeyForm({ of, defaults, submit, choices, onSubmit, onCancel }: KeyFormProps) {
-  const [name, setName] = useState(of?.name ?? "");
+  const name = useField(of?.name ?? "");
   const [limits, setLimits] = useState(() => LIMITS.map(({ field }) => limitText(of?.[field] ?? null)));
   const began = lastDay(of?.expires_at ?? null);
-  const [until, setUntil] = useState(began);
+  const until = useField(began);
   const [models, setModels] = useState<readonly string[]>(of?.allowed_models ?? []);
   const [budgets, setBudgets] = useState<readonly string[]>(listOf(of?.budget ?? null));
 
   const save = useAction(async () => {
-    const spec: Record<string, unknown> = { name: name.trim() === "" ? null : name.trim() };
+    const spec: Record<string, unknown> = { name: name.value.trim() === "" ? null : name.value.trim() };
     for (const [index, { field, label }] of LIMITS.entries()) {
       const limit = readLimit(limits[index]!);
       if (limit === undefined) throw new Error(`${label} must be a number of 0 or more, or empty.`);
       if (limit !== null || of !== undefined) spec[field] = limit;
     }
-    if (until !== began) spec.expires_at = endOf(until);
+    if (until.value !== began) spec.expires_at = endOf(until.value);
     if (models.length > 0 || of !== undefined) spec.allowed_models = models.length > 0 ? models : null;
     if (budgets.length > 0 || of !== undefined) spec.budget = budgets.length > 0 ? budgets : null;
     await onSubmit(spec as KeyFields);
   });
 
   return (
-    <Form onSubmit={save.run}>
-      <TextField label="Name" value={name} onValue={setName} placeholder="my-agent" />
+    <ActionForm action={save} submit={submit} buttons={<Button label="Cancel" onClick={onCancel} />}>
+      <TextField label="Name" placeholder="my-agent" {...name} />
       <div class="columns">
         {LIMITS.map(({ field, label, mode }, index) => (
           <TextField
@@ -44,9 +44,8 @@ export function KeyForm({ of, defaults, submit, choices, onSubmit, onCancel }: K
           <TextField
             label="Last day"
             type="date"
-            value={until}
-            onValue={setUntil}
             hint="The key works to the end of this day, UTC. Empty: for ever."
+            {...until}
           />
         )}
       </div>
@@ -71,18 +70,7 @@ export function KeyForm({ of, defaults, submit, choices, onSubmit, onCancel }: K
           onPicked={setModels}
         />
       )}
-      <Problem error={save.error} />
-      <div class="row">
-        <button type="submit" class="primary" disabled={save.busy}>
-          {submit}
-        </button>
-        {onCancel !== undefined && (
-          <button type="button" class="quiet" onClick={onCancel}>
-            Cancel
-          </button>
-        )}
-      </div>
-    </Form>
+    </ActionForm>
   );
 }
 
@@ -100,7 +88,7 @@ interface KeyFormProps {
   /** Ids of models, and names of the balance's budgets; what is not offered stays as it is. */
   readonly choices: KeyChoices;
   readonly onSubmit: (spec: KeyFields) => Promise<void>;
-  readonly onCancel?: () => void;
+  readonly onCancel: () => void;
 }
 
 const LIMITS = [

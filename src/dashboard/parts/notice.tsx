@@ -1,6 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { ApiRefusal, sentenceOf } from "../api.ts";
 import type { Resource } from "../resource.ts";
+import { Button } from "./button.tsx";
 
 /** What went wrong, in the gateway's own words, with the way to the errors reference. */
 export function Problem({ error }: { error: unknown }) {
@@ -20,40 +21,37 @@ export function Problem({ error }: { error: unknown }) {
   );
 }
 
-export const Note = ({
-  tone,
-  children,
-}: {
-  tone: "plain" | "warn" | "good";
-  children: ComponentChildren;
-}) => (
+/** A paragraph that stands out; `more` are paragraphs after it. */
+export const Note = ({ tone, more, children }: NoteProps) => (
   <div class={`notice ${tone}-notice`} role="status">
-    {children}
+    <p>{children}</p>
+    {more}
   </div>
 );
+
+interface NoteProps {
+  readonly tone: "plain" | "warn" | "good";
+  readonly more?: ComponentChildren;
+  readonly children: ComponentChildren;
+}
 
 /**
  * The content of a page once its data is there; a quiet placeholder before, and the problem instead when
  * there is one.
  */
-export function Loaded<T>({ of, children }: { of: Resource<T>; children: (data: T) => ComponentChildren }) {
-  if (of.data === null && of.error === null) return <Waiting />;
-  if (of.data !== null) {
-    return (
-      <>
-        <Problem error={of.error} />
-        {children(of.data)}
-      </>
-    );
-  }
-  return (
+export const Loaded = <T,>({ of, children }: LoadedProps<T>) =>
+  of.data === null && of.error === null ? (
+    <Waiting />
+  ) : (
     <>
       <Problem error={of.error} />
-      <button type="button" class="quiet" onClick={of.reload}>
-        Try again
-      </button>
+      {of.data === null ? <Button label="Try again" onClick={of.reload} /> : children(of.data)}
     </>
   );
+
+interface LoadedProps<T> {
+  readonly of: Resource<T>;
+  readonly children: (data: T) => ComponentChildren;
 }
 
 const Waiting = () => (
@@ -65,9 +63,10 @@ const Waiting = () => (
   </div>
 );
 
+/** In the place of rows, where there are none: what to do about it. */
 export const Empty = ({ title, children }: { title: string; children?: ComponentChildren }) => (
   <div class="empty">
     <h3>{title}</h3>
-    {children}
+    {children !== undefined && <p class="soft">{children}</p>}
   </div>
 );

@@ -1,26 +1,27 @@
 import { useEffect, useState } from "preact/hooks";
 import type { List } from "../../api/answers.ts";
 import type { Api } from "../api.ts";
-import { type Resource, useAction, useResource } from "../resource.ts";
+import { type Action, type Resource, useAction, useGet } from "../resource.ts";
+import { Button } from "./button.tsx";
 import { Problem } from "./notice.tsx";
 
 /** A long list, of which one page after the other is asked for. */
 export interface Pages<T> extends Resource<readonly T[]> {
   readonly hasMore: boolean;
-  readonly next: ReturnType<typeof useAction<[]>>;
+  readonly next: Action;
 }
 
-/** Of a list whose next page begins before the last id of this one. `path` may have a query. */
+/** `path` may have a query. */
 export function usePages<T extends { readonly id: string }>(api: Api, path: string): Pages<T> {
-  const first = useResource(() => api.get<List<T> & More>(path), [api, path]);
-  const [more, setMore] = useState<readonly (List<T> & More)[]>([]);
+  const first = useGet<Page<T>>(api, path);
+  const [more, setMore] = useState<readonly Page<T>[]>([]);
   // Another list, or this one anew.
   useEffect(() => setMore([]), [first.data]);
   const pages = first.data === null ? [] : [first.data, ...more];
   const rows = pages.flatMap(({ data }) => data);
   const next = useAction(async () => {
-    const before = `${path.includes("?") ? "&" : "?"}before=${rows.at(-1)!.id}`;
-    setMore([...more, await api.get<List<T> & More>(path + before)]);
+    const before = pages.at(-1)!.next_before ?? rows.at(-1)!.id;
+    setMore([...more, await api.get<Page<T>>(`${path}${path.includes("?") ? "&" : "?"}before=${before}`)]);
   });
   return {
     data: first.data === null ? null : rows,
@@ -31,8 +32,9 @@ export function usePages<T extends { readonly id: string }>(api: Api, path: stri
   };
 }
 
-interface More {
-  readonly has_more: boolean;
+interface Page<T> extends List<T> {
+  /** Where the next page begins, unless that is behind the last row. */
+  readonly next_before?: string | null;
 }
 
 export const ShowOlder = ({ of: { hasMore, next } }: { of: Pages<unknown> }) => (
@@ -40,9 +42,7 @@ export const ShowOlder = ({ of: { hasMore, next } }: { of: Pages<unknown> }) => 
     <Problem error={next.error} />
     {hasMore && (
       <div>
-        <button type="button" class="quiet" disabled={next.busy} onClick={() => next.run()}>
-          Show older
-        </button>
+        <Button label="Show older" action={next} />
       </div>
     )}
   </>

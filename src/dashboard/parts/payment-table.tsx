@@ -6,38 +6,31 @@ import { type Column, TableCard } from "./table.tsx";
 type Listed = Pick<PaymentAnswer, "id" | "rail" | "state" | "amount_usd" | "created_at" | "payer" | "reason">;
 
 /** Payments, newest first. */
-export function PaymentTable<P extends Listed>({
-  of,
-  href,
-  about,
-  columns = [],
-  cells,
-}: PaymentTableProps<P>) {
+export function PaymentTable<P extends Listed>({ of, href, about, columns = [] }: PaymentTableProps<P>) {
   const usd = usdColumn(of.map(({ amount_usd }) => amount_usd));
+  const time = ({ id, created_at }: P) =>
+    href === undefined ? moment(created_at) : <a href={href(id)}>{moment(created_at)}</a>;
+  const paid = (payment: P) => (
+    <>
+      {time(payment)}
+      <div class="soft small">
+        {RAILS[payment.rail]}
+        {payment.payer !== null && ` · ${shortened(payment.payer)}`}
+      </div>
+      {about?.(payment)}
+    </>
+  );
   return (
-    <TableCard columns={["Payment", "State", ["Amount", "end"], ...columns]}>
-      {of.map((payment) => (
-        <tr key={payment.id}>
-          <td>
-            {href === undefined ? (
-              moment(payment.created_at)
-            ) : (
-              <a href={href(payment.id)}>{moment(payment.created_at)}</a>
-            )}
-            <div class="soft small">
-              {RAILS[payment.rail]}
-              {payment.payer !== null && ` · ${shortened(payment.payer)}`}
-            </div>
-            {about?.(payment)}
-          </td>
-          <td class="state">
-            <PaymentState of={payment} />
-          </td>
-          <td class="end">{usd(payment.amount_usd)}</td>
-          {cells?.(payment)}
-        </tr>
-      ))}
-    </TableCard>
+    <TableCard
+      of={of}
+      by={({ id }) => id}
+      columns={[
+        ["Payment", "", paid],
+        ["State", "state", (payment) => <PaymentState of={payment} />],
+        ["Amount", "end", ({ amount_usd }) => usd(amount_usd)],
+        ...columns,
+      ]}
+    />
   );
 }
 
@@ -46,8 +39,7 @@ interface PaymentTableProps<P extends Listed> {
   readonly href?: (id: string) => string;
   /** Beneath its time. */
   readonly about?: (payment: P) => ComponentChildren;
-  readonly columns?: readonly Column[];
-  readonly cells?: (payment: P) => ComponentChildren;
+  readonly columns?: readonly Column<P>[];
 }
 
 /** An address by its ends, as wallets show them. */

@@ -1,60 +1,50 @@
 import type { ComponentChildren } from "preact";
-import { useState } from "preact/hooks";
-import type { ReceiptPage } from "../../api/receipts.ts";
+import type { ReceiptAnswer } from "../../api/receipts.ts";
+import type { Api } from "../api.ts";
 import { count } from "../format.ts";
-import { exportedReceipts, MAX_EXPORTED, RECEIPT_COLUMNS } from "../receipt-export.ts";
-import { useAction, useResource } from "../resource.ts";
+import { exportedReceipts, MAX_EXPORTED, receiptColumns } from "../receipt-export.ts";
+import { Button } from "./button.tsx";
 import { ExportButton } from "./export-button.tsx";
 import { Empty, Loaded, Problem } from "./notice.tsx";
+import { usePages } from "./pages.tsx";
 import { ReceiptTable } from "./receipt-table.tsx";
 
-/** Receipts, newest first, a page at a time. What is asked for is told by `key`: another one begins anew. */
-export function ReceiptPages({ ask, keyNames, empty }: ReceiptPagesProps) {
-  const first = useResource(() => ask(null, SHOWN), []);
-  const [more, setMore] = useState<readonly ReceiptPage[]>([]);
-  const next = useAction(async (before: string) => setMore([...more, await ask(before, SHOWN)]));
+/** Receipts, newest first, a page at a time. Where the filters may change, they are its `key`: others begin anew. */
+export function ReceiptPages({ api, path, filters, keyNames, empty }: ReceiptPagesProps) {
+  const query = Object.entries(filters).filter(([, value]) => value !== "");
+  const pathOf = (limit: number, more: [string, string][] = []) =>
+    `${path}?${new URLSearchParams([...query, ["limit", String(limit)], ...more])}`;
+  const receipts = usePages<ReceiptAnswer>(api, pathOf(SHOWN));
+  const { hasMore, next } = receipts;
   return (
-    <Loaded of={first}>
-      {(page) => {
-        const pages = [page, ...more];
-        const rows = pages.flatMap(({ data }) => data);
-        const { next_before } = pages.at(-1)!;
-        return (
-          <>
-            {rows.length === 0 && next_before === null ? (
-              <Empty title="No receipts here yet">{empty}</Empty>
-            ) : (
-              <ReceiptTable rows={rows} keyNames={keyNames} />
+    <Loaded of={receipts}>
+      {(rows) => (
+        <>
+          {rows.length === 0 && !hasMore ? (
+            <Empty title="No receipts here yet">{empty}</Empty>
+          ) : (
+            <ReceiptTable rows={rows} keyNames={keyNames} />
+          )}
+          <Problem error={next.error} />
+          <div class="row">
+            {hasMore && <Button label="Show older" action={next} />}
+            {rows.length > 0 && (
+              <ExportButton
+                label="these receipts"
+                file={`receipts-${new Date().toISOString().slice(0, 10)}`}
+                columns={receiptColumns(keyNames)}
+                rows={(progress) =>
+                  exportedReceipts(
+                    (before) => api.get(pathOf(ASKED_AT_ONCE, before === null ? [] : [["before", before]])),
+                    progress,
+                  )
+                }
+              />
             )}
-            <Problem error={next.error} />
-            <div class="row">
-              {next_before !== null && (
-                <button
-                  type="button"
-                  class="quiet"
-                  disabled={next.busy}
-                  onClick={() => next.run(next_before)}
-                >
-                  Show older
-                </button>
-              )}
-              {rows.length > 0 && (
-                <ExportButton
-                  label="these receipts"
-                  file={`receipts-${new Date().toISOString().slice(0, 10)}`}
-                  columns={RECEIPT_COLUMNS}
-                  rows={(progress) =>
-                    exportedReceipts((before) => ask(before, ASKED_AT_ONCE), keyNames, progress)
-                  }
-                />
-              )}
-              {next_before !== null && (
-                <span class="hint">The file has the newest {count(MAX_EXPORTED)} at most.</span>
-              )}
-            </div>
-          </>
-        );
-      }}
+            {hasMore && <span class="hint">The file has the newest {count(MAX_EXPORTED)} at most.</span>}
+          </div>
+        </>
+      )}
     </Loaded>
   );
 }
@@ -64,8 +54,11 @@ const SHOWN = 20;
 const ASKED_AT_ONCE = 100;
 
 interface ReceiptPagesProps {
-  readonly ask: (before: string | null, limit: number) => Promise<ReceiptPage>;
+  readonly api: Api;
+  readonly path: string;
+  /** Query parameters; empty ones are left out. */
+  readonly filters: Readonly<Record<string, string>>;
   /** By id; of the keys that are known. */
   readonly keyNames: ReadonlyMap<string, string>;
-  readonly empty?: ComponentChildren;
+  readonly empty: ComponentChildren;
 }

@@ -1,53 +1,25 @@
 import type { ReceiptAnswer, ReceiptState } from "../../api/receipts.ts";
 import { count, milliseconds, moment, usdColumn, words } from "../format.ts";
-import { TableCard } from "./table.tsx";
+import { type Column, TableCard } from "./table.tsx";
 
 /** Receipts as rows, each with the way to its page. */
 export const ReceiptTable = ({ rows, keyNames }: ReceiptTableProps) => {
   const cost = usdColumn(rows.map(({ cost_usd }) => cost_usd));
-  return (
-    <TableCard
-      columns={[
-        "Time",
-        "Model",
-        ["Key", "wide-only"],
-        ["Outcome", "wide-only"],
-        ["Tokens", "end wide-only"],
-        ["First token", "end wide-only"],
-        ["Cost", "end"],
-      ]}
-    >
-      {rows.map((receipt) => (
-        <tr key={receipt.id}>
-          <td class="when">
-            <a href={`#/receipts/${receipt.id}`}>{moment(receipt.created_at)}</a>
-          </td>
-          <td>
-            {receipt.model ?? receipt.model_requested}
-            {receipt.host !== null && <div class="soft small">{receipt.host}</div>}
-            <div class="soft small narrow-only">{keyNames.get(receipt.key_id)}</div>
-            {receipt.state !== "settled" && (
-              <div class="narrow-only">
-                <Outcome of={receipt} />
-              </div>
-            )}
-          </td>
-          <td class="wide-only">{keyNames.get(receipt.key_id) ?? <span class="soft">–</span>}</td>
-          <td class="wide-only">
-            <Outcome of={receipt} />
-          </td>
-          <td class="end wide-only">
-            {count(receipt.tokens.input + receipt.tokens.cache_read + receipt.tokens.cache_write)} →{" "}
-            {count(receipt.tokens.output)}
-          </td>
-          <td class="end wide-only">
-            {receipt.first_token_ms === null ? "—" : milliseconds(receipt.first_token_ms)}
-          </td>
-          <td class="end">{cost(receipt.cost_usd)}</td>
-        </tr>
-      ))}
-    </TableCard>
-  );
+  const columns: Column<ReceiptAnswer>[] = [
+    ["Time", "when", ({ id, created_at }) => <a href={`#/receipts/${id}`}>{moment(created_at)}</a>],
+    ["Model", "", (receipt) => <Model of={receipt} keyName={keyNames.get(receipt.key_id)} />],
+    ["Key", "wide-only", ({ key_id }) => keyNames.get(key_id) ?? <span class="soft">–</span>],
+    ["Outcome", "wide-only", (receipt) => <Outcome of={receipt} />],
+    [
+      "Tokens",
+      "end wide-only",
+      ({ tokens: { input, cache_read, cache_write, output } }) =>
+        `${count(input + cache_read + cache_write)} → ${count(output)}`,
+    ],
+    ["First token", "end wide-only", ({ first_token_ms: ms }) => (ms === null ? "—" : milliseconds(ms))],
+    ["Cost", "end", ({ cost_usd }) => cost(cost_usd)],
+  ];
+  return <TableCard of={rows} by={({ id }) => id} columns={columns} />;
 };
 
 interface ReceiptTableProps {
@@ -55,6 +27,19 @@ interface ReceiptTableProps {
   /** By id; of the keys that are known. */
   readonly keyNames: ReadonlyMap<string, string>;
 }
+
+const Model = ({ of, keyName }: { of: ReceiptAnswer; keyName: string | undefined }) => (
+  <>
+    {of.model ?? of.model_requested}
+    {of.host !== null && <div class="soft small">{of.host}</div>}
+    <div class="soft small narrow-only">{keyName}</div>
+    {of.state !== "settled" && (
+      <div class="narrow-only">
+        <Outcome of={of} />
+      </div>
+    )}
+  </>
+);
 
 const TONES: Record<ReceiptState, "good" | "warn" | "bad" | "plain"> = {
   settled: "good",

@@ -1,16 +1,12 @@
-import type { ComponentChildren } from "preact";
 import type { AttemptAnswer, ReceiptAnswer } from "../../api/receipts.ts";
 import { perMillion } from "../../units/numbers.ts";
 import { count, milliseconds, moment, usd, words } from "../format.ts";
-import { Head } from "./frame.tsx";
+import { type Fact, Facts, Head, Section } from "./frame.tsx";
 import { Outcome } from "./receipt-table.tsx";
-import { Headings } from "./table.tsx";
+import { Cells, type Column, Headings } from "./table.tsx";
 
-/**
- * One request: its way through the hosts, its tokens, its price and its cost. `children` are further facts,
- * as `dt` and `dd`.
- */
-export const ReceiptView = ({ of, children }: { of: ReceiptAnswer; children: ComponentChildren }) => (
+/** One request: its way through the hosts, its tokens, its price and its cost; `facts` are whose it is. */
+export const ReceiptView = ({ of, facts }: { of: ReceiptAnswer; facts: readonly Fact[] }) => (
   <>
     <Head title={of.model ?? of.model_requested ?? "A refused request"} lead={moment(of.created_at)} />
     <p class="row">
@@ -26,22 +22,16 @@ export const ReceiptView = ({ of, children }: { of: ReceiptAnswer; children: Com
       <Cost of={of} />
       <section class="card">
         <h2>Request</h2>
-        <dl class="facts">
-          <dt>Requested model</dt>
-          <dd>{of.model_requested ?? "not known"}</dd>
-          <dt>Served by</dt>
-          <dd>{of.host ?? "no host"}</dd>
-          <dt>API</dt>
-          <dd>
-            {of.surface}
-            {of.stream ? ", streamed" : ""}
-          </dd>
-          {children}
-          <dt>First token after</dt>
-          <dd>{of.first_token_ms === null ? "—" : milliseconds(of.first_token_ms)}</dd>
-          <dt>Finished after</dt>
-          <dd>{of.total_ms === null ? "—" : milliseconds(of.total_ms)}</dd>
-        </dl>
+        <Facts
+          of={[
+            ["Requested model", of.model_requested ?? "not known"],
+            ["Served by", of.host ?? "no host"],
+            ["API", `${of.surface}${of.stream ? ", streamed" : ""}`],
+            ...facts,
+            ["First token after", of.first_token_ms === null ? "—" : milliseconds(of.first_token_ms)],
+            ["Finished after", of.total_ms === null ? "—" : milliseconds(of.total_ms)],
+          ]}
+        />
       </section>
     </div>
     <Timeline of={of} />
@@ -63,27 +53,31 @@ function Cost({ of }: { of: ReceiptAnswer }) {
       ["Audio output", spoken, price?.audio_output],
     ] as const
   ).filter(([label, amount]) => amount > 0 || label === "Input" || label === "Output");
+  const name = ([label, , each]: (typeof lines)[number]) => (
+    <>
+      {label}
+      {label === "Output" && tokens.reasoning > 0 && (
+        <div class="soft small">{count(tokens.reasoning)} of which reasoning</div>
+      )}
+      {each !== undefined && <div class="soft small narrow-only">at {perMillion(each)} per million</div>}
+    </>
+  );
+  const columns: Column<(typeof lines)[number]>[] = [
+    ["Tokens", "", name],
+    ["Number", "end", ([, amount]) => count(amount)],
+    ["Per million", "end wide-only", ([, , each]) => (each === undefined ? "—" : perMillion(each))],
+    ["Amount", "end", ([, amount, each]) => (each === undefined ? "—" : usd((amount * each) / 1_000_000))],
+  ];
   return (
     <section class="card">
       <h2>Cost</h2>
       <div class="scroll">
         <table>
-          <Headings of={["Tokens", ["Number", "end"], ["Per million", "end wide-only"], ["Amount", "end"]]} />
+          <Headings of={columns} />
           <tbody>
-            {lines.map(([label, amount, each]) => (
-              <tr key={label}>
-                <td>
-                  {label}
-                  {label === "Output" && tokens.reasoning > 0 && (
-                    <div class="soft small">{count(tokens.reasoning)} of which reasoning</div>
-                  )}
-                  {each !== undefined && (
-                    <div class="soft small narrow-only">at {perMillion(each)} per million</div>
-                  )}
-                </td>
-                <td class="end">{count(amount)}</td>
-                <td class="end wide-only">{each === undefined ? "—" : perMillion(each)}</td>
-                <td class="end">{each === undefined ? "—" : usd((amount * each) / 1_000_000)}</td>
+            {lines.map((line) => (
+              <tr key={line[0]}>
+                <Cells of={line} columns={columns} />
               </tr>
             ))}
           </tbody>
@@ -122,8 +116,7 @@ function Timeline({ of: { state, attempts, first_token_ms, total_ms } }: { of: R
   });
   const answering = total_ms !== null && total_ms > tried && spans.length > 0;
   return (
-    <section class="card" aria-labelledby="timeline">
-      <h2 id="timeline">Attempts</h2>
+    <Section title="Attempts" class="card">
       {spans.length === 0 ? (
         <p class="soft">
           {state === "recovered"
@@ -161,7 +154,7 @@ function Timeline({ of: { state, attempts, first_token_ms, total_ms } }: { of: R
           {total_ms !== null && ` of ${milliseconds(total_ms)}`}.
         </p>
       )}
-    </section>
+    </Section>
   );
 }
 
@@ -171,17 +164,7 @@ const AttemptTag = ({ of }: { of: AttemptAnswer }) => (
   <span class={`tag ${served(of) ? "good" : "bad"}-tag`}>{words(of.outcome)}</span>
 );
 
-const Span = ({
-  from,
-  length,
-  whole,
-  served,
-}: {
-  from: number;
-  length: number;
-  whole: number;
-  served: boolean;
-}) => (
+const Span = ({ from, length, whole, served }: SpanProps) => (
   <div class="span" aria-hidden="true">
     <i
       class={served ? "served" : "failed"}
@@ -189,3 +172,10 @@ const Span = ({
     />
   </div>
 );
+
+interface SpanProps {
+  readonly from: number;
+  readonly length: number;
+  readonly whole: number;
+  readonly served: boolean;
+}

@@ -1,7 +1,9 @@
 import { useState } from "preact/hooks";
 import type { RecoveryAnswer } from "../../api/ownership.ts";
 import { useOwner } from "../owner.ts";
+import { Button } from "./button.tsx";
 import { Confirm, SaveOnce } from "./dialog.tsx";
+import { Section } from "./frame.tsx";
 
 /** Replaces the recovery secret of the balance, and shows the new one this once. */
 export function RecoverySecret() {
@@ -20,16 +22,13 @@ export function RecoverySecret() {
     setMade(null);
   };
   return (
-    <section class="card stack" aria-labelledby="recovery-secret">
-      <h2 id="recovery-secret">Recovery secret</h2>
+    <Section title="Recovery secret" class="card stack">
       <p class="soft">
         Whoever has it controls the balance <span class="mono">{me.balance_id}</span>. If it may have leaked,
         or you have none, get a new one: the old one ends at once.
       </p>
       <div>
-        <button type="button" class="quiet" onClick={() => setAsking(true)}>
-          Replace the recovery secret
-        </button>
+        <Button label="Replace the recovery secret" onClick={() => setAsking(true)} />
       </div>
       {asking && made === null && (
         <Confirm
@@ -53,6 +52,6 @@ export function RecoverySecret() {
           onDone={close}
         />
       )}
-    </section>
+    </Section>
   );
 }

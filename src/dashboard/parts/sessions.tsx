@@ -2,14 +2,16 @@ import type { List } from "../../api/answers.ts";
 import type { OpenSession } from "../../api/sessions.ts";
 import { moment } from "../format.ts";
 import { useOwner } from "../owner.ts";
-import { useAction, useResource } from "../resource.ts";
+import { useAction, useGet } from "../resource.ts";
+import { Button } from "./button.tsx";
+import { Section } from "./frame.tsx";
 import { Problem } from "./notice.tsx";
-import { Table } from "./table.tsx";
+import { type Column, Table, Unseen } from "./table.tsx";
 
 /** Where somebody is signed in to the account, to end what they do not know. */
 export function Sessions() {
   const { api, leave } = useOwner();
-  const sessions = useResource(() => api.get<List<OpenSession>>("v1/auth/sessions"), [api]);
+  const sessions = useGet<List<OpenSession>>(api, "v1/auth/sessions");
   const end = useAction(async (id: string) => {
     await api.delete(`v1/auth/sessions/${id}`);
     sessions.reload();
@@ -18,32 +20,27 @@ export function Sessions() {
     await api.delete("v1/auth/sessions");
     leave();
   });
+  const columns: Column<OpenSession>[] = [
+    ["Signed in", "", ({ signed_in_at }) => moment(signed_in_at)],
+    ["Until", "", ({ expires_at }) => moment(expires_at)],
+    [
+      <Unseen key="end">End</Unseen>,
+      "",
+      ({ id, current }) =>
+        current ? (
+          <span class="soft">this browser</span>
+        ) : (
+          <Button label="End" look="link danger" disabled={end.busy} onClick={() => end.run(id)} />
+        ),
+    ],
+  ];
   return (
-    <section class="card stack" aria-labelledby="sessions">
-      <h2 id="sessions">Where you are signed in</h2>
+    <Section title="Where you are signed in" class="card stack">
       <Problem error={sessions.error ?? end.error ?? endAll.error} />
-      <Table columns={["Signed in", "Until", ["End", "unseen"]]}>
-        {sessions.data?.data.map(({ id, signed_in_at, expires_at, current }) => (
-          <tr key={id}>
-            <td>{moment(signed_in_at)}</td>
-            <td>{moment(expires_at)}</td>
-            <td>
-              {current ? (
-                <span class="soft">this browser</span>
-              ) : (
-                <button type="button" class="link danger" disabled={end.busy} onClick={() => end.run(id)}>
-                  End
-                </button>
-              )}
-            </td>
-          </tr>
-        ))}
-      </Table>
+      <Table of={sessions.data?.data ?? []} by={({ id }) => id} columns={columns} />
       <div>
-        <button type="button" class="quiet danger" disabled={endAll.busy} onClick={() => endAll.run()}>
-          Sign out everywhere
-        </button>
+        <Button label="Sign out everywhere" look="quiet danger" action={endAll} />
       </div>
-    </section>
+    </Section>
   );
 }

@@ -1,7 +1,12 @@
 import type { ComponentChildren } from "preact";
 
-/** What a table is headed by. The class `unseen` leaves a heading to those who have the page read to them. */
-export type Column = string | readonly [label: string, className: string, sort?: ColumnSort];
+/** A column: its heading, the class of all its cells, what a row has in it, and whether rows can be ordered by it. */
+export type Column<Row> = readonly [
+  heading: ComponentChildren,
+  className: string,
+  cell: (row: Row) => ComponentChildren,
+  sort?: ColumnSort,
+];
 
 /** Of a column that the rows can be ordered by, the most first. */
 export interface ColumnSort {
@@ -9,52 +14,75 @@ export interface ColumnSort {
   readonly onSort: () => void;
 }
 
-interface TableProps {
-  readonly columns: readonly Column[];
-  readonly children: ComponentChildren;
+interface TableProps<Row> {
+  readonly of: readonly Row[];
+  /** What tells a row from the others. */
+  readonly by: (row: Row, index: number) => string;
+  readonly columns: readonly Column<Row>[];
+  /** Rows after those. */
+  readonly children?: ComponentChildren;
 }
 
 /** Rows in a card of their own. */
-export const TableCard = (props: TableProps) => (
+export const TableCard = <Row,>(props: TableProps<Row>) => (
   <div class="card table-card">
     <Table {...props} />
   </div>
 );
 
 /** Rows under their headings; scrolls sideways where the screen is too narrow. */
-export const Table = ({ columns, children }: TableProps) => (
+export const Table = <Row,>({ of, by, columns, children }: TableProps<Row>) => (
   <div class="scroll">
     <table class="rows">
       <Headings of={columns} />
-      <tbody>{children}</tbody>
+      <tbody>
+        {of.map((row, index) => (
+          <tr key={by(row, index)}>
+            <Cells of={row} columns={columns} />
+          </tr>
+        ))}
+        {children}
+      </tbody>
     </table>
   </div>
 );
 
-export const Headings = ({ of }: { of: readonly Column[] }) => (
+export const Cells = <Row,>({ of, columns }: { of: Row; columns: readonly Column<Row>[] }) => (
+  <>
+    {columns.map(([, className, cell], index) => (
+      <td key={index} class={className}>
+        {cell(of)}
+      </td>
+    ))}
+  </>
+);
+
+export const Headings = <Row,>({ of }: { of: readonly Column<Row>[] }) => (
   <thead>
     <tr>
-      {of.map((column) => {
-        const [label, className, sort] = typeof column === "string" ? [column] : column;
-        return (
-          <th
-            key={label}
-            scope="col"
-            class={className === "unseen" ? undefined : className}
-            aria-sort={sort?.isBy === true ? "descending" : undefined}
-          >
-            {className === "unseen" && <span class="unseen">{label}</span>}
-            {className !== "unseen" && (sort === undefined ? label : <SortButton label={label} by={sort} />)}
-          </th>
-        );
-      })}
+      {of.map(([heading, className, , sort], index) => (
+        <th
+          key={index}
+          scope="col"
+          // What is unseen at a table's right edge would widen it.
+          class={typeof heading === "string" ? className : undefined}
+          aria-sort={sort?.isBy === true ? "descending" : undefined}
+        >
+          {sort === undefined ? heading : <SortButton label={heading} by={sort} />}
+        </th>
+      ))}
     </tr>
   </thead>
 );
 
-const SortButton = ({ label, by: { isBy, onSort } }: { label: string; by: ColumnSort }) => (
+const SortButton = ({ label, by: { isBy, onSort } }: { label: ComponentChildren; by: ColumnSort }) => (
   <button type="button" class="sort" onClick={onSort}>
     {label}
     {isBy && <span aria-hidden="true">{"\u00a0↓"}</span>}
   </button>
+);
+
+/** A heading, or the end of a button's name, for those who have the page read to them. */
+export const Unseen = ({ children }: { children: ComponentChildren }) => (
+  <span class="unseen">{children}</span>
 );

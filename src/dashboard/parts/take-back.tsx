@@ -1,5 +1,6 @@
 import { useState } from "preact/hooks";
 import { useOwner } from "../owner.ts";
+import { Button } from "./button.tsx";
 import { Confirm } from "./dialog.tsx";
 
 /** For whoever holds the recovery secret: takes the balance back from whom it was claimed for. */
@@ -13,9 +14,7 @@ export function TakeBack({ title }: { title: string }) {
   };
   return (
     <div>
-      <button type="button" class="quiet danger" onClick={() => setAsking(true)}>
-        {title}
-      </button>
+      <Button label={title} look="quiet danger" onClick={() => setAsking(true)} />
       {asking && (
         <Confirm
           title={title}

@@ -1,10 +1,9 @@
 import { useState } from "preact/hooks";
 import type { Period, UsageAnswer } from "../../api/usage.ts";
-import type { Cell } from "../../units/csv.ts";
 import { milliseconds } from "../format.ts";
 import { useOwner } from "../owner.ts";
-import { useResource } from "../resource.ts";
-import { ExportButton, usdCell } from "./export-button.tsx";
+import { useGet } from "../resource.ts";
+import { type CsvColumns, ExportButton, usdCell } from "./export-button.tsx";
 import { Loaded } from "./notice.tsx";
 import { Periods, UsageBars } from "./usage-bars.tsx";
 
@@ -13,10 +12,7 @@ export function UsageCharts({ keyId }: { keyId?: string }) {
   const { api } = useOwner();
   const [period, setPeriod] = useState<Period>("week");
   const of = keyId === undefined ? "" : `&key_id=${keyId}`;
-  const usage = useResource(
-    () => api.get<UsageAnswer>(`v1/usage?period=${period}${of}`),
-    [api, period, keyId],
-  );
+  const usage = useGet<UsageAnswer>(api, `v1/usage?period=${period}${of}`);
   return (
     <section class="card charts" aria-labelledby="usage">
       <div class="head">
@@ -39,7 +35,7 @@ export function UsageCharts({ keyId }: { keyId?: string }) {
                   label="usage"
                   file={`usage-${period}-${data.since.slice(0, 10)}`}
                   columns={COLUMNS}
-                  rows={async () => data.stretches.map(cellsOf)}
+                  rows={async () => data.stretches}
                 />
               </div>
               {data.truncated && <p class="hint">Only the newest 50,000 requests are counted.</p>}
@@ -51,17 +47,15 @@ export function UsageCharts({ keyId }: { keyId?: string }) {
   );
 }
 
-const COLUMNS = ["start", "model", "requests", "failed", "input_tokens", "output_tokens", "cost_usd"];
-
-const cellsOf = (of: UsageAnswer["stretches"][number]): Cell[] => [
-  of.start,
-  of.model,
-  of.requests,
-  of.failed,
-  of.input_tokens,
-  of.output_tokens,
-  usdCell(of.cost_usd),
-];
+const COLUMNS: CsvColumns<UsageAnswer["stretches"][number]> = {
+  start: (of) => of.start,
+  model: (of) => of.model,
+  requests: (of) => of.requests,
+  failed: (of) => of.failed,
+  input_tokens: (of) => of.input_tokens,
+  output_tokens: (of) => of.output_tokens,
+  cost_usd: (of) => usdCell(of.cost_usd),
+};
 
 /**
  * By model and host, the slowest on top: the bar is the median, the thin rest up to what 19 of 20 stay

@@ -3,6 +3,8 @@ import type { WaitingClaim } from "../../api/claims.ts";
 import { moment, usd } from "../format.ts";
 import { useOwner } from "../owner.ts";
 import { useAction, useResource } from "../resource.ts";
+import { Button } from "./button.tsx";
+import { Section } from "./frame.tsx";
 import { Problem } from "./notice.tsx";
 
 /** Balances that somebody claimed for this account's address, with what tells one's own from a stranger's. */
@@ -20,8 +22,7 @@ function Review() {
     refresh();
   });
   return (
-    <section aria-labelledby="claims">
-      <h2 id="claims">Claimed for you</h2>
+    <Section title="Claimed for you">
       <p class="soft">
         Confirm only a balance that you set up: whoever claimed it for you holds one of its keys.
       </p>
@@ -38,21 +39,19 @@ function Review() {
             </p>
             <div class="row">
               {WORDS.map(([label, look, method]) => (
-                <button
+                <Button
                   key={label}
-                  type="button"
-                  class={look}
+                  label={label}
+                  look={look}
                   disabled={settle.busy}
                   onClick={() => settle.run(claim.balance_id, method)}
-                >
-                  {label}
-                </button>
+                />
               ))}
             </div>
           </li>
         ))}
       </ul>
-    </section>
+    </Section>
   );
 }
 

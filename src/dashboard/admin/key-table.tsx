@@ -1,0 +1,109 @@
+import { useState } from "preact/hooks";
+import type { ConfigAnswer } from "../../api/admin.ts";
+import type { KeyAnswer } from "../../api/keys.ts";
+import { roughUsd } from "../format.ts";
+import { Button } from "../parts/button.tsx";
+import { Dialog } from "../parts/dialog.tsx";
+import { KeyForm } from "../parts/key-form.tsx";
+import { KeyState, works } from "../parts/key-state.tsx";
+import { Loaded } from "../parts/notice.tsx";
+import { RevokeDialog } from "../parts/revoke-dialog.tsx";
+import { type Column, TableCard, Unseen } from "../parts/table.tsx";
+import { useGet } from "../resource.ts";
+import { useOperator } from "./operator.ts";
+
+/** Keys of somebody's, with what the operator can do about them. */
+export function KeyTable({ of, onChanged }: { of: readonly KeyAnswer[]; onChanged: () => void }) {
+  const actions: Column<KeyAnswer> = [
+    <Unseen key="actions">Actions</Unseen>,
+    "end",
+    (key) => <Actions of={key} onChanged={onChanged} />,
+  ];
+  return <TableCard of={of} by={({ id }) => id} columns={[...COLUMNS, actions]} />;
+}
+
+const COLUMNS: readonly Column<KeyAnswer>[] = [
+  [
+    "Key",
+    "",
+    (key) => (
+      <>
+        {key.name ?? "Unnamed key"}
+        <div class="mono soft small unbroken">{key.prefix}…</div>
+        <div class="narrow-only">
+          <KeyState of={key} />
+        </div>
+      </>
+    ),
+  ],
+  ["State", "wide-only", (key) => <KeyState of={key} />],
+  ["Today", "end wide-only", (key) => <Spent used={key.used_day_usd} of={key.daily_limit_usd} />],
+  ["This month", "end", (key) => <Spent used={key.used_month_usd} of={key.monthly_limit_usd} />],
+];
+
+const Spent = ({ used, of }: { used: number; of: number | null }) => (
+  <>
+    {roughUsd(used)}
+    {of !== null && <span class="soft"> of {roughUsd(of)}</span>}
+  </>
+);
+
+function Actions({ of, onChanged }: { of: KeyAnswer; onChanged: () => void }) {
+  const api = useOperator();
+  const [open, setOpen] = useState<"limits" | "revoke" | null>(null);
+  const close = () => setOpen(null);
+  const done = () => {
+    close();
+    onChanged();
+  };
+  const name = of.name ?? of.prefix;
+  return (
+    <>
+      {works(of) && (
+        <div class="row actions">
+          <Button label="Limits" about={`of ${name}`} look="link" onClick={() => setOpen("limits")} />
+          <Button label="Revoke" about={name} look="link danger" onClick={() => setOpen("revoke")} />
+        </div>
+      )}
+      {open === "limits" && <LimitsDialog of={of} onClose={close} onDone={done} />}
+      {open === "revoke" && (
+        <RevokeDialog
+          of={of}
+          revoke={() => api.post(`admin/keys/${of.id}/revoke`)}
+          onClose={close}
+          onRevoked={done}
+        />
+      )}
+    </>
+  );
+}
+
+interface KeyDialogProps {
+  readonly of: KeyAnswer;
+  readonly onClose: () => void;
+  readonly onDone: () => void;
+}
+
+function LimitsDialog({ of, onClose, onDone }: KeyDialogProps) {
+  const api = useOperator();
+  const config = useGet<ConfigAnswer>(api, "admin/config");
+  return (
+    <Dialog title="Change limits" onClose={onClose}>
+      <Loaded of={config}>
+        {({ models }) => (
+          <KeyForm
+            of={of}
+            submit="Save"
+            // Budgets are the owner's: those that the key draws from stay.
+            choices={{ models: models.map(({ id }) => id), budgets: [] }}
+            onCancel={onClose}
+            onSubmit={async (spec) => {
+              await api.patch(`admin/keys/${of.id}`, spec);
+              onDone();
+            }}
+          />
+        )}
+      </Loaded>
+    </Dialog>
+  );
+}
