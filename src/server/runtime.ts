@@ -13,12 +13,11 @@ export const RUNTIME = {
 
 /**
  * The command with which this process was begun. A single executable holds its own source, under a path that
- * only it can see.
+ * only it can see, and takes options for Bun from `BUN_OPTIONS` alone: on its command line they would be the gateway's.
  */
 export const ownCommand = (): string[] => [
   process.execPath,
-  ...process.execArgv,
-  ...(Bun.main.startsWith(EMBEDDED) ? [] : [Bun.main]),
+  ...(Bun.main.startsWith(EMBEDDED) ? [] : [...process.execArgv, Bun.main]),
   ...process.argv.slice(2),
 ];
 

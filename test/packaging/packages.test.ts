@@ -141,7 +141,8 @@ async function start(command: string, file?: string) {
   const cwd = mkdtempSync(join(folder, "empty-"));
   if (file !== undefined) writeFileSync(join(cwd, "gateway.yaml"), file);
   const path = [dirname(Bun.which("node")!), "/usr/bin", "/bin"].join(":");
-  const env = { PATH: path, HOME: cwd, PORT: "0" };
+  // Options for Bun, which are not the gateway's.
+  const env = { PATH: path, HOME: cwd, PORT: "0", BUN_OPTIONS: "--no-env-file" };
   const child = Bun.spawn([command, "start"], { cwd, env, stdout: "pipe", stderr: "pipe" });
   const told = new Response(child.stderr).text();
   const end = async (): Promise<void> => {
