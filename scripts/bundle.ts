@@ -29,6 +29,9 @@ export async function bundle(how: object): Promise<void> {
 /** The package's; what only some need is in files of its own. */
 export const inPackage = (outdir: string): object => ({ outdir, splitting: true });
 
+/** One file with Bun. Compiled ahead: 20 MB more, and a start takes a third of the time, because nothing of it has to be parsed. */
+export const asExecutable = (compile: object): object => ({ compile, bytecode: true, format: "esm" });
+
 /** A thread's source is named where it is begun; once bundled, it is a script beside all others. */
 function threadsAreScripts(): BunPlugin {
   return {

@@ -14,4 +14,5 @@ export function cleanEnvironment(): Record<string, string> {
 /** By which the runner knows what a test has left running. */
 export const RUN_MARK = "GATEWAY_TEST_RUN";
 
-const KEPT = ["PATH", "HOME", "TMPDIR", RUN_MARK];
+/** The last is what the runner wishes of compilers: a gateway that runs for seconds pays as little for them. */
+const KEPT = ["PATH", "HOME", "TMPDIR", RUN_MARK, "BUN_JSC_useFTLJIT"];

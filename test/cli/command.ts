@@ -8,7 +8,7 @@ export async function gateway(
   env: Record<string, string> = {},
   cwd = ROOT,
 ): Promise<Run> {
-  const child = Bun.spawn([process.execPath, await product(), ...args], {
+  const child = Bun.spawn([await product(), ...args], {
     cwd,
     env: { ...cleanEnvironment(), ...env },
     stdin: "ignore",

@@ -19,13 +19,13 @@ export class GatewayProcess {
   static async start(
     folder: Folder,
     env: Record<string, string> = {},
-    /** What Bun runs: the product, or one of its sources as a checkout starts it. */
+    /** What Bun runs, instead of the product: one of its sources, as a checkout starts it. */
     command: readonly string[] | null = null,
     /** A command that runs others where it is to be, such as in a network namespace. */
     inside: readonly string[] = [],
   ): Promise<GatewayProcess> {
-    const run = command ?? [await product(), "start"];
-    const child = Bun.spawn([...inside, process.execPath, ...run], {
+    const run = command === null ? [await product(), "start"] : [process.execPath, ...command];
+    const child = Bun.spawn([...inside, ...run], {
       cwd: join(import.meta.dir, "../.."),
       env: { ...cleanEnvironment(), ...folder.env, ...env },
       stdin: "ignore",
