@@ -140,7 +140,7 @@ type FinishedReceipt = Receipt & FinishedRequest;
 const FAULT: RequestEnd = { state: "failed", tokens: NO_TOKENS, errorCode: "internal_error" };
 
 /** What the tokens cost, or as many of them as cost no more than `most`. */
-function costOfEnd({ tokens, candidate }: RequestEnd, most?: NanoUsd): NanoUsd {
+export function costOfEnd({ tokens, candidate }: RequestEnd, most?: NanoUsd): NanoUsd {
   if (candidate === undefined) return ZERO_USD;
   return costOf(most === undefined ? tokens : within(tokens, candidate.price, most), candidate.price);
 }

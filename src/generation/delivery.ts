@@ -7,7 +7,7 @@ import { costOf } from "../ledger/charge.ts";
 import { type RelayEnd, relay } from "../stream/relay.ts";
 import type { Billed, GenerationRequest } from "../surfaces/surface.ts";
 import type { Sink, StreamedAnswer } from "./answer.ts";
-import { type Bill, billedBy, type EndedRequest, type RequestEnd } from "./bill.ts";
+import { type Bill, billedBy, costOfEnd, type EndedRequest, type RequestEnd } from "./bill.ts";
 import { type BilledTokens, billedTokens } from "./billed-tokens.ts";
 import type { GenerationDeps, GenerationSettings } from "./deps.ts";
 import { aheadOf } from "./expected-output.ts";
@@ -120,7 +120,10 @@ async function deliver(context: DeliveryContext, sink: Sink, delivery: StreamDel
     const billed = counting instanceof Promise ? await counting : counting;
     if (usage?.costUsd !== undefined)
       deps.hostCharged(candidate, usage.costUsd, costOf(billed.tokens, candidate.price));
-    const ended = bill.settle(endOf(end, billed, context));
+    const requestEnd = endOf(end, billed, context);
+    const covering = requestEnd.writeOff === true ? null : hold.cover(costOfEnd(requestEnd));
+    if (covering !== null) await covering;
+    const ended = bill.settle(requestEnd);
     const isDurable = ended.durable === true || (await ended.durable);
     bill.tell(ended, isDurable);
     delivery.cameToNothing = end.kind !== "complete" && ended.settlement.charged === 0;

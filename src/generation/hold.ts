@@ -1,5 +1,6 @@
 import type { Price } from "../catalog/catalog.ts";
 import { costOf, NO_PROMPT, type PromptCharge, withAudioAnswer, worstCase } from "../ledger/charge.ts";
+import type { GrantAnswer } from "../ledger/grants.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Reservation } from "../ledger/reservation.ts";
 import type { GenerationRequest, StreamJudge, Usage } from "../surfaces/surface.ts";
@@ -27,6 +28,10 @@ export class Hold {
   private readonly most: number;
   private readonly grows: boolean;
   private stream: RunningStream | null = null;
+  /** Tokens that the host may have written when it could not grow. */
+  private written = 0;
+  /** Others may take what was there, so often before it grows again. */
+  private rounds = MOST_ROUNDS;
 
   constructor(
     private readonly ledger: Ledger,
@@ -91,6 +96,34 @@ export class Hold {
     return !this.grows || this.growTo(stream.written(nowMs, this.longest), stream.ahead);
   }
 
+  /**
+   * Of what was short, others may have some left, and what came may count less than it is estimated at: when that is
+   * known. Null if it is known.
+   */
+  more(): Promise<void> | null {
+    const { stream, reservation, price } = this;
+    if (stream === null || this.rounds === 0) return null;
+    stream.pause();
+    const counting = stream.counting;
+    if (counting !== null) return counting;
+    const missing = Math.max(this.growth.leastStepTokens, this.written - this.output);
+    const asked = this.ledger.replenishHold(reservation, worstCase(NO_PROMPT, missing, price));
+    return asked === null ? null : this.heard(asked);
+  }
+
+  /** Holds all that an ended answer costs; where that is more than there is here, others are asked first. */
+  cover(cost: NanoUsd): Promise<void> | null {
+    const { ledger, reservation } = this;
+    const beyond = (Math.min(cost, reservation.want.most.amount) - reservation.held) as NanoUsd;
+    if (beyond <= 0 || ledger.extend(reservation, beyond) || this.rounds === 0) return null;
+    const asked = ledger.replenishHold(reservation, beyond);
+    return asked === null ? null : this.heard(asked).then(() => this.cover(cost) ?? undefined);
+  }
+
+  private async heard(asked: Promise<GrantAnswer>): Promise<void> {
+    this.rounds = (await asked) === "room" ? this.rounds - 1 : 0;
+  }
+
   /** When to look again although nothing came. */
   get dueMs(): number {
     return this.stream === null || this.output >= this.most || !this.grows ? Infinity : this.stream.dueMs;
@@ -103,10 +136,12 @@ export class Hold {
       if (this.ledger.extend(this.reservation, worstCase(NO_PROMPT, step, this.price))) {
         this.output += step;
         this.step = Math.min(stepTokens, this.step * 2);
+        this.rounds = MOST_ROUNDS;
       } else if (this.step > leastStepTokens) this.step /= 2;
       // An answer should not stop while there is credit for more of it.
       else {
         this.stream?.countExactly();
+        this.written = written;
         return written < this.output;
       }
     }
@@ -147,6 +182,7 @@ export class RunningStream {
   /** By how much the estimate of the tokens that came is too low; below 0, too high. */
   private tooLow = 0;
   private lookedMs: number;
+  private paused = false;
 
   constructor(
     readonly request: GenerationRequest,
@@ -159,7 +195,7 @@ export class RunningStream {
     private seenMs: number,
     /** Tokens that are held before they are needed. */
     readonly ahead: number,
-    private readonly count: Pick<RunningCount, "look" | "reported"> | null = null,
+    private readonly count: Pick<RunningCount, "look" | "reported" | "telling"> | null = null,
   ) {
     this.lookedMs = seenMs;
   }
@@ -172,8 +208,19 @@ export class RunningStream {
     });
   }
 
+  get counting(): Promise<void> | null {
+    return this.count?.telling ?? null;
+  }
+
+  /** Until the next look nothing is read, so what comes then is what was written meanwhile. */
+  pause(): void {
+    this.paused = true;
+  }
+
   look(deliveredTokens: number, nowMs: number, longest: number): void {
     this.lookedMs = nowMs;
+    if (this.paused) this.seenMs = nowMs;
+    this.paused = false;
     const { usage } = this.judge;
     const came = deliveredTokens + this.tooLow;
     if (came > this.seen) {
@@ -216,6 +263,7 @@ type RunningJudge = Pick<StreamJudge, "usage"> & { readonly text: Pick<AnswerTex
 const QUIET_MS = 250;
 const STRIDE_MS = LOOK_EVERY_MS / 2;
 const LARGE_SHARE = 16;
+const MOST_ROUNDS = 32;
 /** What is less than this part of a hold is not worth giving back. */
 const LEAST_GAIN = 16;
 /** A prompt's estimate, of four bytes to a token, may be as many times too large. */

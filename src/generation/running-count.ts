@@ -9,6 +9,8 @@ import type { Counts } from "./billed-tokens.ts";
 export class RunningCount {
   private from: TextMoment = BEGINNING;
   private isBusy = false;
+  /** Until what is being counted is told; null while nothing is. */
+  telling: Promise<void> | null = null;
 
   constructor(
     private readonly text: Pick<AnswerText, "moment" | "reportMoment" | "since">,
@@ -28,7 +30,8 @@ export class RunningCount {
     if (this.isBusy || estimate < LEAST_TOKENS) return;
     const { texts, unkept } = text.since(from);
     this.isBusy = true;
-    void this.counts.answer(texts).then((tokens) => {
+    this.telling = this.counts.answer(texts).then((tokens) => {
+      this.telling = null;
       // There is too much to count: from here on the estimate stands.
       if (tokens === null) return;
       this.isBusy = false;

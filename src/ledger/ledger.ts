@@ -153,12 +153,19 @@ export class Ledger {
    * another `admit` is worth it; null, that nobody can be asked.
    */
   replenish(keyCounters: KeyCounters, want: ReservationRequest): Promise<GrantAnswer> | null {
+    return this.ask(() => this.limits(keyCounters, this.moneyOf(keyCounters, want), want));
+  }
+
+  /** The same for `amount` more, by which a reservation could not be extended. */
+  replenishHold({ keyCounters, money, want }: Reservation, amount: NanoUsd): Promise<GrantAnswer> | null {
+    return this.ask(() => this.limits(keyCounters, money, moneyAlone(want, amount)));
+  }
+
+  private ask(limits: () => LimitWanted[]): Promise<GrantAnswer> | null {
     const { grants } = this;
     if (grants === null) return null;
     if (!grants.usable()) return grants.regain().then((again) => (again ? "room" : "unanswered"));
-    const asked = this.limits(keyCounters, this.moneyOf(keyCounters, want), want).map(
-      ([counter, limit, amount]) => grants.ask(counter, amount, limit),
-    );
+    const asked = limits().map(([counter, limit, amount]) => grants.ask(counter, amount, limit));
     return Promise.all(asked).then((answers) => {
       if (answers.includes("unanswered")) return "unanswered";
       if (answers.includes("short")) return "short";
@@ -175,8 +182,7 @@ export class Ledger {
     if (!this.mayGrow(reservation)) return false;
     const { want, money } = reservation;
     const covered = this.moneyShortfall(money, want, amount, amount) === null;
-    const no = { run: null, allowances: [], rpmLimit: null, freeRpmLimit: null, tpmLimit: null };
-    const more = { ...want, amount, ...no };
+    const more = moneyAlone(want, amount);
     this.foresee(reservation, more);
     if (!covered) {
       this.seek(reservation, more);
@@ -518,9 +524,9 @@ export class Ledger {
     keyCounters: KeyCounters,
     { balance, day, month, caps, run }: MoneyCounters,
     want: ReservationRequest,
-  ): [counter: Grantable, limit: NanoUsd, amount: NanoUsd][] {
+  ): LimitWanted[] {
     const { key, at, amount } = want;
-    const limits: [Grantable, NanoUsd, NanoUsd][] = [];
+    const limits: LimitWanted[] = [];
     if (want.rpmLimit !== null)
       limits.push([keyCounters.requestShare, want.rpmLimit as NanoUsd, ONE_REQUEST]);
     if (want.freeRpmLimit !== null)
@@ -716,6 +722,19 @@ export interface BalanceView {
 }
 
 /** Allowances and runs count requests in the same counters that count money. */
+type LimitWanted = [counter: Grantable, limit: NanoUsd, amount: NanoUsd];
+
+/** An open request has taken all but money already. */
+const moneyAlone = (want: ReservationRequest, amount: NanoUsd): ReservationRequest => ({
+  ...want,
+  amount,
+  run: null,
+  allowances: [],
+  rpmLimit: null,
+  freeRpmLimit: null,
+  tpmLimit: null,
+});
+
 const ONE_REQUEST = 1 as NanoUsd;
 const callsLimit = ({ limits }: AgentRun): NanoUsd => (limits?.calls ?? MAX_NANO_USD) as NanoUsd;
 

@@ -36,6 +36,8 @@ export interface StreamMeter {
    * more.
    */
   covers(deliveredTokens: number, nowMs: number): boolean;
+  /** After it did not cover what came: when to ask it once more, or null if that is final. */
+  more(): Promise<void> | null;
   /** When it wants to be asked again although nothing came. It may be put off, and never comes nearer. */
   readonly dueMs: number;
 }
@@ -81,6 +83,8 @@ class Relay implements OpenStream, Deadline {
   private delivered = 0;
   private endTaking: ((isTaken: true) => void) | null = null;
   private heldUp = false;
+  /** The meter is waited for; the client is as held up as by its own slowness. */
+  private seeking = false;
   private cutBy: "client" | "gateway" | null = null;
   private because: string | null = null;
   private touchedMs: number;
@@ -180,8 +184,8 @@ class Relay implements OpenStream, Deadline {
     if (this.left && (this.halted || judge.isComplete || judge.fault !== null)) this.end(this.cause(""));
     else if (judge.isComplete) this.end(this.heldUp ? { kind: "complete", isHeldUp: true } : COMPLETE);
     else if (judge.fault !== null) this.end({ kind: "host_failed", message: judge.fault.message });
-    else if (!this.left && !this.covered(this.touchedMs)) this.end({ kind: "out_of_credit" });
-    return !this.over;
+    else if (!this.left && !this.covered(this.touchedMs)) this.runShort();
+    return !this.over && !this.seeking;
   }
 
   /** An answer that has ended is not stopped for what the host says at its end that it used. */
@@ -190,12 +194,22 @@ class Relay implements OpenStream, Deadline {
     return meter.covers(this.delivered, nowMs) || judge.hasStopped;
   }
 
+  /** A host may send more in one moment than is granted to this process of what the balance has. */
+  private runShort(): void {
+    if (this.halted) return this.end(this.cause(""));
+    const more = this.context.meter.more();
+    if (more === null) return this.end({ kind: "out_of_credit" });
+    this.heldUp = this.seeking = true;
+    void this.awaitTaken(more.then(() => true));
+  }
+
   /**
-   * Waits for a slow client. That time does not count as the host's silence, but the deadline still ends it.
+   * Waits for a slow client, or for the meter. That time does not count as the host's silence, but the deadline still ends it.
    */
   private async awaitTaken(taken: Promise<boolean>): Promise<void> {
     try {
       const isTaken = await this.untilTaken(taken);
+      this.seeking = false;
       this.givenMs = this.touchedMs = this.context.clock.elapsedMs();
       // The host's silence counts again, so its deadline is nearer.
       if (!this.over) this.context.deadlines.add(this);
@@ -282,7 +296,9 @@ class Relay implements OpenStream, Deadline {
 
   /** Each sign of life of the host puts it off, and a client that takes nothing yet, as long as there is time. */
   get dueMs(): number {
-    return this.left ? this.endMs : Math.min(this.endMs, this.context.meter.dueMs, this.pingMs);
+    return this.left || this.seeking
+      ? this.endMs
+      : Math.min(this.endMs, this.context.meter.dueMs, this.pingMs);
   }
 
   private get pingMs(): number {
@@ -303,7 +319,7 @@ class Relay implements OpenStream, Deadline {
     const { clock, limits, deadlines } = this.context;
     const nowMs = clock.elapsedMs();
     if (nowMs < this.endMs) {
-      if (this.left) deadlines.add(this);
+      if (this.left || this.seeking) deadlines.add(this);
       else if (this.covered(nowMs)) {
         if (nowMs >= this.pingMs) void this.ping(nowMs);
         if (!this.over) deadlines.add(this);
@@ -317,7 +333,8 @@ class Relay implements OpenStream, Deadline {
     this.because = isLate
       ? "the answer took longer than allowed"
       : `nothing arrived for ${limits.chunkGapMs} ms`;
-    if (this.endTaking !== null && !this.pinging) this.cutBy = "client";
+    if (this.seeking) this.cutBy = "gateway";
+    else if (this.endTaking !== null && !this.pinging) this.cutBy = "client";
     this.halt();
   }
 }

@@ -293,6 +293,20 @@ describe("a hold that follows its stream", () => {
     return { text, count: new RunningCount(text, { answer }) };
   }
 
+  test("what came in one moment and is not held by its estimate is counted before the stream is stopped", async () => {
+    const { text, count } = counted();
+    const stream = await Stream.open(500, true, count);
+    text.estimate = 3_200;
+    expect(stream.covers(3_200)).toBe(false);
+    await stream.hold.more();
+    // 2,400 tokens of 2,500.
+    expect(stream.covers(3_200)).toBe(true);
+    text.estimate = 3_600;
+    expect(stream.covers(3_600)).toBe(false);
+    await stream.hold.more();
+    expect([stream.covers(3_600), stream.hold.more()]).toEqual([false, null]);
+  });
+
   async function endOf(stream: Stream, text: ReturnType<typeof counted>["text"]): Promise<number> {
     while (text.estimate < 9_000 && stream.covers(text.estimate, 100)) {
       await Promise.resolve();

@@ -8,6 +8,12 @@ import { ManualClock } from "../fakes/clock.ts";
 import { type Gate, gate } from "../fakes/gate.ts";
 import { rethrow } from "../fakes/rethrow.ts";
 
+const COVERS: RelayContext["meter"] = {
+  covers: () => true,
+  more: () => null,
+  dueMs: Number.POSITIVE_INFINITY,
+};
+
 /**
  * A host and a client that are both played by the test: each read, and each write, ends when the test says
  * so.
@@ -40,7 +46,7 @@ class Played {
 
   constructor(
     onDisconnect: RelayContext["onDisconnect"] = "cancel",
-    meter: RelayContext["meter"] = { covers: () => true, dueMs: Number.POSITIVE_INFINITY },
+    meter: RelayContext["meter"] = COVERS,
     keepaliveMs = Number.POSITIVE_INFINITY,
     { first = WORD, takesAtOnce = false } = {},
   ) {
@@ -218,6 +224,10 @@ describe("while nothing comes, the meter is asked again when it wants to be", ()
       this.dueMs = nowMs + LOOK_MS;
       return nowMs < this.untilMs;
     }
+
+    more(): null {
+      return null;
+    }
   }
   const LOOK_MS = 20;
 
@@ -266,9 +276,96 @@ describe("while nothing comes, the meter is asked again when it wants to be", ()
   });
 });
 
+describe("where what came is not covered, and there may be more", () => {
+  /** Covers so many bytes; `raise` answers for more. */
+  class Meter {
+    readonly dueMs = 5;
+    asked: Gate<void>[] = [];
+    final = false;
+
+    constructor(public most: number) {}
+
+    covers(delivered: number): boolean {
+      return delivered <= this.most;
+    }
+
+    more(): Promise<void> | null {
+      if (this.final) return null;
+      const asked = gate<void>();
+      this.asked.push(asked);
+      return asked.passed;
+    }
+
+    async raise(bytes: number): Promise<void> {
+      this.most += bytes;
+      this.asked.at(-1)!.open();
+      await settled();
+    }
+  }
+
+  async function short(onDisconnect: RelayContext["onDisconnect"] = "cancel") {
+    const meter = new Meter(0);
+    const played = new Played(onDisconnect, meter, Number.POSITIVE_INFINITY, { takesAtOnce: true });
+    expect(meter.asked).toHaveLength(0);
+    played.reads[0]!.open(WORD);
+    await settled();
+    expect([meter.asked.length, played.reads.length, played.end]).toEqual([1, 1, null]);
+    return { meter, played };
+  }
+
+  test("nothing is read until there is, and then the stream goes on; its time says nothing about the host", async () => {
+    const { meter, played } = await short();
+    await meter.raise(2 * WORD.length);
+    expect(played.reads).toHaveLength(2);
+    played.reads[1]!.open(null);
+    await settled();
+    expect(played.end).toEqual({ kind: "complete", isHeldUp: true });
+    expect([played.given.length, played.clock.pending]).toEqual([2, 0]);
+  });
+
+  test("it is asked for again as long as there may be, and the stream ends once there is not", async () => {
+    const { meter, played } = await short();
+    await meter.raise(0);
+    expect([meter.asked.length, played.end]).toEqual([2, null]);
+    meter.final = true;
+    await meter.raise(0);
+    expect([played.end, played.cancelled]).toEqual([{ kind: "out_of_credit" }, true]);
+  });
+
+  test("the wait is not the host's silence, and the meter has its time; but it ends with the answer's", async () => {
+    const { played } = await short();
+    played.clock.advance(DEADLINE_MS - 1);
+    await settled();
+    expect(played.end).toBeNull();
+    played.clock.advance(1);
+    await settled();
+    expect(played.end).toMatchObject({ kind: "cut", by: "gateway" });
+    expect(played.clock.pending).toBe(0);
+  });
+
+  test("a client that leaves meanwhile has left, and a gateway that stops ends it", async () => {
+    const { played: left } = await short();
+    left.leave();
+    await settled();
+    expect(left.end).toMatchObject({ kind: "client_left" });
+    const { played: stopped } = await short();
+    stopped.open.cutAll("the gateway stops");
+    await settled();
+    expect(stopped.end).toMatchObject({ kind: "cut", by: "gateway" });
+  });
+
+  test("after a client has left, a host that is drained is read to its end", async () => {
+    const { meter, played } = await short("drain");
+    played.leave();
+    await meter.raise(0);
+    played.reads[1]!.open(null);
+    await settled();
+    expect(played.end).toMatchObject({ kind: "client_left" });
+  });
+});
+
 describe("while the host says nothing, the client hears a sign of life", () => {
   const KEEPALIVE_MS = 15;
-  const COVERS = { covers: () => true, dueMs: Number.POSITIVE_INFINITY };
   const played = (more = {}) => new Played("cancel", COVERS, KEEPALIVE_MS, more);
 
   test("as often as it is set, from the first byte on, until the host is given up as before", async () => {

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { newRecoverySecret } from "../../src/keys/secret.ts";
 import { systemRandom } from "../../src/units/random.ts";
-import { json } from "../fakes/behaviours.ts";
+import { json, sse } from "../fakes/behaviours.ts";
 import { type Gate, gate } from "../fakes/gate.ts";
-import { type FakeHost, startFakeHost } from "../fakes/host.ts";
+import { type Behaviour, type FakeHost, startFakeHost } from "../fakes/host.ts";
 import { chatText } from "../fakes/transcripts.ts";
 import { until } from "../fakes/until.ts";
 import { ADMIN, Folder, GatewayProcess, simpleConfig } from "../process/gateway.ts";
@@ -15,9 +15,12 @@ export function testWorkersTogether(database: () => Promise<string>): void {
   let folder: Folder;
   let gateway: GatewayProcess;
   let key: string;
+  /** Keys of balances that hardly pay more than some long answers at once. */
+  let scarce: string[];
   /** The store has a keeper. */
   let isKept = false;
   let [atHost, mostAtHost, hostTakesMs] = [0, 0, 0];
+  let streamed: Behaviour | null = null;
   /** Requests stay at the host until it is opened. */
   let held: Gate<void> | null = null;
 
@@ -29,7 +32,7 @@ export function testWorkersTogether(database: () => Promise<string>): void {
       await Bun.sleep(hostTakesMs);
       await held?.passed;
       atHost -= 1;
-      await answer(wire, request);
+      await (streamed ?? answer)(wire, request);
     });
     const store = await database();
     isKept = store === "sqlite";
@@ -38,10 +41,12 @@ export function testWorkersTogether(database: () => Promise<string>): void {
     folder = new Folder(
       config
         .replace("per_hour: 100000", `per_hour: ${SET_UPS}`)
+        .replace("max_output_tokens: 4000", `max_output_tokens: ${MOST_TOKENS}`)
         .replace("speaks: [chat.completions]", `speaks: [chat.completions], max_concurrent: ${PLACES}`),
     );
     gateway = await GatewayProcess.start(folder);
     key = (await gateway.keyWith(10)).key;
+    scarce = [(await gateway.keyWith(AT_ONCE * 0.22)).key, (await gateway.keyWith(AT_ONCE * 0.22)).key];
   }, 600_000);
   afterAll(async () => {
     await gateway.kill();
@@ -49,8 +54,13 @@ export function testWorkersTogether(database: () => Promise<string>): void {
     await host.close();
   });
 
+  const LONG_TOKENS = 16_000;
+  const MOST_TOKENS = 32_000;
+  const AT_ONCE = 3;
   /** An hour, from one network. */
-  const SET_UPS = 8;
+  const SET_UPS = 10;
+  /** The keys of these tests. */
+  const OWN = 3;
   const WRONG_SECRETS = 60;
   /** At the host, for all workers together: an odd number, and few. */
   const PLACES = 3;
@@ -80,11 +90,11 @@ export function testWorkersTogether(database: () => Promise<string>): void {
     throw new Error(`${path} was never answered`);
   }
 
-  async function chat(times: number): Promise<void> {
+  async function chat(times: number, bearer = key): Promise<void> {
     for (let done = 0; done < times; done++) {
       const answer = await ask("/v1/chat/completions", {
         method: "POST",
-        headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+        headers: { authorization: `Bearer ${bearer}`, "content-type": "application/json" },
         body: JSON.stringify({
           model: "test/model",
           max_tokens: 10,
@@ -143,9 +153,8 @@ export function testWorkersTogether(database: () => Promise<string>): void {
       return answers.map(({ status }) => status);
     };
     const made = await statuses(30, "/v1/keys", { method: "POST" });
-    // One of them is the key of these tests.
-    expect(made.filter((status) => status === 201)).toHaveLength(SET_UPS - 1);
-    expect(made.filter((status) => status === 429)).toHaveLength(30 - SET_UPS + 1);
+    expect(made.filter((status) => status === 201)).toHaveLength(SET_UPS - OWN);
+    expect(made.filter((status) => status === 429)).toHaveLength(30 - SET_UPS + OWN);
 
     const wrong = { headers: { authorization: `Bearer ${newRecoverySecret(systemRandom)}` } };
     const guessed = await statuses(90, "/v1/keys", wrong);
@@ -220,4 +229,33 @@ export function testWorkersTogether(database: () => Promise<string>): void {
     expect(samples.get("gateway_worker_restarts_total")).toBe(1);
     expect(mostAtHost).toBe(PLACES);
   }, 600_000);
+
+  test.each([
+    ["a thousand pieces", 16],
+    ["one piece", LONG_TOKENS],
+  ])(
+    "long answers that their hosts send in one moment, in %s, are neither stopped nor given away where a worker's grant ends",
+    async (_, words) => {
+      const funded = scarce.pop()!;
+      const pieces = Array<string>(LONG_TOKENS / words).fill(" one".repeat(words));
+      streamed = sse(chatText(pieces, { input: 10, output: LONG_TOKENS }).events);
+      const headers = { authorization: `Bearer ${funded}`, "content-type": "application/json" };
+      const messages = [{ role: "user", content: "Hi" }];
+      const body = JSON.stringify({ model: "test/model", stream: true, max_tokens: MOST_TOKENS, messages });
+      const both = Array.from({ length: AT_ONCE }, async () => {
+        const answer = await ask("/v1/chat/completions", { method: "POST", headers, body });
+        expect(await answer.text()).toEndWith("data: [DONE]\n\n");
+        const receipt = await ask(`/v1/receipts/${answer.headers.get("x-gateway-receipt")}`, { headers });
+        const { state, tokens, cost_usd } = (await receipt.json()) as {
+          state: string;
+          tokens: { output: number };
+          cost_usd: number;
+        };
+        expect([state, tokens.output, cost_usd]).toEqual(["settled", LONG_TOKENS, 0.160_01]);
+      });
+      await Promise.all(both);
+      streamed = null;
+    },
+    600_000,
+  );
 }
