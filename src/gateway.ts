@@ -238,7 +238,7 @@ function roomsOf(parts: GatewayParts) {
     spendable,
     x402,
     throttles: peers?.throttles ?? throttlesOf(() => new AddressThrottle(clock)),
-    payments: paying.store,
+    payments: paying.rail.store,
     card,
     unpaidWaitS(balance: BalanceId, blocks: () => readonly string[], request: UnpaidRequest): number | null {
       if (spendable.known(balance) !== 0) return null;
@@ -252,7 +252,7 @@ function roomsOf(parts: GatewayParts) {
 }
 
 /** What all ways to pay share. */
-function paymentParts({ config: active, clock, books }: GatewayParts) {
+function paymentParts({ config: active, clock, random, books, paymentPace }: GatewayParts) {
   const { payments } = active.config;
   const { keys, keyring } = books;
   const sanctions = new Sanctions(payments?.sanctions ?? { list: null, oracle: false }, clock);
@@ -261,8 +261,7 @@ function paymentParts({ config: active, clock, books }: GatewayParts) {
   return {
     sanctions,
     figures,
-    store: counts.counted(books.payments),
-    debit: books.debit,
+    rail: { store: counts.counted(books.payments), debit: books.debit, pace: paymentPace, clock, random },
     /** Suspends by the gateway itself, or lifts that; durable. */
     decide:
       (decided: Pick<SuspensionRecord, "reason" | "lifted">) => async (subject: BalanceId, note: string) => {
@@ -276,47 +275,39 @@ type PaymentParts = Omit<ReturnType<typeof paymentParts>, "figures">;
 
 /** Null where nothing is paid by it; then nothing of it is loaded. */
 function x402Rail(
-  { config: active, paymentPace, clock, random, log }: GatewayParts,
-  { store, sanctions, debit, decide }: PaymentParts,
+  { config: active, clock, log }: GatewayParts,
+  { rail, sanctions, decide }: PaymentParts,
 ): X402Rail | null {
   const { payments } = active.config;
   if (payments === null || payments.x402.length === 0) return null;
   return new X402Rail({
+    ...rail,
     networks: payments.x402,
     open: async (network) => ({
       chain: await openChain(network),
       settler: await openSettler(network, clock),
     }),
-    store,
-    debit,
     sanctions,
     suspend: decide({ reason: "sanctions", lifted: null }),
-    pace: paymentPace,
-    clock,
-    random,
     log,
   });
 }
 
 /** Null where no card is taken; then nothing of it is loaded. */
 function cardRail(
-  { config: active, paymentPace, clock, random }: GatewayParts,
-  { store, debit, decide }: PaymentParts,
+  { config: active }: GatewayParts,
+  { rail, decide }: PaymentParts,
   onFault: (error: unknown) => void,
 ) {
   const stripe = active.config.payments?.stripe ?? null;
   if (stripe === null) return null;
   return new CardRail({
+    ...rail,
     api: new StripeApi(stripe),
     fee: stripe.fee,
-    store,
-    debit,
     suspend: decide({ reason: "chargeback", lifted: null }),
     lift: decide({ reason: null, lifted: "chargeback" }),
     returnUrl: (payment) => `${active.links.dashboardUrl}#/credit/${payment}`,
-    pace: paymentPace,
-    clock,
-    random,
     onFault,
   });
 }

@@ -1,5 +1,5 @@
 import type { FinishedRequest, RequestTrace } from "../ledger/receipt.ts";
-import { type Clock, pause, type Timer } from "../units/clock.ts";
+import { atMost, type Clock, pause, type Timer } from "../units/clock.ts";
 import type { RandomBytes } from "../units/random.ts";
 import { openTrace, readTraceparent, type Trace } from "../units/trace-context.ts";
 import { type Known, type Span, spansOf } from "./spans.ts";
@@ -44,10 +44,7 @@ export class TraceExporter {
   async stop(ms: number): Promise<void> {
     this.stopped = true;
     this.begin();
-    const late = Promise.withResolvers<void>();
-    const timer = this.deps.clock.after(ms, late.resolve);
-    await Promise.race([this.sending, late.promise]);
-    timer.cancel();
+    await atMost(this.deps.clock, ms, this.sending);
   }
 
   private begin(): void {

@@ -1,28 +1,8 @@
 import type { Authorization } from "./authorization.ts";
 import { type Address, chainIdOf, type Token, type X402Network } from "./network.ts";
 
-/**
- * What a chain says, asked of the operator's own node. It is the truth about every payment; whatever anybody else answers
- * is a hint. Methods reject where the node cannot be asked.
- */
-export interface Chain {
-  /** Also finds out whether the node serves the chain at all. */
-  token(): Promise<Token>;
-  head(): Promise<ChainHead>;
-  /** What has become of the authorization, looked for from that block on. */
-  movement(authorization: Authorization, fromBlock: number): Promise<Movement>;
-  /** Whether nobody had used it by that block; rejects where a node does not have it yet. */
-  unusedAt(authorization: Authorization, block: number): Promise<boolean>;
-  /** Why the token would not carry the transfer out now; null where it would. */
-  refusal(authorization: Authorization, signature: `0x${string}`): Promise<string | null>;
-  /** Whether the transaction still waits for a block, or is in one. */
-  fate(transaction: string): Promise<"waiting" | "mined" | "unknown">;
-  isSanctioned(oracle: Address, payer: Address): Promise<boolean>;
-  /** Whether wallets that sign for this name and version sign what the contract checks. */
-  hasDomain(token: Token): Promise<boolean>;
-  /** Of the account, in wei. */
-  gasOf(account: Address): Promise<bigint>;
-}
+/** See `ViemChain`, which asks the operator's own node. */
+export type Chain = Pick<ViemChain, keyof ViemChain>;
 
 export interface ChainHead {
   readonly latest: number;
@@ -74,7 +54,11 @@ export async function openChain(network: X402Network): Promise<Chain> {
 
 type Viem = typeof import("viem");
 
-class ViemChain implements Chain {
+/**
+ * What a chain says, asked of the operator's own node. It is the truth about every payment; whatever anybody else answers
+ * is a hint. Methods reject where the node cannot be asked.
+ */
+class ViemChain {
   private readonly abi;
   private readonly contract;
 
@@ -87,6 +71,7 @@ class ViemChain implements Chain {
     this.contract = { address: network.asset, abi: this.abi } as const;
   }
 
+  /** Also finds out whether the node serves the chain at all. */
   async token(): Promise<Token> {
     const { client, contract, network } = this;
     const served = await client.getChainId();
@@ -113,6 +98,7 @@ class ViemChain implements Chain {
     };
   }
 
+  /** What has become of the authorization, looked for from that block on. */
   async movement(authorization: Authorization, fromBlock: number): Promise<Movement> {
     if (!(await this.isUsed(authorization))) return { kind: "unused" };
     const { viem, client, network, abi } = this;
@@ -145,10 +131,12 @@ class ViemChain implements Chain {
     };
   }
 
+  /** Whether nobody had used it by that block; rejects where a node does not have it yet. */
   async unusedAt(authorization: Authorization, block: number): Promise<boolean> {
     return !(await this.isUsed(authorization, BigInt(block)));
   }
 
+  /** Why the token would not carry the transfer out now; null where it would. */
   async refusal(authorization: Authorization, signature: `0x${string}`): Promise<string | null> {
     const { viem, client, contract } = this;
     try {
@@ -167,7 +155,8 @@ class ViemChain implements Chain {
     }
   }
 
-  async fate(transaction: string): ReturnType<Chain["fate"]> {
+  /** Whether the transaction still waits for a block, or is in one. */
+  async fate(transaction: string): Promise<"waiting" | "mined" | "unknown"> {
     const hash = transaction as `0x${string}`;
     const found = await this.client.getTransaction({ hash }).catch((error: unknown) => {
       if (error instanceof this.viem.TransactionNotFoundError) return null;
@@ -182,6 +171,7 @@ class ViemChain implements Chain {
     return this.client.readContract({ address: oracle, abi, functionName: "isSanctioned", args: [payer] });
   }
 
+  /** Whether wallets that sign for this name and version sign what the contract checks. */
   async hasDomain({ name, version }: Token): Promise<boolean> {
     const { viem, client, network } = this;
     const abi = viem.parseAbi(["function DOMAIN_SEPARATOR() view returns (bytes32)"]);
@@ -190,6 +180,7 @@ class ViemChain implements Chain {
     return said === viem.domainSeparator({ domain });
   }
 
+  /** Of the account, in wei. */
   gasOf(address: Address): Promise<bigint> {
     return this.client.getBalance({ address });
   }

@@ -43,7 +43,7 @@ export function paymentRequired(
   return base64({ x402Version: 2, error, resource, accepts });
 }
 
-export const requirements = (amount: NanoUsd, network: X402Network, token: Token): PaymentRequirements => ({
+const requirements = (amount: NanoUsd, network: X402Network, token: Token): PaymentRequirements => ({
   scheme: "exact",
   network: network.network,
   amount: unitsOf(amount, token),
