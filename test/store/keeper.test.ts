@@ -23,6 +23,7 @@ import { systemClock } from "../../src/units/clock.ts";
 import type { BalanceId, BudgetId, KeyId } from "../../src/units/id.ts";
 import type { SecretHash } from "../../src/units/secret-hash.ts";
 import type { NanoUsd } from "../../src/units/usd.ts";
+import { ManualClock } from "../fakes/clock.ts";
 import { gate } from "../fakes/gate.ts";
 import { keyOf } from "../fakes/key.ts";
 import { until } from "../fakes/until.ts";
@@ -223,6 +224,28 @@ test("what was under way when the keeper died may have happened, and is told so"
   const asked = node.keeper.list();
   silent.on("connection", (socket) => void socket.once("data", () => socket.destroy()));
   await expect(asked).rejects.toThrow(StoreUnreachable);
+});
+
+test("a keeper that is busy is waited for longer while its node starts", async () => {
+  const clock = new ManualClock();
+  const node = new KeeperLink(join(folder(), "keeper.sock"), clock, () => {});
+  ends.push(() => node.close());
+  const asked = () => {
+    let isGivenUp = false;
+    void node.keeper.list().catch(() => {
+      isGivenUp = true;
+    });
+    return async (ms: number) => {
+      clock.advance(ms);
+      await Bun.sleep(0);
+      return isGivenUp;
+    };
+  };
+  const starting = asked();
+  expect([await starting(59_999), await starting(1)]).toEqual([false, true]);
+  node.started();
+  const serving = asked();
+  expect([await serving(4_999), await serving(1)]).toEqual([false, true]);
 });
 
 test("a keeper of another version is not spoken to", async () => {

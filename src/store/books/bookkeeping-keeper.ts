@@ -13,7 +13,9 @@ export async function openKeeperBooks(parts: BookkeepingParts): Promise<Bookkeep
   const { folder, clock, onLost } = parts;
   const link = new KeeperLink(keeperSocketPath(dirname(folder.databasePath)), clock, onLost);
   try {
-    return await openNodeBooks(parts, keeperNodeStore(parts, link));
+    const books = await openNodeBooks(parts, keeperNodeStore(parts, link));
+    link.started();
+    return books;
   } catch (error) {
     link.close();
     throw error;

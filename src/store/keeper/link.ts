@@ -24,6 +24,7 @@ export class KeeperLink {
   private readonly open = new Map<number, OpenCall>();
   private again: Timer | null = null;
   private pauseMs = FIRST_PAUSE_MS;
+  private answerMs = START_ANSWER_MS;
   private told: ((announcement: KeeperAnnouncement) => void) | null = null;
 
   constructor(
@@ -47,6 +48,11 @@ export class KeeperLink {
     this.told = told;
   }
 
+  /** The node has started: from here on there are requests that wait for answers. */
+  started(): void {
+    this.answerMs = ANSWER_MS;
+  }
+
   close(): void {
     this.closed = true;
     this.again?.cancel();
@@ -59,9 +65,10 @@ export class KeeperLink {
       return Promise.reject(new StoreUnreachable("the keeper of the database takes no more calls"));
     const id = ++this.calls;
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
-    const late = this.clock.after(ANSWER_MS, () => {
+    const { answerMs } = this;
+    const late = this.clock.after(answerMs, () => {
       this.open.delete(id);
-      reject(new StoreUnreachable(`the keeper of the database did not answer within ${ANSWER_MS} ms`));
+      reject(new StoreUnreachable(`the keeper of the database did not answer within ${answerMs} ms`));
     });
     const asked: OpenCall = {
       frame: frameOf({ id, call, args } satisfies KeeperCall),
@@ -156,6 +163,8 @@ function errorOf({ name, message }: { readonly name: string; readonly message: s
 }
 
 const ANSWER_MS = 5_000;
+/** It may have the ends of a former life to book first, on a busy machine. */
+const START_ANSWER_MS = 60_000;
 const MOST_CALLS = 10_000;
 const FIRST_PAUSE_MS = 20;
 const LAST_PAUSE_MS = 500;
