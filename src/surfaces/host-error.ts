@@ -113,6 +113,7 @@ export const fault = (message: string): HostError => ({
   restMs: null,
 });
 
+export const ENDED_EARLY = fault("the stream ended without its end mark");
 export const NO_OBJECT = fault("the answer is not a JSON object");
 /** Clients parse every event, and fail with an error of their parser's on one that is none. */
 export const NO_EVENT = fault("an event is not a JSON object");

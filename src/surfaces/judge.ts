@@ -3,27 +3,24 @@ import { ALONE, AnswerText } from "../tokens/answer-text.ts";
 import { billedJson, billedUsage, type WriteUsage } from "./billed.ts";
 import { bytesOf, copyInto, NO_BYTES, replaceSpan, textOf } from "./bytes.ts";
 import { Edits } from "./edits.ts";
-import { EventTemplate, type FoundText } from "./event-template.ts";
-import { fault, NO_EVENT } from "./host-error.ts";
+import { EventJudge } from "./event-judge.ts";
+import type { FoundText } from "./event-template.ts";
+import { ENDED_EARLY, NO_EVENT } from "./host-error.ts";
 import { parseObject } from "./json.ts";
 import { JsonCursor } from "./json-cursor.ts";
-import { type CurrentEvent, EVENT, EventCutter, eventEnd } from "./sse.ts";
-import type { Billed, HostError, ReadReply, Usage, WholeJudge } from "./surface.ts";
+import { type CurrentEvent, EVENT, eventEnd } from "./sse.ts";
+import type { Billed, ReadReply, Usage, WholeJudge } from "./surface.ts";
 import type { TextFinder } from "./text-finder.ts";
 
 /**
- * What the judges of the three languages share when the host speaks the client's own: they cut the stream
- * into events, pass unchanged ones on without a copy, and hold back the end mark and the last usage before it,
- * which tells the bill. Each language says what an event means.
+ * What the judges of the three languages share when the host speaks the client's own: they pass unchanged events
+ * on without a copy, and hold back the end mark and the last usage before it, which tells the bill. Each language
+ * says what an event means.
  */
-export abstract class PassingJudge implements WholeJudge {
+export abstract class PassingJudge extends EventJudge implements WholeJudge {
   tokenSeen = false;
-  isComplete = false;
-  fault: HostError | null = null;
   usage: Usage | null = null;
   stoppedShort = false;
-  /** The text's estimate when the host last said why the answer ended. */
-  private stoppedAt = -1;
   /** What the client is sent last of all. */
   protected endMark = NO_BYTES;
   protected abstract readonly writeUsage: WriteUsage;
@@ -36,8 +33,6 @@ export abstract class PassingJudge implements WholeJudge {
   protected readonly cursor = CURSOR;
   /** The model's name for the client, as JSON. */
   protected readonly modelJson: Uint8Array;
-  private readonly cutter = new EventCutter();
-  private readonly template = new EventTemplate();
   readonly text = new AnswerText();
   /** The event that may be the last with a usage, and what came behind it. */
   private tail: Uint8Array | null = null;
@@ -52,34 +47,9 @@ export abstract class PassingJudge implements WholeJudge {
     /** Assembles the answer for a client that wants it whole; null when it is passed on as it comes. */
     protected readonly collector: Collector | null,
   ) {
+    super();
     this.modelJson = bytesOf(JSON.stringify(publicModel));
     this.gathered = collector === null ? null : new Gathered();
-  }
-
-  get countedTokens(): number {
-    return Math.ceil(this.text.estimate);
-  }
-
-  get hasStopped(): boolean {
-    return this.stoppedAt === this.text.estimate;
-  }
-
-  push(chunk: Uint8Array): Uint8Array {
-    if (this.over) return NO_BYTES;
-    const bytes = this.cutter.push(chunk);
-    if (this.cutter.unfinished > MAX_EVENT_BYTES) {
-      this.breakOff(`an event is larger than ${MAX_EVENT_BYTES} bytes`);
-    }
-    return this.read(bytes);
-  }
-
-  end(): Uint8Array {
-    if (this.over) return NO_BYTES;
-    // Hosts that leave out the last blank line mean their last event all the same.
-    const rest = this.cutter.rest();
-    const out = rest.length > 0 ? this.read(Buffer.concat([rest, BLANK_LINE])) : NO_BYTES;
-    if (!this.over) this.closed();
-    return out;
   }
 
   last(bill: Billed): Uint8Array {
@@ -129,19 +99,14 @@ export abstract class PassingJudge implements WholeJudge {
   /** An event of text has this number. */
   protected wasNumbered(_count: number): void {}
 
-  /** Called when the host's body ended properly but without its end mark. */
-  protected closed(): void {
-    this.breakOff("the stream ended without its end mark");
+  protected closed(): Uint8Array {
+    this.fault = ENDED_EARLY;
+    return NO_BYTES;
   }
 
   /** The event at hand tells usage, and may be the last that does: it waits for another, or for the bill. */
   protected waitForBill(): void {
     this.tellsUsage = this.collector === null;
-  }
-
-  /** The event at hand says why the answer ended. */
-  protected stop(): void {
-    this.stoppedAt = this.text.estimate;
   }
 
   /** The event at hand ends the stream. */
@@ -208,15 +173,7 @@ export abstract class PassingJudge implements WholeJudge {
     this.template.forget();
   }
 
-  protected breakOff(message: string): void {
-    this.fault = fault(message);
-  }
-
-  protected get over(): boolean {
-    return this.isComplete || this.fault !== null;
-  }
-
-  private read(bytes: Uint8Array): Uint8Array {
+  protected read(bytes: Uint8Array): Uint8Array {
     const { edits, template } = this;
     const event = EVENT;
     let start = 0;
@@ -357,13 +314,8 @@ export interface Collector {
   whole(): Record<string, unknown>;
 }
 
-/** Larger than any image that a host sends inside an event. */
-export const MAX_EVENT_BYTES = 16 * 1024 * 1024;
-
 /** Comments and the like that may come behind the last usage; with more of them it goes without the bill. */
 const MAX_TAIL_BYTES = 64 * 1024;
-
-export const BLANK_LINE = Buffer.from("\n\n");
 
 export const encodeEvent = (name: string | null, data: unknown): Buffer =>
   Buffer.from(`${name === null ? "" : `event: ${name}\n`}data: ${JSON.stringify(data)}\n\n`);

@@ -1,10 +1,10 @@
-import { errorOf, fault, NO_EVENT } from "../host-error.ts";
+import { ENDED_EARLY, errorOf, fault, NO_EVENT } from "../host-error.ts";
 import { asObject, type Json, parseObject } from "../json.ts";
 import type { HostError, Usage } from "../surface.ts";
 import { readCitation } from "../translation/citations.ts";
 import { readOpenAiUsage } from "../usage.ts";
 import type { AnswerEvents, OpenBlock, StopReason } from "../vocabulary/answer-events.ts";
-import { type AnswerReader, ENDED_EARLY, type ReadOutcome } from "../vocabulary/answer-reader.ts";
+import type { AnswerReader, ReadOutcome } from "../vocabulary/answer-reader.ts";
 import { BlockQueue } from "../vocabulary/block-queue.ts";
 import type { Seal } from "../vocabulary/conversation.ts";
 import { errorIn } from "./chunk-error.ts";

@@ -1,7 +1,7 @@
 import type { ErrorObject } from "../../errors/refusal.ts";
 import { ALONE } from "../../tokens/answer-text.ts";
 import { billedUsage } from "../billed.ts";
-import { equals } from "../bytes.ts";
+import { equals, NO_BYTES } from "../bytes.ts";
 import { asObject } from "../json.ts";
 import { type Collector, encodeEvent, PassingJudge } from "../judge.ts";
 import type { CurrentEvent } from "../sse.ts";
@@ -84,10 +84,11 @@ export class ChatJudge extends PassingJudge {
   }
 
   /** A host may leave `[DONE]` out once it has given its reason to finish. */
-  protected override closed(): void {
+  protected override closed(): Uint8Array {
     if (!this.finished) return super.closed();
     this.isComplete = true;
     this.endMark = DONE;
+    return NO_BYTES;
   }
 
   protected override mend(chunk: Record<string, unknown>): void {

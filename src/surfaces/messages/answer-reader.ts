@@ -1,10 +1,10 @@
 import { parseExactObject } from "../exact-json.ts";
-import { errorOf, fault, NO_EVENT, untypedError } from "../host-error.ts";
+import { ENDED_EARLY, errorOf, fault, NO_EVENT, untypedError } from "../host-error.ts";
 import { asObject, asText, type Json } from "../json.ts";
 import type { HostError, Usage } from "../surface.ts";
 import { readAnthropicBeginning, readAnthropicUsage } from "../usage.ts";
 import type { AnswerEvents, OpenBlock, StopReason } from "../vocabulary/answer-events.ts";
-import { type AnswerReader, ENDED_EARLY, type ReadOutcome } from "../vocabulary/answer-reader.ts";
+import type { AnswerReader, ReadOutcome } from "../vocabulary/answer-reader.ts";
 import type { Seal } from "../vocabulary/conversation.ts";
 
 /**

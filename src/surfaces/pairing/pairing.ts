@@ -2,21 +2,19 @@ import type { SurfaceName } from "../../catalog/catalog.ts";
 import type { ErrorObject, Refusal } from "../../errors/refusal.ts";
 import { ALONE, AnswerText } from "../../tokens/answer-text.ts";
 import { accountReference } from "../account-references.ts";
-import { NO_BYTES, textOf } from "../bytes.ts";
-import { EventTemplate, type FoundText } from "../event-template.ts";
+import { textOf } from "../bytes.ts";
+import { EventJudge } from "../event-judge.ts";
+import type { FoundText } from "../event-template.ts";
 import { exactly } from "../exact-json.ts";
-import { fault } from "../host-error.ts";
 import { asObject, type Json } from "../json.ts";
-import { BLANK_LINE, MAX_EVENT_BYTES } from "../judge.ts";
 import { withCacheMarks } from "../messages/cache-marks.ts";
 import { asSummary } from "../responses/compaction.ts";
-import { type CurrentEvent, EVENT, EventCutter, eventEnd } from "../sse.ts";
+import { type CurrentEvent, EVENT, eventEnd } from "../sse.ts";
 import type {
   AnswerMetadata,
   Billed,
   GenerationRequest,
   HostBody,
-  HostError,
   HostTarget,
   Pairing,
   ReadReply,
@@ -99,13 +97,7 @@ function readReply(
 }
 
 /** A streamed answer on its way from one language into another. */
-class TranslatingJudge implements StreamJudge {
-  isComplete = false;
-  fault: HostError | null = null;
-  /** The text's estimate when the host last said why the answer ended. */
-  private stoppedAt = -1;
-  private readonly cutter = new EventCutter();
-  private readonly template = new EventTemplate();
+class TranslatingJudge extends EventJudge implements StreamJudge {
   private readonly counter: CountingEvents;
   private readonly reader: AnswerReader;
   private readonly finder: TextFinder;
@@ -116,6 +108,7 @@ class TranslatingJudge implements StreamJudge {
     request: GenerationRequest,
     hostFamily: string,
   ) {
+    super();
     const onSilence = () => writer.ping();
     const told = asSummary(asShown(writer, request, onSilence), request, onSilence);
     const shown = asCut(told, request, host, onSilence);
@@ -132,37 +125,12 @@ class TranslatingJudge implements StreamJudge {
     return this.counter.stoppedShort;
   }
 
-  get hasStopped(): boolean {
-    return this.stoppedAt === this.counter.text.estimate;
-  }
-
-  get countedTokens(): number {
-    return Math.ceil(this.counter.text.estimate);
-  }
-
   get text(): AnswerText {
     return this.counter.text;
   }
 
   get usage(): Usage | null {
     return this.counter.reported;
-  }
-
-  push(chunk: Uint8Array): Uint8Array {
-    if (this.over) return NO_BYTES;
-    this.read(this.cutter.push(chunk));
-    if (!this.over && this.cutter.unfinished > MAX_EVENT_BYTES)
-      this.fault = fault(`an event is larger than ${MAX_EVENT_BYTES} bytes`);
-    return this.writer.take();
-  }
-
-  end(): Uint8Array {
-    if (this.over) return NO_BYTES;
-    // Hosts that leave out the last blank line mean their last event all the same.
-    const rest = this.cutter.rest();
-    if (rest.length > 0) this.read(Buffer.concat([rest, BLANK_LINE]));
-    if (!this.over) this.settle(this.reader.close());
-    return this.writer.take();
   }
 
   last(bill: Billed): Uint8Array {
@@ -173,11 +141,12 @@ class TranslatingJudge implements StreamJudge {
     return this.writer.fail(error);
   }
 
-  private get over(): boolean {
-    return this.isComplete || this.fault !== null;
+  protected closed(): Uint8Array {
+    this.settle(this.reader.close());
+    return this.writer.take();
   }
 
-  private read(bytes: Uint8Array): void {
+  protected read(bytes: Uint8Array): Uint8Array {
     const { template, counter } = this;
     const event = EVENT;
     for (let at = 0; at < bytes.length && !this.over; ) {
@@ -194,6 +163,7 @@ class TranslatingJudge implements StreamJudge {
       this.settle(outcome);
       if (outcome !== "ping" && !this.learn(event)) template.forget();
     }
+    return this.writer.take();
   }
 
   /** An event that came to one delta of its one text: the next like it goes on with the same block. */
@@ -206,10 +176,7 @@ class TranslatingJudge implements StreamJudge {
 
   private settle(outcome: ReadOutcome): void {
     if (outcome === "more") return;
-    if (outcome === "stop") {
-      this.stoppedAt = this.text.estimate;
-      return;
-    }
+    if (outcome === "stop") return this.stop();
     if (outcome === "ping") {
       // Before the first token nothing may be sent: another host may still have to serve.
       if (this.tokenSeen) this.writer.ping();

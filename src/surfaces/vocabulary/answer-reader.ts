@@ -1,4 +1,3 @@
-import { fault } from "../host-error.ts";
 import type { HostError } from "../surface.ts";
 
 /** Reads one host's streamed answer and tells it as events. */
@@ -17,5 +16,3 @@ export type ReadOutcome = "more" | "ping" | "stop" | "end" | HostError;
 
 export const isFault = (outcome: unknown): outcome is HostError =>
   typeof outcome === "object" && outcome !== null;
-
-export const ENDED_EARLY = fault("the stream ended without its end mark");
