@@ -12,6 +12,21 @@ export interface Mutant {
   readonly options?: readonly string[];
 }
 
+type Edit = Mutant["edits"][number];
+
+/** Those of one file: what each breaks, and by which edit, or edits. */
+export const mutantsOf = (
+  file: string,
+  mutants: Readonly<Record<string, Edit | readonly Edit[]>>,
+  options?: readonly string[],
+): Mutant[] =>
+  Object.entries(mutants).map(([breaks, by]) => {
+    const edits = isOne(by) ? [by] : by;
+    return { breaks, file, edits, ...(options === undefined ? {} : { options }) };
+  });
+
+const isOne = (by: Edit | readonly Edit[]): by is Edit => typeof by[0] === "string";
+
 /** What the simulator said, and of which seed; null where it noticed nothing. */
 export type Caught = { readonly seed: number; readonly said: string } | null;
 
