@@ -1,6 +1,5 @@
 import { bytesOf, textOf } from "./bytes.ts";
 import { Edits } from "./edits.ts";
-import { parseExactObject } from "./exact-json.ts";
 import { asObject } from "./json.ts";
 import { JsonCursor } from "./json-cursor.ts";
 import type { Billed, Usage } from "./surface.ts";
@@ -34,7 +33,7 @@ export function billedJson(
   CURSOR.letGo();
   if (!isDone) {
     EDITS.forget();
-    return rewritten(json, bill, write, within, model);
+    return json;
   }
   if (!isTold) {
     const usage = `,"usage":${JSON.stringify(billedUsage(null, bill, write))}`;
@@ -59,22 +58,6 @@ function billMembers(json: Uint8Array, bill: Billed, write: WriteUsage, model: s
     EDITS.replace(start, CURSOR.at, bytesOf(JSON.stringify(usage)));
   }
   return isTold;
-}
-
-/** The same for what is nested deeper than the cursor goes. */
-function rewritten(
-  json: Uint8Array,
-  bill: Billed,
-  write: WriteUsage,
-  within: string | null,
-  model: string,
-): Uint8Array {
-  const value = parseExactObject(textOf(json, 0, json.length));
-  const answer = within === null ? value : asObject(value?.[within]);
-  if (answer === null) return json;
-  if ("model" in answer) answer.model = model;
-  answer.usage = billedUsage(answer.usage, bill, write);
-  return bytesOf(JSON.stringify(value));
 }
 
 /** One of each for all answers, because each is billed without a wait. */

@@ -37,8 +37,10 @@ export class JsonCursor {
   private bytes = NO_BYTES;
   private end = 0;
   private givenUp = false;
-  /** Whether it gave up because values are nested deeper than `MAX_DEPTH`. */
+  /** Whether it gave up because values are nested too deeply. */
   isTooDeep = false;
+
+  constructor(private readonly mostDepth = Number.POSITIVE_INFINITY) {}
 
   begin(bytes: Uint8Array, start: number, end: number): void {
     this.bytes = bytes;
@@ -149,7 +151,7 @@ export class JsonCursor {
   }
 
   skip(): void {
-    const end = skipValue(this.bytes, this.at, this.end);
+    const end = skipValue(this.bytes, this.at, this.end, this.mostDepth);
     if (end === TOO_DEEP) this.givenUp = this.isTooDeep = true;
     else if (end === NOT_JSON) this.givenUp = true;
     else this.at = end;

@@ -5,9 +5,6 @@ import { isHex4 } from "../tokens/estimate.ts";
  * `JSON.parse`'s to say.
  */
 
-/** Deeper nesting than any client sends; a recursive parser elsewhere might not survive more. */
-export const MAX_DEPTH = 128;
-
 export const QUOTE = 0x22;
 export const BACKSLASH = 0x5c;
 export const COLON = 0x3a;
@@ -56,7 +53,8 @@ function skipLongString(bytes: Uint8Array, from: number, to: number): number {
   }
 }
 
-export function skipValue(bytes: Uint8Array, from: number, to: number): number {
+/** `TOO_DEEP` where values are nested in so many others. */
+export function skipValue(bytes: Uint8Array, from: number, to: number, mostDepth: number): number {
   const first = bytes[from];
   if (first === QUOTE) return skipString(bytes, from, to);
   if (first !== OPEN_BRACE && first !== OPEN_BRACKET) return skipScalar(bytes, from, to);
@@ -66,7 +64,7 @@ export function skipValue(bytes: Uint8Array, from: number, to: number): number {
     if (byte === QUOTE) at = skipString(bytes, at, to) - 1;
     else if (byte === OPEN_BRACE || byte === OPEN_BRACKET) {
       depth += 1;
-      if (depth >= MAX_DEPTH) return TOO_DEEP;
+      if (depth >= mostDepth) return TOO_DEEP;
     } else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) {
       depth -= 1;
       if (depth === 0) return at + 1;

@@ -6,7 +6,7 @@ import { NO_BYTES } from "./bytes.ts";
 import { isCachedFor1h } from "./cache-time.ts";
 import { asObject } from "./json.ts";
 import { JsonCursor } from "./json-cursor.ts";
-import { hasMoreValues, MAX_DEPTH } from "./json-scan.ts";
+import { hasMoreValues } from "./json-scan.ts";
 import { leaveOutOwnTools } from "./own-tools.ts";
 import { sizePrompt } from "./prompt.ts";
 import type { GenerationRequest, HostTarget } from "./surface.ts";
@@ -200,8 +200,11 @@ function ambiguous(body: Uint8Array): Refusal | null {
   return found;
 }
 
+/** Deeper nesting than any client sends; a recursive parser elsewhere might not survive more. */
+const MAX_DEPTH = 128;
+
 /** One for all bodies, because each is looked through without a wait. */
-const CURSOR = new JsonCursor();
+const CURSOR = new JsonCursor(MAX_DEPTH);
 
 function firstDoubt(body: Uint8Array, cursor: JsonCursor): Refusal | null {
   const seen: string[] = [];

@@ -153,7 +153,7 @@ describe("everything else of the event that tells the bill stays as it came", ()
     expect(given(open("messages"), [encode(events.join(""))])).toBe(events.with(2, told).join(""));
   });
 
-  test("responses, deeper than the cursor reads", () => {
+  test("responses, deeper than any request may be", () => {
     for (const depth of [3, 200]) {
       const deep = `${"[".repeat(depth)}${"]".repeat(depth)}`;
       const response = `{"id":"r","output":[],"text":${deep},"model":"theirs","usage":{"output_tokens":1}}`;
