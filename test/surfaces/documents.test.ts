@@ -65,6 +65,11 @@ describe.each(CLIENTS)("a file of a client of %s", (client) => {
     });
   });
 
+  test("whose name ends like what every object has is of an unknown type", () => {
+    const said = say(client, `data:;base64,${base64("a")}`, "notes.constructor");
+    expect((said as Refusal).message).toContain("notes.constructor (unknown type)");
+  });
+
   test("that is bare base64 is what its name or its beginning says", () => {
     expect(blockOf(say(client, base64("a,b"), "rows.csv")).source).toEqual(asText("a,b"));
     for (const name of ["paper.pdf", "paper", null])

@@ -56,41 +56,25 @@ function typeOf({ mediaType, data }: EmbeddedSource, name: string | null): strin
     type !== "" && type !== "application/octet-stream" && (type !== PDF || data.startsWith(PDF_MARK));
   if (isSaid) return type;
   if (data.startsWith(PDF_MARK)) return PDF;
-  const ending = /\.(\w{1,16})$/.exec(name ?? "")?.[1]?.toLowerCase();
-  return (ending === undefined ? undefined : ENDINGS[ending]) ?? (type === "" ? "unknown type" : type);
+  const ending = /\.(\w{1,16})$/.exec(name ?? "")?.[1]?.toLowerCase() ?? "";
+  if (TEXT_ENDING.test(ending)) return "text/plain";
+  return ENDINGS.get(ending) ?? (type === "" ? "unknown type" : type);
 }
 
 /** `%PDF-` in base64. */
 const PDF_MARK = "JVBERi";
 
-const ENDINGS: Readonly<Record<string, string>> = {
-  ...Object.fromEntries(
-    [
-      "txt",
-      "csv",
-      "tsv",
-      "md",
-      "json",
-      "jsonl",
-      "xml",
-      "yaml",
-      "yml",
-      "html",
-      "log",
-      "toml",
-      "ini",
-      "sql",
-    ].map((ending) => [ending, "text/plain"]),
-  ),
-  jpg: "image/jpeg",
-  jpeg: "image/jpeg",
-  png: "image/png",
-  gif: "image/gif",
-  webp: "image/webp",
-  docx: "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
-  xlsx: "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
-  pptx: "application/vnd.openxmlformats-officedocument.presentationml.presentation",
-};
+const TEXT_ENDING = /^(txt|csv|tsv|md|jsonl?|xml|ya?ml|html|log|toml|ini|sql)$/;
+const ENDINGS: ReadonlyMap<string, string> = new Map([
+  ["jpg", "image/jpeg"],
+  ["jpeg", "image/jpeg"],
+  ["png", "image/png"],
+  ["gif", "image/gif"],
+  ["webp", "image/webp"],
+  ["docx", "application/vnd.openxmlformats-officedocument.wordprocessingml.document"],
+  ["xlsx", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"],
+  ["pptx", "application/vnd.openxmlformats-officedocument.presentationml.presentation"],
+]);
 
 const isText = (type: string): boolean =>
   type.startsWith("text/") || (TEXTUAL.test(type) && !type.startsWith("image/"));
