@@ -1,13 +1,12 @@
 import { ENDED_EARLY, errorOf, fault, NO_EVENT } from "../host-error.ts";
 import { asObject, type Json, parseObject } from "../json.ts";
 import type { HostError, Usage } from "../surface.ts";
-import { readCitation } from "../translation/citations.ts";
 import { readOpenAiUsage } from "../usage.ts";
 import type { AnswerEvents, OpenBlock, StopReason } from "../vocabulary/answer-events.ts";
 import type { AnswerReader, ReadOutcome } from "../vocabulary/answer-reader.ts";
 import { BlockQueue } from "../vocabulary/block-queue.ts";
+import { readCitation } from "../vocabulary/citations.ts";
 import type { Seal } from "../vocabulary/conversation.ts";
-import { errorIn } from "./chunk-error.ts";
 import { StreamedCalls } from "./streamed-calls.ts";
 
 /**
@@ -177,6 +176,19 @@ export class ChatReader implements AnswerReader {
     this.events.stop(reasonOf(this.reason, this.sequence, this.calls.count > 0), this.sequence);
     return "end";
   }
+}
+
+/**
+ * What a chunk says of a failure, beside OpenAI's `error`: hosts made with FastAPI tell it as the chunk
+ * itself (vLLM and SGLang, `object: "error"`), Groq as the reason for which it stopped early
+ * (`x_groq.error`). Null where it is none.
+ */
+export function errorIn(chunk: Json): HostError | null {
+  const { error, object } = chunk;
+  if ((error !== undefined && error !== null) || object === "error")
+    return errorOf(chunk, "an error without a message");
+  const stopped = asObject(chunk.x_groq)?.error;
+  return typeof stopped === "string" && stopped !== "" ? fault(`the host stopped early: ${stopped}`) : null;
 }
 
 /** Gemini's signature of the thoughts that led to a call (ai.google.dev, "Thought signatures"). */

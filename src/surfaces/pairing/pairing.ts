@@ -23,13 +23,13 @@ import type {
   WholeJudge,
 } from "../surface.ts";
 import type { TextFinder } from "../text-finder.ts";
-import { asCut } from "../translation/stop-cutter.ts";
 import type { AnswerEvents, Citation, OpenBlock, StopReason } from "../vocabulary/answer-events.ts";
 import { type AnswerReader, isFault, type ReadOutcome } from "../vocabulary/answer-reader.ts";
 import { type AnswerWriter, CollectedAnswer } from "../vocabulary/answer-writer.ts";
 import type { Seal } from "../vocabulary/conversation.ts";
 import { ObjectReader } from "../vocabulary/object-reader.ts";
 import { familyOf } from "../vocabulary/seal.ts";
+import { asCut } from "../vocabulary/stop-cutter.ts";
 import { TranslationReport } from "../vocabulary/translation-report.ts";
 import { asOffered } from "./called-tools.ts";
 import { asShown } from "./hidden-thoughts.ts";

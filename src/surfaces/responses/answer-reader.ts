@@ -1,11 +1,11 @@
 import { ENDED_EARLY, errorOf, fault, NO_EVENT, untypedError } from "../host-error.ts";
 import { asObject, asText, type Json, parseObject } from "../json.ts";
 import type { HostError } from "../surface.ts";
-import { readCitation } from "../translation/citations.ts";
 import { readOpenAiUsage } from "../usage.ts";
 import type { AnswerEvents, OpenBlock, StopReason } from "../vocabulary/answer-events.ts";
 import type { AnswerReader } from "../vocabulary/answer-reader.ts";
 import { BlockQueue } from "../vocabulary/block-queue.ts";
+import { readCitation } from "../vocabulary/citations.ts";
 import type { Seal } from "../vocabulary/conversation.ts";
 import { readReasoningItem } from "./request-reader.ts";
 

@@ -2,7 +2,6 @@ import type { ErrorObject } from "../../errors/refusal.ts";
 import { billedUsage } from "../billed.ts";
 import { asObject, type Json } from "../json.ts";
 import type { AnswerMetadata, Billed, Usage } from "../surface.ts";
-import { citationOf } from "../translation/citations.ts";
 import type { Citation, OpenBlock, StopReason } from "../vocabulary/answer-events.ts";
 import {
   type AnswerBlock,
@@ -10,6 +9,7 @@ import {
   answerId,
   type CollectedAnswer,
 } from "../vocabulary/answer-writer.ts";
+import { citationOf } from "../vocabulary/citations.ts";
 import type { Seal } from "../vocabulary/conversation.ts";
 import { NO_PARAMETERS } from "../vocabulary/members.ts";
 import { sealText } from "../vocabulary/seal.ts";

@@ -1,5 +1,4 @@
 import type { Json } from "../json.ts";
-import { MAX_SEQUENCE_LENGTH, MAX_SEQUENCES } from "../translation/stop-cutter.ts";
 import type {
   AnswerFormat,
   AssistantPart,
@@ -19,6 +18,7 @@ import { effortFor } from "../vocabulary/reasoning.ts";
 import { samplingFor } from "../vocabulary/sampling.ts";
 import { familyOf } from "../vocabulary/seal.ts";
 import { DEFAULT_NAME, titledText, urlOf } from "../vocabulary/sources.ts";
+import { MAX_SEQUENCE_LENGTH, MAX_SEQUENCES } from "../vocabulary/stop-cutter.ts";
 import type { TranslationReport } from "../vocabulary/translation-report.ts";
 import { ENCRYPTED, LOGPROBS } from "./request-reader.ts";
 

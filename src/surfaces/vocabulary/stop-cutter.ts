@@ -1,12 +1,7 @@
 import type { SurfaceName } from "../../catalog/catalog.ts";
 import type { GenerationRequest } from "../surface.ts";
-import {
-  type AnswerEvents,
-  type Citation,
-  type OpenBlock,
-  WithholdingEvents,
-} from "../vocabulary/answer-events.ts";
-import type { Seal } from "../vocabulary/conversation.ts";
+import { type AnswerEvents, type Citation, type OpenBlock, WithholdingEvents } from "./answer-events.ts";
+import type { Seal } from "./conversation.ts";
 
 /**
  * Responses has no stop sequences, so the gateway keeps them for its clients: the answer is told to where the first

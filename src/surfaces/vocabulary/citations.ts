@@ -1,5 +1,5 @@
 import { asObject } from "../json.ts";
-import type { Citation } from "../vocabulary/answer-events.ts";
+import type { Citation } from "./answer-events.ts";
 
 /** OpenAI's `url_citation`, flat as Responses has it or in a member of that name as chat does; null for another kind. */
 export function readCitation(annotation: unknown): Citation | null {
