@@ -21,7 +21,9 @@ export interface StrictChat {
   readonly firstCallSigned: boolean;
   /** It takes no lists of parts. */
   readonly plainContent?: true;
-  readonly refuse: (what: string) => Behaviour;
+  /** What it says of what it refuses, with 400 unless it has a status of its own. */
+  readonly says: (what: string) => object;
+  readonly status?: number;
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: whatever arrives is looked into.
@@ -40,152 +42,106 @@ const PLAIN = {
   tool: words("role content tool_call_id name"),
 };
 const CALL = words("id type function index");
-const ANY = /./;
+/** Minds nothing but roles. */
+const TOLERANT = {
+  fields: null,
+  members: null,
+  callMembers: null,
+  callId: /./,
+  resultsNamed: false,
+  firstCallSigned: false,
+};
+const STRICT = { ...TOLERANT, members: PLAIN, callMembers: CALL };
+const type = "invalid_request_error";
 
 export const STRICT_CHAT = {
   // A model that does not reason (AAswordman/Operit#1048); reasoning models refuse `max_tokens`
   openai: {
+    ...TOLERANT,
     fields: words(`${COMMON.replace("max_tokens", "max_completion_tokens")} ${OPENAI}`),
     ceiling: "max_completion_tokens",
-    members: null,
     roles: words("system developer user assistant tool"),
-    callMembers: null,
-    callId: ANY,
-    resultsNamed: false,
-    firstCallSigned: false,
-    refuse: (what) =>
-      json(
-        {
-          error: {
-            message: `Unrecognized request argument supplied: ${what}`,
-            type: "invalid_request_error",
-          },
-        },
-        400,
-      ),
+    says: (what) => ({ error: { message: `Unrecognized request argument supplied: ${what}`, type } }),
   },
   // BerriAI/litellm#16265
   xai: {
+    ...TOLERANT,
     fields: words(`${COMMON} max_completion_tokens ${OPENAI}`),
     ceiling: "max_completion_tokens",
-    members: null,
     roles: words("system developer user assistant tool"),
-    callMembers: null,
-    callId: ANY,
-    resultsNamed: false,
-    firstCallSigned: false,
-    refuse: (what) =>
-      json(
-        {
-          code: "Client specified an invalid argument",
-          error: `Model grok-4-latest does not support parameter ${what}.`,
-        },
-        400,
-      ),
+    says: (what) => ({
+      code: "Client specified an invalid argument",
+      error: `Model grok-4-latest does not support parameter ${what}.`,
+    }),
   },
   // docs.mistral.ai, “Chat Completion”; Gitlawb/openclaude#739, charmbracelet/crush#1590,
   // nearai/ironclaw#1241
   mistral: {
+    ...STRICT,
     fields: words(`${COMMON} random_seed safe_prompt prompt_mode prediction metadata`),
-    members: PLAIN,
     roles: words("system user assistant tool"),
-    callMembers: CALL,
     callId: /^[a-zA-Z0-9]{9}$/,
-    resultsNamed: false,
-    firstCallSigned: false,
-    refuse: (what) =>
-      json(
-        {
-          object: "error",
-          message: {
-            detail: [{ type: "extra_forbidden", loc: ["body", what], msg: "Extra inputs are not permitted" }],
-          },
-          type: "invalid_request_error",
-        },
-        422,
-      ),
+    says: (what) => ({
+      object: "error",
+      message: {
+        detail: [{ type: "extra_forbidden", loc: ["body", what], msg: "Extra inputs are not permitted" }],
+      },
+      type,
+    }),
+    status: 422,
   },
   // console.groq.com/docs, “API reference”; tashfeenahmed/freellmapi#1070, fanenr/chatbot#21
   groq: {
+    ...STRICT,
     fields: words(
       `${COMMON} max_completion_tokens stream_options seed user logprobs top_logprobs include_reasoning`,
     ),
-    members: PLAIN,
     roles: words("system developer user assistant tool"),
-    callMembers: CALL,
-    callId: ANY,
-    resultsNamed: false,
-    firstCallSigned: false,
-    refuse: (what) =>
-      json({ error: { message: `property '${what}' is unsupported`, type: "invalid_request_error" } }, 400),
+    says: (what) => ({ error: { message: `property '${what}' is unsupported`, type } }),
   },
   // inference-docs.cerebras.ai, “Chat completions”; openclaw/openclaw#51058, Kilo-Org/kilocode#10375
   cerebras: {
+    ...STRICT,
     fields: words(`${COMMON} max_completion_tokens stream_options seed user logprobs top_logprobs`),
-    members: PLAIN,
     roles: words("system developer user assistant tool"),
-    callMembers: CALL,
-    callId: ANY,
-    resultsNamed: false,
-    firstCallSigned: false,
-    refuse: (what) =>
-      json(
-        {
-          message: `${what}: property '${what}' is unsupported`,
-          type: "invalid_request_error",
-          param: "validation_error",
-          code: "wrong_api_format",
-        },
-        400,
-      ),
+    says: (what) => ({
+      message: `${what}: property '${what}' is unsupported`,
+      type,
+      param: "validation_error",
+      code: "wrong_api_format",
+    }),
   },
   // ai.google.dev/gemini-api/docs/openai; ed-donner/agents#45, NousResearch/hermes-agent#19728
   gemini: {
+    ...STRICT,
     fields: words(`${COMMON} max_completion_tokens stream_options reasoning_effort`),
     efforts: words("none minimal low medium high"),
-    members: PLAIN,
     roles: words("system developer user assistant tool"),
     callMembers: words("id type function index extra_content"),
-    callId: ANY,
     resultsNamed: true,
     firstCallSigned: true,
-    refuse: (what) =>
-      json(
-        [
-          {
-            error: {
-              code: 400,
-              message: `Unknown name "${what}": Cannot find field.`,
-              status: "INVALID_ARGUMENT",
-            },
-          },
-        ],
-        400,
-      ),
+    says: (what) => [
+      {
+        error: {
+          code: 400,
+          message: `Unknown name "${what}": Cannot find field.`,
+          status: "INVALID_ARGUMENT",
+        },
+      },
+    ],
   },
   // api-docs.deepseek.com, “Create Chat Completion”; earendil-works/pi#1048, QwenLM/qwen-code#2158
   deepseek: {
-    fields: null,
-    members: null,
+    ...TOLERANT,
     roles: words("system user assistant tool latest_reminder"),
-    callMembers: null,
-    callId: ANY,
-    resultsNamed: false,
-    firstCallSigned: false,
     plainContent: true,
-    refuse: (what) =>
-      json({ error: { message: `unknown variant \`${what}\``, type: "invalid_request_error" } }, 400),
+    says: (what) => ({ error: { message: `unknown variant \`${what}\``, type } }),
   },
   // ollama/ollama#7125: a ceiling by another name is passed over, and the answer has none
   ollama: {
-    fields: null,
-    members: null,
+    ...TOLERANT,
     roles: words("system user assistant tool developer"),
-    callMembers: null,
-    callId: ANY,
-    resultsNamed: false,
-    firstCallSigned: false,
-    refuse: (what) => json({ error: { message: what, type: "invalid_request_error" } }, 400),
+    says: (what) => ({ error: { message: what, type } }),
   },
 } satisfies Record<string, StrictChat>;
 
@@ -193,7 +149,7 @@ export const STRICT_CHAT = {
 export function answerOf(strict: StrictChat, request: FakeRequest): Behaviour {
   const body: Loose = request.json();
   const wrong = whatIsWrong(strict, body);
-  if (wrong !== null) return strict.refuse(wrong);
+  if (wrong !== null) return json(strict.says(wrong), strict.status ?? 400);
   const message = body.messages.some(({ role }: Loose) => role === "tool") ? DONE : callOf(body, strict);
   const finish = message.tool_calls === undefined ? "stop" : "tool_calls";
   const head = { id: "chatcmpl-1", created: 1_763_000_000, model: "m" };

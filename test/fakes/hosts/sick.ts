@@ -3,7 +3,7 @@ import { named, type Story, unnamed } from "./transcript.ts";
 
 /**
  * Hosts that do what no document says, and yet was seen. Some can be understood all the same; the others are
- * `broken`, and a client that was told half an answer must learn so.
+ * `broken`, and a client that was told halfSaid an answer must learn so.
  */
 export interface Sickness {
   readonly host: SurfaceName;
@@ -40,52 +40,48 @@ const chat = (
   broken: RegExp | null = null,
 ): Sickness => ({ host: "chat.completions", stream: unnamed(events), broken, story });
 
+const says = (content: string) => chunk({ content });
+const halfSaid = [role, says("Hel")];
+const HALF_TOLD = { text: "Hel", end: "end" } as const;
+const HELLO_TOLD = { text: "Hello", end: "end" } as const;
+const stopForCalls = chunk({}, "tool_calls");
+
 const OSLO = { name: "get_weather", input: '{"city":"Oslo"}' };
 const ROME = { name: "get_weather", input: '{"city":"Rome"}' };
 
 const SICK_CHAT = {
   "an error in the middle": chat(
-    [role, chunk({ content: "Hel" }), { error: { message: "GPU fell off the bus", code: 500 } }],
-    { text: "Hel", end: "end" },
+    [...halfSaid, { error: { message: "GPU fell off the bus", code: 500 } }],
+    HALF_TOLD,
     /GPU fell off/,
   ),
   "an error that ends in [DONE]": chat(
-    [role, chunk({ content: "Hel" }), { error: { message: "Overloaded" } }, DONE],
-    { text: "Hel", end: "end" },
+    [...halfSaid, { error: { message: "Overloaded" } }, DONE],
+    HALF_TOLD,
     /Overloaded/,
   ),
   "an error that is the chunk": chat(
     [
-      role,
-      chunk({ content: "Hel" }),
+      ...halfSaid,
       { object: "error", message: "EngineCore died", type: "InternalServerError", param: null, code: 500 },
       DONE,
     ],
-    { text: "Hel", end: "end" },
+    HALF_TOLD,
     /EngineCore died/,
   ),
   "Groq's reason for stopping early": chat(
     [
-      role,
-      chunk({ content: "Hel" }),
+      ...halfSaid,
       chunk({ content: "lo" }, null, { x_groq: { id: "req_1", error: "over_capacity" } }),
-      chunk({}, "stop"),
+      stop,
       DONE,
     ],
-    { text: "Hel", end: "end" },
+    HALF_TOLD,
     /over_capacity/,
   ),
-  "a stream that is cut": chat(
-    [role, chunk({ content: "Hel" })],
-    { text: "Hel", end: "end" },
-    /without its end/,
-  ),
-  "a finish_reason that is an error": chat(
-    [role, chunk({ content: "Hel" }), chunk({}, "error"), DONE],
-    { text: "Hel", end: "end" },
-    /error/,
-  ),
-  "no [DONE]": chat([role, chunk({ content: "Hello" }), stop], { text: "Hello", end: "end" }),
+  "a stream that is cut": chat(halfSaid, HALF_TOLD, /without its end/),
+  "a finish_reason that is an error": chat([...halfSaid, chunk({}, "error"), DONE], HALF_TOLD, /error/),
+  "no [DONE]": chat([role, says("Hello"), stop], HELLO_TOLD),
   "the role in every chunk": chat(
     [
       role,
@@ -94,18 +90,18 @@ const SICK_CHAT = {
       stop,
       DONE,
     ],
-    { text: "Hello", end: "end" },
+    HELLO_TOLD,
   ),
-  "no usage": chat([role, chunk({ content: "Hello" }), stop, DONE], { text: "Hello", end: "end" }),
+  "no usage": chat([role, says("Hello"), stop, DONE], HELLO_TOLD),
   "usage that cannot be true": chat(
     [
       role,
-      chunk({ content: "Hello" }),
+      says("Hello"),
       stop,
       { ...role, choices: [], usage: { prompt_tokens: -5, completion_tokens: 1e20 } },
       DONE,
     ],
-    { text: "Hello", end: "end" },
+    HELLO_TOLD,
   ),
   "an empty answer": chat([role, stop, DONE], { end: "end" }),
   "everything that is not said is null": chat(
@@ -128,7 +124,7 @@ const SICK_CHAT = {
       stop,
       DONE,
     ],
-    { text: "Hello", end: "end" },
+    HELLO_TOLD,
   ),
   "thoughts that are repeated whole with their signature": chat(
     [
@@ -138,7 +134,7 @@ const SICK_CHAT = {
       chunk({
         reasoning_details: [{ type: "reasoning.text", text: "They want a number.", signature: "EqQB" }],
       }),
-      chunk({ content: "42" }),
+      says("42"),
       stop,
       DONE,
     ],
@@ -151,7 +147,7 @@ const SICK_CHAT = {
       stop,
       DONE,
     ],
-    { text: "Hello", end: "end" },
+    HELLO_TOLD,
   ),
   "two calls, told in turns": chat(
     [
@@ -162,7 +158,7 @@ const SICK_CHAT = {
       call(1, undefined, undefined, '{"city":'),
       call(0, undefined, undefined, '"Oslo"}'),
       call(1, undefined, undefined, '"Rome"}'),
-      chunk({}, "tool_calls"),
+      stopForCalls,
       DONE,
     ],
     { calls: [OSLO, ROME], end: "tools" },
@@ -172,7 +168,7 @@ const SICK_CHAT = {
       role,
       call(0, "call_a", "get_weather", OSLO.input),
       call(0, "call_b", "get_weather", ROME.input),
-      chunk({}, "tool_calls"),
+      stopForCalls,
       DONE,
     ],
     { calls: [OSLO, ROME], end: "tools" },
@@ -184,7 +180,7 @@ const SICK_CHAT = {
       call(0, "call_b", "get_weather", '{"city":'),
       call(0, "call_a", undefined, '"Oslo"}'),
       call(0, "call_b", undefined, '"Rome"}'),
-      chunk({}, "tool_calls"),
+      stopForCalls,
       DONE,
     ],
     { calls: [OSLO, ROME], end: "tools" },
@@ -196,7 +192,7 @@ const SICK_CHAT = {
       call(0, "", undefined, OSLO.input),
       call(0, "call_b", "get_weather", ""),
       call(0, undefined, undefined, ROME.input),
-      chunk({}, "tool_calls"),
+      stopForCalls,
       DONE,
     ],
     { calls: [OSLO, ROME], end: "tools" },
@@ -207,7 +203,7 @@ const SICK_CHAT = {
       call(0, "call_a", "get_weather", ""),
       call(0, "call_b", undefined, '{"city":'),
       call(0, "call_b", undefined, '"Oslo"}'),
-      chunk({}, "tool_calls"),
+      stopForCalls,
       DONE,
     ],
     { calls: [OSLO], end: "tools" },
@@ -227,15 +223,15 @@ const SICK_CHAT = {
       role,
       call(0, "call_a", "get_weather", '{"city":'),
       call(0, "call_a", "get_weather", '"Oslo"}'),
-      chunk({}, "tool_calls"),
+      stopForCalls,
       DONE,
     ],
     { calls: [OSLO], end: "tools" },
   ),
-  "a call with an empty id": chat(
-    [role, call(0, "", "get_weather", OSLO.input), chunk({}, "tool_calls"), DONE],
-    { calls: [OSLO], end: "tools" },
-  ),
+  "a call with an empty id": chat([role, call(0, "", "get_weather", OSLO.input), stopForCalls, DONE], {
+    calls: [OSLO],
+    end: "tools",
+  }),
   "a call whose arguments are an object": chat(
     [
       role,
@@ -249,19 +245,13 @@ const SICK_CHAT = {
           },
         ],
       }),
-      chunk({}, "tool_calls"),
+      stopForCalls,
       DONE,
     ],
     { calls: [OSLO], end: "tools" },
   ),
   "words behind a call": chat(
-    [
-      role,
-      call(0, "call_a", "get_weather", OSLO.input),
-      chunk({ content: "Wait." }),
-      chunk({}, "tool_calls"),
-      DONE,
-    ],
+    [role, call(0, "call_a", "get_weather", OSLO.input), says("Wait."), stopForCalls, DONE],
     { text: "Wait.", calls: [OSLO], end: "tools" },
   ),
   "data over two lines, comments and fields that nobody knows": chat(
@@ -272,7 +262,7 @@ const SICK_CHAT = {
       stop,
       DONE,
     ],
-    { text: "Hello", end: "end" },
+    HELLO_TOLD,
   ),
 } satisfies Record<string, Sickness>;
 
@@ -344,6 +334,9 @@ const delta = (type: string, output_index: number, item_id: string, delta: strin
   content_index: 0,
   delta,
 });
+const begun = added(0, { ...MESSAGE, status: "in_progress", content: [] });
+const halfMessage = [begun, opened(0), delta("output_text", 0, "msg_1", "Hel")];
+const WHOLE = { ...MESSAGE, content: [part("Hello")] };
 const called = (id: string, words: string) => ({
   id: `fc_${id}`,
   type: "function_call",
@@ -356,15 +349,13 @@ const called = (id: string, words: string) => ({
 const SICK_RESPONSES = {
   "a failed response": responses(
     [
-      added(0, { ...MESSAGE, status: "in_progress", content: [] }),
-      opened(0),
-      delta("output_text", 0, "msg_1", "Hel"),
+      ...halfMessage,
       {
         type: "response.failed",
         response: { ...RESPONSE, status: "failed", error: { code: "server_error", message: "It broke." } },
       },
     ],
-    { text: "Hel", end: "end" },
+    HALF_TOLD,
     /It broke/,
   ),
   "a bare error": responses(
@@ -373,32 +364,12 @@ const SICK_RESPONSES = {
     /It broke/,
   ),
   "an error without a type, as hosts send it that speak chat first": then(
-    responses(
-      [
-        added(0, { ...MESSAGE, status: "in_progress", content: [] }),
-        opened(0),
-        delta("output_text", 0, "msg_1", "Hel"),
-      ],
-      { text: "Hel", end: "end" },
-      /GPU fell off/,
-    ),
+    responses([...halfMessage], HALF_TOLD, /GPU fell off/),
     UNTYPED,
   ),
-  "a stream that is cut": responses(
-    [
-      added(0, { ...MESSAGE, status: "in_progress", content: [] }),
-      opened(0),
-      delta("output_text", 0, "msg_1", "Hel"),
-    ],
-    { text: "Hel", end: "end" },
-    /without its end/,
-  ),
+  "a stream that is cut": responses([...halfMessage], HALF_TOLD, /without its end/),
   "items that are told only when they are done": responses(
-    [
-      done(0, { ...MESSAGE, content: [part("Hello")] }),
-      done(1, called("a", OSLO.input)),
-      completed([{ ...MESSAGE, content: [part("Hello")] }, called("a", OSLO.input)]),
-    ],
+    [done(0, WHOLE), done(1, called("a", OSLO.input)), completed([WHOLE, called("a", OSLO.input)])],
     { text: "Hello", calls: [OSLO], end: "tools" },
   ),
   "two calls, told in turns": responses(
@@ -418,21 +389,21 @@ const SICK_RESPONSES = {
   "events that nobody knows": responses(
     [
       { type: "response.rate_limits.updated", remaining: 5 },
-      added(0, { ...MESSAGE, status: "in_progress", content: [] }),
+      begun,
       delta("output_text", 0, "msg_1", "Hello"),
-      done(0, { ...MESSAGE, content: [part("Hello")] }),
-      completed([{ ...MESSAGE, content: [part("Hello")] }]),
+      done(0, WHOLE),
+      completed([WHOLE]),
     ],
-    { text: "Hello", end: "end" },
+    HELLO_TOLD,
   ),
   "no word of its beginning": {
-    ...responses([], { text: "Hello", end: "end" }),
+    ...responses([], HELLO_TOLD),
     stream: named([
-      added(0, { ...MESSAGE, status: "in_progress", content: [] }),
+      begun,
       opened(0),
       delta("output_text", 0, "msg_1", "Hello"),
-      done(0, { ...MESSAGE, content: [part("Hello")] }),
-      completed([{ ...MESSAGE, content: [part("Hello")] }]),
+      done(0, WHOLE),
+      completed([WHOLE]),
     ]),
   },
 } satisfies Record<string, Sickness>;
@@ -474,37 +445,32 @@ const ended = (stop_reason: string) => ({
 });
 const stopped = { type: "message_stop" };
 
+const halfText = [start, block(0, text), words(0, "Hel")];
+const endOfTurn = [closed(0), ended("end_turn"), stopped];
+const toolUse = { type: "tool_use", id: "toolu_1", name: "get_weather", input: { city: "Oslo" } };
+
 const SICK_MESSAGES = {
   "overloaded in the middle": messages(
-    [
-      start,
-      block(0, text),
-      words(0, "Hel"),
-      { type: "error", error: { type: "overloaded_error", message: "Overloaded" } },
-    ],
-    { text: "Hel", end: "end" },
+    [...halfText, { type: "error", error: { type: "overloaded_error", message: "Overloaded" } }],
+    HALF_TOLD,
     /Overloaded/,
   ),
   "an error without a type, as hosts send it that speak chat first": then(
-    messages([start, block(0, text), words(0, "Hel")], { text: "Hel", end: "end" }, /GPU fell off/),
+    messages(halfText, HALF_TOLD, /GPU fell off/),
     UNTYPED,
   ),
-  "a stream that is cut": messages(
-    [start, block(0, text), words(0, "Hel")],
-    { text: "Hel", end: "end" },
-    /without its end/,
-  ),
+  "a stream that is cut": messages(halfText, HALF_TOLD, /without its end/),
   "its beginning twice": messages(
-    [start, start, block(0, text), words(0, "Hello"), closed(0), ended("end_turn"), stopped],
-    { text: "Hello", end: "end" },
+    [start, start, block(0, text), words(0, "Hello"), ...endOfTurn],
+    HELLO_TOLD,
   ),
   "a block that is never closed": messages(
     [start, block(0, text), words(0, "Hello"), ended("end_turn"), stopped],
-    { text: "Hello", end: "end" },
+    HELLO_TOLD,
   ),
   "a block that is never closed, and no reason to stop": messages(
     [start, block(0, text), words(0, "Hello"), stopped],
-    { text: "Hello", end: "end" },
+    HELLO_TOLD,
   ),
   "no usage but at its beginning": messages(
     [
@@ -515,37 +481,22 @@ const SICK_MESSAGES = {
       { type: "message_delta", delta: { stop_reason: "end_turn", stop_sequence: null } },
       stopped,
     ],
-    { text: "Hello", end: "end" },
+    HELLO_TOLD,
   ),
   "a turn that ends with a call": messages(
-    [
-      start,
-      block(0, { type: "tool_use", id: "toolu_1", name: "get_weather", input: { city: "Oslo" } }),
-      closed(0),
-      ended("end_turn"),
-      stopped,
-    ],
+    [start, block(0, toolUse), closed(0), ended("end_turn"), stopped],
     { calls: [OSLO], end: "tools" },
   ),
-  "no word of its beginning": messages(
-    [block(0, text), words(0, "Hello"), closed(0), ended("end_turn"), stopped],
-    { text: "Hello", end: "end" },
-  ),
+  "no word of its beginning": messages([block(0, text), words(0, "Hello"), ...endOfTurn], HELLO_TOLD),
   "no beginning and no content": messages([ended("end_turn"), stopped], { end: "end" }),
   "no content at all": messages([start, ended("end_turn"), stopped], { end: "end" }),
   "a call that comes whole with its start": messages(
-    [
-      start,
-      block(0, { type: "tool_use", id: "toolu_1", name: "get_weather", input: { city: "Oslo" } }),
-      closed(0),
-      ended("tool_use"),
-      stopped,
-    ],
+    [start, block(0, toolUse), closed(0), ended("tool_use"), stopped],
     { calls: [OSLO], end: "tools" },
   ),
   "text that begins with its block": messages(
-    [start, block(0, { type: "text", text: "Hel" }), words(0, "lo"), closed(0), ended("end_turn"), stopped],
-    { text: "Hello", end: "end" },
+    [start, block(0, { type: "text", text: "Hel" }), words(0, "lo"), ...endOfTurn],
+    HELLO_TOLD,
   ),
 } satisfies Record<string, Sickness>;
 
