@@ -54,7 +54,7 @@ export function socketWire(socket: net.Socket): ServedWire {
       const bodyFrom = end + 4;
       const bodyTo = bodyFrom + Number(headers["content-length"] ?? 0);
       if (!(await hold(bodyTo))) return null;
-      const body = Uint8Array.from(held.subarray(bodyFrom, bodyTo));
+      const body = new Uint8Array(held.subarray(bodyFrom, bodyTo));
       held = held.subarray(bodyTo);
       const [method, path] = requestLine!.split(" ");
       const text = (): string => new TextDecoder().decode(body);

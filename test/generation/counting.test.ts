@@ -64,7 +64,7 @@ test("without credit, so many prompts a minute are counted, and then the refusal
   const fourth = await read(await send(THIRD));
   expect(gateway.counted).toHaveLength(3);
   expect(fourth).toContain("insufficient_credit");
-  expect(fourth).toContain("whose worst case is $8.32");
+  expect(fourth).toContain("whose worst case is $0.82");
   expect(fourth).toContain("The prompt is estimated at one token per byte");
   clock.advance(61_000);
   expect(await read(await send(THIRD))).toContain("whose worst case is $0.002875.");
@@ -72,7 +72,7 @@ test("without credit, so many prompts a minute are counted, and then the refusal
 
 test("what is counted for requests that are served is not for nothing", async () => {
   await open({
-    creditUsd: 1,
+    creditUsd: 0.1,
     model: { contextLength: 1_000_000_000 },
     promptTokens: 1_000,
     countClock: new ManualClock(),
@@ -86,9 +86,10 @@ test("what is counted for requests that are served is not for nothing", async ()
 test("prompts that are too long are counted so many times a minute, and then left to the host", async () => {
   await open({ creditUsd: 1, countClock: new ManualClock(), promptTokens: 200_000 });
   for (let n = 0; n < 3; n++) expect(await codeOf(await send(THIRD))).toBe("context_too_long");
-  expect(host.requests).toHaveLength(0);
+  expect([gateway.counted.length, host.requests.length]).toEqual([3, 0]);
+  // Counted before, it would be refused like the others; now it is counted beside its request.
   expect(await codeOf(await send(THIRD))).toBe(200);
-  expect(gateway.counted).toHaveLength(3);
+  expect(host.requests).toHaveLength(1);
 });
 
 describe("while a prompt is counted", () => {

@@ -20,8 +20,8 @@ async function attempts(client: SurfaceName, body: object, behaving: readonly [S
   return gateway.receipt(answer).attempts;
 }
 
-/** A megabyte of letters that take two bytes each. */
-const LONG = "Поэтому ответ всегда краток. ".repeat(20_000);
+/** Half a megabyte of letters that take two bytes each, and six in escapes. */
+const LONG = "Поэтому ответ всегда краток. ".repeat(8_000);
 const INSTRUCTED: Record<SurfaceName, object> = {
   "chat.completions": {
     messages: [

@@ -38,8 +38,8 @@ import { keyOf } from "../fakes/key.ts";
 import { until } from "../fakes/until.ts";
 import { SimulatedDisk } from "../sim/disk.ts";
 
-/** The counting thread of a gateway is as slow as the allowance expects. */
-export const COUNTED_MS_PER_BYTE = 0.000_5;
+/** The counting thread is ten times as slow as the allowance expects: prompts of a tenth of the length use it up. */
+export const COUNTED_MS_PER_BYTE = 0.005;
 
 /**
  * The conductor and everything beneath it, without the HTTP floor: real sockets to hosts, a disk that can be

@@ -85,8 +85,10 @@ export function givenSoFar(judge: StreamJudge, chunks: Iterable<Uint8Array>): st
   return decode(Buffer.concat(parts));
 }
 
-export const inPieces = (bytes: Uint8Array, size: number): Uint8Array[] =>
-  Array.from({ length: Math.ceil(bytes.length / size) }, (_, at) => bytes.slice(at * size, (at + 1) * size));
+/** Each is made when it is asked for. */
+export function* inPieces(bytes: Uint8Array, size: number): Generator<Uint8Array> {
+  for (let at = 0; at < bytes.length; at += size) yield bytes.slice(at, at + size);
+}
 
 export const encode = (text: string): Uint8Array => new TextEncoder().encode(text);
 export const decode = (bytes: Uint8Array): string => new TextDecoder().decode(bytes);
