@@ -164,6 +164,20 @@ describe("the facilitator", () => {
   });
 });
 
+test.each([0, 1])("a wallet that ends its signature in %i, as hardware does, has signed", async (parity) => {
+  await begin();
+  // Of some signatures the last byte says one, of some the other.
+  for (;;) {
+    const payment = JSON.parse(atob(await signature(2)));
+    const plain: string = payment.payload.signature;
+    if (Number.parseInt(plain.slice(-2), 16) !== 27 + parity) continue;
+    payment.payload.signature = `${plain.slice(0, -2)}0${parity}`;
+    expect((await present(btoa(JSON.stringify(payment)), 2)).status).toBe(201);
+    expect(await balanceOf(gateway, mine.key)).toBe(2);
+    return;
+  }
+});
+
 describe("the chain", () => {
   test("mines nothing: nothing is credited, nobody is to pay again, and it is credited when it does", async () => {
     await begin({ network: HURRIED });

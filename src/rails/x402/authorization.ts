@@ -46,9 +46,23 @@ export function readPayment(header: string): SignedPayment | string {
       validBefore: authorization.validBefore,
       nonce: lower(authorization.nonce),
     },
-    signature: signature as `0x${string}`,
+    signature: withRecoveryId(signature as `0x${string}`),
   };
 }
+
+/**
+ * Hardware ends a signature in 0 or 1, tokens want 27 or 28. A contract wallet's signature of the same length begins
+ * with an address, and its last byte has another meaning.
+ */
+function withRecoveryId(signature: `0x${string}`): `0x${string}` {
+  const isPlain = signature.length === PLAIN_SIGNATURE && !signature.startsWith(ADDRESS_PADDING);
+  const last = Number.parseInt(signature.slice(-2), 16);
+  return isPlain && last < 2 ? `0x${signature.slice(2, -2)}${(27 + last).toString(16)}` : signature;
+}
+
+/** 65 bytes in hexadecimal. */
+export const PLAIN_SIGNATURE = 2 + 65 * 2;
+const ADDRESS_PADDING = `0x${"00".repeat(12)}`;
 
 /** Why the authorization does not pay what was accepted; null where it does. */
 export function mismatch({ accepted, authorization }: SignedPayment, now: EpochMs): string | null {

@@ -1,6 +1,6 @@
 import type { Clock } from "../../units/clock.ts";
 import { atMost } from "../../units/clock.ts";
-import type { SignedPayment } from "./authorization.ts";
+import { PLAIN_SIGNATURE, type SignedPayment } from "./authorization.ts";
 import { TOKEN_ABI, transferOf } from "./chain.ts";
 import { chainIdOf, type Token, type X402Network } from "./network.ts";
 
@@ -107,5 +107,4 @@ async function gasAccount(network: X402Network, gasKey: `0x${string}`): Promise<
 
 /** A transfer takes some 90,000, and a contract that checks the signature more. Named, so that nothing is asked between the nonce and the sending. */
 const GAS = 300_000n;
-const PLAIN_SIGNATURE = 2 + 65 * 2;
 const RPC_TIMEOUT_MS = 5_000;
