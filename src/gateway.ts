@@ -61,7 +61,7 @@ import { ledgerOperations } from "./store/books/ledger-operations.ts";
 import { Retention } from "./store/retention.ts";
 import { UnusedRemoval } from "./store/unused.ts";
 import { OpenStreams } from "./stream/open-streams.ts";
-import { BROKEN_OFF, pairing, SURFACES } from "./surfaces/surfaces.ts";
+import { BROKEN_OFF, pairing } from "./surfaces/surfaces.ts";
 import { prometheusText } from "./telemetry/metric.ts";
 import type { LogWriter } from "./telemetry/request-log.ts";
 import { atMost, type Clock } from "./units/clock.ts";
@@ -194,7 +194,7 @@ function roomsOf(parts: GatewayParts) {
   const { config: active, clock, transport, books, log } = parts;
   const onFault = faultsTo(log);
   const catalog = () => active.config.catalog;
-  const destinations = new Destinations(SURFACES);
+  const destinations = new Destinations();
   const hostsHere = () => ({ routes: routeReports(health, catalog()), loads: [...slots.loads()] });
   const ownParts = {
     state: () => ({ metrics: reporting.metrics.read(), hosts: hostsHere() }),
@@ -213,8 +213,7 @@ function roomsOf(parts: GatewayParts) {
   const sockets = new OpenSockets(clock);
   const { figures, ...paying } = paymentParts(parts);
   const reporting = new RequestReporting(active, parts, { health, slots, bodies, sockets, books, figures });
-  const probe = (route: Route) =>
-    probeFree(route, { transport, destinations, clock, surfaces: SURFACES, pairing });
+  const probe = (route: Route) => probeFree(route, { transport, destinations, clock });
   const freeRoutes = new FreeRoutes(health, probe, clock, catalog);
   const spendable = new SpendableCredit(books.ledger, books.balance, clock);
   const x402 = x402Rail(parts, paying);
@@ -339,7 +338,6 @@ function generationDeps(rooms: Rooms, parts: GatewayParts): GenerationDeps {
     journal: books.journal,
     transport,
     destinations: rooms.destinations,
-    surfaces: SURFACES,
     pairing,
     health,
     chance: chanceOf(random),

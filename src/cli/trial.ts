@@ -3,7 +3,6 @@ import { formatProblems } from "../config/problem.ts";
 import { Destinations } from "../hosts/destination.ts";
 import { http1Transport } from "../hosts/http1/transport.ts";
 import { checkRoute, type RouteCheck } from "../hosts/route-check.ts";
-import { pairing, SURFACES } from "../surfaces/surfaces.ts";
 import { systemClock } from "../units/clock.ts";
 import { isSimulated, readConfiguration } from "./config.ts";
 import { type CommandContext, printable } from "./console.ts";
@@ -45,8 +44,8 @@ export async function tryModels(
     );
   }
   const transport = http1Transport({ clock: systemClock, onFault: () => {} });
-  const destinations = new Destinations(SURFACES);
-  const tools = { transport, destinations, clock: systemClock, surfaces: SURFACES, pairing };
+  const destinations = new Destinations();
+  const tools = { transport, destinations, clock: systemClock };
   const findings = await withProgress(place, (progress) =>
     askedInTurns(trials, MAX_AT_ONCE, "asking models", progress, async (trial) => [
       findingOf(trial, await checkRoute(trial.route, trial.spoken, tools)),

@@ -6,6 +6,7 @@ import { redact } from "../hosts/redact.ts";
 import { costOf } from "../ledger/charge.ts";
 import { type RelayEnd, relay } from "../stream/relay.ts";
 import type { Billed, GenerationRequest } from "../surfaces/surface.ts";
+import { SURFACES } from "../surfaces/surfaces.ts";
 import type { Sink, StreamedAnswer } from "./answer.ts";
 import { type Bill, billedBy, costOfEnd, type EndedRequest, type RequestEnd } from "./bill.ts";
 import { type BilledTokens, billedTokens } from "./billed-tokens.ts";
@@ -100,7 +101,7 @@ async function deliver(context: DeliveryContext, sink: Sink, delivery: StreamDel
         deadlineMs: bill.startedMs + settings.totalMs,
         keepaliveMs: settings.keepaliveMs ?? Number.POSITIVE_INFINITY,
       },
-      keepalive: deps.surfaces[request.surface].keepalive,
+      keepalive: SURFACES[request.surface].keepalive,
       clock: deps.clock,
       deadlines: deps.deadlines,
       meter: hold.begin(running),

@@ -20,6 +20,7 @@ import { makePlan, type Plan } from "../routing/plan.ts";
 import { type Subject, subjectOf } from "../surfaces/refused-request.ts";
 import { withoutPrompt } from "../surfaces/request.ts";
 import type { GenerationRequest, Surface } from "../surfaces/surface.ts";
+import { SURFACES } from "../surfaces/surfaces.ts";
 import { assert } from "../units/assert.ts";
 import type { EpochMs } from "../units/clock.ts";
 import { newReceiptId, type ReceiptId } from "../units/id.ts";
@@ -46,7 +47,7 @@ export function generator(
   deps: GenerationDeps,
 ): (surface: SurfaceName, call: GenerationCall) => Promise<GenerationAnswer> {
   const prompts = new KeptPrompts();
-  return (surface, call) => new Run(deps, deps.surfaces[surface], call, prompts).answer();
+  return (surface, call) => new Run(deps, SURFACES[surface], call, prompts).answer();
 }
 
 /** One request, up to its answer. Its fields fill in the order of the rooms. */

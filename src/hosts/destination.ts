@@ -1,12 +1,10 @@
 import type { Host, SurfaceName } from "../catalog/catalog.ts";
-import type { Surface } from "../surfaces/surface.ts";
+import { SURFACES } from "../surfaces/surfaces.ts";
 import type { Destination } from "./transport.ts";
 
 /** Where requests go at each host, by language and by whether they ask for a stream; each made once. */
 export class Destinations {
   private readonly known = new WeakMap<Host, Record<"whole" | "streamed", Map<SurfaceName, Destination>>>();
-
-  constructor(private readonly surfaces: Readonly<Record<SurfaceName, Surface>>) {}
 
   at(host: Host, spoken: SurfaceName, stream: boolean): Destination {
     let known = this.known.get(host);
@@ -17,7 +15,7 @@ export class Destinations {
     const destinations = stream ? known.streamed : known.whole;
     let destination = destinations.get(spoken);
     if (destination === undefined) {
-      const { path } = this.surfaces[spoken];
+      const { path } = SURFACES[spoken];
       destination = { host, method: "POST", path, headers: standingHeaders(host, stream) };
       destinations.set(spoken, destination);
     }

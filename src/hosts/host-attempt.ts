@@ -1,17 +1,18 @@
-import type { Host, SurfaceName } from "../catalog/catalog.ts";
+import type { Host } from "../catalog/catalog.ts";
 import type { HostFaultKind } from "../ledger/receipt.ts";
 import type { Slot } from "../limits/host-slots.ts";
 import type { Candidate } from "../routing/candidate.ts";
 import { NO_BYTES } from "../surfaces/bytes.ts";
+import { readHostError } from "../surfaces/host-error.ts";
 import type {
   AnswerMetadata,
   GenerationRequest,
   HostError,
   ReadReply,
   StreamJudge,
-  Surface,
   WholeJudge,
 } from "../surfaces/surface.ts";
+import { SURFACES } from "../surfaces/surfaces.ts";
 import type { Clock } from "../units/clock.ts";
 import type { ReceiptId } from "../units/id.ts";
 import { type Destinations, ownHeaders } from "./destination.ts";
@@ -139,8 +140,8 @@ export class HostAttempt {
 
   /** All of a whole answer comes with its first token. */
   private synthesized(body: Uint8Array, asked: AnswerMetadata): HostAttemptOutcome {
-    const { request, candidate, hostRequest, deps } = this;
-    const events = deps.surfaces[hostRequest.spoken].synthesizeStream(body);
+    const { request, candidate, hostRequest } = this;
+    const events = SURFACES[hostRequest.spoken].synthesizeStream(body);
     if (!(events instanceof Uint8Array)) return this.failed(events);
     const judge = hostRequest.pairing.openStream(request, asked);
     const first = judge.push(events);
@@ -154,12 +155,12 @@ export class HostAttempt {
   }
 
   private async judgeStatus(reply: HostReply): Promise<HostAttemptOutcome> {
-    const { candidate, hostRequest, limit, deps } = this;
+    const { candidate, limit, deps } = this;
     const body = await readWhole(reply, MAX_ERROR_BYTES);
     if (limit.over) return limit.outcome();
     const { status } = reply;
     const bytes = body instanceof Uint8Array ? body : NO_BYTES;
-    const error = deps.surfaces[hostRequest.spoken].readHostError(status, bytes);
+    const error = readHostError(status, bytes);
     const isClients = status >= 400 && status <= 499 && !HOST_FAILURES.has(status);
     if (isClients && error.blames === "request") return { kind: "rejected", candidate, status, error };
     const ofAccount = error.blames === "account";
@@ -296,7 +297,6 @@ export interface HostAttemptDeps {
   readonly transport: Transport;
   readonly destinations: Destinations;
   readonly clock: Clock;
-  readonly surfaces: Readonly<Record<SurfaceName, Surface>>;
   /** Told of a mistake in the gateway that an answer brought to light. */
   onFault(error: unknown, receipt: ReceiptId): void;
 }

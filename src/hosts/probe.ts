@@ -1,10 +1,11 @@
 import type { Route, SurfaceName } from "../catalog/catalog.ts";
 import { type Refusal, refused } from "../errors/refusal.ts";
 import { bytesOf, NO_BYTES } from "../surfaces/bytes.ts";
-import type { AnswerMetadata, GenerationRequest, Pairing, Surface } from "../surfaces/surface.ts";
-import type { Clock } from "../units/clock.ts";
-import { type Destinations, ownHeaders } from "./destination.ts";
-import { HostFault, type HostReply, type Transport } from "./transport.ts";
+import type { AnswerMetadata, GenerationRequest, Pairing } from "../surfaces/surface.ts";
+import { pairing, SURFACES } from "../surfaces/surfaces.ts";
+import { ownHeaders } from "./destination.ts";
+import type { HostAttemptDeps } from "./host-attempt.ts";
+import { HostFault, type HostReply } from "./transport.ts";
 
 /**
  * Asks a free route for one token: it is verified when it answers and its host reports no charge. Nothing is
@@ -47,14 +48,14 @@ export async function askRoute<Answer>(
   { host, model, quirks = host.quirks }: Route,
   spoken: SurfaceName,
   { text, tokens, stream, withinMs }: ProbeQuestion,
-  { transport, destinations, clock, surfaces, pairing }: ProbeDeps,
+  { transport, destinations, clock }: ProbeDeps,
   read: (reply: HostReply, sent: SentProbe) => Promise<Answer>,
 ): Promise<Answer | HostFault | Refusal | "late"> {
   const question =
     spoken === "responses"
       ? { input: text, max_output_tokens: Math.max(tokens, LEAST_TOKENS) }
       : { messages: [{ role: "user", content: text }], max_tokens: tokens };
-  const request = surfaces[spoken].readRequest(bytesOf(JSON.stringify({ model, ...question, stream })));
+  const request = SURFACES[spoken].readRequest(bytesOf(JSON.stringify({ model, ...question, stream })));
   if (refused(request)) return request;
   const pair = pairing(spoken, spoken);
   const target = { model, publicModel: model, stream, quirks, maxOutputTokens: null };
@@ -84,13 +85,7 @@ export async function askRoute<Answer>(
 /** That OpenAI takes in Responses. */
 const LEAST_TOKENS = 16;
 
-export interface ProbeDeps {
-  readonly transport: Transport;
-  readonly destinations: Destinations;
-  readonly clock: Clock;
-  readonly surfaces: Readonly<Record<SurfaceName, Surface>>;
-  pairing(client: SurfaceName, host: SurfaceName): Pairing;
-}
+export type ProbeDeps = Pick<HostAttemptDeps, "transport" | "destinations" | "clock">;
 
 const MAX_PROBE_BYTES = 256 * 1024;
 

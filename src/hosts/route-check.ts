@@ -1,6 +1,7 @@
 import type { Route, SurfaceName } from "../catalog/catalog.ts";
 import { refused } from "../errors/refusal.ts";
 import { NO_BYTES } from "../surfaces/bytes.ts";
+import { readHostError } from "../surfaces/host-error.ts";
 import type { StreamJudge } from "../surfaces/surface.ts";
 import { askRoute, type ProbeDeps, readShort, type SentProbe } from "./probe.ts";
 import { redact } from "./redact.ts";
@@ -11,7 +12,7 @@ import { beginsWhole, HostFault, type HostReply, type Read } from "./transport.t
  * an operator wants to know before customers find it out. It costs a few tokens at the host.
  */
 export async function checkRoute(route: Route, spoken: SurfaceName, deps: ProbeDeps): Promise<RouteCheck> {
-  const { clock, surfaces } = deps;
+  const { clock } = deps;
   const stream = (route.quirks ?? route.host.quirks).noStream !== true;
   const question = { text: "Say hi.", tokens: MOST_TOKENS, stream, withinMs: ANSWER_MS };
   const startedMs = clock.elapsedMs();
@@ -19,7 +20,7 @@ export async function checkRoute(route: Route, spoken: SurfaceName, deps: ProbeD
     if (reply.status >= 200 && reply.status <= 299)
       return read(reply, stream, sent, () => clock.elapsedMs() - startedMs);
     const body = (await readShort(reply)) ?? NO_BYTES;
-    return failed(reply.status, surfaces[spoken].readHostError(reply.status, body).message);
+    return failed(reply.status, readHostError(reply.status, body).message);
   });
   if (refused(check)) return failed(null, check.message);
   if (check === "late") return failed(null, `no whole answer within ${ANSWER_MS / 1_000} s`);

@@ -3,7 +3,7 @@ import { asObject, asText, type Json } from "./json.ts";
 import type { HostError } from "./surface.ts";
 
 /**
- * What a host said of a failure, in whichever of the known shapes: OpenAI and most others `{error: {message,
+ * What a host of any language said in an answer that is not a 2xx, in whichever of the known shapes: OpenAI and most others `{error: {message,
  * code, param}}`, Anthropic `{type: "error", error: {type, message}}`, Gemini `[{error: {message, status,
  * details}}]`, xAI `{code, error: "…"}`, FastAPI hosts (vLLM) `{detail}` or `{message}`, Mistral `{message:
  * {detail: [{loc, msg}]}}`, llama.cpp `{error: {message, type}}`, Ollama `{error: "…"}`, OpenRouter another

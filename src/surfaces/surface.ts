@@ -18,8 +18,6 @@ export interface Surface {
   readRequest(body: Uint8Array): GenerationRequest | Refusal;
   /** The body of an HTTP error as clients of this language expect it. */
   errorBody(error: ErrorObject, receiptId: string): Uint8Array;
-  /** What a host speaking this language said in an answer that is not a 2xx. */
-  readHostError(status: number, body: Uint8Array): HostError;
   /** A whole 2xx answer of a host as the stream that the host would have sent, or what is wrong with it. */
   synthesizeStream(body: Uint8Array): Uint8Array | HostError;
 }

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { Host, SurfaceName } from "../../src/catalog/catalog.ts";
 import { Destinations, ownHeaders } from "../../src/hosts/destination.ts";
-import { SURFACES } from "../../src/surfaces/surfaces.ts";
 import { hostRow } from "../fakes/host.ts";
 
 const CHAT = "chat.completions";
@@ -9,7 +8,7 @@ const hostOf = (row: Partial<Host> = {}): Host => hostRow({ url: "http://127.0.0
 
 describe("what every request to a host says", () => {
   const sent = (row: Partial<Host>, stream = false) =>
-    new Destinations(SURFACES).at(hostOf(row), CHAT, stream).headers;
+    new Destinations().at(hostOf(row), CHAT, stream).headers;
 
   test("its credentials, where the host wants them, and what is sent and awaited", () => {
     const type = { "content-type": "application/json" };
@@ -31,7 +30,7 @@ describe("what every request to a host says", () => {
   });
 
   test("is made once for each language, streamed or not, and anew for a host that a reload has changed", () => {
-    const destinations = new Destinations(SURFACES);
+    const destinations = new Destinations();
     const [before, after] = [hostOf({ apiKey: "old" }), hostOf({ apiKey: "new" })];
     const at = (host: Host, spoken: SurfaceName, stream: boolean) => destinations.at(host, spoken, stream);
     expect(at(before, CHAT, true)).toBe(at(before, CHAT, true));

@@ -1,6 +1,5 @@
 import { type Refusal, refused } from "../../errors/refusal.ts";
 import type { BodyChanges } from "../body-changes.ts";
-import { readHostError } from "../host-error.ts";
 import { asObject, type Json, type MutableJson } from "../json.ts";
 import { addText, replyReader } from "../reply.ts";
 import {
@@ -35,7 +34,6 @@ export const chat: Surface = {
   keepalive: COMMENT,
   readRequest,
   errorBody: (error) => Buffer.from(JSON.stringify({ error })),
-  readHostError,
   synthesizeStream: streamSynthesizer(faultIn, synthesizeChatStream),
 };
 

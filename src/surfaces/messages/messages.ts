@@ -1,6 +1,5 @@
 import { type Refusal, refuse, refused } from "../../errors/refusal.ts";
 import type { BodyChanges } from "../body-changes.ts";
-import { readHostError } from "../host-error.ts";
 import { asObject, type Json } from "../json.ts";
 import { encodeEvent } from "../judge.ts";
 import { lowerBudget } from "../lowered-budget.ts";
@@ -25,7 +24,6 @@ export const messages: Surface = {
   readRequest,
   errorBody: (error, receiptId) =>
     Buffer.from(JSON.stringify({ type: "error", error, request_id: receiptId })),
-  readHostError,
   synthesizeStream: streamSynthesizer(faultIn, synthesizeMessagesStream),
 };
 

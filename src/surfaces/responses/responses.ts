@@ -1,6 +1,5 @@
 import { type Refusal, refused } from "../../errors/refusal.ts";
 import type { BodyChanges } from "../body-changes.ts";
-import { readHostError } from "../host-error.ts";
 import { asObject, type Json } from "../json.ts";
 import { withoutAddedOwnTools } from "../own-tools.ts";
 import { addText, replyReader } from "../reply.ts";
@@ -24,7 +23,6 @@ export const responses: Surface = {
   keepalive: COMMENT,
   readRequest,
   errorBody: (error) => Buffer.from(JSON.stringify({ error })),
-  readHostError,
   synthesizeStream: streamSynthesizer(faultIn, synthesizeResponsesStream),
 };
 
