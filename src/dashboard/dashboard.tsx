@@ -32,15 +32,9 @@ import { type Arrival, arrive, endVisit, hasLink, recoveryVisit, type Visit } fr
 /** Where somebody stands: outside until they show an owner's credential, inside from then on. */
 type Stage =
   | { readonly at: "arriving" }
-  | { readonly at: "outside"; readonly turnedAway: Visit["by"] | null }
-  | { readonly at: "link"; readonly token: string }
-  | { readonly at: "recovery"; readonly secret: string }
+  | Arrival
   | { readonly at: "saving"; readonly made: SetUpAnswer }
-  /** `balance` is the one to begin with, of an account that has several. */
-  | { readonly at: "inside"; readonly visit: Visit; readonly balance?: string | null }
   | { readonly at: "stuck"; readonly error: unknown };
-
-const OUTSIDE: Stage = { at: "outside", turnedAway: null };
 
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: a page.
 function Dashboard() {
@@ -54,7 +48,7 @@ function Dashboard() {
     try {
       const arrival = await arrive(sessionStorage, location, history);
       // A link was pasted while the gateway was still asked who is here: the link is what counts.
-      if (mine === arrivals.current) setStage(stageOf(arrival));
+      if (mine === arrivals.current) setStage(arrival);
     } catch (error) {
       if (mine === arrivals.current) setStage({ at: "stuck", error });
     }
@@ -129,19 +123,6 @@ function Dashboard() {
           onEnded={() => leave(stage.visit, stage.visit.by)}
         />
       );
-  }
-}
-
-function stageOf(arrival: Arrival): Stage {
-  switch (arrival.kind) {
-    case "inside":
-      return { at: "inside", visit: arrival.visit };
-    case "link":
-      return { at: "link", token: arrival.token };
-    case "recovery":
-      return { at: "recovery", secret: arrival.secret };
-    case "outside":
-      return OUTSIDE;
   }
 }
 

@@ -12,10 +12,11 @@ export interface Visit {
 
 /** What the address, or the browser, knows of whoever opens the page. */
 export type Arrival =
-  | { readonly kind: "inside"; readonly visit: Visit }
-  | { readonly kind: "link"; readonly token: string }
-  | { readonly kind: "recovery"; readonly secret: string }
-  | { readonly kind: "outside" };
+  /** `balance` is the one to begin with, of an account that has several. */
+  | { readonly at: "inside"; readonly visit: Visit; readonly balance?: string | null }
+  | { readonly at: "link"; readonly token: string }
+  | { readonly at: "recovery"; readonly secret: string }
+  | { readonly at: "outside"; readonly turnedAway: Visit["by"] | null };
 
 /**
  * A link comes before what the browser knows, and leaves the address bar and the history at once. It changes
@@ -26,10 +27,10 @@ export async function arrive(storage: Storage, location: Location, history: Hist
   if (recovery !== undefined || signIn !== undefined) {
     history.replaceState(null, "", location.pathname + location.search);
   }
-  if (signIn !== undefined) return { kind: "link", token: signIn };
-  if (recovery !== undefined) return { kind: "recovery", secret: recovery };
+  if (signIn !== undefined) return { at: "link", token: signIn };
+  if (recovery !== undefined) return { at: "recovery", secret: recovery };
   const visit = await presentVisit(storage);
-  return visit === null ? { kind: "outside" } : { kind: "inside", visit };
+  return visit === null ? { at: "outside", turnedAway: null } : { at: "inside", visit };
 }
 
 /** Whoever the browser knows to be here already. */

@@ -1,4 +1,4 @@
-import type { Wallet } from "./wallet.ts";
+import { accountOf, chainOf, hexOf, type Wallet } from "./wallet.ts";
 
 /**
  * An offer that came with a 402 (x402, version 2), as far as it is needed to sign it. The wallet shows to whom how much
@@ -28,8 +28,7 @@ export const readOffer = (header: string): PaymentRequired => JSON.parse(fromBas
 export async function signOffer(wallet: Wallet, { resource, accepts }: PaymentRequired): Promise<string> {
   const accepted = accepts.find(({ scheme, network }) => scheme === "exact" && network.startsWith("eip155:"));
   if (accepted === undefined) throw new Error("The gateway offers nothing that a browser's wallet can pay.");
-  const [from] = (await wallet.request({ method: "eth_requestAccounts" })) as string[];
-  if (from === undefined) throw new Error("The wallet shared no account.");
+  const from = await accountOf(wallet);
   const chainId = Number(accepted.network.slice("eip155:".length));
   await useChain(wallet, chainId);
   const authorization = {
@@ -54,7 +53,7 @@ export async function signOffer(wallet: Wallet, { resource, accepts }: PaymentRe
 
 /** Wallets sign only for the chain that they are on. */
 async function useChain(wallet: Wallet, chainId: number): Promise<void> {
-  if (Number(await wallet.request({ method: "eth_chainId" })) === chainId) return;
+  if ((await chainOf(wallet)) === chainId) return;
   await wallet.request({
     method: "wallet_switchEthereumChain",
     params: [{ chainId: `0x${chainId.toString(16)}` }],
@@ -78,9 +77,6 @@ const TYPES = {
     { name: "nonce", type: "bytes32" },
   ],
 } as const;
-
-const hexOf = (bytes: Uint8Array): string =>
-  `0x${[...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`;
 
 const toBase64 = (text: string): string => btoa(String.fromCharCode(...new TextEncoder().encode(text)));
 const fromBase64 = (text: string): string =>

@@ -19,13 +19,25 @@ export const browserWallet = (): Wallet | null => (globalThis as { ethereum?: Wa
  * nothing.
  */
 export async function signWithWallet(wallet: Wallet): Promise<Signed> {
-  const [address] = (await wallet.request({ method: "eth_requestAccounts" })) as string[];
-  if (address === undefined) throw new Error("The wallet shared no account.");
-  const chain_id = Number(await wallet.request({ method: "eth_chainId" }));
+  const address = await accountOf(wallet);
+  const chain_id = await chainOf(wallet);
   const { message } = await new Api(null).post<WalletMessage>("v1/auth/wallet", { address, chain_id });
-  const signature = await wallet.request({ method: "personal_sign", params: [hex(message), address] });
+  const signature = await wallet.request({
+    method: "personal_sign",
+    params: [hexOf(new TextEncoder().encode(message)), address],
+  });
   return { message, signature: String(signature) };
 }
 
-const hex = (text: string): string =>
-  `0x${[...new TextEncoder().encode(text)].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`;
+export async function accountOf(wallet: Wallet): Promise<string> {
+  const [address] = (await wallet.request({ method: "eth_requestAccounts" })) as string[];
+  if (address === undefined) throw new Error("The wallet shared no account.");
+  return address;
+}
+
+export const chainOf = async (wallet: Wallet): Promise<number> =>
+  Number(await wallet.request({ method: "eth_chainId" }));
+
+/** Not `toHex`, which browsers have had only since 2025. */
+export const hexOf = (bytes: Uint8Array): string =>
+  `0x${[...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`;

@@ -46,8 +46,7 @@ export function BarChart({ title, bars, series, format }: BarChartProps) {
                 {bar.values.map((value, index) => (
                   <i
                     key={series[index]}
-                    class={colour(index)}
-                    style={{ height: `${(value / top) * 100}%` }}
+                    style={{ height: `${(value / top) * 100}%`, background: colour(index) }}
                   />
                 ))}
               </button>
@@ -62,7 +61,7 @@ export function BarChart({ title, bars, series, format }: BarChartProps) {
       <ul class="legend small">
         {series.map((name, index) => (
           <li key={name}>
-            <i class={colour(index)} />
+            <i style={{ background: colour(index) }} />
             {name}
             {shown !== null && <span class="soft"> {format(shown.values[index]!)}</span>}
           </li>
@@ -91,7 +90,7 @@ export const MAX_SERIES = 6;
 
 const STEPS: Readonly<Record<string, number>> = { ArrowLeft: -1, ArrowRight: 1 };
 
-const colour = (index: number): string => `series-${index + 1}`;
+const colour = (index: number): string => `var(--series-${index + 1})`;
 
 const totalOf = ({ values }: Bar): number => values.reduce((sum, value) => sum + value, 0);
 

@@ -124,7 +124,7 @@ function Timeline({ of: { state, attempts, first_token_ms, total_ms } }: { of: R
             : "No host was tried."}
         </p>
       ) : (
-        <ol class="timeline">
+        <ol class="cards timeline">
           {spans.map((span, index) => (
             <li key={index}>
               <div class="timeline-words">

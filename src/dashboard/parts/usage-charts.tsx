@@ -73,7 +73,7 @@ function FirstTokens({ of: { routes } }: { of: UsageAnswer }) {
         <h3>First token</h3>
         <span class="soft small">median · 95th percentile</span>
       </figcaption>
-      <ul class="spans">
+      <ul class="cards">
         {timed.map(({ model, host, requests, first_token_ms: { p50, p95 } }) => (
           <li key={`${model} ${host}`}>
             <div class="meter-words">
