@@ -12,14 +12,13 @@ export function unknownPath(
 ): Misdirected {
   const path = pathOf(request);
   if (lacking !== undefined) {
-    const message = `${shown(path)} is not served: ${LACKING[lacking]}.`;
-    return { why: refuse("unsupported_endpoint", message), headers: {} };
+    return unsupported(`${shown(path)} is not served: ${LACKING[lacking]}.`);
   }
   const methods = methodsAt(path, endpoints);
   if (methods.includes(request.method)) {
     // Found by its resolved path, and the router goes by the path as it was sent.
     const message = `${shown(path)} is served only when it is requested exactly so, without \`..\` or a fragment.`;
-    return { why: refuse("unsupported_endpoint", message), headers: {} };
+    return unsupported(message);
   }
   if (methods.length > 0) {
     const allowed = methods.join(", ");
@@ -30,21 +29,25 @@ export function unknownPath(
   const unslashed = withoutSlashes(path);
   if (methodsAt(unslashed, endpoints).includes(request.method)) {
     const message = `${shown(path)} is not served, but ${shown(unslashed)} is: leave out the slash at the end.`;
-    return { why: refuse("unsupported_endpoint", message), headers: {} };
+    return unsupported(message);
   }
-  if (COMPLETIONS.test(path))
-    return { why: refuse("unsupported_endpoint", noCompletions(path)), headers: {} };
+  if (COMPLETIONS.test(path)) return unsupported(noCompletions(path));
   const meant = methodsAt(`/v1${path}`, endpoints).includes(request.method)
     ? `/v1${path}`
     : endOf(path, request.method, endpoints);
   if (meant !== null) {
     const how = path.includes("//") ? "without a slash at its end" : "directly after this gateway's address";
     const message = `${shown(path)} is not served, but ${shown(meant)} is: make the client's base URL end in \`/v1\`, ${how}.`;
-    return { why: refuse("unsupported_endpoint", message), headers: {} };
+    return unsupported(message);
   }
   const message = `${shown(path)} is not served. Text generation is at /v1/chat/completions, /v1/responses and /v1/messages; GET /llms.txt tells what else there is.`;
-  return { why: refuse("unsupported_endpoint", message), headers: {} };
+  return unsupported(message);
 }
+
+const unsupported = (message: string): Misdirected => ({
+  why: refuse("unsupported_endpoint", message),
+  headers: {},
+});
 
 const LACKING: Readonly<Record<Feature, string>> = {
   payments: "this gateway takes no payments; its operator adds credit",

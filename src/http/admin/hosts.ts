@@ -4,6 +4,7 @@ import { type LiveRoutes, type RouteReport, routeKey } from "../../routing/route
 import { isoTime } from "../../units/clock.ts";
 import type { Endpoint } from "../endpoint.ts";
 import { operation } from "../operation.ts";
+import { rounded } from "../pages/figures.ts";
 import { list, ok } from "../reply.ts";
 
 /**
@@ -94,6 +95,3 @@ function routeView({ modelId, route }: RouteTo, known: RouteReport | undefined):
     tokens_per_second: rounded(known?.tokensPerSecond),
   };
 }
-
-const rounded = (average: number | null | undefined): number | null =>
-  average === null || average === undefined ? null : Math.round(average * 10) / 10;

@@ -1,9 +1,9 @@
-import type { About, Feature } from "../../api/about.ts";
+import type { Feature } from "../../api/about.ts";
 import type { HttpDeps } from "../deps.ts";
 import { type Endpoint, isServed } from "../endpoint.ts";
 import { apiPage } from "./api-page.ts";
 import { apiDocument } from "./openapi.ts";
-import { type HtmlPage, page } from "./page.ts";
+import { type HtmlPage, page, shown } from "./page.ts";
 
 /** The document of the endpoints that are served, these two among them, for programs and for people. */
 export function apiDocEndpoints(others: readonly Endpoint[], deps: HttpDeps): Endpoint[] {
@@ -17,13 +17,13 @@ export function apiDocEndpoints(others: readonly Endpoint[], deps: HttpDeps): En
     return made;
   };
   const docs: Endpoint[] = [
-    {
-      method: "GET",
-      path: "/openapi.json",
-      about: DOCUMENT,
-      handle: () => new Response(current().json, { headers: { "content-type": "application/json" } }),
-    },
-    { method: "GET", path: "/docs/api", about: PAGE, handle: () => page(current().page) },
+    shown(
+      "/openapi.json",
+      "application/json",
+      "This document",
+      () => new Response(current().json, { headers: { "content-type": "application/json" } }),
+    ),
+    shown("/docs/api", "text/html", "This document as a page", () => page(current().page)),
   ];
   return docs;
 }
@@ -40,15 +40,3 @@ function makeDocs(baseUrl: string, endpoints: readonly Endpoint[]): Pick<Made, "
   const document = apiDocument(endpoints, baseUrl);
   return { json: JSON.stringify(document), page: apiPage(document) };
 }
-
-const DOCUMENT = {
-  summary: "This document",
-  who: [],
-  answers: { 200: ["application/json"] },
-} as const satisfies About;
-
-const PAGE = {
-  summary: "This document as a page",
-  who: [],
-  answers: { 200: ["text/html"] },
-} as const satisfies About;

@@ -1,3 +1,5 @@
+import type { MediaType } from "../../api/about.ts";
+import type { Endpoint } from "../endpoint.ts";
 import look from "./look.css" with { type: "text" };
 
 /**
@@ -95,6 +97,14 @@ export const icon = (): Response =>
       "x-content-type-options": "nosniff",
     },
   });
+
+/** What anybody may read, without a credential. */
+export const shown = (
+  path: string,
+  type: MediaType,
+  summary: string,
+  handle: () => Promise<Response> | Response,
+): Endpoint => ({ method: "GET", path, about: { summary, who: [], answers: { 200: [type] } }, handle });
 
 export const page = ({ html, policy }: HtmlPage): Response =>
   new Response(html, {

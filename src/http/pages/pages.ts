@@ -6,64 +6,56 @@ import type { HttpDeps } from "../deps.ts";
 import type { Endpoint, HttpExchange } from "../endpoint.ts";
 import { operation } from "../operation.ts";
 import { ok } from "../reply.ts";
-import { DailyFigures } from "./daily-figures.ts";
 import { errorsPage } from "./errors-page.ts";
+import { dailySums, routeFigures } from "./figures.ts";
 import { guide } from "./guide.ts";
 import { memoize } from "./memoize.ts";
 import { closedModelsPage, modelsPage } from "./models-page.ts";
-import { type HtmlPage, icon, makeAppPage, page } from "./page.ts";
-import { RouteFigures } from "./route-figures.ts";
+import { type HtmlPage, icon, makeAppPage, page, shown } from "./page.ts";
 import { statusAnswer, statusPage } from "./status-page.ts";
 
 /** What a person who opens the address sees, and what a supervisor asks. */
 export function pageEndpoints(deps: HttpDeps): Endpoint[] {
   const errors = errorsPage();
-  const daily = new DailyFigures(deps);
-  const routes = new RouteFigures(deps);
   const models = modelsOf(deps);
-  const { clock } = deps.keyDeps;
-  const status = memoize(() => statusNow(deps, daily, routes), STATUS_MS, clock);
-  const statusJson = memoize(() => answerNow(deps, routes), STATUS_MS, clock);
+  const sums = dailySums(deps);
+  const figures = routeFigures(deps);
+  const { catalog, routeState, hostReports, keyDeps, unready } = deps;
+  const status = async () => {
+    const [day, speeds] = await Promise.all([sums(), figures()]);
+    const report = { now: keyDeps.clock.now(), sums: day, hosts: hostReports(), figures: speeds };
+    return statusPage(catalog(), routeState, report);
+  };
+  const statusJson = async () =>
+    statusAnswer(catalog(), routeState, { figures: await figures(), now: keyDeps.clock.now() });
+  const statusNow = memoize(status, STATUS_MS, keyDeps.clock);
+  const statusJsonNow = memoize(statusJson, STATUS_MS, keyDeps.clock);
   return [
-    { method: "GET", path: "/", about: PAGES.greeting, handle: () => plainText(greeting(deps)) },
+    shown("/", "text/plain", "Lists the addresses to start from", () => plainText(greeting(deps))),
+    shown("/llms.txt", "text/plain", "Tells an agent the way from this address to a paid answer", () =>
+      plainText(guide(deps.settings())),
+    ),
+    shown("/healthz", "text/plain", "Says that the process can serve (liveness)", () => plainText("ok\n")),
+    { method: "GET", path: "/readyz", about: READINESS, handle: () => readiness(unready()) },
+    shown("/favicon.ico", "image/svg+xml", "The icon for browsers", icon),
+    shown("/docs/errors", "text/html", "The errors reference", () => page(errors)),
+    shown("/status", "text/html", "The public status page of models and hosts", async () =>
+      page(await statusNow()),
+    ),
+    operation("GET /status.json", STATUS, async () => ok(await statusJsonNow())),
+    { method: "GET", path: "/models", about: MODELS, handle: () => page(models()) },
+    shown("/dashboard", "text/html", "The dashboard", () => app("dashboard", "Dashboard", deps)),
     {
       method: "GET",
-      path: "/llms.txt",
-      about: PAGES.guide,
-      handle: () => plainText(guide(deps.settings())),
+      path: "/admin",
+      about: ADMINISTRATION,
+      handle: () => app("admin", "Administration", deps),
     },
-    { method: "GET", path: "/healthz", about: PAGES.health, handle: () => plainText("ok\n") },
-    {
-      method: "GET",
-      path: "/readyz",
-      about: PAGES.readiness,
-      handle: () => readiness(deps.unready()),
-    },
-    { method: "GET", path: "/favicon.ico", about: PAGES.icon, handle: icon },
-    { method: "GET", path: "/docs/errors", about: PAGES.errors, handle: () => page(errors) },
-    {
-      method: "GET",
-      path: "/status",
-      about: PAGES.status,
-      handle: async () => page(await status()),
-    },
-    operation("GET /status.json", STATUS, async () => ok(await statusJson())),
-    { method: "GET", path: "/models", about: PAGES.models, handle: () => page(models()) },
-    {
-      method: "GET",
-      path: "/dashboard",
-      about: PAGES.dashboard,
-      handle: () => app("dashboard", "Dashboard", deps),
-    },
-    { method: "GET", path: "/admin", about: PAGES.admin, handle: () => app("admin", "Administration", deps) },
-    {
-      method: "GET",
-      path: "/dashboard/:file",
-      about: PAGES.file,
-      handle: appFile,
-    },
+    { method: "GET", path: "/dashboard/:file", about: FILE, handle: appFile },
   ];
 }
+
+const STATUS_MS = 1_000;
 
 /** Made anew when the configuration was read again, and every few seconds: anybody may ask for it. */
 function modelsOf({ settings, catalog, routeState, keyDeps }: HttpDeps): () => HtmlPage {
@@ -81,20 +73,6 @@ function modelsOf({ settings, catalog, routeState, keyDeps }: HttpDeps): () => H
 }
 
 const MODELS_MS = 5_000;
-
-const STATUS_MS = 1_000;
-
-async function statusNow(deps: HttpDeps, daily: DailyFigures, routes: RouteFigures): Promise<HtmlPage> {
-  const { catalog, routeState, hostReports, keyDeps } = deps;
-  const [sums, figures] = await Promise.all([daily.sums(), routes.of()]);
-  const report = { now: keyDeps.clock.now(), sums, hosts: hostReports(), figures };
-  return statusPage(catalog(), routeState, report);
-}
-
-async function answerNow({ catalog, routeState, keyDeps }: HttpDeps, routes: RouteFigures) {
-  const report = { now: keyDeps.clock.now(), figures: await routes.of() };
-  return statusAnswer(catalog(), routeState, report);
-}
 
 /** The page itself holds nothing: what it shows, it asks for with the credential that its reader enters. */
 async function app(name: "dashboard" | "admin", title: string, { apps }: HttpDeps): Promise<Response> {
@@ -143,44 +121,30 @@ Errors:         ${baseUrl}/docs/errors
 `;
 }
 
-const PAGES = {
-  greeting: { summary: "Lists the addresses to start from", who: [], answers: { 200: ["text/plain"] } },
-  guide: {
-    summary: "Tells an agent the way from this address to a paid answer",
-    who: [],
-    answers: { 200: ["text/plain"] },
-  },
-  health: {
-    summary: "Says that the process can serve (liveness)",
-    who: [],
-    answers: { 200: ["text/plain"] },
-  },
-  readiness: {
-    summary: "Says whether requests should be sent here (readiness)",
-    details:
-      "It is 503 while the gateway starts, cannot record anything, or has been told to stop; the body says which.",
-    who: [],
-    answers: { 200: ["text/plain"], 503: ["text/plain"] },
-  },
-  icon: { summary: "The icon for browsers", who: [], answers: { 200: ["image/svg+xml"] } },
-  errors: { summary: "The errors reference", who: [], answers: { 200: ["text/html"] } },
-  status: { summary: "The public status page of models and hosts", who: [], answers: { 200: ["text/html"] } },
-  models: {
-    summary: "The models with what they take, their limits and prices, as a page",
-    details: "Shown without a key where the operator says `catalog: public`.",
-    who: [],
-    answers: { 200: ["text/html"] },
-  },
-  dashboard: { summary: "The dashboard", who: [], answers: { 200: ["text/html"] } },
-  admin: {
-    summary: "The operator's page",
-    details: "It asks for the admin token and shows nothing without it.",
-    who: [],
-    answers: { 200: ["text/html"] },
-  },
-  file: {
-    summary: "A file of the dashboard",
-    who: [],
-    answers: { 200: ["text/javascript", "text/css"] },
-  },
-} as const satisfies Record<string, About>;
+const READINESS = {
+  summary: "Says whether requests should be sent here (readiness)",
+  details:
+    "It is 503 while the gateway starts, cannot record anything, or has been told to stop; the body says which.",
+  who: [],
+  answers: { 200: ["text/plain"], 503: ["text/plain"] },
+} as const satisfies About;
+
+const MODELS = {
+  summary: "The models with what they take, their limits and prices, as a page",
+  details: "Shown without a key where the operator says `catalog: public`.",
+  who: [],
+  answers: { 200: ["text/html"] },
+} as const satisfies About;
+
+const ADMINISTRATION = {
+  summary: "The operator's page",
+  details: "It asks for the admin token and shows nothing without it.",
+  who: [],
+  answers: { 200: ["text/html"] },
+} as const satisfies About;
+
+const FILE = {
+  summary: "A file of the dashboard",
+  who: [],
+  answers: { 200: ["text/javascript", "text/css"] },
+} as const satisfies About;

@@ -10,8 +10,8 @@ import {
 import type { HostReport } from "../../routing/health.ts";
 import type { HostSum, ModelSum, StretchSum, UsageSums } from "../../store/usage-sums.ts";
 import { type EpochMs, isoTime } from "../../units/clock.ts";
+import type { RouteFigure } from "./figures.ts";
 import { escapeHtml, type HtmlPage, makePage } from "./page.ts";
-import type { RouteFigure } from "./route-figures.ts";
 
 /**
  * For the public: which models are served right now, whether their hosts answer, and how both did over the

@@ -1,0 +1,63 @@
+import type { Model } from "../../catalog/catalog.ts";
+import { type RouteReport, routeKey } from "../../routing/route-report.ts";
+import type { UsageSums } from "../../store/usage-sums.ts";
+import type { EpochMs } from "../../units/clock.ts";
+import type { HttpDeps } from "../deps.ts";
+import { memoize } from "./memoize.ts";
+import { STATUS_STRETCH_MS, STATUS_STRETCHES } from "./status-page.ts";
+
+/** Sums of the last day's receipts, for the public status page; null while there are none. */
+export function dailySums(deps: HttpDeps): () => Promise<UsageSums | null> {
+  const { clock } = deps.keyDeps;
+  let latest: UsageSums | null = null;
+  const read = async () => {
+    const now = clock.now();
+    const since = (now - (now % STATUS_STRETCH_MS) - (STATUS_STRETCHES - 1) * STATUS_STRETCH_MS) as EpochMs;
+    latest =
+      (await deps.usage({ balanceId: null, keyId: null, since, stretchMs: STATUS_STRETCH_MS })) ?? latest;
+    return latest;
+  };
+  return memoize(read, SUMS_MS, clock);
+}
+
+const SUMS_MS = 60_000;
+
+/** How fast a model is at each of its hosts, in the order of its routes, as all processes measured it. */
+export function routeFigures(deps: HttpDeps): () => Promise<(model: Model) => readonly RouteFigure[]> {
+  let latest: ReadonlyMap<string, RouteReport> = new Map();
+  const read = async () => {
+    try {
+      const { routes } = await deps.hostsNow();
+      latest = new Map(routes.map((route) => [routeKey(route.host, route.model), route]));
+    } catch {
+      // The supervisor is busy: what was known a moment ago is told.
+    }
+    return (model: Model) => figuresOf(model, latest);
+  };
+  return memoize(read, ROUTES_MS, deps.keyDeps.clock);
+}
+
+const ROUTES_MS = 5_000;
+
+/** Medians of what customers saw; null where nothing was measured. */
+export interface RouteFigure {
+  readonly host: string;
+  readonly firstTokenMs: number | null;
+  readonly tokensPerSecond: number | null;
+}
+
+function figuresOf({ routes }: Model, reports: ReadonlyMap<string, RouteReport>): RouteFigure[] {
+  const paid = routes.filter(({ free }) => !free);
+  return (paid.length > 0 ? paid : routes).map(({ host, model }) => {
+    const known = reports.get(routeKey(host.id, model));
+    return {
+      host: host.id,
+      firstTokenMs: rounded(known?.firstTokenMs),
+      tokensPerSecond: rounded(known?.tokensPerSecond),
+    };
+  });
+}
+
+/** To tenths. */
+export const rounded = (median: number | null | undefined): number | null =>
+  median === null || median === undefined ? null : Math.round(median * 10) / 10;
