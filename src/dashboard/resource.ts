@@ -1,4 +1,5 @@
 import { useEffect, useRef, useState } from "preact/hooks";
+import type { List } from "../api/answers.ts";
 import type { Api } from "./api.ts";
 
 /**
@@ -33,6 +34,10 @@ export function useResource<T>(ask: () => Promise<T>, on: readonly unknown[]): R
 /** The answer to one request of the API, asked for as above. */
 export const useGet = <T>(api: Api, path: string): Resource<T> =>
   useResource(() => api.get<T>(path), [api, path]);
+
+/** The rows of a list that the API answers with. */
+export const useList = <T>(api: Api, path: string): Resource<readonly T[]> =>
+  useResource(async () => (await api.get<List<T>>(path)).data, [api, path]);
 
 /** An action behind a button: whether it is under way, and what went wrong the last time. */
 export interface Action<A extends unknown[] = []> {

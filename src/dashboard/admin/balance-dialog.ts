@@ -1,10 +1,9 @@
 import type { BalanceAnswer } from "../../api/admin.ts";
+import type { DialogEnds } from "../parts/dialog.tsx";
 
 /** Every dialog about a balance. */
-export interface BalanceDialogProps {
+export interface BalanceDialogProps extends DialogEnds {
   readonly of: BalanceAnswer;
-  readonly onClose: () => void;
-  readonly onDone: () => void;
 }
 
 /** A note is sent only where there is one. */

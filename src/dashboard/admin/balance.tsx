@@ -5,7 +5,7 @@ import type { KeyAnswer } from "../../api/keys.ts";
 import { causeOf } from "../../errors/suspension.ts";
 import { moment, usd, words } from "../format.ts";
 import { Button } from "../parts/button.tsx";
-import { FormDialog } from "../parts/dialog.tsx";
+import { FormDialog, useDialog } from "../parts/dialog.tsx";
 import { Choice, TextField, useField } from "../parts/field.tsx";
 import { Figure } from "../parts/figure.tsx";
 import { Crumb, Head, Section } from "../parts/frame.tsx";
@@ -29,20 +29,19 @@ export function Balance({ id }: { id: string }) {
   const balance = useGet<BalanceAnswer>(api, `admin/balances/${id}`);
   const keys = usePages<KeyAnswer>(api, `admin/balances/${id}/keys`);
   const [filter, setFilter] = useQuery(["key_id"]);
-  const [open, setOpen] = useState<keyof typeof DIALOGS | null>(null);
   const [round, setRound] = useState(0);
-  const done = () => {
-    setOpen(null);
+  const changed = () => {
     balance.reload();
     setRound(round + 1);
   };
+  const { open, show, ends } = useDialog<keyof typeof DIALOGS>(changed);
   const lift = useAction(async () => {
     const account = balance.data?.account_id ?? null;
     // Whichever of the two was suspended: lifting what is not suspended changes nothing.
     for (const subject of account === null ? [id] : [account, id]) {
       await api.post(`admin/accounts/${subject}/unsuspend`, {});
     }
-    done();
+    changed();
   });
   const Open = open === null ? null : DIALOGS[open];
   return (
@@ -52,17 +51,17 @@ export function Balance({ id }: { id: string }) {
         {(data) => (
           <>
             <Head title="Balance" lead={data.id}>
-              <Button label="Add credit" look="primary" onClick={() => setOpen("credit")} />
+              <Button label="Add credit" look="primary" onClick={() => show("credit")} />
               <Button
                 label="Take credit back"
                 disabled={data.available_usd === 0}
-                onClick={() => setOpen("debit")}
+                onClick={() => show("debit")}
               />
               {data.account_id !== null && (
-                <Button label="Detach" look="quiet danger" onClick={() => setOpen("detach")} />
+                <Button label="Detach" look="quiet danger" onClick={() => show("detach")} />
               )}
               {data.suspended === null ? (
-                <Button label="Suspend" look="quiet danger" onClick={() => setOpen("suspend")} />
+                <Button label="Suspend" look="quiet danger" onClick={() => show("suspend")} />
               ) : (
                 <Button label="Lift suspension" action={lift} />
               )}
@@ -83,7 +82,7 @@ export function Balance({ id }: { id: string }) {
                 hint={`${data.account_id ?? "balance"}, since ${moment(data.created_at)}`}
               />
             </div>
-            {Open !== null && <Open of={data} onClose={() => setOpen(null)} onDone={done} />}
+            {Open !== null && <Open of={data} {...ends} />}
           </>
         )}
       </Loaded>

@@ -7,7 +7,7 @@ import { Api } from "../api.ts";
 import { moment, usd } from "../format.ts";
 import { Form, TextField, useField } from "../parts/field.tsx";
 import { Head } from "../parts/frame.tsx";
-import { Empty, Loaded, Problem } from "../parts/notice.tsx";
+import { Empty, Listed, Problem } from "../parts/notice.tsx";
 import { ShowOlder, usePages } from "../parts/pages.tsx";
 import { type Column, TableCard } from "../parts/table.tsx";
 import { useAction } from "../resource.ts";
@@ -26,18 +26,17 @@ export function Balances() {
         lead="The available credit of each balance, and what open requests hold of it."
       />
       <Find />
-      <Loaded of={balances}>
-        {(rows) =>
-          rows.length === 0 ? (
-            <Empty title="Nobody has a key yet">
-              People make their own in the <a href="dashboard">dashboard</a> or with POST /v1/keys, unless the
-              configuration's <code>setup</code> forbids it; then POST /admin/keys makes one.
-            </Empty>
-          ) : (
-            <TableCard of={rows} by={({ id }) => id} columns={COLUMNS} />
-          )
+      <Listed
+        of={balances}
+        empty={
+          <Empty title="Nobody has a key yet">
+            People make their own in the <a href="dashboard">dashboard</a> or with POST /v1/keys, unless the
+            configuration's <code>setup</code> forbids it; then POST /admin/keys makes one.
+          </Empty>
         }
-      </Loaded>
+      >
+        {(rows) => <TableCard of={rows} by={({ id }) => id} columns={COLUMNS} />}
+      </Listed>
       <ShowOlder of={balances} />
     </>
   );

@@ -1,22 +1,21 @@
-import { useState } from "preact/hooks";
-import type { List } from "../../api/answers.ts";
 import type { BudgetAnswer } from "../../api/budgets.ts";
 import { roughUsd } from "../format.ts";
 import { BudgetDialog, WINDOWS } from "../parts/budget-dialog.tsx";
 import { Button } from "../parts/button.tsx";
+import { useDialog } from "../parts/dialog.tsx";
 import { Section } from "../parts/frame.tsx";
 import { Problem } from "../parts/notice.tsx";
 import { type Column, TableCard, Unseen } from "../parts/table.tsx";
-import { useGet } from "../resource.ts";
+import { useList } from "../resource.ts";
 import { useOperator } from "./operator.ts";
 
 /** The caps that the owner of a balance has set by name; nothing where there are none. */
 export function BalanceBudgets({ id }: { id: string }) {
   const api = useOperator();
   const path = `admin/balances/${id}/budgets`;
-  const budgets = useGet<List<BudgetAnswer>>(api, path);
-  const [editing, setEditing] = useState<BudgetAnswer | null>(null);
-  if (budgets.data === null || budgets.data.data.length === 0) return <Problem error={budgets.error} />;
+  const budgets = useList<BudgetAnswer>(api, path);
+  const { open: editing, show: edit, ends } = useDialog<BudgetAnswer>(budgets.reload);
+  if (budgets.data === null || budgets.data.length === 0) return <Problem error={budgets.error} />;
   const columns: Column<BudgetAnswer>[] = [
     ["Budget", "", ({ name }) => name],
     ["Window", "wide-only", ({ window }) => WINDOWS[window]],
@@ -33,27 +32,13 @@ export function BalanceBudgets({ id }: { id: string }) {
     [
       <Unseen key="actions">Actions</Unseen>,
       "end",
-      (budget) => (
-        <Button label="Change" about={budget.name} look="link" onClick={() => setEditing(budget)} />
-      ),
+      (budget) => <Button label="Change" about={budget.name} look="link" onClick={() => edit(budget)} />,
     ],
   ];
   return (
     <Section title="Budgets">
-      <TableCard of={budgets.data.data} by={(budget) => budget.id} columns={columns} />
-      {editing !== null && (
-        <BudgetDialog
-          of={editing}
-          api={api}
-          path={path}
-          canDelete={false}
-          onClose={() => setEditing(null)}
-          onDone={() => {
-            setEditing(null);
-            budgets.reload();
-          }}
-        />
-      )}
+      <TableCard of={budgets.data} by={(budget) => budget.id} columns={columns} />
+      {editing !== null && <BudgetDialog of={editing} api={api} path={path} canDelete={false} {...ends} />}
     </Section>
   );
 }

@@ -1,17 +1,16 @@
 import type { HostAnswer, RouteAnswer } from "../../api/admin.ts";
-import type { List } from "../../api/answers.ts";
 import { limitInForce } from "../../api/host-limit.ts";
 import { count, milliseconds, moment } from "../format.ts";
 import { Button } from "../parts/button.tsx";
 import { Head } from "../parts/frame.tsx";
-import { Empty, Loaded } from "../parts/notice.tsx";
+import { Empty, Listed } from "../parts/notice.tsx";
 import { type Column, Table } from "../parts/table.tsx";
-import { useGet } from "../resource.ts";
+import { useList } from "../resource.ts";
 import { useOperator } from "./operator.ts";
 
 /** Every host, how it does now, and what is served by it. */
 export function Hosts() {
-  const hosts = useGet<List<HostAnswer>>(useOperator(), "admin/hosts");
+  const hosts = useList<HostAnswer>(useOperator(), "admin/hosts");
   return (
     <>
       <Head
@@ -20,21 +19,17 @@ export function Hosts() {
       >
         <Button label="Refresh" onClick={hosts.reload} />
       </Head>
-      <Loaded of={hosts}>
-        {({ data }) => (
-          <>
-            {data.length === 0 && (
-              <Empty title="No hosts are configured">
-                Name one under <code>hosts</code> in the configuration, or set a provider's key in the
-                environment, such as OPENAI_API_KEY, and start again.
-              </Empty>
-            )}
-            {data.map((host) => (
-              <Host key={host.id} of={host} />
-            ))}
-          </>
-        )}
-      </Loaded>
+      <Listed
+        of={hosts}
+        empty={
+          <Empty title="No hosts are configured">
+            Name one under <code>hosts</code> in the configuration, or set a provider's key in the
+            environment, such as OPENAI_API_KEY, and start again.
+          </Empty>
+        }
+      >
+        {(rows) => rows.map((host) => <Host key={host.id} of={host} />)}
+      </Listed>
     </>
   );
 }

@@ -1,12 +1,10 @@
-import { useState } from "preact/hooks";
 import type { ConfigAnswer } from "../../api/admin.ts";
 import type { KeyAnswer } from "../../api/keys.ts";
 import { roughUsd } from "../format.ts";
 import { Button } from "../parts/button.tsx";
-import { Dialog } from "../parts/dialog.tsx";
-import { KeyForm } from "../parts/key-form.tsx";
+import { type DialogEnds, useDialog } from "../parts/dialog.tsx";
+import { KeyDialog } from "../parts/key-dialog.tsx";
 import { KeyState, works } from "../parts/key-state.tsx";
-import { Loaded } from "../parts/notice.tsx";
 import { RevokeDialog } from "../parts/revoke-dialog.tsx";
 import { type Column, TableCard, Unseen } from "../parts/table.tsx";
 import { useGet } from "../resource.ts";
@@ -50,60 +48,31 @@ const Spent = ({ used, of }: { used: number; of: number | null }) => (
 
 function Actions({ of, onChanged }: { of: KeyAnswer; onChanged: () => void }) {
   const api = useOperator();
-  const [open, setOpen] = useState<"limits" | "revoke" | null>(null);
-  const close = () => setOpen(null);
-  const done = () => {
-    close();
-    onChanged();
-  };
+  const { open, show, ends } = useDialog<"limits" | "revoke">(onChanged);
   const name = of.name ?? of.prefix;
   return (
     <>
       {works(of) && (
         <div class="row actions">
-          <Button label="Limits" about={`of ${name}`} look="link" onClick={() => setOpen("limits")} />
-          <Button label="Revoke" about={name} look="link danger" onClick={() => setOpen("revoke")} />
+          <Button label="Limits" about={`of ${name}`} look="link" onClick={() => show("limits")} />
+          <Button label="Revoke" about={name} look="link danger" onClick={() => show("revoke")} />
         </div>
       )}
-      {open === "limits" && <LimitsDialog of={of} onClose={close} onDone={done} />}
+      {open === "limits" && <LimitsDialog of={of} {...ends} />}
       {open === "revoke" && (
-        <RevokeDialog
-          of={of}
-          revoke={() => api.post(`admin/keys/${of.id}/revoke`)}
-          onClose={close}
-          onRevoked={done}
-        />
+        <RevokeDialog of={of} revoke={() => api.post(`admin/keys/${of.id}/revoke`)} {...ends} />
       )}
     </>
   );
 }
 
-interface KeyDialogProps {
-  readonly of: KeyAnswer;
-  readonly onClose: () => void;
-  readonly onDone: () => void;
-}
-
-function LimitsDialog({ of, onClose, onDone }: KeyDialogProps) {
+function LimitsDialog({ of, ...ends }: DialogEnds & { readonly of: KeyAnswer }) {
   const api = useOperator();
   const config = useGet<ConfigAnswer>(api, "admin/config");
+  const models = (config.data?.models ?? []).map(({ id }) => id);
+  // Budgets are the owner's: those that the key draws from stay.
+  const choices = { models, budgets: [] };
   return (
-    <Dialog title="Change limits" onClose={onClose}>
-      <Loaded of={config}>
-        {({ models }) => (
-          <KeyForm
-            of={of}
-            submit="Save"
-            // Budgets are the owner's: those that the key draws from stay.
-            choices={{ models: models.map(({ id }) => id), budgets: [] }}
-            onCancel={onClose}
-            onSubmit={async (spec) => {
-              await api.patch(`admin/keys/${of.id}`, spec);
-              onDone();
-            }}
-          />
-        )}
-      </Loaded>
-    </Dialog>
+    <KeyDialog of={of} choices={choices} save={(spec) => api.patch(`admin/keys/${of.id}`, spec)} {...ends} />
   );
 }

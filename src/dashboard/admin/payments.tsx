@@ -1,12 +1,11 @@
-import { useState } from "preact/hooks";
 import type { OperatorsPayment } from "../../api/payments.ts";
 import { PAYMENT_STATES } from "../../payments/payment.ts";
 import { usd, words } from "../format.ts";
 import { Button } from "../parts/button.tsx";
-import { FormDialog } from "../parts/dialog.tsx";
+import { type DialogEnds, FormDialog, useDialog } from "../parts/dialog.tsx";
 import { Choice, TextField, useField } from "../parts/field.tsx";
 import { Head } from "../parts/frame.tsx";
-import { Empty, Loaded } from "../parts/notice.tsx";
+import { Empty, Listed } from "../parts/notice.tsx";
 import { ShowOlder, usePages } from "../parts/pages.tsx";
 import { PaymentTable } from "../parts/payment-table.tsx";
 import { useQuery } from "../route.ts";
@@ -18,7 +17,7 @@ export function Payments() {
   const api = useOperator();
   const [{ state }, setFilters] = useQuery(FILTERS);
   const payments = usePages<OperatorsPayment>(api, `admin/payments${state === "" ? "" : `?state=${state}`}`);
-  const [deciding, setDeciding] = useState<OperatorsPayment | null>(null);
+  const { open: deciding, show: decide, ends } = useDialog<OperatorsPayment>(payments.reload);
   const Deciding = deciding?.state === "held" ? ResolveDialog : RefundDialog;
   return (
     <>
@@ -31,30 +30,17 @@ export function Payments() {
           options={[["", "All states"], ...PAYMENT_STATES.map((one) => [one, words(one)] as const)]}
         />
       </div>
-      <Loaded of={payments}>
-        {(rows) =>
-          rows.length === 0 ? (
-            <Empty title="No payments" />
-          ) : (
-            <PaymentTable
-              of={rows}
-              about={(payment) => <About of={payment} onDecide={() => setDeciding(payment)} />}
-              columns={[["Lost", "end wide-only", ({ lost_usd }) => (lost_usd === 0 ? "—" : usd(lost_usd))]]}
-            />
-          )
-        }
-      </Loaded>
+      <Listed of={payments} empty={<Empty title="No payments" />}>
+        {(rows) => (
+          <PaymentTable
+            of={rows}
+            about={(payment) => <About of={payment} onDecide={() => decide(payment)} />}
+            columns={[["Lost", "end wide-only", ({ lost_usd }) => (lost_usd === 0 ? "—" : usd(lost_usd))]]}
+          />
+        )}
+      </Listed>
       <ShowOlder of={payments} />
-      {deciding !== null && (
-        <Deciding
-          of={deciding}
-          onClose={() => setDeciding(null)}
-          onDone={() => {
-            setDeciding(null);
-            payments.reload();
-          }}
-        />
-      )}
+      {deciding !== null && <Deciding of={deciding} {...ends} />}
     </>
   );
 }
@@ -119,8 +105,6 @@ function ResolveDialog({ of, onClose, onDone }: DecisionProps) {
   );
 }
 
-interface DecisionProps {
+interface DecisionProps extends DialogEnds {
   readonly of: OperatorsPayment;
-  readonly onClose: () => void;
-  readonly onDone: () => void;
 }

@@ -1,14 +1,14 @@
 import { useState } from "preact/hooks";
-import type { KeyAnswer, KeyFields, RotatedAnswer } from "../../api/keys.ts";
+import type { KeyAnswer, RotatedAnswer } from "../../api/keys.ts";
 import { Api } from "../api.ts";
 import { count, moment, usd } from "../format.ts";
 import { useKeyChoices } from "../key-choices.ts";
 import { useOwner } from "../owner.ts";
 import { Button } from "../parts/button.tsx";
-import { Dialog, FormDialog } from "../parts/dialog.tsx";
+import { type DialogEnds, FormDialog, useDialog } from "../parts/dialog.tsx";
 import { TextField, useField } from "../parts/field.tsx";
 import { Crumb, type Fact, Facts, Head } from "../parts/frame.tsx";
-import { KeyForm, listOf } from "../parts/key-form.tsx";
+import { KeyDialog, listOf } from "../parts/key-dialog.tsx";
 import { KeyState, works } from "../parts/key-state.tsx";
 import { Meter } from "../parts/meter.tsx";
 import { Loaded } from "../parts/notice.tsx";
@@ -22,9 +22,8 @@ export function KeyPage({ id }: { id: string }) {
   const { api, secrets } = useOwner();
   const choices = useKeyChoices();
   const key = useGet<KeyAnswer>(api, `v1/keys/${id}`);
-  const [open, setOpen] = useState<"limits" | "rotate" | "revoke" | null>(null);
+  const { open, show, ends } = useDialog<"limits" | "rotate" | "revoke">(key.reload);
   const [rotated, setRotated] = useState<RotatedAnswer | null>(null);
-  const close = () => setOpen(null);
 
   return (
     <Loaded of={key}>
@@ -34,9 +33,9 @@ export function KeyPage({ id }: { id: string }) {
           <Head title={data.name ?? "Unnamed key"}>
             {works(data) && (
               <>
-                <Button label="Change limits" onClick={() => setOpen("limits")} />
-                {data.state === "active" && <Button label="Rotate" onClick={() => setOpen("rotate")} />}
-                <Button label="Revoke" look="quiet danger" onClick={() => setOpen("revoke")} />
+                <Button label="Change limits" onClick={() => show("limits")} />
+                {data.state === "active" && <Button label="Rotate" onClick={() => show("rotate")} />}
+                <Button label="Revoke" look="quiet danger" onClick={() => show("revoke")} />
               </>
             )}
           </Head>
@@ -65,42 +64,22 @@ export function KeyPage({ id }: { id: string }) {
           </p>
           <UsageCharts keyId={data.id} />
           {open === "limits" && (
-            <Dialog title="Change limits" onClose={close}>
-              <KeyForm
-                of={data}
-                submit="Save"
-                choices={choices}
-                onCancel={close}
-                onSubmit={async (spec: KeyFields) => {
-                  await api.patch(`v1/keys/${id}`, spec);
-                  close();
-                  key.reload();
-                }}
-              />
-            </Dialog>
-          )}
-          {open === "rotate" && (
-            <Rotate
+            <KeyDialog
               of={data}
-              onClose={close}
-              onRotated={(answer) => {
-                secrets.set(answer.id, answer.key);
-                close();
-                setRotated(answer);
-                key.reload();
-              }}
+              choices={choices}
+              save={(fields) => api.patch(`v1/keys/${id}`, fields)}
+              {...ends}
             />
           )}
+          {open === "rotate" && <Rotate of={data} onRotated={setRotated} {...ends} />}
           {open === "revoke" && (
             <RevokeDialog
               of={data}
-              revoke={() => api.delete(`v1/keys/${data.id}`)}
-              onClose={close}
-              onRevoked={() => {
+              revoke={async () => {
+                await api.delete(`v1/keys/${id}`);
                 secrets.delete(id);
-                close();
-                key.reload();
               }}
+              {...ends}
             />
           )}
           {rotated !== null && (
@@ -144,7 +123,7 @@ const limitOf = (limit: number | null, format: (limit: number) => string): strin
  * The recovery secret replaces a key at once; 24 hours of grace are given to whoever still has the key
  * itself, or is signed in.
  */
-function Rotate({ of, onClose, onRotated }: RotateProps) {
+function Rotate({ of, onClose, onDone, onRotated }: RotateProps) {
   const { api, by, secrets } = useOwner();
   const [how, setHow] = useState<(typeof WAYS)[number][0]>("grace");
   const pasted = useField("");
@@ -154,7 +133,10 @@ function Rotate({ of, onClose, onRotated }: RotateProps) {
     const credential = held ?? pasted.value.trim();
     if (needsKey && credential === "") throw new Error("Paste the key to be replaced.");
     const speaker = needsKey ? new Api(credential) : api;
-    onRotated(await speaker.post<RotatedAnswer>(`v1/keys/${of.id}/rotate`));
+    const rotated = await speaker.post<RotatedAnswer>(`v1/keys/${of.id}/rotate`);
+    secrets.set(rotated.id, rotated.key);
+    onRotated(rotated);
+    onDone();
   };
   return (
     <FormDialog title="Rotate the key" submit="Rotate" act={rotate} onClose={onClose}>
@@ -192,8 +174,7 @@ const WAYS = [
   ["now", "stops now", "(lost or leaked)"],
 ] as const;
 
-interface RotateProps {
+interface RotateProps extends DialogEnds {
   readonly of: KeyAnswer;
-  readonly onClose: () => void;
   readonly onRotated: (answer: RotatedAnswer) => void;
 }

@@ -4,10 +4,10 @@ import { moment } from "../format.ts";
 import { useKeyChoices } from "../key-choices.ts";
 import { useOwner } from "../owner.ts";
 import { Button } from "../parts/button.tsx";
-import { Dialog } from "../parts/dialog.tsx";
+import { useDialog } from "../parts/dialog.tsx";
 import { FirstCall } from "../parts/first-call.tsx";
 import { Head } from "../parts/frame.tsx";
-import { KeyForm } from "../parts/key-form.tsx";
+import { KeyDialog } from "../parts/key-dialog.tsx";
 import { KeyState, works } from "../parts/key-state.tsx";
 import { Meter } from "../parts/meter.tsx";
 import { Empty, Loaded } from "../parts/notice.tsx";
@@ -19,22 +19,20 @@ export function Keys() {
   const { api, me, secrets } = useOwner();
   const choices = useKeyChoices();
   const keys = usePages<KeyAnswer>(api, "v1/keys");
-  const [creating, setCreating] = useState(false);
+  const creation = useDialog<"new">(keys.reload);
   const [minted, setMinted] = useState<MintedAnswer | null>(null);
   const [showEnded, setShowEnded] = useState(false);
 
   const create = async (spec: KeyFields) => {
     const made = await api.on(me.balance_id).post<MintedAnswer>("v1/keys", spec);
     secrets.set(made.id, made.key);
-    setCreating(false);
     setMinted(made);
-    keys.reload();
   };
 
   return (
     <>
       <Head title="Keys" lead="One key for each program or agent, each with its own limits.">
-        <Button label="New key" look="primary" onClick={() => setCreating(true)} />
+        <Button label="New key" look="primary" onClick={() => creation.show("new")} />
       </Head>
       <Loaded of={keys}>
         {(data) => {
@@ -67,16 +65,8 @@ export function Keys() {
       </Loaded>
       <ShowOlder of={keys} />
       <FirstCall />
-      {creating && (
-        <Dialog title="New key" onClose={() => setCreating(false)}>
-          <KeyForm
-            defaults={me.key_defaults}
-            submit="Create key"
-            choices={choices}
-            onSubmit={create}
-            onCancel={() => setCreating(false)}
-          />
-        </Dialog>
+      {creation.open !== null && (
+        <KeyDialog defaults={me.key_defaults} choices={choices} save={create} {...creation.ends} />
       )}
       {minted !== null && <ShowKeyOnce minted={minted} onDone={() => setMinted(null)} />}
     </>

@@ -1,5 +1,4 @@
 import { useState } from "preact/hooks";
-import type { List } from "../../api/answers.ts";
 import type { EntryAnswer } from "../../api/catalog.ts";
 import { perMillion, rough } from "../../units/numbers.ts";
 import { useOwner } from "../owner.ts";
@@ -8,12 +7,12 @@ import { TextField, useField } from "../parts/field.tsx";
 import { Head } from "../parts/frame.tsx";
 import { Empty, Loaded } from "../parts/notice.tsx";
 import { type Column, TableCard } from "../parts/table.tsx";
-import { useGet } from "../resource.ts";
+import { useList } from "../resource.ts";
 
 /** What can be called, and for how much. */
 export function Models() {
   const { api } = useOwner();
-  const models = useGet<List<EntryAnswer>>(api, "v1/catalog");
+  const models = useList<EntryAnswer>(api, "v1/catalog");
   const search = useField("");
   const [shown, setShown] = useState(ROWS);
   return (
@@ -23,7 +22,7 @@ export function Models() {
         lead="Prices are in dollars per million tokens. Models marked “Open Tier” also have a free route."
       />
       <Loaded of={models}>
-        {({ data }) => {
+        {(data) => {
           const wanted = search.value.trim().toLowerCase();
           const found = data.filter(({ id, name }) => `${id} ${name}`.toLowerCase().includes(wanted));
           return (

@@ -1,4 +1,3 @@
-import type { List } from "../../api/answers.ts";
 import type { KeyAnswer } from "../../api/keys.ts";
 import type { ReceiptAnswer } from "../../api/receipts.ts";
 import { count, moment, usd } from "../format.ts";
@@ -7,16 +6,16 @@ import { Figure } from "../parts/figure.tsx";
 import { FirstCall } from "../parts/first-call.tsx";
 import { Head, Section } from "../parts/frame.tsx";
 import { keyNames } from "../parts/key-state.tsx";
-import { Empty, Loaded } from "../parts/notice.tsx";
+import { Empty, Listed } from "../parts/notice.tsx";
 import { ReceiptTable } from "../parts/receipt-table.tsx";
 import { UsageCharts } from "../parts/usage-charts.tsx";
-import { useGet } from "../resource.ts";
+import { useList } from "../resource.ts";
 
 /** Where things stand. */
 export function Overview() {
   const { api, me } = useOwner();
-  const latest = useGet<List<ReceiptAnswer>>(api, "v1/receipts?limit=5");
-  const keys = useGet<List<KeyAnswer>>(api, "v1/keys");
+  const latest = useList<ReceiptAnswer>(api, "v1/receipts?limit=5");
+  const keys = useList<KeyAnswer>(api, "v1/keys");
   const { open_tier } = me;
   return (
     <>
@@ -32,20 +31,19 @@ export function Overview() {
       </div>
       <UsageCharts />
       <Section title="Latest requests">
-        <Loaded of={latest}>
-          {({ data }) =>
-            data.length === 0 ? (
-              <>
-                <Empty title="No requests yet">
-                  Try a model in the <a href="#/playground">playground</a>, or from a program:
-                </Empty>
-                <FirstCall />
-              </>
-            ) : (
-              <ReceiptTable rows={data} keyNames={keyNames(keys.data?.data ?? [])} />
-            )
+        <Listed
+          of={latest}
+          empty={
+            <>
+              <Empty title="No requests yet">
+                Try a model in the <a href="#/playground">playground</a>, or from a program:
+              </Empty>
+              <FirstCall />
+            </>
           }
-        </Loaded>
+        >
+          {(rows) => <ReceiptTable rows={rows} keyNames={keyNames(keys.data ?? [])} />}
+        </Listed>
       </Section>
     </>
   );

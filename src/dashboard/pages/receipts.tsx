@@ -1,4 +1,3 @@
-import type { List } from "../../api/answers.ts";
 import type { EntryAnswer } from "../../api/catalog.ts";
 import type { KeyAnswer } from "../../api/keys.ts";
 import type { ReceiptState } from "../../api/receipts.ts";
@@ -8,16 +7,16 @@ import { Choice } from "../parts/field.tsx";
 import { Head } from "../parts/frame.tsx";
 import { keyName, keyNames } from "../parts/key-state.tsx";
 import { ReceiptPages } from "../parts/receipt-pages.tsx";
-import { useGet } from "../resource.ts";
+import { useList } from "../resource.ts";
 import { useQuery } from "../route.ts";
 
 /** What became of every request, newest first. */
 export function Receipts() {
   const { api } = useOwner();
   const [filters, setFilters] = useQuery(FILTERS);
-  const keys = useGet<List<KeyAnswer>>(api, "v1/keys?limit=1000");
-  const models = useGet<List<EntryAnswer>>(api, "v1/catalog");
-  const all = keys.data?.data ?? [];
+  const keys = useList<KeyAnswer>(api, "v1/keys?limit=1000");
+  const models = useList<EntryAnswer>(api, "v1/catalog");
+  const all = keys.data ?? [];
   const chosen = (name: keyof typeof filters) => ({
     value: filters[name],
     onValue: (value: string) => setFilters({ ...filters, [name]: value }),
@@ -36,7 +35,7 @@ export function Receipts() {
         />
         <Choice
           label="Model"
-          options={[["", "All models"], ...(models.data?.data ?? []).map(({ id }) => [id, id] as const)]}
+          options={[["", "All models"], ...(models.data ?? []).map(({ id }) => [id, id] as const)]}
           {...chosen("model")}
         />
         <Choice

@@ -2,7 +2,7 @@ import type { BudgetAnswer, BudgetWindow } from "../../api/budgets.ts";
 import type { Api } from "../api.ts";
 import { useAction } from "../resource.ts";
 import { Button } from "./button.tsx";
-import { FormDialog } from "./dialog.tsx";
+import { type DialogEnds, FormDialog } from "./dialog.tsx";
 import { Choice, readLimit, TextField, useField } from "./field.tsx";
 
 /** How often a cap counts from nothing again. */
@@ -51,13 +51,11 @@ export function BudgetDialog({ of, api, path, canDelete = true, onClose, onDone 
   );
 }
 
-interface BudgetDialogProps {
+interface BudgetDialogProps extends DialogEnds {
   /** Null for a new one. */
   readonly of: BudgetAnswer | null;
   readonly api: Api;
   /** Of the list that it is in. */
   readonly path: string;
   readonly canDelete?: boolean;
-  readonly onClose: () => void;
-  readonly onDone: () => void;
 }

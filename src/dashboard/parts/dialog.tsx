@@ -10,7 +10,7 @@ import { Secret, type SecretProps } from "./secret.tsx";
  * A modal dialog of the browser's own, which keeps the focus inside and gives it back when it is closed, not
  * when it is only taken away; Escape closes it.
  */
-export function Dialog({ title, onClose, closable = true, children }: DialogProps) {
+function Dialog({ title, onClose, closable = true, children }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const heading = useId();
   // Not a passive effect: its end would come when the dialog is gone.
@@ -47,6 +47,29 @@ export function Dialog({ title, onClose, closable = true, children }: DialogProp
       {children}
     </dialog>
   );
+}
+
+/** The dialog that is open over a page, if any; `onDone` is what the page does once it has done its work. */
+export function useDialog<D>(onDone: () => void): OpenDialog<D> {
+  const [open, show] = useState<D | null>(null);
+  const onClose = () => show(null);
+  const done = () => {
+    onClose();
+    onDone();
+  };
+  return { open, show, ends: { onClose, onDone: done } };
+}
+
+interface OpenDialog<D> {
+  readonly open: D | null;
+  show(dialog: D): void;
+  /** For the dialog itself. */
+  readonly ends: DialogEnds;
+}
+
+export interface DialogEnds {
+  readonly onClose: () => void;
+  readonly onDone: () => void;
 }
 
 /** Asks before it acts; the paragraphs say what will be. */

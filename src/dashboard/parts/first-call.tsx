@@ -1,8 +1,7 @@
 import { useRef } from "preact/hooks";
-import type { List } from "../../api/answers.ts";
 import type { EntryAnswer } from "../../api/catalog.ts";
 import { useOwner } from "../owner.ts";
-import { useGet } from "../resource.ts";
+import { useList } from "../resource.ts";
 import { CopyButton } from "./copy-button.tsx";
 import { Choice, useField } from "./field.tsx";
 import { Section } from "./frame.tsx";
@@ -13,11 +12,11 @@ import { Section } from "./frame.tsx";
  */
 export function FirstCall() {
   const { api, me } = useOwner();
-  const catalog = useGet<List<EntryAnswer>>(api, "v1/catalog");
+  const catalog = useList<EntryAnswer>(api, "v1/catalog");
   const picked = useField<keyof typeof CLIENTS>("curl");
   const { name, write } = CLIENTS[picked.value];
   const shown = useRef<HTMLElement>(null);
-  const model = callable(catalog.data?.data ?? []);
+  const model = callable(catalog.data ?? []);
   const refused = model !== FREE && me.available_usd <= 0;
   const text = model === null ? null : write(gatewayAddress(), model);
   if (text === null) return null;

@@ -54,6 +54,17 @@ interface LoadedProps<T> {
   readonly children: (data: T) => ComponentChildren;
 }
 
+/** The same of rows; `empty` is in their place where there are none. */
+export const Listed = <T,>({ of, empty, children }: ListedProps<T>) => (
+  <Loaded of={of}>{(rows) => (rows.length === 0 ? empty : children(rows))}</Loaded>
+);
+
+interface ListedProps<T> {
+  readonly of: Resource<readonly T[]>;
+  readonly empty: ComponentChildren;
+  readonly children: (rows: readonly T[]) => ComponentChildren;
+}
+
 const Waiting = () => (
   <div class="waiting" role="status">
     <span class="unseen">Loading</span>

@@ -1,16 +1,14 @@
-import { Confirm } from "./dialog.tsx";
+import { Confirm, type DialogEnds } from "./dialog.tsx";
 
-interface RevokeDialogProps {
+interface RevokeDialogProps extends DialogEnds {
   readonly of: { readonly name: string | null; readonly prefix: string };
   readonly revoke: () => Promise<unknown>;
-  readonly onClose: () => void;
-  readonly onRevoked: () => void;
 }
 
-export function RevokeDialog({ of, revoke, onClose, onRevoked }: RevokeDialogProps) {
+export function RevokeDialog({ of, revoke, onClose, onDone }: RevokeDialogProps) {
   const act = async () => {
     await revoke();
-    onRevoked();
+    onDone();
   };
   return (
     <Confirm title="Revoke the key" yes="Revoke now" no="Keep it" act={act} onClose={onClose}>

@@ -1,8 +1,7 @@
-import type { List } from "../../api/answers.ts";
 import type { OpenSession } from "../../api/sessions.ts";
 import { moment } from "../format.ts";
 import { useOwner } from "../owner.ts";
-import { useAction, useGet } from "../resource.ts";
+import { useAction, useList } from "../resource.ts";
 import { Button } from "./button.tsx";
 import { Section } from "./frame.tsx";
 import { Problem } from "./notice.tsx";
@@ -11,7 +10,7 @@ import { type Column, Table, Unseen } from "./table.tsx";
 /** Where somebody is signed in to the account, to end what they do not know. */
 export function Sessions() {
   const { api, leave } = useOwner();
-  const sessions = useGet<List<OpenSession>>(api, "v1/auth/sessions");
+  const sessions = useList<OpenSession>(api, "v1/auth/sessions");
   const end = useAction(async (id: string) => {
     await api.delete(`v1/auth/sessions/${id}`);
     sessions.reload();
@@ -37,7 +36,7 @@ export function Sessions() {
   return (
     <Section title="Where you are signed in" class="card stack">
       <Problem error={sessions.error ?? end.error ?? endAll.error} />
-      <Table of={sessions.data?.data ?? []} by={({ id }) => id} columns={columns} />
+      <Table of={sessions.data ?? []} by={({ id }) => id} columns={columns} />
       <div>
         <Button label="Sign out everywhere" look="quiet danger" action={endAll} />
       </div>

@@ -1,11 +1,13 @@
 import { useState } from "preact/hooks";
 import type { DefaultLimits, KeyAnswer, KeyFields } from "../../api/keys.ts";
-import { useAction } from "../resource.ts";
-import { Button } from "./button.tsx";
-import { ActionForm, limitText, readLimit, TextField, useField } from "./field.tsx";
+import { type DialogEnds, FormDialog } from "./dialog.tsx";
+import { limitText, readLimit, TextField, useField } from "./field.tsx";
 
-/** For a new key empty limits are left to the gateway's defaults; for one that exists they mean no limit. */
-export function KeyForm({ of, defaults, submit, choices, onSubmit, onCancel }: KeyFormProps) {
+/**
+ * Makes a key, or changes one. For a new key empty limits are left to the gateway's defaults; for one that exists
+ * they mean no limit.
+ */
+export function KeyDialog({ of, defaults, choices, save, onClose, onDone }: KeyDialogProps) {
   const name = useField(of?.name ?? "");
   const [limits, setLimits] = useState(() => LIMITS.map(({ field }) => limitText(of?.[field] ?? null)));
   const began = lastDay(of?.expires_at ?? null);
@@ -13,7 +15,7 @@ export function KeyForm({ of, defaults, submit, choices, onSubmit, onCancel }: K
   const [models, setModels] = useState<readonly string[]>(of?.allowed_models ?? []);
   const [budgets, setBudgets] = useState<readonly string[]>(listOf(of?.budget ?? null));
 
-  const save = useAction(async () => {
+  const act = async () => {
     const spec: Record<string, unknown> = { name: name.value.trim() === "" ? null : name.value.trim() };
     for (const [index, { field, label }] of LIMITS.entries()) {
       const limit = readLimit(limits[index]!);
@@ -23,11 +25,17 @@ export function KeyForm({ of, defaults, submit, choices, onSubmit, onCancel }: K
     if (until.value !== began) spec.expires_at = endOf(until.value);
     if (models.length > 0 || of !== undefined) spec.allowed_models = models.length > 0 ? models : null;
     if (budgets.length > 0 || of !== undefined) spec.budget = budgets.length > 0 ? budgets : null;
-    await onSubmit(spec as KeyFields);
-  });
+    await save(spec as KeyFields);
+    onDone();
+  };
 
   return (
-    <ActionForm action={save} submit={submit} buttons={<Button label="Cancel" onClick={onCancel} />}>
+    <FormDialog
+      title={of === undefined ? "New key" : "Change limits"}
+      submit={of === undefined ? "Create key" : "Save"}
+      act={act}
+      onClose={onClose}
+    >
       <TextField label="Name" placeholder="my-agent" {...name} />
       <div class="columns">
         {LIMITS.map(({ field, label, mode }, index) => (
@@ -70,7 +78,7 @@ export function KeyForm({ of, defaults, submit, choices, onSubmit, onCancel }: K
           onPicked={setModels}
         />
       )}
-    </ActionForm>
+    </FormDialog>
   );
 }
 
@@ -79,16 +87,14 @@ export interface KeyChoices {
   readonly budgets: readonly string[];
 }
 
-interface KeyFormProps {
+interface KeyDialogProps extends DialogEnds {
   /** Undefined for a new one. */
   readonly of?: KeyAnswer;
   /** What a new one gets where nothing is entered; undefined for one that exists. */
   readonly defaults?: DefaultLimits;
-  readonly submit: string;
   /** Ids of models, and names of the balance's budgets; what is not offered stays as it is. */
   readonly choices: KeyChoices;
-  readonly onSubmit: (spec: KeyFields) => Promise<void>;
-  readonly onCancel: () => void;
+  readonly save: (spec: KeyFields) => Promise<unknown>;
 }
 
 const LIMITS = [
