@@ -1,8 +1,8 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { MAX_EMAIL } from "../accounts/email.ts";
 import type { About } from "./about.ts";
-import { answerOf, orNone, time } from "./answers.ts";
-import { text } from "./fields.ts";
+import { answerOf, namedAnswer, orNone, time } from "./answers.ts";
+import { fieldsOf, text } from "./fields.ts";
 
 export const email = text(MAX_EMAIL, "an email address");
 const signature = Type.Unsafe<`0x${string}`>(
@@ -16,20 +16,17 @@ export const signedMembers = {
   signature,
 };
 
-const EmailFields = Type.Object({ email }, { additionalProperties: false });
-const LinkFields = Type.Object({ token: text(200, "the link's token") }, { additionalProperties: false });
-const WalletFields = Type.Object(
-  {
-    address: text(42, "the wallet's address"),
-    chain_id: Type.Integer({
-      minimum: 1,
-      maximum: 4_294_967_295,
-      description: "the chain's id, such as 1 for Ethereum mainnet",
-    }),
-  },
-  { additionalProperties: false },
-);
-const SignatureFields = Type.Object(signedMembers, { additionalProperties: false });
+const EmailFields = fieldsOf({ email });
+const LinkFields = fieldsOf({ token: text(200, "the link's token") });
+const WalletFields = fieldsOf({
+  address: text(42, "the wallet's address"),
+  chain_id: Type.Integer({
+    minimum: 1,
+    maximum: 4_294_967_295,
+    description: "the chain's id, such as 1 for Ethereum mainnet",
+  }),
+});
+const SignatureFields = fieldsOf(signedMembers);
 /** By what an account is known. */
 export const identityMembers = {
   email: Type.Optional(Type.String()),
@@ -38,14 +35,11 @@ export const identityMembers = {
   ),
 };
 
-const SessionAnswer = answerOf(
-  {
-    session: Type.String({ description: "or-sess-…, an owner's credential, shown this once" }),
-    expires_at: time,
-    account_id: Type.String(),
-  },
-  "Session",
-);
+const SessionAnswer = namedAnswer("Session", {
+  session: Type.String({ description: "or-sess-…, an owner's credential, shown this once" }),
+  expires_at: time,
+  account_id: Type.String(),
+});
 export type SessionAnswer = Static<typeof SessionAnswer>;
 
 /** Whom a mailed link signs in. */

@@ -7,6 +7,7 @@ import {
   answerOf,
   count,
   listOf,
+  namedAnswer,
   nanoText,
   oneOf,
   orNone,
@@ -17,63 +18,45 @@ import {
   time,
 } from "./answers.ts";
 import { OwnedCreditAnswer } from "./credits.ts";
-import { text, usd } from "./fields.ts";
+import { choice, fieldsOf, text, usd } from "./fields.ts";
 import { KeyAnswer, KeyFields, RevokedAnswer, SetUpAnswer } from "./keys.ts";
 import { OwnedReceiptAnswer, RotatedKeyAnswer, receiptPage, receiptQuery } from "./receipts.ts";
 
-export const CreditFields = Type.Object(
-  {
-    balance_id: Type.Optional(text(64, "the id of a balance")),
-    key_id: Type.Optional(text(64, "the id of a key")),
-    amount_usd: usd,
-    idempotency_key: text(200, "a text"),
-    note: Type.Optional(text(500, "a text")),
-  },
-  { additionalProperties: false },
-);
+export const CreditFields = fieldsOf({
+  balance_id: Type.Optional(text(64, "the id of a balance")),
+  key_id: Type.Optional(text(64, "the id of a key")),
+  amount_usd: usd,
+  idempotency_key: text(200, "a text"),
+  note: Type.Optional(text(500, "a text")),
+});
 export type CreditFields = Static<typeof CreditFields>;
 
-const DebitFields = Type.Object(
-  {
-    ...CreditFields.properties,
-    amount_usd: Type.Union([usd, Type.Literal("all")], {
-      description: `${usd.description}, or "all" for all that is available`,
-    }),
-  },
-  { additionalProperties: false },
-);
+const DebitFields = fieldsOf({
+  ...CreditFields.properties,
+  amount_usd: Type.Union([usd, Type.Literal("all")], {
+    description: `${usd.description}, or "all" for all that is available`,
+  }),
+});
 
 const why = {
   by: Type.Optional(text(100, "who decided this, a text")),
   note: Type.Optional(text(500, "a text")),
 };
 
-const SuspendFields = Type.Object(
-  {
-    reason: Type.Union(
-      SUSPENSION_REASONS.map((reason) => Type.Literal(reason)),
-      { description: `one of ${SUSPENSION_REASONS.join(", ")}` },
-    ),
-    ...why,
-  },
-  { additionalProperties: false },
-);
+const SuspendFields = fieldsOf({
+  reason: choice(SUSPENSION_REASONS),
+  ...why,
+});
 
-export const UnsuspendFields = Type.Object(
-  {
-    ...why,
-    reason: Type.Optional(
-      Type.Union(
-        SUSPENSION_REASONS.map((reason) => Type.Literal(reason)),
-        { description: `one of ${SUSPENSION_REASONS.join(", ")}, where only that is lifted` },
-      ),
-    ),
-  },
-  { additionalProperties: false },
-);
+export const UnsuspendFields = fieldsOf({
+  ...why,
+  reason: Type.Optional(
+    choice(SUSPENSION_REASONS, `one of ${SUSPENSION_REASONS.join(", ")}, where only that is lifted`),
+  ),
+});
 export type UnsuspendFields = Static<typeof UnsuspendFields>;
 
-const DetachFields = Type.Object({ balance_id: text(64, "a balance's id") }, { additionalProperties: false });
+const DetachFields = fieldsOf({ balance_id: text(64, "a balance's id") });
 
 const suspended = orNone(oneOf(SUSPENSION_REASONS));
 const SuspensionAnswer = answerOf({ id: Type.String(), suspended, balance_ids: texts });
@@ -89,21 +72,18 @@ const Decision = answerOf({
 });
 export type Decision = Static<typeof Decision>;
 
-const AccountAnswer = answerOf(
-  {
-    id: Type.String(),
-    object: Type.Literal("account"),
-    email: orNone(Type.String()),
-    wallet: orNone(Type.String()),
-    suspended,
-    created_at: time,
-    first_signed_in_at: orNone(time),
-    deleted_at: orNone(time),
-    balance_ids: texts,
-    claimed_balance_ids: texts,
-  },
-  "Account",
-);
+const AccountAnswer = namedAnswer("Account", {
+  id: Type.String(),
+  object: Type.Literal("account"),
+  email: orNone(Type.String()),
+  wallet: orNone(Type.String()),
+  suspended,
+  created_at: time,
+  first_signed_in_at: orNone(time),
+  deleted_at: orNone(time),
+  balance_ids: texts,
+  claimed_balance_ids: texts,
+});
 export type AccountAnswer = Static<typeof AccountAnswer>;
 
 const balanceMembers = {
@@ -121,9 +101,9 @@ const balanceMembers = {
   held_usd: amountUsd,
 };
 
-const BalanceAnswer = answerOf(balanceMembers, "Balance");
+const BalanceAnswer = namedAnswer("Balance", balanceMembers);
 export type BalanceAnswer = Static<typeof BalanceAnswer>;
-const ListedBalance = answerOf({ ...balanceMembers, live_keys: count }, "ListedBalance");
+const ListedBalance = namedAnswer("ListedBalance", { ...balanceMembers, live_keys: count });
 export type ListedBalance = Static<typeof ListedBalance>;
 
 const average = orNone(
@@ -151,31 +131,28 @@ const RouteAnswer = answerOf({
 });
 export type RouteAnswer = Static<typeof RouteAnswer>;
 
-const HostAnswer = answerOf(
-  {
-    id: Type.String(),
-    object: Type.Literal("host"),
-    base_url: Type.String(),
-    speaks: several(oneOf(SURFACE_NAMES)),
-    auth: oneOf(["bearer", "x-api-key"]),
-    has_api_key: Type.Boolean(),
-    // Unproven: it has rested after failures, and served nobody since.
-    state: oneOf(["available", "degraded", "unproven", "resting", "paused"]),
-    max_concurrent: orNone(Type.Integer({ description: "the operator's limit; null when none is set" })),
-    limit: orNone(
-      Type.Integer({
-        description: "how many requests it is given at once now; null before its first request",
-      }),
-    ),
-    cut_workers: Type.Integer({
-      description: "workers that lowered its limit because it was overloaded: 429, 503, or no answer in time",
+const HostAnswer = namedAnswer("Host", {
+  id: Type.String(),
+  object: Type.Literal("host"),
+  base_url: Type.String(),
+  speaks: several(oneOf(SURFACE_NAMES)),
+  auth: oneOf(["bearer", "x-api-key"]),
+  has_api_key: Type.Boolean(),
+  // Unproven: it has rested after failures, and served nobody since.
+  state: oneOf(["available", "degraded", "unproven", "resting", "paused"]),
+  max_concurrent: orNone(Type.Integer({ description: "the operator's limit; null when none is set" })),
+  limit: orNone(
+    Type.Integer({
+      description: "how many requests it is given at once now; null before its first request",
     }),
-    in_flight: Type.Integer({ description: "requests being served by it now" }),
-    waiting: Type.Integer({ description: "requests waiting for it" }),
-    routes: several(RouteAnswer),
-  },
-  "Host",
-);
+  ),
+  cut_workers: Type.Integer({
+    description: "workers that lowered its limit because it was overloaded: 429, 503, or no answer in time",
+  }),
+  in_flight: Type.Integer({ description: "requests being served by it now" }),
+  waiting: Type.Integer({ description: "requests waiting for it" }),
+  routes: several(RouteAnswer),
+});
 export type HostAnswer = Static<typeof HostAnswer>;
 
 /** Each row asks the ledger for three sums. */

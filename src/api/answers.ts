@@ -12,8 +12,12 @@ import { ERROR_CODES } from "../errors/codes.ts";
  * Pieces of the answers' schemas. Answers are closed: a member that no schema has fails the tests, so none
  * goes out undocumented.
  */
-export const answerOf = <T extends TProperties>(members: T, $id?: string): TObject<T> =>
-  Type.Object(members, { additionalProperties: false, ...($id === undefined ? {} : { $id }) });
+export const answerOf = <T extends TProperties>(members: T): TObject<T> =>
+  Type.Object(members, { additionalProperties: false });
+
+/** One that the API's document refers to by a name. */
+export const namedAnswer = <T extends TProperties>($id: string, members: T): TObject<T> =>
+  Type.Object(members, { additionalProperties: false, $id });
 
 export const orNone = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
 
@@ -64,22 +68,19 @@ export const pageQuery = (fallback: number, max: number) => ({
   before: Type.String({ description: "the last id of the previous page" }),
 });
 
-export const ErrorAnswer = answerOf(
-  {
-    error: answerOf({
-      message: Type.String({
-        description: "for people; ends with the URL of the code in the errors reference",
-      }),
-      type: oneOf(["invalid_request_error", "api_error", "rate_limit_error"]),
-      code: oneOf(ERROR_CODES),
-      param: orNone(Type.String({ description: "the field at fault" })),
-      details: Type.Optional(
-        Type.Object({}, { description: "for Anthropic's clients: why `thread` is refused" }),
-      ),
+export const ErrorAnswer = namedAnswer("Error", {
+  error: answerOf({
+    message: Type.String({
+      description: "for people; ends with the URL of the code in the errors reference",
     }),
-    type: Type.Optional(Type.Literal("error", { description: "on /v1/messages only" })),
-    request_id: Type.Optional(Type.String({ description: "on /v1/messages only" })),
-  },
-  "Error",
-);
+    type: oneOf(["invalid_request_error", "api_error", "rate_limit_error"]),
+    code: oneOf(ERROR_CODES),
+    param: orNone(Type.String({ description: "the field at fault" })),
+    details: Type.Optional(
+      Type.Object({}, { description: "for Anthropic's clients: why `thread` is refused" }),
+    ),
+  }),
+  type: Type.Optional(Type.Literal("error", { description: "on /v1/messages only" })),
+  request_id: Type.Optional(Type.String({ description: "on /v1/messages only" })),
+});
 export type ErrorAnswer = Static<typeof ErrorAnswer>;

@@ -1,36 +1,28 @@
 import { type Static, Type } from "@sinclair/typebox";
 import type { About } from "./about.ts";
-import { amountUsd, answerOf, listOf, oneOf, orNone, time } from "./answers.ts";
-import { usd } from "./fields.ts";
+import { amountUsd, answerOf, listOf, namedAnswer, oneOf, orNone, time } from "./answers.ts";
+import { choice, fieldsOf, usd } from "./fields.ts";
 import { MAX_BUDGET_NAME } from "./keys.ts";
 
 const name = Type.String({
   pattern: `^[A-Za-z0-9][A-Za-z0-9._-]{0,${MAX_BUDGET_NAME - 1}}$`,
   description: `a name of 1 to ${MAX_BUDGET_NAME} letters, digits, dots, dashes or underscores`,
 });
-const window = Type.Union(
-  [Type.Literal("day"), Type.Literal("week"), Type.Literal("month"), Type.Literal("total")],
-  { description: "one of day, week, month, total" },
-);
-const NewBudget = Type.Object({ name, cap_usd: usd, window }, { additionalProperties: false });
-const ChangedBudget = Type.Object(
-  { cap_usd: Type.Optional(usd), window: Type.Optional(window) },
-  { additionalProperties: false },
-);
+const WINDOWS = ["day", "week", "month", "total"] as const;
+const window = choice(WINDOWS);
+const NewBudget = fieldsOf({ name, cap_usd: usd, window });
+const ChangedBudget = fieldsOf({ cap_usd: Type.Optional(usd), window: Type.Optional(window) });
 export type ChangedBudget = Static<typeof ChangedBudget>;
 
-const BudgetAnswer = answerOf(
-  {
-    id: Type.String(),
-    name: Type.String(),
-    cap_usd: amountUsd,
-    window: oneOf(["day", "week", "month", "total"]),
-    used_usd: amountUsd,
-    held_usd: amountUsd,
-    resets_at: orNone(time),
-  },
-  "Budget",
-);
+const BudgetAnswer = namedAnswer("Budget", {
+  id: Type.String(),
+  name: Type.String(),
+  cap_usd: amountUsd,
+  window: oneOf(WINDOWS),
+  used_usd: amountUsd,
+  held_usd: amountUsd,
+  resets_at: orNone(time),
+});
 export type BudgetAnswer = Static<typeof BudgetAnswer>;
 export type BudgetWindow = BudgetAnswer["window"];
 

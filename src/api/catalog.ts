@@ -1,86 +1,77 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { MODALITIES, SURFACE_NAMES } from "../catalog/catalog.ts";
 import type { About } from "./about.ts";
-import { answerOf, count, listOf, oneOf, orNone, several, texts } from "./answers.ts";
+import { answerOf, count, listOf, namedAnswer, oneOf, orNone, several, texts } from "./answers.ts";
 
-export const PriceAnswer = answerOf(
-  {
-    input: Type.Number(),
-    audio_input: Type.Optional(Type.Number({ description: "for audio in a prompt, if it differs" })),
-    output: Type.Number(),
-    audio_output: Type.Optional(Type.Number({ description: "for audio in an answer, if it differs" })),
-    cache_read: Type.Number(),
-    cache_write: Type.Number(),
-    cache_write_1h: Type.Optional(Type.Number({ description: "for what is cached for an hour" })),
-  },
-  "Price",
-);
+export const PriceAnswer = namedAnswer("Price", {
+  input: Type.Number(),
+  audio_input: Type.Optional(Type.Number({ description: "for audio in a prompt, if it differs" })),
+  output: Type.Number(),
+  audio_output: Type.Optional(Type.Number({ description: "for audio in an answer, if it differs" })),
+  cache_read: Type.Number(),
+  cache_write: Type.Number(),
+  cache_write_1h: Type.Optional(Type.Number({ description: "for what is cached for an hour" })),
+});
 export type PriceAnswer = Static<typeof PriceAnswer>;
 
-const EntryAnswer = answerOf(
-  {
-    id: Type.String({ description: "<author>/<name>" }),
-    name: Type.String(),
-    context_length: count,
-    max_output_tokens: count,
-    price: orNone(PriceAnswer),
-    input_modalities: several(oneOf(MODALITIES)),
-    supported_parameters: texts,
-    surfaces: several(oneOf(SURFACE_NAMES)),
-    free: Type.Boolean({ description: "whether the Open Tier serves it right now" }),
-    available: Type.Boolean({ description: "whether a request for it would be sent to a host right now" }),
-  },
-  "CatalogEntry",
-);
+const EntryAnswer = namedAnswer("CatalogEntry", {
+  id: Type.String({ description: "<author>/<name>" }),
+  name: Type.String(),
+  context_length: count,
+  max_output_tokens: count,
+  price: orNone(PriceAnswer),
+  input_modalities: several(oneOf(MODALITIES)),
+  supported_parameters: texts,
+  surfaces: several(oneOf(SURFACE_NAMES)),
+  free: Type.Boolean({ description: "whether the Open Tier serves it right now" }),
+  available: Type.Boolean({ description: "whether a request for it would be sent to a host right now" }),
+});
 export type EntryAnswer = Static<typeof EntryAnswer>;
 
 const perToken = Type.String({ pattern: "^\\d+(\\.\\d+)?$", description: "USD per token" });
 
-const ModelAnswer = answerOf(
-  {
-    id: Type.String(),
-    object: Type.Literal("model"),
-    created: Type.Integer(),
-    owned_by: Type.String(),
-    type: Type.Literal("model"),
-    display_name: Type.String(),
-    created_at: Type.String({ format: "date-time" }),
+const ModelAnswer = namedAnswer("Model", {
+  id: Type.String(),
+  object: Type.Literal("model"),
+  created: Type.Integer(),
+  owned_by: Type.String(),
+  type: Type.Literal("model"),
+  display_name: Type.String(),
+  created_at: Type.String({ format: "date-time" }),
+  context_length: count,
+  max_output_tokens: count,
+  max_input_tokens: count,
+  max_tokens: count,
+  capabilities: Type.Null(),
+  line: Type.Null(),
+  lifecycle: Type.Literal("active"),
+  deprecated_at: Type.Null(),
+  retires_at: Type.Null(),
+  name: Type.String(),
+  canonical_slug: Type.String(),
+  architecture: answerOf({
+    modality: Type.String(),
+    input_modalities: texts,
+    output_modalities: texts,
+  }),
+  pricing: answerOf({
+    prompt: perToken,
+    completion: perToken,
+    input_cache_read: perToken,
+    input_cache_write: perToken,
+    input_cache_write_1h: perToken,
+  }),
+  top_provider: answerOf({
     context_length: count,
-    max_output_tokens: count,
-    max_input_tokens: count,
-    max_tokens: count,
-    capabilities: Type.Null(),
-    line: Type.Null(),
-    lifecycle: Type.Literal("active"),
-    deprecated_at: Type.Null(),
-    retires_at: Type.Null(),
-    name: Type.String(),
-    canonical_slug: Type.String(),
-    architecture: answerOf({
-      modality: Type.String(),
-      input_modalities: texts,
-      output_modalities: texts,
-    }),
-    pricing: answerOf({
-      prompt: perToken,
-      completion: perToken,
-      input_cache_read: perToken,
-      input_cache_write: perToken,
-      input_cache_write_1h: perToken,
-    }),
-    top_provider: answerOf({
-      context_length: count,
-      max_completion_tokens: count,
-      is_moderated: Type.Literal(false),
-    }),
-    per_request_limits: Type.Null(),
-    supported_parameters: texts,
-    supported_voices: Type.Null(),
-    default_parameters: Type.Null(),
-    links: answerOf({ details: Type.String() }),
-  },
-  "Model",
-);
+    max_completion_tokens: count,
+    is_moderated: Type.Literal(false),
+  }),
+  per_request_limits: Type.Null(),
+  supported_parameters: texts,
+  supported_voices: Type.Null(),
+  default_parameters: Type.Null(),
+  links: answerOf({ details: Type.String() }),
+});
 export type ModelAnswer = Static<typeof ModelAnswer>;
 
 /** Per page. Anthropic's own limit ("List Models"). */

@@ -2,21 +2,19 @@ import { type Static, Type } from "@sinclair/typebox";
 import { UNDO_DAYS } from "../accounts/belonging.ts";
 import type { About } from "./about.ts";
 import { email, identityMembers, signedMembers } from "./accounts.ts";
-import { amountUsd, answerOf, listOf, time } from "./answers.ts";
+import { amountUsd, answerOf, listOf, namedAnswer, time } from "./answers.ts";
+import { fieldsOf } from "./fields.ts";
 
-const ClaimFields = Type.Object(
-  {
-    email: Type.Optional(email),
-    wallet: Type.Optional(
-      Type.Object(signedMembers, {
-        additionalProperties: false,
-        description:
-          "an object of `message`, from POST /v1/auth/wallet, and `signature`, 0x followed by hex digits",
-      }),
-    ),
-  },
-  { additionalProperties: false },
-);
+const ClaimFields = fieldsOf({
+  email: Type.Optional(email),
+  wallet: Type.Optional(
+    Type.Object(signedMembers, {
+      additionalProperties: false,
+      description:
+        "an object of `message`, from POST /v1/auth/wallet, and `signature`, 0x followed by hex digits",
+    }),
+  ),
+});
 
 const ClaimAnswer = answerOf({
   account_id: Type.String(),
@@ -26,16 +24,13 @@ const ClaimAnswer = answerOf({
 });
 export type ClaimAnswer = Static<typeof ClaimAnswer>;
 
-const WaitingClaim = answerOf(
-  {
-    balance_id: Type.String(),
-    claimed_at: time,
-    expires_at: time,
-    balance_usd: amountUsd,
-    balance_created_at: time,
-  },
-  "WaitingClaim",
-);
+const WaitingClaim = namedAnswer("WaitingClaim", {
+  balance_id: Type.String(),
+  claimed_at: time,
+  expires_at: time,
+  balance_usd: amountUsd,
+  balance_created_at: time,
+});
 export type WaitingClaim = Static<typeof WaitingClaim>;
 
 const UndoneAnswer = answerOf({ balance_id: Type.String(), withdrawn: Type.Literal(true) });

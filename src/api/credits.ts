@@ -1,17 +1,16 @@
 import { type Static, Type } from "@sinclair/typebox";
 import type { About } from "./about.ts";
-import { amountUsd, answerOf, orNone, pageOf, pageQuery, time } from "./answers.ts";
+import { amountUsd, answerOf, namedAnswer, orNone, pageOf, pageQuery, time } from "./answers.ts";
 
 const members = { amount_usd: amountUsd, note: orNone(Type.String()), credited_at: time };
 
-export const CreditAnswer = answerOf(members, "Credit");
+export const CreditAnswer = namedAnswer("Credit", members);
 export type CreditAnswer = Static<typeof CreditAnswer>;
 export const OwnedCreditAnswer = answerOf({ ...members, idempotency_key: Type.String() });
 
-const CreditTotals = answerOf(
-  { data: answerOf({ total_credits: amountUsd, total_usage: amountUsd }) },
-  "OpenRouterCredits",
-);
+const CreditTotals = namedAnswer("OpenRouterCredits", {
+  data: answerOf({ total_credits: amountUsd, total_usage: amountUsd }),
+});
 
 const DEFAULT_CREDITS = 100;
 const MAX_CREDITS = 1_000;

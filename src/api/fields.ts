@@ -1,9 +1,22 @@
-import { type TSchema, Type } from "@sinclair/typebox";
+import { type TProperties, type TSchema, Type } from "@sinclair/typebox";
 
 /**
  * Members of request bodies. Each `description` completes "`rpm_limit` must be …", which is what a caller who got
  * it wrong is told.
  */
+
+/** A body, which has no other members. */
+export const fieldsOf = <T extends TProperties>(members: T) =>
+  Type.Object(members, { additionalProperties: false });
+
+/** One of a few words. */
+export const choice = <const T extends readonly string[]>(words: T, of = `one of ${words.join(", ")}`) =>
+  Type.Unsafe<T[number]>(
+    Type.Union(
+      words.map((word) => Type.Literal(word)),
+      { description: of },
+    ),
+  );
 
 /** The schema with null allowed and its meaning said. */
 export const orNull = <T extends TSchema>(schema: T, meaning: string) =>

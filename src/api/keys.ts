@@ -4,6 +4,7 @@ import {
   amountUsd,
   answerOf,
   count,
+  namedAnswer,
   oneOf,
   orNone,
   pageOf,
@@ -12,7 +13,7 @@ import {
   texts,
   time,
 } from "./answers.ts";
-import { orNull, text, usd, wholeNumber } from "./fields.ts";
+import { fieldsOf, orNull, text, usd, wholeNumber } from "./fields.ts";
 
 const MAX_NAME = 100;
 const MAX_MODELS = 500;
@@ -28,25 +29,22 @@ const modelIds = several(Type.String({ minLength: 1, maxLength: MAX_MODEL_ID }),
 export const MAX_BUDGET_NAME = 64;
 const budgetName = Type.String({ minLength: 1, maxLength: MAX_BUDGET_NAME });
 
-export const KeyFields = Type.Object(
-  {
-    name: Type.Optional(orNull(text(MAX_NAME, "a text"), "none")),
-    rpm_limit: Type.Optional(orNull(wholeNumber, "no limit")),
-    tpm_limit: Type.Optional(orNull(wholeNumber, "no limit")),
-    daily_limit_usd: Type.Optional(orNull(usd, "no limit")),
-    monthly_limit_usd: Type.Optional(orNull(usd, "no limit")),
-    allowed_models: Type.Optional(orNull(modelIds, "all")),
-    budget: Type.Optional(
-      Type.Union([budgetName, several(budgetName, { maxItems: MAX_KEY_BUDGETS }), Type.Null()], {
-        description: `the name of a budget, a list of at most ${MAX_KEY_BUDGETS}, or null for none`,
-      }),
-    ),
-    expires_at: Type.Optional(
-      orNull(Type.String({ description: "a time in ISO 8601 with a time zone" }), "never"),
-    ),
-  },
-  { additionalProperties: false },
-);
+export const KeyFields = fieldsOf({
+  name: Type.Optional(orNull(text(MAX_NAME, "a text"), "none")),
+  rpm_limit: Type.Optional(orNull(wholeNumber, "no limit")),
+  tpm_limit: Type.Optional(orNull(wholeNumber, "no limit")),
+  daily_limit_usd: Type.Optional(orNull(usd, "no limit")),
+  monthly_limit_usd: Type.Optional(orNull(usd, "no limit")),
+  allowed_models: Type.Optional(orNull(modelIds, "all")),
+  budget: Type.Optional(
+    Type.Union([budgetName, several(budgetName, { maxItems: MAX_KEY_BUDGETS }), Type.Null()], {
+      description: `the name of a budget, a list of at most ${MAX_KEY_BUDGETS}, or null for none`,
+    }),
+  ),
+  expires_at: Type.Optional(
+    orNull(Type.String({ description: "a time in ISO 8601 with a time zone" }), "never"),
+  ),
+});
 export type KeyFields = Static<typeof KeyFields>;
 
 const keyMembers = {
@@ -83,24 +81,22 @@ const usedMembers = {
 };
 const secret = { key: Type.String({ description: "the plaintext, shown only this once" }) };
 
-export const KeyAnswer = answerOf(usedMembers, "Key");
+export const KeyAnswer = namedAnswer("Key", usedMembers);
 export type KeyAnswer = Static<typeof KeyAnswer>;
-const MintedAnswer = answerOf({ ...keyMembers, ...secret }, "NewKey");
+const MintedAnswer = namedAnswer("NewKey", { ...keyMembers, ...secret });
 export type MintedAnswer = Static<typeof MintedAnswer>;
-export const SetUpAnswer = answerOf(
-  {
-    ...keyMembers,
-    ...secret,
-    recovery_secret: Type.String({ description: "the owner's credential, shown only this once" }),
-    recovery_url: Type.String(),
-  },
-  "NewBalance",
-);
+export const SetUpAnswer = namedAnswer("NewBalance", {
+  ...keyMembers,
+  ...secret,
+  recovery_secret: Type.String({ description: "the owner's credential, shown only this once" }),
+  recovery_url: Type.String(),
+});
 export type SetUpAnswer = Static<typeof SetUpAnswer>;
-const RotatedAnswer = answerOf(
-  { ...keyMembers, ...secret, old_key: answerOf({ id: Type.String(), expires_at: time }) },
-  "RotatedKey",
-);
+const RotatedAnswer = namedAnswer("RotatedKey", {
+  ...keyMembers,
+  ...secret,
+  old_key: answerOf({ id: Type.String(), expires_at: time }),
+});
 export type RotatedAnswer = Static<typeof RotatedAnswer>;
 export const RevokedAnswer = answerOf({ id: Type.String(), state: oneOf(["revoked"]) });
 export type RevokedAnswer = Static<typeof RevokedAnswer>;

@@ -2,7 +2,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import { SUSPENSION_REASONS } from "../errors/suspension.ts";
 import type { About } from "./about.ts";
 import { identityMembers } from "./accounts.ts";
-import { amountUsd, answerOf, count, oneOf, orNone, several, texts, time } from "./answers.ts";
+import { amountUsd, answerOf, count, namedAnswer, oneOf, orNone, several, texts, time } from "./answers.ts";
 import { DefaultLimits, KeyAnswer } from "./keys.ts";
 
 const suspended = oneOf(SUSPENSION_REASONS);
@@ -27,22 +27,19 @@ const OwnAccount = answerOf({
 });
 export type OwnAccount = Static<typeof OwnAccount>;
 
-const MeAnswer = answerOf(
-  {
-    balance_id: Type.String(),
-    balance_usd: amountUsd,
-    available_usd: amountUsd,
-    held_usd: amountUsd,
-    suspended: orNone(suspended),
-    suspended_at: orNone(time),
-    key: orNone(KeyAnswer),
-    open_tier: answerOf({ limit: count, used: count, resets_at: time }),
-    contact: orNone(Type.String({ description: "where the operator is reached, for credit and questions" })),
-    key_defaults: DefaultLimits,
-    account: orNone(OwnAccount),
-  },
-  "Me",
-);
+const MeAnswer = namedAnswer("Me", {
+  balance_id: Type.String(),
+  balance_usd: amountUsd,
+  available_usd: amountUsd,
+  held_usd: amountUsd,
+  suspended: orNone(suspended),
+  suspended_at: orNone(time),
+  key: orNone(KeyAnswer),
+  open_tier: answerOf({ limit: count, used: count, resets_at: time }),
+  contact: orNone(Type.String({ description: "where the operator is reached, for credit and questions" })),
+  key_defaults: DefaultLimits,
+  account: orNone(OwnAccount),
+});
 export type MeAnswer = Static<typeof MeAnswer>;
 
 export const ME = {

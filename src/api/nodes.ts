@@ -1,18 +1,15 @@
 import { Type } from "@sinclair/typebox";
 import type { About } from "./about.ts";
-import { amountUsd, answerOf, count, listOf, oneOf, time } from "./answers.ts";
+import { amountUsd, answerOf, count, listOf, namedAnswer, oneOf, time } from "./answers.ts";
 
-const NodeAnswer = answerOf(
-  {
-    id: Type.String(),
-    object: Type.Literal("node"),
-    state: oneOf(["alive", "silent", "left"]),
-    lease_expires_at: time,
-    epoch: count,
-    reserved_usd: amountUsd,
-  },
-  "Node",
-);
+const NodeAnswer = namedAnswer("Node", {
+  id: Type.String(),
+  object: Type.Literal("node"),
+  state: oneOf(["alive", "silent", "left"]),
+  lease_expires_at: time,
+  epoch: count,
+  reserved_usd: amountUsd,
+});
 
 export const NODES = {
   list: {

@@ -2,17 +2,15 @@ import { type Static, Type } from "@sinclair/typebox";
 import { UNDO_DAYS } from "../accounts/belonging.ts";
 import type { About } from "./about.ts";
 import { answerOf, texts } from "./answers.ts";
+import { fieldsOf } from "./fields.ts";
 
-const DeletionFields = Type.Object(
-  {
-    confirm: Type.String({
-      minLength: 1,
-      maxLength: 64,
-      description: "the account's id for a session, or the balance's id for its recovery secret",
-    }),
-  },
-  { additionalProperties: false },
-);
+const DeletionFields = fieldsOf({
+  confirm: Type.String({
+    minLength: 1,
+    maxLength: 64,
+    description: "the account's id for a session, or the balance's id for its recovery secret",
+  }),
+});
 
 const RecoveryAnswer = answerOf({
   balance_id: Type.String(),

@@ -1,8 +1,19 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { PAYMENT_STATES } from "../payments/payment.ts";
 import type { About } from "./about.ts";
-import { amountUsd, answerOf, oneOf, orNone, pageOf, pageQuery, several, texts, time } from "./answers.ts";
-import { text, usd } from "./fields.ts";
+import {
+  amountUsd,
+  answerOf,
+  namedAnswer,
+  oneOf,
+  orNone,
+  pageOf,
+  pageQuery,
+  several,
+  texts,
+  time,
+} from "./answers.ts";
+import { choice, fieldsOf, text, usd } from "./fields.ts";
 
 const rail = oneOf(["x402", "card"]);
 const state = oneOf(PAYMENT_STATES);
@@ -22,19 +33,16 @@ const members = {
   changed_at: time,
 };
 
-export const PaymentAnswer = answerOf(members, "Payment");
+export const PaymentAnswer = namedAnswer("Payment", members);
 export type PaymentAnswer = Static<typeof PaymentAnswer>;
 
-const OperatorsPayment = answerOf(
-  {
-    ...members,
-    balance_id: Type.String(),
-    key_id: orNone(Type.String({ description: "the first of the key's chain of rotations" })),
-    lost_usd: { ...amountUsd, description: "was to be taken back, and was spent; USD" },
-    inline: Type.Boolean({ description: "a request for an answer paid it" }),
-  },
-  "OperatorsPayment",
-);
+const OperatorsPayment = namedAnswer("OperatorsPayment", {
+  ...members,
+  balance_id: Type.String(),
+  key_id: orNone(Type.String({ description: "the first of the key's chain of rotations" })),
+  lost_usd: { ...amountUsd, description: "was to be taken back, and was spent; USD" },
+  inline: Type.Boolean({ description: "a request for an answer paid it" }),
+});
 export type OperatorsPayment = Static<typeof OperatorsPayment>;
 
 const PaidAnswer = answerOf({
@@ -45,45 +53,29 @@ const PaidAnswer = answerOf({
 });
 
 /** A page of Stripe's on which a card is charged. */
-const CheckoutAnswer = answerOf(
-  {
-    id: Type.String(),
-    state,
-    amount_usd: amountUsd,
-    charged_usd: { ...amountUsd, description: "what the card is charged, with the fee; USD" },
-    checkout_url: orNone(Type.String({ description: "where the card is entered; null once that is over" })),
-    expires_at: time,
-  },
-  "Checkout",
-);
+const CheckoutAnswer = namedAnswer("Checkout", {
+  id: Type.String(),
+  state,
+  amount_usd: amountUsd,
+  charged_usd: { ...amountUsd, description: "what the card is charged, with the fee; USD" },
+  checkout_url: orNone(Type.String({ description: "where the card is entered; null once that is over" })),
+  expires_at: time,
+});
 export type CheckoutAnswer = Static<typeof CheckoutAnswer>;
 
 const UnpaidAnswer = answerOf({ id: Type.String(), state, reason: orNone(Type.String()) });
 
-const SavedFields = Type.Object(
-  { key: text(128, "an API key of the same balance, a text") },
-  { additionalProperties: false },
-);
+const SavedFields = fieldsOf({ key: text(128, "an API key of the same balance, a text") });
 
-const CreditOrder = Type.Object(
-  {
-    amount_usd: usd,
-    rail: Type.Optional(
-      Type.Union([Type.Literal("x402"), Type.Literal("card")], { description: "x402 or card" }),
-    ),
-  },
-  { additionalProperties: false },
-);
+const CreditOrder = fieldsOf({
+  amount_usd: usd,
+  rail: Type.Optional(choice(["x402", "card"], "x402 or card")),
+});
 
-const ResolveFields = Type.Object(
-  {
-    as: Type.Union([Type.Literal("credited"), Type.Literal("refunded")], {
-      description: "credited, or refunded where the money was sent back",
-    }),
-    note: Type.Optional(text(500, "a text")),
-  },
-  { additionalProperties: false },
-);
+const ResolveFields = fieldsOf({
+  as: choice(["credited", "refunded"], "credited, or refunded where the money was sent back"),
+  note: Type.Optional(text(500, "a text")),
+});
 
 const PaymentMethod = answerOf({
   rail,

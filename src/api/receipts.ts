@@ -1,7 +1,18 @@
 import { type Static, type TObject, Type } from "@sinclair/typebox";
 import { ERROR_CODES } from "../errors/codes.ts";
 import type { About } from "./about.ts";
-import { amountUsd, answerOf, count, type List, oneOf, orNone, pageQuery, several, time } from "./answers.ts";
+import {
+  amountUsd,
+  answerOf,
+  count,
+  type List,
+  namedAnswer,
+  oneOf,
+  orNone,
+  pageQuery,
+  several,
+  time,
+} from "./answers.ts";
 import { PriceAnswer } from "./catalog.ts";
 
 const ms = Type.Number({ minimum: 0, description: "milliseconds" });
@@ -67,12 +78,15 @@ const receiptMembers = {
 export const RotatedKeyAnswer = answerOf({ kid: Type.String({ description: "signs from now on" }) });
 export type RotatedKeyAnswer = Static<typeof RotatedKeyAnswer>;
 
-const ReceiptAnswer = answerOf(receiptMembers, "Receipt");
+const ReceiptAnswer = namedAnswer("Receipt", receiptMembers);
 export type ReceiptAnswer = Static<typeof ReceiptAnswer>;
 export type ReceiptState = ReceiptAnswer["state"];
 export type AttemptAnswer = ReceiptAnswer["attempts"][number];
 /** For the operator, who looks over all balances. */
-export const OwnedReceiptAnswer = answerOf({ ...receiptMembers, balance_id: Type.String() }, "OwnedReceipt");
+export const OwnedReceiptAnswer = namedAnswer("OwnedReceipt", {
+  ...receiptMembers,
+  balance_id: Type.String(),
+});
 export type OwnedReceiptAnswer = Static<typeof OwnedReceiptAnswer>;
 
 export const receiptQuery = {
@@ -92,17 +106,14 @@ export const receiptPage = <T extends TObject>(receipt: T) =>
 /** A page may be empty and not the last. */
 export type ReceiptPage = List<ReceiptAnswer> & { readonly next_before: string | null };
 
-const PublicKey = answerOf(
-  {
-    kty: Type.String(),
-    crv: Type.String(),
-    x: Type.String(),
-    kid: Type.String({ description: "its thumbprint (RFC 7638)" }),
-    use: Type.String(),
-    alg: Type.String(),
-  },
-  "Jwk",
-);
+const PublicKey = namedAnswer("Jwk", {
+  kty: Type.String(),
+  crv: Type.String(),
+  x: Type.String(),
+  kid: Type.String({ description: "its thumbprint (RFC 7638)" }),
+  use: Type.String(),
+  alg: Type.String(),
+});
 
 const DEFAULT_RECEIPTS = 20;
 const MAX_RECEIPTS = 100;
@@ -131,6 +142,6 @@ export const RECEIPTS = {
     summary: "Lists the public keys that receipts are or were signed with (JWKS)",
     needs: "receipts.sign",
     who: [],
-    answers: { 200: answerOf({ keys: several(PublicKey) }, "JwkSet") },
+    answers: { 200: namedAnswer("JwkSet", { keys: several(PublicKey) }) },
   },
 } as const satisfies Record<string, About>;

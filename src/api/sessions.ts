@@ -1,16 +1,13 @@
 import { type Static, Type } from "@sinclair/typebox";
 import type { About } from "./about.ts";
-import { answerOf, count, listOf, time } from "./answers.ts";
+import { answerOf, count, listOf, namedAnswer, time } from "./answers.ts";
 
-const OpenSession = answerOf(
-  {
-    id: Type.String(),
-    signed_in_at: time,
-    expires_at: time,
-    current: Type.Boolean({ description: "the one that asks" }),
-  },
-  "SignedInSession",
-);
+const OpenSession = namedAnswer("SignedInSession", {
+  id: Type.String(),
+  signed_in_at: time,
+  expires_at: time,
+  current: Type.Boolean({ description: "the one that asks" }),
+});
 export type OpenSession = Static<typeof OpenSession>;
 
 export const SESSIONS = {

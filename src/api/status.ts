@@ -1,15 +1,12 @@
 import { type Static, Type } from "@sinclair/typebox";
 import type { About } from "./about.ts";
-import { answerOf, oneOf, orNone, several, time } from "./answers.ts";
+import { answerOf, namedAnswer, oneOf, orNone, several, time } from "./answers.ts";
 
-const RouteStatusAnswer = answerOf(
-  {
-    host: Type.String(),
-    first_token_ms: orNone(Type.Number({ minimum: 0, description: "the median of the last customers" })),
-    tokens_per_second: orNone(Type.Number({ minimum: 0, description: "the same, after the first token" })),
-  },
-  "RouteStatus",
-);
+const RouteStatusAnswer = namedAnswer("RouteStatus", {
+  host: Type.String(),
+  first_token_ms: orNone(Type.Number({ minimum: 0, description: "the median of the last customers" })),
+  tokens_per_second: orNone(Type.Number({ minimum: 0, description: "the same, after the first token" })),
+});
 export type RouteStatusAnswer = Static<typeof RouteStatusAnswer>;
 
 export const STATUS = {

@@ -1,6 +1,16 @@
 import { type Static, type TObject, type TProperties, Type } from "@sinclair/typebox";
 import type { About } from "./about.ts";
-import { amountUsd, answerOf, count, oneOf, orNone, several, time, unlessNamed } from "./answers.ts";
+import {
+  amountUsd,
+  answerOf,
+  count,
+  namedAnswer,
+  oneOf,
+  orNone,
+  several,
+  time,
+  unlessNamed,
+} from "./answers.ts";
 
 const PERIODS = ["day", "week", "month"] as const;
 export type Period = (typeof PERIODS)[number];
@@ -26,37 +36,31 @@ export type UsageSum = Static<TObject<typeof sumMembers>>;
 const StretchAnswer = answerOf({ start: time, model: Type.String(), ...sumMembers });
 const percentile = orNone(Type.Number({ minimum: 0, description: "milliseconds" }));
 
-const UsageAnswer = answerOf(
-  {
-    ...periodMembers,
-    stretches: several(StretchAnswer),
-    routes: several(
-      answerOf({
-        model: Type.String(),
-        host: Type.String(),
-        ...sumMembers,
-        first_token_ms: answerOf({ p50: percentile, p95: percentile }),
-      }),
-    ),
-    truncated: Type.Boolean({ description: "true when not every receipt was counted" }),
-    run: Type.Optional(
-      answerOf(
-        {
-          id: Type.String(),
-          started_at: time,
-          cap_usd: orNone(amountUsd),
-          used_usd: amountUsd,
-          held_usd: amountUsd,
-          calls: orNone(count),
-          used_calls: count,
-          open_calls: count,
-        },
-        "RunUse",
-      ),
-    ),
-  },
-  "Usage",
-);
+const UsageAnswer = namedAnswer("Usage", {
+  ...periodMembers,
+  stretches: several(StretchAnswer),
+  routes: several(
+    answerOf({
+      model: Type.String(),
+      host: Type.String(),
+      ...sumMembers,
+      first_token_ms: answerOf({ p50: percentile, p95: percentile }),
+    }),
+  ),
+  truncated: Type.Boolean({ description: "true when not every receipt was counted" }),
+  run: Type.Optional(
+    namedAnswer("RunUse", {
+      id: Type.String(),
+      started_at: time,
+      cap_usd: orNone(amountUsd),
+      used_usd: amountUsd,
+      held_usd: amountUsd,
+      calls: orNone(count),
+      used_calls: count,
+      open_calls: count,
+    }),
+  ),
+});
 export type UsageAnswer = Static<typeof UsageAnswer>;
 
 export const USAGE = {
@@ -103,34 +107,31 @@ const rankingOf = <T extends TProperties>(members: T) =>
     }),
   });
 
-const EverybodysUsage = answerOf(
-  {
-    ...periodMembers,
-    total: ComparedSum,
-    stretches: several(StretchAnswer),
-    balances: rankingOf({
-      balance_id: Type.String(),
-      account_id: orNone(Type.String()),
-      email: orNone(Type.String()),
-      wallet: orNone(Type.String()),
+const EverybodysUsage = namedAnswer("EverybodysUsage", {
+  ...periodMembers,
+  total: ComparedSum,
+  stretches: several(StretchAnswer),
+  balances: rankingOf({
+    balance_id: Type.String(),
+    account_id: orNone(Type.String()),
+    email: orNone(Type.String()),
+    wallet: orNone(Type.String()),
+  }),
+  keys: rankingOf({
+    key_id: Type.String(),
+    name: orNone(Type.String()),
+    prefix: orNone(Type.String()),
+    balance_id: orNone(Type.String()),
+  }),
+  models: rankingOf({ model: Type.String() }),
+  hosts: rankingOf({ host: Type.String() }),
+  counted_since: orNone(
+    Type.String({
+      format: "date-time",
+      description: "receipts from before then were not counted; null when all were",
     }),
-    keys: rankingOf({
-      key_id: Type.String(),
-      name: orNone(Type.String()),
-      prefix: orNone(Type.String()),
-      balance_id: orNone(Type.String()),
-    }),
-    models: rankingOf({ model: Type.String() }),
-    hosts: rankingOf({ host: Type.String() }),
-    counted_since: orNone(
-      Type.String({
-        format: "date-time",
-        description: "receipts from before then were not counted; null when all were",
-      }),
-    ),
-  },
-  "EverybodysUsage",
-);
+  ),
+});
 export type EverybodysUsage = Static<typeof EverybodysUsage>;
 
 export const EVERYBODYS_USAGE = {
