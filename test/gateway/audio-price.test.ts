@@ -1,4 +1,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
+import { json } from "../fakes/behaviours.ts";
+import { closeAll } from "../fakes/close-all.ts";
+import { startFakeHost } from "../fakes/host.ts";
 import { open } from "./open.ts";
 
 /**
@@ -6,20 +9,16 @@ import { open } from "./open.ts";
  * not.
  */
 let details: object = {};
-const host = Bun.serve({
-  port: 0,
-  hostname: "127.0.0.1",
-  fetch: () =>
-    Response.json({
-      id: "chatcmpl-1",
-      object: "chat.completion",
-      created: 1,
-      model: "m",
-      choices: [{ index: 0, message: { role: "assistant", content: "Yes." }, finish_reason: "stop" }],
-      usage: { prompt_tokens: 1_000, completion_tokens: 2, total_tokens: 1_002, ...details },
-    }),
-});
-
+const host = await startFakeHost(() =>
+  json({
+    id: "chatcmpl-1",
+    object: "chat.completion",
+    created: 1,
+    model: "m",
+    choices: [{ index: 0, message: { role: "assistant", content: "Yes." }, finish_reason: "stop" }],
+    usage: { prompt_tokens: 1_000, completion_tokens: 2, total_tokens: 1_002, ...details },
+  }),
+);
 const model = (id: string, price: string) => `
   - id: test/${id}
     context_length: 100000
@@ -27,25 +26,25 @@ const model = (id: string, price: string) => `
     price: { ${price} }
     routes: [{ host: a, model: m }]`;
 const gateway = await open(`
-hosts: [{ id: a, base_url: "http://127.0.0.1:${host.port}/v1", speaks: [chat.completions] }]
+hosts: [{ id: a, base_url: "${host.url}/v1", speaks: [chat.completions] }]
 models:${model("hears", "input: 2, output: 5, cache_read: 1, audio_input: 40, audio_output: 80")}${model("plain", "input: 2, output: 5")}
 `);
 const mine = await gateway.key(10);
-afterAll(async () => {
-  await gateway.close();
-  await host.stop(true);
-});
+afterAll(() => closeAll(gateway, host));
 
 const SOUND = { type: "input_audio", input_audio: { data: `UklGR${"A".repeat(4_000)}`, format: "wav" } };
 const TEXT = { type: "text", text: "w".repeat(400) };
 
 async function receiptOf(content: object[], model = "hears", more: object = {}) {
   const messages = [{ role: "user", content }];
-  const json = { model: `test/${model}`, max_tokens: 1_000, messages, ...more };
-  const answer = await gateway.send("POST", "/v1/chat/completions", { bearer: mine.key, json });
+  const answer = await gateway.chat(mine.key, {
+    model: `test/${model}`,
+    max_tokens: 1_000,
+    messages,
+    ...more,
+  });
   expect(answer.status).toBe(200);
-  const id = answer.headers.get("x-gateway-receipt");
-  return (await gateway.send("GET", `/v1/receipts/${id}`, { bearer: mine.key })).json;
+  return (await gateway.receipt(answer, mine.key)).json;
 }
 
 /** In millionths of a dollar. */

@@ -1,5 +1,6 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { systemClock } from "../../src/units/clock.ts";
+import { closeAll } from "../fakes/close-all.ts";
 import { startFakeHost } from "../fakes/host.ts";
 import { type CacheUse, cachingHost, PromptCache } from "../fakes/prompt-cache.ts";
 import { open } from "./open.ts";
@@ -27,10 +28,7 @@ routing: { order: price }
 defaults: { accountless: { rpm_limit: null, tpm_limit: null, daily_limit_usd: null, monthly_limit_usd: null } }
 `);
 const mine = await gateway.key(50);
-afterAll(async () => {
-  await gateway.close();
-  await Promise.all(hosts.map((host) => host.close()));
-});
+afterAll(() => closeAll(gateway, ...hosts));
 
 const PREFIX_TOKENS = 20_000;
 /** Of that many tokens, by the fake host's count. */

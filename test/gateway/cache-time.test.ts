@@ -1,4 +1,7 @@
 import { afterAll, expect, test } from "bun:test";
+import { json } from "../fakes/behaviours.ts";
+import { closeAll } from "../fakes/close-all.ts";
+import { startFakeHost } from "../fakes/host.ts";
 import { open } from "./open.ts";
 
 /**
@@ -6,32 +9,26 @@ import { open } from "./open.ts";
  * without the split.
  */
 let isSplit = true;
-const host = Bun.serve({
-  port: 0,
-  hostname: "127.0.0.1",
-  fetch: () =>
-    Response.json({
-      id: "msg_1",
-      type: "message",
-      role: "assistant",
-      model: "m",
-      content: [{ type: "text", text: "Yes." }],
-      stop_reason: "end_turn",
-      stop_sequence: null,
-      usage: {
-        input_tokens: 10,
-        cache_read_input_tokens: 0,
-        cache_creation_input_tokens: 1_000,
-        ...(isSplit && {
-          cache_creation: { ephemeral_5m_input_tokens: 400, ephemeral_1h_input_tokens: 600 },
-        }),
-        output_tokens: 2,
-      },
-    }),
-});
-
+const host = await startFakeHost(() =>
+  json({
+    id: "msg_1",
+    type: "message",
+    role: "assistant",
+    model: "m",
+    content: [{ type: "text", text: "Yes." }],
+    stop_reason: "end_turn",
+    stop_sequence: null,
+    usage: {
+      input_tokens: 10,
+      cache_read_input_tokens: 0,
+      cache_creation_input_tokens: 1_000,
+      ...(isSplit && { cache_creation: { ephemeral_5m_input_tokens: 400, ephemeral_1h_input_tokens: 600 } }),
+      output_tokens: 2,
+    },
+  }),
+);
 const gateway = await open(`
-hosts: [{ id: a, base_url: "http://127.0.0.1:${host.port}/v1", speaks: [messages] }]
+hosts: [{ id: a, base_url: "${host.url}/v1", speaks: [messages] }]
 models:
   - id: test/model
     context_length: 100000
@@ -40,18 +37,14 @@ models:
     routes: [{ host: a, model: m }]
 `);
 const mine = await gateway.key(1);
-afterAll(async () => {
-  await gateway.close();
-  await host.stop(true);
-});
+afterAll(() => closeAll(gateway, host));
 
 async function receiptOf(cache_control: object) {
   const text = { type: "text", text: "Hello. ".repeat(2_000), cache_control };
-  const json = { model: "test/model", max_tokens: 10, messages: [{ role: "user", content: [text] }] };
-  const answer = await gateway.send("POST", "/v1/messages", { bearer: mine.key, json });
+  const asked = { model: "test/model", max_tokens: 10, messages: [{ role: "user", content: [text] }] };
+  const answer = await gateway.send("POST", "/v1/messages", { bearer: mine.key, json: asked });
   expect(answer.status).toBe(200);
-  const id = answer.headers.get("x-gateway-receipt");
-  return (await gateway.send("GET", `/v1/receipts/${id}`, { bearer: mine.key })).json;
+  return (await gateway.receipt(answer, mine.key)).json;
 }
 
 /** Input, answer, and what was kept for five minutes and for an hour, in millionths of a dollar. */

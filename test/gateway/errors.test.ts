@@ -445,9 +445,7 @@ describe("each error of the table, by its cause", () => {
   test("the receipt of a refused request can be read by its key", async () => {
     const { key } = await gateway.key(0);
     const refused = await gateway.chat(key);
-    const receipt = await gateway.send("GET", `/v1/receipts/${refused.headers.get("x-gateway-receipt")}`, {
-      bearer: key,
-    });
+    const receipt = await gateway.receipt(refused, key);
     expect(receipt.json).toMatchObject({ state: "refused", error_code: "insufficient_credit", cost_usd: 0 });
   });
 
@@ -485,9 +483,7 @@ describe("each error of the table, by its cause", () => {
       const { key } = mistaken;
       const refused = await gateway.send("POST", "/v1/chat/completions", { bearer: key, bytes });
       expect(refused.json.error.code).toBe("invalid_request");
-      const receipt = await gateway.send("GET", `/v1/receipts/${refused.headers.get("x-gateway-receipt")}`, {
-        bearer: key,
-      });
+      const receipt = await gateway.receipt(refused, key);
       expect(receipt.json).toMatchObject({ state: "refused", model_requested: model, stream });
     },
   );
@@ -497,9 +493,7 @@ describe("each error of the table, by its cause", () => {
     await gateway.chat(key);
     const refused = await gateway.chat(key);
     expect(refused.json.error.code).toBe("rate_limited");
-    const receipt = await gateway.send("GET", `/v1/receipts/${refused.headers.get("x-gateway-receipt")}`, {
-      bearer: key,
-    });
+    const receipt = await gateway.receipt(refused, key);
     expect(receipt.json).toMatchObject({
       state: "refused",
       model_requested: null,
@@ -512,9 +506,7 @@ describe("each error of the table, by its cause", () => {
     const refused = await gateway.chat(key, { model: `test/${"x".repeat(1_000_000)}` });
     expect(refused.json.error.code).toBe("unknown_model");
     expect(refused.text.length).toBeLessThan(1_000);
-    const receipt = await gateway.send("GET", `/v1/receipts/${refused.headers.get("x-gateway-receipt")}`, {
-      bearer: key,
-    });
+    const receipt = await gateway.receipt(refused, key);
     expect(receipt.text.length).toBeLessThan(2_000);
   });
 

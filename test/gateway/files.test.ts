@@ -29,8 +29,7 @@ async function ask(usd: number, file: string) {
     { type: "file", file: { filename: "a.pdf", file_data } },
   ];
   const answer = await gateway.chat(key, { messages: [{ role: "user", content }] });
-  const id = answer.headers.get("x-gateway-receipt");
-  const receipt = await gateway.send("GET", `/v1/receipts/${id}`, { bearer: key });
+  const receipt = await gateway.receipt(answer, key);
   return { ...answer, held: receipt.json.held_usd };
 }
 

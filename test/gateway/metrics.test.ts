@@ -1,5 +1,6 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { json, sse, status } from "../fakes/behaviours.ts";
+import { closeAll } from "../fakes/close-all.ts";
 import { startFakeHost } from "../fakes/host.ts";
 import { chatText } from "../fakes/transcripts.ts";
 import { open } from "./open.ts";
@@ -21,10 +22,7 @@ defaults:
   accountless: { rpm_limit: null, tpm_limit: null, daily_limit_usd: null, monthly_limit_usd: null }
 `);
 const key = (await gateway.key(100)).key;
-afterAll(async () => {
-  await gateway.close();
-  await Promise.all([host.close(), broken.close()]);
-});
+afterAll(() => closeAll(gateway, host, broken));
 
 /** Samples by name and labels. */
 async function scrape(): Promise<Map<string, number>> {

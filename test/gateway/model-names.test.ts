@@ -58,9 +58,7 @@ describe("a name that fits one id", () => {
       for (const [path, body] of bodies) {
         const reply = await gateway.send("POST", path, { bearer: key, json: { model: asked, ...body } });
         expect(reply.status).toBe(200);
-        const receipt = await gateway.send("GET", `/v1/receipts/${reply.headers.get("x-gateway-receipt")}`, {
-          bearer: key,
-        });
+        const receipt = await gateway.receipt(reply, key);
         expect(receipt.json).toMatchObject({ model_requested: asked, model: id });
       }
       const count = await gateway.send("POST", "/v1/messages/count_tokens", {

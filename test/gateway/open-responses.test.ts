@@ -220,9 +220,7 @@ describe.each(LANGUAGES)("Open Responses on a host of %s", (language) => {
     expect(status).toBe(200);
     expect(inCompaction(compaction)).toEqual([]);
     expect(compaction.output.map((item: { type: string }) => item.type)).toContain("compaction");
-    const receipt = await gateway.send("GET", `/v1/receipts/${headers.get("x-gateway-receipt")}`, {
-      bearer: key,
-    });
+    const receipt = await gateway.receipt({ headers }, key);
     expect(receipt.json).toMatchObject({ state: "settled", surface: "responses" });
     expect(receipt.json.cost_usd).toBeGreaterThan(0);
 

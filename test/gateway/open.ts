@@ -94,6 +94,11 @@ export class OpenGateway {
     });
   }
 
+  /** Of an answer, for whoever may read it. */
+  receipt({ headers }: Pick<Reply, "headers">, bearer: string): Promise<Reply> {
+    return this.send("GET", `/v1/receipts/${headers.get("x-gateway-receipt")}`, { bearer });
+  }
+
   /** A key on a balance of its own, with credit and limits. */
   async key(usd: number, limits: object = {}): Promise<Made> {
     const made = (await this.send("POST", "/v1/keys")).json;

@@ -88,9 +88,7 @@ describe("how a run is named", () => {
         metadata: { [RUN]: "member" },
       },
     });
-    const receipt = await gateway.send("GET", `/v1/receipts/${headers.get("x-gateway-receipt")}`, {
-      bearer: key,
-    });
+    const receipt = await gateway.receipt({ headers }, key);
     expect(receipt.json.run).toBe("header");
   });
 

@@ -87,8 +87,6 @@ test.each([10, 1_000, 70_000, 200_000])(
 
 test("a receipt names the model that was asked for", async () => {
   const { headers } = await gateway.chat(key, { ...free, model: "no/model" });
-  const receipt = await gateway.send("GET", `/v1/receipts/${headers.get("x-gateway-receipt")}`, {
-    bearer: key,
-  });
+  const receipt = await gateway.receipt({ headers }, key);
   expect(receipt.json).toMatchObject({ state: "refused", model_requested: "no/model" });
 });

@@ -77,8 +77,7 @@ const ask = (client: SurfaceName, model: string, more: object = {}) => {
     json: { model: `test/${model}`, ...said, ...more },
   });
 };
-const receiptOf = async (headers: Headers) =>
-  (await gateway.send("GET", `/v1/receipts/${headers.get("x-gateway-receipt")}`, { bearer: key })).json;
+const receiptOf = async (headers: Headers) => (await gateway.receipt({ headers }, key)).json;
 
 describe.each([...SURFACE_NAMES])("a client of %s", (client) => {
   describe.each([...SURFACE_NAMES])("on a host of %s", (spoken) => {

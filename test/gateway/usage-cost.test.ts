@@ -73,9 +73,7 @@ async function ask({ client, on, stream, ceiling }: Asking, more: object = {}) {
     json: body,
   });
   expect(status).toBe(200);
-  const receipt = await gateway.send("GET", `/v1/receipts/${headers.get("x-gateway-receipt")}`, {
-    bearer: mine.key,
-  });
+  const receipt = await gateway.receipt({ headers }, mine.key);
   return { text, receipt: receipt.json };
 }
 

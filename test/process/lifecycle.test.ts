@@ -86,6 +86,13 @@ async function said(output: ReadableStream<Uint8Array>, words: string): Promise<
   }
 }
 
+/** Why a gateway does not start in the folder. */
+const saidAtStart = (folder: Folder, env?: Record<string, string>): Promise<string> =>
+  GatewayProcess.start(folder, env).then(
+    () => "started",
+    (error: Error) => error.message,
+  );
+
 async function withFolder(
   run: (folder: Folder) => Promise<void>,
   config = simpleConfig([host.port]),
@@ -193,10 +200,7 @@ test("a second gateway on the same data folder refuses to start, and says why", 
 
 test("a port that is taken stops the start, and names it and what to set", () =>
   withFolder(async (folder) => {
-    const message = await GatewayProcess.start(folder, { PORT: String(host.port) }).then(
-      () => "started",
-      (error: Error) => error.message,
-    );
+    const message = await saidAtStart(folder, { PORT: String(host.port) });
     expect(message).toContain(`cannot listen on 127.0.0.1:${host.port} (EADDRINUSE)`);
     expect(message).not.toContain("    at ");
   }));
@@ -272,10 +276,7 @@ describe("the configuration", () => {
       const data = folder.env.GATEWAY_DATA!;
       mkdirSync(data, { recursive: true });
       spoil(join(data, "gateway.sqlite"));
-      const message = await GatewayProcess.start(folder).then(
-        () => "started",
-        (error: Error) => error.message,
-      );
+      const message = await saidAtStart(folder);
       expect(message).toContain("The gateway did not start");
       expect(message).toContain(said);
       expect(message).toContain("backup");
@@ -285,10 +286,7 @@ describe("the configuration", () => {
 
   test("an admin token that could be guessed stops the start, and is not shown", () =>
     withFolder(async (folder) => {
-      const message = await GatewayProcess.start(folder, { GATEWAY_ADMIN_TOKEN: "hunter2" }).then(
-        () => "started",
-        (error: Error) => error.message,
-      );
+      const message = await saidAtStart(folder, { GATEWAY_ADMIN_TOKEN: "hunter2" });
       expect(message).toContain("The gateway did not start");
       expect(message).toContain("GATEWAY_ADMIN_TOKEN must have 16 characters or more, and has 7");
       expect(message).toContain("openssl rand -hex 32");
@@ -298,10 +296,7 @@ describe("the configuration", () => {
   test("a mistake stops the start with file, place, what was found and what was expected", () =>
     withFolder(async (folder) => {
       folder.configure("hosts: 7\nmodels: []\n");
-      const message = await GatewayProcess.start(folder).then(
-        () => "started",
-        (error: Error) => error.message,
-      );
+      const message = await saidAtStart(folder);
       expect(message).toContain(folder.env.GATEWAY_CONFIG!);
       expect(message).toContain("hosts: found 7, expected");
     }));
@@ -405,10 +400,7 @@ describe("a disk that refuses", () => {
   test("because it is full: a start is refused, and so it is by doctor, and both say to free space", () =>
     onSmallDisk(async (folder, data) => {
       fill(data);
-      const message = await GatewayProcess.start(folder).then(
-        () => "started",
-        (error: Error) => error.message,
-      );
+      const message = await saidAtStart(folder);
       expect(message).toContain("The gateway did not start");
       expect(message).toContain("Free space");
       expect(checkDisk(data)).toMatchObject({ state: "fail", next: expect.stringContaining("Free space") });
@@ -419,10 +411,7 @@ describe("a disk that refuses", () => {
       const first = await GatewayProcess.start(folder);
       expect(await first.stop()).toBe(0);
       fill(data);
-      const message = await GatewayProcess.start(folder).then(
-        () => "started",
-        (error: Error) => error.message,
-      );
+      const message = await saidAtStart(folder);
       expect(message).toContain(`The gateway did not start: the data folder ${data} cannot be written`);
       expect(message).toContain("Free space");
       expect(message).not.toContain("    at ");
@@ -431,10 +420,7 @@ describe("a disk that refuses", () => {
   test("because it is read-only: the start refuses, and names the folder", () =>
     onSmallDisk(async (folder, data) => {
       Bun.spawnSync(["mount", "-o", "remount,ro", data]);
-      const message = await GatewayProcess.start(folder).then(
-        () => "started",
-        (error: Error) => error.message,
-      );
+      const message = await saidAtStart(folder);
       expect(message).toContain("The gateway did not start");
       expect(message).toContain(data);
     }));
