@@ -24,17 +24,3 @@ export interface SigningKeyStore {
    */
   add(key: SigningKey): Promise<boolean>;
 }
-
-export interface SigningKeyRow {
-  readonly number: number | string;
-  readonly created_at: number | string;
-  readonly x: string;
-  readonly d: string | null;
-}
-
-export const signingKeyFromRow = ({ number, created_at, x, d }: SigningKeyRow): SigningKey => ({
-  number: Number(number),
-  createdAt: Number(created_at) as EpochMs,
-  x,
-  d,
-});

@@ -46,21 +46,21 @@ export function spendingFromSqlite(db: Database, scope: SpendingScope): Spending
 }
 
 export async function spendingFromPostgres(store: Postgres, scope: SpendingScope): Promise<Spending> {
-  const [skipped] = await store.query<{ at: string }>(
+  const [skipped] = await store.query<{ at: EpochMs }>(
     (sql) => sql`SELECT at FROM ends ORDER BY at DESC LIMIT 1 OFFSET ${MAX_RECEIPTS}`,
   );
-  const reach = reachOf(scope, skipped === undefined ? null : (Number(skipped.at) as EpochMs));
+  const reach = reachOf(scope, skipped?.at ?? null);
   const { since, stretchMs } = scope;
   const { from, until } = reach.before;
-  const rows = await store.query<Record<keyof SpendingGroup, string>>(
+  const rows = await store.query<SpendingGroup>(
     (sql) => sql`
       SELECT start, "balanceId", "keyId", coalesce(body ->> 'model', body ->> 'model_requested') AS model,
         body ->> 'host' AS host, count(*) AS requests,
         count(*) FILTER (WHERE state IN ${sql(FAILED_STATES)}) AS failed,
-        sum(charged) AS charged,
+        sum(charged)::bigint AS charged,
         sum((body -> 'tokens' ->> 'input')::bigint + (body -> 'tokens' ->> 'cache_read')::bigint
-          + (body -> 'tokens' ->> 'cache_write')::bigint) AS input,
-        sum((body -> 'tokens' ->> 'output')::bigint) AS output
+          + (body -> 'tokens' ->> 'cache_write')::bigint)::bigint AS input,
+        sum((body -> 'tokens' ->> 'output')::bigint)::bigint AS output
       FROM (
         SELECT CASE WHEN at >= ${since} THEN at - at % ${stretchMs} END AS start, balance_id AS "balanceId",
           key_id AS "keyId", state, charged, body::json AS body
@@ -69,7 +69,7 @@ export async function spendingFromPostgres(store: Postgres, scope: SpendingScope
       ) AS receipts
       GROUP BY 1, 2, 3, 4, 5 ORDER BY 1`,
   );
-  const ranked = rankSpending(rows.map(groupOf), scope);
+  const ranked = rankSpending(rows, scope);
   const listed = "IN (SELECT json_array_elements_text($1::text::json))";
   const owners = await store.query<BalanceOwner & Named>((sql) =>
     sql.unsafe(`${OWNERS} ${listed}`, [namesOf(ranked.balances)]),
@@ -97,19 +97,6 @@ const namesOf = ({ rows }: SpendingRanking): string => JSON.stringify(rows.map((
 
 const byId = <T extends Named>(rows: readonly T[]): ReadonlyMap<string, T> =>
   new Map(rows.map((row) => [row.id, row]));
-
-const groupOf = (row: Record<keyof SpendingGroup, string | null>): SpendingGroup => ({
-  start: row.start === null ? null : Number(row.start),
-  balanceId: row.balanceId!,
-  keyId: row.keyId!,
-  model: row.model!,
-  host: row.host,
-  requests: Number(row.requests),
-  failed: Number(row.failed),
-  charged: Number(row.charged),
-  input: Number(row.input),
-  output: Number(row.output),
-});
 
 /**
  * A period of which some receipts are not read would seem to have grown over the one before, so it is

@@ -37,7 +37,7 @@ async function answerFromPostgres(
   store: Postgres,
   { balanceId, keyId, run = null, since, stretchMs }: UsageScope,
 ): Promise<UsageSums> {
-  const rows = await store.query<Record<keyof UsageRow, string>>(
+  const rows = await store.query<UsageRow>(
     (sql) => sql`
       SELECT at, state, charged, body FROM ends
       WHERE at >= ${since} AND (${balanceId}::text IS NULL OR balance_id = ${balanceId})
@@ -45,8 +45,7 @@ async function answerFromPostgres(
         AND (${run}::text IS NULL OR body::json ->> 'run' = ${run})
       ORDER BY at DESC LIMIT ${MAX_ROWS + 1}`,
   );
-  const read = rows.map((row): UsageRow => ({ ...row, at: Number(row.at), charged: Number(row.charged) }));
-  return sumUsage(read, stretchMs, MAX_ROWS);
+  return sumUsage(rows, stretchMs, MAX_ROWS);
 }
 
 function answerFromSqlite(books: Database, { balanceId, keyId, run = null, since, stretchMs }: UsageScope) {

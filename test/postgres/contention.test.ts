@@ -43,9 +43,9 @@ describeOnPostgres("work that meets others in the database", (cluster) => {
 
   const asOne = {
     "a transaction": (state: string, times: number) =>
-      postgres.transaction((sql) => sql<{ fail: string }[]>`SELECT fail(${state}, ${times})`),
+      postgres.transaction((sql) => sql<{ fail: bigint }[]>`SELECT fail(${state}, ${times})`),
     "a statement": (state: string, times: number) =>
-      postgres.query<{ fail: string }>((sql) => sql`SELECT fail(${state}, ${times})`),
+      postgres.query<{ fail: number }>((sql) => sql`SELECT fail(${state}, ${times})`),
   };
   const restart = () => postgres.query((sql) => sql`ALTER SEQUENCE attempts RESTART`);
 
@@ -54,7 +54,7 @@ describeOnPostgres("work that meets others in the database", (cluster) => {
       test(`${name} that loses to others (${state}) is run again`, async () => {
         await restart();
         const [row] = await ask(state, 3);
-        expect(row!.fail).toBe("4");
+        expect(Number(row!.fail)).toBe(4);
       });
     }
 

@@ -33,7 +33,7 @@ describeOnOwnPostgres("a PostgreSQL with a synchronous replica", (cluster) => {
     await expect(store.credit(credit)).rejects.toBeInstanceOf(StoreUnreachable);
     await cluster.end("fast");
     await cluster.begin();
-    expect(await postgres.query((sql) => sql`SELECT amount FROM credits`)).toEqual([{ amount: "5" }]);
+    expect(await postgres.query((sql) => sql`SELECT amount FROM credits`)).toEqual([{ amount: 5 }]);
     await expect(store.credit(credit)).rejects.toBeInstanceOf(StoreUnreachable);
     await cluster.beginReplica();
     expect(await store.credit(credit)).toMatchObject({ amount: 5 });

@@ -15,7 +15,7 @@ import type { CounterId } from "../../ledger/counter.ts";
 import { EpochFenced } from "../../ledger/membership.ts";
 import { MAX_NANO_USD, type NanoUsd } from "../../units/usd.ts";
 import { StatementQueue } from "../statement-queue.ts";
-import type { Postgres } from "./postgres.ts";
+import { inNumbers, type Postgres } from "./postgres.ts";
 
 /**
  * The Authority on PostgreSQL. Statements that come together are settled in one transaction: it locks their
@@ -54,12 +54,11 @@ export class PostgresAuthority implements Authority {
    * sooner, where the database sends them and nothing happened to the connection.
    */
   async inquiries(node: string): Promise<Inquiry[]> {
-    const rows = await this.postgres.query<{ counter: CounterId; inquiries: string }>(
-      (sql) => sql`SELECT counter, inquiries FROM counters JOIN grants ON counter = id
+    return this.postgres.query<Inquiry>(
+      (sql) => sql`SELECT counter, inquiries AS inquiry FROM counters JOIN grants ON counter = id
         WHERE inquired_at > clock_timestamp() - ${`${LATE_MS} milliseconds`}::interval AND node = ${node}
           AND granted > shipped AND coalesce(heard, 0) < inquiries LIMIT ${MOST_LATE}`,
     );
-    return rows.map(({ counter, inquiries }) => ({ counter, inquiry: Number(inquiries) }));
   }
 }
 
@@ -96,7 +95,7 @@ async function settleAll(
  * the lease does not wait for this.
  */
 async function holdEpoch(sql: TransactionSQL, node: string, epoch: number): Promise<void> {
-  const [row] = await sql<{ epoch: string; open: boolean }[]>`
+  const [row] = await sql<{ epoch: bigint; open: boolean }[]>`
     SELECT epoch, open FROM nodes WHERE name = ${node} FOR KEY SHARE`;
   if (row === undefined || Number(row.epoch) !== epoch || !row.open) {
     throw new EpochFenced(`epoch ${epoch} of ${node} is over`);
@@ -118,43 +117,23 @@ async function lockBooks(
   const list = JSON.stringify(ids);
   await sql`INSERT INTO counters (id) SELECT value FROM json_array_elements_text(${list}::text::json)
     ORDER BY 1 ON CONFLICT (id) DO NOTHING`;
-  const counters = await sql<Record<"id" | "credited" | "spent" | "reserved" | "inquiries", string>[]>`
+  const counters = await sql<Pick<LockedCounter, "id" | "credited" | "spent" | "reserved" | "inquiries">[]>`
     SELECT id, credited, spent, reserved, inquiries FROM counters
     WHERE id IN (SELECT value FROM json_array_elements_text(${list}::text::json)) ORDER BY id FOR UPDATE`;
-  const standings = await sql<StandingRow[]>`
-    SELECT counter, granted, shipped, used, number, heard FROM grants
+  const grants = await sql<(Standing & { counter: string; shipped: number })[]>`
+    SELECT counter, granted, shipped, used, number, coalesce(heard, 0) AS heard FROM grants
     WHERE node = ${node} AND counter IN (SELECT value FROM json_array_elements_text(${list}::text::json))`;
-  const known = new Map(standings.map((row) => [row.counter, row]));
+  const known = new Map(
+    inNumbers(grants).map(({ counter, shipped, ...standing }) => [counter, { shipped, standing }]),
+  );
   return new Map(
-    counters.map(({ id, credited, spent, reserved, inquiries }) => {
-      const row = known.get(id);
-      const standing = row === undefined ? NOTHING_GRANTED : standingOf(row);
-      const book: LockedCounter = {
-        id,
-        credited: Number(credited),
-        spent: Number(spent),
-        reserved: Number(reserved),
-        shipped: Number(row?.shipped ?? 0),
-        before: standing.granted,
-        inquiriesBefore: Number(inquiries),
-        inquiries: Number(inquiries),
-        standing,
-      };
-      return [id, book];
+    inNumbers(counters).map((counter) => {
+      const mine = known.get(counter.id) ?? { shipped: 0, standing: NOTHING_GRANTED };
+      const before = { before: mine.standing.granted, inquiriesBefore: counter.inquiries };
+      return [counter.id, { ...counter, ...mine, ...before }];
     }),
   );
 }
-
-type StandingRow = Record<"counter" | "granted" | "shipped" | "used" | "number", string> & {
-  readonly heard: string | null;
-};
-
-const standingOf = ({ granted, used, number, heard }: StandingRow): Standing => ({
-  granted: nano(granted),
-  used: nano(used),
-  number: Number(number),
-  heard: Number(heard ?? 0),
-});
 
 /**
  * What owners last set, of keys and budgets, and keys of runs. A node may state what it knew before: a request that it admits
@@ -162,7 +141,7 @@ const standingOf = ({ granted, used, number, heard }: StandingRow): Standing => 
  */
 async function limitsOf(sql: TransactionSQL, ids: readonly string[]): Promise<Map<string, number>> {
   const list = JSON.stringify(ids);
-  const rows = await sql<{ id: string; set: string }[]>`
+  const rows = await sql<{ id: string; set: number }[]>`
     WITH asked AS (
       SELECT value AS id, split_part(value, ':', 1) AS kind, split_part(value, ':', 2) AS subject
       FROM json_array_elements_text(${list}::text::json)
@@ -179,7 +158,7 @@ async function limitsOf(sql: TransactionSQL, ids: readonly string[]): Promise<Ma
       JOIN runs ON runs.balance_id = split_part(subject, '/', 1) AND runs.name = split_part(subject, '/', 2)
         AND started_at::text = split_part(asked.id, ':', 3)
       WHERE kind IN ('run', 'calls')`;
-  return new Map(rows.map(({ id, set }) => [id, Number(set)]));
+  return new Map(inNumbers(rows).map(({ id, set }) => [id, set]));
 }
 
 async function write(sql: TransactionSQL, node: string, books: readonly LockedCounter[]): Promise<void> {
@@ -213,19 +192,19 @@ async function recall(
 ): Promise<Map<CounterId, Others>> {
   const list = JSON.stringify(short.map(({ counter }) => counter));
   const rows = await sql<OthersRow[]>`
-    SELECT counter, sum(granted - used) AS spare, min(heard) FILTER (WHERE granted > shipped) AS heard,
-      sum(CASE WHEN heard IS NULL THEN granted - used ELSE granted - shipped END) AS open
+    SELECT counter, sum(granted - used)::bigint AS spare, min(heard) FILTER (WHERE granted > shipped) AS heard,
+      sum(CASE WHEN heard IS NULL THEN granted - used ELSE granted - shipped END)::bigint AS open
     FROM grants JOIN nodes ON nodes.name = grants.node
     WHERE counter IN (SELECT value FROM json_array_elements_text(${list}::text::json))
       AND node <> ${node} AND lease_until > clock_timestamp() GROUP BY counter`;
-  const found = new Map(rows.map((row) => [row.counter, row]));
+  const found = new Map(inNumbers(rows).map((row) => [row.counter, row]));
   const others = new Map<CounterId, Others>();
   const asked: string[] = [];
   for (const { counter, awaited, inquiry } of short) {
     const row = found.get(counter);
     if (row === undefined) continue;
-    const [spare, open] = [nano(row.spare), nano(row.open)];
-    const answered = Math.min(inquiry, Number(row.heard ?? inquiry));
+    const { spare, open, heard } = row;
+    const answered = Math.min(inquiry, heard ?? inquiry);
     others.set(counter, { spare, open, answered });
     if (spare > 0 || answered < awaited) asked.push(`${node} ${counter} ${inquiry}`);
   }
@@ -242,10 +221,8 @@ type Others = Partial<Pick<Grant, "spare" | "open" | "answered">>;
 
 interface OthersRow {
   readonly counter: CounterId;
-  readonly spare: string;
-  readonly open: string;
+  readonly spare: NanoUsd;
+  readonly open: NanoUsd;
   /** Null where only gateways hold something that know of no inquiries. */
-  readonly heard: string | null;
+  readonly heard: number | null;
 }
-
-const nano = (text: string): NanoUsd => Number(text) as NanoUsd;

@@ -2,10 +2,9 @@ import type { TransactionSQL } from "bun";
 import { EpochFenced } from "../../ledger/membership.ts";
 import { type HoldRecord, parseRecord, type TerminalRecord } from "../../ledger/record.ts";
 import type { OrphanHold } from "../../ledger/recovery.ts";
-import type { NanoUsd } from "../../units/usd.ts";
-import { type CommitBatch, CommitUnknown } from "./journal.ts";
+import { type CommitBatch, CommitUnknown, type OpenHold } from "./journal.ts";
 import { insertEnds, spend } from "./ledger-store.ts";
-import type { Postgres } from "./postgres.ts";
+import { inNumbers, type Postgres } from "./postgres.ts";
 
 /** What nodes without a journal commit: open streams and settlements. */
 export class PostgresHolds {
@@ -39,14 +38,14 @@ export class PostgresHolds {
    */
   async endSome(node: string, end: (orphan: OrphanHold) => TerminalRecord): Promise<boolean> {
     return this.postgres.transaction(async (sql) => {
-      const rows = await sql<Record<"receipt" | "held" | "delivered" | "record", string>[]>`
+      const rows = await sql<OpenHoldRow[]>`
         SELECT receipt, held, delivered, record FROM holds WHERE node = ${node}
         ORDER BY receipt LIMIT ${END_AT_ONCE} FOR UPDATE`;
       if (rows.length === 0) return false;
-      const orphans = rows.map(({ held, delivered, record }) => ({
+      const orphans = inNumbers(rows).map(({ held, delivered, record }) => ({
         hold: parseRecord(record) as HoldRecord,
-        held: Number(held) as NanoUsd,
-        delivered: Number(delivered),
+        held,
+        delivered,
       }));
       // An end that is there already stands: the commit that brought it did not see the hold, which came
       // late.
@@ -68,13 +67,15 @@ export class PostgresHolds {
   }
 }
 
+type OpenHoldRow = Omit<OpenHold, "text"> & { readonly record: string };
+
 const END_AT_ONCE = 500;
 
 async function book(sql: TransactionSQL, node: string, epoch: number, batch: CommitBatch): Promise<void> {
   // In one go: each waits for the network once. The lock is the fence; and by it this commit waits for a
   // synchronous replica even where everything else is there already, by a commit that was not answered.
   const [life, fresh] = await Promise.all([
-    sql<{ epoch: string; open: boolean }[]>`SELECT epoch, open FROM nodes WHERE name = ${node} FOR KEY SHARE`,
+    sql<{ epoch: bigint; open: boolean }[]>`SELECT epoch, open FROM nodes WHERE name = ${node} FOR KEY SHARE`,
     insertEnds(
       sql,
       node,

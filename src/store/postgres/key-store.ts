@@ -9,7 +9,7 @@ import { type CounterId, servingCounters } from "../../ledger/counter.ts";
 import type { Clock, EpochMs } from "../../units/clock.ts";
 import type { AccountId, BalanceId, KeyId } from "../../units/id.ts";
 import { changeOfKey } from "../changes.ts";
-import { type KeyRow, keyFromRow } from "../sql/key-rows.ts";
+import { KEY, type KeyRow } from "../sql/key-rows.ts";
 import { SqlKeyStore, unusedBalance } from "../sql/key-store.ts";
 import { part, type SqlDatabase, type SqlPart, type Steps, sql } from "../sql/statement.ts";
 import type { Postgres } from "./postgres.ts";
@@ -33,9 +33,7 @@ export class PostgresKeyStore extends SqlKeyStore {
         AND (created_at, id) > (${from.createdAt}, ${from.id}) ORDER BY created_at, id LIMIT ${SWEPT_AT_ONCE}`;
     const last = rows.at(-1);
     const next =
-      rows.length < SWEPT_AT_ONCE || last === undefined
-        ? null
-        : { createdAt: Number(last.created_at) as EpochMs, id: last.id };
+      rows.length < SWEPT_AT_ONCE || last === undefined ? null : { createdAt: last.created_at, id: last.id };
     const found = rows.filter((row) => row.unused || row.has_unused).map(({ id }) => id);
     if (found.length === 0) return { balances: [], keys: [], next };
     return db.change<RemovedUnused>(function* () {
@@ -52,14 +50,14 @@ export class PostgresKeyStore extends SqlKeyStore {
       const keys = yield* sql<KeyRow>`DELETE FROM keys k WHERE balance_id IN ${gone}
           OR (balance_id IN ${kept} AND ${unusedKey(before)}
             AND (SELECT ${HAS_FEW_ENDS} FROM balances b WHERE id = k.balance_id))
-        RETURNING *`;
+        RETURNING ${KEY}`;
       yield* sql`DELETE FROM budgets WHERE balance_id IN ${gone}`;
       yield* sql`DELETE FROM runs WHERE balance_id IN ${gone}`;
       yield* sql`DELETE FROM balances WHERE id IN ${gone}`;
       here.forget(keys, balances);
       return {
         result: { balances, keys, next },
-        changes: keys.map((row) => changeOfKey(keyFromRow(row))),
+        changes: keys.map(changeOfKey),
       };
     });
   }
@@ -102,5 +100,5 @@ interface SweptRow {
   readonly unused: boolean;
   readonly has_unused: boolean;
   readonly id: BalanceId;
-  readonly created_at: string;
+  readonly created_at: EpochMs;
 }

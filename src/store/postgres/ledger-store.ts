@@ -4,14 +4,15 @@ import type { Credit, Debit, TooMuch } from "../../ledger/credit.ts";
 import { EpochFenced } from "../../ledger/membership.ts";
 import type { TerminalRecord } from "../../ledger/record.ts";
 import type { EpochMs } from "../../units/clock.ts";
-import type { BalanceId, KeyId, ReceiptId } from "../../units/id.ts";
+import type { BalanceId, ReceiptId } from "../../units/id.ts";
 import { type NanoUsd, ZERO_USD } from "../../units/usd.ts";
 import { AUDIT_MS, type Drift, type StoreAudit } from "../audit.ts";
 import { addSpending, countersColumn, type Fold, foldEnds, type SummedEnd } from "../fold.ts";
 import { places, type Unapplied } from "../journal/journal.ts";
 import type { ReceiptFilter, StoredReceipt, StoredReceiptPage } from "../receipts.ts";
 import { creditSteps, creditsOf, debitSteps, entryOf } from "../sql/credits.ts";
-import type { Postgres } from "./postgres.ts";
+import { part } from "../sql/statement.ts";
+import { inNumbers, type Postgres } from "./postgres.ts";
 import { PostgresStatements } from "./statements.ts";
 
 /**
@@ -46,7 +47,7 @@ export class PostgresLedgerStore {
   /** How far each of the node's journal files was shipped, in bytes: what is below may be forgotten. */
   async reached(node: string): Promise<Map<number, number>> {
     return this.postgres.transaction(async (sql) => {
-      const rows = await sql<{ file: string; bytes: string }[]>`
+      const rows = await sql<{ file: bigint; bytes: bigint }[]>`
         SELECT file, bytes FROM shipped WHERE node = ${node} ${andReplicated(sql)}`;
       return new Map(rows.map(({ file, bytes }) => [Number(file), Number(bytes)]));
     });
@@ -63,17 +64,17 @@ export class PostgresLedgerStore {
 
   /** What is shipped; what nodes hold or have not shipped yet is in their memory. */
   async spent(id: CounterId): Promise<NanoUsd> {
-    const [row] = await this.postgres.query<{ spent: string }>(
+    const [row] = await this.postgres.query<{ spent: NanoUsd }>(
       (sql) => sql`SELECT spent FROM counters WHERE id = ${id}`,
     );
-    return (row === undefined ? ZERO_USD : Number(row.spent)) as NanoUsd;
+    return row?.spent ?? ZERO_USD;
   }
 
   async balance(id: BalanceId): Promise<{ credited: NanoUsd; spent: NanoUsd }> {
-    const [row] = await this.postgres.query<{ credited: string; spent: string }>(
+    const [row] = await this.postgres.query<{ credited: NanoUsd; spent: NanoUsd }>(
       (sql) => sql`SELECT credited, spent FROM counters WHERE id = ${balanceCounter(id)}`,
     );
-    return { credited: Number(row?.credited ?? 0) as NanoUsd, spent: Number(row?.spent ?? 0) as NanoUsd };
+    return row ?? { credited: ZERO_USD, spent: ZERO_USD };
   }
 
   /** As `creditSteps`. Durable when it resolves, as is what a debit has done. */
@@ -94,10 +95,9 @@ export class PostgresLedgerStore {
   }
 
   async receipt(id: ReceiptId): Promise<StoredReceipt | null> {
-    const [row] = await this.postgres.query<StoredReceiptRow>(
-      (sql) => sql`SELECT receipt, at, balance_id, key_id, body FROM ends WHERE receipt = ${id}`,
-    );
-    return row === undefined ? null : receiptOf(row);
+    const [receipt = null] = await this.statements.query<StoredReceipt>`
+      SELECT ${RECEIPT} FROM ends WHERE receipt = ${id}`;
+    return receipt;
   }
 
   /**
@@ -110,19 +110,17 @@ export class PostgresLedgerStore {
     limit: number,
     before: ReceiptId | null,
   ): Promise<StoredReceiptPage> {
-    const rows = await this.postgres.query<StoredReceiptRow & { matches: boolean }>(
-      (sql) => sql`
-        SELECT receipt, at, balance_id, key_id, body,
-          (${keyId}::text IS NULL OR key_id = ${keyId}) AND (${state}::text IS NULL OR state = ${state})
-            AND (${model}::text IS NULL OR ${model} IN (body::json ->> 'model', body::json ->> 'model_requested')) AS matches
-        FROM ends
-        WHERE balance_id = ${balance} AND (at, receipt) < (
-          coalesce((SELECT at FROM ends WHERE receipt = ${before}), ${Number.MAX_SAFE_INTEGER}), coalesce(${before}::text, ''))
-        ORDER BY at DESC, receipt DESC LIMIT ${MAX_SCANNED}`,
-    );
-    const found = rows.filter(({ matches }) => matches).map(receiptOf);
+    const rows = await this.statements.query<StoredReceipt & { matches: boolean }>`
+      SELECT ${RECEIPT},
+        (${keyId}::text IS NULL OR key_id = ${keyId}) AND (${state}::text IS NULL OR state = ${state})
+          AND (${model}::text IS NULL OR ${model} IN (body::json ->> 'model', body::json ->> 'model_requested')) AS matches
+      FROM ends
+      WHERE balance_id = ${balance} AND (at, receipt) < (
+        coalesce((SELECT at FROM ends WHERE receipt = ${before}), ${Number.MAX_SAFE_INTEGER}), coalesce(${before}::text, ''))
+      ORDER BY at DESC, receipt DESC LIMIT ${MAX_SCANNED}`;
+    const found = rows.flatMap(({ matches, ...receipt }) => (matches ? [receipt] : []));
     if (found.length > limit) return { receipts: found.slice(0, limit), nextBefore: found[limit - 1]!.id };
-    return { receipts: found, nextBefore: rows.length === MAX_SCANNED ? rows.at(-1)!.receipt : null };
+    return { receipts: found, nextBefore: rows.length === MAX_SCANNED ? rows.at(-1)!.id : null };
   }
 
   /**
@@ -132,11 +130,11 @@ export class PostgresLedgerStore {
    */
   async fold(before: EpochMs): Promise<number> {
     return this.postgres.transaction(async (sql) => {
-      const rows = await sql<Record<keyof SummedEnd, string>[]>`
+      const rows = await sql<SummedEnd[]>`
         SELECT receipt, at, balance_id, charged, written_off, lost, counters, allowances FROM ends
         WHERE at < ${before} AND NOT EXISTS (SELECT 1 FROM holds WHERE holds.receipt = ends.receipt) ORDER BY at LIMIT ${FOLD_SLICE} FOR UPDATE SKIP LOCKED`;
       if (rows.length === 0) return 0;
-      await keepFold(sql, foldEnds(rows.map(summedEnd)));
+      await keepFold(sql, foldEnds(inNumbers(rows)));
       const receipts = JSON.stringify(rows.map(({ receipt }) => receipt));
       await sql`DELETE FROM ends
         WHERE receipt IN (SELECT value FROM json_array_elements_text(${receipts}::text::json))`;
@@ -190,10 +188,10 @@ export class PostgresLedgerStore {
 
   /** What this node has shipped of each counter in its present epoch. */
   async shipped(node: string): Promise<Map<CounterId, number>> {
-    const rows = await this.postgres.query<{ counter: CounterId; shipped: string }>(
+    const rows = await this.postgres.query<{ counter: CounterId; shipped: number }>(
       (sql) => sql`SELECT counter, shipped FROM grants WHERE node = ${node}`,
     );
-    return new Map(rows.map(({ counter, shipped }) => [counter, Number(shipped)]));
+    return new Map(rows.map(({ counter, shipped }) => [counter, shipped]));
   }
 }
 
@@ -209,29 +207,7 @@ const andReplicated = (sql: TransactionSQL) => sql`FOR UPDATE`;
 /** Receipts that one page looks at. */
 const MAX_SCANNED = 2_000;
 
-interface StoredReceiptRow {
-  readonly receipt: ReceiptId;
-  readonly at: string;
-  readonly balance_id: BalanceId;
-  readonly key_id: KeyId;
-  readonly body: string;
-}
-
-const receiptOf = ({ receipt, at, balance_id, key_id, body }: StoredReceiptRow): StoredReceipt => ({
-  id: receipt,
-  at: Number(at) as EpochMs,
-  balanceId: balance_id,
-  keyId: key_id,
-  body,
-});
-
-const summedEnd = (row: Record<keyof SummedEnd, string>): SummedEnd => ({
-  ...row,
-  at: Number(row.at) as EpochMs,
-  charged: Number(row.charged),
-  written_off: Number(row.written_off),
-  lost: Number(row.lost),
-});
+const RECEIPT = part`receipt AS id, at, balance_id AS "balanceId", key_id AS "keyId", body`;
 
 /** In the order of the names: two nodes that fold at once wait for each other. */
 async function keepFold(sql: TransactionSQL, { months, counters }: Fold): Promise<void> {
@@ -251,7 +227,7 @@ async function keepFold(sql: TransactionSQL, { months, counters }: Fold): Promis
 
 /** Unlike grants, ends may still be shipped for an epoch that was closed: they happened. */
 async function holdLife(sql: TransactionSQL, node: string, epoch: number): Promise<void> {
-  const [row] = await sql<{ epoch: string }[]>`SELECT epoch FROM nodes WHERE name = ${node} FOR KEY SHARE`;
+  const [row] = await sql<{ epoch: bigint }[]>`SELECT epoch FROM nodes WHERE name = ${node} FOR KEY SHARE`;
   if (Number(row?.epoch) !== epoch) throw new EpochFenced(`epoch ${epoch} of ${node} is over`);
 }
 

@@ -34,8 +34,8 @@ export class Postgres {
   }
 
   /** One statement on any connection. */
-  query<Row>(ask: (sql: SQL) => Promise<Row[]>): Promise<Row[]> {
-    return this.untilWon(ask, this.options.deadlineMs);
+  async query<Row>(ask: (sql: SQL) => Promise<Row[]>): Promise<Row[]> {
+    return inNumbers(await this.untilWon(ask, this.options.deadlineMs));
   }
 
   /**
@@ -156,11 +156,20 @@ export class Postgres {
       max,
       connectionTimeout: CONNECT_S,
       idleTimeout: 0,
+      // Otherwise its whole numbers would be text, like what is text: see `inNumbers`.
+      bigint: true,
       // A node that is cut off within a transaction must not keep rows locked. `statement_timeout` would also
       // end the wait for a replica, and call the commit a success.
       connection: { idle_in_transaction_session_timeout: this.options.deadlineMs },
     });
   }
+}
+
+/** Rows with their whole numbers as numbers: all of ours are below 2^53. */
+export function inNumbers<Row>(rows: Row[]): Row[] {
+  for (const row of rows as Record<string, unknown>[])
+    for (const [name, value] of Object.entries(row)) if (typeof value === "bigint") row[name] = Number(value);
+  return rows;
 }
 
 type Channels = Readonly<Record<string, (payload: string) => void>>;
@@ -240,7 +249,7 @@ export async function migratePostgres(postgres: Postgres): Promise<void> {
   );
   const bring = async (sql: TransactionSQL) => {
     const [row] = await sql<
-      { version: string }[]
+      { version: bigint }[]
     >`SELECT version FROM gateway_schema WHERE one = 1 FOR UPDATE`;
     const present = Number(row!.version);
     if (present > POSTGRES_MIGRATIONS.length) {

@@ -3,11 +3,10 @@ import type { CounterId } from "../../ledger/counter.ts";
 import { EpochFenced, LEASE_MS, type MembershipChange, type Registry } from "../../ledger/membership.ts";
 import type { TerminalRecord } from "../../ledger/record.ts";
 import type { OrphanHold } from "../../ledger/recovery.ts";
-import type { EpochMs } from "../../units/clock.ts";
 import type { BalanceId } from "../../units/id.ts";
 import type { SecretHash } from "../../units/secret-hash.ts";
-import type { NanoUsd } from "../../units/usd.ts";
 import type { NotedChange } from "../changes.ts";
+import type { NodeReport } from "../nodes.ts";
 import { PostgresHolds } from "./holds.ts";
 import type { Postgres } from "./postgres.ts";
 
@@ -35,7 +34,7 @@ export class PostgresRegistry implements Registry {
       await sql`DELETE FROM changes WHERE at < clock_timestamp() - interval '7 days'`;
       await sql`DELETE FROM nodes
         WHERE NOT has_journal AND NOT open AND lease_until < clock_timestamp() - interval '1 day'`;
-      const [latest] = await sql<{ version: string }[]>`SELECT version FROM latest_change WHERE one = 1`;
+      const [latest] = await sql<{ version: bigint }[]>`SELECT version FROM latest_change WHERE one = 1`;
       const life = { epoch: last + 1, seen: Number(latest!.version) };
       await sql`UPDATE nodes SET epoch = ${life.epoch}, open = TRUE, seen = ${life.seen},
           has_journal = ${journal === "disk"} WHERE name = ${name}`;
@@ -45,17 +44,17 @@ export class PostgresRegistry implements Registry {
 
   /** The node's latest epoch, to which its journal belongs; null for an unknown node. */
   async lastEpoch(name: string): Promise<number | null> {
-    const [row] = await this.postgres.query<{ epoch: string }>(
+    const [row] = await this.postgres.query<{ epoch: number }>(
       (sql) => sql`SELECT epoch FROM nodes WHERE name = ${name}`,
     );
-    return row === undefined ? null : Number(row.epoch);
+    return row?.epoch ?? null;
   }
 
   async renew(name: string, epoch: number, seen: number): Promise<readonly MembershipChange[]> {
     return this.postgres.transaction(async (sql) => {
       // A change holds this row until it is committed. So either it comes first and is found here, or it
       // comes later, and whoever answers it finds the renewed lease.
-      const [latest] = await sql<{ version: string }[]>`
+      const [latest] = await sql<{ version: bigint }[]>`
         SELECT version FROM latest_change WHERE one = 1 FOR SHARE`;
       if (Number(latest!.version) > seen) {
         const rows = await sql<ChangeRow[]>`SELECT version, key_hash, balance_id, counters FROM changes
@@ -89,23 +88,18 @@ export class PostgresRegistry implements Registry {
   }
 
   /** Newest lease first. */
-  async list(): Promise<NodeRow[]> {
-    const rows = await this.postgres.query<
-      Record<"name" | "epoch" | "until_ms" | "reserved", string> & Flags
-    >(
+  async list(): Promise<NodeReport[]> {
+    const rows = await this.postgres.query<Omit<NodeReport, "state"> & Flags>(
       (sql) => sql`
         SELECT name, epoch, open, lease_until > clock_timestamp() AS alive,
-          floor(extract(epoch FROM lease_until) * 1000)::bigint AS until_ms,
+          floor(extract(epoch FROM lease_until) * 1000)::bigint AS "leaseUntil",
           coalesce((SELECT sum(granted - shipped) FROM grants
-            WHERE node = nodes.name AND counter LIKE 'balance:%'), 0) AS reserved
+            WHERE node = nodes.name AND counter LIKE 'balance:%'), 0)::bigint AS reserved
         FROM nodes ORDER BY lease_until DESC LIMIT ${MAX_NODES}`,
     );
-    return rows.map(({ name, epoch, open, alive, until_ms, reserved }) => ({
-      name,
+    return rows.map(({ open, alive, ...node }) => ({
+      ...node,
       state: !open ? "left" : alive ? "alive" : "silent",
-      leaseUntil: Number(until_ms) as EpochMs,
-      epoch: Number(epoch),
-      reserved: Number(reserved) as NanoUsd,
     }));
   }
 
@@ -137,7 +131,7 @@ export class PostgresRegistry implements Registry {
 
   async leave(name: string, epoch: number): Promise<void> {
     const found = await this.postgres.transaction(async (sql) => {
-      const [row] = await sql<{ epoch: string; has_journal: boolean }[]>`
+      const [row] = await sql<{ epoch: bigint; has_journal: boolean }[]>`
         SELECT epoch, has_journal FROM nodes WHERE name = ${name} FOR UPDATE`;
       if (Number(row?.epoch) !== epoch) return "closed";
       await sql`UPDATE nodes SET lease_until = clock_timestamp() WHERE name = ${name}`;
@@ -173,7 +167,7 @@ export async function noteChanges(
   sql: TransactionSQL,
   changes: readonly NotedChange[],
 ): Promise<number> {
-  const [row] = await sql<{ version: string }[]>`
+  const [row] = await sql<{ version: bigint }[]>`
     UPDATE latest_change SET version = version + ${changes.length} WHERE one = 1 RETURNING version`;
   const version = Number(row!.version);
   const rows = changes.map(({ balance, key, counters }, at) => ({
@@ -197,21 +191,13 @@ const MAX_NODES = 10_000;
 const GONE_MS = 10_000;
 const MAX_GONE = 16;
 
-interface NodeRow {
-  readonly name: string;
-  readonly state: "alive" | "silent" | "left";
-  readonly leaseUntil: EpochMs;
-  readonly epoch: number;
-  readonly reserved: NanoUsd;
-}
-
 interface Flags {
   readonly open: boolean;
   readonly alive: boolean;
 }
 
 interface ChangeRow {
-  readonly version: string;
+  readonly version: bigint;
   readonly key_hash: SecretHash | null;
   readonly balance_id: BalanceId;
   readonly counters: string;
@@ -228,7 +214,7 @@ const changeOf = ({ version, key_hash, balance_id, counters }: ChangeRow): Membe
 async function lockEpoch(sql: TransactionSQL, name: string): Promise<number> {
   await sql`INSERT INTO nodes (name, epoch, open, lease_until, seen)
     VALUES (${name}, 0, FALSE, clock_timestamp(), 0) ON CONFLICT (name) DO NOTHING`;
-  const [row] = await sql<{ epoch: string }[]>`SELECT epoch FROM nodes WHERE name = ${name} FOR UPDATE`;
+  const [row] = await sql<{ epoch: bigint }[]>`SELECT epoch FROM nodes WHERE name = ${name} FOR UPDATE`;
   return Number(row!.epoch);
 }
 

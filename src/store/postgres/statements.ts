@@ -8,7 +8,7 @@ import {
   sql,
   type WriteOptions,
 } from "../sql/statement.ts";
-import type { Postgres } from "./postgres.ts";
+import { inNumbers, type Postgres } from "./postgres.ts";
 import { noteChanges } from "./registry.ts";
 
 /**
@@ -89,5 +89,5 @@ async function take<Result>(client: SQL, steps: Steps<Result>): Promise<Result> 
 
 async function rows(client: SQL, statement: SqlPart): Promise<unknown[]> {
   const { text, values } = statement.written((number) => `$${number}`);
-  return client.unsafe(text, values);
+  return inNumbers(await client.unsafe(text, values));
 }

@@ -15,20 +15,7 @@ import type { Clock, EpochMs } from "../../units/clock.ts";
 import type { AccountId, BalanceId } from "../../units/id.ts";
 import type { SecretHash } from "../../units/secret-hash.ts";
 import { changeOfBalance } from "../changes.ts";
-import {
-  type AccountRow,
-  accountFromRow,
-  type BelongingRow,
-  belongingsFromRow,
-  type ClaimRow,
-  claimFromRow,
-  holdingsFromRows,
-  type LinkRow,
-  linkFromRow,
-  type MessageRow,
-  messageFromRow,
-} from "./account-rows.ts";
-import { part, type SqlDatabase, type Steps, sql, type Whole } from "./statement.ts";
+import { part, type SqlDatabase, type Steps, sql } from "./statement.ts";
 
 /**
  * Accounts, sessions, sign-in links and claims. What a change was decided on is what it changes: in PostgreSQL it is
@@ -62,8 +49,7 @@ export class SqlAccountStore implements AccountStore {
   }
 
   async accounts(ids: readonly AccountId[]): Promise<readonly Account[]> {
-    const rows = await this.db.query<AccountRow>`SELECT * FROM accounts WHERE id IN ${this.db.among(ids)}`;
-    return rows.map(accountFromRow);
+    return this.db.query<Account>`SELECT ${ACCOUNT} FROM accounts a WHERE a.id IN ${this.db.among(ids)}`;
   }
 
   async message(hash: SecretHash): Promise<IssuedMessage | null> {
@@ -72,19 +58,19 @@ export class SqlAccountStore implements AccountStore {
 
   async session(hash: SecretHash): Promise<(Holdings & { readonly expiresAt: EpochMs }) | null> {
     return this.db.read(function* () {
-      const [row] = yield* sql<AccountRow & { expires_at: Whole }>`
-        SELECT a.*, s.expires_at FROM sessions s JOIN accounts a ON a.id = s.account_id WHERE s.hash = ${hash}`;
+      const [row] = yield* sql<Account & Pick<Session, "expiresAt">>`
+        SELECT ${ACCOUNT}, s.expires_at AS "expiresAt" FROM sessions s JOIN accounts a ON a.id = s.account_id
+        WHERE s.hash = ${hash}`;
       if (row === undefined) return null;
-      const expiresAt = Number(row.expires_at) as EpochMs;
-      return { ...(yield* holdingsOf(accountFromRow(row))), expiresAt };
+      const { expiresAt, ...account } = row;
+      return { ...(yield* holdingsOf(account)), expiresAt };
     });
   }
 
   async sessions(account: AccountId): Promise<readonly Session[]> {
-    const rows = await this.db.query<{ hash: SecretHash; expires_at: Whole }>`
-      SELECT hash, expires_at FROM sessions
+    return this.db.query<Session>`
+      SELECT hash, expires_at AS "expiresAt" FROM sessions
       WHERE account_id = ${account} AND expires_at > ${this.clock.now()} ORDER BY expires_at DESC`;
-    return rows.map(({ hash, expires_at }) => ({ hash, expiresAt: Number(expires_at) as EpochMs }));
   }
 
   async endSession(hash: SecretHash): Promise<void> {
@@ -123,10 +109,10 @@ function* stateOf(about: AccountQuery, now: EpochMs): Steps<AccountState> {
 }
 
 function* liveLinks(mailbox: Email, now: EpochMs): Steps<AccountState["liveLinks"]> {
-  const [row] = yield* sql<{ sign_in: Whole; claim: Whole }>`
-    SELECT count(*) - count(claimed) AS sign_in, count(claimed) AS claim
+  const [row] = yield* sql<AccountState["liveLinks"]>`
+    SELECT count(*) - count(claimed) AS "signIn", count(claimed) AS claim
     FROM sign_in_links WHERE email = ${mailbox} AND expires_at > ${now}`;
-  return { signIn: Number(row!.sign_in), claim: Number(row!.claim) };
+  return row!;
 }
 
 function* readHoldings({ email, wallet, account }: AccountQuery, link: Link | null): Steps<Holdings | null> {
@@ -140,28 +126,33 @@ function* readHoldings({ email, wallet, account }: AccountQuery, link: Link | nu
           ? part`id = ${account}`
           : null;
   if (where === null) return null;
-  const [row] = yield* sql<AccountRow>`SELECT * FROM accounts WHERE ${where}`;
-  return row === undefined ? null : yield* holdingsOf(accountFromRow(row));
+  const [found] = yield* sql<Account>`SELECT ${ACCOUNT} FROM accounts a WHERE ${where}`;
+  return found === undefined ? null : yield* holdingsOf(found);
 }
 
 function* holdingsOf(account: Account): Steps<Holdings> {
-  const balances = yield* sql<BelongingRow>`
-    SELECT * FROM balances WHERE account_id = ${account.id} ORDER BY attached_at, id`;
-  const claims = yield* sql<ClaimRow>`
-    SELECT * FROM claims WHERE account_id = ${account.id} ORDER BY at DESC, balance_id LIMIT ${MOST_CLAIMS}`;
-  return holdingsFromRows(account, balances, claims);
+  const balances = yield* sql<{ id: BalanceId; at: EpochMs | null }>`
+    SELECT id, ${CLAIMED_AT} AS at FROM balances WHERE account_id = ${account.id} ORDER BY attached_at, id`;
+  const claims = yield* sql<Claim>`SELECT ${CLAIM} FROM claims WHERE account_id = ${account.id}
+    ORDER BY at DESC, balance_id LIMIT ${MOST_CLAIMS}`;
+  return {
+    account,
+    balances: balances.map(({ id }) => id),
+    claimed: balances.flatMap(({ id, at }) => (at === null ? [] : [{ id, at }])),
+    claims,
+  };
 }
 
 function* readLink(hash: SecretHash): Steps<Link | null> {
-  const [row] = yield* sql<LinkRow>`
-    SELECT email, claimed, expires_at FROM sign_in_links WHERE hash = ${hash}`;
-  return row === undefined ? null : linkFromRow(hash, row);
+  const [link = null] = yield* sql<Link>`
+    SELECT hash, email, claimed, expires_at AS "expiresAt" FROM sign_in_links WHERE hash = ${hash}`;
+  return link;
 }
 
 function* readMessage(hash: SecretHash): Steps<IssuedMessage | null> {
-  const [row] = yield* sql<MessageRow>`
-    SELECT address, chain_id, expires_at FROM wallet_messages WHERE hash = ${hash}`;
-  return row === undefined ? null : messageFromRow(hash, row);
+  const [message = null] = yield* sql<IssuedMessage>`
+    SELECT hash, address, chain_id AS "chainId", expires_at AS "expiresAt" FROM wallet_messages WHERE hash = ${hash}`;
+  return message;
 }
 
 function* readBelongings({ balance, recovery }: AccountQuery): Steps<Belongings | null> {
@@ -172,24 +163,27 @@ function* readBelongings({ balance, recovery }: AccountQuery): Steps<Belongings 
         ? part`recovery_hash = ${recovery} OR undo_hash = ${recovery}`
         : null;
   if (where === null) return null;
-  const [row] = yield* sql<BelongingRow>`SELECT * FROM balances WHERE ${where}`;
+  const [row] = yield* sql<BelongingRow>`
+    SELECT id, account_id AS "accountId", suspended, ${CLAIMED_AT} AS "claimedAt", recovery_hash AS recovery,
+      coalesce(undo_hash, recovery_hash) AS undo FROM balances WHERE ${where}`;
   if (row === undefined) return null;
-  const claim = yield* readClaim(row.id);
-  return belongingsFromRow(row, {
-    owner: row.account_id === null ? null : yield* holdingsOf(yield* readAccount(row.account_id)),
+  const { accountId, ...belongings } = row;
+  const [claim = null] = yield* sql<Claim>`SELECT ${CLAIM} FROM claims WHERE balance_id = ${row.id}`;
+  return {
+    ...belongings,
+    owner: accountId === null ? null : yield* holdingsOf(yield* readAccount(accountId)),
     claim,
     claimant: claim === null ? null : yield* readAccount(claim.accountId),
-  });
+  };
 }
 
-function* readClaim(balance: BalanceId): Steps<Claim | null> {
-  const [row] = yield* sql<ClaimRow>`SELECT * FROM claims WHERE balance_id = ${balance}`;
-  return row === undefined ? null : claimFromRow(row);
-}
+type BelongingRow = Omit<Belongings, "owner" | "claim" | "claimant"> & {
+  readonly accountId: AccountId | null;
+};
 
 function* readAccount(id: AccountId): Steps<Account> {
-  const [row] = yield* sql<AccountRow>`SELECT * FROM accounts WHERE id = ${id}`;
-  return accountFromRow(row!);
+  const [account] = yield* sql<Account>`SELECT ${ACCOUNT} FROM accounts a WHERE a.id = ${id}`;
+  return account!;
 }
 
 function* write(change: AccountChange, now: EpochMs): Steps<void> {
@@ -233,9 +227,9 @@ function* write(change: AccountChange, now: EpochMs): Steps<void> {
 function* attachTo(account: AccountId, balance: BalanceId, now: EpochMs): Steps<void> {
   yield* sql`DELETE FROM claims WHERE balance_id = ${balance}`;
   // Later than all others of the account, whatever the clock says: the first must stay the first.
-  const [last] = yield* sql<{ at: Whole | null }>`
+  const [last] = yield* sql<{ at: number | null }>`
     SELECT max(attached_at) AS at FROM balances WHERE account_id = ${account}`;
-  const at = Math.max(now, Number(last!.at ?? -1) + 1);
+  const at = Math.max(now, (last!.at ?? -1) + 1);
   const attached =
     yield* sql`UPDATE balances SET account_id = ${account}, claimed_at = ${now}, attached_at = ${at}
     WHERE id = ${balance} AND account_id IS NULL RETURNING id`;
@@ -274,6 +268,12 @@ function* addMessage({ hash, address, chainId, expiresAt }: IssuedMessage, now: 
   yield* sql`INSERT INTO wallet_messages (hash, address, chain_id, expires_at)
     VALUES (${hash}, ${address}, ${chainId}, ${expiresAt})`;
 }
+
+const ACCOUNT = part`a.id, a.email, a.wallet, a.suspended, a.created_at AS "createdAt", a.proved_at AS "provedAt",
+  a.deleted_at AS "deletedAt"`;
+const CLAIM = part`balance_id AS "balanceId", account_id AS "accountId", at`;
+/** A node of the version before knows no `claimed_at`. */
+const CLAIMED_AT = part`CASE WHEN setup_key IS NOT NULL THEN coalesce(claimed_at, attached_at) END`;
 
 /** Anybody may claim for an address; of more claims than these, the newest are read. */
 const MOST_CLAIMS = 100;

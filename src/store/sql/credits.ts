@@ -1,10 +1,9 @@
 import { balanceCounter } from "../../ledger/counter.ts";
 import { type Credit, type Debit, debitEntry, type TooMuch, taken } from "../../ledger/credit.ts";
 import { assert } from "../../units/assert.ts";
-import type { EpochMs } from "../../units/clock.ts";
 import type { BalanceId } from "../../units/id.ts";
 import { MAX_NANO_USD, type NanoUsd } from "../../units/usd.ts";
-import { part, type SqlDatabase, type Steps, sql, type Whole } from "./statement.ts";
+import { part, type SqlDatabase, type Steps, sql } from "./statement.ts";
 
 /**
  * Credits a balance that exists, once for each idempotency key. Returns what was credited under that key, now or before.
@@ -38,13 +37,13 @@ export function* enterCredit(db: SqlDatabase, credit: Credit): Steps<Credit | nu
  */
 export function* debitSteps(db: SqlDatabase, debit: Debit): Steps<Credit | TooMuch> {
   const { totals, account, reserved } = db.names;
-  const [sums] = yield* sql<Record<"credited" | "spent" | "reserved", Whole>>`
+  const [sums] = yield* sql<Record<"credited" | "spent" | "reserved", number>>`
     SELECT credited, spent, ${reserved} AS reserved FROM ${totals}
     WHERE ${account} = ${balanceCounter(debit.balanceId)} ${db.forUpdate}`;
   const known = yield* entryOf(db, debit.idempotencyKey);
   if (known !== null) return known;
   const { credited, spent, reserved: granted } = sums ?? { credited: 0, spent: 0, reserved: 0 };
-  const available = (Number(credited) - Number(spent) - Number(granted)) as NanoUsd;
+  const available = (credited - spent - granted) as NanoUsd;
   const amount = taken(debit.amount, available);
   if (amount === null) return { available };
   const entry = debitEntry(debit, amount);
@@ -63,15 +62,15 @@ export function* enterDebit({ names }: SqlDatabase, entry: Credit): Steps<void> 
 /** What was credited, or taken back, under this idempotency key. */
 export function* entryOf({ forUpdate }: SqlDatabase, idempotencyKey: string): Steps<Credit | null> {
   const [row] = yield* sql<CreditRow>`
-    SELECT * FROM credits WHERE idempotency_key = ${idempotencyKey} ${forUpdate}`;
-  return row === undefined ? null : creditFromRow(row);
+    SELECT ${CREDIT} FROM credits WHERE idempotency_key = ${idempotencyKey} ${forUpdate}`;
+  return row === undefined ? null : creditOf(row);
 }
 
 /** Newest first. */
 export function* creditsOf({ names }: SqlDatabase, balance: BalanceId, limit: number): Steps<Credit[]> {
-  const rows = yield* sql<CreditRow>`SELECT * FROM credits
+  const rows = yield* sql<CreditRow>`SELECT ${CREDIT} FROM credits
     WHERE balance_id = ${balance} AND amount <> 0 ORDER BY ${names.entered} DESC LIMIT ${limit}`;
-  return rows.map(creditFromRow);
+  return rows.map(creditOf);
 }
 
 /** False where the idempotency key has been used, and that is no error. */
@@ -85,21 +84,10 @@ function* insertEntry(entry: Credit, onConflict = part``): Steps<boolean> {
 
 const ON_CONFLICT = part`ON CONFLICT (idempotency_key) DO NOTHING`;
 
-interface CreditRow {
-  readonly idempotency_key: string;
-  readonly at: Whole;
-  readonly balance_id: BalanceId;
-  readonly amount: Whole;
-  readonly note: string | null;
-  /** SQLite knows no booleans. */
-  readonly took_all: boolean | 0 | 1;
-}
+const CREDIT = part`balance_id AS "balanceId", amount, idempotency_key AS "idempotencyKey", note, at,
+  took_all AS "tookAll"`;
 
-const creditFromRow = (row: CreditRow): Credit => ({
-  balanceId: row.balance_id,
-  amount: Number(row.amount) as NanoUsd,
-  idempotencyKey: row.idempotency_key,
-  note: row.note,
-  at: Number(row.at) as EpochMs,
-  tookAll: Boolean(row.took_all),
-});
+/** SQLite knows no booleans. */
+type CreditRow = Omit<Credit, "tookAll"> & { readonly tookAll: boolean | 0 | 1 };
+
+const creditOf = (row: CreditRow): Credit => ({ ...row, tookAll: Boolean(row.tookAll) });

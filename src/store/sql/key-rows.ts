@@ -1,29 +1,20 @@
-import type { SuspensionReason } from "../../errors/suspension.ts";
 import type { Balance, Key } from "../../keys/key.ts";
 import type { EpochMs } from "../../units/clock.ts";
-import type { AccountId, BalanceId, KeyId } from "../../units/id.ts";
-import type { NanoUsd } from "../../units/usd.ts";
-import type { RowRead, Whole } from "./statement.ts";
+import { part } from "./statement.ts";
 
-/** A row of `keys`. */
-export type KeyRow = RowRead<ReturnType<typeof rowOf>>;
+/** A key's columns, under the names of its members. */
+export const KEY = part`id, hash, prefix, name, balance_id AS "balanceId", lineage AS "rotationId", made_by AS "madeBy",
+  state, created_at AS "createdAt", expires_at AS "expiresAt", rpm_limit AS "rpmLimit", tpm_limit AS "tpmLimit",
+  daily_limit AS "dailyLimit", monthly_limit AS "monthlyLimit", allowed_models AS "allowedModels", budgets`;
+
+export type KeyRow = Omit<Key, "allowedModels" | "budgets"> & {
+  readonly allowedModels: string | null;
+  readonly budgets: string;
+};
 
 export const keyFromRow = (row: KeyRow): Key => ({
-  id: row.id,
-  hash: row.hash,
-  prefix: row.prefix,
-  name: row.name,
-  balanceId: row.balance_id,
-  rotationId: row.lineage,
-  madeBy: row.made_by,
-  state: row.state,
-  createdAt: Number(row.created_at) as EpochMs,
-  expiresAt: number(row.expires_at) as EpochMs | null,
-  rpmLimit: number(row.rpm_limit),
-  tpmLimit: number(row.tpm_limit),
-  dailyLimit: number(row.daily_limit) as NanoUsd | null,
-  monthlyLimit: number(row.monthly_limit) as NanoUsd | null,
-  allowedModels: row.allowed_models === null ? null : JSON.parse(row.allowed_models),
+  ...row,
+  allowedModels: row.allowedModels === null ? null : JSON.parse(row.allowedModels),
   budgets: JSON.parse(row.budgets),
 });
 
@@ -52,25 +43,10 @@ export const changeable = (key: Key) => ({
   budgets: JSON.stringify(key.budgets),
 });
 
-/** A row of `balances`, suspended with its account. */
-export interface BalanceRow {
-  readonly id: BalanceId;
-  readonly account_id: AccountId | null;
-  readonly suspended: SuspensionReason | null;
-  readonly created_at: Whole;
-  readonly setup_key: KeyId | null;
-  readonly secrets_saved_at: Whole | null;
-  readonly closed_at: Whole | null;
-}
+/** The same of balance `b` of account `a`, which is suspended with it. */
+export const BALANCE = part`b.id, b.account_id AS "accountId", coalesce(b.suspended, a.suspended) AS suspended,
+  b.created_at AS "createdAt", b.setup_key AS "setUpKey", b.secrets_saved_at AS "secretsSavedAt", b.closed_at AS closed`;
 
-export const balanceFromRow = (row: BalanceRow): Balance => ({
-  id: row.id,
-  accountId: row.account_id,
-  suspended: row.suspended,
-  createdAt: Number(row.created_at) as EpochMs,
-  setUpKey: row.setup_key,
-  secretsSavedAt: number(row.secrets_saved_at) as EpochMs | null,
-  closed: row.closed_at !== null,
-});
+export type BalanceRow = Omit<Balance, "closed"> & { readonly closed: EpochMs | null };
 
-const number = (whole: number | string | null): number | null => (whole === null ? null : Number(whole));
+export const balanceFromRow = (row: BalanceRow): Balance => ({ ...row, closed: row.closed !== null });

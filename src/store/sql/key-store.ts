@@ -20,12 +20,19 @@ import {
 import { NO_OTHERS, othersOf, type RunChange, type RunDecision, type StoredRun } from "../../keys/run.ts";
 import { assert } from "../../units/assert.ts";
 import type { Clock, EpochMs } from "../../units/clock.ts";
-import type { BalanceId, BudgetId, KeyId } from "../../units/id.ts";
+import type { BalanceId, KeyId } from "../../units/id.ts";
 import type { SecretHash } from "../../units/secret-hash.ts";
-import type { NanoUsd } from "../../units/usd.ts";
-import type { WindowKind } from "../../units/window.ts";
 import { changeOfBalance, changeOfBudget, changeOfKey, changeOfRun } from "../changes.ts";
-import { type BalanceRow, balanceFromRow, changeable, type KeyRow, keyFromRow, rowOf } from "./key-rows.ts";
+import {
+  BALANCE,
+  type BalanceRow,
+  balanceFromRow,
+  changeable,
+  KEY,
+  type KeyRow,
+  keyFromRow,
+  rowOf,
+} from "./key-rows.ts";
 import {
   assigned,
   behind,
@@ -36,7 +43,6 @@ import {
   type SqlPart,
   type Steps,
   sql,
-  type Whole,
 } from "./statement.ts";
 
 /**
@@ -52,32 +58,32 @@ export abstract class SqlKeyStore implements KeyStore {
   abstract removeUnused(before: EpochMs, from: BalanceCursor, here: InUseHere): Promise<RemovedUnused>;
 
   async keyByHash(hash: SecretHash): Promise<Key | null> {
-    return firstKey(await this.db.query<KeyRow>`SELECT * FROM keys WHERE hash = ${hash}`);
+    return firstKey(await this.db.query<KeyRow>`SELECT ${KEY} FROM keys WHERE hash = ${hash}`);
   }
 
   async keyById(id: KeyId): Promise<Key | null> {
-    return firstKey(await this.db.query<KeyRow>`SELECT * FROM keys WHERE id = ${id}`);
+    return firstKey(await this.db.query<KeyRow>`SELECT ${KEY} FROM keys WHERE id = ${id}`);
   }
 
   async balanceByRecovery(hash: SecretHash): Promise<Balance | null> {
     const [row] = await this.db.query<BalanceRow>`
-      SELECT ${COLUMNS} FROM ${BALANCES} WHERE b.recovery_hash = ${hash}`;
+      SELECT ${BALANCE} FROM ${BALANCES} WHERE b.recovery_hash = ${hash}`;
     return row === undefined ? null : balanceFromRow(row);
   }
 
   async balances(limit: number, before: BalanceId | null): Promise<{ balance: Balance; liveKeys: number }[]> {
-    const rows = await this.db.query<BalanceRow & { live: Whole }>`
-      SELECT ${COLUMNS}, (SELECT count(*) FROM keys WHERE balance_id = b.id AND ${live(this.clock.now())}) AS live
+    const rows = await this.db.query<BalanceRow & { liveKeys: number }>`
+      SELECT ${BALANCE}, (SELECT count(*) FROM keys WHERE balance_id = b.id AND ${live(this.clock.now())}) AS "liveKeys"
       FROM ${BALANCES} WHERE (b.created_at, b.id) < (${behind("balances", before)})
       ORDER BY b.created_at DESC, b.id DESC LIMIT ${limit}`;
-    return rows.map((row) => ({ balance: balanceFromRow(row), liveKeys: Number(row.live) }));
+    return rows.map(({ liveKeys, ...row }) => ({ balance: balanceFromRow(row), liveKeys }));
   }
 
   async activeSuccessor(id: KeyId): Promise<Key | null> {
     return firstKey(
       await this.db.query<KeyRow>`
-        SELECT next.* FROM keys old JOIN keys next ON next.balance_id = old.balance_id AND next.lineage = old.lineage
-        WHERE old.id = ${id} AND old.state = 'rotated' AND next.state = 'active'`,
+        SELECT ${KEY} FROM keys WHERE state = 'active'
+          AND (balance_id, lineage) IN (SELECT balance_id, lineage FROM keys WHERE id = ${id} AND state = 'rotated')`,
     );
   }
 
@@ -87,7 +93,7 @@ export abstract class SqlKeyStore implements KeyStore {
 
   async keysOf(balances: readonly BalanceId[], limit: number, before: KeyId | null): Promise<Key[]> {
     const rows = await this.db.query<KeyRow>`
-      SELECT * FROM keys WHERE balance_id IN ${this.db.among(balances)} AND (created_at, id) < (${behind("keys", before)})
+      SELECT ${KEY} FROM keys WHERE balance_id IN ${this.db.among(balances)} AND (created_at, id) < (${behind("keys", before)})
       ORDER BY created_at DESC, id DESC LIMIT ${limit}`;
     return rows.map(keyFromRow);
   }
@@ -122,7 +128,7 @@ export abstract class SqlKeyStore implements KeyStore {
       const [at] = yield* sql<{ balance_id: BalanceId }>`SELECT balance_id FROM keys WHERE id = ${id}`;
       assert(at !== undefined, `change of ${id}, which does not exist`);
       const withBudgets = yield* lockWithBudgets(db, at.balance_id);
-      const [row] = yield* sql<KeyRow>`SELECT * FROM keys WHERE id = ${id}`;
+      const [row] = yield* sql<KeyRow>`SELECT ${KEY} FROM keys WHERE id = ${id}`;
       const key = keyFromRow(row!);
       const { balanceId, rotationId } = key;
       const siblings = yield* countKeys(balanceId, part`lineage = ${rotationId} AND ${live(now)}`);
@@ -157,9 +163,9 @@ export abstract class SqlKeyStore implements KeyStore {
   }
 
   async run(balance: BalanceId, name: string): Promise<StoredRun | null> {
-    const [row] = await this.db.query<RunRow>`
-      SELECT * FROM runs WHERE balance_id = ${balance} AND name = ${name}`;
-    return row === undefined ? null : runOf(row);
+    const [run = null] = await this.db.query<StoredRun>`
+      SELECT ${RUN} FROM runs WHERE balance_id = ${balance} AND name = ${name}`;
+    return run;
   }
 
   async changeRun(balance: BalanceId, name: string, decide: RunDecision): Promise<RunChange | Refusal> {
@@ -170,7 +176,7 @@ export abstract class SqlKeyStore implements KeyStore {
     const { forUpdate } = this.db;
     return this.db.change<RunChange | Refusal>(function* () {
       yield* sql`SELECT id FROM balances WHERE id = ${balance} ${forUpdate}`;
-      const runs = (yield* sql<RunRow>`SELECT * FROM runs WHERE balance_id = ${balance}`).map(runOf);
+      const runs = yield* sql<StoredRun>`SELECT ${RUN} FROM runs WHERE balance_id = ${balance}`;
       const known = runs.find((run) => run.name === name) ?? null;
       const decided = decide(known, known === null ? othersOf(runs) : NO_OTHERS);
       if (refused(decided) || !decided.isWritten) return { result: decided, changes: [] };
@@ -190,17 +196,16 @@ export abstract class SqlKeyStore implements KeyStore {
 
   async secretsSaved(balance: BalanceId, at: EpochMs): Promise<EpochMs> {
     return this.db.change(function* () {
-      const [row] = yield* sql<{ secrets_saved_at: Whole }>`UPDATE balances
-        SET secrets_saved_at = coalesce(secrets_saved_at, ${at}) WHERE id = ${balance} RETURNING secrets_saved_at`;
-      return { result: Number(row!.secrets_saved_at) as EpochMs, changes: [changeOfBalance(balance)] };
+      const [row] = yield* sql<{ savedAt: EpochMs }>`UPDATE balances
+        SET secrets_saved_at = coalesce(secrets_saved_at, ${at}) WHERE id = ${balance} RETURNING secrets_saved_at AS "savedAt"`;
+      return { result: row!.savedAt, changes: [changeOfBalance(balance)] };
     });
   }
 
   async suspensions(subject: string, limit: number): Promise<SuspensionRecord[]> {
-    const rows = await this.db.query<Omit<SuspensionRecord, "at"> & { at: Whole }>`
+    return this.db.query<SuspensionRecord>`
       SELECT subject, reason, lifted, at, ${this.db.names.by} AS by, note FROM suspensions
       WHERE subject = ${subject} ORDER BY seq DESC LIMIT ${limit}`;
-    return rows.map((row) => ({ ...row, at: Number(row.at) as EpochMs }));
   }
 }
 
@@ -212,31 +217,21 @@ function* lockWithBudgets(db: SqlDatabase, id: BalanceId): Steps<BalanceWithBudg
 }
 
 function* readWithBudgets({ names }: SqlDatabase, id: BalanceId): Steps<BalanceWithBudgets | null> {
-  const [row] = yield* sql<BalanceRow>`SELECT ${COLUMNS} FROM ${BALANCES} WHERE b.id = ${id}`;
+  const [row] = yield* sql<BalanceRow>`SELECT ${BALANCE} FROM ${BALANCES} WHERE b.id = ${id}`;
   if (row === undefined) return null;
-  const budgets = yield* sql<BudgetRow>`
-    SELECT id, name, cap, ${names.window} AS kind FROM budgets WHERE balance_id = ${id} ORDER BY name`;
-  return {
-    balance: balanceFromRow(row),
-    budgets: budgets.map(
-      ({ id: budget, name, cap, kind }): Budget => ({
-        id: budget,
-        balanceId: id,
-        name,
-        cap: Number(cap) as NanoUsd,
-        window: kind,
-      }),
-    ),
-  };
+  const budgets =
+    yield* sql<Budget>`SELECT id, balance_id AS "balanceId", name, cap, ${names.window} AS "window"
+    FROM budgets WHERE balance_id = ${id} ORDER BY name`;
+  return { balance: balanceFromRow(row), budgets };
 }
 
 const recentKeys = (balance: BalanceId, now: EpochMs): Steps<number> =>
   countKeys(balance, part`created_at > ${now - RECENT_MS}`);
 
 function* countKeys(balance: BalanceId, where: SqlPart): Steps<number> {
-  const [row] = yield* sql<{ count: Whole }>`
+  const [row] = yield* sql<{ count: number }>`
     SELECT count(*) AS count FROM keys WHERE balance_id = ${balance} AND ${where}`;
-  return Number(row!.count);
+  return row!.count;
 }
 
 function* insertKey(key: Key): Steps<void> {
@@ -245,7 +240,7 @@ function* insertKey(key: Key): Steps<void> {
 
 function* endSiblings({ id, balanceId, rotationId }: Key): Steps<Key[]> {
   const rows = yield* sql<KeyRow>`UPDATE keys SET state = 'revoked'
-    WHERE balance_id = ${balanceId} AND lineage = ${rotationId} AND id <> ${id} AND state <> 'revoked' RETURNING *`;
+    WHERE balance_id = ${balanceId} AND lineage = ${rotationId} AND id <> ${id} AND state <> 'revoked' RETURNING ${KEY}`;
   return rows.map(keyFromRow);
 }
 
@@ -286,9 +281,6 @@ const byOperator = (subject: string, { by }: SqlDatabase["names"]): SqlPart => p
     AND coalesce(s.reason, s.lifted, suspension_reasons.reason) = suspension_reasons.reason
   ORDER BY s.seq DESC LIMIT 1), false)`;
 
-/** An account's suspension is that of all its balances, beside those of their own. */
-const COLUMNS = part`b.id, b.account_id, coalesce(b.suspended, a.suspended) AS suspended, b.created_at, b.setup_key,
-  b.secrets_saved_at, b.closed_at`;
 const BALANCES = part`balances b LEFT JOIN accounts a ON a.id = b.account_id`;
 
 /** Neither revoked nor expired. */
@@ -314,20 +306,4 @@ function countUses(lists: readonly (readonly string[])[]): Map<string, number> {
 
 const firstKey = ([row]: readonly KeyRow[]): Key | null => (row === undefined ? null : keyFromRow(row));
 
-interface BudgetRow {
-  readonly id: BudgetId;
-  readonly name: string;
-  readonly cap: Whole;
-  readonly kind: WindowKind;
-}
-
-type RunRow = Record<"started_at" | "used_at", Whole> &
-  Record<"cap" | "calls", Whole | null> & { name: string };
-
-const runOf = ({ name, started_at, used_at, cap, calls }: RunRow): StoredRun => ({
-  name,
-  cap: cap === null ? null : (Number(cap) as NanoUsd),
-  calls: calls === null ? null : Number(calls),
-  startedAt: Number(started_at) as EpochMs,
-  usedAt: Number(used_at) as EpochMs,
-});
+const RUN = part`name, cap, calls, started_at AS "startedAt", used_at AS "usedAt"`;

@@ -1,9 +1,7 @@
-import type { Email } from "../../accounts/email.ts";
 import type { LowCreditMark, LowCreditStore, MarkChange, WatchedBalance } from "../../accounts/low-credit.ts";
 import type { EpochMs } from "../../units/clock.ts";
-import type { AccountId, BalanceId } from "../../units/id.ts";
 import type { NanoUsd } from "../../units/usd.ts";
-import { type SqlDatabase, type Steps, sql, type Whole } from "./statement.ts";
+import { type SqlDatabase, type Steps, sql } from "./statement.ts";
 
 /** Marks of low credit: of several gateways that make the same mark, one has made it. A page of them shares one sync. */
 export class SqlLowCreditStore implements LowCreditStore {
@@ -15,8 +13,8 @@ export class SqlLowCreditStore implements LowCreditStore {
     const { totals, account: sum } = this.db.names;
     // In the order of the index by account, in which accountless balances do not appear.
     const rows = await this.db.query<WatchedRow>`
-      SELECT b.id, b.account_id, a.email, coalesce(t.credited, 0) AS credited, coalesce(t.spent, 0) AS spent,
-        m.state, m.until, m.credited AS marked_at
+      SELECT b.id, b.account_id AS "accountId", a.email, coalesce(t.credited, 0) AS credited,
+        coalesce(t.credited, 0) - coalesce(t.spent, 0) AS "left", m.state, m.until, m.credited AS "markedAt"
       FROM balances b JOIN accounts a ON a.id = b.account_id
         LEFT JOIN ${totals} t ON t.${sum} = 'balance:' || b.id
         LEFT JOIN low_credit m ON m.balance_id = b.id
@@ -51,30 +49,14 @@ function* markOne({ balance: { id, mark: was }, mark }: MarkChange): Steps<boole
 /** Balances that are read at once: two milliseconds of the event loop where SQLite's file is large. */
 const WATCHED_PAGE = 50;
 
-/** A balance with its account and mark. */
-interface WatchedRow {
-  readonly id: BalanceId;
-  readonly account_id: AccountId;
-  readonly email: Email | null;
-  readonly credited: Whole;
-  readonly spent: Whole;
+/** Without a mark, its members are null. */
+type WatchedRow = Omit<WatchedBalance, "mark"> & {
   readonly state: LowCreditMark["state"] | null;
-  readonly until: Whole | null;
-  readonly marked_at: Whole | null;
-}
+  readonly until: EpochMs;
+  readonly markedAt: NanoUsd;
+};
 
-function watchedFromRow(row: WatchedRow): WatchedBalance {
-  const { id, account_id, email, state } = row;
-  const credited = Number(row.credited) as NanoUsd;
-  return {
-    id,
-    accountId: account_id,
-    email,
-    credited,
-    left: (credited - Number(row.spent)) as NanoUsd,
-    mark:
-      state === null
-        ? null
-        : { state, until: Number(row.until) as EpochMs, credited: Number(row.marked_at) as NanoUsd },
-  };
-}
+const watchedFromRow = ({ state, until, markedAt, ...balance }: WatchedRow): WatchedBalance => ({
+  ...balance,
+  mark: state === null ? null : { state, until, credited: markedAt },
+});

@@ -6,33 +6,16 @@ import {
   type PaymentState,
   paymentKey,
 } from "../../payments/payment.ts";
-import type { EpochMs } from "../../units/clock.ts";
-import type { NanoUsd } from "../../units/usd.ts";
-import type { RowRead } from "./statement.ts";
+import { part } from "./statement.ts";
 
-/** A row of `payments`. */
-export type PaymentRow = RowRead<ReturnType<typeof rowOf>>;
+/** A payment's columns, under the names of its members. */
+export const PAYMENT = part`id, rail, external, balance_id AS "balanceId", key_id AS "keyId", state, amount, payer,
+  "transaction", reason, "order", idempotency_key AS "idempotencyKey", is_inline AS "isInline", credited, lost,
+  created_at AS "createdAt", changed_at AS "changedAt", look_at AS "lookAt"`;
 
-export const paymentFromRow = (row: PaymentRow): Payment => ({
-  id: row.id,
-  rail: row.rail,
-  external: row.external,
-  balanceId: row.balance_id,
-  keyId: row.key_id,
-  state: row.state,
-  amount: Number(row.amount) as NanoUsd,
-  payer: row.payer,
-  transaction: row.transaction,
-  reason: row.reason,
-  order: row.order,
-  idempotencyKey: row.idempotency_key,
-  isInline: Number(row.is_inline) === 1,
-  credited: Number(row.credited) as NanoUsd,
-  lost: Number(row.lost) as NanoUsd,
-  createdAt: Number(row.created_at) as EpochMs,
-  changedAt: Number(row.changed_at) as EpochMs,
-  lookAt: row.look_at === null ? null : (Number(row.look_at) as EpochMs),
-});
+export type PaymentRow = Omit<Payment, "isInline"> & { readonly isInline: 0 | 1 };
+
+export const paymentFromRow = (row: PaymentRow): Payment => ({ ...row, isInline: row.isInline === 1 });
 
 /** The payment as a row of its table. */
 export const rowOf = (payment: Payment) => ({

@@ -25,6 +25,7 @@ import {
   creditOf,
   MAY_FAIL_STATES,
   NOTHING_STATES,
+  PAYMENT,
   type PaymentRow,
   paymentFromRow,
   rowOf,
@@ -41,7 +42,6 @@ import {
   type Steps,
   sql,
   verbatim,
-  type Whole,
 } from "./statement.ts";
 
 /**
@@ -63,9 +63,9 @@ export class SqlPaymentStore implements PaymentStore, PaymentAudit {
     return db.write<Added>(function* () {
       if (caps.some(({ of }) => of === "payer")) yield* db.lock(`${rail} ${payer}`);
       yield* sql`SELECT id FROM balances WHERE id = ${balanceId} ${db.forUpdate}`;
-      const [sameName] = yield* sql<PaymentRow>`SELECT * FROM payments
+      const [sameName] = yield* sql<PaymentRow>`SELECT ${PAYMENT} FROM payments
         WHERE rail = ${rail} AND external = ${external} ${db.forUpdate}`;
-      const [sameKey] = yield* sql<PaymentRow>`SELECT * FROM payments
+      const [sameKey] = yield* sql<PaymentRow>`SELECT ${PAYMENT} FROM payments
         WHERE balance_id = ${balanceId} AND idempotency_key = ${idempotencyKey} AND ${CAME_TO_SOMETHING} ${db.forUpdate}`;
       const known = sameName ?? sameKey;
       if (known !== undefined) return { kind: "known", payment: paymentFromRow(known) };
@@ -84,7 +84,7 @@ export class SqlPaymentStore implements PaymentStore, PaymentAudit {
 
   async byExternal(rail: RailName, external: string): Promise<Payment | null> {
     const [row] = await this.db.query<PaymentRow>`
-      SELECT * FROM payments WHERE rail = ${rail} AND external = ${external}`;
+      SELECT ${PAYMENT} FROM payments WHERE rail = ${rail} AND external = ${external}`;
     return row === undefined ? null : paymentFromRow(row);
   }
 
@@ -116,7 +116,7 @@ export class SqlPaymentStore implements PaymentStore, PaymentAudit {
   async drifts(): ReturnType<PaymentAudit["drifts"]> {
     const { names } = this.db;
     const settled = epochMs(this.clock.now() - NOTED_WITHIN_MS);
-    const steps = () => sql<{ payment: string; drift: Whole }>`
+    const steps = () => sql<{ payment: string; drift: number | string }>`
       SELECT payment, sum(credited) - sum(entered) AS drift FROM (
         SELECT id AS payment, balance_id, credited, 0 AS entered, 0 AS debited_at FROM payments
         UNION ALL SELECT ${names.payment}, balance_id, 0, amount, CASE WHEN amount < 0 THEN at ELSE 0 END
@@ -136,7 +136,7 @@ export class SqlPaymentStore implements PaymentStore, PaymentAudit {
     if (due.length === 0) return [];
     return this.db.write(function* () {
       const rows = yield* sql<PaymentRow>`UPDATE payments SET look_at = ${until} WHERE id IN
-        (SELECT id FROM payments WHERE look_at <= ${now} ORDER BY look_at LIMIT ${limit} ${skipLocked}) RETURNING *`;
+        (SELECT id FROM payments WHERE look_at <= ${now} ORDER BY look_at LIMIT ${limit} ${skipLocked}) RETURNING ${PAYMENT}`;
       return rows.map(paymentFromRow);
     });
   }
@@ -146,7 +146,7 @@ export class SqlPaymentStore implements PaymentStore, PaymentAudit {
     limit: number,
     before: PaymentId | null,
   ): Promise<readonly Payment[]> {
-    const rows = await this.db.query<PaymentRow>`SELECT * FROM payments
+    const rows = await this.db.query<PaymentRow>`SELECT ${PAYMENT} FROM payments
       WHERE (CAST(${balanceId} AS TEXT) IS NULL OR balance_id = ${balanceId})
         AND (CAST(${keyId} AS TEXT) IS NULL OR key_id = ${keyId})
         AND (CAST(${state} AS TEXT) IS NULL OR state = ${state})
@@ -157,15 +157,15 @@ export class SqlPaymentStore implements PaymentStore, PaymentAudit {
 
 /** Locked, because a commit that still waits for the replica is visible, and could yet be lost. */
 function* locked({ forUpdate }: SqlDatabase, id: PaymentId): Steps<Payment | null> {
-  const [row] = yield* sql<PaymentRow>`SELECT * FROM payments WHERE id = ${id} ${forUpdate}`;
+  const [row] = yield* sql<PaymentRow>`SELECT ${PAYMENT} FROM payments WHERE id = ${id} ${forUpdate}`;
   return row === undefined ? null : paymentFromRow(row);
 }
 
 function* isOver(payment: Payment, cap: PaymentCap): Steps<boolean> {
   if ("limit" in cap) return (yield* paidIn(payment, cap)) + payment.amount > cap.limit;
-  const [row] = yield* sql<{ count: Whole }>`
+  const [row] = yield* sql<{ count: number }>`
     SELECT count(*) AS count FROM payments WHERE ${countedBy(payment, cap)}`;
-  return Number(row!.count) >= cap.most;
+  return row!.count >= cap.most;
 }
 
 function countedBy({ rail, payer, balanceId }: Payment, { of }: CountCap): SqlPart {
@@ -181,7 +181,7 @@ function countedBy({ rail, payer, balanceId }: Payment, { of }: CountCap): SqlPa
 
 function* paidIn({ balanceId, keyId }: Payment, { of, since }: AmountCap): Steps<NanoUsd> {
   const byKey = of === "balance" ? part`` : part`AND key_id = ${keyId} AND is_inline = 1`;
-  const [row] = yield* sql<{ paid: Whole }>`SELECT coalesce(sum(amount), 0) AS paid FROM payments
+  const [row] = yield* sql<{ paid: number | string }>`SELECT coalesce(sum(amount), 0) AS paid FROM payments
     WHERE balance_id = ${balanceId} AND created_at > ${since} AND ${CAME_TO_SOMETHING} ${byKey}`;
   return Number(row!.paid) as NanoUsd;
 }

@@ -1,17 +1,12 @@
-import {
-  type SigningKey,
-  type SigningKeyRow,
-  type SigningKeyStore,
-  signingKeyFromRow,
-} from "../signing-keys.ts";
+import type { SigningKey, SigningKeyStore } from "../signing-keys.ts";
 import { type SqlDatabase, sql } from "./statement.ts";
 
 export class SqlSigningKeyStore implements SigningKeyStore {
   constructor(private readonly db: SqlDatabase) {}
 
   async list(): Promise<readonly SigningKey[]> {
-    const rows = await this.db.query<SigningKeyRow>`SELECT * FROM signing_keys ORDER BY number`;
-    return rows.map(signingKeyFromRow);
+    return this.db.query<SigningKey>`
+      SELECT number, created_at AS "createdAt", x, d FROM signing_keys ORDER BY number`;
   }
 
   async add({ number, createdAt, x, d }: SigningKey): Promise<boolean> {

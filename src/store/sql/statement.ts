@@ -58,22 +58,10 @@ type SqlRow = Readonly<Record<string, string | number | null>>;
  */
 export type Steps<Result> = Generator<SqlPart, Result, unknown>;
 
-/** One statement among the steps of a transaction. */
+/** One statement among the steps of a transaction. Its rows have the names and types of their columns. */
 export function* sql<Row>(texts: TemplateStringsArray, ...values: SqlValue[]): Steps<Row[]> {
   return (yield new SqlPart(texts, values)) as Row[];
 }
-
-/** Whole numbers come as numbers from SQLite, as text from PostgreSQL; all are below 2^53. */
-export type Whole = number | string;
-
-/** A row that was written, as it is read. */
-export type RowRead<Row> = {
-  readonly [Name in keyof Row]: Row[Name] extends number
-    ? Whole
-    : Row[Name] extends number | null
-      ? Whole | null
-      : Row[Name];
-};
 
 /** A database that stores are written on. */
 export interface SqlDatabase {
