@@ -443,7 +443,7 @@ const passedRepeats = (
     clock,
     deadlines,
     onFault,
-    answer: (surface, call) => repeats.answerPassed(surface, call),
+    answer: (surface, call, ifKept) => repeats.answerPassed(surface, call, ifKept),
   });
 
 interface ServingState extends Pick<BuiltGateway, "generate"> {

@@ -34,12 +34,22 @@ export class Repeats {
     return key === null ? this.deps.generate(surface, call) : this.answerOnce(surface, call, key);
   }
 
-  /** For another worker, which was asked; null where nothing was begun, because this one is on its way out. */
-  async answerPassed(surface: SurfaceName, call: GenerationCall): Promise<GenerationAnswer | Refusal | null> {
+  /**
+   * For another worker, which was asked. Null where it is not known and nothing is begun: because this worker is on its
+   * way out, or was only asked for what it keeps.
+   */
+  async answerPassed(
+    surface: SurfaceName,
+    call: GenerationCall,
+    ifKept = false,
+  ): Promise<GenerationAnswer | Refusal | null> {
     const request = await this.keyed(call, call.headers.get("idempotency-key") ?? "");
-    if (request === null) return this.deps.generate(surface, call);
+    if (request === null) return ifKept ? null : this.deps.generate(surface, call);
     if (refused(request)) return request;
-    return this.isLeaving && !this.known.has(request.id) ? null : this.answerHere(request, surface, call);
+    if (this.known.has(request.id)) return this.answerHere(request, surface, call);
+    if (ifKept || this.isLeaving) return null;
+    const elsewhere = await this.deps.peers?.kept(request, surface, call);
+    return elsewhere ?? this.answerHere(request, surface, call);
   }
 
   /** Begins nothing more for other workers. */
@@ -152,8 +162,14 @@ export interface RepeatsDeps {
 }
 
 export interface RepeatPeers {
-  /** What the worker that answers for the key says; null where that is this one. */
+  /** What the worker that answers for the key says; null where that is this one, and nobody answered in its place. */
   answer(
+    request: KeyedRequest,
+    surface: SurfaceName,
+    call: GenerationCall,
+  ): Promise<GenerationAnswer | Refusal | null>;
+  /** What those say that answered in this one's place while it was away; null where they keep nothing of it. */
+  kept(
     request: KeyedRequest,
     surface: SurfaceName,
     call: GenerationCall,
@@ -303,7 +319,7 @@ export const tooManyOpen = (): Refusal =>
     { retryAfterS: 5, ...PARAM },
   );
 
-const KEPT_MS = 600_000;
+export const KEPT_MS = 600_000;
 const MIB = 1024 * 1024;
 const OF_PAYER = { requests: 2_000, bytes: 16 * MIB };
 const OF_OTHER = { requests: 20, bytes: MIB / 4 };

@@ -75,14 +75,14 @@ export class PassedRepeats {
     connection: RepeatConnection,
     signal: AbortSignal,
   ): Promise<GenerationAnswer | Refusal | null> {
-    const { balance, bytes, surface } = request;
+    const { balance, bytes, surface, ifKept } = request;
     const sender = { turn: balance, pays: true };
     const room =
       bytes > SMALL_BYTES ? await this.bodies.take(sender, bytes, ROOM_WAIT_MS, signal) : NONE_TAKEN;
     if (room === null) return noRoom();
     try {
       const body = await connection.frame(SENT_MS);
-      return body === null ? null : await this.deps.answer(surface, callOf(request, body, signal));
+      return body === null ? null : await this.deps.answer(surface, callOf(request, body, signal), ifKept);
     } finally {
       room();
     }
@@ -92,7 +92,11 @@ export class PassedRepeats {
 export interface PassedRepeatsDeps extends ConnectionDeps {
   readonly clock: Clock;
   /** Null where nothing was done. */
-  answer(surface: SurfaceName, call: GenerationCall): Promise<GenerationAnswer | Refusal | null>;
+  answer(
+    surface: SurfaceName,
+    call: GenerationCall,
+    ifKept: boolean,
+  ): Promise<GenerationAnswer | Refusal | null>;
   onFault(error: unknown): void;
 }
 

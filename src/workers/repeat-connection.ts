@@ -15,7 +15,7 @@ export interface RepeatGreeting {
 }
 
 /** Both are of one build, but a worker that is begun again may be of a newer one. */
-export const REPEAT_PROTOCOL = 1;
+export const REPEAT_PROTOCOL = 2;
 
 export interface PassedRequest {
   readonly surface: SurfaceName;
@@ -24,6 +24,8 @@ export interface PassedRequest {
   readonly headers: readonly [name: string, value: string][];
   /** What was learnt of the client's address where it is connected. */
   readonly blocks: readonly string[];
+  /** Nothing is to be begun for it: it is answered by what is kept, or absent. */
+  readonly ifKept: boolean;
   /** Of the body, which follows. */
   readonly bytes: number;
 }

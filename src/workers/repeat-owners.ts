@@ -8,7 +8,7 @@ import type {
   StreamedAnswer,
   WholeAnswer,
 } from "../generation/answer.ts";
-import { type KeyedRequest, type RepeatPeers, tooManyOpen } from "../generation/repeats.ts";
+import { KEPT_MS, type KeyedRequest, type RepeatPeers, tooManyOpen } from "../generation/repeats.ts";
 import {
   type ConnectionDeps,
   type PassedAnswer,
@@ -27,6 +27,8 @@ export class RepeatOwners implements RepeatPeers {
   private readonly lines: readonly OwnerLine[];
   private passed = 0;
   private passedUnpaid = 0;
+  /** On the clock's `elapsedMs`. Until then, others may keep what they answered in this one's place. */
+  private readonly missedUntilMs: number;
 
   constructor(
     private readonly place: WorkerPlace,
@@ -37,6 +39,7 @@ export class RepeatOwners implements RepeatPeers {
       { length: place.workers },
       (_, at) => new OwnerLine(place.socketOf(at + 1), most, deps),
     );
+    this.missedUntilMs = place.isAgain ? deps.clock.elapsedMs() + KEPT_MS : Number.NEGATIVE_INFINITY;
   }
 
   async answer(
@@ -44,13 +47,39 @@ export class RepeatOwners implements RepeatPeers {
     surface: SurfaceName,
     call: GenerationCall,
   ): Promise<GenerationAnswer | Refusal | null> {
-    for (const worker of inOrder(request.id, this.place.workers)) {
-      if (worker === this.place.number) return null;
+    const answer = await this.ask(this.workers(request).before, request, surface, call, false);
+    return answer ?? this.kept(request, surface, call);
+  }
+
+  async kept(
+    request: KeyedRequest,
+    surface: SurfaceName,
+    call: GenerationCall,
+  ): Promise<GenerationAnswer | Refusal | null> {
+    if (this.deps.clock.elapsedMs() >= this.missedUntilMs) return null;
+    return this.ask(this.workers(request).behind, request, surface, call, true);
+  }
+
+  private workers({ id }: KeyedRequest) {
+    const order = inOrder(id, this.place.workers);
+    const own = order.indexOf(this.place.number);
+    return { before: order.slice(0, own), behind: order.slice(own + 1) };
+  }
+
+  private async ask(
+    workers: readonly number[],
+    request: KeyedRequest,
+    surface: SurfaceName,
+    call: GenerationCall,
+    ifKept: boolean,
+  ): Promise<GenerationAnswer | Refusal | null> {
+    for (const worker of workers) {
       if (this.passed >= MOST_PASSED || (!request.pays && this.passedUnpaid >= MOST_UNPAID))
         return tooManyOpen();
       this.count(request, 1);
       const connection = await this.lines[worker - 1]!.open(() => this.count(request, -1));
-      const answer = connection === null ? null : await this.passOn(request, surface, call, connection);
+      const answer =
+        connection === null ? null : await this.passOn(request, surface, call, ifKept, connection);
       if (call.signal.aborted) return NOBODY_READS;
       if (answer !== null) return answer;
     }
@@ -62,6 +91,7 @@ export class RepeatOwners implements RepeatPeers {
     { balance }: KeyedRequest,
     surface: SurfaceName,
     call: GenerationCall,
+    ifKept: boolean,
     connection: RepeatConnection,
   ): Promise<GenerationAnswer | Refusal | null> {
     const { secret, body, signal } = call;
@@ -69,7 +99,7 @@ export class RepeatOwners implements RepeatPeers {
     signal.addEventListener("abort", leave, { once: true });
     if (signal.aborted) leave();
     const [headers, blocks] = [[...call.headers], call.blocks()];
-    connection.say({ surface, secret, balance, headers, blocks, bytes: body.length });
+    connection.say({ surface, secret, balance, headers, blocks, ifKept, bytes: body.length });
     connection.send(body);
     const silenceMs = this.deps.silenceMs();
     const said = await connection.heard<PassedAnswer>(silenceMs);
@@ -88,7 +118,8 @@ export class RepeatOwners implements RepeatPeers {
       case "whole":
         return whole === null ? ownerLost() : { ...said, kind: "whole", body: whole };
       default:
-        return ownerLost();
+        // What it may have kept has gone with it.
+        return ifKept ? null : ownerLost();
     }
   }
 

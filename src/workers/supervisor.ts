@@ -124,13 +124,14 @@ export class Supervisor {
     return announcement;
   }
 
-  private placeOf({ number }: WorkerProcess): Record<string, string> {
+  private placeOf({ number, isAgain }: WorkerProcess): Record<string, string> {
     const { dataFolder, socketFolder, workers } = this.options;
     return number === KEEPER
       ? { GATEWAY_KEEPER: String(workers), GATEWAY_DATA: dataFolder }
       : {
           GATEWAY_WORKER: String(number),
           GATEWAY_WORKERS: String(workers),
+          ...(isAgain === true ? { GATEWAY_WORKER_AGAIN: "1" } : {}),
           ...(socketFolder === null ? {} : { GATEWAY_SOCKETS: socketFolder }),
           GATEWAY_DATA: workerFolderPath(dataFolder, number),
           PORT: String(this.port),
@@ -195,6 +196,7 @@ export class Supervisor {
     const { clock, log } = this.options;
     this.report.ended(worker.number);
     if (worker.number !== KEEPER) this.slots.ended(worker.number);
+    if (served) worker.isAgain = true;
     const lived = served && clock.elapsedMs() - startedMs > STEADY_MS;
     worker.failures = lived ? 0 : worker.failures + 1;
     const restartMs = Math.min(FIRST_RESTART_MS * 2 ** worker.failures, LAST_RESTART_MS);
@@ -239,6 +241,8 @@ interface WorkerProcess {
   /** Undefined between two processes. */
   child?: Bun.Subprocess<"ignore", "pipe", "inherit"> | undefined;
   serving: boolean;
+  /** It served before, in another process. */
+  isAgain?: true;
   /** How often in a row it ended soon after its start. */
   failures: number;
 }

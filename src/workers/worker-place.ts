@@ -6,6 +6,8 @@ export interface WorkerPlace {
   readonly number: number;
   /** How many there are. */
   readonly workers: number;
+  /** Another process had this place before; what came meanwhile was answered by other workers. */
+  readonly isAgain: boolean;
   /** Where each is reached by the others. */
   socketOf(worker: number): string;
 }
@@ -17,6 +19,7 @@ export function workerPlace(env: Readonly<Record<string, string | undefined>>): 
   return {
     number: Number(number),
     workers: Number(workers),
+    isAgain: env.GATEWAY_WORKER_AGAIN === "1",
     socketOf: (worker) => join(folder, `worker-${worker}.sock`),
   };
 }

@@ -315,3 +315,12 @@ test("a worker on its way out joins others' requests to what it answers, and beg
   await house.ask("own");
   expect(house.calls).toHaveLength(2);
 });
+
+test("a worker that is only asked for what it keeps begins nothing", async () => {
+  const house = new House();
+  const kept = (key: string) => house.repeats.answerPassed("chat.completions", house.call(key), true);
+  expect([await kept("new"), await kept(" ")]).toMatchObject([null, { code: "invalid_request" }]);
+  await house.ask("begun");
+  expect(await kept("begun")).toMatchObject({ headers: { "idempotent-replayed": "true" } });
+  expect(house.calls).toHaveLength(1);
+});

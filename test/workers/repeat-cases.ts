@@ -111,6 +111,22 @@ export function testRepeatsOfWorkers(database: () => Promise<string>): void {
     expect((await gateway.audit()).json).toMatchObject({ ok: true, drift_nano: "0" });
   }, 120_000);
 
+  test("what others answered while a worker was away stays answered when it is back", async () => {
+    const owner = await gateway.keyWith(1);
+    const names = Array.from({ length: 6 }, (_, n) => `away${n}`);
+    const away = inOrder(`${owner.balance_id} ${names[0]!}`, 3)[0]!;
+    const before = workersOf(gateway.pid)[away - 1]!;
+    process.kill(before, "SIGKILL");
+    // A client that was connected to it asks again.
+    const post = (name: string) => world.post(owner, name, CHAT).catch(() => world.post(owner, name, CHAT));
+    const told = await Promise.all(names.map(async (name) => (await read(await post(name))).text));
+    await until(() => workersOf(gateway.pid).length === 3 && !workersOf(gateway.pid).includes(before));
+    await until(() => isReached(away));
+    const arrivals = world.arrivals;
+    for (const [n, name] of names.entries()) expect((await read(await post(name))).text).toBe(told[n]!);
+    expect(world.arrivals).toBe(arrivals);
+  }, 120_000);
+
   test("a drain lets all of them have their answer to its end, wherever it is written", async () => {
     const owner = await gateway.keyWith(1);
     const middle = world.close(MIDDLE);

@@ -33,11 +33,15 @@ afterEach(() => {
   expect(faults).toEqual([]);
 });
 
-const placeOf = (number: number) =>
-  workerPlace({ GATEWAY_WORKER: String(number), GATEWAY_WORKERS: "3", GATEWAY_SOCKETS: folder })!;
+const placeOf = (number: number, more = {}) =>
+  workerPlace({ GATEWAY_WORKER: String(number), GATEWAY_WORKERS: "3", GATEWAY_SOCKETS: folder, ...more })!;
 
-function ownersAt(number: number, clock: ManualClock | typeof systemClock = systemClock): RepeatOwners {
-  return new RepeatOwners(placeOf(number), {
+function ownersAt(
+  number: number,
+  clock: ManualClock | typeof systemClock = systemClock,
+  place = placeOf(number),
+): RepeatOwners {
+  return new RepeatOwners(place, {
     clock,
     deadlines: new Deadlines(clock, (fault) => faults.push(fault)),
     silenceMs: () => 60_000,
@@ -45,13 +49,13 @@ function ownersAt(number: number, clock: ManualClock | typeof systemClock = syst
   });
 }
 
-type Answer = (call: GenerationCall) => Promise<GenerationAnswer | Refusal | null>;
+type Answer = (call: GenerationCall, ifKept: boolean) => Promise<GenerationAnswer | Refusal | null>;
 
 async function worker(number: number, answer: Answer): Promise<PassedRepeats> {
   const passed = new PassedRepeats(10_000_000, {
     clock: systemClock,
     deadlines: new Deadlines(systemClock, (fault) => faults.push(fault)),
-    answer: (_surface, call) => answer(call),
+    answer: (_surface, call, ifKept) => answer(call, ifKept),
     onFault: (fault) => faults.push(fault),
   });
   stops.push(() => passed.stop());
@@ -232,6 +236,38 @@ describe("where the owner", () => {
     owner.stop();
     await running;
     expect(reader.text).toBe("half chat.completions broke off: internal_error");
+  });
+});
+
+describe("an owner that is back", () => {
+  const back = (clock = new ManualClock()) =>
+    ownersAt(FIRST, clock, placeOf(FIRST, { GATEWAY_WORKER_AGAIN: "1" }));
+
+  test("asks those that answered in its place what they keep, for as long as they keep it", async () => {
+    const asked: [number, boolean][] = [];
+    await worker(SECOND, async (_, ifKept) => {
+      asked.push([SECOND, ifKept]);
+      return null;
+    });
+    await worker(ASKED, async (_, ifKept) => {
+      asked.push([ASKED, ifKept]);
+      return whole("kept");
+    });
+    const clock = new ManualClock();
+    const owners = back(clock);
+    expect(await ask(owners)).toMatchObject({ kind: "whole" });
+    expect(await owners.kept(REQUEST, "chat.completions", callOf())).toMatchObject({ kind: "whole" });
+    expect(asked).toEqual([SECOND, ASKED, SECOND, ASKED].map((number) => [number, true]));
+    clock.advance(600_000);
+    expect([await ask(owners), asked.length]).toEqual([null, 4]);
+  });
+
+  test("answers itself where they keep nothing, are not there, or end before they say so", async () => {
+    const dying: PassedRepeats = await worker(SECOND, async () => {
+      dying.stop();
+      return new Promise<null>(() => {});
+    });
+    expect(await ask(back())).toBeNull();
   });
 });
 
