@@ -212,7 +212,10 @@ function roomsOf(parts: GatewayParts) {
   const bodies = new ByteBudget(active.config.bodyMemoryBytes, clock);
   const sockets = new OpenSockets(clock);
   const { figures, ...paying } = paymentParts(parts);
-  const reporting = new RequestReporting(active, parts, { health, slots, bodies, sockets, books, figures });
+  const hosts = () => health.report(catalog());
+  const { ledger, journal } = books;
+  const measured = { hosts, slots, bodies, sockets, ledger, journal, figures };
+  const reporting = new RequestReporting(active, parts, measured);
   const probe = (route: Route) => probeFree(route, { transport, destinations, clock });
   const freeRoutes = new FreeRoutes(health, probe, clock, catalog);
   const spendable = new SpendableCredit(books.ledger, books.balance, clock);

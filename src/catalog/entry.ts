@@ -119,7 +119,8 @@ export const servingRoutes = ({ routes }: Model, routeState: RouteAvailability):
       (route.free ? routeState.verifiedFree(route) : route.price !== null) && routeState.usable(route),
   );
 
-const priceEntry = (price: Price): PriceEntry => ({
+/** In USD per million tokens, as files and answers have it. */
+export const priceEntry = (price: Price): PriceEntry => ({
   input: usdPerMillion(price.input),
   ...(price.audioInput === undefined ? {} : { audio_input: usdPerMillion(price.audioInput) }),
   output: usdPerMillion(price.output),

@@ -1,10 +1,11 @@
 import type { ConfigAnswer } from "../api/admin.ts";
 import type { Host, Model, Price, Route } from "../catalog/catalog.ts";
+import { priceEntry } from "../catalog/entry.ts";
 import type { NewKeyLimits } from "../keys/deps.ts";
 import { DEFAULT_CONCURRENT } from "../limits/host-slots.ts";
 import type { SmtpConfig } from "../mail/mailer.ts";
 import type { StoreConfig } from "../store/store-config.ts";
-import { NANO_PER_USD, type NanoUsd, usdFromNano } from "../units/usd.ts";
+import { type NanoUsd, usdFromNano } from "../units/usd.ts";
 import { type Config, isDiskless, type Links, type PaymentsConfig } from "./config.ts";
 import { inFile } from "./plain-settings.ts";
 import { quirkRow } from "./quirks.ts";
@@ -107,18 +108,7 @@ const routeRow = ({ host, model, price, free, cacheMs, autoCache, quantization, 
   parameters: parameters === undefined ? null : [...parameters],
 });
 
-const priceRow = (price: Price | null) =>
-  price === null
-    ? null
-    : {
-        input: price.input / NANO_PER_USD,
-        ...(price.audioInput === undefined ? {} : { audio_input: price.audioInput / NANO_PER_USD }),
-        output: price.output / NANO_PER_USD,
-        ...(price.audioOutput === undefined ? {} : { audio_output: price.audioOutput / NANO_PER_USD }),
-        cache_read: price.cacheRead / NANO_PER_USD,
-        cache_write: price.cacheWrite / NANO_PER_USD,
-        cache_write_1h: (price.cacheWrite1h ?? price.cacheWrite) / NANO_PER_USD,
-      };
+const priceRow = (price: Price | null) => (price === null ? null : priceEntry(price));
 
 const limits = ({ rpmLimit, tpmLimit, dailyLimit, monthlyLimit }: NewKeyLimits) => ({
   rpm_limit: rpmLimit,

@@ -1,17 +1,12 @@
 import { isNameable } from "../catalog/closest-id.ts";
 import type { Config } from "../config/config.ts";
 import type { FinishedRequest } from "../ledger/receipt.ts";
-import type { ByteBudget } from "../limits/byte-budget.ts";
-import type { HostSlots } from "../limits/host-slots.ts";
-import type { Health } from "../routing/health.ts";
-import type { Bookkeeping } from "../store/books/bookkeeping.ts";
 import { type MetricSources, Metrics } from "../telemetry/metrics.ts";
 import { type LogWriter, RequestLog } from "../telemetry/request-log.ts";
 import type { Known } from "../telemetry/spans.ts";
 import { TraceExporter } from "../telemetry/trace-exporter.ts";
 import { tracingSettings } from "../telemetry/tracing-settings.ts";
 import type { Clock } from "../units/clock.ts";
-import type { Figure } from "../units/figure.ts";
 import type { Log } from "../units/log.ts";
 import type { RandomBytes } from "../units/random.ts";
 import type { Trace } from "../units/trace-context.ts";
@@ -26,21 +21,15 @@ export class RequestReporting {
   constructor(
     private readonly active: Pick<ActiveConfig, "config">,
     deps: ReportingDeps,
-    { health, slots, bodies, sockets, books, figures }: MeasuredParts,
+    measured: Omit<MetricSources, "knows" | "dropped">,
   ) {
     const { writeLog, clock } = deps;
     const knows = (model: string) => isNameable(model, active.config.catalog);
     this.requestLog = writeLog === null ? null : new RequestLog(writeLog, clock, knows);
     this.tracing = openTracing(deps, { model: knows, server: (host) => serverOf(host, active.config) });
     this.metrics = new Metrics({
+      ...measured,
       knows,
-      hosts: () => health.report(active.config.catalog),
-      slots,
-      bodies,
-      sockets,
-      ledger: books.ledger,
-      journal: books.journal,
-      figures,
       dropped: () => ({
         ...(this.requestLog === null ? {} : { log: this.requestLog.dropped }),
         ...(this.tracing === null ? {} : { trace: this.tracing.dropped }),
@@ -76,16 +65,6 @@ interface ReportingDeps {
   readonly log: Log;
   /** Takes the lines of the request log; null where there is none. */
   readonly writeLog: LogWriter | null;
-}
-
-/** What is measured beside the requests. */
-interface MeasuredParts {
-  readonly health: Health;
-  readonly slots: HostSlots;
-  readonly bodies: ByteBudget;
-  readonly sockets: MetricSources["sockets"];
-  readonly books: Bookkeeping;
-  figures(): readonly Figure[];
 }
 
 function openTracing({ env, clock, random, log }: ReportingDeps, known: Known): TraceExporter | null {
