@@ -23,6 +23,22 @@ export interface TooMuch {
   readonly available: NanoUsd;
 }
 
+/** Entries of credit, which are durable when they are answered. */
+export interface CreditBooks {
+  /**
+   * Credits a balance, once for each idempotency key. Resolves with what was credited under the key, now or before; null
+   * when the balance would have been credited with more in all than is counted exactly.
+   */
+  credit(credit: Credit): Promise<Credit | null>;
+  /**
+   * Takes credit back, once for each idempotency key. Resolves with what was done under the key, now or before; or with
+   * what is available, where that is less, and then nothing was taken.
+   */
+  debit(debit: Debit): Promise<Credit | TooMuch>;
+  /** Newest first; what was taken back has an amount below zero. */
+  credits(balance: BalanceId, limit: number): Promise<readonly Credit[]>;
+}
+
 /**
  * What a debit takes of what is available; null where it cannot be made. One up to an amount always is, also of nothing:
  * else a repeat would take what was credited since, and nobody would know.

@@ -4,7 +4,7 @@ import type { KeyStore } from "../../keys/key-store.ts";
 import type { Keyring } from "../../keys/keyring.ts";
 import type { Runs } from "../../keys/runs.ts";
 import type { CounterId } from "../../ledger/counter.ts";
-import type { Credit, Debit, TooMuch } from "../../ledger/credit.ts";
+import type { CreditBooks } from "../../ledger/credit.ts";
 import type { BalanceView, Ledger } from "../../ledger/ledger.ts";
 import { recoveredReceipt } from "../../ledger/receipt.ts";
 import type { PaymentAudit, PaymentStore } from "../../payments/payment-store.ts";
@@ -27,7 +27,7 @@ import type { UsageScope } from "../usage.ts";
 import type { UsageSums } from "../usage-sums.ts";
 
 /** Everything that outlives a request: in SQLite for one process, in PostgreSQL for many. */
-export interface Bookkeeping extends ReceiptReader, UnbookedReceipts {
+export interface Bookkeeping extends ReceiptReader, UnbookedReceipts, CreditBooks {
   readonly ledger: Ledger;
   readonly journal: RequestJournal;
   readonly keys: KeyStore;
@@ -43,17 +43,6 @@ export interface Bookkeeping extends ReceiptReader, UnbookedReceipts {
   balance(id: BalanceId): Promise<BalanceView>;
   /** Spent by everybody, and held by this process. */
   use(id: CounterId): Promise<{ readonly spent: NanoUsd; readonly held: NanoUsd }>;
-  /**
-   * Durable, once for each idempotency key; resolves with what was credited under it, now or before; null as
-   * `LedgerStore.credit`.
-   */
-  credit(credit: Credit): Promise<Credit | null>;
-  /**
-   * Durable, once for each idempotency key; resolves with what was done under it, now or before, or with what
-   * is available where that is less.
-   */
-  debit(debit: Debit): Promise<Credit | TooMuch>;
-  credits(balance: BalanceId, limit: number): Promise<readonly Credit[]>;
   usage(of: UsageScope): Promise<UsageSums | null>;
   spending(of: SpendingScope): Promise<Spending | null>;
   /**

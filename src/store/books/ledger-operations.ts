@@ -7,7 +7,7 @@ import {
   keyCounter,
   runCounters,
 } from "../../ledger/counter.ts";
-import type { Credit, Debit, TooMuch } from "../../ledger/credit.ts";
+import type { CreditBooks } from "../../ledger/credit.ts";
 import type { BalanceView } from "../../ledger/ledger.ts";
 import type { Allowance } from "../../ledger/reservation.ts";
 import type { EpochMs } from "../../units/clock.ts";
@@ -69,7 +69,7 @@ async function auditOf(books: Bookkeeping): Promise<LedgerAudit> {
 }
 
 /** What people may see of the ledger, and credit. */
-export interface LedgerOperations {
+export interface LedgerOperations extends CreditBooks {
   balance(id: BalanceId): Promise<BalanceView>;
   keyUse(key: Key, at: EpochMs): Promise<KeyUse>;
   budgetUse(budget: Budget, at: EpochMs): Promise<{ readonly spent: NanoUsd; readonly held: NanoUsd }>;
@@ -81,18 +81,6 @@ export interface LedgerOperations {
     blocks: readonly string[],
     at: EpochMs,
   ): Promise<{ readonly limit: number; readonly used: number }>;
-  /**
-   * Credits a balance, durably, once for each idempotency key. Returns what was credited under the key, now
-   * or before; null when the balance would have been credited with more in all than is counted exactly.
-   */
-  credit(credit: Credit): Promise<Credit | null>;
-  /**
-   * Takes credit back, durably, once for each idempotency key. Returns what was done under the key, now or
-   * before; or what is available, where that is less, and then nothing was taken.
-   */
-  debit(debit: Debit): Promise<Credit | TooMuch>;
-  /** Newest first; what was taken back has an amount below zero. */
-  credits(balance: BalanceId, limit: number): Promise<readonly Credit[]>;
   audit(): Promise<LedgerAudit>;
 }
 

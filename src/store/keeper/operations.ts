@@ -1,35 +1,24 @@
 import type { BalanceCursor, RemovedUnused } from "../../keys/key-store.ts";
 import type { Grant, Inquiry, Statement } from "../../ledger/authority.ts";
-import type { CounterId } from "../../ledger/counter.ts";
-import type { Credit, Debit, TooMuch } from "../../ledger/credit.ts";
-import type { MembershipChange } from "../../ledger/membership.ts";
 import type { EpochMs } from "../../units/clock.ts";
-import type { BalanceId } from "../../units/id.ts";
+import type { NodeAuthority, NodeRegistry, SharedLedgerStore } from "../books/node-store.ts";
 import type { NotedChange } from "../changes.ts";
-import type { Unapplied } from "../journal/journal.ts";
-import type { NodeReport } from "../nodes.ts";
+import type { ShippedEnds } from "../journal/node-books.ts";
 import type { Performed, RehearsedStatement } from "./rehearsal.ts";
 
 /**
  * What a keeper does for nodes: everything that writes the database, and what only it knows. Durable when it
  * resolves. All that goes in and out is JSON. Nodes read the database themselves.
  */
-export interface KeeperOperations {
+export interface KeeperOperations
+  extends NodeRegistry,
+    Pick<NodeAuthority, "retire" | "inquiries">,
+    Pick<SharedLedgerStore, "credit" | "debit" | "fold">,
+    Pick<ShippedEnds, "ship" | "forgetReachedBefore"> {
   lastEpoch(node: string): Promise<number | null>;
   join(node: string): Promise<{ epoch: number; seen: number }>;
-  renew(node: string, epoch: number, seen: number): Promise<readonly MembershipChange[]>;
-  unseen(version: number): Promise<boolean>;
-  leave(node: string, epoch: number): Promise<void>;
-  recall(balance: BalanceId, counters: readonly CounterId[]): Promise<number>;
-  list(): Promise<readonly NodeReport[]>;
-  close(node: string): Promise<"closed" | "alive" | "unknown">;
-
   /** Of one node; in the order in which they are answered. */
   settle(statements: readonly Statement[]): Promise<readonly Grant[]>;
-  retire(node: string, counters: readonly CounterId[]): Promise<void>;
-  inquiries(node: string): Promise<readonly Inquiry[]>;
-
-  ship(node: string, epoch: number | null, batch: readonly Unapplied[]): Promise<void>;
   /**
    * Books the ends in the node's journal, which is in this folder, up to these places in its files. False, and nothing is
    * booked, where they cannot all be read there.
@@ -43,10 +32,6 @@ export interface KeeperOperations {
   reached(node: string): Promise<readonly [file: number, bytes: number][]>;
   /** Whether everything that was shipped survives a power cut, and no backup is being made of what was before. */
   checkpoint(): Promise<boolean>;
-  forgetReachedBefore(node: string, file: number): Promise<void>;
-  credit(credit: Credit): Promise<Credit | null>;
-  debit(debit: Debit): Promise<Credit | TooMuch>;
-  fold(before: EpochMs): Promise<number>;
 
   perform(statements: readonly RehearsedStatement[], changes: readonly NotedChange[]): Promise<Performed>;
   /** With the change that nodes must notice before it is answered; null for none. */
