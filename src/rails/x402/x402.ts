@@ -124,8 +124,7 @@ export class X402Rail {
           const held = await this.turnedDown(payment, "held", network);
           if (held !== null) return held;
         }
-        // Decided anew on what is written: somebody else may have been faster.
-        return this.change(payment, ({ state }) => (state === payment.state ? step.change : null));
+        return this.stillChange(payment, step.change);
       case "begin":
         return this.begin(payment, network);
       case "send":
@@ -225,9 +224,7 @@ export class X402Rail {
     const rejected = await this.turnedDown(payment, "rejected", network);
     if (rejected !== null) return rejected;
     const lookAt = epochMs(this.deps.clock.now() + this.deps.pace.leaseMs);
-    const submitted = await this.change(payment, ({ state }) =>
-      state === payment.state ? { state: "submitted", reason: null, lookAt } : null,
-    );
+    const submitted = await this.stillChange(payment, { state: "submitted", reason: null, lookAt });
     // Else it was decided by somebody else meanwhile.
     return submitted.state === "submitted" ? this.send(submitted, network) : submitted;
   }
@@ -253,9 +250,7 @@ export class X402Rail {
     const order = orderOf(payment);
     const { authorization, signature, network, asset, payTo } = order;
     const lookAt = this.later();
-    // What somebody else has found out meanwhile stands.
-    const still = (change: PaymentChange) =>
-      this.change(payment, ({ state }) => (state === payment.state ? change : null));
+    const still = (change: PaymentChange) => this.stillChange(payment, change);
     const fate = payment.transaction === null ? "unknown" : await chain.fate(payment.transaction);
     const failures = (order.failures ?? 0) + (fate === "mined" ? 1 : 0);
     if (fate === "waiting") return still({ lookAt });
@@ -308,6 +303,11 @@ export class X402Rail {
     decide: (payment: Payment) => PaymentChange | null,
   ): Promise<Payment> {
     return this.note(await this.deps.store.change(payment.id, decide));
+  }
+
+  /** Decided anew on what is written: what somebody else has found out meanwhile stands. */
+  private stillChange(payment: Payment, change: PaymentChange): Promise<Payment> {
+    return this.change(payment, ({ state }) => (state === payment.state ? change : null));
   }
 
   private note(payment: Payment): Payment {
