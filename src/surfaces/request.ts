@@ -195,9 +195,12 @@ const MAX_VALUES = 250_000;
 const LARGE_BYTES = 1024 * 1024;
 
 function ambiguous(body: Uint8Array): Refusal | null {
-  const found = firstDoubt(body, CURSOR);
+  const found = lookThrough(body, "body", CONTROLLED, CURSOR);
+  const { isTooDeep, isDone } = CURSOR;
   CURSOR.letGo();
-  return found;
+  if (found !== null) return found;
+  if (isTooDeep) return refuse("invalid_request", `The body is nested deeper than ${MAX_DEPTH} levels.`);
+  return isDone ? null : noObject(body);
 }
 
 /** Deeper nesting than any client sends; a recursive parser elsewhere might not survive more. */
@@ -206,31 +209,41 @@ const MAX_DEPTH = 128;
 /** One for all bodies, because each is looked through without a wait. */
 const CURSOR = new JsonCursor(MAX_DEPTH);
 
-function firstDoubt(body: Uint8Array, cursor: JsonCursor): Refusal | null {
+/**
+ * Looks through the members of what a client sent, as far as the cursor can. Those of `names` must mean the same to
+ * whoever reads them, so each may appear only once, and without escapes in its name. `pass` is told of each member
+ * that the cursor is just behind: its name, if it is one of these, and where its value begins.
+ */
+export function lookThrough(
+  sent: Uint8Array,
+  what: "body" | "event",
+  names: readonly string[],
+  cursor: JsonCursor,
+  pass?: (name: string | null, valueStart: number) => void,
+): Refusal | null {
   const seen: string[] = [];
   let count = 0;
-  cursor.begin(body, 0, body.length);
+  cursor.begin(sent, 0, sent.length);
   cursor.enterObject();
   while (cursor.nextMember()) {
-    const escaped = cursor.escapedName;
-    if (escaped !== null && CONTROLLED.includes(escaped))
-      return invalid(escaped, "must be written without escapes");
-    const name = controlledAt(cursor);
+    const { escapedName, at: valueStart } = cursor;
+    if (escapedName !== null && names.includes(escapedName))
+      return invalid(escapedName, "must be written without escapes");
+    const name = nameAmong(names, cursor);
     if (name !== null) {
       if (seen.includes(name)) return invalid(name, "is given twice");
       seen.push(name);
     }
     if (++count > MAX_MEMBERS)
-      return refuse("invalid_request", `The body has more than ${MAX_MEMBERS} fields.`);
+      return refuse("invalid_request", `The ${what} has more than ${MAX_MEMBERS} fields.`);
     cursor.skip();
+    pass?.(name, valueStart);
   }
-  if (cursor.isTooDeep)
-    return refuse("invalid_request", `The body is nested deeper than ${MAX_DEPTH} levels.`);
-  return cursor.isDone ? null : noObject(body);
+  return null;
 }
 
-function controlledAt(cursor: JsonCursor): string | null {
-  for (const name of CONTROLLED) if (cursor.isNamed(name)) return name;
+function nameAmong(names: readonly string[], cursor: JsonCursor): string | null {
+  for (const name of names) if (cursor.isNamed(name)) return name;
   return null;
 }
 

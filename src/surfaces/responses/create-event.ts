@@ -2,7 +2,7 @@ import { type Refusal, refuse } from "../../errors/refusal.ts";
 import { contains, NO_BYTES, textOf } from "../bytes.ts";
 import { asObject } from "../json.ts";
 import { JsonCursor } from "../json-cursor.ts";
-import { invalid } from "../request.ts";
+import { invalid, lookThrough } from "../request.ts";
 import { sizeOf } from "./conversation-memory.ts";
 import { type ProtocolError, protocolError } from "./error-event.ts";
 
@@ -130,27 +130,14 @@ const OWN: readonly string[] = [
   "stream_options",
   "store",
 ];
-/** No client sends more. */
-const MAX_MEMBERS = 256;
-
 /** Copies the members' bytes; says what keeps them from being read. */
 function membersOf(bytes: Uint8Array, own: Map<string, Uint8Array>, others: Uint8Array[]): Refusal | null {
-  CURSOR.begin(bytes, 0, bytes.length);
-  CURSOR.enterObject();
-  let count = 0;
-  while (CURSOR.nextMember()) {
-    const { memberStart, at: valueStart, escapedName } = CURSOR;
-    const name = OWN.find((one) => CURSOR.isNamed(one));
-    if (escapedName !== null && OWN.includes(escapedName))
-      return invalid(escapedName, "must be written without escapes");
-    CURSOR.skip();
-    if (++count > MAX_MEMBERS)
-      return refuse("invalid_request", `The event has more than ${MAX_MEMBERS} fields.`);
-    if (name === undefined) others.push(copyOf(bytes, memberStart, CURSOR.at));
-    else if (own.has(name)) return invalid(name, "is given twice");
+  const doubt = lookThrough(bytes, "event", OWN, CURSOR, (name, valueStart) => {
+    if (name === null) others.push(copyOf(bytes, CURSOR.memberStart, CURSOR.at));
     else own.set(name, copyOf(bytes, valueStart, CURSOR.at));
-  }
-  return CURSOR.isDone ? null : refuse("invalid_request", "An event must be one JSON object.");
+  });
+  if (doubt !== null || CURSOR.isDone) return doubt;
+  return refuse("invalid_request", "An event must be one JSON object.");
 }
 
 /** A part of the message (as `slice` of a Buffer is) would keep all of it in memory, with however little is kept. */
