@@ -62,37 +62,32 @@ export interface RouteState extends RouteAvailability {
 }
 
 /** Routes that can be billed: never a free one, never one without a price. */
-export function paidCandidates(model: Model, query: Pick<RouteQuery, "surface">): Candidate[] {
-  const candidates: Candidate[] = [];
-  for (const route of model.routes) {
-    if (route.free || route.price === null) continue;
-    candidates.push({
-      model,
-      route,
-      price: route.price,
-      hostSurface: preferredLanguage(route, query.surface),
-    });
-  }
-  return candidates;
-}
-
-const FREE_PRICE = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 } as Price;
+export const paidCandidates = (model: Model, query: Pick<RouteQuery, "surface">): Candidate[] =>
+  candidatesOf(model, query, ({ free, price }) => (free ? null : price));
 
 /** Routes that cost nothing and were shown to. */
-export function freeCandidates(
+export const freeCandidates = (
   model: Model,
   query: Pick<RouteQuery, "surface">,
   routeState: RouteState,
+): Candidate[] =>
+  candidatesOf(model, query, (route) =>
+    route.free && routeState.verifiedFree(route) && routeState.restMs(route) === 0 ? FREE_PRICE : null,
+  );
+
+const FREE_PRICE = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 } as Price;
+
+/** The model's routes that have a price for this. */
+function candidatesOf(
+  model: Model,
+  { surface }: Pick<RouteQuery, "surface">,
+  priceOf: (route: Route) => Price | null,
 ): Candidate[] {
   const candidates: Candidate[] = [];
   for (const route of model.routes) {
-    if (!(route.free && routeState.verifiedFree(route) && routeState.restMs(route) === 0)) continue;
-    candidates.push({
-      model,
-      route,
-      price: FREE_PRICE,
-      hostSurface: preferredLanguage(route, query.surface),
-    });
+    const price = priceOf(route);
+    if (price !== null)
+      candidates.push({ model, route, price, hostSurface: preferredLanguage(route, surface) });
   }
   return candidates;
 }

@@ -230,23 +230,16 @@ function judgeModel(id: string, query: RouteQuery, catalog: Catalog, routeState:
 }
 
 function noPrice(model: Model, catalog: Catalog, routeState: RouteState, query: RouteQuery): Refusal {
-  if (model.routes.length === 0) return allPaused(model, catalog, routeState, query);
+  const why = model.routes.length === 0 ? "the operator has paused all of them" : "none has a price";
   const next = isFree(model, routeState)
     ? `It is free on the Open Tier, under the id ${model.id}${FREE_SUFFIX}.`
     : alternativesSentence(workingAlternatives(model.id, catalog, routeState, query));
   return refuse(
     "model_unavailable",
-    `No host can serve ${model.id}: 0 hosts were tried, because none has a price. ${next}`,
+    `No host can serve ${model.id}: 0 hosts were tried, because ${why}. ${next}`,
     { param: "model", ...NOT_SOON },
   );
 }
-
-const allPaused = (model: Model, catalog: Catalog, routeState: RouteState, query: RouteQuery): Refusal =>
-  refuse(
-    "model_unavailable",
-    `No host can serve ${model.id}: 0 hosts were tried, because the operator has paused all of them. ${alternativesSentence(workingAlternatives(model.id, catalog, routeState, query))}`,
-    { param: "model", ...NOT_SOON },
-  );
 
 function noFreeRoute({ model }: RouteQuery, allowed: readonly Model[]): Refusal {
   const kept = "The request was not switched to a paid model, and nothing was charged.";
