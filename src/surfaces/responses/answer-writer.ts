@@ -7,6 +7,7 @@ import {
   type AnswerBlock,
   AnswerWriter,
   answerId,
+  beginBlock,
   type CollectedAnswer,
 } from "../vocabulary/answer-writer.ts";
 import { citationOf } from "../vocabulary/citations.ts";
@@ -23,11 +24,9 @@ export class ResponsesWriter extends AnswerWriter {
   private sequence = 0;
   private id = "resp_gateway";
   private readonly output: Json[] = [];
-  private block: OpenBlock = { kind: "text" };
+  /** The block that is open, or was last. */
+  private current = beginBlock({ kind: "text" });
   private item: Record<string, unknown> = {};
-  private text = "";
-  private logprobs: unknown[] = [];
-  private citations: Citation[] = [];
   private summarised = false;
   private deltaForm: ReturnType<ResponsesWriter["formOfDeltas"]> | null = null;
   private reason: StopReason = "end";
@@ -48,10 +47,7 @@ export class ResponsesWriter extends AnswerWriter {
   }
 
   open(block: OpenBlock): void {
-    this.block = block;
-    this.text = "";
-    this.logprobs = [];
-    this.citations = [];
+    this.current = beginBlock(block);
     this.summarised = false;
     this.deltaForm = null;
     this.item = itemOf(block, this.id, this.output.length, "in_progress", this.form);
@@ -63,10 +59,11 @@ export class ResponsesWriter extends AnswerWriter {
   }
 
   delta(text: string, logprobs: readonly unknown[] = NO_LOGPROBS): void {
-    this.text += text;
+    const { current } = this;
+    current.text += text;
     if (this.form.isSummary) return;
-    for (const one of logprobs) this.logprobs.push(one);
-    const { kind } = this.block;
+    for (const one of logprobs) current.logprobs.push(one);
+    const { kind } = current.block;
     if (kind === "reasoning" && !this.summarised) {
       this.summarised = true;
       this.tell("response.reasoning_summary_part.added", { ...this.summary(), part: summaryOf("") });
@@ -76,14 +73,16 @@ export class ResponsesWriter extends AnswerWriter {
   }
 
   override cite(citation: Citation): void {
-    const annotation_index = this.citations.push(citation) - 1;
+    const annotation_index = this.current.citations.push(citation) - 1;
     const annotation = annotationOf(citation);
     this.tell("response.output_text.annotation.added", { ...this.part(), annotation_index, annotation });
   }
 
   close(seal: Seal | null): void {
-    const { text, logprobs, citations } = this;
-    switch (this.form.isSummary ? null : this.block.kind) {
+    const { current } = this;
+    const { block, text, logprobs, citations } = current;
+    current.seal = seal;
+    switch (this.form.isSummary ? null : block.kind) {
       case "text":
         this.tell("response.output_text.done", { ...this.part(), text, logprobs });
         this.tell("response.content_part.done", {
@@ -110,8 +109,7 @@ export class ResponsesWriter extends AnswerWriter {
         });
       }
     }
-    const block: AnswerBlock = { block: this.block, text, logprobs, citations, seal };
-    const item = finishedItem(block, this.id, this.output.length, this.form, wantsEncrypted(this.request));
+    const item = finishedItem(current, this.id, this.output.length, this.form, wantsEncrypted(this.request));
     this.tell("response.output_item.done", { ...this.place(), item });
     this.output.push(item);
   }
@@ -147,7 +145,7 @@ export class ResponsesWriter extends AnswerWriter {
   /** Of the open block: the event's type, its members before the text, and those behind it. */
   private formOfDeltas(): readonly [type: string, place: string, tail: string] {
     const members = (place: Json) => JSON.stringify(place).slice(1, -1);
-    switch (this.block.kind) {
+    switch (this.current.block.kind) {
       case "text":
         return ["response.output_text.delta", members(this.part()), ',"logprobs":[]'];
       case "refusal":
@@ -160,7 +158,8 @@ export class ResponsesWriter extends AnswerWriter {
   }
 
   private get custom(): boolean {
-    return this.block.kind === "tool_call" && this.block.custom;
+    const { block } = this.current;
+    return block.kind === "tool_call" && block.custom;
   }
 
   private response(status: string, usage: object | null): Json {

@@ -63,7 +63,7 @@ export class CollectedAnswer extends AnswerWriter {
   }
 
   open(block: OpenBlock): void {
-    this.blocks.push({ block, text: "", logprobs: [], citations: [], seal: null });
+    this.blocks.push(beginBlock(block));
   }
 
   delta(text: string, logprobs: readonly unknown[] = []): void {
@@ -105,6 +105,14 @@ export interface AnswerBlock {
   readonly citations: Citation[];
   seal: Seal | null;
 }
+
+export const beginBlock = (block: OpenBlock): AnswerBlock => ({
+  block,
+  text: "",
+  logprobs: [],
+  citations: [],
+  seal: null,
+});
 
 /** An id of this language that tells which answer of the host's it stands for. */
 export function answerId(prefix: string, hostId: string | null): string {
