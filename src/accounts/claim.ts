@@ -1,4 +1,4 @@
-import { type Refusal, refuse, refused, retryAfter } from "../errors/refusal.ts";
+import { invalidField, type Refusal, refuse, refused, retryAfter } from "../errors/refusal.ts";
 import { suspension } from "../errors/suspension-refusal.ts";
 import type { EpochMs } from "../units/clock.ts";
 import type { AccountId, BalanceId, KeyId } from "../units/id.ts";
@@ -115,7 +115,7 @@ export async function settleClaim(
 }
 
 const noClaim = (param: string): Refusal =>
-  refuse("invalid_request", "No claim on this balance is waiting for your confirmation.", { param });
+  invalidField(param, "No claim on this balance is waiting for your confirmation.");
 
 function whyUnclaimable(balance: Belongings | null, deps: AccountDeps, now: EpochMs): Refusal | null {
   if (balance === null) return refuse("invalid_request", "There is no such balance.");

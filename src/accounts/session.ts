@@ -1,4 +1,4 @@
-import { type Refusal, refuse } from "../errors/refusal.ts";
+import { invalidField, type Refusal } from "../errors/refusal.ts";
 import type { EpochMs } from "../units/clock.ts";
 import type { AccountId } from "../units/id.ts";
 import { hashSecret, type SecretHash } from "../units/secret-hash.ts";
@@ -19,9 +19,7 @@ export const signOut = (deps: AccountDeps, session: SecretHash): Promise<void> =
 export async function endSession(deps: AccountDeps, account: AccountId, id: string): Promise<Refusal | null> {
   const session = (await deps.store.sessions(account)).find((one) => sessionId(one) === id);
   if (session === undefined) {
-    return refuse("invalid_request", "The account has no such session. GET /v1/auth/sessions lists them.", {
-      param: "id",
-    });
+    return invalidField("id", "The account has no such session. GET /v1/auth/sessions lists them.");
   }
   await deps.store.endSession(session.hash);
   return null;

@@ -1,4 +1,4 @@
-import { type Refusal, refuse, refused } from "../errors/refusal.ts";
+import { invalidField, type Refusal, refused } from "../errors/refusal.ts";
 import type { EpochMs } from "../units/clock.ts";
 import { type BalanceId, newId } from "../units/id.ts";
 import { hashSecret } from "../units/secret-hash.ts";
@@ -150,8 +150,7 @@ export const newcomer = (
 });
 
 const spentLink = (): Refusal =>
-  refuse(
-    "invalid_request",
+  invalidField(
+    "token",
     "The link is unknown, already used, or expired. Ask for a new one with POST /v1/auth/email.",
-    { param: "token" },
   );

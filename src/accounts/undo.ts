@@ -1,4 +1,4 @@
-import { type Refusal, refuse, refused } from "../errors/refusal.ts";
+import { invalidField, type Refusal, refuse, refused } from "../errors/refusal.ts";
 import { suspension } from "../errors/suspension-refusal.ts";
 import type { AccountId, BalanceId } from "../units/id.ts";
 import type { SecretHash } from "../units/secret-hash.ts";
@@ -51,12 +51,9 @@ export async function detach(
         return { decline: balanceId };
       }
       if (balance === null || balance.owner?.account.id !== account) {
-        return refuse(
-          "invalid_request",
+        return invalidField(
+          "balance_id",
           "`balance_id` must name a balance of this account, or one claimed for it.",
-          {
-            param: "balance_id",
-          },
         );
       }
       return balance.claimedAt === null ? neverClaimed() : left(balance, own);
@@ -80,8 +77,7 @@ const nothingToUndo = (unclaimed: boolean): Refusal =>
   );
 
 const neverClaimed = (): Refusal =>
-  refuse(
-    "invalid_request",
+  invalidField(
+    "balance_id",
     "This balance was made by the account's first sign-in and never claimed, so nobody else could open it.",
-    { param: "balance_id" },
   );

@@ -1,4 +1,4 @@
-import { type Refusal, refuse, refused } from "../errors/refusal.ts";
+import { invalidField, type Refusal, refuse, refused } from "../errors/refusal.ts";
 import { randomBase58 } from "../units/base58.ts";
 import type { EpochMs } from "../units/clock.ts";
 import { hashSecret, type SecretHash } from "../units/secret-hash.ts";
@@ -17,7 +17,7 @@ export async function walletMessage(
 ): Promise<string | Refusal> {
   const address = await readAddress(addressText);
   if (address === null) {
-    return invalid(
+    return invalidField(
       "address",
       "`address` must be 0x followed by 40 hex digits, with a valid EIP-55 checksum if it is in mixed case.",
     );
@@ -97,11 +97,11 @@ export async function proveWallet(
   const found = await deps.contracts.check({ address, chainId, message, signature });
   if (found === "valid") return { hash, wallet: `eip155:${chainId}:${address}` as WalletName };
   return found === "unreachable"
-    ? invalid(
+    ? invalidField(
         "signature",
         `The signature could not be checked: chain ${chainId} did not answer. Try again in a minute.`,
       )
-    : invalid("signature", `\`signature\` is not ${address}'s signature of this message.`);
+    : invalidField("signature", `\`signature\` is not ${address}'s signature of this message.`);
 }
 
 export interface SignedMessage {
@@ -123,7 +123,7 @@ export interface ContractSignatures {
 export type ContractAnswer = "valid" | "invalid" | "unreachable" | "unknown";
 
 export const spentMessage = (): Refusal =>
-  invalid(
+  invalidField(
     "message",
     "The message is unknown to this gateway, already used, or expired. Get a new one with POST /v1/auth/wallet.",
   );
@@ -148,5 +148,3 @@ async function signedByKeyPair(
   // Thrown for what has not the form of such a signature, as a contract's need not.
   return verifyMessage({ address, message, signature }).catch(() => false);
 }
-
-const invalid = (param: string, message: string): Refusal => refuse("invalid_request", message, { param });

@@ -64,6 +64,10 @@ export const refused = (value: unknown): value is Refusal => value instanceof Re
 export const refuse = (code: ErrorCode, message: string, details?: RefusalDetails): Refusal =>
   new Refusal(code, message, details);
 
+/** Of the field that is called so, in the request. */
+export const invalidField = (param: string, message: string): Refusal =>
+  refuse("invalid_request", message, { param });
+
 /** A fault of the gateway's own; nothing of its cause is told. */
 export const internalError = (): Refusal =>
   refuse(

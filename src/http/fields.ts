@@ -1,7 +1,7 @@
 import type { Static, TInteger, TObject, TSchema } from "@sinclair/typebox";
 import { Value, type ValueError } from "@sinclair/typebox/value";
 import { usd } from "../api/fields.ts";
-import { type Refusal, refuse, refused } from "../errors/refusal.ts";
+import { invalidField, type Refusal, refuse, refused } from "../errors/refusal.ts";
 import type { EpochMs } from "../units/clock.ts";
 import { type NanoUsd, nanoFromUsd } from "../units/usd.ts";
 import { readControl } from "./control-body.ts";
@@ -29,9 +29,6 @@ export async function readFields<T extends TObject>(
 export const repeated = (sent: string): string => sent.slice(0, MAX_REPEATED);
 
 const MAX_REPEATED = 64;
-
-export const invalidField = (param: string, message: string): Refusal =>
-  refuse("invalid_request", message, { param });
 
 /** Whether a media type that clients have to ask for is asked for by its name. */
 export const accepts = ({ headers }: Request, type: string): boolean =>

@@ -1,6 +1,6 @@
 import type { Holdings } from "../accounts/account.ts";
 import { isSession } from "../accounts/secret.ts";
-import { type Refusal, refuse, refused } from "../errors/refusal.ts";
+import { invalidField, type Refusal, refuse, refused } from "../errors/refusal.ts";
 import { invalidKey, invalidRecovery, tooMuchUnpaid } from "../generation/refusals.ts";
 import type { Balance, Key } from "../keys/key.ts";
 import { isRecoverySecret } from "../keys/secret.ts";
@@ -13,7 +13,6 @@ import { clientBlocks } from "./client-blocks.ts";
 import { cookieSession, fromOwnPage } from "./cookie.ts";
 import type { HttpDeps } from "./deps.ts";
 import { type HttpExchange, pathOf } from "./endpoint.ts";
-import { invalidField } from "./fields.ts";
 
 /** Who sends a request. An owner shows the recovery secret of the balance, or a session of its account. */
 export type Identity = KeyIdentity | OwnerIdentity;

@@ -1,4 +1,4 @@
-import { type Refusal, refuse, refused } from "../errors/refusal.ts";
+import { invalidField, type Refusal, refused } from "../errors/refusal.ts";
 import type { BalanceId } from "../units/id.ts";
 import { newId } from "../units/id.ts";
 import type { NanoUsd } from "../units/usd.ts";
@@ -19,13 +19,13 @@ export function createBudget(deps: KeyDeps, balance: BalanceId, spec: BudgetSpec
   const id = newId("bud", deps.random);
   return change(deps, balance, ({ budgets }) => {
     if (named(budgets, spec.name) !== undefined) {
-      return invalid(
+      return invalidField(
         "name",
         `A budget named \`${spec.name}\` already exists. Change it with PATCH /v1/budgets/${spec.name}.`,
       );
     }
     if (budgets.length >= MAX_BUDGETS)
-      return invalid(
+      return invalidField(
         "name",
         `The balance has ${MAX_BUDGETS} budgets, the most it can have. Delete one first.`,
       );
@@ -53,7 +53,7 @@ export function dropBudget(deps: KeyDeps, balance: BalanceId, name: string): Pro
     if (budget === undefined) return unknownBudget(name);
     const keys = drawnFrom.get(name) ?? 0;
     if (keys > 0) {
-      return invalid(
+      return invalidField(
         "name",
         `Budget \`${name}\` caps ${keys} live ${keys === 1 ? "key" : "keys"}. First set their \`budget\` to another one or to null.`,
       );
@@ -63,7 +63,7 @@ export function dropBudget(deps: KeyDeps, balance: BalanceId, name: string): Pro
 }
 
 export const unknownBudget = (name: string): Refusal =>
-  invalid("name", `This balance has no budget named \`${name}\`.`);
+  invalidField("name", `This balance has no budget named \`${name}\`.`);
 
 async function change(
   deps: KeyDeps,
@@ -78,5 +78,3 @@ async function change(
 
 const named = (budgets: BalanceWithBudgets["budgets"], name: string): Budget | undefined =>
   budgets.find((one) => one.name === name);
-
-const invalid = (param: string, message: string): Refusal => refuse("invalid_request", message, { param });

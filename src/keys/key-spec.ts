@@ -1,4 +1,4 @@
-import { type Refusal, refuse } from "../errors/refusal.ts";
+import { invalidField, type Refusal } from "../errors/refusal.ts";
 import { type EpochMs, isoTime } from "../units/clock.ts";
 import { formatUsd, type NanoUsd } from "../units/usd.ts";
 import type { Key, KeyLimits } from "./key.ts";
@@ -25,12 +25,9 @@ export function granted(key: Key, spec: KeySpec, { budgets }: BalanceWithBudgets
 }
 
 export const missingBudget = (name: string): Refusal =>
-  refuse(
-    "invalid_request",
+  invalidField(
+    "budget",
     `\`budget\`: this balance has no budget named \`${name}\`. Create it with POST /v1/budgets.`,
-    {
-      param: "budget",
-    },
   );
 
 /**
@@ -81,9 +78,8 @@ const isSubset = (asked: readonly string[] | null, present: readonly string[] | 
 
 function ownerOnly(param: string, present: string, may?: string): Refusal {
   const allowed = may === undefined ? "" : ` A key may only ${may}.`;
-  return refuse(
-    "invalid_request",
+  return invalidField(
+    param,
     `\`${param}\` is ${present}, and only the owner of the balance can change that, with the recovery secret or a signed-in session.${allowed}`,
-    { param },
   );
 }

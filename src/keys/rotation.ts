@@ -1,4 +1,4 @@
-import { type Refusal, refuse, refused } from "../errors/refusal.ts";
+import { invalidField, type Refusal, refuse, refused } from "../errors/refusal.ts";
 import type { EpochMs } from "../units/clock.ts";
 import { type KeyId, newId } from "../units/id.ts";
 import { hashSecret } from "../units/secret-hash.ts";
@@ -88,12 +88,9 @@ function spent(key: Key, now: EpochMs): Refusal {
     : key.state === "revoked"
       ? "is revoked"
       : "has expired";
-  return refuse(
-    "invalid_request",
+  return invalidField(
+    "id",
     `Key \`${key.id}\` ${past} and cannot be rotated. Rotate the key that replaced it, or create one with POST /v1/keys.`,
-    {
-      param: "id",
-    },
   );
 }
 
@@ -134,10 +131,7 @@ function graceLoosening(key: Key, { expiresAt }: KeySpec): Refusal | null {
 }
 
 const ended = ({ id, state }: Key): Refusal =>
-  refuse(
-    "invalid_request",
+  invalidField(
+    "id",
     `Key \`${id}\` ${state === "revoked" ? "is revoked" : "has expired"} and cannot be changed.`,
-    {
-      param: "id",
-    },
   );

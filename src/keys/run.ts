@@ -1,4 +1,4 @@
-import { type Refusal, refuse, refused } from "../errors/refusal.ts";
+import { invalidField, type Refusal, refuse, refused } from "../errors/refusal.ts";
 import type { EpochMs } from "../units/clock.ts";
 import type { BalanceId } from "../units/id.ts";
 import { type NanoUsd, nanoFromUsd } from "../units/usd.ts";
@@ -145,8 +145,7 @@ const tooMany = (most: number): Refusal =>
     { retryAfterS: 60, shouldRetry: false, param: RUN_HEADER },
   );
 
-export const invalidRun = (what: string): Refusal =>
-  refuse("invalid_request", `\`${RUN_HEADER}\` ${what}.`, { param: RUN_HEADER });
+export const invalidRun = (what: string): Refusal => invalidField(RUN_HEADER, `\`${RUN_HEADER}\` ${what}.`);
 
 /** A run's name is one of its balance's. */
 export const runSubject = (balance: BalanceId, name: string): string => `${balance}/${name}`;

@@ -4,11 +4,11 @@ import { readEmail } from "../../accounts/email.ts";
 import { detach } from "../../accounts/undo.ts";
 import type { WalletName } from "../../accounts/wallet.ts";
 import { type AccountAnswer, ADMIN } from "../../api/admin.ts";
-import { refused } from "../../errors/refusal.ts";
+import { invalidField, refused } from "../../errors/refusal.ts";
 import { type EpochMs, isoTime } from "../../units/clock.ts";
 import type { AccountId, BalanceId } from "../../units/id.ts";
 import type { Endpoint } from "../endpoint.ts";
-import { invalidField, repeated } from "../fields.ts";
+import { repeated } from "../fields.ts";
 import { operation } from "../operation.ts";
 import { list, ok } from "../reply.ts";
 

@@ -1,6 +1,6 @@
 import type { Account } from "../../accounts/account.ts";
 import { ADMIN, type BalanceAnswer } from "../../api/admin.ts";
-import { type Refusal, refused } from "../../errors/refusal.ts";
+import { invalidField, type Refusal, refused } from "../../errors/refusal.ts";
 import type { Balance, Key } from "../../keys/key.ts";
 import { revise, revoke } from "../../keys/rotation.ts";
 import { isoTime } from "../../units/clock.ts";
@@ -12,7 +12,7 @@ import { creditView } from "../endpoints/credits.ts";
 import { keySpec } from "../endpoints/key-fields.ts";
 import { usedKeyView } from "../endpoints/key-view.ts";
 import { newBalance, revoked } from "../endpoints/keys.ts";
-import { invalidField, repeated } from "../fields.ts";
+import { repeated } from "../fields.ts";
 import { operation } from "../operation.ts";
 import { ok, page } from "../reply.ts";
 

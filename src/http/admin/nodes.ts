@@ -1,9 +1,10 @@
 import { NODES } from "../../api/nodes.ts";
+import { invalidField } from "../../errors/refusal.ts";
 import type { NodeReport } from "../../store/nodes.ts";
 import { isoTime } from "../../units/clock.ts";
 import { usdFromNano } from "../../units/usd.ts";
 import type { Endpoint } from "../endpoint.ts";
-import { invalidField, repeated } from "../fields.ts";
+import { repeated } from "../fields.ts";
 import { operation } from "../operation.ts";
 import { list, ok } from "../reply.ts";
 

@@ -1,5 +1,5 @@
 import { ADMIN, type CreditFields, type SuspensionAnswer, type UnsuspendFields } from "../../api/admin.ts";
-import { type Refusal, refuse, refused } from "../../errors/refusal.ts";
+import { invalidField, type Refusal, refuse, refused } from "../../errors/refusal.ts";
 import { BY_GATEWAY, type SuspensionRecord } from "../../keys/key-store.ts";
 import type { Credit } from "../../ledger/credit.ts";
 import { PAYMENT_KEYS } from "../../payments/payment.ts";
@@ -10,7 +10,7 @@ import { decimalUsd, MAX_NANO_USD, type NanoUsd, usdFromNano } from "../../units
 import { isLoopback, plain } from "../address.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Endpoint, HttpExchange } from "../endpoint.ts";
-import { invalidField, readUsd } from "../fields.ts";
+import { readUsd } from "../fields.ts";
 import { operation } from "../operation.ts";
 import { type JsonReply, ok, page } from "../reply.ts";
 import { notAdmin } from "./token.ts";

@@ -10,14 +10,13 @@ import {
 } from "../../accounts/sign-in.ts";
 import { walletMessage } from "../../accounts/wallet.ts";
 import { ACCOUNTS, type SessionAnswer } from "../../api/accounts.ts";
-import { type Refusal, refused } from "../../errors/refusal.ts";
+import { invalidField, type Refusal, refused } from "../../errors/refusal.ts";
 import { isoTime } from "../../units/clock.ts";
 import { EVERYBODY, type Throttled, takeOfAll, tooOften } from "../address.ts";
 import { clientBlocks } from "../client-blocks.ts";
 import { fromOwnPage, sessionCookie } from "../cookie.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Endpoint, HttpExchange } from "../endpoint.ts";
-import { invalidField } from "../fields.ts";
 import { againstForging, againstGuessing } from "../identity.ts";
 import { operation } from "../operation.ts";
 import { JsonReply, ok } from "../reply.ts";

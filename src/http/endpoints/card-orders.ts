@@ -1,5 +1,5 @@
 import type { CheckoutAnswer, PaymentMethod } from "../../api/payments.ts";
-import { type Refusal, refuse, refused } from "../../errors/refusal.ts";
+import { invalidField, type Refusal, refuse, refused } from "../../errors/refusal.ts";
 import { whyNot } from "../../payments/amounts.ts";
 import { dayCap, OPEN_PAGES } from "../../payments/caps.ts";
 import { orderOf } from "../../rails/stripe/card-order.ts";
@@ -8,7 +8,6 @@ import { isoTime } from "../../units/clock.ts";
 import type { ReceiptId } from "../../units/id.ts";
 import { usdFromNano } from "../../units/usd.ts";
 import type { HttpDeps } from "../deps.ts";
-import { invalidField } from "../fields.ts";
 import { type Identity, ownersOnly } from "../identity.ts";
 import type { CreditOrder } from "./x402-orders.ts";
 

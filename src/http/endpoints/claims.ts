@@ -3,7 +3,7 @@ import { claimEnds, isPending } from "../../accounts/belonging.ts";
 import { claimByEmail, claimByWallet, settleClaim, whyNoClaimant } from "../../accounts/claim.ts";
 import { takeBack } from "../../accounts/undo.ts";
 import { CLAIMS, type ClaimAnswer, type WaitingClaim } from "../../api/claims.ts";
-import { type Refusal, refuse, refused, retryAfter } from "../../errors/refusal.ts";
+import { invalidField, type Refusal, refuse, refused, retryAfter } from "../../errors/refusal.ts";
 import { invalidRecovery } from "../../generation/refusals.ts";
 import { isRecoverySecret } from "../../keys/secret.ts";
 import { isoTime } from "../../units/clock.ts";
@@ -14,7 +14,6 @@ import { takeOfEverybody } from "../address.ts";
 import { clientBlocks } from "../client-blocks.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Endpoint, HttpExchange } from "../endpoint.ts";
-import { invalidField } from "../fields.ts";
 import {
   againstForging,
   againstGuessing,

@@ -1,6 +1,7 @@
 import type { AnswerTo } from "../../api/about.ts";
 import { COMPATIBLE, unknowns } from "../../api/compatible.ts";
 import type { ReceiptAnswer } from "../../api/receipts.ts";
+import { invalidField } from "../../errors/refusal.ts";
 import type { Key } from "../../keys/key.ts";
 import { type EpochMs, isoTime } from "../../units/clock.ts";
 import { hashSecret } from "../../units/secret-hash.ts";
@@ -9,7 +10,6 @@ import { windowAt } from "../../units/window.ts";
 import { clientBlocks } from "../client-blocks.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Endpoint, HttpExchange } from "../endpoint.ts";
-import { invalidField } from "../fields.ts";
 import type { KeyIdentity } from "../identity.ts";
 import { operation } from "../operation.ts";
 import { ok } from "../reply.ts";

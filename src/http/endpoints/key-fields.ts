@@ -1,10 +1,10 @@
 import type { KeyFields } from "../../api/keys.ts";
 import { autoVariant, FREE_AUTO_MODEL, isModelId, isVariant } from "../../catalog/model-name.ts";
-import { type Refusal, refused } from "../../errors/refusal.ts";
+import { invalidField, type Refusal, refused } from "../../errors/refusal.ts";
 import type { KeySpec } from "../../keys/key-spec.ts";
 import type { EpochMs } from "../../units/clock.ts";
 import type { NanoUsd } from "../../units/usd.ts";
-import { invalidField, readTime, readUsd } from "../fields.ts";
+import { readTime, readUsd } from "../fields.ts";
 
 /** What the body of `POST /v1/keys` or `PATCH /v1/keys/{id}` asks for. */
 export function keySpec(fields: KeyFields, now: EpochMs): KeySpec | Refusal {

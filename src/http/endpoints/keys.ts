@@ -1,5 +1,5 @@
 import { KEYS, KeyFields, type RevokedAnswer, type SetUpAnswer } from "../../api/keys.ts";
-import { type Refusal, refuse, refused, retryAfter } from "../../errors/refusal.ts";
+import { invalidField, type Refusal, refuse, refused, retryAfter } from "../../errors/refusal.ts";
 import { suspension } from "../../errors/suspension-refusal.ts";
 import { tooMuchUnpaid } from "../../generation/refusals.ts";
 import { createKey, setUp } from "../../keys/creation.ts";
@@ -11,7 +11,7 @@ import { takeOfAll, takeOfEverybody, tooOften } from "../address.ts";
 import { clientBlocks } from "../client-blocks.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Endpoint, HttpExchange } from "../endpoint.ts";
-import { invalidField, readFields, repeated } from "../fields.ts";
+import { readFields, repeated } from "../fields.ts";
 import { type Identity, identify, isAnonymous, ownBalances, ownersOnly } from "../identity.ts";
 import { operation } from "../operation.ts";
 import { created, type JsonReply, ok, page } from "../reply.ts";

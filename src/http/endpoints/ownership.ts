@@ -1,13 +1,12 @@
 import { closeBalance, deleteAccount } from "../../accounts/deletion.ts";
 import { replaceRecovery } from "../../accounts/recovery.ts";
 import { OWNERSHIP } from "../../api/ownership.ts";
-import { refused } from "../../errors/refusal.ts";
+import { invalidField, refused } from "../../errors/refusal.ts";
 import { invalidRecovery } from "../../generation/refusals.ts";
 import { newRecoverySecret } from "../../keys/secret.ts";
 import { hashSecret } from "../../units/secret-hash.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Endpoint } from "../endpoint.ts";
-import { invalidField } from "../fields.ts";
 import { notOfAccount } from "../identity.ts";
 import { operation } from "../operation.ts";
 import { JsonReply, ok } from "../reply.ts";

@@ -1,5 +1,5 @@
 import { PAYMENTS, type PaymentAnswer, type PaymentOptions } from "../../api/payments.ts";
-import { type Refusal, refuse, refused } from "../../errors/refusal.ts";
+import { invalidField, type Refusal, refuse, refused } from "../../errors/refusal.ts";
 import { suspension } from "../../errors/suspension-refusal.ts";
 import type { Payment } from "../../payments/payment.ts";
 import { needsSaving, SAVE_FIRST } from "../../rails/x402/inline.ts";
@@ -8,7 +8,7 @@ import type { PaymentId } from "../../units/id.ts";
 import { usdFromNano } from "../../units/usd.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Endpoint } from "../endpoint.ts";
-import { invalidField, readUsd, repeated } from "../fields.ts";
+import { readUsd, repeated } from "../fields.ts";
 import { againstForging, type Identity } from "../identity.ts";
 import { type Asked, operation } from "../operation.ts";
 import { created, JsonReply, ok, page } from "../reply.ts";

@@ -1,11 +1,11 @@
 import { RECEIPTS, type ReceiptAnswer } from "../../api/receipts.ts";
-import type { Refusal } from "../../errors/refusal.ts";
+import { invalidField, type Refusal } from "../../errors/refusal.ts";
 import type { Key } from "../../keys/key.ts";
 import type { StoredReceipt, StoredReceiptPage } from "../../store/receipts.ts";
 import type { KeyId, ReceiptId } from "../../units/id.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Endpoint } from "../endpoint.ts";
-import { accepts, invalidField, repeated } from "../fields.ts";
+import { accepts, repeated } from "../fields.ts";
 import { type Identity, ownBalances } from "../identity.ts";
 import { operation } from "../operation.ts";
 import { ok, replyAs } from "../reply.ts";

@@ -1,4 +1,4 @@
-import { internalError, type Refusal, refuse, refused } from "../../errors/refusal.ts";
+import { internalError, invalidField, type Refusal, refuse, refused } from "../../errors/refusal.ts";
 import type { Balance } from "../../keys/key.ts";
 import { whyNot } from "../../payments/amounts.ts";
 import { dayCap } from "../../payments/caps.ts";
@@ -10,7 +10,6 @@ import { paymentOf } from "../../rails/x402/x402.ts";
 import type { KeyId } from "../../units/id.ts";
 import { formatUsd, type NanoUsd } from "../../units/usd.ts";
 import type { HttpDeps } from "../deps.ts";
-import { invalidField } from "../fields.ts";
 
 /** Credit that is ordered, before anybody knows how it is paid. */
 export interface CreditOrder {
