@@ -6,6 +6,7 @@ import { type FakeHost, startFakeHost } from "../fakes/host.ts";
 import { chatText, type HostAnswer, messagesText, responsesText } from "../fakes/transcripts.ts";
 import { until } from "../fakes/until.ts";
 import type { Reply } from "../process/gateway.ts";
+import { rounds } from "../rounds.ts";
 
 /** A gateway whose requests are sent again with their `Idempotency-Key`, and the host behind it. */
 export class RepeatWorld {
@@ -161,7 +162,7 @@ export const read = async (response: Response) => ({
 });
 type Read = Awaited<ReturnType<typeof read>>;
 
-const REPEATS = 100;
+const REPEATS = rounds(30, 100);
 export const MIDDLE = 30;
 type Ask = (signal?: AbortSignal) => Promise<Response>;
 
@@ -250,7 +251,7 @@ const OTHERS = ["/v1/responses", "/v1/messages"].flatMap((path) =>
 
 export function testRepeats(world: RepeatWorld): void {
   test.each([...STREAMED, ...WHOLE, ...OTHERS])(
-    "a hundred repeats %s (%s, streamed: %p): one call, one receipt, one charge, the same bytes",
+    "many repeats %s (%s, streamed: %p): one call, one receipt, one charge, the same bytes",
     async (phase, path, stream) => {
       const owner = await world.gateway.owner(1);
       const ask: Ask = (signal) =>

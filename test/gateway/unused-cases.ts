@@ -11,12 +11,12 @@ const HOUR_MS = 3_600_000;
 export function unusedCases(store: () => Promise<string>): void {
   let daysLater = 0;
   let hoursIdle = 0;
-  /** Of a gateway whose days pass when the test says so, and whose hours are over at once. */
+  /** Of a gateway whose days pass when the test says so, and whose hours are over soon. */
   const clock: Clock = {
     ...systemClock,
     now: () => (systemClock.now() + daysLater * DAY_MS) as EpochMs,
     elapsedMs: () => systemClock.elapsedMs() + hoursIdle * HOUR_MS,
-    after: (ms, fire) => systemClock.after(ms < 60_000 || ms === MIGRATION_MS ? ms : 20, fire),
+    after: (ms, fire) => systemClock.after(ms < 60_000 || ms === MIGRATION_MS ? ms : 200, fire),
   };
   let gateway: OpenGateway;
   beforeAll(async () => {

@@ -7,9 +7,10 @@ import { oneHost } from "../fakes/one-host.ts";
 import { chatText } from "../fakes/transcripts.ts";
 import { until } from "../fakes/until.ts";
 import { Folder, GatewayProcess } from "../process/gateway.ts";
+import { rounds } from "../rounds.ts";
 import { describeOnPostgres } from "./fixture.ts";
 
-const REQUESTS = 300;
+const REQUESTS = rounds(60, 300);
 const COVERED = 10;
 /** Each request holds exactly this. */
 const COST = 0.001;

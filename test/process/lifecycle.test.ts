@@ -8,6 +8,7 @@ import { gate } from "../fakes/gate.ts";
 import { startFakeHost } from "../fakes/host.ts";
 import { chatText } from "../fakes/transcripts.ts";
 import { until } from "../fakes/until.ts";
+import { rounds } from "../rounds.ts";
 import { ADMIN, Folder, GatewayProcess, simpleConfig } from "./gateway.ts";
 import { recovery } from "./recovery.ts";
 import { storm } from "./storm.ts";
@@ -427,7 +428,7 @@ describe("a disk that refuses", () => {
 });
 
 test("a short storm of kills under streaming load: no acknowledged answer is lost or doubled", async () => {
-  const report = await storm(5, () => {});
+  const report = await storm(rounds(3, 12), () => {});
   expect(report).toMatchObject({ lost: 0, wrong: 0, driftNano: "0" });
   expect(report.acknowledged).toBeGreaterThan(0);
 });

@@ -10,6 +10,7 @@ import { chatText } from "../fakes/transcripts.ts";
 import { until } from "../fakes/until.ts";
 import { ADMIN, Folder, GatewayProcess, simpleConfig } from "../process/gateway.ts";
 import { storm } from "../process/storm.ts";
+import { rounds } from "../rounds.ts";
 import { keeperOf, workersOf } from "./processes.ts";
 
 /** Streams stop after their first word until it is opened. */
@@ -346,7 +347,7 @@ test("from a checkout, auto serves with as many workers as there are cores", asy
 });
 
 test("a short storm of kills of workers and their keeper: no acknowledged answer is lost or doubled", async () => {
-  const report = await storm(5, () => {}, 2);
+  const report = await storm(rounds(4, 12), () => {}, 2);
   expect(report.acknowledged).toBeGreaterThan(0);
   expect(report).toMatchObject({ lost: 0, wrong: 0, driftNano: "0" });
 });
