@@ -8,7 +8,7 @@ import { type Made, type OpenGateway, open } from "./open.ts";
 
 /**
  * What is promised of streams whose key, budget or balance is changed while they run, whatever the store and
- * however many gateways. A stream holds some $0.03 at its beginning, for 1,200 words; its host writes 2,400.
+ * however many gateways. A stream holds some $0.03 at its beginning, for 1,200 words; its host writes 1,600.
  */
 export function testChangedLimits(count: number, store: () => Promise<string>): void {
   let host: FakeHost;
@@ -173,7 +173,7 @@ ${await store()}`;
       expect(text.includes("[DONE]")).toBe(goesOn);
       expect(text.includes('"code":"insufficient_credit"')).toBe(!goesOn);
       const receipt = await receiptOf(headers.get("x-gateway-receipt")!, owner);
-      if (goesOn) expect(receipt.cost_usd).toBe(0.06);
+      if (goesOn) expect(receipt.cost_usd).toBe(COST_USD);
       else expect(receipt.cost_usd).toBeLessThan(0.035);
       expect(receipt.cost_usd).toBeGreaterThan(0);
       expect((await any().admin("/admin/ledger/audit")).json).toMatchObject({ ok: true, drift_nano: "0" });
@@ -193,11 +193,12 @@ ${await store()}`;
       await any().send("PATCH", "/v1/budgets/team", { bearer, json: { window } });
       const used = async () => (await any().send("GET", "/v1/budgets/team", { bearer })).json.used_usd;
       // What one gateway charged, the others know within some milliseconds.
-      await until(async () => (await used()) === 0.06);
+      await until(async () => (await used()) === COST_USD);
     }
   });
 }
 
-const WORDS = 2_400;
+const WORDS = 1_600;
 const PIECE = 20;
+const COST_USD = 0.04;
 const MOST_STREAMS = 20;

@@ -15,7 +15,11 @@ describeOnPostgres("gateways behind a load balancer", (cluster) => {
   beforeAll(async () => {
     host = await startFakeHost((request) => {
       const { events, whole } = chatText([" one", " two", " three"], { input: 10 });
-      return request.json().stream === true ? sse(events, { before: () => Bun.sleep(10) }) : json(whole);
+      if (request.json().stream === true) return sse(events, { before: () => Bun.sleep(20) });
+      return async (wire, seen) => {
+        await Bun.sleep(50);
+        await json(whole)(wire, seen);
+      };
     });
   });
   afterAll(() => host.close());

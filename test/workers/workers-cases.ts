@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { json } from "../fakes/behaviours.ts";
 import { type FakeHost, startFakeHost } from "../fakes/host.ts";
 import { chatText } from "../fakes/transcripts.ts";
@@ -18,11 +18,13 @@ export function testWorkers(database: () => Promise<string>): void {
     await host.close();
   });
 
+  const config = (more = "") => simpleConfig([host.port], `store: ${store}\nworkers: 2\n${more}`);
+
   async function withGateway(
     run: (gateway: GatewayProcess, folder: Folder) => Promise<void>,
     more = "",
   ): Promise<void> {
-    const folder = new Folder(simpleConfig([host.port], `store: ${store}\nworkers: 2\n${more}`));
+    const folder = new Folder(config(more));
     const gateway = await GatewayProcess.start(folder);
     try {
       await run(gateway, folder);
@@ -48,20 +50,6 @@ export function testWorkers(database: () => Promise<string>): void {
     });
   }, 600_000);
 
-  test("large bodies of who can pay for them are not unpaid work, however little of the credit a worker was granted", async () => {
-    await withGateway(async (gateway) => {
-      const { key } = await gateway.keyWith(50);
-      // So that a worker has been granted a little.
-      expect((await gateway.post("/v1/chat/completions", CHAT, key)).status).toBe(200);
-      const large = { ...CHAT, messages: [{ role: "user", content: "x ".repeat(4_500_000) }] };
-      // Of three, two reach the same worker, and without credit it would read only one.
-      for (let request = 0; request < 3; request++) {
-        const { status, json } = await gateway.post("/v1/chat/completions", large, key);
-        expect([status, json.error.code]).toEqual([400, "context_too_long"]);
-      }
-    });
-  }, 600_000);
-
   test("told to stop, all of them serve on and say that they are not ready, until they are told again", async () => {
     await withGateway(async (gateway) => {
       const { key } = await gateway.keyWith(1);
@@ -78,42 +66,6 @@ export function testWorkers(database: () => Promise<string>): void {
       }
       expect(await gateway.stop()).toBe(0);
     }, "shutdown_delay_ms: 60000\n");
-  }, 600_000);
-
-  test("all credit is taken back, also what a worker that was killed had been granted", async () => {
-    await withGateway(async (gateway) => {
-      const { key, balance_id } = await gateway.keyWith(1);
-      for (let request = 0; request < 20; request++) {
-        expect((await gateway.post("/v1/chat/completions", CHAT, key)).status).toBe(200);
-      }
-      process.kill(workersOf(gateway.pid)[0]!, "SIGKILL");
-      let takenNano = 0;
-      await until(async () => {
-        // Without an answer, the same is asked again.
-        const debit = { balance_id, amount_usd: "all", idempotency_key: `all but ${takenNano}` };
-        const { status, json } = await gateway.post("/admin/debits", debit, ADMIN);
-        if (status === 200) takenNano += Math.round(json.amount_usd * 1e9);
-        return takenNano === 1e9 - 20 * 20_000;
-      });
-      expect((await gateway.post("/v1/chat/completions", CHAT, key)).status).toBe(402);
-      expect((await gateway.get("/v1/me", key)).json.balance_usd).toBe(0);
-      expect((await gateway.audit()).json).toMatchObject({ ok: true, drift_nano: "0" });
-    });
-  }, 600_000);
-
-  test("a worker that is killed is replaced, and the books agree", async () => {
-    await withGateway(async (gateway) => {
-      const { key } = await gateway.keyWith(1);
-      const [first, second] = workersOf(gateway.pid);
-      process.kill(first!, "SIGKILL");
-      await until(() => {
-        const now = workersOf(gateway.pid);
-        return now.length === 2 && !now.includes(first!) && now.includes(second!);
-      });
-      await until(async () => (await gateway.get("/readyz")).status === 200);
-      await until(async () => (await gateway.post("/v1/chat/completions", CHAT, key)).status === 200);
-      expect((await gateway.audit()).json).toMatchObject({ ok: true, drift_nano: "0" });
-    });
   }, 600_000);
 
   test("when the supervisor is killed, its workers end, and the next one finds everything free", async () => {
@@ -135,13 +87,68 @@ export function testWorkers(database: () => Promise<string>): void {
     });
   }, 600_000);
 
-  test("a port that another holds is not shared with it", async () => {
-    await withGateway(async (gateway, folder) => {
-      const other = new Folder(simpleConfig([host.port], `store: ${store}\nworkers: 2\n`));
+  describe("of one gateway", () => {
+    let folder: Folder;
+    let gateway: GatewayProcess;
+    beforeAll(async () => {
+      folder = new Folder(config());
+      gateway = await GatewayProcess.start(folder);
+    }, 600_000);
+    afterAll(async () => {
+      await gateway.kill();
+      folder.remove();
+    });
+
+    test("large bodies of who can pay for them are not unpaid work, however little of the credit a worker was granted", async () => {
+      const { key } = await gateway.keyWith(50);
+      // So that a worker has been granted a little.
+      expect((await gateway.post("/v1/chat/completions", CHAT, key)).status).toBe(200);
+      const large = { ...CHAT, messages: [{ role: "user", content: "x ".repeat(4_500_000) }] };
+      // Of three, two reach the same worker, and without credit it would read only one.
+      for (let request = 0; request < 3; request++) {
+        const { status, json } = await gateway.post("/v1/chat/completions", large, key);
+        expect([status, json.error.code]).toEqual([400, "context_too_long"]);
+      }
+    }, 600_000);
+
+    test("a port that another holds is not shared with it", async () => {
+      const other = new Folder(config());
       const start = GatewayProcess.start(other, { PORT: new URL(gateway.url).port });
       await expect(start).rejects.toThrow("did not start");
       other.remove();
       expect(folder.path).not.toBe(other.path);
-    });
-  }, 600_000);
+    }, 600_000);
+
+    test("a worker that is killed is replaced, and the books agree", async () => {
+      const { key } = await gateway.keyWith(1);
+      const [first, second] = workersOf(gateway.pid);
+      process.kill(first!, "SIGKILL");
+      await until(() => {
+        const now = workersOf(gateway.pid);
+        return now.length === 2 && !now.includes(first!) && now.includes(second!);
+      });
+      await until(async () => (await gateway.get("/readyz")).status === 200);
+      await until(async () => (await gateway.post("/v1/chat/completions", CHAT, key)).status === 200);
+      expect((await gateway.audit()).json).toMatchObject({ ok: true, drift_nano: "0" });
+    }, 600_000);
+
+    test("all credit is taken back, also what a worker that was killed had been granted", async () => {
+      const { key, balance_id } = await gateway.keyWith(1);
+      for (let request = 0; request < 20; request++) {
+        expect((await gateway.post("/v1/chat/completions", CHAT, key)).status).toBe(200);
+      }
+      process.kill(workersOf(gateway.pid)[0]!, "SIGKILL");
+      let takenNano = 0;
+      await until(async () => {
+        // Without an answer, the same is asked again.
+        const debit = { balance_id, amount_usd: "all", idempotency_key: `all but ${takenNano}` };
+        const { status, json } = await gateway.post("/admin/debits", debit, ADMIN);
+        if (status === 200) takenNano += Math.round(json.amount_usd * 1e9);
+        return takenNano === 1e9 - 20 * 20_000;
+      });
+      expect((await gateway.post("/v1/chat/completions", CHAT, key)).status).toBe(402);
+      expect((await gateway.get("/v1/me", key)).json.balance_usd).toBe(0);
+      expect((await gateway.audit()).json).toMatchObject({ ok: true, drift_nano: "0" });
+    }, 600_000);
+  });
 }
