@@ -46,7 +46,7 @@ export async function benchAttacks(options: AttackOptions): Promise<Row[]> {
   } finally {
     await gateway.stop();
     await host.stop();
-    await stripe.stop();
+    await stripe.close();
     rmSync(folder, { recursive: true });
   }
 }

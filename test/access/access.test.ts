@@ -1,4 +1,5 @@
 import { afterAll, expect, test } from "bun:test";
+import { closeAll } from "../fakes/close-all.ts";
 import { FakeStripe } from "../fakes/stripe.ts";
 import { open } from "../gateway/open.ts";
 import { Conformity } from "../http/conformity.ts";
@@ -22,10 +23,7 @@ receipts: { sign: true }
 payments: { stripe: { secret_key: sk_test_1, webhook_secret: whsec_1, api_base: "${stripe.url}" } }
 `);
 const deps = new Fixture(gateway);
-afterAll(async () => {
-  await gateway.close();
-  await stripe.stop();
-});
+afterAll(() => closeAll(gateway, stripe));
 
 const worlds = new Map<string, World>();
 

@@ -39,7 +39,7 @@ payments: { stripe: { secret_key: sk_test_1, webhook_secret: whsec_1, api_base: 
   afterEach(() => endVisits(browser));
   afterAll(async () => {
     await gateway?.close();
-    await stripe?.stop();
+    await stripe?.close();
   });
 
   const PAGES = (): [string, string][] => [

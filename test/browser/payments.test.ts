@@ -31,7 +31,7 @@ describe.skipIf(browserMissing)("payments", () => {
   afterEach(() => endVisits(browser));
   afterAll(async () => {
     await gateway?.close();
-    await stripe?.stop();
+    await stripe?.close();
     chain?.stop();
   });
 

@@ -48,7 +48,7 @@ export class FakeStripe {
     session.charge = { id: this.id("ch"), refunded: 0, disputes: [] };
   }
 
-  async stop(): Promise<void> {
+  async close(): Promise<void> {
     await this.server.stop(true);
   }
 

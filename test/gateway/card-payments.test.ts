@@ -1,4 +1,5 @@
 import { afterAll, afterEach, describe, expect, test } from "bun:test";
+import { closeAll } from "../fakes/close-all.ts";
 import { type FakeSession, FakeStripe, signedEvent } from "../fakes/stripe.ts";
 import { until } from "../fakes/until.ts";
 import { openQuick } from "../payments/paid-gateway.ts";
@@ -15,10 +16,7 @@ payments:
 
 const stripe = new FakeStripe();
 let gateway = await openQuick(config(stripe));
-afterAll(async () => {
-  await gateway.close();
-  await stripe.stop();
-});
+afterAll(() => closeAll(gateway, stripe));
 afterEach(() => {
   stripe.isDown = false;
 });

@@ -29,7 +29,7 @@ afterAll(async () => {
   chain.release();
   await gateway.close();
   await chain.stop();
-  await stripe.stop();
+  await stripe.close();
 });
 
 /** Who pays: a request, a large one, a count and a revoked key, again and again until the test is over. */

@@ -21,7 +21,7 @@ describe("Stripe's API", () => {
     const config: StripeConfig = { secretKey: "sk_test_1", webhookSecrets: [], fee, apiBase: stripe.url };
     api = new StripeApi(config);
   });
-  afterAll(() => stripe.stop());
+  afterAll(() => stripe.close());
 
   const order = {
     payment: PAYMENT,

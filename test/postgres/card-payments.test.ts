@@ -47,6 +47,6 @@ payments: { stripe: { secret_key: sk_test_1, webhook_secret: whsec_1, api_base: 
     const { json: audit } = await one.admin("/admin/ledger/audit");
     expect([audit.ok, audit.credits_nano]).toEqual([true, "50000000000"]);
     for (const gateway of gateways) await gateway.close();
-    await stripe.stop();
+    await stripe.close();
   });
 });
