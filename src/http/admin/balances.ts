@@ -2,16 +2,14 @@ import type { Account } from "../../accounts/account.ts";
 import { ADMIN, type BalanceAnswer } from "../../api/admin.ts";
 import { invalidField, type Refusal, refused } from "../../errors/refusal.ts";
 import type { Balance, Key } from "../../keys/key.ts";
-import { revise, revoke } from "../../keys/rotation.ts";
+import { revoke } from "../../keys/rotation.ts";
 import { isoTime } from "../../units/clock.ts";
 import type { AccountId, BalanceId, KeyId } from "../../units/id.ts";
 import { usdFromNano } from "../../units/usd.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Endpoint } from "../endpoint.ts";
 import { creditView } from "../endpoints/credits.ts";
-import { keySpec } from "../endpoints/key-fields.ts";
-import { usedKeyView } from "../endpoints/key-view.ts";
-import { newBalance, revoked } from "../endpoints/keys.ts";
+import { changedKey, newBalance, pageOfKeys, revoked, shownKey } from "../endpoints/keys.ts";
 import { repeated } from "../fields.ts";
 import { operation } from "../operation.ts";
 import { ok, page } from "../reply.ts";
@@ -49,31 +47,22 @@ export const adminBalanceEndpoints = (): Endpoint[] => [
   operation("GET /admin/balances/:id/keys", ADMIN.keys, async ({ params, query }, deps) => {
     const balance = await balanceNamed(params.id, deps);
     if (refused(balance)) return balance;
-    const { store, clock } = deps.keyDeps;
+    const { store } = deps.keyDeps;
     const before = query.before as KeyId | null;
     if (before !== null && (await store.keyById(before))?.balanceId !== balance.id) {
       return invalidField("before", "`before` must be the id of a key of this balance.");
     }
-    const now = clock.now();
-    const keys = await store.keysOf([balance.id], query.limit + 1, before);
-    return page(keys, query.limit, (key) => usedKeyView(key, now, deps.ledger));
+    return pageOfKeys(await store.keysOf([balance.id], query.limit + 1, before), query.limit, deps);
   }),
   // Not throttled: where nobody else may make balances, the operator does.
   operation("POST /admin/keys", ADMIN.createKey, ({ fields }, deps) => newBalance(fields, deps)),
-  operation("GET /admin/keys/:id", ADMIN.key, async ({ params: { id } }, deps) => {
-    const key = await keyNamed(id, deps);
-    return refused(key) ? key : ok(await usedKeyView(key, deps.keyDeps.clock.now(), deps.ledger));
-  }),
+  operation("GET /admin/keys/:id", ADMIN.key, async ({ params: { id } }, deps) =>
+    shownKey(await keyNamed(id, deps), deps),
+  ),
   // For a user who asks for more: the operator raises what the owner may not be there to raise.
-  operation("PATCH /admin/keys/:id", ADMIN.changeKey, async ({ params: { id }, fields }, deps) => {
-    const found = await keyNamed(id, deps);
-    if (refused(found)) return found;
-    const now = deps.keyDeps.clock.now();
-    const spec = keySpec(fields, now);
-    if (refused(spec)) return spec;
-    const key = await revise(deps.keyDeps, found.id, spec, "operator");
-    return refused(key) ? key : ok(await usedKeyView(key, now, deps.ledger));
-  }),
+  operation("PATCH /admin/keys/:id", ADMIN.changeKey, async ({ params: { id }, fields }, deps) =>
+    changedKey(await keyNamed(id, deps), fields, "operator", deps),
+  ),
   // For a key that was reported as leaked: the operator need not wait for its owner.
   operation("POST /admin/keys/:id/revoke", ADMIN.revoke, async ({ params: { id } }, deps) => {
     const found = await keyNamed(id, deps);

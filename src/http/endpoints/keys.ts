@@ -23,28 +23,19 @@ import { recoveryUrl } from "./ownership.ts";
 export const keyEndpoints = (): Endpoint[] => [
   { method: "POST", path: "/v1/keys", about: KEYS.create, handle: create },
   operation("GET /v1/keys", KEYS.list, async ({ who, query: { limit, before } }, deps) => {
-    const now = deps.keyDeps.clock.now();
-    const view = (key: Key) => usedKeyView(key, now, deps.ledger);
-    if (who.kind === "key") return page([who.key], 1, view);
+    if (who.kind === "key") return pageOfKeys([who.key], 1, deps);
     if (before !== null && (await visibleKey(before, who, deps)) === null) {
       return invalidField("before", "`before` must be the id of one of your keys.");
     }
     const keys = await deps.keyDeps.store.keysOf(ownBalances(who), limit + 1, before as KeyId | null);
-    return page(keys, limit, view);
+    return pageOfKeys(keys, limit, deps);
   }),
-  operation("GET /v1/keys/:id", KEYS.show, async ({ who, params: { id } }, deps) => {
-    const key = await addressed(id, who, deps);
-    return refused(key) ? key : ok(await usedKeyView(key, deps.keyDeps.clock.now(), deps.ledger));
-  }),
-  operation("PATCH /v1/keys/:id", KEYS.change, async ({ who, params: { id }, fields }, deps) => {
-    const found = await addressed(id, who, deps);
-    if (refused(found)) return found;
-    const now = deps.keyDeps.clock.now();
-    const spec = keySpec(fields, now);
-    if (refused(spec)) return spec;
-    const key = await revise(deps.keyDeps, found.id, spec, actorOf(who));
-    return refused(key) ? key : ok(await usedKeyView(key, now, deps.ledger));
-  }),
+  operation("GET /v1/keys/:id", KEYS.show, async ({ who, params: { id } }, deps) =>
+    shownKey(await addressed(id, who, deps), deps),
+  ),
+  operation("PATCH /v1/keys/:id", KEYS.change, async ({ who, params: { id }, fields }, deps) =>
+    changedKey(await addressed(id, who, deps), fields, actorOf(who), deps),
+  ),
   operation("POST /v1/keys/:id/rotate", KEYS.rotate, async ({ who, params: { id }, exchange }, deps) => {
     const found = await addressed(id, who, deps);
     if (refused(found)) return found;
@@ -116,6 +107,21 @@ export async function newBalance(
     recovery_secret: made.recovery,
     recovery_url: recoveryUrl(made.recovery, deps),
   });
+}
+
+/** Of rows of which one more was asked for than there may be on a page. */
+export function pageOfKeys(keys: readonly Key[], limit: number, { keyDeps, ledger }: HttpDeps) {
+  const now = keyDeps.clock.now();
+  return page(keys, limit, (key) => usedKeyView(key, now, ledger));
+}
+
+export const shownKey = async (key: Key | Refusal, { keyDeps, ledger }: HttpDeps) =>
+  refused(key) ? key : ok(await usedKeyView(key, keyDeps.clock.now(), ledger));
+
+export async function changedKey(found: Key | Refusal, fields: KeyFields, by: Actor, deps: HttpDeps) {
+  if (refused(found)) return found;
+  const spec = keySpec(fields, deps.keyDeps.clock.now());
+  return refused(spec) ? spec : shownKey(await revise(deps.keyDeps, found.id, spec, by), deps);
 }
 
 export const revoked = (key: Key | Refusal): JsonReply<RevokedAnswer> | Refusal =>
