@@ -12,6 +12,12 @@ export interface About {
   readonly details?: string;
   /** Whose credential opens it; empty: no header is needed. */
   readonly who: readonly Credential[];
+  /** Pages of other origins may call it; see http/any-origin. */
+  readonly anyOrigin?: boolean;
+  /** The key may also be sent as `x-api-key`: Anthropic's clients can send nothing else. */
+  readonly alsoXApiKey?: boolean;
+  /** Where the operator shows the catalog to everybody, no credential is needed; one that is wrong is refused all the same. */
+  readonly opensWithCatalog?: boolean;
   /** Completes "An API key cannot …", for those whose credential is of another kind. */
   readonly act?: string;
   /** Served only where the configuration has it; else the path is unknown, and the document silent. */

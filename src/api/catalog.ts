@@ -77,16 +77,19 @@ export type ModelAnswer = Static<typeof ModelAnswer>;
 /** Per page. Anthropic's own limit ("List Models"). */
 const MAX_MODELS = 1_000;
 
+const SHOWN = { who: ["key", "owner"], anyOrigin: true, opensWithCatalog: true } as const;
+const LIKE_CLIENTS = { ...SHOWN, alsoXApiKey: true } as const;
+
 export const CATALOG = {
   catalog: {
     summary: "Lists the models, with prices in USD per million tokens",
-    who: ["key", "owner"],
+    ...SHOWN,
     answers: { 200: listOf(EntryAnswer) },
   },
   models: {
     summary: "Lists the models as OpenAI's, Anthropic's and OpenRouter's clients expect them",
     details: "All of them, unless a `limit` is named.",
-    who: ["key", "owner"],
+    ...LIKE_CLIENTS,
     query: {
       limit: Type.Integer({ minimum: 1, maximum: MAX_MODELS, description: "models per page" }),
       after_id: Type.String({ description: "the `last_id` of the previous page" }),
@@ -107,12 +110,12 @@ export const CATALOG = {
   },
   model: {
     summary: "Shows a model, or an automatic route",
-    who: ["key", "owner"],
+    ...LIKE_CLIENTS,
     answers: { 200: ModelAnswer },
   },
   modelByParts: {
     summary: "Shows a model whose id is sent with its slash unescaped",
-    who: ["key", "owner"],
+    ...LIKE_CLIENTS,
     answers: { 200: ModelAnswer },
   },
 } as const satisfies Record<string, About>;

@@ -136,6 +136,7 @@ export const COMPATIBLE = {
   key: {
     summary: "Shows the key that sends this, as OpenRouter does",
     who: ["key"],
+    anyOrigin: true,
     act: "be shown here",
     answers: { 200: CurrentKey },
   },
@@ -143,6 +144,7 @@ export const COMPATIBLE = {
     summary: "Shows what became of a request, as OpenRouter does",
     details: "GET /v1/receipts/{id} says more.",
     who: ["key", "owner"],
+    anyOrigin: true,
     query: { id: Type.String({ description: "the answer's header x-gateway-receipt, or x-request-id" }) },
     answers: { 200: GenerationAnswer },
   },

@@ -52,17 +52,19 @@ const headers = {
 
 const answers = { 200: ["application/json", "text/event-stream"] } as const;
 
+const byKey = { who: ["key"], anyOrigin: true } as const;
+
 export const GENERATION = {
   "chat.completions": {
     summary: "Generates text through OpenAI's Chat Completions API",
-    who: ["key"],
+    ...byKey,
     headers,
     body: ChatRequest,
     answers,
   },
   responses: {
     summary: "Generates text through OpenAI's Responses API",
-    who: ["key"],
+    ...byKey,
     headers,
     body: ResponsesRequest,
     answers,
@@ -70,7 +72,7 @@ export const GENERATION = {
   messages: {
     summary: "Generates text through Anthropic's Messages API",
     details: "The key may also be sent as x-api-key.",
-    who: ["key"],
+    ...byKey,
     headers,
     body: MessagesRequest,
     answers,
@@ -81,7 +83,7 @@ export const WEBSOCKET = {
   summary: "Opens OpenAI's Responses API over WebSocket",
   details:
     "Each `response.create` that is sent over it is a request like one to POST /v1/responses, which may continue the last answer by `previous_response_id`. Where a connection cannot be upgraded: 426.",
-  who: ["key"],
+  ...byKey,
   answers: { 101: null },
 } as const satisfies About;
 
@@ -89,7 +91,7 @@ export const COMPACTION = {
   summary: "Shortens a conversation, as OpenAI's /v1/responses/compact does",
   details:
     "Its output goes back as the input of the next request, to hosts of any language. Costs what the summary costs.",
-  who: ["key"],
+  ...byKey,
   body: Type.Object({ model, input: Type.Union([Type.String(), Type.Array(Type.Object({}))]) }),
   answers: { 200: ["application/json"] },
 } as const satisfies About;
@@ -97,7 +99,7 @@ export const COMPACTION = {
 export const COUNT_TOKENS = {
   summary: "Counts the input tokens of a request to /v1/messages, free of charge",
   details: "The key may also be sent as x-api-key. Refused for a model that the key may not call.",
-  who: ["key"],
+  ...byKey,
   body: Type.Object({ model, messages }),
   answers: { 200: answerOf({ input_tokens: count }) },
 } as const satisfies About;

@@ -46,5 +46,6 @@ export const ME = {
   summary: "Shows the balance, and the key that sends this with its use",
   details: "Works while the account is suspended, too.",
   who: ["key", "owner"],
+  anyOrigin: true,
   answers: { 200: MeAnswer },
 } as const satisfies About;

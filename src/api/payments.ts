@@ -120,6 +120,7 @@ export const PAYMENTS = {
     details:
       "By x402: without a payment it is refused with 402, and the header `payment-required` says what to sign; sent again with `payment-signature`, it is 201 once it is credited, and 202 where that takes longer. The same authorization again is the same payment, and so is another one under the same `Idempotency-Key`. By card, for owners: opens a page on which the card is charged; credit follows within seconds.",
     who: ["key", "owner"],
+    anyOrigin: true,
     body: CreditOrder,
     answers: { 201: Type.Union([PaidAnswer, CheckoutAnswer]), 202: UnpaidAnswer },
   },

@@ -124,6 +124,7 @@ export const RECEIPTS = {
     details:
       "A key lists its own receipts, or by `key_id` those of a key that it replaced; an owner those of the whole balance. Requests that were refused before anything was held are not listed; their receipts can be read by id until the gateway restarts, the newest 10,000 of them. If the operator has receipts deleted after some days, the error for a missing one says after how many.",
     who: ["key", "owner"],
+    anyOrigin: true,
     query: {
       ...pageQuery(DEFAULT_RECEIPTS, MAX_RECEIPTS),
       ...receiptQuery,
@@ -135,6 +136,7 @@ export const RECEIPTS = {
     details:
       "A key also reads those of the keys that it was rotated from. Where the operator has receipts signed, `Accept: application/jose` is answered with a compact JWS (Ed25519) of exactly this receipt, with `iss` and `balance_id`; its key is in /.well-known/jwks.json.",
     who: ["key", "owner"],
+    anyOrigin: true,
     answers: { 200: ReceiptAnswer },
     alsoAs: ["application/jose"],
   },
@@ -142,6 +144,7 @@ export const RECEIPTS = {
     summary: "Lists the public keys that receipts are or were signed with (JWKS)",
     needs: "receipts.sign",
     who: [],
+    anyOrigin: true,
     answers: { 200: namedAnswer("JwkSet", { keys: several(PublicKey) }) },
   },
 } as const satisfies Record<string, About>;

@@ -1,4 +1,4 @@
-import { type Static, Type } from "@sinclair/typebox";
+import { Type } from "@sinclair/typebox";
 import type { About } from "./about.ts";
 import { answerOf, namedAnswer, oneOf, orNone, several, time } from "./answers.ts";
 
@@ -7,7 +7,6 @@ const RouteStatusAnswer = namedAnswer("RouteStatus", {
   first_token_ms: orNone(Type.Number({ minimum: 0, description: "the median of the last customers" })),
   tokens_per_second: orNone(Type.Number({ minimum: 0, description: "the same, after the first token" })),
 });
-export type RouteStatusAnswer = Static<typeof RouteStatusAnswer>;
 
 export const STATUS = {
   summary: "Tells which models are available, and how fast their hosts are",

@@ -10,7 +10,7 @@ import { JsonReply } from "./reply.ts";
  */
 export function preflights(endpoints: readonly Endpoint[]): Endpoint[] {
   const open = Map.groupBy(
-    endpoints.filter((one) => one.anyOrigin === true),
+    endpoints.filter(({ about }) => about.anyOrigin === true),
     ({ path }) => path,
   );
   return [...open.values()].map((those) => {
@@ -21,8 +21,8 @@ export function preflights(endpoints: readonly Endpoint[]): Endpoint[] {
 }
 
 /** Browsers send `Origin` with every request of a page elsewhere, and other clients hardly ever. */
-export const fromAnyOrigin = ({ anyOrigin }: Endpoint, { headers }: Request): boolean =>
-  anyOrigin === true && headers.has("origin");
+export const fromAnyOrigin = ({ about }: Endpoint, { headers }: Request): boolean =>
+  about.anyOrigin === true && headers.has("origin");
 
 /** Lets the page read the answer and our headers. */
 export function readable(response: Response): Response {

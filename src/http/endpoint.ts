@@ -16,8 +16,6 @@ export interface Endpoint {
   readonly path: string;
   /** Nearly all requests are for it, so nothing stands before it; its path has no parameters. */
   readonly isBusy?: boolean;
-  /** Pages of other origins may call it; see any-origin. */
-  readonly anyOrigin?: boolean;
   /** What the API's document says of it. */
   readonly about: About;
   readonly handle: (

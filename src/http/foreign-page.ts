@@ -10,11 +10,11 @@ import type { Endpoint } from "./endpoint.ts";
  * bearer token they ask, and endpoints that pages may call say so (any-origin).
  */
 export function foreignPage(
-  { anyOrigin }: Endpoint,
+  { about }: Endpoint,
   request: Request,
   settings: () => HttpSettings,
 ): Refusal | null {
-  if (anyOrigin === true || !CHANGES.has(request.method)) return null;
+  if (about.anyOrigin === true || !CHANGES.has(request.method)) return null;
   const { headers } = request;
   const origin = headers.get("origin");
   if (origin === null || headers.has("authorization") || headers.has("x-api-key")) return null;

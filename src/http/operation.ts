@@ -7,8 +7,10 @@ import { type Endpoint, type HttpExchange, queryOf } from "./endpoint.ts";
 import { readFields, readQuery } from "./fields.ts";
 import {
   bearerOf,
+  bearerOrApiKeyOf,
   type Identity,
   identify,
+  isAnonymous,
   type KeyIdentity,
   keysOnly,
   type OwnerIdentity,
@@ -26,17 +28,15 @@ export function operation<P extends string, A extends About>(
   name: `${Endpoint["method"]} ${P}`,
   about: A,
   handle: (asked: Asked<P, A>, deps: HttpDeps) => Answered<A> | Promise<Answered<A>>,
-  { secretOf = bearerOf, isOpen = () => false, ...more }: Options = {},
 ): Endpoint {
   const [method, path] = name.split(" ") as [Endpoint["method"], string];
   return {
     method,
     path,
     about,
-    ...more,
     async handle(exchange, deps) {
-      const isFree = about.who.length === 0 || isOpen(exchange.request, deps);
-      const who = isFree ? null : await callerOf(about, exchange, deps, secretOf);
+      const isFree = about.who.length === 0 || isOpened(about, exchange.request, deps);
+      const who = isFree ? null : await callerOf(about, exchange, deps);
       if (refused(who)) return who;
       const query = readQuery(about.query ?? {}, queryOf(exchange.request));
       if (refused(query)) return query;
@@ -49,12 +49,8 @@ export function operation<P extends string, A extends About>(
   };
 }
 
-interface Options extends Pick<Endpoint, "anyOrigin"> {
-  /** Where the credential is read from; the bearer token, unless named. */
-  readonly secretOf?: (request: Request) => string | null;
-  /** Where the endpoint needs no credential after all; its handler then must not ask who is there. */
-  readonly isOpen?: (request: Request, deps: HttpDeps) => boolean;
-}
+const isOpened = ({ opensWithCatalog }: About, request: Request, { settings }: HttpDeps): boolean =>
+  opensWithCatalog === true && settings().catalogIsPublic && isAnonymous(request);
 
 /** A request to the endpoint, once all of it is known to be as declared. */
 export interface Asked<P extends string, A extends About> {
@@ -91,13 +87,12 @@ type OperationParams<P extends string> = P extends `${string}:${infer Name}/${in
     : object;
 
 async function callerOf(
-  { who, act = "do this" }: About,
+  { who, act = "do this", alsoXApiKey }: About,
   exchange: HttpExchange,
   deps: HttpDeps,
-  secretOf: (request: Request) => string | null,
 ): Promise<Identity | Refusal | null> {
   if (who.includes("admin")) return notAdmin(exchange, deps);
-  const caller = await identify(exchange, deps, secretOf);
+  const caller = await identify(exchange, deps, alsoXApiKey === true ? bearerOrApiKeyOf : bearerOf);
   if (refused(caller)) return caller;
   if (caller.kind === "key") {
     if (who.includes("key")) return caller;

@@ -7,7 +7,6 @@ import { invalidField, type Refusal, refused } from "../../errors/refusal.ts";
 import { asksOpenTier, idMeantBy, modelsBehind, unknownModel } from "../../routing/naming.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Endpoint } from "../endpoint.ts";
-import { bearerOrApiKeyOf, isAnonymous } from "../identity.ts";
 import { type Answered, type Asked, operation } from "../operation.ts";
 import { type JsonReply, list, ok, written } from "../reply.ts";
 import { modelView, namedModel, together } from "./model-view.ts";
@@ -20,46 +19,28 @@ export function catalogEndpoints(): Endpoint[] {
   let entries: ListedEntries | null = null;
   let listed: ListedModels | null = null;
   return [
-    operation(
-      "GET /v1/catalog",
-      CATALOG.catalog,
-      (_, { catalog, routeState }) => {
-        const of = catalog();
-        const availability = availabilityOf(of, routeState);
-        if (entries?.of !== of || !availability.equals(entries.availability))
-          entries = { of, availability, reply: written(list(catalogEntries(of, routeState))) };
-        return entries.reply;
-      },
-      { anyOrigin: true, isOpen },
-    ),
-    operation(
-      "GET /v1/models",
-      CATALOG.models,
-      ({ query }, deps) => {
-        const { baseUrl } = deps.settings();
-        const of = deps.catalog();
-        if (listed?.of !== of || listed.baseUrl !== baseUrl)
-          listed = { of, baseUrl, views: viewsOf(of, deps), whole: null };
-        const page = pageOf(listed.views, query);
-        if (refused(page)) return page;
-        if (page.models.length < listed.views.length) return ok(pageView(page, listed));
-        listed.whole ??= written(ok(pageView(page, listed)));
-        return listed.whole;
-      },
-      LIKE_CLIENTS,
-    ),
-    operation(
-      "GET /v1/models/:id",
-      CATALOG.model,
-      ({ params: { id } }, deps) => model(id, deps),
-      LIKE_CLIENTS,
-    ),
+    operation("GET /v1/catalog", CATALOG.catalog, (_, { catalog, routeState }) => {
+      const of = catalog();
+      const availability = availabilityOf(of, routeState);
+      if (entries?.of !== of || !availability.equals(entries.availability))
+        entries = { of, availability, reply: written(list(catalogEntries(of, routeState))) };
+      return entries.reply;
+    }),
+    operation("GET /v1/models", CATALOG.models, ({ query }, deps) => {
+      const { baseUrl } = deps.settings();
+      const of = deps.catalog();
+      if (listed?.of !== of || listed.baseUrl !== baseUrl)
+        listed = { of, baseUrl, views: viewsOf(of, deps), whole: null };
+      const page = pageOf(listed.views, query);
+      if (refused(page)) return page;
+      if (page.models.length < listed.views.length) return ok(pageView(page, listed));
+      listed.whole ??= written(ok(pageView(page, listed)));
+      return listed.whole;
+    }),
+    operation("GET /v1/models/:id", CATALOG.model, ({ params: { id } }, deps) => model(id, deps)),
     // An id holds a slash, which some clients escape and others do not.
-    operation(
-      "GET /v1/models/:id/:name",
-      CATALOG.modelByParts,
-      ({ params: { id, name } }, deps) => model(`${id}/${name}`, deps),
-      LIKE_CLIENTS,
+    operation("GET /v1/models/:id/:name", CATALOG.modelByParts, ({ params: { id, name } }, deps) =>
+      model(`${id}/${name}`, deps),
     ),
   ];
 }
@@ -95,12 +76,6 @@ const pageView = (
 
 const viewsOf = ({ models }: Catalog, { routeState, settings }: HttpDeps): readonly ModelAnswer[] =>
   [...models.values()].map((one) => modelView(namedModel(one, routeState), settings().baseUrl));
-
-/** Who needs no credential. One that is wrong is refused here, too. */
-const isOpen = (request: Request, { settings }: HttpDeps): boolean =>
-  settings().catalogIsPublic && isAnonymous(request);
-
-const LIKE_CLIENTS = { anyOrigin: true, secretOf: bearerOrApiKeyOf, isOpen };
 
 interface ModelPage {
   readonly models: readonly ModelAnswer[];

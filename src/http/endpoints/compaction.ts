@@ -18,7 +18,6 @@ import { readWanted } from "../wanted-body.ts";
 export const compactionEndpoint = (): Endpoint => ({
   method: "POST",
   path: "/v1/responses/compact",
-  anyOrigin: true,
   about: COMPACTION,
   handle: compact,
 });

@@ -19,24 +19,16 @@ import { noReceipt, receiptView, visible } from "./receipts.ts";
 export const compatibleEndpoints = (): Endpoint[] => [
   // The second is the first's older name.
   ...(["GET /v1/key", "GET /v1/auth/key"] as const).map((name) =>
-    operation(
-      name,
-      COMPATIBLE.key,
-      async ({ who, exchange }, deps) => ok({ data: await keyView(who, exchange, deps) }),
-      { anyOrigin: true },
+    operation(name, COMPATIBLE.key, async ({ who, exchange }, deps) =>
+      ok({ data: await keyView(who, exchange, deps) }),
     ),
   ),
-  operation(
-    "GET /v1/generation",
-    COMPATIBLE.generation,
-    async ({ who, query: { id } }, deps) => {
-      if (id === null) return invalidField("id", "`id` is missing; it must be the id of a receipt.");
-      const stored = await visible(id, who, deps);
-      if (stored === null) return noReceipt(id, ` that this credential can read. ${WHICH_ID}`, deps);
-      return ok({ data: generationView(receiptView(stored)) });
-    },
-    { anyOrigin: true },
-  ),
+  operation("GET /v1/generation", COMPATIBLE.generation, async ({ who, query: { id } }, deps) => {
+    if (id === null) return invalidField("id", "`id` is missing; it must be the id of a receipt.");
+    const stored = await visible(id, who, deps);
+    if (stored === null) return noReceipt(id, ` that this credential can read. ${WHICH_ID}`, deps);
+    return ok({ data: generationView(receiptView(stored)) });
+  }),
   operation("GET /key/info", COMPATIBLE.keyInfo, async ({ who, query }, deps) => {
     const { key } = who;
     if (query.key !== null && query.key !== key.id && hashSecret(query.key) !== key.hash) {

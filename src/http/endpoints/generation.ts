@@ -29,7 +29,6 @@ export function generationEndpoints(deps: HttpDeps): Endpoint[] {
     {
       method: "POST",
       path: "/v1/messages/count_tokens",
-      anyOrigin: true,
       about: COUNT_TOKENS,
       handle: countTokens,
     },
@@ -51,7 +50,6 @@ function surface(
     method: "POST",
     path,
     isBusy: true,
-    anyOrigin: true,
     about: GENERATION[name],
     async handle(exchange) {
       const { request } = exchange;

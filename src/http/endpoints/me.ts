@@ -15,7 +15,7 @@ import { ok } from "../reply.ts";
 import { identityView } from "./accounts.ts";
 import { usedKeyView } from "./key-view.ts";
 
-export const meEndpoints = (): Endpoint[] => [operation("GET /v1/me", ME, me, { anyOrigin: true })];
+export const meEndpoints = (): Endpoint[] => [operation("GET /v1/me", ME, me)];
 
 /** Readable while suspended too: people must be able to see why they are refused. */
 async function me({ who, exchange }: Asked<string, typeof ME>, deps: HttpDeps) {

@@ -19,7 +19,7 @@ import { type CreditOrder, orderByX402 } from "./x402-orders.ts";
 export const paymentEndpoints = (): Endpoint[] => [
   operation("POST /v1/me/saved", PAYMENTS.saved, saved),
   operation("GET /v1/payments/options", PAYMENTS.options, ({ who }, deps) => ok(optionsOf(who, deps))),
-  operation("POST /v1/credits", PAYMENTS.credit, order, { anyOrigin: true }),
+  operation("POST /v1/credits", PAYMENTS.credit, order),
   operation("GET /v1/payments", PAYMENTS.list, async ({ who, query: { limit, before } }, { payments }) => {
     const of = { balanceId: who.balance.id, keyId: keyOf(who), state: null };
     return page(await payments!.store.list(of, limit + 1, before as PaymentId | null), limit, paymentView);

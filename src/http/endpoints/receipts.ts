@@ -12,48 +12,33 @@ import { ok, replyAs } from "../reply.ts";
 
 /** Receipts: a key reads its own, and by id or `key_id` those of the keys that it replaced; an owner all of the balance. */
 export const receiptEndpoints = (): Endpoint[] => [
-  operation(
-    "GET /v1/receipts",
-    RECEIPTS.list,
-    async ({ who, query }, deps) => {
-      const { limit, before, state, model } = query;
-      if (before !== null && (await visible(before, who, deps)) === null) {
-        return noSuchBefore("that this credential can read", deps);
-      }
-      const named = query.key_id as KeyId | null;
-      if (who.kind === "key" && named !== null && !(await isOfRotation(named, who.key, deps)))
-        return invalidField(
-          "key_id",
-          "An API key lists its own receipts, and those of the keys that it replaced.",
-        );
-      const keyId = named ?? (who.kind === "key" ? who.key.id : null);
-      const filter = { keyId, model, state };
-      return receiptsReply(
-        await deps.receipts.receipts(who.balance.id, filter, limit, before as ReceiptId | null),
-        receiptView,
+  operation("GET /v1/receipts", RECEIPTS.list, async ({ who, query }, deps) => {
+    const { limit, before, state, model } = query;
+    if (before !== null && (await visible(before, who, deps)) === null) {
+      return noSuchBefore("that this credential can read", deps);
+    }
+    const named = query.key_id as KeyId | null;
+    if (who.kind === "key" && named !== null && !(await isOfRotation(named, who.key, deps)))
+      return invalidField(
+        "key_id",
+        "An API key lists its own receipts, and those of the keys that it replaced.",
       );
-    },
-    { anyOrigin: true },
-  ),
-  operation(
-    "GET /v1/receipts/:id",
-    RECEIPTS.show,
-    async ({ who, params: { id }, exchange }, deps) => {
-      const receipt = await visible(id, who, deps);
-      if (receipt === null) return noReceipt(id, " that this credential can read", deps);
-      return deps.settings().features.has("receipts.sign") && accepts(exchange.request, JOSE)
-        ? replyAs(JOSE, await deps.receiptSigner.sign(receipt), exchange.receipt)
-        : ok(receiptView(receipt));
-    },
-    { anyOrigin: true },
-  ),
-  operation(
-    "GET /.well-known/jwks.json",
-    RECEIPTS.keys,
-    async (_, deps) => ok(await deps.receiptSigner.jwks()),
-    {
-      anyOrigin: true,
-    },
+    const keyId = named ?? (who.kind === "key" ? who.key.id : null);
+    const filter = { keyId, model, state };
+    return receiptsReply(
+      await deps.receipts.receipts(who.balance.id, filter, limit, before as ReceiptId | null),
+      receiptView,
+    );
+  }),
+  operation("GET /v1/receipts/:id", RECEIPTS.show, async ({ who, params: { id }, exchange }, deps) => {
+    const receipt = await visible(id, who, deps);
+    if (receipt === null) return noReceipt(id, " that this credential can read", deps);
+    return deps.settings().features.has("receipts.sign") && accepts(exchange.request, JOSE)
+      ? replyAs(JOSE, await deps.receiptSigner.sign(receipt), exchange.receipt)
+      : ok(receiptView(receipt));
+  }),
+  operation("GET /.well-known/jwks.json", RECEIPTS.keys, async (_, deps) =>
+    ok(await deps.receiptSigner.jwks()),
   ),
 ];
 

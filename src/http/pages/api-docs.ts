@@ -3,7 +3,7 @@ import type { HttpDeps } from "../deps.ts";
 import { type Endpoint, isServed } from "../endpoint.ts";
 import { apiPage } from "./api-page.ts";
 import { apiDocument } from "./openapi.ts";
-import { type HtmlPage, page, shown } from "./page.ts";
+import { type HtmlPage, openDocument, page } from "./page.ts";
 
 /** The document of the endpoints that are served, these two among them, for programs and for people. */
 export function apiDocEndpoints(others: readonly Endpoint[], deps: HttpDeps): Endpoint[] {
@@ -17,13 +17,13 @@ export function apiDocEndpoints(others: readonly Endpoint[], deps: HttpDeps): En
     return made;
   };
   const docs: Endpoint[] = [
-    shown(
+    openDocument(
       "/openapi.json",
       "application/json",
       "This document",
       () => new Response(current().json, { headers: { "content-type": "application/json" } }),
     ),
-    shown("/docs/api", "text/html", "This document as a page", () => page(current().page)),
+    openDocument("/docs/api", "text/html", "This document as a page", () => page(current().page)),
   ];
   return docs;
 }

@@ -99,7 +99,7 @@ export const icon = (): Response =>
   });
 
 /** What anybody may read, without a credential. */
-export const shown = (
+export const openDocument = (
   path: string,
   type: MediaType,
   summary: string,

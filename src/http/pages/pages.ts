@@ -11,7 +11,7 @@ import { dailySums, routeFigures } from "./figures.ts";
 import { guide } from "./guide.ts";
 import { memoize } from "./memoize.ts";
 import { closedModelsPage, modelsPage } from "./models-page.ts";
-import { type HtmlPage, icon, makeAppPage, page, shown } from "./page.ts";
+import { type HtmlPage, icon, makeAppPage, openDocument, page } from "./page.ts";
 import { statusAnswer, statusPage } from "./status-page.ts";
 
 /** What a person who opens the address sees, and what a supervisor asks. */
@@ -31,20 +31,22 @@ export function pageEndpoints(deps: HttpDeps): Endpoint[] {
   const statusNow = memoize(status, STATUS_MS, keyDeps.clock);
   const statusJsonNow = memoize(statusJson, STATUS_MS, keyDeps.clock);
   return [
-    shown("/", "text/plain", "Lists the addresses to start from", () => plainText(greeting(deps))),
-    shown("/llms.txt", "text/plain", "Tells an agent the way from this address to a paid answer", () =>
+    openDocument("/", "text/plain", "Lists the addresses to start from", () => plainText(greeting(deps))),
+    openDocument("/llms.txt", "text/plain", "Tells an agent the way from this address to a paid answer", () =>
       plainText(guide(deps.settings())),
     ),
-    shown("/healthz", "text/plain", "Says that the process can serve (liveness)", () => plainText("ok\n")),
+    openDocument("/healthz", "text/plain", "Says that the process can serve (liveness)", () =>
+      plainText("ok\n"),
+    ),
     { method: "GET", path: "/readyz", about: READINESS, handle: () => readiness(unready()) },
-    shown("/favicon.ico", "image/svg+xml", "The icon for browsers", icon),
-    shown("/docs/errors", "text/html", "The errors reference", () => page(errors)),
-    shown("/status", "text/html", "The public status page of models and hosts", async () =>
+    openDocument("/favicon.ico", "image/svg+xml", "The icon for browsers", icon),
+    openDocument("/docs/errors", "text/html", "The errors reference", () => page(errors)),
+    openDocument("/status", "text/html", "The public status page of models and hosts", async () =>
       page(await statusNow()),
     ),
     operation("GET /status.json", STATUS, async () => ok(await statusJsonNow())),
     { method: "GET", path: "/models", about: MODELS, handle: () => page(models()) },
-    shown("/dashboard", "text/html", "The dashboard", () => app("dashboard", "Dashboard", deps)),
+    openDocument("/dashboard", "text/html", "The dashboard", () => app("dashboard", "Dashboard", deps)),
     {
       method: "GET",
       path: "/admin",

@@ -20,7 +20,6 @@ export const webSocketEndpoint = (): Endpoint => ({
   method: "GET",
   path: "/v1/responses",
   isBusy: true,
-  anyOrigin: true,
   about: WEBSOCKET,
   async handle(exchange, deps) {
     const why = await upgraded(exchange, deps);
