@@ -10,7 +10,7 @@ import { TextField, useField } from "../parts/field.tsx";
 import { Crumb, type Fact, Facts, Head } from "../parts/frame.tsx";
 import { KeyDialog, listOf } from "../parts/key-dialog.tsx";
 import { KeyState, works } from "../parts/key-state.tsx";
-import { Meter } from "../parts/meter.tsx";
+import { KeyMeters } from "../parts/meter.tsx";
 import { Loaded } from "../parts/notice.tsx";
 import { RevokeDialog } from "../parts/revoke-dialog.tsx";
 import { ShowKeyOnce } from "../parts/show-key-once.tsx";
@@ -45,13 +45,7 @@ export function KeyPage({ id }: { id: string }) {
           <div class="grid-2">
             <section class="card" aria-label="Use">
               <h2>Spending</h2>
-              <Meter label="Today" used={data.used_day_usd} held={data.held_usd} cap={data.daily_limit_usd} />
-              <Meter
-                label="This month"
-                used={data.used_month_usd}
-                held={data.held_usd}
-                cap={data.monthly_limit_usd}
-              />
+              <KeyMeters of={data} />
               <p class="hint">Days and months are in UTC. Amounts held by open requests count at once.</p>
             </section>
             <section class="card" aria-label="Limits">

@@ -9,7 +9,7 @@ import { FirstCall } from "../parts/first-call.tsx";
 import { Head } from "../parts/frame.tsx";
 import { KeyDialog } from "../parts/key-dialog.tsx";
 import { KeyState, works } from "../parts/key-state.tsx";
-import { Meter } from "../parts/meter.tsx";
+import { KeyMeters } from "../parts/meter.tsx";
 import { Empty, Loaded } from "../parts/notice.tsx";
 import { ShowOlder, usePages } from "../parts/pages.tsx";
 import { ShowKeyOnce } from "../parts/show-key-once.tsx";
@@ -85,8 +85,7 @@ const row = (key: KeyAnswer) => (
       <KeyState of={key} />
     </div>
     <div class="key-meters">
-      <Meter label="Today" used={key.used_day_usd} held={key.held_usd} cap={key.daily_limit_usd} />
-      <Meter label="This month" used={key.used_month_usd} held={key.held_usd} cap={key.monthly_limit_usd} />
+      <KeyMeters of={key} />
     </div>
   </li>
 );

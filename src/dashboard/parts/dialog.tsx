@@ -88,21 +88,20 @@ export function Confirm({ title, yes, no, danger = true, act, onClose, children 
 }
 
 /** Asks for what an action needs, and acts. */
-export const FormDialog = ({ title, act, danger, onClose, buttons, ...form }: FormDialogProps) => (
-  <Dialog title={title} onClose={onClose}>
-    <ActionForm
-      {...form}
-      action={useAction(act)}
-      look={danger === true ? "primary danger" : "primary"}
-      buttons={
-        <>
-          {buttons}
-          <Button label="Cancel" onClick={onClose} />
-        </>
-      }
-    />
-  </Dialog>
-);
+export function FormDialog({ title, act, danger = false, onClose, buttons, ...form }: FormDialogProps) {
+  const action = useAction(act);
+  const cancel = <Button label="Cancel" onClick={onClose} />;
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <ActionForm
+        {...form}
+        action={action}
+        look={danger ? "primary danger" : "primary"}
+        buttons={[buttons, cancel]}
+      />
+    </Dialog>
+  );
+}
 
 /** What is shown only once; it closes once that is confirmed as saved. */
 export function SaveOnce({ title, onDone, children, ...secret }: SaveOnceProps) {

@@ -92,12 +92,10 @@ interface TextFieldProps {
   readonly value: string;
   readonly onValue: (value: string) => void;
   readonly hint?: ComponentChildren;
-  readonly type?: "text" | "email" | "password" | "search" | "date";
-  readonly inputMode?: "decimal" | "numeric" | "text" | "email";
+  readonly type?: "email" | "password" | "search" | "date";
+  readonly inputMode?: "decimal" | "numeric";
   readonly placeholder?: string;
   readonly required?: boolean;
-  readonly autoFocus?: boolean;
-  readonly pattern?: string;
 }
 
 /** A labelled choice. */

@@ -1,3 +1,4 @@
+import type { KeyAnswer } from "../../api/keys.ts";
 import { roughUsd } from "../format.ts";
 
 /** How much of a cap is used, and how much open requests hold of it now. */
@@ -21,6 +22,14 @@ export function Meter({ label, used, held, cap }: MeterProps) {
     </div>
   );
 }
+
+/** What a key has used of its own caps. */
+export const KeyMeters = ({ of }: { of: KeyAnswer }) => (
+  <>
+    <Meter label="Today" used={of.used_day_usd} held={of.held_usd} cap={of.daily_limit_usd} />
+    <Meter label="This month" used={of.used_month_usd} held={of.held_usd} cap={of.monthly_limit_usd} />
+  </>
+);
 
 interface MeterProps {
   readonly label: string;

@@ -82,7 +82,7 @@ const SortButton = ({ label, by: { isBy, onSort } }: { label: ComponentChildren;
   </button>
 );
 
-/** A heading, or the end of a button's name, for those who have the page read to them. */
+/** A heading for those who have the page read to them. */
 export const Unseen = ({ children }: { children: ComponentChildren }) => (
   <span class="unseen">{children}</span>
 );
