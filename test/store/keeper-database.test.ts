@@ -16,7 +16,7 @@ import { NodeLedger } from "../../src/store/sqlite/node-ledger.ts";
 import { epochMs, systemClock } from "../../src/units/clock.ts";
 import type { BalanceId } from "../../src/units/id.ts";
 import { ManualClock } from "../fakes/clock.ts";
-import { lowCreditCases } from "./low-credit-cases.ts";
+import { lowCreditCases, sqliteLowCredit } from "./low-credit-cases.ts";
 import { paymentCases } from "./payment-cases.ts";
 
 const ends: (() => unknown)[] = [];
@@ -157,28 +157,6 @@ describe("payments of a node, in the database that its keeper writes", () => {
 describe("low credit, remembered by a keeper", () => {
   lowCreditCases(async () => {
     const { database, others } = open();
-    return {
-      store: new SqlLowCreditStore(database),
-      async addAccount(id, email) {
-        others.run("INSERT INTO accounts (id, email, created_at, proved_at) VALUES (?, ?, 1, 1)", [
-          id,
-          email,
-        ]);
-      },
-      async addBalance(id, account) {
-        others.run("INSERT INTO balances (id, account_id, created_at) VALUES (?, ?, 1)", [id, account]);
-      },
-      async setMoney(balance, credited, spent) {
-        others.run("INSERT OR REPLACE INTO totals (account, credited, spent) VALUES (?, ?, ?)", [
-          `balance:${balance}`,
-          credited,
-          spent,
-        ]);
-      },
-      async suspendAccount(id, reason) {
-        others.run("UPDATE accounts SET suspended = ? WHERE id = ?", [reason, id]);
-      },
-      close: async () => {},
-    };
+    return sqliteLowCredit(others, new SqlLowCreditStore(database));
   });
 });

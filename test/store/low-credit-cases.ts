@@ -1,3 +1,4 @@
+import type { Database } from "bun:sqlite";
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import type { LowCreditStore } from "../../src/accounts/low-credit.ts";
 import type { Mail } from "../../src/accounts/mail.ts";
@@ -19,6 +20,28 @@ export interface LowCreditBench {
   suspendAccount(id: string, reason: string | null): Promise<void>;
   close(): Promise<void>;
 }
+
+/** A store in SQLite, written behind its back on `db`. */
+export const sqliteLowCredit = (db: Database, store: LowCreditStore): LowCreditBench => ({
+  store,
+  async addAccount(id, email) {
+    db.run("INSERT INTO accounts (id, email, created_at, proved_at) VALUES (?, ?, 1, 1)", [id, email]);
+  },
+  async addBalance(id, account) {
+    db.run("INSERT INTO balances (id, account_id, created_at) VALUES (?, ?, 1)", [id, account]);
+  },
+  async setMoney(balance, credited, spent) {
+    db.run("INSERT OR REPLACE INTO totals (account, credited, spent) VALUES (?, ?, ?)", [
+      `balance:${balance}`,
+      credited,
+      spent,
+    ]);
+  },
+  async suspendAccount(id, reason) {
+    db.run("UPDATE accounts SET suspended = ? WHERE id = ?", [reason, id]);
+  },
+  close: async () => db.close(),
+});
 
 /** What owners are told, whichever store remembers it. */
 export function lowCreditCases(open: () => Promise<LowCreditBench>): void {
