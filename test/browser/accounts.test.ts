@@ -114,8 +114,11 @@ describe.skipIf(browserMissing)("with an account", () => {
     await visitor.button("Sign in here").click();
     await visitor.link("Keys").click();
     await visitor.link("second").waitFor();
+    // The page does not wait for the answer, and a reload would cut it off with the cookie's end in it.
+    const ended = visitor.page.waitForResponse(/\/v1\/auth\/logout$/);
     await visitor.button("Sign out").click();
     await visitor.heading("Sign in").waitFor();
+    await ended;
     await visitor.page.reload();
     await visitor.heading("Sign in").waitFor();
     expect(await visitor.context.cookies()).toEqual([]);
