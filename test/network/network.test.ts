@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { until } from "../fakes/until.ts";
 import { Network, networkMissing } from "./network.ts";
 
 const missing = networkMissing();
@@ -71,6 +73,8 @@ describe.skipIf(missing !== null)("a network of namespaces", () => {
   test("when it is removed, nothing is left of it, not even what still ran there", async () => {
     const other = await Network.make(["alone"]);
     const child = Bun.spawn([...other.on("alone"), "sleep", "1000"]);
+    // It is there once it is what it was told to run.
+    await until(() => readFileSync(`/proc/${child.pid}/comm`, "utf8") === "sleep\n");
     expect(namespaces()).toContain(other.name);
     await other.remove();
     await child.exited;
