@@ -317,5 +317,7 @@ export interface Collector {
 /** Comments and the like that may come behind the last usage; with more of them it goes without the bill. */
 const MAX_TAIL_BYTES = 64 * 1024;
 
-export const encodeEvent = (name: string | null, data: unknown): Buffer =>
-  Buffer.from(`${name === null ? "" : `event: ${name}\n`}data: ${JSON.stringify(data)}\n\n`);
+export const encodeEvent = (name: string | null, data: unknown): Buffer => Buffer.from(eventText(name, data));
+
+export const eventText = (name: string | null, data: unknown): string =>
+  `${name === null ? "" : `event: ${name}\n`}data: ${JSON.stringify(data)}\n\n`;

@@ -2,7 +2,7 @@ import { textOf } from "./bytes.ts";
 import { parseExactObject } from "./exact-json.ts";
 import { fault, NO_OBJECT } from "./host-error.ts";
 import type { Json } from "./json.ts";
-import { encodeEvent } from "./judge.ts";
+import { eventText } from "./judge.ts";
 import type { HostError, Surface } from "./surface.ts";
 
 /**
@@ -21,23 +21,23 @@ export function streamSynthesizer(
 
 /** The events so far. */
 export class StreamSynthesis {
-  private readonly events: Uint8Array[] = [];
+  private readonly events: string[] = [];
   private length = 0;
 
   emit(name: string | null, data: object): void {
-    if (this.length <= MAX_SYNTHESIZED_BYTES) this.add(encodeEvent(name, data));
+    if (this.length <= MOST_SYNTHESIZED) this.add(eventText(name, data));
   }
 
   /** An event as it stands. */
-  add(event: Uint8Array): void {
+  add(event: string): void {
     this.events.push(event);
     this.length += event.length;
   }
 
   bytes(): Uint8Array | HostError {
-    return this.length > MAX_SYNTHESIZED_BYTES
-      ? fault(`the answer, told as a stream, is larger than ${MAX_SYNTHESIZED_BYTES} bytes`)
-      : Buffer.concat(this.events);
+    return this.length > MOST_SYNTHESIZED
+      ? fault(`the answer, told as a stream, is larger than ${MOST_SYNTHESIZED} characters`)
+      : Buffer.from(this.events.join(""));
   }
 }
 
@@ -45,4 +45,4 @@ export class StreamSynthesis {
  * Responses repeat a text up to five times, and every event the ids of what it belongs to, which a sick host
  * may make as long as it likes.
  */
-const MAX_SYNTHESIZED_BYTES = 128 * 1024 * 1024;
+const MOST_SYNTHESIZED = 128 * 1024 * 1024;

@@ -86,8 +86,6 @@ const OPTIONS = ["--timeout", "600000"];
  * less memory if the heap does not grow as the memory of the machine would let it.
  */
 const FOR_SECONDS = { BUN_JSC_useFTLJIT: "0", BUN_JSC_forceRAMSize: `${512 * 1024 * 1024}` };
-/** Tests of overload open thousands. */
-const CONNECTIONS = { BUN_CONFIG_MAX_HTTP_REQUESTS: "4000" };
 /** A loop that never yields outlives bun's own timeout. */
 const MOST_MS = 20 * 60_000;
 

@@ -244,7 +244,7 @@ describe("an answer that is none is named as such", () => {
       content: Array(50).fill({ type: "output_text", text: "a" }),
     };
     const events = SURFACES.responses.synthesizeStream(encode(JSON.stringify({ output: [item] })));
-    expect(events).toMatchObject({ message: expect.stringContaining("is larger than 134217728 bytes") });
+    expect(events).toMatchObject({ message: expect.stringContaining("is larger than 134217728 characters") });
   });
 });
 

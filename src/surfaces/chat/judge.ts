@@ -165,4 +165,4 @@ const isUsageAlone = ({ choices }: Record<string, unknown>): boolean =>
 /** Data in several lines stands nowhere in one piece. */
 const isInLines = ({ dataEnd }: CurrentEvent): boolean => dataEnd === 0;
 
-export const DONE = Buffer.from("data: [DONE]\n\n");
+const DONE = Buffer.from("data: [DONE]\n\n");

@@ -1,7 +1,6 @@
 import { asObject, type Json } from "../json.ts";
 import { StreamSynthesis } from "../stream-synthesis.ts";
 import type { HostError } from "../surface.ts";
-import { DONE } from "./judge.ts";
 
 /**
  * A chat host's whole answer, in which no fault was found, as chunks (platform.openai.com, "Chat completion
@@ -20,7 +19,7 @@ export function synthesizeChatStream({ choices, usage, ...rest }: Json): Uint8Ar
   for (const [at, value] of (choices as readonly unknown[]).entries())
     for (const choice of chunksOf(asObject(value)!, at)) tell({ choices: [choice] });
   if (asObject(usage) !== null) tell({ choices: [], usage });
-  synthesis.add(DONE);
+  synthesis.add("data: [DONE]\n\n");
   return synthesis.bytes();
 }
 
