@@ -36,7 +36,6 @@ export class Batch {
         env: {
           ...cleanEnvironment(),
           ...wishes(),
-          ...CONNECTIONS,
           ...this.forSeconds(),
           [RUN_MARK]: this.mark,
         },
