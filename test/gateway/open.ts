@@ -30,6 +30,8 @@ export async function openIn(
     log: (event, fields) => logged.push(JSON.stringify({ event, ...fields })),
     writeLog: async (text) => void requests.push(text),
     paymentPace,
+    // What its process would end with: whoever waits for it here, waits in vain.
+    onLost: (error) => console.error(`the store has counted a gateway of this test out: ${error.message}`),
     ...(clock === systemClock ? { counting: SHARED } : {}),
   });
   return new OpenGateway(gateway, folder, logged, requests);
