@@ -63,7 +63,9 @@ export interface RouteState extends RouteAvailability {
 
 /** Routes that can be billed: never a free one, never one without a price. */
 export const paidCandidates = (model: Model, query: Pick<RouteQuery, "surface">): Candidate[] =>
-  candidatesOf(model, query, ({ free, price }) => (free ? null : price));
+  candidatesOf(model, query, paidPrice);
+
+const paidPrice = ({ free, price }: Route): Price | null => (free ? null : price);
 
 /** Routes that cost nothing and were shown to. */
 export const freeCandidates = (
