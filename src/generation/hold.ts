@@ -114,7 +114,7 @@ export class Hold {
   /** Holds all that an ended answer costs; where that is more than there is here, others are asked first. */
   cover(cost: NanoUsd): Promise<void> | null {
     const { ledger, reservation } = this;
-    const beyond = (Math.min(cost, reservation.want.most.amount) - reservation.held) as NanoUsd;
+    const beyond = reservation.beyond(cost);
     if (beyond <= 0 || ledger.extend(reservation, beyond) || this.rounds === 0) return null;
     const asked = ledger.replenishHold(reservation, beyond);
     return asked === null ? null : this.heard(asked).then(() => this.cover(cost) ?? undefined);

@@ -293,8 +293,8 @@ export class Ledger {
     const { want } = reservation;
     assert(reservation.isOpen, `receipt ${want.receipt} was settled twice`);
     const billable = end.writeOff ? ZERO_USD : end.cost;
-    const beyond = Math.min(billable, want.most.amount) - reservation.held;
-    if (beyond > 0) this.extend(reservation, beyond as NanoUsd);
+    const beyond = reservation.beyond(billable);
+    if (beyond > 0) this.extend(reservation, beyond);
     const { held } = reservation;
     const charged = billable <= held ? billable : (end.within?.(held) ?? held);
     const settled = {

@@ -46,6 +46,11 @@ export class Reservation {
     this.counters = money.counters;
   }
 
+  /** How much a cost is above what is held, up to the most that the request may come to; not above 0 where it is covered. */
+  beyond(cost: NanoUsd): NanoUsd {
+    return (Math.min(cost, this.want.most.amount) - this.held) as NanoUsd;
+  }
+
   /** Holds `held` in all, on each counter as much of it as counts there. */
   hold(held: NanoUsd): void {
     for (const counter of this.counters.all) counter.hold((held - this.held) as NanoUsd);

@@ -71,9 +71,6 @@ export const HOLD_MUTANTS: readonly Mutant[] = [
     ],
   }),
   ...mutantsOf("src/ledger/ledger.ts", {
-    "a hold does not grow at its end": [
-      "    if (beyond > 0) this.extend(reservation, beyond as NanoUsd);\n",
-      "",
-    ],
+    "a hold does not grow at its end": ["    if (beyond > 0) this.extend(reservation, beyond);\n", ""],
   }),
 ];

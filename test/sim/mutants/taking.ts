@@ -70,7 +70,7 @@ export const TAKING_MUTANTS: readonly Mutant[] = [
   }),
   ...mutantsOf("src/ledger/ledger.ts", {
     "the last growth, at the end, looks at no limit": [
-      "if (beyond > 0) this.extend(reservation, beyond as NanoUsd);",
+      "if (beyond > 0) this.extend(reservation, beyond);",
       "if (beyond > 0) reservation.hold((reservation.held + beyond) as NanoUsd);",
     ],
     "nothing grows once anything has changed": [
