@@ -10,8 +10,6 @@ export function useRoute(): readonly string[] {
     const changed = () => {
       setParts(read());
       window.scrollTo(0, 0);
-      // As after a page load: readers are told of the new page, and the next Tab is in it.
-      document.getElementById("main")?.focus();
     };
     addEventListener("hashchange", changed);
     return () => removeEventListener("hashchange", changed);

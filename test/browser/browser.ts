@@ -10,18 +10,22 @@ const PLACES = [
   "/usr/bin/google-chrome",
 ];
 
-const executable = process.env.CHROMIUM ?? PLACES.find((place) => existsSync(place)) ?? null;
+const installed = PLACES.filter((place) => existsSync(place));
+const executable = process.env.CHROMIUM ?? installed.find(starts) ?? null;
 const demanded = process.env.CI !== undefined;
 
-/**
- * True where there is no browser and nobody demands one; then it is said, because a skipped walk has shown
- * nothing.
- */
+/** True where there is no browser and nobody demands one. The reason is printed: a skipped walk has shown nothing. */
 export const browserMissing = executable === null && !demanded;
 if (browserMissing) {
+  const reason = installed.length === 0 ? "Chromium is missing" : `${installed.join(", ")} cannot start`;
   console.warn(
-    "skipped: tests in a browser (Chromium is missing: apt-get install chromium-headless-shell, or CHROMIUM=path)",
+    `skipped: tests in a browser (${reason}: apt-get install chromium-headless-shell, or CHROMIUM=path)`,
   );
+}
+
+/** Ubuntu has a script in Chromium's place, which only says where to get it. */
+function starts(place: string): boolean {
+  return Bun.spawnSync([place, "--version"], { stdout: "ignore", stderr: "ignore" }).exitCode === 0;
 }
 
 /** The browser, which the files of a process share. */
@@ -48,7 +52,8 @@ async function launched(): Promise<Browser> {
   }
   return chromium.launch({
     executablePath: executable,
-    chromiumSandbox: process.getuid?.() !== 0,
+    // Root cannot have one, nor can everybody else on every machine; the pages are the gateway's own.
+    chromiumSandbox: false,
     // A graphics card imitated in software takes 400 MB, and shows these pages no better.
     args: ["--disable-gpu"],
   });

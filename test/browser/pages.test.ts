@@ -187,6 +187,7 @@ payments: { stripe: { secret_key: sk_test_1, webhook_secret: whsec_1, api_base: 
           stops.push(reached);
         }
         expect([path, stops.length > 0]).toEqual([path, true]);
+        if (path.includes("#/")) expect([path, stops[0]!.html]).toEqual([path, SKIP]);
         expect([path, stops.filter(({ isSeen }) => !isSeen)]).toEqual([path, []]);
         const places = stops.map(({ place }) => place);
         expect([path, places]).toEqual([path, places.toSorted((a, b) => a - b)]);
@@ -208,6 +209,35 @@ payments: { stripe: { secret_key: sk_test_1, webhook_secret: whsec_1, api_base: 
       await page.keyboard.press("Escape");
       await page.getByRole("dialog").waitFor({ state: "detached" });
       expect(await page.locator(":focus").textContent()).toBe("New key");
+      expect(visitor.complaints).toEqual([]);
+    },
+    LONG_MS,
+  );
+
+  test(
+    "Tab begins at “Skip to content” after every route change: by a link, by going back, and from within a page",
+    async () => {
+      const visitor = await insider({ width: 1280 });
+      const { page } = visitor;
+      const beginsAtTop = async (heading: string) => {
+        await visitor.heading(heading).waitFor();
+        await page.waitForFunction(() => document.querySelector(".waiting") === null);
+        await page.keyboard.press("Tab");
+        expect([heading, (await page.evaluate(focusStop))?.html]).toEqual([heading, SKIP]);
+      };
+      for (const [path, links] of MENUS) {
+        await visitor.goto(path);
+        for (const name of links) {
+          await visitor.link(name).click();
+          await beginsAtTop(name);
+          await page.keyboard.press("Enter");
+          expect(await page.evaluate(() => document.activeElement?.id)).toBe("main");
+        }
+        for (const name of links.toReversed().slice(1)) {
+          await page.goBack();
+          await beginsAtTop(name);
+        }
+      }
       expect(visitor.complaints).toEqual([]);
     },
     LONG_MS,
@@ -267,6 +297,12 @@ const LOOKS: readonly { width: number; colorScheme: "light" | "dark"; judged: bo
 /** Many pages, on a machine that may be ten times slower. */
 const LONG_MS = 600_000;
 const MOST_STOPS = 60;
+
+const SKIP = '<button type="button" class="skip">Skip to content</button>';
+const MENUS: readonly [path: string, links: readonly string[]][] = [
+  ["/dashboard", ["Keys", "Receipts", "Credit", "Models", "Playground", "Account", "Receipts"]],
+  ["/admin", ["Balances", "Payments", "Usage", "Books", "Configuration"]],
+];
 
 interface FocusStop {
   readonly html: string;

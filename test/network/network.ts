@@ -174,7 +174,7 @@ export class Network {
 export function networkMissing(): string | null {
   if (process.getuid?.() !== 0) return "it needs root";
   const missing = ["ip", "tc", "nft"].filter((tool) => Bun.which(tool) === null);
-  if (missing.length > 0) return `${missing.join(", ")} not installed (iproute2, nftables)`;
+  if (missing.length > 0) return `${missing.join(", ")} not on the PATH (iproute2, nftables)`;
   const probe = `${PREFIX}probe-${process.pid}`;
   const added = Bun.spawnSync(["ip", "netns", "add", probe]);
   if (added.exitCode !== 0) return `no network namespaces here: ${added.stderr.toString().trim()}`;

@@ -3,7 +3,7 @@ import { hasPostgres } from "../postgres/cluster.ts";
 import { networkMissing } from "./network.ts";
 import { storm } from "./storm.ts";
 
-const missing = hasPostgres() ? networkMissing() : "PostgreSQL is not installed";
+const missing = hasPostgres() ? networkMissing() : "PostgreSQL cannot run";
 if (missing !== null) console.warn(`skipped: storms (${missing})`);
 
 describe.skipIf(missing !== null)("three gateways, PostgreSQL and its replica in a storm", () => {

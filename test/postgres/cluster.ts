@@ -2,7 +2,7 @@ import { mkdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { cpuUsOf, freePort } from "../../bench/processes.ts";
-import { giveToPostgres, PostgresServer, toolFolder } from "./server.ts";
+import { giveToPostgres, PostgresServer, postgresMissing } from "./server.ts";
 
 /**
  * A PostgreSQL of the tests' own: made with initdb in a folder that ends with them, on a free port of this
@@ -108,9 +108,9 @@ export class Cluster {
   }
 }
 
-/** False where PostgreSQL is not installed, and its tests are skipped; in CI they fail instead. */
+/** False where PostgreSQL cannot run, and its tests are skipped; in CI they fail instead. */
 export function hasPostgres(): boolean {
-  const has = toolFolder() !== null || process.env.CI !== undefined;
-  if (!has) console.warn("skipped: tests on PostgreSQL (it is not installed: apt-get install postgresql)");
-  return has;
+  const missing = postgresMissing();
+  if (missing !== null) console.warn(`skipped: tests on PostgreSQL (${missing})`);
+  return missing === null || process.env.CI !== undefined;
 }

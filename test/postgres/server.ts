@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 
 /**
  * One PostgreSQL server: a folder of data, and the programs that make, run and end it. PostgreSQL refuses to
- * run as root, so there it runs as Debian's `postgres`, which has to own the folder above.
+ * run as root, so there it runs as the user `postgres`, who has to own the folder above.
  */
 export class PostgresServer {
   constructor(
@@ -13,7 +13,8 @@ export class PostgresServer {
   ) {}
 
   create(): Promise<void> {
-    return this.run("initdb", ["-D", this.data, "-A", "trust", "-U", "gateway", "-E", "UTF8", "--no-sync"]);
+    const own = ["-A", "trust", "-U", "gateway", "-E", "UTF8", "--no-locale", "--no-sync"];
+    return this.run("initdb", ["-D", this.data, ...own]);
   }
 
   /** Becomes a replica of the server there, which it follows once it is started. */
@@ -54,11 +55,7 @@ export class PostgresServer {
   }
 
   private run(name: string, options: string[]): Promise<void> {
-    const command = [join(toolFolder()!, name), ...options];
-    return run([
-      ...this.place.inside,
-      ...(IS_ROOT ? ["runuser", "-u", "postgres", "--", ...command] : command),
-    ]);
+    return run([...this.place.inside, ...unprivileged()!, join(toolFolder()!, name), ...options]);
   }
 }
 
@@ -77,6 +74,36 @@ export async function giveToPostgres(folder: string): Promise<void> {
 }
 
 const IS_ROOT = process.getuid?.() === 0;
+
+/** Why there can be no server on this machine; null where there can. */
+export function postgresMissing(): string | null {
+  const tools = toolFolder();
+  if (tools === null) return "it is not installed: apt-get install postgresql";
+  const wrapper = unprivileged();
+  if (wrapper === null)
+    return `it refuses to run as root, and none of ${WRAPPERS.map(([tool]) => tool).join(", ")} is installed`;
+  const probe = Bun.spawnSync([...wrapper, join(tools, "initdb"), "--version"], { cwd: tmpdir() });
+  return probe.exitCode === 0 ? null : `it cannot be started: ${probe.stderr.toString().trim()}`;
+}
+
+/** What runs a command as a user that PostgreSQL accepts; null where nothing does. */
+export function unprivileged(wrappers = WRAPPERS): readonly string[] | null {
+  if (!IS_ROOT) return [];
+  for (const [tool, ...options] of wrappers) {
+    const found = Bun.which(tool, { PATH: `${process.env.PATH}:${SYSTEM}` });
+    if (found !== null) return [found, ...options];
+  }
+  return null;
+}
+
+/** `su` takes a command for a shell. */
+export const WRAPPERS: readonly (readonly [tool: string, ...options: string[]])[] = [
+  ["setpriv", "--reuid=postgres", "--regid=postgres", "--init-groups", "--"],
+  ["runuser", "-u", "postgres", "--"],
+  ["su", "-s", "/bin/sh", "-c", 'exec "$0" "$@"', "--", "postgres"],
+];
+/** Where these tools are, whatever the caller's PATH. */
+const SYSTEM = "/usr/sbin:/usr/bin:/sbin:/bin";
 
 export async function run(command: readonly string[], stdin = ""): Promise<void> {
   const child = Bun.spawn([...command], {

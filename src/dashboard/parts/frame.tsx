@@ -1,5 +1,5 @@
 import { type ComponentChildren, Fragment, type FunctionComponent } from "preact";
-import { useEffect, useId, useRef } from "preact/hooks";
+import { useEffect, useId, useLayoutEffect, useRef } from "preact/hooks";
 
 /** A page of an application, behind `#/` and its path. */
 export interface AppPlace {
@@ -32,6 +32,10 @@ export function Frame({ places, route, links, foot, children }: FrameProps) {
   useEffect(() => {
     document.title = `${name} · Gateway`;
   }, [name]);
+  const start = useRef<HTMLParagraphElement>(null);
+  // As after a page load: screen readers announce the page, and Tab begins at its top. Browsers would go on from where
+  // the focus was, or from what the last page had there.
+  useLayoutEffect(() => start.current?.focus({ preventScroll: true }), [route]);
   const menu = useRef<HTMLElement>(null);
   useEffect(() => {
     // On a telephone the menu is one line, which is longer than the window, and a telephone is turned.
@@ -43,6 +47,9 @@ export function Frame({ places, route, links, foot, children }: FrameProps) {
   }, [name, places.length]);
   return (
     <div class="frame">
+      <p class="page-start" tabIndex={-1} ref={start}>
+        {name}
+      </p>
       <button type="button" class="skip" onClick={skip}>
         Skip to content
       </button>
