@@ -258,7 +258,7 @@ function paymentParts({ config: active, clock, random, books, paymentPace }: Gat
   const { payments } = active.config;
   const { keys, keyring } = books;
   const sanctions = new Sanctions(payments?.sanctions ?? { list: null, oracle: false }, clock);
-  const counts = new PaymentCounts(() => sanctions.knownListAgeS());
+  const counts = new PaymentCounts(() => sanctions.figures());
   const figures = () => (payments === null ? books.figures() : [...books.figures(), ...counts.figures()]);
   return {
     sanctions,

@@ -1,7 +1,8 @@
 import type { PaymentsConfig } from "../config/config.ts";
+import { DAY_MS } from "../payments/caps.ts";
 import { openChain } from "../rails/x402/chain.ts";
 import type { X402Network } from "../rails/x402/network.ts";
-import { oracleOf, Sanctions } from "../rails/x402/sanctions.ts";
+import { oracleOf, readSanctionsList } from "../rails/x402/sanctions.ts";
 import { systemClock } from "../units/clock.ts";
 import { messageOf } from "./console.ts";
 import { type Finding, failing, ok, warning } from "./finding.ts";
@@ -81,19 +82,24 @@ async function checkGas(network: X402Network): Promise<Finding> {
 async function checkList({ sanctions }: PaymentsConfig): Promise<Finding[]> {
   if (sanctions.list === null) return [];
   const check = "sanctions list";
-  const ageS = await new Sanctions(sanctions, systemClock).listAgeS();
-  if (ageS === null)
-    return [failing(check, `${sanctions.list} cannot be read`, "Without it, nobody's payment is taken.")];
-  const days = ageS / 86_400;
-  return [
-    days < MOST_DAYS
-      ? ok(check, `changed ${days.toFixed(1)} days ago`)
-      : warning(
-          check,
-          `changed ${days.toFixed(0)} days ago`,
-          "Load a newer one: it is read again when the file changes.",
-        ),
-  ];
+  try {
+    const { addresses, changedAt } = await readSanctionsList(sanctions.list);
+    const days = Math.max(0, systemClock.now() - changedAt) / DAY_MS;
+    const detail = `${addresses.size} addresses, changed ${days.toFixed(1)} days ago`;
+    return [
+      days < MOST_DAYS
+        ? ok(check, detail)
+        : warning(check, detail, "Load a newer one: it is read again when the file changes."),
+    ];
+  } catch (error) {
+    return [
+      failing(
+        check,
+        `${sanctions.list}: ${messageOf(error)}`,
+        "Until it can be read, nobody's payment is taken. Each line needs an address; `#` begins a comment.",
+      ),
+    ];
+  }
 }
 
 const MOST_AWAY_S = 120;

@@ -1,6 +1,7 @@
 import type { Payment, PaymentChange, PaymentState } from "../payments/payment.ts";
 import type { PaymentStore } from "../payments/payment-store.ts";
 import type { Figure } from "../units/figure.ts";
+import type { SanctionsFigures } from "./x402/sanctions.ts";
 
 /** What payments have come to in this process since it began, for the operator's metrics. */
 export class PaymentCounts {
@@ -9,8 +10,8 @@ export class PaymentCounts {
   private lostNano = 0;
 
   constructor(
-    /** Seconds since the list of sanctioned addresses was changed; null without one. */
-    private readonly listAgeS: () => number | null,
+    /** Of the list of sanctioned addresses; null without one. */
+    private readonly sanctions: () => SanctionsFigures | null,
   ) {}
 
   /** The store, with what is changed through it counted here. */
@@ -35,7 +36,6 @@ export class PaymentCounts {
   }
 
   figures(): Figure[] {
-    const ageS = this.listAgeS();
     return [
       ...SHOWN.map(([state, help]) => ({
         name: `gateway_payments_${state}`,
@@ -54,16 +54,7 @@ export class PaymentCounts {
         value: this.lostNano / 1e9,
         type: "counter",
       },
-      ...(ageS === null
-        ? []
-        : [
-            {
-              name: "gateway_sanctions_list_age_seconds",
-              help: "Time since the list of sanctioned addresses was changed.",
-              value: ageS,
-              together: "least" as const,
-            },
-          ]),
+      ...listFigures(this.sanctions()),
     ];
   }
 
@@ -72,6 +63,24 @@ export class PaymentCounts {
     this.lostNano += after.lost - before.lost;
     if (after.state !== before.state) this.reached.set(after.state, (this.reached.get(after.state) ?? 0) + 1);
   }
+}
+
+/** The smallest of several processes' numbers of addresses is shown: 0 says that one of them lets nobody pay. */
+function listFigures(list: SanctionsFigures | null): Figure[] {
+  if (list === null) return [];
+  const { addresses, ageS } = list;
+  const count = {
+    name: "gateway_sanctions_list_addresses",
+    help: "Addresses in the sanctions list; 0 while it is unreadable, and nobody's payment is taken.",
+    value: addresses,
+    together: "least" as const,
+  };
+  const age = {
+    name: "gateway_sanctions_list_age_seconds",
+    help: "Time since the list of sanctioned addresses was changed.",
+    together: "least" as const,
+  };
+  return ageS === null ? [count] : [count, { ...age, value: ageS }];
 }
 
 const SHOWN = [

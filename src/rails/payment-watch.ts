@@ -53,7 +53,15 @@ export class PaymentWatch {
       await this.rails.find(({ name }) => name === payment.rail)?.look(payment);
     } catch (error) {
       this.log("payment", { id: payment.id, error: String(error) });
+      // Where the store is what failed, the lease ends it.
+      await this.retrySoon(payment).catch(() => {});
     }
+  }
+
+  /** Gives up the lease, unless the rail wrote when to look next before it failed. */
+  private retrySoon({ id, lookAt }: Payment): Promise<unknown> {
+    const soon = epochMs(this.clock.now() + this.pace.watchMs);
+    return this.store.change(id, (present) => (present.lookAt === lookAt ? { lookAt: soon } : null));
   }
 }
 

@@ -25,6 +25,24 @@ async function found(network: string, more = ""): Promise<string[]> {
   return (await checkPayments(payments)).map(({ check, state }) => `${check} ${state}`);
 }
 
+test("doctor counts the addresses of the sanctions list, and names the line that is none", async () => {
+  const listed = async (text: string) => {
+    await Bun.write(LIST, text);
+    const { payments } = goodConfig(
+      `payments: { stripe: { secret_key: k, webhook_secret: whsec_1 }, sanctions: { list: "${LIST}" } }`,
+    );
+    const findings = await checkPayments(payments);
+    return findings.find(({ check }) => check === "sanctions list");
+  };
+  expect(await listed(`["${PAY_TO}"]`)).toMatchObject({
+    state: "ok",
+    detail: expect.stringMatching(/^1 addr/),
+  });
+  const broken = await listed(`${PAY_TO}\n<html>\n`);
+  expect(broken).toMatchObject({ state: "fail", detail: expect.stringContaining("line 2") });
+  await listed(`${PAY_TO}\n`);
+});
+
 const HERE = 'network: "eip155:84532"';
 
 test("doctor looks at the chain, the token, the clock, the gas, the list and the webhook's secret", async () => {

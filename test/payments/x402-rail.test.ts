@@ -83,7 +83,7 @@ async function open() {
       open: async () => ({ chain, settler: { settle } }),
       store,
       debit: () => Promise.reject(new Error("nothing is taken back")),
-      sanctions: { isHit: () => world.isHit(), listAgeS: async () => null },
+      sanctions: { isHit: () => world.isHit(), refresh: async () => {} },
       suspend: () => world.suspend(),
       pace: PAYMENT_PACE,
       clock: systemClock,

@@ -130,7 +130,7 @@ class PaymentWorld {
         }),
         store,
         debit,
-        sanctions: { isHit: async () => false, listAgeS: async () => null },
+        sanctions: { isHit: async () => false, refresh: async () => {} },
         suspend: async () => {},
         pace: PAYMENT_PACE,
         clock,

@@ -44,7 +44,7 @@ export class X402Rail {
 
   /** Asks the nodes that have not answered yet, and what other gateways have found out. */
   async prepare(): Promise<void> {
-    await Promise.all([...this.networks.map((one) => one.prepare()), this.deps.sanctions.listAgeS()]);
+    await Promise.all([...this.networks.map((one) => one.prepare()), this.deps.sanctions.refresh()]);
     for (const id of [...this.underWay.values()]) this.note((await this.deps.store.find(id))!);
   }
 
@@ -335,7 +335,7 @@ export interface X402Deps {
   readonly networks: readonly X402Network[];
   /** Reaches a network's node and whoever settles there. */
   open(network: X402Network): Promise<OpenParts>;
-  readonly sanctions: Pick<Sanctions, "isHit" | "listAgeS">;
+  readonly sanctions: Pick<Sanctions, "isHit" | "refresh">;
   /** For `sanctions`, by the gateway itself. */
   suspend(balance: BalanceId, note: string): Promise<void>;
   readonly pace: PaymentPace;
