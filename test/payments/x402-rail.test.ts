@@ -63,7 +63,7 @@ async function open() {
     suspend: async () => {},
   };
   const chain = {
-    token: async () => ({ name: "T", version: "1", decimals: 6 }),
+    token: async () => ({ name: "T", version: "1", decimals: 6, form: "bytes" }),
     async head() {
       world.asked += 1;
       return world.head;

@@ -139,14 +139,13 @@ export class SimulatedChain {
         if (block >= known()) throw new Error("the node does not have the block");
         return !this.isUsed(nameOf(authorization), block + 1);
       },
-      refusal: async (authorization) => {
+      refusal: async ({ authorization }) => {
         const external = nameOf(authorization);
         return this.isUsed(external) ? "used" : this.poor.has(external) ? "too little money" : null;
       },
       fate: async (transaction) =>
         this.mempool.some(({ mined }) => mined.transaction === transaction) ? "waiting" : "unknown",
       isSanctioned: async () => false,
-      hasDomain: async () => true,
       gasOf: async () => 1n,
     };
   }
@@ -173,4 +172,4 @@ export const NETWORK: X402Network = {
   finalizedAbove: 30_000_000_000 as NanoUsd,
   waitMs: 10_000,
 };
-const TOKEN = { name: "T", version: "1", decimals: 6 };
+const TOKEN = { name: "T", version: "1", decimals: 6, form: "bytes" } as const;

@@ -1,5 +1,7 @@
 import type { Authorization } from "./authorization.ts";
-import { type Address, chainIdOf, type Token, type X402Network } from "./network.ts";
+import type { Address, Token, X402Network } from "./network.ts";
+import { readToken } from "./token.ts";
+import { type AuthorizedTransfer, transferCall } from "./transfer-call.ts";
 
 /** See `ViemChain`, which asks the operator's own node. */
 export type Chain = Pick<ViemChain, keyof ViemChain>;
@@ -31,13 +33,8 @@ const AUTHORIZATION_USED = "event AuthorizationUsed(address indexed authorizer, 
 const AUTHORIZATION_CANCELED =
   "event AuthorizationCanceled(address indexed authorizer, bytes32 indexed nonce)";
 
-export const TOKEN_ABI = [
-  "function name() view returns (string)",
-  "function version() view returns (string)",
-  "function decimals() view returns (uint8)",
+const TOKEN_ABI = [
   "function authorizationState(address, bytes32) view returns (bool)",
-  "function transferWithAuthorization(address, address, uint256, uint256, uint256, bytes32, uint8, bytes32, bytes32)",
-  "function transferWithAuthorization(address, address, uint256, uint256, uint256, bytes32, bytes)",
   "event Transfer(address indexed from, address indexed to, uint256 value)",
 ] as const;
 
@@ -71,18 +68,9 @@ class ViemChain {
     this.contract = { address: network.asset, abi: this.abi } as const;
   }
 
-  /** Also finds out whether the node serves the chain at all. */
-  async token(): Promise<Token> {
-    const { client, contract, network } = this;
-    const served = await client.getChainId();
-    if (served !== chainIdOf(network))
-      throw new Error(`the node serves chain ${served}, not ${network.network}`);
-    const [name, version, decimals] = await Promise.all([
-      client.readContract({ ...contract, functionName: "name" }),
-      client.readContract({ ...contract, functionName: "version" }),
-      client.readContract({ ...contract, functionName: "decimals" }),
-    ]);
-    return { name, version, decimals };
+  /** Rejects where the node serves another chain, and where payments in the token could not be carried out. */
+  token(): Promise<Token> {
+    return readToken(this.viem, this.client, this.network);
   }
 
   async head(): Promise<ChainHead> {
@@ -137,14 +125,12 @@ class ViemChain {
   }
 
   /** Why the token would not carry the transfer out now; null where it would. */
-  async refusal(authorization: Authorization, signature: `0x${string}`): Promise<string | null> {
-    const { viem, client, contract } = this;
+  async refusal(transfer: AuthorizedTransfer, { form }: Token): Promise<string | null> {
+    const { viem, client, network } = this;
+    const call = transferCall(viem, form, transfer);
+    if (call === null) return "the token takes signatures of plain accounts only";
     try {
-      await client.simulateContract({
-        ...contract,
-        functionName: "transferWithAuthorization",
-        args: [...transferOf(authorization), signature],
-      });
+      await client.simulateContract({ address: network.asset, ...call });
       return null;
     } catch (error) {
       const reverted =
@@ -171,15 +157,6 @@ class ViemChain {
     return this.client.readContract({ address: oracle, abi, functionName: "isSanctioned", args: [payer] });
   }
 
-  /** Whether wallets that sign for this name and version sign what the contract checks. */
-  async hasDomain({ name, version }: Token): Promise<boolean> {
-    const { viem, client, network } = this;
-    const abi = viem.parseAbi(["function DOMAIN_SEPARATOR() view returns (bytes32)"]);
-    const said = await client.readContract({ address: network.asset, abi, functionName: "DOMAIN_SEPARATOR" });
-    const domain = { name, version, chainId: chainIdOf(network), verifyingContract: network.asset };
-    return said === viem.domainSeparator({ domain });
-  }
-
   /** Of the account, in wei. */
   gasOf(address: Address): Promise<bigint> {
     return this.client.getBalance({ address });
@@ -194,9 +171,5 @@ class ViemChain {
     });
   }
 }
-
-/** The arguments that both forms of the transfer begin with. */
-export const transferOf = ({ from, to, value, validAfter, validBefore, nonce }: Authorization) =>
-  [from, to, BigInt(value), BigInt(validAfter), BigInt(validBefore), nonce] as const;
 
 const RPC_TIMEOUT_MS = 5_000;

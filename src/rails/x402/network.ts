@@ -29,7 +29,11 @@ export interface Token {
   readonly name: string;
   readonly version: string;
   readonly decimals: number;
+  readonly form: TransferForm;
 }
+
+/** How a token takes the signature of a transfer: whole, or of a plain account in three parts. */
+export type TransferForm = "bytes" | "vrs";
 
 /** Units of the token that are worth as much; amounts are whole cents, so none is lost. */
 export function unitsOf(amount: NanoUsd, { decimals }: Token): string {

@@ -1,8 +1,8 @@
 import type { Clock } from "../../units/clock.ts";
 import { atMost } from "../../units/clock.ts";
-import { PLAIN_SIGNATURE, type SignedPayment } from "./authorization.ts";
-import { TOKEN_ABI, transferOf } from "./chain.ts";
+import type { SignedPayment } from "./authorization.ts";
 import { chainIdOf, type Token, type X402Network } from "./network.ts";
+import { transferCall } from "./transfer-call.ts";
 
 /** Has a signed transfer carried out. What it answers is a hint, and what it does not answer says nothing. */
 export interface Settler {
@@ -75,28 +75,12 @@ async function gasAccount(network: X402Network, gasKey: `0x${string}`): Promise<
     chain,
     transport: viem.http(network.rpc, { timeout: RPC_TIMEOUT_MS, retryCount: 0 }),
   });
-  const abi = viem.parseAbi(TOKEN_ABI);
   return {
-    async settle({ authorization, signature }) {
-      const asked = {
-        address: network.asset,
-        abi,
-        functionName: "transferWithAuthorization",
-        gas: GAS,
-      } as const;
-      const transfer = transferOf(authorization);
+    async settle(payment, { form }) {
+      const call = transferCall(viem, form, payment);
+      if (call === null) return { problem: "the token takes signatures of plain accounts only" };
       try {
-        // Tokens from before contracts could sign know this form only.
-        const {
-          r,
-          s,
-          v = 27n,
-        } = signature.length === PLAIN_SIGNATURE ? viem.parseSignature(signature) : { r: null, s: null };
-        const transaction =
-          r === null
-            ? await client.writeContract({ ...asked, args: [...transfer, signature] })
-            : await client.writeContract({ ...asked, args: [...transfer, Number(v), r, s] });
-        return { transaction };
+        return { transaction: await client.writeContract({ address: network.asset, gas: GAS, ...call }) };
       } catch (error) {
         // The package has the nonce free again, if it had taken one.
         return { problem: error instanceof viem.BaseError ? error.shortMessage : "it could not be sent" };

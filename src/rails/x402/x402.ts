@@ -204,10 +204,9 @@ export class X402Rail {
     return { kind: "paid", payment };
   }
 
-  private check(signed: SignedPayment, { chain }: ReadyNetwork): Promise<Checked> {
-    const { authorization, signature } = signed;
+  private check(signed: SignedPayment, { chain, token }: ReadyNetwork): Promise<Checked> {
     return this.checking.do(JSON.stringify(signed), async () => {
-      const [head, refusal] = await Promise.all([chain.head(), chain.refusal(authorization, signature)]);
+      const [head, refusal] = await Promise.all([chain.head(), chain.refusal(signed, token)]);
       return { head, refusal };
     });
   }
@@ -256,7 +255,7 @@ export class X402Rail {
     if (fate === "waiting") return still({ lookAt });
     if (failures === MOST_FAILURES)
       return still({ lookAt, reason: `The transfer was tried ${failures} times and failed on the chain.` });
-    const refusal = await chain.refusal(authorization, signature);
+    const refusal = await chain.refusal(order, token);
     if (refusal !== null) return still({ reason: `The token refuses it: ${refusal}.`, lookAt });
     const accepted = { scheme: "exact", network, asset, payTo, amount: authorization.value } as const;
     const hint = await settler.settle({ accepted, authorization, signature }, token);

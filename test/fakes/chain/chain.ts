@@ -65,9 +65,14 @@ export class LocalChain {
     );
     atEnd(async () => child.kill());
     const chain = new LocalChain(child, await listening(child.stdout));
-    const bytecode = (await Bun.file(CODE).text()).trim() as `0x${string}`;
-    await chain.client.setCode({ address: USDC, bytecode });
+    await chain.putToken();
     return chain;
+  }
+
+  /** Puts the token at USDC's address, or another one that `change` makes of its code. */
+  async putToken(change: (code: string) => string = (code) => code, address: Hex = USDC): Promise<void> {
+    const code = (await Bun.file(CODE).text()).trim();
+    await this.client.setCode({ address, bytecode: change(code) as Hex });
   }
 
   readonly client;
