@@ -36,6 +36,13 @@ export async function operator({ port }: Pick<Measured, "port">, path: string): 
   return answered(await fetch(`http://127.0.0.1:${port}${path}`, { headers }));
 }
 
+/** One of the gateway's metrics without labels; NaN where it has none of this name. */
+export async function metric({ port }: Pick<Measured, "port">, name: string): Promise<number> {
+  const headers = { authorization: `Bearer ${ADMIN}` };
+  const text = await (await fetch(`http://127.0.0.1:${port}/metrics`, { headers })).text();
+  return Number(new RegExp(`^${name} (\\S+)`, "m").exec(text)?.[1]);
+}
+
 export interface FundedKey {
   readonly id: string;
   readonly key: string;

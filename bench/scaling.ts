@@ -10,7 +10,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Cluster } from "../test/postgres/cluster.ts";
-import { type FundedKey, fundedKey, startGateway } from "./gateway-process.ts";
+import { type FundedKey, fundedKey, metric, startGateway } from "./gateway-process.ts";
 import { load, percentile } from "./load.ts";
 import { median } from "./median.ts";
 import { option } from "./option.ts";
@@ -131,10 +131,10 @@ async function sample(
   cluster: Cluster,
   size: ScalingSize,
 ): Promise<Sample> {
-  const [cpuBefore, postgresBefore, before] = [gateway.cpuUs(), cluster.cpuUs(), await figures(gateway.port)];
+  const [cpuBefore, postgresBefore, before] = [gateway.cpuUs(), cluster.cpuUs(), await figures(gateway)];
   const writtenBefore = await cluster.written();
   const { count, perSecond, firstByteMs, totalMs } = await storm(gateway.port, keys, size);
-  const after = await figures(gateway.port);
+  const after = await figures(gateway);
   return {
     cpuUs: (gateway.cpuUs() - cpuBefore) / count,
     perSecond,
@@ -216,10 +216,12 @@ export function fundedKeys(gateway: Measured, count = KEYS): Promise<FundedKey[]
   return Promise.all(Array.from({ length: count }, () => fundedKey(gateway, 10_000)));
 }
 
-async function figures(port: number): Promise<{ statements: number; batches: number }> {
-  const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
-  const value = (name: string) => Number(new RegExp(`^${name} (\\S+)$`, "m").exec(text)?.[1] ?? 0);
-  return { statements: value("gateway_grant_statements"), batches: value("gateway_shipped_batches") };
+async function figures(gateway: Measured): Promise<{ statements: number; batches: number }> {
+  const value = async (name: string) => (await metric(gateway, name)) || 0;
+  return {
+    statements: await value("gateway_grant_statements"),
+    batches: await value("gateway_shipped_batches"),
+  };
 }
 
 export const configuration = (hostPort: number, more: string): string => `

@@ -8,7 +8,7 @@
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { operator } from "./gateway-process.ts";
+import { metric, operator } from "./gateway-process.ts";
 import { load, requestBytes, type Timings } from "./load.ts";
 import { option } from "./option.ts";
 import { gateway } from "./peers/gateway.ts";
@@ -53,7 +53,7 @@ export async function benchSoak(size: SoakSize, progress: (look: Look) => void):
     atS: Math.round((performance.now() - startedMs) / 1_000),
     megabytes: Math.round(subject.process.residentBytes() / 1_048_576),
     descriptors: readdirSync(`/proc/${subject.process.pid}/fd`).length,
-    holds: await metric(subject, "gateway_open_holds"),
+    holds: await metric(subject.process, "gateway_open_holds"),
   });
   try {
     await load(subject.target, {
@@ -145,7 +145,7 @@ const PADDED = { steady: "padded", slow: "slowPadded" } as const;
 /** Until no request is open, or `PATIENCE_MS`. */
 async function ended(subject: Subject): Promise<void> {
   const untilMs = performance.now() + PATIENCE_MS;
-  while (performance.now() < untilMs && (await metric(subject, "gateway_open_holds")) > 0)
+  while (performance.now() < untilMs && (await metric(subject.process, "gateway_open_holds")) > 0)
     await Bun.sleep(200);
 }
 
@@ -160,11 +160,6 @@ async function settled(look: () => Promise<Look>, descriptors: number): Promise<
 }
 
 const PATIENCE_MS = 120_000;
-
-async function metric({ process }: Subject, name: string): Promise<number> {
-  const text = await (await fetch(`http://127.0.0.1:${process.port}/metrics`)).text();
-  return Number(new RegExp(`^${name} (\\S+)`, "m").exec(text)?.[1]);
-}
 
 /** What is wrong with a run; empty when nothing is. */
 export function faultsOf({ before, looks, after, failed, driftNano }: Soak): string[] {

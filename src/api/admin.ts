@@ -281,9 +281,9 @@ export const ADMIN = {
     },
   },
   metrics: {
-    who: ["admin"],
+    ...admin,
     summary: "Shows metrics in Prometheus' text format",
-    details: "Needs no token from the machine that the gateway runs on.",
+    details: "The setting `metrics` serves them without a token, on an address of their own.",
     answers: { 200: ["text/plain"] },
   },
   balances: {

@@ -6,7 +6,14 @@ import { dataFolder, knownAdminToken, localUrl } from "./connection.ts";
 import { type CommandContext, counted } from "./console.ts";
 import { type Finding, failing, ok, showFindings, warning } from "./finding.ts";
 import { checkHost } from "./host-check.ts";
-import { checkAdminToken, checkDisk, checkFolder, checkPort, checkProxies } from "./machine-checks.ts";
+import {
+  checkAdminToken,
+  checkDisk,
+  checkFolder,
+  checkMetrics,
+  checkPort,
+  checkProxies,
+} from "./machine-checks.ts";
 import { checkPayments } from "./payment-checks.ts";
 import { askedInTurns, type Progress, withProgress } from "./progress.ts";
 import { checkDatabase, checkMail } from "./service-checks.ts";
@@ -55,6 +62,7 @@ async function examine(place: CommandContext, progress: Progress): Promise<Findi
       `${config.file ?? "no gateway.yaml, so built-in defaults"}: ${counted(config.catalog.models.size, "model")}`,
     ),
     ...machine,
+    ...checkMetrics(config.metrics, running.gateway),
     ...services,
     ...(hosts.length === 0 ? [noHosts] : asked),
     prices(unpricedModels(config.catalog), config.catalog.models.size),

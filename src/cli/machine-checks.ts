@@ -1,5 +1,7 @@
 import { existsSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
+import { hostAndPort, type MetricsAddress } from "../config/config.ts";
+import { isLoopback } from "../http/address.ts";
 import { BETTER_TOKEN, folderInUse, remedyFor, weaknessOf } from "../store/data-folder.ts";
 import { probeSync } from "../store/journal/disk.ts";
 import { counted, messageOf } from "./console.ts";
@@ -25,27 +27,40 @@ export async function checkPort(
     const detail = `another program answers at ${url}`;
     return { finding: failing(check, detail, "Set PORT to another port."), gateway: false };
   } catch {
-    return { finding: listenable(url), gateway: false };
+    const { hostname, port } = new URL(url);
+    const address = { hostname: hostname.replace(/^\[|\]$/g, ""), port: Number(port) };
+    return { finding: listenable("port", address, "HOST and PORT"), gateway: false };
   }
 }
 
 const ANSWER_MS = 3_000;
 
-function listenable(url: string): Finding {
-  const { hostname, port } = new URL(url);
+function listenable(check: string, address: MetricsAddress, settings: string): Finding {
+  const shown = hostAndPort(address);
   try {
-    const listener = Bun.listen({
-      hostname: hostname.replace(/^\[|\]$/g, ""),
-      port: Number(port),
-      socket: { data() {} },
-    });
-    listener.stop(true);
-    return ok("port", `${hostname}:${port} is free`);
+    Bun.listen({ ...address, socket: { data() {} } }).stop(true);
+    return ok(check, `${shown} is free`);
   } catch (error) {
-    const detail = `cannot listen on ${hostname}:${port}: ${messageOf(error)}`;
-    const next = "Stop the program that listens there, or set HOST and PORT to another address.";
-    return failing("port", detail, next);
+    const detail = `cannot listen on ${shown}: ${messageOf(error)}`;
+    const next = `Stop the program that listens there, or set ${settings} to another address.`;
+    return failing(check, detail, next);
   }
+}
+
+/** `running`: the gateway has the address already. */
+export function checkMetrics(address: MetricsAddress | null, running: boolean): Finding[] {
+  if (address === null) return [];
+  const shown = hostAndPort(address);
+  const open = isLoopback(address.hostname)
+    ? []
+    : [
+        warning(
+          "metrics",
+          `whoever reaches ${shown} reads them, with what each model and host costs`,
+          "Let only your Prometheus reach it, or set `metrics` to 127.0.0.1.",
+        ),
+      ];
+  return running ? open : [listenable("metrics", address, "`metrics`"), ...open];
 }
 
 /** What the running gateway has seen of proxies that it does not trust. */

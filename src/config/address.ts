@@ -1,3 +1,4 @@
+import { isIP } from "node:net";
 import type { Path, ReportProblem } from "./problem.ts";
 import { describe } from "./validate.ts";
 
@@ -18,6 +19,21 @@ export function readAddress(text: string | undefined, path: Path, report: Report
   if (fine) return withoutEndSlash(text);
   const shown = url !== null && url.password !== "" ? "an address that holds a password" : describe(text);
   report(path, shown, "an http:// or https:// address without a user or a fragment");
+  return null;
+}
+
+/** `127.0.0.1:9090` or `[::1]:9090`; names are not resolved, so that a typing mistake does not open the port elsewhere. */
+export function readListenAddress(
+  text: string | undefined,
+  path: Path,
+  report: ReportProblem,
+): { readonly hostname: string; readonly port: number } | null {
+  if (text === undefined) return null;
+  const [, six, four, digits] = /^(?:\[([^\]]+)\]|([^:]+)):(\d{1,5})$/.exec(text) ?? [];
+  const hostname = six ?? four ?? "";
+  const port = Number(digits);
+  if (isIP(hostname) !== 0 && port >= 1 && port <= 65_535) return { hostname, port };
+  report(path, describe(text), "an IP address of this machine and a port, such as 127.0.0.1:9090");
   return null;
 }
 

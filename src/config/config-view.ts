@@ -6,7 +6,7 @@ import { DEFAULT_CONCURRENT } from "../limits/host-slots.ts";
 import type { SmtpConfig } from "../mail/mailer.ts";
 import type { StoreConfig } from "../store/store-config.ts";
 import { type NanoUsd, usdFromNano } from "../units/usd.ts";
-import { type Config, isDiskless, type Links, type PaymentsConfig } from "./config.ts";
+import { type Config, hostAndPort, isDiskless, type Links, type PaymentsConfig } from "./config.ts";
 import { inFile } from "./plain-settings.ts";
 import { quirkRow } from "./quirks.ts";
 
@@ -47,6 +47,7 @@ export function configView(config: Config, links: Links): ConfigAnswer {
     workers: config.workers,
     durability: config.durability,
     log: config.log,
+    metrics: config.metrics === null ? null : hostAndPort(config.metrics),
     trusted_proxies: config.trustedProxies.rows,
     smtp: config.smtp === null ? null : smtpRow(config.smtp),
     wallet: { rpc: Object.fromEntries([...config.walletRpc].map(([chain, url]) => [chain, nodeRow(url)])) },

@@ -53,6 +53,8 @@ export interface Config {
   readonly durability: DurabilityMode;
   /** `json`: one line for each generation request. */
   readonly log: "off" | "json";
+  /** Where metrics are served without a token; null: nowhere. */
+  readonly metrics: MetricsAddress | null;
   /** Whose `X-Forwarded-For` is believed. */
   readonly trustedProxies: Networks;
   /** Null: mail is written into the data folder's `outbox`. */
@@ -61,6 +63,11 @@ export interface Config {
   readonly payments: PaymentsConfig | null;
   /** RPC nodes to ask about contract wallets, by chain. */
   readonly walletRpc: ReadonlyMap<number, string>;
+}
+
+export interface MetricsAddress {
+  readonly hostname: string;
+  readonly port: number;
 }
 
 export interface PaymentsConfig {
@@ -122,6 +129,8 @@ export const isWildcard = (hostname: string): boolean =>
 
 /** The address for a person to open, which a wildcard address is not. */
 export function listeningUrl(hostname: string, port: number): string {
-  const reachable = isWildcard(hostname) ? "localhost" : hostname;
-  return `http://${reachable.includes(":") ? `[${reachable}]` : reachable}:${port}`;
+  return `http://${hostAndPort({ hostname: isWildcard(hostname) ? "localhost" : hostname, port })}`;
 }
+
+export const hostAndPort = ({ hostname, port }: MetricsAddress): string =>
+  `${hostname.includes(":") ? `[${hostname}]` : hostname}:${port}`;

@@ -2,7 +2,7 @@ import type { NewKeyLimits } from "../keys/deps.ts";
 import type { StoreConfig } from "../store/store-config.ts";
 import { Networks } from "../units/networks.ts";
 import { type NanoUsd, nanoFromUsd } from "../units/usd.ts";
-import { readAddress, readContact } from "./address.ts";
+import { readAddress, readContact, readListenAddress } from "./address.ts";
 import type { Config } from "./config.ts";
 import { DEFAULTS } from "./defaults.ts";
 import type { FoundHosts } from "./found-hosts.ts";
@@ -61,6 +61,7 @@ export function readConfig(
     workers: rows.workers ?? DEFAULTS.workers,
     durability: rows.durability ?? DEFAULTS.durability,
     log: rows.log ?? DEFAULTS.log,
+    metrics: readListenAddress(rows.metrics, ["metrics"], report),
     trustedProxies: trustedProxies(rows.trusted_proxies ?? DEFAULTS.trustedProxies, report),
     walletRpc: walletRpc(rows.wallet?.rpc ?? {}, report),
     smtp:

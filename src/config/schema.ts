@@ -261,6 +261,7 @@ export const FileSchema = settings(
     workers: workers(),
     log: oneOf(["off", "json"]),
     durability: oneOf(["strict", "relaxed"]),
+    metrics: text("an address and a port, such as 127.0.0.1:9090"),
     trusted_proxies: Type.Array(text("an address, or a block of them such as 10.0.0.0/8"), {
       expected: "a list of addresses and blocks",
     }),

@@ -1,4 +1,4 @@
-import type { Config } from "./config.ts";
+import { type Config, hostAndPort } from "./config.ts";
 
 /** The fields that differ although only a start reads them, by their names in the file. */
 export function startOnlyChanges(started: Config, now: Config): string[] {
@@ -7,8 +7,9 @@ export function startOnlyChanges(started: Config, now: Config): string[] {
   return Object.keys(before).filter((field) => before[field] !== after[field]);
 }
 
-const startOnly = ({ durability, payments, store, workers }: Config): Record<string, unknown> => ({
+const startOnly = ({ durability, metrics, payments, store, workers }: Config): Record<string, unknown> => ({
   durability,
+  metrics: metrics === null ? null : hostAndPort(metrics),
   // Payments under way are watched by what they were begun with.
   payments: JSON.stringify(payments),
   journal: store.kind === "postgres" ? store.journal : "disk",

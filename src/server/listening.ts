@@ -1,5 +1,7 @@
 import { ConfigError } from "../config/problem.ts";
 import { type httpApp, type ListenAddress, listen } from "../http/app.ts";
+import type { HttpDeps } from "../http/deps.ts";
+import { listenMetrics } from "../http/metrics-listener.ts";
 
 export function opened(app: ReturnType<typeof httpApp>, address: ListenAddress): Bun.Server<unknown> {
   try {
@@ -9,13 +11,24 @@ export function opened(app: ReturnType<typeof httpApp>, address: ListenAddress):
   }
 }
 
+/** `taken` is the port of everything else: workers share ports, so the system would not refuse it. */
+export function openedMetrics(deps: HttpDeps, address: ListenAddress, taken: number): Bun.Server<undefined> {
+  try {
+    if (address.port === taken) throw "it is the gateway's own port";
+    return listenMetrics(deps, address);
+  } catch (error) {
+    throw cannotListen(address, error, "Set `metrics` to an address of this machine and a free port.");
+  }
+}
+
 /** An address that is taken or not this machine's is the operator's to mend, like any other setting. */
 export const cannotListen = (
   { hostname, port }: Pick<ListenAddress, "hostname" | "port">,
   error: unknown,
+  next = "Set HOST to an address of this machine and PORT to a free port; PORT=0 picks one.",
 ): ConfigError =>
   new ConfigError(
-    `cannot listen on ${hostname}:${port} (${(error as NodeJS.ErrnoException).code ?? error}). Set HOST to an address of this machine and PORT to a free port; PORT=0 picks one.`,
+    `cannot listen on ${hostname}:${port} (${(error as NodeJS.ErrnoException).code ?? error}). ${next}`,
   );
 
 /** What the variable HOST says; this machine alone where it says nothing. */

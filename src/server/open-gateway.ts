@@ -30,7 +30,7 @@ import { faultsTo } from "../units/log.ts";
 import { type RandomBytes, systemRandom } from "../units/random.ts";
 import type { IpcChannel } from "../workers/messages.ts";
 import { ActiveConfig } from "./active-config.ts";
-import { hostOf, opened, portOf } from "./listening.ts";
+import { hostOf, opened, openedMetrics, portOf } from "./listening.ts";
 
 /** Finds the configuration, opens disk, database and sockets, builds the gateway on them, and opens its port. */
 export async function openGateway(options: GatewayOptions): Promise<Gateway> {
@@ -81,6 +81,9 @@ interface Start extends GatewayOptions {
 async function openIn(folder: DataFolder, start: Start): Promise<Gateway> {
   const { active, clock, random, env, log, onReloaded = () => {} } = start;
   const hostname = hostOf(env.HOST);
+  const shared = env.GATEWAY_WORKER !== undefined;
+  const { metrics } = active.config;
+  let metricsServer: Bun.Server<undefined> | null = null;
   const reload = inTurn(async () => {
     const problem = await reread(start);
     if (problem === null) gateway.configChanged();
@@ -103,8 +106,11 @@ async function openIn(folder: DataFolder, start: Start): Promise<Gateway> {
     books,
     counting: start.counting ?? new Counting(clock),
     listen: {
-      open: (deps) =>
-        opened(httpApp(deps), { hostname, port: portOf(env.PORT), shared: env.GATEWAY_WORKER !== undefined }),
+      open(deps) {
+        const port = portOf(env.PORT);
+        if (metrics !== null) metricsServer = openedMetrics(deps, { ...metrics, shared }, port);
+        return opened(httpApp(deps), { hostname, port, shared });
+      },
       mailer,
       async reload() {
         const problem = await reload();
@@ -134,6 +140,7 @@ async function openIn(folder: DataFolder, start: Start): Promise<Gateway> {
     reload,
     async stop() {
       await gateway.stop();
+      await metricsServer?.stop(true);
       await start.release();
     },
   };

@@ -289,6 +289,24 @@ describe("doctor", () => {
     });
   });
 
+  test("metrics on an address of their own: whether it is free, and who reads them", async () => {
+    const [open, own] = [freePort(), freePort()];
+    configure(`metrics: 0.0.0.0:${open}\n`);
+    const metrics = async () =>
+      (await examine()).findings
+        .filter(({ check }) => check === "metrics")
+        .map(({ state, detail }) => [state, detail]);
+    expect(await metrics()).toEqual([
+      ["ok", `0.0.0.0:${open} is free`],
+      ["warn", expect.stringContaining(`whoever reaches 0.0.0.0:${open} reads them`)],
+    ]);
+    configure(`metrics: 127.0.0.1:${own}\n`);
+    const taken = Bun.serve({ hostname: "127.0.0.1", port: Number(own), fetch: () => new Response("") });
+    expect(await metrics()).toEqual([["fail", expect.stringContaining(`cannot listen on 127.0.0.1:${own}`)]]);
+    await taken.stop(true);
+    expect(await metrics()).toEqual([["ok", `127.0.0.1:${own} is free`]]);
+  });
+
   test("a configuration with problems does not hide what is wrong with the machine", async () => {
     configure("hosts: 3\n");
     const { code, findings } = await examine();

@@ -322,8 +322,8 @@ describe("what was used", () => {
 test("a configuration is read again on the operator's word: what only a start reads is named, and a bad file refused with its mistake", async () => {
   expect((await operator("reload")).out).toContain("in force");
   const good = readFileSync(join(folder.path, "gateway.yaml"), "utf8");
-  folder.configure(`${good}\nworkers: 2\ndurability: relaxed\n`);
-  expect((await json("reload")).needs_restart).toEqual(["durability", "workers"]);
+  folder.configure(`${good}\nworkers: 2\ndurability: relaxed\nmetrics: 127.0.0.1:9090\n`);
+  expect((await json("reload")).needs_restart).toEqual(["durability", "metrics", "workers"]);
   expect((await operator("reload")).out).toContain("`workers` was changed, and needs a restart");
   folder.configure(`${good}\nrouteing: {}\nmodel: []\n`);
   const { code, err } = await operator("reload");

@@ -22,7 +22,7 @@ const CASES: [what: string, text: string, message: string][] = [
   [
     "an unknown key at the top",
     `${GOOD}hostz: []\n`,
-    "gateway.yaml:14:1: hostz: found an unknown key, expected hosts, or one of: base_url, dashboard_url, status_url, contact, catalog, models, auto, defaults, low_credit_usd, open_tier, setup, sign_in, generation, routing, payments, receipts, unused_days, body_bytes, body_memory_bytes, shutdown_delay_ms, drain_ms, grace_ms, store, journal, workers, log, durability, trusted_proxies, smtp, wallet",
+    "gateway.yaml:14:1: hostz: found an unknown key, expected hosts, or one of: base_url, dashboard_url, status_url, contact, catalog, models, auto, defaults, low_credit_usd, open_tier, setup, sign_in, generation, routing, payments, receipts, unused_days, body_bytes, body_memory_bytes, shutdown_delay_ms, drain_ms, grace_ms, store, journal, workers, log, durability, metrics, trusted_proxies, smtp, wallet",
   ],
   [
     "an unknown key of a route",
@@ -207,6 +207,13 @@ const CASES: [what: string, text: string, message: string][] = [
     `${GOOD}low_credit_usd: -1\n`,
     "gateway.yaml:14:17: low_credit_usd: found -1, expected an amount in USD with at most nine decimals, or null for no notice",
   ],
+  ...["localhost:9090", "127.0.0.1", "127.0.0.1:0", "127.0.0.1:65536", "::1:9090", ":9090"].map(
+    (address): [string, string, string] => [
+      `metrics at ${address}`,
+      `${GOOD}metrics: "${address}"\n`,
+      `gateway.yaml:14:10: metrics: found "${address}", expected an IP address of this machine and a port, such as 127.0.0.1:9090`,
+    ],
+  ),
   [
     "a journal in PostgreSQL without a PostgreSQL",
     `${GOOD}journal: postgres\n`,

@@ -44,6 +44,7 @@ test("an empty file means the defaults of the contract", () => {
     workers: 1,
     durability: "strict",
     log: "off",
+    metrics: null,
     smtp: null,
     walletRpc: {},
   });
@@ -247,6 +248,14 @@ test.each([
   ["::1", "http://[::1]:8080"],
 ])("listening on %s is shown as %s", (hostname, url) => {
   expect(listeningUrl(hostname, 8080)).toBe(url);
+});
+
+test.each([
+  ["127.0.0.1:9090", "127.0.0.1", 9090],
+  ["'[::1]:9090'", "::1", 9090],
+  ["0.0.0.0:1", "0.0.0.0", 1],
+])("metrics without a token are served at %s", (text, hostname, port) => {
+  expect(goodConfig(`metrics: ${text}`).metrics).toEqual({ hostname, port });
 });
 
 test("workers, durability and a mail server are taken over", () => {

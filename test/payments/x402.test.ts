@@ -142,6 +142,6 @@ test("what is paid on the chain is what the books and the metrics say", async ()
   const { json } = await gateway.admin("/admin/ledger/audit");
   const paid = await chain.balanceOf(payTo);
   expect([json.ok, Number(json.credits_nano) / 1e9]).toEqual([true, paid]);
-  const metrics = await (await fetch(`${gateway.url}/metrics`)).text();
+  const metrics = (await gateway.admin("/metrics")).text;
   expect(metrics).toContain(`gateway_payments_credited_usd ${paid}`);
 });

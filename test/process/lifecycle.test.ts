@@ -2,6 +2,7 @@ import { Database } from "bun:sqlite";
 import { afterAll, describe, expect, test } from "bun:test";
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { freePort } from "../../bench/processes.ts";
 import { checkDisk } from "../../src/cli/machine-checks.ts";
 import { json, sse } from "../fakes/behaviours.ts";
 import { gate } from "../fakes/gate.ts";
@@ -204,6 +205,20 @@ test("a port that is taken stops the start, and names it and what to set", () =>
     const message = await saidAtStart(folder, { PORT: String(host.port) });
     expect(message).toContain(`cannot listen on 127.0.0.1:${host.port} (EADDRINUSE)`);
     expect(message).not.toContain("    at ");
+  }));
+
+test("metrics at a port that is taken, or at the gateway's own, stop the start", () =>
+  withFolder(async (folder) => {
+    const written = readFileSync(join(folder.path, "gateway.yaml"), "utf8");
+    const own = freePort();
+    for (const [port, why] of [
+      [host.port, "EADDRINUSE"],
+      [own, "it is the gateway's own port"],
+    ] as const) {
+      folder.configure(`${written}\nmetrics: 127.0.0.1:${port}\n`);
+      const message = await saidAtStart(folder, { PORT: String(own) });
+      expect(message).toContain(`cannot listen on 127.0.0.1:${port} (${why}). Set \`metrics\``);
+    }
   }));
 
 test.if(process.platform === "linux")(

@@ -91,7 +91,7 @@ test("the keeper that is killed is replaced, and nobody is refused meanwhile", (
     await until(() => ![undefined, first].includes(keeperOf(gateway.pid)));
     await until(async () => (await gateway.get("/v1/me", key)).status === 200);
     await until(async () =>
-      (await gateway.get("/metrics")).text.includes("\ngateway_keeper_restarts_total 1\n"),
+      (await gateway.get("/metrics", ADMIN)).text.includes("\ngateway_keeper_restarts_total 1\n"),
     );
     await expectBooked(gateway, key, receipts);
     // What the next one changes, all workers notice.

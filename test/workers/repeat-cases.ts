@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { inOrder } from "../../src/workers/repeat-owners.ts";
 import { until } from "../fakes/until.ts";
 import { COST, MIDDLE, type Owner, RepeatWorld, read, testRepeats } from "../gateway/repeat-world.ts";
-import { Folder, GatewayProcess } from "../process/gateway.ts";
+import { ADMIN, Folder, GatewayProcess } from "../process/gateway.ts";
 import { workersOf } from "./processes.ts";
 
 /** A key is answered by one of three workers, whichever of them a request reaches, whatever store they share. */
@@ -73,7 +73,7 @@ export function testRepeatsOfWorkers(database: () => Promise<string>): void {
   }
 
   async function requestsCounted(): Promise<number> {
-    const lines = (await gateway.get("/metrics")).text.split("\n");
+    const lines = (await gateway.get("/metrics", ADMIN)).text.split("\n");
     return lines
       .filter((line) => line.startsWith("gateway_requests_total{"))
       .reduce((sum, line) => sum + Number(line.split(" ").at(-1)), 0);

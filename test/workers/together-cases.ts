@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { freePort } from "../../bench/processes.ts";
 import { newRecoverySecret } from "../../src/keys/secret.ts";
 import { systemRandom } from "../../src/units/random.ts";
 import { json, sse } from "../fakes/behaviours.ts";
@@ -23,6 +24,7 @@ export function testWorkersTogether(database: () => Promise<string>): void {
   let streamed: Behaviour | null = null;
   /** Requests stay at the host until it is opened. */
   let held: Gate<void> | null = null;
+  const metricsPort = freePort();
 
   beforeAll(async () => {
     const answer = json(chatText(["ok"], { input: 10, output: 1 }).whole);
@@ -37,7 +39,10 @@ export function testWorkersTogether(database: () => Promise<string>): void {
     const store = await database();
     isKept = store === "sqlite";
     const free = "defaults: { accountless: { rpm_limit: 100000, tpm_limit: null } }";
-    const config = simpleConfig([host.port], `store: ${store}\nworkers: 2\n${free}\n`);
+    const config = simpleConfig(
+      [host.port],
+      `store: ${store}\nworkers: 2\nmetrics: 127.0.0.1:${metricsPort}\n${free}\n`,
+    );
     folder = new Folder(
       config
         .replace("per_hour: 100000", `per_hour: ${SET_UPS}`)
@@ -106,7 +111,9 @@ export function testWorkersTogether(database: () => Promise<string>): void {
   }
 
   async function scrape(): Promise<Map<string, number>> {
-    const text = await (await ask("/metrics", {}, 1_000)).text();
+    const text = await (
+      await ask("/metrics", { headers: { authorization: `Bearer ${ADMIN}` } }, 1_000)
+    ).text();
     const samples = text.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
     return new Map(
       samples.map((line) => [line.slice(0, line.lastIndexOf(" ")), Number(line.split(" ").at(-1))]),
@@ -128,6 +135,8 @@ export function testWorkersTogether(database: () => Promise<string>): void {
       for (const worker of [1, 2, ...(isKept ? ["keeper"] : [])]) {
         expect(samples.get(`process_resident_memory_bytes{worker="${worker}"}`)).toBeGreaterThan(1e6);
       }
+      const apart = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text();
+      expect(apart).toContain(`\n${SERVED} 40\n`);
     }
   }, 600_000);
 

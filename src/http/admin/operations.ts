@@ -7,10 +7,10 @@ import type { LedgerAudit } from "../../store/books/ledger-operations.ts";
 import { isoTime } from "../../units/clock.ts";
 import type { BalanceId, KeyId } from "../../units/id.ts";
 import { decimalUsd, MAX_NANO_USD, type NanoUsd, usdFromNano } from "../../units/usd.ts";
-import { isLoopback, plain } from "../address.ts";
 import type { HttpDeps } from "../deps.ts";
-import type { Endpoint, HttpExchange } from "../endpoint.ts";
+import type { Endpoint } from "../endpoint.ts";
 import { readUsd } from "../fields.ts";
+import { metricsResponse } from "../metrics-listener.ts";
 import { operation } from "../operation.ts";
 import { type JsonReply, ok, page } from "../reply.ts";
 import { notAdmin } from "./token.ts";
@@ -91,7 +91,12 @@ export const adminEndpoints = (): Endpoint[] => [
       ? ok({ reloaded: true, needs_restart: needsRestart })
       : refuse("invalid_request", `The configuration was refused and the old one stays in force: ${problem}`);
   }),
-  { method: "GET", path: "/metrics", about: ADMIN.metrics, handle: metrics },
+  {
+    method: "GET",
+    path: "/metrics",
+    about: ADMIN.metrics,
+    handle: async (exchange, deps) => (await notAdmin(exchange, deps)) ?? metricsResponse(deps),
+  },
 ];
 
 /** What a credit and a debit have in common. */
@@ -183,28 +188,3 @@ const booksView = (books: LedgerAudit) => ({
 });
 
 const magnitude = (amount: bigint): bigint => (amount < 0n ? -amount : amount);
-
-/** Open to this machine, where the scraper usually is. */
-async function metrics(exchange: HttpExchange, deps: HttpDeps): Promise<Refusal | Response> {
-  if (!isLocal(exchange)) {
-    const stranger = await notAdmin(exchange, deps);
-    if (stranger !== null) return stranger;
-  }
-  return new Response(await deps.metrics(), {
-    headers: { "content-type": "text/plain; version=0.0.4; charset=utf-8", "cache-control": "no-store" },
-  });
-}
-
-/**
- * A proxy on this machine would make everybody look local, and a page elsewhere can make a browser on this
- * machine ask us under the page's own name.
- */
-function isLocal({ address, request: { headers } }: HttpExchange): boolean {
-  if (address === null || !isLoopback(plain(address)) || !LOOPBACK_HOST.test(headers.get("host") ?? ""))
-    return false;
-  for (const name of headers.keys()) if (FORWARDED.test(name)) return false;
-  return true;
-}
-
-const LOOPBACK_HOST = /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?$/i;
-const FORWARDED = /^(x-forwarded-.*|forwarded|via|x-real-ip|true-client-ip|cf-.*)$/;
