@@ -84,6 +84,14 @@ export function grant(statement: Statement, known: Standing, elsewhere: NanoUsd,
   return { granted, used, number, heard };
 }
 
+/**
+ * What a ledger may use of its grant of a balance. Credit that requests hold may be taken back: then the grants come to
+ * more than what is left, and what a ledger's requests give back is not its to spend again. A ledger knows the limits of
+ * keys and budgets by itself, but not what a balance was credited.
+ */
+export const usable = ({ granted }: Standing, elsewhere: NanoUsd, credited: NanoUsd): NanoUsd =>
+  Math.max(0, Math.min(granted, credited - elsewhere)) as NanoUsd;
+
 /** How long an inquiry is still told to a ledger that missed it: nobody waits for answers for longer. */
 export const LATE_MS = 15_000;
 /** So many of them at once. */
@@ -93,7 +101,7 @@ export const MOST_LATE = 1_000;
 export const isShort = (granted: NanoUsd, elsewhere: NanoUsd, limit: NanoUsd, needed: NanoUsd): boolean =>
   Math.min(granted, limit - elsewhere) < needed;
 
-/** What one epoch of one ledger was granted of one counter. */
+/** What one epoch of one ledger was granted of one counter; of a balance, it may use less: see `usable`. */
 export interface Standing {
   readonly granted: NanoUsd;
   /** As it was last stated. */
@@ -121,12 +129,13 @@ export interface SharedCounter {
 /** Grants what the rule allows, and begins an inquiry where that is too little; the books are changed in place. */
 export function decide(book: SharedCounter, statement: Statement): Grant {
   const { counter, number, needed } = statement;
-  const limit = isBalanceCounter(counter) ? (book.credited as NanoUsd) : statement.limit;
+  const isBalance = isBalanceCounter(counter);
+  const limit = isBalance ? (book.credited as NanoUsd) : statement.limit;
   const mine = book.standing.granted - book.shipped;
   const elsewhere = (book.spent - book.shipped + book.reserved - mine) as NanoUsd;
   book.standing = grant(statement, book.standing, elsewhere, limit);
-  const { granted } = book.standing;
-  book.reserved += granted - book.shipped - mine;
+  book.reserved += book.standing.granted - book.shipped - mine;
+  const granted = isBalance ? usable(book.standing, elsewhere, limit) : book.standing.granted;
   const short = isShort(granted, elsewhere, limit, needed);
   if (short) book.inquiries = Math.max(book.inquiries, statement.inquiry);
   const { inquiries: inquiry } = book;

@@ -11,11 +11,23 @@ export interface Credit {
   readonly at: EpochMs;
   /** It took back all there was, whatever that came to. */
   readonly tookAll?: boolean;
+  /** Part of what it took back that requests still held: a claim, which is open until they end. */
+  readonly claimed?: NanoUsd;
 }
 
-/** Credit that is to be taken back: an amount of more than zero, what of it is available, or all that is. */
-export interface Debit extends Omit<Credit, "amount" | "tookAll"> {
+/**
+ * Credit that is to be taken back: an amount of more than zero, all that is available, or what of an amount is not
+ * spent. The last one also takes what open requests hold.
+ */
+export interface Debit extends Omit<Credit, "amount" | "tookAll" | "claimed"> {
   readonly amount: NanoUsd | "all" | { readonly upTo: NanoUsd };
+}
+
+/** Credit that was taken back while requests held it. They may still spend it. */
+export interface Claim {
+  readonly idempotencyKey: string;
+  readonly balanceId: BalanceId;
+  readonly claimed: NanoUsd;
 }
 
 /** Why nothing was taken back: no more than this is neither spent nor held. */
@@ -32,7 +44,8 @@ export interface CreditBooks {
   credit(credit: Credit): Promise<Credit | null>;
   /**
    * Takes credit back, once for each idempotency key. Resolves with what was done under the key, now or before; or with
-   * what is available, where that is less, and then nothing was taken.
+   * what is available, where that is less, and then nothing was taken. Once it resolves, nothing is admitted until open
+   * requests hold no more than what is left.
    */
   debit(debit: Debit): Promise<Credit | TooMuch>;
   /** Newest first; what was taken back has an amount below zero. */
@@ -40,22 +53,57 @@ export interface CreditBooks {
 }
 
 /**
- * What a debit takes of what is available; null where it cannot be made. One up to an amount always is, also of nothing:
- * else a repeat would take what was credited since, and nobody would know.
+ * What a debit takes; null where it cannot be made. One up to an amount takes everything that is not spent, also what
+ * requests hold, and is always made, also of nothing: else a repeat would take what was credited since, and nobody would
+ * know.
  */
-export function taken(wanted: Debit["amount"], available: number): NanoUsd | null {
-  if (typeof wanted === "object") return Math.max(0, Math.min(wanted.upTo, available)) as NanoUsd;
+export function taken(wanted: Debit["amount"], { available, unspent }: Takeable): Taken | null {
+  if (typeof wanted === "object") {
+    const amount = Math.max(0, Math.min(wanted.upTo, unspent));
+    const claimed = Math.max(0, amount - Math.max(0, available));
+    return { amount: amount as NanoUsd, claimed: claimed as NanoUsd };
+  }
   const amount = wanted === "all" ? available : wanted;
-  return amount > 0 && amount <= available ? (amount as NanoUsd) : null;
+  return amount > 0 && amount <= available ? { amount: amount as NanoUsd, claimed: ZERO_USD } : null;
 }
+
+/** Of a balance; `available` is below zero while open requests hold more than what is left. */
+export interface Takeable {
+  readonly available: number;
+  readonly unspent: number;
+}
+
+export interface Taken {
+  readonly amount: NanoUsd;
+  readonly claimed: NanoUsd;
+}
+
+/**
+ * What is lost of a claim, by what its balance is short of; null while open requests may still give that back or spend
+ * it.
+ */
+export function lostOf({ claimed }: Claim, { short, held }: Shortage): NanoUsd | null {
+  if (short <= 0) return ZERO_USD;
+  return held > 0 ? null : (Math.min(short, claimed) as NanoUsd);
+}
+
+/** How much more than its credit a balance has spent and holds; and how much of that is only held. */
+export interface Shortage {
+  readonly short: number;
+  readonly held: number;
+}
+
+/** What a claim has lost was never taken back: it is credited again under this key. */
+export const lossKey = (claim: string): string => `${claim}:lost`;
 
 /** What a debit has taken, by its entry. */
 export const tookBack = (done: Credit | TooMuch): NanoUsd =>
   "available" in done ? ZERO_USD : ((0 - done.amount) as NanoUsd);
 
 /** The entry that a debit becomes. */
-export const debitEntry = (debit: Debit, amount: NanoUsd): Credit => ({
+export const debitEntry = (debit: Debit, { amount, claimed }: Taken): Credit => ({
   ...debit,
   amount: (0 - amount) as NanoUsd,
   tookAll: debit.amount === "all",
+  claimed,
 });

@@ -1,7 +1,8 @@
 import { StoreUnreachable } from "../errors/bookkeeping.ts";
+import type { EpochMs } from "../units/clock.ts";
 import type { BalanceId } from "../units/id.ts";
-import type { NanoUsd } from "../units/usd.ts";
-import { type Credit, type Debit, debitEntry, type TooMuch } from "./credit.ts";
+import { type NanoUsd, ZERO_USD } from "../units/usd.ts";
+import { type Claim, type Credit, type Debit, debitEntry, lostOf, type TooMuch } from "./credit.ts";
 import type { Ledger } from "./ledger.ts";
 
 /**
@@ -11,6 +12,8 @@ import type { Ledger } from "./ledger.ts";
 export class Debits {
   /** By idempotency key; bounded by the operator's requests in flight. */
   private readonly underWay = new Map<string, Promise<unknown>>();
+  /** Lost to claims since start. */
+  lost: NanoUsd = ZERO_USD;
 
   constructor(
     private readonly ledger: Ledger,
@@ -39,7 +42,7 @@ export class Debits {
     const known = this.store.entry(idempotencyKey);
     if (known !== null) return known;
     const held = await this.ledger.holdDebit(balanceId, debit.amount);
-    if (typeof held !== "number") return held;
+    if ("available" in held) return held;
     try {
       // What a request was charged less than it held is available. Were its end lost with the process, it
       // would be ended at its last checkpoint instead, which may cost more than would then be left.
@@ -48,8 +51,29 @@ export class Debits {
     } finally {
       // Asked of the store, which may have committed what it failed to answer. Where it cannot say, the
       // amount stays held until the next start.
-      this.ledger.endDebit(balanceId, held, this.store.credited(balanceId));
+      this.ledger.endDebit(balanceId, held.amount, this.store.credited(balanceId));
     }
+  }
+
+  /** Ends claims that open requests have covered, and those whose last request has ended: what is short then is lost. */
+  async endClaims(at: EpochMs): Promise<void> {
+    for (let after = "", claims: readonly Claim[]; ; after = claims.at(-1)!.idempotencyKey) {
+      claims = this.store.claims(after, CLAIMS_AT_A_TIME);
+      for (const claim of claims) await this.endClaim(claim, at);
+      if (claims.length < CLAIMS_AT_A_TIME) return;
+    }
+  }
+
+  private async endClaim(claim: Claim, at: EpochMs): Promise<void> {
+    const { balanceId } = claim;
+    await this.ledger.balance(balanceId);
+    const lost = lostOf(claim, this.ledger.shortage(balanceId));
+    if (lost === null || !(await this.journal.flushed())) return;
+    // What ended meanwhile may not be on the disk yet, and would end with another charge after a crash.
+    if (lostOf(claim, this.ledger.shortage(balanceId)) !== lost) return;
+    this.store.endClaim(claim, lost, at);
+    if (lost > 0) this.ledger.credited(balanceId, lost);
+    this.lost = (this.lost + lost) as NanoUsd;
   }
 }
 
@@ -58,4 +82,9 @@ export interface DebitStore {
   entry(idempotencyKey: string): Credit | null;
   debit(entry: Credit): Credit;
   credited(balance: BalanceId): NanoUsd;
+  /** Open ones behind this key, in the order of their keys. */
+  claims(after: string, limit: number): readonly Claim[];
+  endClaim(claim: Claim, lost: NanoUsd, at: EpochMs): void;
 }
+
+const CLAIMS_AT_A_TIME = 64;

@@ -154,7 +154,8 @@ export class Grants {
     // Without being short, nobody was asked; then all of it may come back.
     negotiation.counter.openElsewhere = (short ? Math.min(open, elsewhere) : elsewhere) as NanoUsd;
     if (number === negotiation.lastStated && granted < negotiation.wanted) this.markScarce(negotiation);
-    if (number === negotiation.lastStated && !this.scarce(negotiation)) this.watched.delete(negotiation);
+    if (number === negotiation.lastStated && !this.scarce(negotiation) && !isOver(negotiation))
+      this.watched.delete(negotiation);
     for (const go of [...negotiation.waiting]) go(true);
   }
 
@@ -170,7 +171,7 @@ export class Grants {
       if (unanswered && nowMs - negotiation.statedMs > RESTATE_MS) {
         this.state(negotiation, negotiation.needed, Math.max(negotiation.wanted, negotiation.counter.used()));
       } else if (!unanswered && negotiation.asked === 0) this.returnSlack(negotiation);
-      if (!unanswered && !this.scarce(negotiation)) this.watched.delete(negotiation);
+      if (!unanswered && !this.scarce(negotiation) && !isOver(negotiation)) this.watched.delete(negotiation);
     }
   }
 
@@ -425,5 +426,8 @@ const RESTATE_MS = 1_000;
 /** For this long after somebody ran short, only what is needed is asked for. */
 const SCARCE_MS = 5_000;
 const IDLE_MS = 60_000;
+
+/** More is in use than may be, because credit was taken back: what is given back is waited for. */
+const isOver = ({ counter }: GrantNegotiation): boolean => counter.used() > counter.granted;
 
 const room = (counter: Grantable, limit: NanoUsd): number => boundOf(counter, limit) - counter.used();

@@ -20,7 +20,7 @@ import {
   rateCounter,
   runCounters,
 } from "./counter.ts";
-import { type Debit, type TooMuch, taken } from "./credit.ts";
+import { type Debit, type Shortage, type Taken, type TooMuch, taken } from "./credit.ts";
 import type { GrantAnswer, Grantable, Grants } from "./grants.ts";
 import {
   type BalanceBook,
@@ -331,14 +331,19 @@ export class Ledger {
     if (book !== undefined) book.credited = (book.credited + amount) as NanoUsd;
   }
 
-  /** Holds credit that is to be taken back, until `endDebit`; or holds nothing, and says what there is. */
-  async holdDebit(balance: BalanceId, wanted: Debit["amount"]): Promise<NanoUsd | TooMuch> {
-    const { counter, credited } = await this.loadBalance(balance);
+  /**
+   * Holds credit that is to be taken back, until `endDebit`; or holds nothing, and says what there is. Where requests hold
+   * the same credit, the balance has no room until they have given it back.
+   */
+  async holdDebit(balance: BalanceId, wanted: Debit["amount"]): Promise<Taken | TooMuch> {
+    const book = await this.loadBalance(balance);
+    const { counter, credited } = book;
     const available = counter.room(credited);
-    const amount = taken(wanted, available);
-    if (amount === null) return { available };
-    counter.hold(amount);
-    return amount;
+    const debit = taken(wanted, { available, unspent: credited - counter.spent - book.debited });
+    if (debit === null) return { available };
+    counter.hold(debit.amount);
+    book.debited = (book.debited + debit.amount) as NanoUsd;
+    return debit;
   }
 
   /** The debit is on the books or was given up; `credited` is what the store says now. */
@@ -346,7 +351,15 @@ export class Ledger {
     const book = this.balances.get(balance);
     assert(book !== undefined, `${balance} was forgotten while a debit was held on it`);
     book.credited = credited;
+    book.debited = (book.debited - held) as NanoUsd;
     book.counter.settle(held, ZERO_USD);
+  }
+
+  /** How short a balance is, which is in memory: see `lostOf`. */
+  shortage(balance: BalanceId): Shortage {
+    const { credited, counter } = this.balances.get(balance)!;
+    const { spent, held } = counter;
+    return { short: spent + held - credited, held };
   }
 
   /** A balance as its owner sees it. */
@@ -354,8 +367,7 @@ export class Ledger {
     const book = await this.loadBalance(id);
     const { credited, counter } = book;
     const { held, spent } = counter;
-    const total = (credited - spent) as NanoUsd;
-    return { credited, total, held, available: (total - held) as NanoUsd };
+    return balanceView(credited, spent, held);
   }
 
   /** Credit that is not spent; null where it is not in memory, or less than `enough` and other ledgers may know of more. */
@@ -363,7 +375,7 @@ export class Ledger {
     const book = this.balances.get(id);
     if (book === undefined) return null;
     const { counter, credited } = book;
-    const left = (counter.room(credited) + counter.held) as NanoUsd;
+    const left = Math.max(0, boundOf(counter, credited) - counter.spent) as NanoUsd;
     return left >= enough || this.grants === null ? left : null;
   }
 
@@ -677,7 +689,11 @@ export class Ledger {
     const known = this.balances.get(id);
     if (known !== undefined) return known;
     const credited = this.sums.credited(id);
-    const book = { counter, credited: credited instanceof Promise ? await credited : credited };
+    const book = {
+      counter,
+      credited: credited instanceof Promise ? await credited : credited,
+      debited: ZERO_USD,
+    };
     return remember(this.balances, id, book);
   }
 
@@ -719,6 +735,12 @@ export interface BalanceView {
   readonly total: NanoUsd;
   readonly held: NanoUsd;
   readonly available: NanoUsd;
+}
+
+/** While a claim is open, more may be held than what is left, and spent than was credited; neither shows below zero. */
+export function balanceView(credited: NanoUsd, spent: NanoUsd, held: NanoUsd): BalanceView {
+  const total = Math.max(0, credited - spent) as NanoUsd;
+  return { credited, total, held, available: Math.max(0, total - held) as NanoUsd };
 }
 
 /** Allowances and runs count requests in the same counters that count money. */

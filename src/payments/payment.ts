@@ -134,5 +134,9 @@ export type PaymentEntry =
 /** Idempotency keys that begin so are the payments' own. */
 export const PAYMENT_KEYS = "payment:";
 
+/** The payment that an idempotency key is of; null where it is of none. */
+export const paymentOfKey = (key: string): PaymentId | null =>
+  key.startsWith(PAYMENT_KEYS) ? (key.split(":")[1] as PaymentId) : null;
+
 export const paymentKey = (id: PaymentId, purpose?: PaymentEntry): string =>
   `${PAYMENT_KEYS}${id}${purpose === undefined ? "" : `:${purpose}`}`;

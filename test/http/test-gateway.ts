@@ -233,7 +233,7 @@ export class TestGateway {
           for (const { balanceId, amount } of this.credits.values()) {
             if (balanceId === debit.balanceId) available += amount;
           }
-          const amount = taken(debit.amount, available);
+          const amount = taken(debit.amount, { available, unspent: available });
           if (amount === null) return { available: available as NanoUsd };
           const entry = debitEntry(debit, amount);
           this.credits.set(debit.idempotencyKey, entry);

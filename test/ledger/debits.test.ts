@@ -1,13 +1,15 @@
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { StoreUnreachable } from "../../src/errors/bookkeeping.ts";
-import type { Credit, Debit } from "../../src/ledger/credit.ts";
+import { type Claim, type Credit, type Debit, lossKey } from "../../src/ledger/credit.ts";
 import { Debits } from "../../src/ledger/debits.ts";
 import { Ledger } from "../../src/ledger/ledger.ts";
+import { Reservation, type ReservationRequest } from "../../src/ledger/reservation.ts";
 import { epochMs } from "../../src/units/clock.ts";
-import type { BalanceId } from "../../src/units/id.ts";
+import type { BalanceId, ReceiptId } from "../../src/units/id.ts";
 import { type NanoUsd, ZERO_USD } from "../../src/units/usd.ts";
 import { gate } from "../fakes/gate.ts";
 import { KnownHolders } from "../fakes/holders.ts";
+import { keyOf } from "../fakes/key.ts";
 
 const BALANCE = "bal_a" as BalanceId;
 const at = epochMs(0);
@@ -30,12 +32,24 @@ function open() {
       entries.set(entry.idempotencyKey, entry);
       return entry;
     },
+    claims: (after: string) =>
+      [...entries.values()]
+        .flatMap(({ idempotencyKey, balanceId, claimed = ZERO_USD }) =>
+          claimed > 0 && idempotencyKey > after ? [{ idempotencyKey, balanceId, claimed }] : [],
+        )
+        .toSorted((a, b) => (a.idempotencyKey < b.idempotencyKey ? -1 : 1)),
+    endClaim({ idempotencyKey, balanceId }: Claim, lost: NanoUsd) {
+      entries.set(idempotencyKey, { ...entries.get(idempotencyKey)!, claimed: ZERO_USD });
+      const back = { ...wish(1, lossKey(idempotencyKey)), balanceId, amount: lost };
+      if (lost > 0) entries.set(back.idempotencyKey, back);
+    },
   };
   const clock = { now: () => at, elapsedMs: () => 0, after: () => ({ cancel() {} }) };
   const sums = { spent: () => ZERO_USD, credited: store.credited };
-  const ledger = new Ledger(clock, { append: () => 1, withdraw: () => false }, sums, new KnownHolders());
+  const holders = new KnownHolders();
+  const ledger = new Ledger(clock, { append: () => 1, withdraw: () => false }, sums, holders);
   const available = async () => (await ledger.balance(BALANCE)).available;
-  return { debits: new Debits(ledger, journal, store), ledger, journal, store, entries, available };
+  return { debits: new Debits(ledger, journal, store), ledger, holders, journal, store, entries, available };
 }
 
 test("what is being taken back can be spent by nobody, and is booked once the journal is on the disk", async () => {
@@ -99,4 +113,124 @@ test("what the database committed without saying so is taken, and the repeat say
   expect(await available()).toBe(40 as NanoUsd);
   expect(await debits.take(wish(60))).toMatchObject({ amount: -60 as NanoUsd });
   expect(await available()).toBe(40 as NanoUsd);
+});
+
+describe("of credit that requests hold", () => {
+  const END = { state: "settled", writeOff: false, rateTokens: 0, allowanceUsed: false } as const;
+
+  /** A request that holds so much of the balance of 100; null where there is no room. */
+  async function request({ ledger, holders }: ReturnType<typeof open>, amount: number) {
+    const key = keyOf({ balanceId: BALANCE });
+    holders.put(key);
+    const held = amount as NanoUsd;
+    const want: ReservationRequest = {
+      ...{ receipt: `rcpt_${crypto.randomUUID()}` as ReceiptId, at, key, budgets: [], allowances: [] },
+      ...{ rpmLimit: null, freeRpmLimit: null, tpmLimit: null, rateTokens: 0, promptTokens: 0 },
+      ...{ amount: held, worst: held, most: { amount: 1_000 as NanoUsd, tokens: 0 } },
+      price: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 } as ReservationRequest["price"],
+      about: { surface: "messages", model: "a/b", stream: true },
+    };
+    const outcome = ledger.admit(await ledger.countersOf(key, [], [], at), want);
+    if (!(outcome instanceof Reservation)) return null;
+    const end = (cost: number) => ledger.settle(outcome, { ...END, cost: cost as NanoUsd }, () => "{}");
+    return { end, grow: (more: number) => ledger.extend(outcome, more as NanoUsd) };
+  }
+  const claimed = ({ entries }: ReturnType<typeof open>) =>
+    [...entries.values()].map(({ amount, claimed = 0 }) => [amount as number, claimed as number]);
+
+  test("a debit up to an amount has what they give back, before anybody else", async () => {
+    const books = open();
+    const [one, two] = [await request(books, 50), await request(books, 30)];
+    expect(await books.debits.take(wish({ upTo: 90 }))).toMatchObject({ amount: -90, claimed: 70 });
+    expect(await books.available()).toBe(ZERO_USD);
+    expect([await request(books, 1), one!.grow(1)]).toEqual([null, false]);
+    one!.end(1);
+    await books.debits.endClaims(at);
+    // 9 is left, and 30 held.
+    expect([await request(books, 1), two!.grow(1), claimed(books)]).toEqual([null, false, [[-90, 70]]]);
+    two!.end(2);
+    expect(await books.available()).toBe(7 as NanoUsd);
+    await books.debits.endClaims(at);
+    expect([claimed(books), books.debits.lost]).toEqual([[[-90, 0]], ZERO_USD]);
+    expect(await request(books, 7)).not.toBe(null);
+  });
+
+  test("what they spend is lost, and known once the last one has ended", async () => {
+    const books = open();
+    const [one, two] = [await request(books, 60), await request(books, 40)];
+    expect(await books.debits.take(wish({ upTo: 100 }))).toMatchObject({ amount: -100, claimed: 100 });
+    one!.end(25);
+    await books.debits.endClaims(at);
+    expect(claimed(books)).toEqual([[-100, 100]]);
+    two!.end(40);
+    await books.debits.endClaims(at);
+    expect([claimed(books), books.debits.lost]).toEqual([
+      [
+        [-100, 0],
+        [65, 0],
+      ],
+      65 as NanoUsd,
+    ]);
+    expect([await books.available(), await request(books, 1)]).toEqual([ZERO_USD, null]);
+  });
+
+  test("what is spent already is no part of a claim", async () => {
+    const books = open();
+    (await request(books, 30))!.end(30);
+    await request(books, 20);
+    expect(await books.debits.take(wish({ upTo: 100 }))).toMatchObject({ amount: -70, claimed: 20 });
+  });
+
+  test("two claims share what is given back; each has lost no more than it claimed", async () => {
+    const books = open();
+    const one = await request(books, 100);
+    expect(await books.debits.take(wish({ upTo: 30 }, "a"))).toMatchObject({ amount: -30, claimed: 30 });
+    expect(await books.debits.take(wish({ upTo: 100 }, "b"))).toMatchObject({ amount: -70, claimed: 70 });
+    one!.end(80);
+    await books.debits.endClaims(at);
+    expect(claimed(books)).toEqual([
+      [-30, 0],
+      [-70, 0],
+      [30, 0],
+      [50, 0],
+    ]);
+  });
+
+  test("credit that is given meanwhile covers a claim, and only the rest of it can be spent", async () => {
+    const books = open();
+    const one = await request(books, 60);
+    await books.debits.take(wish({ upTo: 100 }));
+    books.entries.set("in", { ...wish(1, "in"), amount: 70 as NanoUsd });
+    books.ledger.credited(BALANCE, 70 as NanoUsd);
+    await books.debits.endClaims(at);
+    expect([await books.available(), claimed(books)]).toEqual([
+      10 as NanoUsd,
+      [
+        [-100, 0],
+        [70, 0],
+      ],
+    ]);
+    one!.end(60);
+    expect(await books.available()).toBe(10 as NanoUsd);
+  });
+
+  test("a claim is not ended by an end that may not be on the disk", async () => {
+    const books = open();
+    const one = await request(books, 60);
+    await books.debits.take(wish({ upTo: 100 }));
+    const synced = gate<boolean>();
+    one!.end(10);
+    books.journal.flushed = () => synced.passed;
+    const ending = books.debits.endClaims(at);
+    synced.open(false);
+    await ending;
+    expect(claimed(books)).toEqual([[-100, 60]]);
+  });
+
+  test("an amount, or all that is available, takes nothing that they hold", async () => {
+    const books = open();
+    await request(books, 60);
+    expect(await books.debits.take(wish(41))).toEqual({ available: 40 as NanoUsd });
+    expect(await books.debits.take(wish("all", "all"))).toMatchObject({ amount: -40, claimed: 0 });
+  });
 });

@@ -112,7 +112,8 @@ class World {
 
   private debit({ idempotencyKey, amount, balanceId, at, note }: Debit) {
     const before = this.debits.get(idempotencyKey);
-    const took = before ?? taken(amount, this.available);
+    const took =
+      before ?? taken(amount, { available: this.available, unspent: this.available })?.amount ?? null;
     if (took === null) return { available: this.available as NanoUsd };
     this.debits.set(idempotencyKey, took);
     return { balanceId, idempotencyKey, note, at, amount: -took as NanoUsd };

@@ -71,6 +71,11 @@ export class SimulatedDatabase {
         if (random.chance(0.1)) throw new Error("SQLITE_IOERR: disk I/O error");
         return done;
       },
+      claims: (after, limit) => store.claims(after, limit),
+      endClaim(claim, lost, at) {
+        if (refuses()) throw new Error("SQLITE_FULL: database or disk is full");
+        store.endClaim(claim, lost, at);
+      },
     };
   }
 

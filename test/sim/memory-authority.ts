@@ -6,8 +6,9 @@ import {
   NOTHING_GRANTED,
   type Standing,
   type Statement,
+  usable,
 } from "../../src/ledger/authority.ts";
-import type { CounterId } from "../../src/ledger/counter.ts";
+import { type CounterId, isBalanceCounter } from "../../src/ledger/counter.ts";
 import { type Debit, taken } from "../../src/ledger/credit.ts";
 import { type NanoUsd, ZERO_USD } from "../../src/units/usd.ts";
 
@@ -54,7 +55,7 @@ export class MemoryAuthority implements Authority, FleetAuthority {
     const elsewhere = (this.granted(counter) - known.granted) as NanoUsd;
     const next = known.closed ? known : { ...grant(statement, known, elsewhere, limit), closed: false };
     standings.set(name, next);
-    const { granted } = next;
+    const granted = isBalanceCounter(counter) ? usable(next, elsewhere, limit) : next.granted;
     const free = limit - elsewhere - granted;
     const short = isShort(granted, elsewhere, limit, needed);
     return { counter, number, granted, elsewhere, free, short, ...this.others(statement, short, standings) };
@@ -82,8 +83,10 @@ export class MemoryAuthority implements Authority, FleetAuthority {
     const known = this.debits.get(key);
     if (known !== undefined) return known;
     const credited = this.credited.get(counter) ?? ZERO_USD;
-    const amount = taken(wanted, credited - this.granted(counter));
-    if (amount === null) return null;
+    const available = credited - this.granted(counter);
+    const debit = taken(wanted, { available, unspent: credited - this.spentByClosed(counter) });
+    if (debit === null) return null;
+    const { amount } = debit;
     this.credited.set(counter, (credited - amount) as NanoUsd);
     this.debits.set(key, amount);
     return amount;
@@ -102,6 +105,13 @@ export class MemoryAuthority implements Authority, FleetAuthority {
   granted(counter: CounterId): number {
     let sum = 0;
     for (const { granted } of this.standings(counter).values()) sum += granted;
+    return sum;
+  }
+
+  /** What epochs that are over have spent. */
+  private spentByClosed(counter: CounterId): number {
+    let sum = 0;
+    for (const { granted, closed } of this.standings(counter).values()) if (closed) sum += granted;
     return sum;
   }
 

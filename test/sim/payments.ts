@@ -1,6 +1,6 @@
 import type { Database } from "bun:sqlite";
 import type { Credit, Debit, TooMuch } from "../../src/ledger/credit.ts";
-import { taken } from "../../src/ledger/credit.ts";
+import { debitEntry, taken } from "../../src/ledger/credit.ts";
 import type { Payment } from "../../src/payments/payment.ts";
 import type { PaymentStore } from "../../src/payments/payment-store.ts";
 import { PAYMENT_PACE } from "../../src/rails/payment-pace.ts";
@@ -265,9 +265,9 @@ class PaymentWorld {
     const known = this.ledger.entry(debit.idempotencyKey);
     if (known !== null) return known;
     const available = this.ledger.credited(debit.balanceId) - (this.spent.get(debit.balanceId) ?? 0);
-    const amount = taken(debit.amount, available);
-    if (amount === null) return { available: available as NanoUsd };
-    return this.ledger.debit({ ...debit, amount: (0 - amount) as NanoUsd, tookAll: false });
+    const done = taken(debit.amount, { available, unspent: available });
+    if (done === null) return { available: available as NanoUsd };
+    return this.ledger.debit(debitEntry(debit, done));
   }
 
   private sinceBlockMs = 0;

@@ -4,6 +4,7 @@ import { openDatabase } from "../../src/store/sqlite/database.ts";
 import { LedgerStore } from "../../src/store/sqlite/ledger-store.ts";
 import { soleSqlitePayments } from "../../src/store/sqlite/payments.ts";
 import { epochMs } from "../../src/units/clock.ts";
+import { ZERO_USD } from "../../src/units/usd.ts";
 import { ManualClock } from "../fakes/clock.ts";
 import { NOW, payment, paymentCases } from "./payment-cases.ts";
 
@@ -30,7 +31,7 @@ describe("payments in SQLite", () => {
           note: null,
           at: epochMs(at - agoMs),
         } as const;
-        ledger.debit(debitEntry(entry, amount));
+        ledger.debit(debitEntry(entry, { amount, claimed: ZERO_USD }));
       },
       close: async () => db.close(),
     };

@@ -9,7 +9,7 @@ import { NodeLedger } from "../../src/store/sqlite/node-ledger.ts";
 import { SqliteRegistry } from "../../src/store/sqlite/registry.ts";
 import type { EpochMs } from "../../src/units/clock.ts";
 import type { BalanceId } from "../../src/units/id.ts";
-import type { NanoUsd } from "../../src/units/usd.ts";
+import { type NanoUsd, ZERO_USD } from "../../src/units/usd.ts";
 import { ManualClock } from "../fakes/clock.ts";
 import { MemoryAuthority } from "../sim/memory-authority.ts";
 import { Random } from "../sim/random.ts";
@@ -160,11 +160,58 @@ test("credit is taken back as far as it is neither spent nor granted, once for e
   expect(ledger.debit({ ...debit, amount: "all" })).toMatchObject({ amount: -600 });
   expect(ledger.debit({ ...debit, amount: "all" })).toMatchObject({ amount: -600 });
   expect(settle("n0", { counter, number: 2, used: 100, wanted: 9_000 })).toMatchObject({ granted: 400 });
-  const upTo = { ...debit, idempotencyKey: "dispute", amount: { upTo: 50 as NanoUsd } };
-  expect(ledger.debit(upTo)).toMatchObject({ amount: 0 });
-  store.credit({ ...debit, amount: 100 as NanoUsd, idempotencyKey: "again" });
-  expect(ledger.debit(upTo)).toMatchObject({ amount: 0 });
-  expect(store.credits(BALANCE, 9).map(({ amount }) => amount as number)).toEqual([100, -600, 1_000]);
+  expect(store.credits(BALANCE, 9).map(({ amount }) => amount as number)).toEqual([-600, 1_000]);
+});
+
+test("what a node was granted is claimed: what it gives back is nobody's, and what it spends is lost", () => {
+  const { join, settle, ledger, store } = keeper();
+  for (const name of ["n0", "n1"]) join(name);
+  const at = 0 as EpochMs;
+  store.credit({ balanceId: BALANCE, amount: 1_000 as NanoUsd, idempotencyKey: "in", note: null, at });
+  const counter = balanceCounter(BALANCE);
+  settle("n0", { counter, used: 0, wanted: 700 });
+  settle("n0", { counter, number: 2, used: 700, wanted: 700 });
+  ledger.ship("n0", 1, [charged(100, 1)]);
+  const debit = { balanceId: BALANCE, idempotencyKey: "payment:pay_1:back:1", note: null, at };
+  const upTo = { ...debit, amount: { upTo: 950 as NanoUsd } };
+  // All but the 100 that are spent: 300 are free, and 600 held.
+  for (let times = 0; times < 2; times++)
+    expect(ledger.debit(upTo)).toMatchObject({ amount: -900, claimed: 600 });
+  expect(ledger.debit({ ...debit, idempotencyKey: "more", amount: "all" })).toEqual({ available: ZERO_USD });
+  const [claim] = store.claims("", 9);
+  expect(claim).toMatchObject({ idempotencyKey: debit.idempotencyKey, claimed: 600 });
+  expect(ledger.decideClaim(claim!, at)).toBe(null);
+  // Its grant is what it holds; it may not be used again.
+  expect(settle("n0", { counter, number: 3, used: 700, wanted: 700 })).toMatchObject({
+    granted: 100,
+    free: 0,
+  });
+  expect(settle("n1", { counter, needed: 1, wanted: 10 })).toMatchObject({ granted: 0, short: true });
+  expect(settle("n0", { counter, number: 4, used: 300, wanted: 300 })).toMatchObject({ granted: 100 });
+  expect(ledger.decideClaim(claim!, at)).toBe(null);
+  // Its last request was charged 50 of what is no longer there.
+  ledger.ship("n0", 1, [charged(50, 2)]);
+  settle("n0", { counter, number: 5, used: 150, wanted: 150 });
+  expect([ledger.decideClaim(claim!, at), ledger.decideClaim(claim!, at)]).toEqual([50, 0] as NanoUsd[]);
+  expect(store.credits(BALANCE, 9).map(({ amount }) => amount as number)).toEqual([50, -900, 1_000]);
+  expect([store.claims("", 9), store.audit().drifts]).toEqual([[], []]);
+  store.credit({ ...debit, amount: 10 as NanoUsd, idempotencyKey: "again" });
+  expect(settle("n1", { counter, number: 2, wanted: 30 })).toMatchObject({ granted: 10 });
+});
+
+test("credit that comes meanwhile covers a claim", () => {
+  const { join, settle, ledger, store } = keeper();
+  join("n0");
+  const at = 0 as EpochMs;
+  const credit = { balanceId: BALANCE, amount: 1_000 as NanoUsd, idempotencyKey: "in", note: null, at };
+  store.credit(credit);
+  const counter = balanceCounter(BALANCE);
+  settle("n0", { counter, used: 0, wanted: 700 });
+  const debit = { ...credit, idempotencyKey: "back", amount: { upTo: 1_000 as NanoUsd } };
+  expect(ledger.debit(debit)).toMatchObject({ amount: -1_000, claimed: 700 });
+  store.credit({ ...credit, idempotencyKey: "more" });
+  expect(ledger.decideClaim(store.claims("", 9)[0]!, at)).toBe(ZERO_USD);
+  expect(settle("n0", { counter, number: 2, used: 700, wanted: 900 })).toMatchObject({ granted: 900 });
 });
 
 test("who runs short asks the others for what they do not use, and those that missed it find it", () => {

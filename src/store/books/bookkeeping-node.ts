@@ -4,15 +4,16 @@ import { Keyring } from "../../keys/keyring.ts";
 import { Runs } from "../../keys/runs.ts";
 import { balanceCounter, type CounterId, runOfCounter } from "../../ledger/counter.ts";
 import { Grants } from "../../ledger/grants.ts";
-import { Ledger } from "../../ledger/ledger.ts";
+import { balanceView, Ledger } from "../../ledger/ledger.ts";
 import { EpochFenced, Membership, type MembershipChange } from "../../ledger/membership.ts";
 import type { ToldRoute } from "../../routing/affinity.ts";
 import { epochMs, pause } from "../../units/clock.ts";
 import { isLaterThan } from "../../units/id.ts";
-import { MAX_NANO_USD, type NanoUsd, ZERO_USD } from "../../units/usd.ts";
+import { MAX_NANO_USD, ZERO_USD } from "../../units/usd.ts";
 import { NodeBooks, type ShippedEnds } from "../journal/node-books.ts";
 import { MOST_CHARTS, MOST_SPENDINGS, UsageReader } from "../usage.ts";
 import { type Bookkeeping, type BookkeepingParts, journalOptions, withMemory } from "./bookkeeping.ts";
+import { lostToClaims, NodeClaims } from "./claims.ts";
 import { nodeFigures } from "./node-figures.ts";
 import { answerInquiries, statementsTo, tendGrants } from "./node-grants.ts";
 import type { FollowingBooks, NodeStore } from "./node-store.ts";
@@ -32,6 +33,7 @@ export async function openNodeBooks(parts: BookkeepingParts, store: NodeStore): 
   const stopTending = tendGrants(grants, clock);
   const answering = answerInquiries(store.authority, name, grants, clock);
   const stopLooking = store.lookAfterOthers(() => membership.usable());
+  const claims = new NodeClaims(store.ledger, clock, log);
   let hear: (routes: readonly ToldRoute[]) => void = () => {};
   store.listen({
     changed: () => void membership.hurry(),
@@ -84,16 +86,22 @@ export async function openNodeBooks(parts: BookkeepingParts, store: NodeStore): 
         typeof amount === "number"
           ? await store.ledger.debit(debit)
           : await store.ledger.entry(idempotencyKey);
-      if (done !== null && !("available" in done)) return done;
+      const recall = async () =>
+        membership.acknowledged(await store.registry.recall(balanceId, [balanceCounter(balanceId)]));
+      const isKnown = done !== null && !("available" in done);
       // What nodes were granted and do not use comes back before more is taken, or all.
-      await membership.acknowledged(await store.registry.recall(balanceId, [balanceCounter(balanceId)]));
-      return store.ledger.debit(debit);
+      if (!isKnown) await recall();
+      const entry = isKnown ? done : await store.ledger.debit(debit);
+      // Until then, nodes spend what their requests give back. One that is repeated may have been cut off here.
+      if ("claimed" in entry && entry.claimed! > 0) await recall();
+      return entry;
     },
     fold: (before) => store.ledger.fold(before),
     // What the store refuses is told as `StoreUnreachable`.
     diskRefused: () => false,
-    figures: () => nodeFigures(grants, books, membership),
+    figures: () => [...nodeFigures(grants, books, membership), lostToClaims(claims.lost)],
     async close() {
+      await claims.stop();
       stopTending();
       void answering.stop();
       stopLooking();
@@ -194,9 +202,7 @@ function readsOf(
     async balance(id) {
       await books.catchUp();
       const { credited, spent } = await store.ledger.balance(id);
-      const held = ledger.heldOn(balanceCounter(id));
-      const total = (credited - spent) as NanoUsd;
-      return { credited, total, held, available: (total - held) as NanoUsd };
+      return balanceView(credited, spent, ledger.heldOn(balanceCounter(id)));
     },
     async use(id) {
       await books.catchUp();

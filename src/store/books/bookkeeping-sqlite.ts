@@ -16,6 +16,7 @@ import { SqliteStatements } from "../sqlite/statements.ts";
 import { Upkeep } from "../sqlite/upkeep.ts";
 import { MOST_CHARTS, MOST_SPENDINGS, UsageReader } from "../usage.ts";
 import { type Bookkeeping, type BookkeepingParts, journalOptions, withMemory } from "./bookkeeping.ts";
+import { lostToClaims, soleClaims } from "./claims.ts";
 
 /** One process that keeps everything in its data folder. */
 export async function openSqliteBooks(parts: BookkeepingParts): Promise<Bookkeeping> {
@@ -50,6 +51,7 @@ export async function openSqliteBooks(parts: BookkeepingParts): Promise<Bookkeep
     debits: store,
     holders: keyring,
   });
+  const claims = soleClaims(debits, clock, parts.log);
   const readers = {
     usage: new UsageReader(folder.databasePath, MOST_CHARTS),
     spending: new UsageReader(folder.databasePath, MOST_SPENDINGS),
@@ -72,8 +74,9 @@ export async function openSqliteBooks(parts: BookkeepingParts): Promise<Bookkeep
     ...readsOf(store, books, ledger, readers, onFault),
     fold: async (before) => (upkeep ?? ends).fold(before),
     diskRefused,
-    figures: () => [],
+    figures: () => [lostToClaims(debits.lost)],
     async close() {
+      await claims.stop();
       closing = true;
       await books.close();
       await upkeep?.close();

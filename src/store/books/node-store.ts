@@ -3,7 +3,7 @@ import type { LowCreditStore } from "../../accounts/low-credit.ts";
 import type { KeyStore } from "../../keys/key-store.ts";
 import type { Authority, Inquiry } from "../../ledger/authority.ts";
 import type { CounterId } from "../../ledger/counter.ts";
-import type { Credit, CreditBooks } from "../../ledger/credit.ts";
+import type { Claim, Credit, CreditBooks } from "../../ledger/credit.ts";
 import type { Journal, Ledger } from "../../ledger/ledger.ts";
 import type { Registry } from "../../ledger/membership.ts";
 import type { PaymentAudit, PaymentStore } from "../../payments/payment-store.ts";
@@ -61,13 +61,17 @@ export interface NodeAuthority extends Authority {
   inquiries(node: string): Promise<readonly Inquiry[]>;
 }
 
-/** The books of all nodes. A debit takes what is neither spent nor granted to a node. */
+/** The books of all nodes. A debit takes what is neither spent nor granted to a node; up to an amount, also what is granted. */
 export interface SharedLedgerStore extends ReceiptReader, CreditBooks {
   /** What is shipped; what nodes hold or have not shipped yet is in their memory. */
   spent(id: CounterId): Promise<NanoUsd>;
   balance(id: BalanceId): Promise<{ credited: NanoUsd; spent: NanoUsd }>;
   /** What was credited, or taken back, under this idempotency key. */
   entry(idempotencyKey: string): Promise<Credit | null>;
+  /** Open ones behind this key, in the order of their keys. */
+  claims(after: string, limit: number): Promise<readonly Claim[]>;
+  /** Ends a claim and returns what was lost; null while nodes may still give that back or spend it. */
+  decideClaim(claim: Claim, at: EpochMs): Promise<NanoUsd | null>;
   fold(before: EpochMs): Promise<number>;
   audit(): Promise<StoreAudit>;
   /** What this node has shipped of each counter in its present epoch. */

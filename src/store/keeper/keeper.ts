@@ -122,5 +122,10 @@ function sharedLedgerOperations({ nodes, ledger, durable }: SharedLedgerParts) {
       await durable();
       return done;
     },
+    async decideClaim(claim, at) {
+      const lost = nodes.decideClaim(claim, at);
+      await durable();
+      return lost;
+    },
   } satisfies Partial<KeeperOperations>;
 }

@@ -79,6 +79,8 @@ function sharedLedger(db: Database, keeper: KeeperOperations): SharedLedgerStore
     balance: async (id) => ({ credited: store.credited(id), spent: store.spent(balanceCounter(id)) }),
     credit: keeper.credit,
     debit: keeper.debit,
+    claims: async (after, limit) => store.claims(after, limit),
+    decideClaim: keeper.decideClaim,
     entry: async (idempotencyKey) => store.entry(idempotencyKey),
     credits: async (balance, limit) => store.credits(balance, limit),
     receipt: async (id) => store.receipt(id),

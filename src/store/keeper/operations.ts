@@ -13,7 +13,7 @@ import type { Performed, RehearsedStatement } from "./rehearsal.ts";
 export interface KeeperOperations
   extends NodeRegistry,
     Pick<NodeAuthority, "retire" | "inquiries">,
-    Pick<SharedLedgerStore, "credit" | "debit" | "fold">,
+    Pick<SharedLedgerStore, "credit" | "debit" | "decideClaim" | "fold">,
     Pick<ShippedEnds, "ship" | "forgetReachedBefore"> {
   lastEpoch(node: string): Promise<number | null>;
   join(node: string): Promise<{ epoch: number; seen: number }>;

@@ -1,6 +1,6 @@
 import type { TransactionSQL } from "bun";
 import { balanceCounter, type CounterId } from "../../ledger/counter.ts";
-import type { Credit, Debit, TooMuch } from "../../ledger/credit.ts";
+import type { Claim, Credit, Debit, TooMuch } from "../../ledger/credit.ts";
 import { EpochFenced } from "../../ledger/membership.ts";
 import type { TerminalRecord } from "../../ledger/record.ts";
 import type { EpochMs } from "../../units/clock.ts";
@@ -10,7 +10,7 @@ import { AUDIT_MS, type Drift, type StoreAudit } from "../audit.ts";
 import { addSpending, countersColumn, type Fold, foldEnds, type SummedEnd } from "../fold.ts";
 import { places, type Unapplied } from "../journal/journal.ts";
 import type { ReceiptFilter, StoredReceipt, StoredReceiptPage } from "../receipts.ts";
-import { creditSteps, creditsOf, debitSteps, entryOf } from "../sql/credits.ts";
+import { creditSteps, creditsOf, debitSteps, decideClaim, entryOf, openClaims } from "../sql/credits.ts";
 import { part } from "../sql/statement.ts";
 import { inNumbers, type Postgres } from "./postgres.ts";
 import { PostgresStatements } from "./statements.ts";
@@ -84,6 +84,14 @@ export class PostgresLedgerStore {
 
   debit(debit: Debit): Promise<Credit | TooMuch> {
     return this.statements.write(() => debitSteps(this.statements, debit));
+  }
+
+  claims(after: string, limit: number): Promise<readonly Claim[]> {
+    return this.statements.read(() => openClaims(after, limit));
+  }
+
+  decideClaim(claim: Claim, at: EpochMs): Promise<NanoUsd | null> {
+    return this.statements.write(() => decideClaim(this.statements, claim, at));
   }
 
   entry(idempotencyKey: string): Promise<Credit | null> {

@@ -1,5 +1,6 @@
 import {
   ACCOUNTS,
+  CLAIMS,
   FOLDED,
   inPostgres,
   KEYS,
@@ -231,4 +232,6 @@ ${inPostgres(SIGN_IN)}
   inPostgres(RUNS),
   // 18: payments at a time
   inPostgres(PAYMENTS_AT_A_TIME),
+  // 19: claims on credit that requests hold
+  inPostgres(CLAIMS),
 ];

@@ -1,8 +1,19 @@
 import { balanceCounter } from "../../ledger/counter.ts";
-import { type Credit, type Debit, debitEntry, type TooMuch, taken } from "../../ledger/credit.ts";
+import {
+  type Claim,
+  type Credit,
+  type Debit,
+  debitEntry,
+  lossKey,
+  lostOf,
+  type TooMuch,
+  taken,
+} from "../../ledger/credit.ts";
+import { paymentOfKey } from "../../payments/payment.ts";
 import { assert } from "../../units/assert.ts";
+import type { EpochMs } from "../../units/clock.ts";
 import type { BalanceId } from "../../units/id.ts";
-import { MAX_NANO_USD, type NanoUsd } from "../../units/usd.ts";
+import { MAX_NANO_USD, type NanoUsd, ZERO_USD } from "../../units/usd.ts";
 import { part, type SqlDatabase, type Steps, sql } from "./statement.ts";
 
 /**
@@ -32,23 +43,76 @@ export function* enterCredit(db: SqlDatabase, credit: Credit): Steps<Credit | nu
 }
 
 /**
- * Takes credit back, once for each idempotency key, as far as it is neither spent nor granted to a node. Returns what was
- * done under that key, now or before; or what could be taken, and then nothing was.
+ * Takes credit back, once for each idempotency key: of what is neither spent nor granted to a node; one up to an amount
+ * also of what is granted, as a claim. Returns what was done under that key, now or before; or what could be taken, and
+ * then nothing was.
  */
 export function* debitSteps(db: SqlDatabase, debit: Debit): Steps<Credit | TooMuch> {
-  const { totals, account, reserved } = db.names;
-  const [sums] = yield* sql<Record<"credited" | "spent" | "reserved", number>>`
-    SELECT credited, spent, ${reserved} AS reserved FROM ${totals}
-    WHERE ${account} = ${balanceCounter(debit.balanceId)} ${db.forUpdate}`;
+  const { credited, spent, granted } = yield* lockedSums(db, debit.balanceId);
   const known = yield* entryOf(db, debit.idempotencyKey);
   if (known !== null) return known;
-  const { credited, spent, reserved: granted } = sums ?? { credited: 0, spent: 0, reserved: 0 };
-  const available = (credited - spent - granted) as NanoUsd;
-  const amount = taken(debit.amount, available);
-  if (amount === null) return { available };
-  const entry = debitEntry(debit, amount);
+  const unspent = credited - spent;
+  const done = taken(debit.amount, { available: unspent - granted, unspent });
+  if (done === null) return { available: Math.max(0, unspent - granted) as NanoUsd };
+  const entry = debitEntry(debit, done);
   yield* enterDebit(db, entry);
   return entry;
+}
+
+function* lockedSums(db: SqlDatabase, balance: BalanceId): Steps<BalanceSums> {
+  const { totals, account, reserved } = db.names;
+  const [sums] = yield* sql<BalanceSums>`
+    SELECT credited, spent, ${reserved} AS granted FROM ${totals}
+    WHERE ${account} = ${balanceCounter(balance)} ${db.forUpdate}`;
+  return sums ?? { credited: 0, spent: 0, granted: 0 };
+}
+
+/** What nodes were granted and have not shipped as spent is not spent for good. */
+interface BalanceSums {
+  readonly credited: number;
+  readonly spent: number;
+  readonly granted: number;
+}
+
+/** Open claims behind this key, in the order of their keys. */
+export function* openClaims(after: string, limit: number): Steps<Claim[]> {
+  return yield* sql<Claim>`SELECT idempotency_key AS "idempotencyKey", balance_id AS "balanceId", claimed FROM credits
+    WHERE claimed > 0 AND idempotency_key > ${after} ORDER BY idempotency_key LIMIT ${limit}`;
+}
+
+/**
+ * Ends a claim, as soon as what nodes were granted is covered, or none of them has a grant any more. Returns what was
+ * lost; null while it has to stay open.
+ */
+export function* decideClaim(db: SqlDatabase, claim: Claim, at: EpochMs): Steps<NanoUsd | null> {
+  yield* lockPayment(db, claim);
+  const { credited, spent, granted } = yield* lockedSums(db, claim.balanceId);
+  const lost = lostOf(claim, { short: spent + granted - credited, held: granted });
+  return lost === null ? null : yield* endClaim(db, claim, lost, at);
+}
+
+/** Whoever credits a payment has locked it before the balance. */
+function* lockPayment(db: SqlDatabase, { idempotencyKey }: Claim): Steps<void> {
+  yield* sql`SELECT id FROM payments WHERE id = ${paymentOfKey(idempotencyKey)} ${db.forUpdate}`;
+}
+
+/** What is lost was not taken back after all. Returns that; zero where somebody else has ended the claim. */
+export function* endClaim(
+  { names }: SqlDatabase,
+  { idempotencyKey, balanceId }: Claim,
+  lost: NanoUsd,
+  at: EpochMs,
+): Steps<NanoUsd> {
+  const ended = yield* sql`UPDATE credits SET claimed = 0
+    WHERE idempotency_key = ${idempotencyKey} AND claimed > 0 RETURNING idempotency_key`;
+  if (ended.length === 0 || lost === 0) return ZERO_USD;
+  yield* sql`UPDATE ${names.totals} SET credited = credited + ${lost}
+    WHERE ${names.account} = ${balanceCounter(balanceId)}`;
+  const note = "spent before it could be taken back";
+  yield* insertEntry({ balanceId, amount: lost, idempotencyKey: lossKey(idempotencyKey), note, at });
+  yield* sql`UPDATE payments SET credited = credited + ${lost}, lost = lost + ${lost}
+    WHERE id = ${paymentOfKey(idempotencyKey)}`;
+  return lost;
 }
 
 /** Of what is known to be there. */
@@ -75,9 +139,10 @@ export function* creditsOf({ names }: SqlDatabase, balance: BalanceId, limit: nu
 
 /** False where the idempotency key has been used, and that is no error. */
 function* insertEntry(entry: Credit, onConflict = part``): Steps<boolean> {
-  const { at, idempotencyKey, balanceId, amount, note, tookAll = false } = entry;
-  const rows = yield* sql`INSERT INTO credits (idempotency_key, at, balance_id, amount, note, took_all)
-    VALUES (${idempotencyKey}, ${at}, ${balanceId}, ${amount}, ${note}, ${Number(tookAll)} = 1)
+  const { at, idempotencyKey, balanceId, amount, note, tookAll = false, claimed = ZERO_USD } = entry;
+  const rows =
+    yield* sql`INSERT INTO credits (idempotency_key, at, balance_id, amount, note, took_all, claimed)
+    VALUES (${idempotencyKey}, ${at}, ${balanceId}, ${amount}, ${note}, ${Number(tookAll)} = 1, ${claimed})
     ${onConflict} RETURNING amount`;
   return rows.length > 0;
 }
@@ -85,7 +150,7 @@ function* insertEntry(entry: Credit, onConflict = part``): Steps<boolean> {
 const ON_CONFLICT = part`ON CONFLICT (idempotency_key) DO NOTHING`;
 
 const CREDIT = part`balance_id AS "balanceId", amount, idempotency_key AS "idempotencyKey", note, at,
-  took_all AS "tookAll"`;
+  took_all AS "tookAll", claimed`;
 
 /** SQLite knows no booleans. */
 type CreditRow = Omit<Credit, "tookAll"> & { readonly tookAll: boolean | 0 | 1 };

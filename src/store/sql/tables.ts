@@ -173,6 +173,14 @@ export const PAYMENTS_AT_A_TIME = `
   CREATE INDEX payments_unused ON payments (balance_id) WHERE state = 'unused' AND look_at IS NOT NULL;
 `;
 
+export const CLAIMS = `
+  -- Of what was taken back, what requests held: it may yet be lost. Zero once that is decided.
+  ALTER TABLE credits ADD COLUMN claimed INTEGER NOT NULL DEFAULT 0;
+  CREATE INDEX credits_claimed ON credits (idempotency_key) WHERE claimed > 0;
+  -- What of its amount the payment should have credited, as its rail last saw it; null where that is not known.
+  ALTER TABLE payments ADD COLUMN should_be INTEGER;
+`;
+
 /** PostgreSQL's columns have their type anyway, and its whole numbers need saying how long they are. */
 export const inPostgres = (tables: string): string =>
   tables.replaceAll("INTEGER", "BIGINT").replace(/\) STRICT(, WITHOUT ROWID)?;/g, ");");

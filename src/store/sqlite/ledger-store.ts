@@ -1,6 +1,6 @@
 import type { Database } from "bun:sqlite";
 import { balanceCounter, type CounterId } from "../../ledger/counter.ts";
-import type { Credit } from "../../ledger/credit.ts";
+import type { Claim, Credit } from "../../ledger/credit.ts";
 import type { DebitStore } from "../../ledger/debits.ts";
 import type { RunningSums } from "../../ledger/ledger.ts";
 import type { TerminalRecord } from "../../ledger/record.ts";
@@ -12,7 +12,7 @@ import type { Drift, StoreAudit } from "../audit.ts";
 import { addSpending, chargesOf, countersColumn, foldEnds, type SummedEnd, words } from "../fold.ts";
 import { places, type Unapplied } from "../journal/journal.ts";
 import type { ReceiptFilter, StoredReceipt, StoredReceiptPage } from "../receipts.ts";
-import { creditsOf, enterCredit, enterDebit, entryOf } from "../sql/credits.ts";
+import { creditsOf, endClaim, enterCredit, enterDebit, entryOf, openClaims } from "../sql/credits.ts";
 import type { Steps } from "../sql/statement.ts";
 import { SqliteStatements } from "./statements.ts";
 
@@ -101,9 +101,20 @@ export class LedgerStore implements RunningSums, DebitStore {
     const known = yield* entryOf(this.sql, entry.idempotencyKey);
     if (known !== null) return known;
     const { credited, spent } = this.statements.total.get(balanceCounter(entry.balanceId))!;
-    assert(credited + entry.amount >= spent, `${-entry.amount} taken of ${entry.balanceId}, now overspent`);
+    // Only a claim is on what may be spent meanwhile.
+    const isCovered = entry.amount === 0 || (entry.claimed ?? 0) > 0 || credited + entry.amount >= spent;
+    assert(isCovered, `${-entry.amount} taken of ${entry.balanceId}, now overspent`);
     yield* enterDebit(this.sql, entry);
     return entry;
+  }
+
+  claims(after: string, limit: number): readonly Claim[] {
+    return this.sql.take(openClaims(after, limit));
+  }
+
+  /** Durable on return. What is lost, the ledger knows: see `claims`. */
+  endClaim(claim: Claim, lost: NanoUsd, at: EpochMs): void {
+    this.sql.commit(() => endClaim(this.sql, claim, lost, at));
   }
 
   /** What was credited, or taken back, under this idempotency key. */

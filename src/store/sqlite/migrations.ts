@@ -1,5 +1,6 @@
 import {
   ACCOUNTS,
+  CLAIMS,
   FOLDED,
   KEYS,
   LOW_CREDIT,
@@ -228,4 +229,6 @@ ${FOLDED}
   RUNS,
   // 15: payments at a time
   PAYMENTS_AT_A_TIME,
+  // 16: claims on credit that requests hold
+  CLAIMS,
 ];

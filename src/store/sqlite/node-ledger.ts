@@ -1,9 +1,11 @@
 import type { Database } from "bun:sqlite";
 import type { CounterId } from "../../ledger/counter.ts";
-import type { Credit, Debit, TooMuch } from "../../ledger/credit.ts";
+import type { Claim, Credit, Debit, TooMuch } from "../../ledger/credit.ts";
 import { EpochFenced } from "../../ledger/membership.ts";
+import type { EpochMs } from "../../units/clock.ts";
+import type { NanoUsd } from "../../units/usd.ts";
 import { places, type Unapplied } from "../journal/journal.ts";
-import { debitSteps } from "../sql/credits.ts";
+import { debitSteps, decideClaim } from "../sql/credits.ts";
 import type { LedgerStore } from "./ledger-store.ts";
 import { SqliteStatements } from "./statements.ts";
 
@@ -58,6 +60,11 @@ export class NodeLedger {
   /** As `debitSteps`. */
   debit(debit: Debit): Credit | TooMuch {
     return this.sql.commit(() => debitSteps(this.sql, debit));
+  }
+
+  /** As `decideClaim`. */
+  decideClaim(claim: Claim, at: EpochMs): NanoUsd | null {
+    return this.sql.commit(() => decideClaim(this.sql, claim, at));
   }
 }
 

@@ -54,8 +54,8 @@ export const PAYMENT_MUTANTS: readonly Mutant[] = [
   }),
   ...mutantsOf("src/ledger/credit.ts", {
     "a debit that found nothing takes what is there when it is repeated": [
-      'if (typeof wanted === "object") return',
-      'if (typeof wanted === "object" && available > 0) return',
+      'if (typeof wanted === "object") {',
+      'if (typeof wanted === "object" && unspent > 0) {',
     ],
   }),
   ...mutantsOf("src/rails/stripe/card-fold.ts", {

@@ -1,0 +1,165 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { json } from "../fakes/behaviours.ts";
+import { type Gate, gate } from "../fakes/gate.ts";
+import { type FakeHost, startFakeHost } from "../fakes/host.ts";
+import { oneHost } from "../fakes/one-host.ts";
+import { type FakeSession, FakeStripe, signedEvent } from "../fakes/stripe.ts";
+import { chatText } from "../fakes/transcripts.ts";
+import { until } from "../fakes/until.ts";
+import { ADMIN } from "../process/gateway.ts";
+
+/** Gateways on one store. */
+export interface Served {
+  readonly urls: readonly string[];
+  stop(): Promise<void>;
+  /** Absent where they are no processes of their own. */
+  killed?(): Promise<Served>;
+}
+
+/**
+ * What is promised of a payment that is taken back while requests hold its credit, whatever the store and however many
+ * gateways. A request holds exactly $1 and costs $0.01.
+ */
+export function testClaims(start: (config: string) => Promise<Served>, isProcess = false): void {
+  const stripe = new FakeStripe();
+  let host: FakeHost;
+  let served: Served;
+  let held: Gate<void> = gate();
+  let arrivals = 0;
+
+  beforeAll(async () => {
+    const { whole } = chatText(["ok"], { input: 10, output: 1 });
+    host = await startFakeHost((request) => async (wire, seen) => {
+      arrivals += 1;
+      if (request.text().includes("wait")) await held.passed;
+      await json(whole)(wire, seen);
+    });
+    served = await start(`${oneHost(host.url).replace("output: 10 }", "output: 10000 }")}
+setup: { accountless_keys_per_address_per_hour: 1000 }
+generation: { first_token_ms: 60000, max_hosts: 3 }
+payments: { stripe: { secret_key: sk_test_1, webhook_secret: whsec_1, api_base: "${stripe.url}" } }
+`);
+  }, 600_000);
+  afterAll(async () => {
+    held.open();
+    await served.stop();
+    await host.close();
+    await stripe.close();
+  });
+
+  let turn = 0;
+  const any = () => served.urls[turn++ % served.urls.length]!;
+  const send = async (method: string, path: string, bearer: string, body?: object) => {
+    const headers = { authorization: `Bearer ${bearer}`, "content-type": "application/json" };
+    const sent = body === undefined ? {} : { body: JSON.stringify(body) };
+    const answer = await fetch(any() + path, { method, headers, ...sent });
+    // biome-ignore lint/suspicious/noExplicitAny: tests read whatever the server said
+    return { status: answer.status, json: (await answer.json()) as any };
+  };
+  const say = (key: string, content: string) =>
+    send("POST", "/v1/chat/completions", key, { model: "test/model", messages: [{ role: "user", content }] });
+
+  /** A balance with $10 that was paid by card. */
+  async function paid(usd = 10): Promise<Paid> {
+    const made = await fetch(`${any()}/v1/keys`, { method: "POST" });
+    const { key, recovery_secret: owner } = (await made.json()) as Record<"key" | "recovery_secret", string>;
+    await send("POST", "/v1/me/saved", owner, { key });
+    const { json: ordered } = await send("POST", "/v1/credits", owner, { rail: "card", amount_usd: usd });
+    const session = stripe.opened.find(({ payment }) => payment === ordered.id)!;
+    stripe.pay(session);
+    await tell({ id: session.id, metadata: { payment_id: ordered.id } });
+    await until(async () => (await me(owner)).balance_usd === usd);
+    return { key, owner, id: ordered.id, session };
+  }
+
+  interface Paid {
+    readonly key: string;
+    readonly owner: string;
+    readonly id: string;
+    readonly session: FakeSession;
+  }
+
+  async function tell(object: object): Promise<void> {
+    const { body, signature } = await signedEvent("any", object, { secret: "whsec_1", at: Date.now() });
+    const headers = { "stripe-signature": signature };
+    const { status } = await fetch(`${any()}/webhooks/stripe`, { method: "POST", body, headers });
+    expect(status).toBe(200);
+  }
+
+  const me = async (owner: string) => (await send("GET", "/v1/me", owner)).json;
+  const payment = async ({ id }: Paid) => {
+    const { data } = (await send("GET", "/admin/payments", ADMIN)).json;
+    return data.find((one: { id: string }) => one.id === id);
+  };
+  const became = (who: Paid, what: object) =>
+    until(async () => Bun.deepMatch(what, (await payment(who)) ?? {}));
+  const inOrder = () =>
+    until(async () => {
+      const { json: audit } = await send("GET", "/admin/ledger/audit", ADMIN);
+      return audit.ok === true;
+    });
+
+  /** So many requests, which hold $1 each until `held` is opened. */
+  async function open(key: string, count: number): Promise<Promise<unknown>[]> {
+    held = gate();
+    const before = arrivals;
+    const asked = Array.from({ length: count }, async () =>
+      expect((await say(key, "wait")).status).toBe(200),
+    );
+    await until(() => arrivals >= before + count);
+    return asked;
+  }
+
+  async function refunded({ session }: Paid, cents: number): Promise<void> {
+    session.charge!.refunded = cents;
+    await tell({ id: session.charge!.id, payment_intent: session.intent });
+  }
+
+  test("what requests hold is taken once they give it back, and only what they cost is lost", async () => {
+    const who = await paid();
+    const asked = await open(who.key, 6);
+    await refunded(who, 1_061);
+    await became(who, { state: "refunded", credited_usd: 0 });
+    expect((await say(who.key, "hello")).status).toBe(402);
+    held.open();
+    await Promise.all(asked);
+    await became(who, { state: "refunded", credited_usd: 0.06, lost_usd: 0.06 });
+    expect(await me(who.owner)).toMatchObject({ balance_usd: 0, available_usd: 0 });
+    expect((await say(who.key, "hello")).status).toBe(402);
+    await inOrder();
+  }, 120_000);
+
+  test("of what is left after a part was taken back, requests may hold more; nothing new is admitted until they do not", async () => {
+    const who = await paid();
+    const asked = await open(who.key, 6);
+    await refunded(who, 800);
+    await became(who, { state: "credited", credited_usd: 2 });
+    expect((await say(who.key, "hello")).status).toBe(402);
+    held.open();
+    await Promise.all(asked);
+    await until(async () => (await me(who.owner)).available_usd === 1.94);
+    await until(async () => (await say(who.key, "hello")).status === 200);
+    expect(await payment(who)).toMatchObject({ credited_usd: 2, lost_usd: 0 });
+    await inOrder();
+  }, 120_000);
+
+  test.if(isProcess)(
+    "what nobody was answered when the process was killed is taken back after the start",
+    async () => {
+      const who = await paid();
+      held = gate();
+      const before = arrivals;
+      for (let n = 0; n < 6; n++) void say(who.key, "wait").catch(() => {});
+      await until(() => arrivals >= before + 6);
+      await refunded(who, 1_061);
+      await became(who, { state: "refunded", credited_usd: 0 });
+      served = await served.killed!();
+      held.open();
+      expect((await say(who.key, "hello")).status).toBe(402);
+      await inOrder();
+      expect(await payment(who)).toMatchObject({ state: "refunded", credited_usd: 0, lost_usd: 0 });
+      expect(await me(who.owner)).toMatchObject({ balance_usd: 0, available_usd: 0 });
+    },
+    120_000,
+  );
+}

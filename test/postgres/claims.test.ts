@@ -1,0 +1,16 @@
+import { testClaims } from "../gateway/claims.ts";
+import { open } from "../gateway/open.ts";
+import { describeOnPostgres } from "./fixture.ts";
+
+describeOnPostgres("a payment taken back at three gateways on one PostgreSQL", (cluster) => {
+  testClaims(async (config) => {
+    const store = `store: ${await cluster.database()}\n`;
+    const gateways = await Promise.all([1, 2, 3].map(() => open(config + store)));
+    return {
+      urls: gateways.map(({ url }) => url),
+      async stop() {
+        for (const gateway of gateways) await gateway.close();
+      },
+    };
+  });
+});
