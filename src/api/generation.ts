@@ -42,7 +42,7 @@ const headers = {
     minLength: 1,
     maxLength: 255,
     description:
-      "sent again within 10 minutes with the same body, the request gets the same answer, for one charge; with another body, it is refused",
+      "sent again by the same API key within 10 minutes with the same body, the request gets the same answer, for one charge; with another body, it is refused",
   }),
   "x-gateway-run": Type.String({
     description:

@@ -3,6 +3,7 @@ import { type Refusal, refuse, refused } from "../errors/refusal.ts";
 import type { Holder } from "../keys/keyring.ts";
 import type { Clock, EpochMs, Timer } from "../units/clock.ts";
 import type { BalanceId } from "../units/id.ts";
+import { idempotencyKeyOf } from "../units/idempotency-key.ts";
 import type { GenerationAnswer, GenerationCall, StreamedAnswer, WholeAnswer } from "./answer.ts";
 import { tooMuchUnpaid } from "./refusals.ts";
 import { type Remembered, RepeatRoom } from "./repeat-room.ts";
@@ -10,7 +11,7 @@ import { SharedStream } from "./shared-stream.ts";
 
 /**
  * Requests that name an `Idempotency-Key`, so that a client may send them again: the first is answered to its
- * end, also where its client leaves, and each further one of the balance with this key gets the same answer, from
+ * end, also where its client leaves, and each further one of the same API key, or its rotations, gets the same answer, from
  * its first byte. One call, one receipt, one charge. An answer that is an error, or a stream that broke off and
  * was not charged, is forgotten at its end: the next request is a new one.
  *
@@ -30,7 +31,7 @@ export class Repeats {
   constructor(private readonly deps: RepeatsDeps) {}
 
   answer(surface: SurfaceName, call: GenerationCall): Promise<GenerationAnswer | Refusal> {
-    const key = call.headers.get("idempotency-key");
+    const key = idempotencyKeyOf(call.headers);
     return key === null ? this.deps.generate(surface, call) : this.answerOnce(surface, call, key);
   }
 
@@ -43,7 +44,7 @@ export class Repeats {
     call: GenerationCall,
     ifKept = false,
   ): Promise<GenerationAnswer | Refusal | null> {
-    const request = await this.keyed(call, call.headers.get("idempotency-key") ?? "");
+    const request = await this.keyed(call, idempotencyKeyOf(call.headers) ?? "");
     if (request === null) return ifKept ? null : this.deps.generate(surface, call);
     if (refused(request)) return request;
     if (this.known.has(request.id)) return this.answerHere(request, surface, call);
@@ -84,7 +85,8 @@ export class Repeats {
     // Whoever may not ask is told so there. A large body that nobody paid for is not even looked at twice.
     if (holder === null || holder.balance.suspended !== null || call.isUnpaid) return null;
     const balance = holder.balance.id;
-    return { id: `${balance} ${key}`, balance, pays: await deps.pays(balance) };
+    // A sibling may be allowed other models and budgets, and numbers its own requests.
+    return { id: `${holder.key.rotationId} ${key}`, balance, pays: await deps.pays(balance) };
   }
 
   /** Awaits nothing before the request is known. */
@@ -178,7 +180,7 @@ export interface RepeatPeers {
 
 /** A request that names a key, of somebody who may ask. */
 export interface KeyedRequest {
-  /** Of the balance and the key. */
+  /** Names the API key's chain of rotations, and the request within it. */
   readonly id: string;
   readonly balance: BalanceId;
   readonly pays: boolean;

@@ -45,15 +45,41 @@ describe("a key", () => {
     expect(world.arrivals).toBe(1);
   });
 
-  test("is its balance's: others have their own, and its other keys share it", async () => {
-    const [one, other] = [await gateway.key(1), await gateway.key(1)];
-    const { key } = (await gateway.send("POST", "/v1/keys", { bearer: one.recovery_secret, json: {} })).json;
+  test("is its API key's, and that of its rotations: other keys of the balance have their own", async () => {
+    const one = await gateway.key(1);
+    const by = { bearer: one.recovery_secret };
+    const sibling = (await gateway.send("POST", "/v1/keys", { ...by, json: {} })).json;
+    const rotated = (await gateway.send("POST", `/v1/keys/${one.id}/rotate`, { bearer: one.key })).json;
     const replies = [
       await world.post(one, "k", CHAT),
-      await world.post(other, "k", CHAT),
-      await world.post({ key }, "k", CHAT),
+      await world.post(await gateway.key(1), "k", CHAT),
+      await world.post(sibling, "k", CHAT),
+      await world.post(rotated, "k", CHAT),
     ];
-    expect(replies.map(({ headers }) => headers.get("idempotent-replayed"))).toEqual([null, null, "true"]);
+    const replayed = replies.map(({ headers }) => headers.get("idempotent-replayed"));
+    expect(replayed).toEqual([null, null, null, "true"]);
+    expect(world.arrivals).toBe(3);
+  });
+
+  test("of a sibling gives a key nothing that may not call the model, and bars nobody else's", async () => {
+    const one = await gateway.key(1);
+    const by = { bearer: one.recovery_secret };
+    const narrow = (await gateway.send("POST", "/v1/keys", { ...by, json: {} })).json;
+    expect((await world.post(narrow, "job-1", { ...CHAT, more: { max_tokens: 9 } })).status).toBe(200);
+    expect((await world.post(one, "job-1", CHAT)).status).toBe(200);
+    expect((await world.post(one, "job-2", CHAT)).status).toBe(200);
+    const only = { allowed_models: ["other/model"] };
+    await gateway.send("PATCH", `/v1/keys/${narrow.id}`, { ...by, json: only });
+    expect((await world.post(narrow, "job-2", CHAT)).status).toBe(400);
+    expect(world.arrivals).toBe(3);
+  });
+
+  test("in quotes is the key without them", async () => {
+    const owner = await gateway.key(1);
+    const replayed = async (name: string) =>
+      (await world.post(owner, name, CHAT)).headers.get("idempotent-replayed");
+    expect([await replayed('"a-b"'), await replayed("a-b")]).toEqual([null, "true"]);
+    expect([await replayed('a"b'), await replayed('"a\\"b"')]).toEqual([null, "true"]);
     expect(world.arrivals).toBe(2);
   });
 
@@ -64,7 +90,7 @@ describe("a key", () => {
     expect((await world.post(owner, "k", CHAT)).status).toBe(401);
   });
 
-  test.each(["", " ", "x".repeat(256), "schl\u00fcssel"])(
+  test.each(["", " ", '""', '" "', "x".repeat(256), "schl\u00fcssel"])(
     "`%s` is refused where it is none",
     async (name) => {
       const owner = await gateway.key(1);

@@ -24,7 +24,8 @@ class House {
       if (this.wholeBytes === null) return stream;
       return { ...stream, kind: "whole", status: 200, body: new Uint8Array(this.wholeBytes) };
     },
-    identify: (secret) => ({ balance: { id: secret, suspended: null } }) as unknown as Holder,
+    identify: (secret) =>
+      ({ key: { rotationId: secret }, balance: { id: secret, suspended: null } }) as unknown as Holder,
     // As where the store has to be asked.
     pays: async (balance) => !this.poor.has(balance),
     unpaidWaitS: () => null,

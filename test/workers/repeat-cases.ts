@@ -83,7 +83,7 @@ export function testRepeatsOfWorkers(database: () => Promise<string>): void {
     const owner = await gateway.keyWith(1);
     const middle = world.close(MIDDLE);
     const clients = await manyAt(owner, "k");
-    const [first] = inOrder(`${owner.balance_id} k`, 3);
+    const [first] = inOrder(`${owner.id} k`, 3);
     const before = workersOf(gateway.pid);
     process.kill(before[first! - 1]!, "SIGKILL");
     const ends = await Promise.all(clients.map((client) => client.text().catch(() => "broken")));
@@ -114,7 +114,7 @@ export function testRepeatsOfWorkers(database: () => Promise<string>): void {
   test("what others answered while a worker was away stays answered when it is back", async () => {
     const owner = await gateway.keyWith(1);
     const names = Array.from({ length: 6 }, (_, n) => `away${n}`);
-    const away = inOrder(`${owner.balance_id} ${names[0]!}`, 3)[0]!;
+    const away = inOrder(`${owner.id} ${names[0]!}`, 3)[0]!;
     const before = workersOf(gateway.pid)[away - 1]!;
     process.kill(before, "SIGKILL");
     // A client that was connected to it asks again.

@@ -5,6 +5,7 @@ import type { Payment } from "../../payments/payment.ts";
 import { needsSaving, SAVE_FIRST } from "../../rails/x402/inline.ts";
 import { isoTime } from "../../units/clock.ts";
 import type { PaymentId } from "../../units/id.ts";
+import { idempotencyKeyOf } from "../../units/idempotency-key.ts";
 import { usdFromNano } from "../../units/usd.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Endpoint } from "../endpoint.ts";
@@ -82,7 +83,7 @@ async function order({ who, fields, exchange }: Asked<string, typeof PAYMENTS.cr
   if (balance.suspended !== null) return suspension(balance.suspended, deps.settings().contact);
   const amount = readUsd("amount_usd", fields.amount_usd);
   if (refused(amount)) return amount;
-  const idempotencyKey = exchange.request.headers.get("idempotency-key");
+  const idempotencyKey = idempotencyKeyOf(exchange.request.headers);
   if (idempotencyKey !== null && (idempotencyKey === "" || idempotencyKey.length > MOST_KEY))
     return invalidField("Idempotency-Key", `\`Idempotency-Key\` must have 1 to ${MOST_KEY} characters.`);
   if (needsSaving(balance)) return refuse("invalid_request", SAVE_FIRST);
