@@ -24,7 +24,7 @@ export interface Debit extends Omit<Credit, "amount" | "tookAll" | "claimed"> {
 }
 
 /** Credit that was taken back while requests held it. They may still spend it. */
-export interface Claim {
+export interface CreditClaim {
   readonly idempotencyKey: string;
   readonly balanceId: BalanceId;
   readonly claimed: NanoUsd;
@@ -57,7 +57,7 @@ export interface CreditBooks {
  * requests hold, and is always made, also of nothing: else a repeat would take what was credited since, and nobody would
  * know.
  */
-export function taken(wanted: Debit["amount"], { available, unspent }: Takeable): Taken | null {
+export function taken(wanted: Debit["amount"], { available, unspent }: Takeable): TakenCredit | null {
   if (typeof wanted === "object") {
     const amount = Math.max(0, Math.min(wanted.upTo, unspent));
     const claimed = Math.max(0, amount - Math.max(0, available));
@@ -73,7 +73,7 @@ export interface Takeable {
   readonly unspent: number;
 }
 
-export interface Taken {
+export interface TakenCredit {
   readonly amount: NanoUsd;
   readonly claimed: NanoUsd;
 }
@@ -82,7 +82,7 @@ export interface Taken {
  * What is lost of a claim, by what its balance is short of; null while open requests may still give that back or spend
  * it.
  */
-export function lostOf({ claimed }: Claim, { short, held }: Shortage): NanoUsd | null {
+export function lostOf({ claimed }: CreditClaim, { short, held }: Shortage): NanoUsd | null {
   if (short <= 0) return ZERO_USD;
   return held > 0 ? null : (Math.min(short, claimed) as NanoUsd);
 }
@@ -101,7 +101,7 @@ export const tookBack = (done: Credit | TooMuch): NanoUsd =>
   "available" in done ? ZERO_USD : ((0 - done.amount) as NanoUsd);
 
 /** The entry that a debit becomes. */
-export const debitEntry = (debit: Debit, { amount, claimed }: Taken): Credit => ({
+export const debitEntry = (debit: Debit, { amount, claimed }: TakenCredit): Credit => ({
   ...debit,
   amount: (0 - amount) as NanoUsd,
   tookAll: debit.amount === "all",

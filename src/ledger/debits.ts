@@ -2,7 +2,7 @@ import { StoreUnreachable } from "../errors/bookkeeping.ts";
 import type { EpochMs } from "../units/clock.ts";
 import type { BalanceId } from "../units/id.ts";
 import { type NanoUsd, ZERO_USD } from "../units/usd.ts";
-import { type Claim, type Credit, type Debit, debitEntry, lostOf, type TooMuch } from "./credit.ts";
+import { type Credit, type CreditClaim, type Debit, debitEntry, lostOf, type TooMuch } from "./credit.ts";
 import type { Ledger } from "./ledger.ts";
 
 /**
@@ -57,14 +57,14 @@ export class Debits {
 
   /** Ends claims that open requests have covered, and those whose last request has ended: what is short then is lost. */
   async endClaims(at: EpochMs): Promise<void> {
-    for (let after = "", claims: readonly Claim[]; ; after = claims.at(-1)!.idempotencyKey) {
+    for (let after = "", claims: readonly CreditClaim[]; ; after = claims.at(-1)!.idempotencyKey) {
       claims = this.store.claims(after, CLAIMS_AT_A_TIME);
       for (const claim of claims) await this.endClaim(claim, at);
       if (claims.length < CLAIMS_AT_A_TIME) return;
     }
   }
 
-  private async endClaim(claim: Claim, at: EpochMs): Promise<void> {
+  private async endClaim(claim: CreditClaim, at: EpochMs): Promise<void> {
     const { balanceId } = claim;
     await this.ledger.balance(balanceId);
     const lost = lostOf(claim, this.ledger.shortage(balanceId));
@@ -83,8 +83,8 @@ export interface DebitStore {
   debit(entry: Credit): Credit;
   credited(balance: BalanceId): NanoUsd;
   /** Open ones behind this key, in the order of their keys. */
-  claims(after: string, limit: number): readonly Claim[];
-  endClaim(claim: Claim, lost: NanoUsd, at: EpochMs): void;
+  claims(after: string, limit: number): readonly CreditClaim[];
+  endClaim(claim: CreditClaim, lost: NanoUsd, at: EpochMs): void;
 }
 
 const CLAIMS_AT_A_TIME = 64;

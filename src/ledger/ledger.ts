@@ -20,7 +20,7 @@ import {
   rateCounter,
   runCounters,
 } from "./counter.ts";
-import { type Debit, type Shortage, type Taken, type TooMuch, taken } from "./credit.ts";
+import { type Debit, type Shortage, type TakenCredit, type TooMuch, taken } from "./credit.ts";
 import type { GrantAnswer, Grantable, Grants } from "./grants.ts";
 import {
   type BalanceBook,
@@ -335,7 +335,7 @@ export class Ledger {
    * Holds credit that is to be taken back, until `endDebit`; or holds nothing, and says what there is. Where requests hold
    * the same credit, the balance has no room until they have given it back.
    */
-  async holdDebit(balance: BalanceId, wanted: Debit["amount"]): Promise<Taken | TooMuch> {
+  async holdDebit(balance: BalanceId, wanted: Debit["amount"]): Promise<TakenCredit | TooMuch> {
     const book = await this.loadBalance(balance);
     const { counter, credited } = book;
     const available = counter.room(credited);

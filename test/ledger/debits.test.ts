@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { StoreUnreachable } from "../../src/errors/bookkeeping.ts";
-import { type Claim, type Credit, type Debit, lossKey } from "../../src/ledger/credit.ts";
+import { type Credit, type CreditClaim, type Debit, lossKey } from "../../src/ledger/credit.ts";
 import { Debits } from "../../src/ledger/debits.ts";
 import { Ledger } from "../../src/ledger/ledger.ts";
 import { Reservation, type ReservationRequest } from "../../src/ledger/reservation.ts";
@@ -38,7 +38,7 @@ function open() {
           claimed > 0 && idempotencyKey > after ? [{ idempotencyKey, balanceId, claimed }] : [],
         )
         .toSorted((a, b) => (a.idempotencyKey < b.idempotencyKey ? -1 : 1)),
-    endClaim({ idempotencyKey, balanceId }: Claim, lost: NanoUsd) {
+    endClaim({ idempotencyKey, balanceId }: CreditClaim, lost: NanoUsd) {
       entries.set(idempotencyKey, { ...entries.get(idempotencyKey)!, claimed: ZERO_USD });
       const back = { ...wish(1, lossKey(idempotencyKey)), balanceId, amount: lost };
       if (lost > 0) entries.set(back.idempotencyKey, back);

@@ -3,7 +3,7 @@ import type { LowCreditStore } from "../../accounts/low-credit.ts";
 import type { KeyStore } from "../../keys/key-store.ts";
 import type { Authority, Inquiry } from "../../ledger/authority.ts";
 import type { CounterId } from "../../ledger/counter.ts";
-import type { Claim, Credit, CreditBooks } from "../../ledger/credit.ts";
+import type { Credit, CreditBooks, CreditClaim } from "../../ledger/credit.ts";
 import type { Journal, Ledger } from "../../ledger/ledger.ts";
 import type { Registry } from "../../ledger/membership.ts";
 import type { PaymentAudit, PaymentStore } from "../../payments/payment-store.ts";
@@ -69,9 +69,9 @@ export interface SharedLedgerStore extends ReceiptReader, CreditBooks {
   /** What was credited, or taken back, under this idempotency key. */
   entry(idempotencyKey: string): Promise<Credit | null>;
   /** Open ones behind this key, in the order of their keys. */
-  claims(after: string, limit: number): Promise<readonly Claim[]>;
+  claims(after: string, limit: number): Promise<readonly CreditClaim[]>;
   /** Ends a claim and returns what was lost; null while nodes may still give that back or spend it. */
-  decideClaim(claim: Claim, at: EpochMs): Promise<NanoUsd | null>;
+  decideClaim(claim: CreditClaim, at: EpochMs): Promise<NanoUsd | null>;
   fold(before: EpochMs): Promise<number>;
   audit(): Promise<StoreAudit>;
   /** What this node has shipped of each counter in its present epoch. */

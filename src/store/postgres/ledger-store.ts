@@ -1,6 +1,6 @@
 import type { TransactionSQL } from "bun";
 import { balanceCounter, type CounterId } from "../../ledger/counter.ts";
-import type { Claim, Credit, Debit, TooMuch } from "../../ledger/credit.ts";
+import type { Credit, CreditClaim, Debit, TooMuch } from "../../ledger/credit.ts";
 import { EpochFenced } from "../../ledger/membership.ts";
 import type { TerminalRecord } from "../../ledger/record.ts";
 import type { EpochMs } from "../../units/clock.ts";
@@ -86,11 +86,11 @@ export class PostgresLedgerStore {
     return this.statements.write(() => debitSteps(this.statements, debit));
   }
 
-  claims(after: string, limit: number): Promise<readonly Claim[]> {
+  claims(after: string, limit: number): Promise<readonly CreditClaim[]> {
     return this.statements.read(() => openClaims(after, limit));
   }
 
-  decideClaim(claim: Claim, at: EpochMs): Promise<NanoUsd | null> {
+  decideClaim(claim: CreditClaim, at: EpochMs): Promise<NanoUsd | null> {
     return this.statements.write(() => decideClaim(this.statements, claim, at));
   }
 

@@ -1,7 +1,7 @@
 import { balanceCounter } from "../../ledger/counter.ts";
 import {
-  type Claim,
   type Credit,
+  type CreditClaim,
   type Debit,
   debitEntry,
   lossKey,
@@ -75,8 +75,8 @@ interface BalanceSums {
 }
 
 /** Open claims behind this key, in the order of their keys. */
-export function* openClaims(after: string, limit: number): Steps<Claim[]> {
-  return yield* sql<Claim>`SELECT idempotency_key AS "idempotencyKey", balance_id AS "balanceId", claimed FROM credits
+export function* openClaims(after: string, limit: number): Steps<CreditClaim[]> {
+  return yield* sql<CreditClaim>`SELECT idempotency_key AS "idempotencyKey", balance_id AS "balanceId", claimed FROM credits
     WHERE claimed > 0 AND idempotency_key > ${after} ORDER BY idempotency_key LIMIT ${limit}`;
 }
 
@@ -84,7 +84,7 @@ export function* openClaims(after: string, limit: number): Steps<Claim[]> {
  * Ends a claim, as soon as what nodes were granted is covered, or none of them has a grant any more. Returns what was
  * lost; null while it has to stay open.
  */
-export function* decideClaim(db: SqlDatabase, claim: Claim, at: EpochMs): Steps<NanoUsd | null> {
+export function* decideClaim(db: SqlDatabase, claim: CreditClaim, at: EpochMs): Steps<NanoUsd | null> {
   yield* lockPayment(db, claim);
   const { credited, spent, granted } = yield* lockedSums(db, claim.balanceId);
   const lost = lostOf(claim, { short: spent + granted - credited, held: granted });
@@ -92,14 +92,14 @@ export function* decideClaim(db: SqlDatabase, claim: Claim, at: EpochMs): Steps<
 }
 
 /** Whoever credits a payment has locked it before the balance. */
-function* lockPayment(db: SqlDatabase, { idempotencyKey }: Claim): Steps<void> {
+function* lockPayment(db: SqlDatabase, { idempotencyKey }: CreditClaim): Steps<void> {
   yield* sql`SELECT id FROM payments WHERE id = ${paymentOfKey(idempotencyKey)} ${db.forUpdate}`;
 }
 
 /** What is lost was not taken back after all. Returns that; zero where somebody else has ended the claim. */
 export function* endClaim(
   { names }: SqlDatabase,
-  { idempotencyKey, balanceId }: Claim,
+  { idempotencyKey, balanceId }: CreditClaim,
   lost: NanoUsd,
   at: EpochMs,
 ): Steps<NanoUsd> {

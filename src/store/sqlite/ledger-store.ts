@@ -1,6 +1,6 @@
 import type { Database } from "bun:sqlite";
 import { balanceCounter, type CounterId } from "../../ledger/counter.ts";
-import type { Claim, Credit } from "../../ledger/credit.ts";
+import type { Credit, CreditClaim } from "../../ledger/credit.ts";
 import type { DebitStore } from "../../ledger/debits.ts";
 import type { RunningSums } from "../../ledger/ledger.ts";
 import type { TerminalRecord } from "../../ledger/record.ts";
@@ -108,12 +108,12 @@ export class LedgerStore implements RunningSums, DebitStore {
     return entry;
   }
 
-  claims(after: string, limit: number): readonly Claim[] {
+  claims(after: string, limit: number): readonly CreditClaim[] {
     return this.sql.take(openClaims(after, limit));
   }
 
   /** Durable on return. What is lost, the ledger knows: see `claims`. */
-  endClaim(claim: Claim, lost: NanoUsd, at: EpochMs): void {
+  endClaim(claim: CreditClaim, lost: NanoUsd, at: EpochMs): void {
     this.sql.commit(() => endClaim(this.sql, claim, lost, at));
   }
 

@@ -1,6 +1,6 @@
 import type { Database } from "bun:sqlite";
 import type { CounterId } from "../../ledger/counter.ts";
-import type { Claim, Credit, Debit, TooMuch } from "../../ledger/credit.ts";
+import type { Credit, CreditClaim, Debit, TooMuch } from "../../ledger/credit.ts";
 import { EpochFenced } from "../../ledger/membership.ts";
 import type { EpochMs } from "../../units/clock.ts";
 import type { NanoUsd } from "../../units/usd.ts";
@@ -63,7 +63,7 @@ export class NodeLedger {
   }
 
   /** As `decideClaim`. */
-  decideClaim(claim: Claim, at: EpochMs): NanoUsd | null {
+  decideClaim(claim: CreditClaim, at: EpochMs): NanoUsd | null {
     return this.sql.commit(() => decideClaim(this.sql, claim, at));
   }
 }
