@@ -118,7 +118,7 @@ export const PAYMENTS = {
     needs: "payments",
     summary: "Orders credit",
     details:
-      "By x402: without a payment it is refused with 402, and the header `payment-required` says what to sign; sent again with `payment-signature`, it is 201 once it is credited, and 202 where that takes longer. The same authorization again is the same payment, and so is another one under the same `Idempotency-Key`. By card, for owners: opens a page on which the card is charged; credit follows within seconds.",
+      "By x402: without a payment it is refused with 402, and the header `payment-required` says what to sign; sent again with `payment-signature`, it is 201 once it is credited, and 202 where that takes longer. The same authorization again is the same payment, and so is another one under the same `Idempotency-Key`. The same order again, without a payment, is answered with the payment that is under way for it, or that was credited without its customer having been told. By card, for owners: opens a page on which the card is charged; credit follows within seconds.",
     who: ["key", "owner"],
     anyOrigin: true,
     body: CreditOrder,

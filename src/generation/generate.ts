@@ -224,7 +224,7 @@ class Run {
       return why === null ? this.answer() : this.refusal(why);
     }
     const header = this.call.headers.get("payment-signature");
-    if (header === null) return this.refusal(payments.offered(refusal, holder.balance, lacking));
+    if (header === null) return this.refusal(await payments.offered(refusal, holder.balance, lacking));
     const begun = await payments.begin(
       header,
       refusal,

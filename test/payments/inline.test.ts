@@ -28,7 +28,7 @@ const HEADER = Buffer.from(
 
 test("so many requests of a balance stand in line to pay, and those of others in lines of their own", async () => {
   const rail = {
-    pending: () => null,
+    pending: async () => null,
     offered: () => [],
     amountOf: (_: SignedPayment) => usd(5),
     noteUnused: async () => null,

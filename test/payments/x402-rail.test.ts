@@ -102,12 +102,12 @@ test("a gateway does not wait for a payment that another one has seen end", asyn
   const { world, gateway, only } = await open();
   const [one, other] = [await gateway(), await gateway()];
   await one.take(SIGNED, ORDER);
-  expect(one.pending(BALANCE)).toBe((await only()).id);
+  expect(await one.pending(BALANCE)).toBe((await only()).id);
   const { value, to } = AUTHORIZATION;
   world.movement = { kind: "moved", transaction: "0x1", block: 9, to, value };
   expect(await other.look(await only())).toMatchObject({ state: "credited" });
   await one.prepare();
-  expect(one.pending(BALANCE)).toBeNull();
+  expect(await one.pending(BALANCE)).toBeNull();
 });
 
 test("one payment that is presented many times at once is looked up once", async () => {
@@ -168,7 +168,7 @@ test("who is on a sanctions list is suspended also where that fails at first", a
   world.suspend = async () => {
     if (++suspended === 1) throw new Error("the store is away");
   };
-  await expect(rail.take(SIGNED, ORDER)).rejects.toThrow("the store is away");
+  expect(await rail.take(SIGNED, ORDER)).toMatchObject({ kind: "paid", payment: { state: "created" } });
   expect((await only()).lookAt).not.toBeNull();
   expect(await rail.look(await only())).toMatchObject({ state: "rejected" });
   expect([suspended, world.sent]).toEqual([2, 0]);

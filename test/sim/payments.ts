@@ -66,6 +66,8 @@ class PaymentWorld {
   private readonly suspended = new Set<BalanceId>();
   /** What the operator has begun to refund, and repeats until it is done or there is too little left. */
   private readonly refunding = new Set<PaymentId>();
+  /** Recorded, and answered with an error: their customers would pay again. */
+  private readonly misled: string[] = [];
   private made = 0;
   private isCalm = false;
   private crashes = 0;
@@ -224,10 +226,17 @@ class PaymentWorld {
     this.made += 1;
     const rail = this.rails[this.random.below(this.rails.length)]!;
     if (rail.offered().length === 0) return;
+    const { life } = this;
     // Some were not needed when their turn came, and some payers send what they signed themselves.
     const doing = this.random.chance(0.1) ? rail.noteUnused(signed, order) : rail.take(signed, order);
-    doing.catch(() => {});
+    doing.catch(() => {
+      if (!life.over && this.isRecorded(signed)) this.misled.push(externalOf(signed));
+    });
     if (this.random.chance(0.03)) this.chain.send(signed);
+  }
+
+  private isRecorded(signed: SignedPayment): boolean {
+    return this.db.query("SELECT 1 FROM payments WHERE external = ?").get(externalOf(signed)) !== null;
   }
 
   private sign(usd: number): SignedPayment {
@@ -282,7 +291,7 @@ class PaymentWorld {
   }
 
   /** The auditor: what the chain shows in the end, against the payments, against the books. */
-  audit(): PaymentTotals {
+  async audit(): Promise<PaymentTotals> {
     const rows = this.db
       .query<
         {
@@ -326,9 +335,10 @@ class PaymentWorld {
       const books = this.ledger.credited(id);
       check(books === (owed.get(id) ?? 0), `${id} has ${books}, and its payments say ${owed.get(id) ?? 0}`);
       check(this.suspended.has(id) === disputed.has(id), `${id} is suspended for no dispute, or not for one`);
-      const pending = this.rails.map((rail) => rail.pending(id)).find((one) => one !== null) ?? null;
+      const pending = (await Promise.all(this.rails.map((rail) => rail.pending(id)))).find(Boolean) ?? null;
       check(pending === null, `${id} waits for ${pending}, which is decided`);
     }
+    check(this.misled.length === 0, `answered with an error although recorded: ${this.misled.join(", ")}`);
     const { drifts } = this.ledger.audit();
     check(drifts.length === 0, "the books drift");
     this.db.close();

@@ -152,19 +152,23 @@ async function payByWallet(
   wallet: Wallet,
 ): Promise<void> {
   const order = { amount_usd, rail: "x402" };
-  const offer = await api.post("v1/credits", order).then(
-    () => null,
-    (refusal) =>
-      refusal instanceof ApiRefusal && refusal.offer !== null ? refusal.offer : Promise.reject(refusal),
-  );
-  if (offer === null) throw new Error("The gateway made no offer.");
-  const headers = {
-    "payment-signature": await signOffer(wallet, readOffer(offer)),
-    "idempotency-key": idempotencyKey,
-  };
-  const { id } = await api.having(headers).post<Pick<PaymentAnswer, "id">>("v1/credits", order);
+  const keyed = { "idempotency-key": idempotencyKey };
+  const first = await api
+    .having(keyed)
+    .post<Ordered>("v1/credits", order)
+    .catch((refusal) =>
+      refusal instanceof ApiRefusal && refusal.offer !== null
+        ? { offer: refusal.offer }
+        : Promise.reject(refusal),
+    );
+  // The page was left while this order was paid.
+  if ("id" in first) return go(`credit/${first.id}`);
+  const headers = { ...keyed, "payment-signature": await signOffer(wallet, readOffer(first.offer)) };
+  const { id } = await api.having(headers).post<Ordered>("v1/credits", order);
   go(`credit/${id}`);
 }
+
+type Ordered = Pick<PaymentAnswer, "id">;
 
 const feeHint = ({ fee }: PaymentMethod): string =>
   fee === undefined || (fee.percent === 0 && fee.fixed_usd === 0)

@@ -29,7 +29,9 @@ export const paymentEndpoints = (): Endpoint[] => [
     const payment = await payments!.store.find(id as PaymentId);
     const isTheirs =
       payment?.balanceId === who.balance.id && (who.kind === "owner" || payment.keyId === keyOf(who));
-    return isTheirs ? ok(paymentView(payment)) : noPayment(id);
+    if (!isTheirs) return noPayment(id);
+    await payments!.x402?.answered(payment);
+    return ok(paymentView(payment));
   }),
 ];
 
@@ -106,6 +108,8 @@ async function order({ who, fields, exchange }: Asked<string, typeof PAYMENTS.cr
     return new JsonReply(202, { id: payment.id, state: payment.state, reason: payment.reason }, location);
   }
   const { total } = await deps.ledger.balance(balance.id);
+  // Whoever has left will ask again.
+  if (!exchange.request.signal.aborted) await deps.payments!.x402!.answered(payment);
   return new JsonReply(
     201,
     {

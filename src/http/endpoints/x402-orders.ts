@@ -33,7 +33,11 @@ export async function orderByX402(
     const offer = paymentRequired([amount], x402!.offered(), { url: `${baseUrl}/v1/credits`, error: words });
     return offer === null ? nodesAway() : refuse("insufficient_credit", words, { paymentRequired: offer });
   };
-  if (header === null) return unpaid(signFor(amount));
+  const ordered = { balanceId: balance.id, keyId, amount, isInline: false, idempotencyKey };
+  if (header === null) {
+    const payment = await x402!.unanswered(ordered);
+    return payment === null ? unpaid(signFor(amount)) : outcome(payment, unpaid);
+  }
   const signed = readPayment(header);
   if (typeof signed === "string") return unpaid(signed);
   const worth = x402!.amountOf(signed);
@@ -41,8 +45,7 @@ export async function orderByX402(
   if (worth !== amount)
     return unpaid(`The payment is of ${formatUsd(worth)}, and ${formatUsd(amount)} is ordered.`);
   const caps = [dayCap(amounts, deps.keyDeps.clock.now())];
-  const order = { balanceId: balance.id, keyId, amount, isInline: false, idempotencyKey, caps };
-  const payment = paymentOf(await x402!.take(signed, order), unpaid, contact);
+  const payment = paymentOf(await x402!.take(signed, { ...ordered, caps }), unpaid, contact);
   if (refused(payment)) return payment;
   const isAnother = payment.external !== externalOf(signed) && payment.amount !== amount;
   return isAnother ? usedKey() : outcome(payment, unpaid);

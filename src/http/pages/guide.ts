@@ -64,7 +64,7 @@ function credit({ baseUrl, dashboardUrl, contact, features }: Guided): string {
   return `1. Once: \`POST ${baseUrl}/v1/me/saved\` with the recovery secret as the bearer token and \`{"key": "<API_KEY>"}\` shows that both secrets are saved.
 2. \`GET ${baseUrl}/v1/payments/options\`: the ways to pay, and their limits.
 3. By x402, where that is one: the 402 has the offers in its header \`payment-required\` (base64 of JSON, x402 version 2). Sign one, and send the same request again with \`payment-signature\`: it is paid for and answered. x402's clients do both by themselves, up to the amount that they are allowed.
-4. Or ahead: \`POST ${baseUrl}/v1/credits\` with \`{"amount_usd": 5}\`, answered in the same way. 202 means that it is being confirmed: follow \`Location\`, and do not pay again.
+4. Or ahead: \`POST ${baseUrl}/v1/credits\` with \`{"amount_usd": 5}\`, answered in the same way. 202 means that it is being confirmed: follow \`Location\`, or repeat the call: it pays nothing again. With an \`Idempotency-Key\` of its own for each order, a repeated call is never another order.
 
 People pay at ${dashboardUrl} .`;
 }

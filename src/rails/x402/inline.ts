@@ -22,16 +22,20 @@ export class InlinePayments {
   constructor(private readonly deps: InlineDeps) {}
 
   /** The refusal with what can be paid; or another, where a payment is on its way already. */
-  offered(refusal: Refusal, balance: Balance, lacking: NanoUsd, why = PAY): Refusal {
+  async offered(refusal: Refusal, balance: Balance, lacking: NanoUsd): Promise<Refusal> {
+    if (needsSaving(balance)) return saveFirst(refusal);
+    const pending = await this.stuck(balance);
+    return pending === null ? this.offer(refusal, lacking) : onItsWay(pending);
+  }
+
+  /** The refusal with what can be paid. */
+  offer(refusal: Refusal, lacking: NanoUsd, why = PAY): Refusal {
     const { rail, amounts, baseUrl } = this.deps;
-    const pending = this.stuck(balance);
-    if (pending !== null) return onItsWay(pending);
-    if (needsSaving(balance)) return more(refusal, SAVE_FIRST);
     const offer = paymentRequired(offeredAmounts(lacking, amounts), rail.offered(), {
       url: `${baseUrl()}/v1/credits`,
       error: why,
     });
-    return offer === null ? refusal : more(refusal, why, offer);
+    return offer === null ? refusal : withOffer(refusal, why, offer);
   }
 
   /**
@@ -46,15 +50,16 @@ export class InlinePayments {
   ): Promise<InlinePayment | Refusal> {
     const { rail } = this.deps;
     const { balance } = payer;
-    const pending = this.stuck(balance);
+    if (needsSaving(balance)) return saveFirst(refusal);
+    const pending = await this.stuck(balance);
     if (pending !== null) return onItsWay(pending);
-    if (needsSaving(balance) || this.deps.perHour === null) return this.offered(refusal, balance, lacking);
+    if (this.deps.perHour === null) return this.offer(refusal, lacking);
     const signed = readPayment(header);
     const amount = typeof signed === "string" ? signed : rail.amountOf(signed);
     if (typeof signed === "string" || typeof amount === "string")
-      return this.offered(refusal, balance, lacking, amount as string);
+      return this.offer(refusal, lacking, amount as string);
     const why = this.tooLittle(amount, lacking);
-    if (why !== null) return this.offered(refusal, balance, lacking, why);
+    if (why !== null) return this.offer(refusal, lacking, why);
     const line = this.lines.get(balance.id) ?? { last: Promise.resolve(), length: 0 };
     if (line.length === MOST_IN_LINE) return lineIsFull();
     const place = Promise.withResolvers<void>();
@@ -72,7 +77,7 @@ export class InlinePayments {
   }
 
   /** A payment that nobody waits for any more. Who comes while somebody does stands in line: it may be there in a moment. */
-  private stuck({ id }: Balance): Payment["id"] | null {
+  private async stuck({ id }: Balance): Promise<Payment["id"] | null> {
     return this.lines.has(id) ? null : this.deps.rail.pending(id);
   }
 
@@ -118,9 +123,9 @@ export class InlinePayment {
   async pay(refusal: Refusal, lacking: NanoUsd): Promise<Refusal | null> {
     const { rail, againstForging } = this.deps;
     const { balance, blocks } = this.payer;
-    const offered = (why?: string) => this.all.offered(refusal, balance, lacking, why);
-    if (this.isTried) return offered();
-    const pending = rail.pending(balance.id);
+    const offered = (why?: string) => this.all.offer(refusal, lacking, why);
+    if (this.isTried) return this.all.offered(refusal, balance, lacking);
+    const pending = await rail.pending(balance.id);
     if (pending !== null) return onItsWay(pending);
     const why = this.all.tooLittle(this.order.amount, lacking);
     if (why !== null) return offered(why);
@@ -162,7 +167,8 @@ export class InlinePayment {
       this.response = paymentResponse({ transaction: transaction!, payer: payer!, network });
       return null;
     }
-    return payment.state === "failed" ? offered(payment.reason ?? undefined) : onItsWay(payment.id);
+    const isNothing = payment.state === "failed" || payment.state === "unused";
+    return isNothing ? offered(payment.reason ?? undefined) : onItsWay(payment.id);
   }
 }
 
@@ -217,9 +223,11 @@ const lineIsFull = (): Refusal =>
 const PAY =
   "To pay now, sign an offer of the header `payment-required` (x402), and send the request again with `payment-signature`.";
 
-function more({ code, message, details }: Refusal, sentence: string, offer?: string): Refusal {
-  return refuse(code, `${message} ${sentence}`, {
-    ...details,
-    ...(offer === undefined ? {} : { paymentRequired: offer }),
-  });
-}
+/**
+ * x402's clients throw at a 402 that they cannot pay, whatever it says, and the SDKs above them report a connection error;
+ * a 400 they hand on.
+ */
+const saveFirst = ({ message }: Refusal): Refusal => refuse("invalid_request", `${message} ${SAVE_FIRST}`);
+
+const withOffer = ({ code, message, details }: Refusal, sentence: string, offer: string): Refusal =>
+  refuse(code, `${message} ${sentence}`, { ...details, paymentRequired: offer });

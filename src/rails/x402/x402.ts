@@ -48,9 +48,37 @@ export class X402Rail {
     for (const id of [...this.underWay.values()]) this.note((await this.deps.store.find(id))!);
   }
 
-  /** A payment into the balance of which nobody knows yet whether it moves. */
-  pending(balance: BalanceId): Payment["id"] | null {
-    return this.underWay.get(balance) ?? null;
+  /**
+   * A payment into the balance of which nobody knows yet whether it moves. The store is asked too: another process may
+   * work on it, or the one that did has ended.
+   */
+  async pending(balanceId: BalanceId): Promise<Payment["id"] | null> {
+    const known = this.underWay.get(balanceId);
+    if (known !== undefined) return known;
+    const recent = await this.recent(balanceId, null);
+    return recent.find((payment) => !isDecided(payment))?.id ?? null;
+  }
+
+  /**
+   * The payment for the same order, if the answer that it is credited has not been given yet. Whoever repeats a call
+   * whose answer was lost sends no payment with it, and would pay for another offer.
+   */
+  async unanswered(order: Omit<TakeOrder, "caps">): Promise<Payment | null> {
+    const recent = await this.recent(order.balanceId, order.keyId);
+    const since = this.repeatsSince();
+    const payment = recent.find((one) => isSameOrder(one, order) && isUnanswered(one, since));
+    if (payment === undefined) return null;
+    const network = this.networkOf(orderOf(payment))?.ready;
+    return network == null ? payment : this.followed(payment, network);
+  }
+
+  /** Its customer knows that it is credited: the same order again is another one. */
+  async answered(payment: Payment): Promise<void> {
+    const isNews = payment.state === "credited" && isUnanswered(payment, this.repeatsSince());
+    if (payment.rail !== this.name || payment.isInline || !isNews) return;
+    await this.deps.store.change(payment.id, (present) => ({
+      order: JSON.stringify({ ...orderOf(present), isAnswered: true } satisfies X402Order),
+    }));
   }
 
   /** What the payment is worth where it is one that could have been offered; a sentence where it is not. */
@@ -81,7 +109,7 @@ export class X402Rail {
     if (added.kind === "capped") return added;
     if (added.payment.rail !== this.name) return { kind: "used key" };
     if (added.kind === "known") return this.again(added.payment, order);
-    return this.carryOut(added.payment, network);
+    return this.carryOut(this.note(added.payment), network);
   }
 
   /**
@@ -200,8 +228,15 @@ export class X402Rail {
       };
     const network = this.networkOf(orderOf(known))?.ready;
     if (network == null) return { kind: "paid", payment: known };
-    const payment = await this.awaiting.do(known.id, () => this.await(known, network));
-    return { kind: "paid", payment };
+    return { kind: "paid", payment: await this.followed(known, network) };
+  }
+
+  private followed(payment: Payment, network: ReadyNetwork): Promise<Payment> {
+    return this.awaiting.do(payment.id, () => this.await(payment, network));
+  }
+
+  private recent(balanceId: BalanceId, keyId: KeyId | null): Promise<readonly Payment[]> {
+    return this.deps.store.list({ balanceId, keyId, state: null }, MOST_RECENT, null);
   }
 
   private check(signed: SignedPayment, { chain, token }: ReadyNetwork): Promise<Checked> {
@@ -211,11 +246,20 @@ export class X402Rail {
     });
   }
 
+  /** The payment is durable: whatever fails from here on, the answer is the payment, and never another offer. */
   private async carryOut(payment: Payment, network: ReadyNetwork): Promise<Taken> {
-    const begun = await this.begin(payment, network);
+    const begun = await this.begin(payment, network).catch((error) => this.interrupted(payment, error));
     return begun.state === "rejected"
       ? { kind: "rejected" }
       : { kind: "paid", payment: await this.await(begun, network) };
+  }
+
+  /** Gives up the lease, so that the watch goes on with it. */
+  private async interrupted(payment: Payment, error: unknown): Promise<Payment> {
+    this.deps.log("payment", { id: payment.id, error: String(error) });
+    const soon = ({ lookAt }: Payment) => (lookAt === null ? null : { lookAt: this.later() });
+    // Where the store is what failed, the lease ends it.
+    return this.change(payment, soon).catch(() => payment);
   }
 
   /** Screens the payer, and asks for the transfer once it is durable that this may happen. */
@@ -322,6 +366,10 @@ export class X402Rail {
     return this.networks.find(isWanted) ?? null;
   }
 
+  private repeatsSince(): number {
+    return this.deps.clock.now() - REPEATS_MS;
+  }
+
   private later(): EpochMs {
     return epochMs(this.deps.clock.now() + this.deps.pace.watchMs);
   }
@@ -393,12 +441,31 @@ const OF_A_PAYER: PaymentCap = { of: "payer", most: 4 };
 const MOST_FAILURES = 3;
 const WATCHED_UNUSED: PaymentCap = { of: "unused", most: 16 };
 
+/** Of a balance, among which one is looked for that was not answered, or is under way. */
+const MOST_RECENT = 64;
+/** After the last change of a payment, the same order again is taken for a repeated call for so long. */
+const REPEATS_MS = 600_000;
+
+const isSameOrder = (payment: Payment, order: Omit<TakeOrder, "caps">): boolean =>
+  payment.rail === "x402" &&
+  payment.isInline === order.isInline &&
+  payment.keyId === order.keyId &&
+  payment.amount === order.amount &&
+  payment.idempotencyKey === order.idempotencyKey;
+
+const isUnanswered = (payment: Payment, since: number): boolean => {
+  if (UNDER_WAY.has(payment.state)) return true;
+  const isHere = payment.state === "held" || payment.state === "credited";
+  return isHere && payment.changedAt > since && orderOf(payment).isAnswered !== true;
+};
+
 const UNDER_WAY: ReadonlySet<PaymentState> = new Set(["created", "submitted", "confirming"]);
 
 const IS_MOVED: ReadonlySet<PaymentState | undefined> = new Set(["confirming", "credited"]);
 const IS_SCREENED: ReadonlySet<PaymentState> = new Set(["submitted", "confirming", "credited"]);
 
-const isDecided = ({ state, reason }: Payment): boolean => !UNDER_WAY.has(state) || reason === RAN_OUT;
+const isDecided = ({ rail, state, reason }: Payment): boolean =>
+  rail !== "x402" || !UNDER_WAY.has(state) || reason === RAN_OUT;
 
 /** Somebody else is at it, who has a lease: were that over, the watch would be. */
 const isBeingSent = (payment: Payment): boolean =>
