@@ -149,6 +149,9 @@ const balance = {
   setUpKey: null,
   secretsSavedAt: null,
   closed: false,
+  reclaims: 0,
+  recovery: null,
+  undo: null,
 };
 
 async function keyLookup(): Promise<Piece> {

@@ -494,7 +494,7 @@ function depsOf(
       contracts: contractSignatures(() => active.config.walletRpc),
       post: (mail) => mailer.post(mail),
       links: () => active.links,
-      forgetBalance: (id) => keyring.forgetBalance(id),
+      forget: (keys, balances) => keyring.forget(keys, balances),
     },
     throttles: rooms.throttles,
     adminToken: parts.adminToken,

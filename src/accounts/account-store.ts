@@ -17,7 +17,7 @@ export interface AccountStore {
   change<C extends AccountChange>(
     about: AccountQuery,
     decide: (state: AccountState) => C | Refusal,
-  ): Promise<C | Refusal>;
+  ): Promise<WrittenChange<C> | Refusal>;
   /** Null for somebody unknown. */
   holdings(about: Pick<AccountQuery, "email" | "wallet" | "account">): Promise<Holdings | null>;
   /** Those of the ids that exist, in no order. */
@@ -75,6 +75,8 @@ export interface Belongings {
   readonly recovery: SecretHash | null;
   /** The recovery secret as it was when the balance became its account's. */
   readonly undo: SecretHash | null;
+  /** How many claims of it were withdrawn, undone or detached. */
+  readonly reclaims: number;
 }
 
 /** A sign-in link, by the hash of its token. */
@@ -92,8 +94,13 @@ export interface AccountChange {
   readonly balance?: { readonly id: BalanceId; readonly createdAt: EpochMs };
   /** Balances that become the account's, behind all that it has; their claims end. */
   readonly attach?: readonly BalanceId[];
-  /** Belong to nobody any more; the recovery secret that each was claimed with is its own again. */
-  readonly detach?: readonly BalanceId[];
+  /**
+   * Belong to nobody any more, whether their claim waits or took effect: all that derives from the claim ends, the
+   * recovery secret that each was claimed with is its own again, and no key alone claims it any more.
+   */
+  readonly reclaim?: readonly BalanceId[];
+  /** The other keys of those end as well. */
+  readonly revokeKeys?: boolean;
   /** Their keys and recovery secrets end for good. */
   readonly close?: readonly BalanceId[];
   /** The recovery secret from now on; `undo` is the one that undoes the claim, where it is another. */
@@ -112,3 +119,8 @@ export interface AccountChange {
   readonly link?: Link;
   readonly message?: IssuedMessage;
 }
+
+export type WrittenChange<C extends AccountChange> = C & {
+  /** Keys that `revokeKeys` has ended. Those of a claim end with their balance's notice. */
+  readonly endedKeys: readonly SecretHash[];
+};

@@ -9,22 +9,25 @@ import type { Belongings } from "./account-store.ts";
  *
  *   nobody's ──claim by email──▶ offered ──account confirms──▶ claimed ──7 days──▶ kept
  *   nobody's ──claim by wallet──────────────────────────────▶ claimed
- *   offered ──account declines, recovery secret withdraws, 7 days──▶ nobody's
- *   claimed ──recovery secret undoes──▶ nobody's
- *   offered, claimed, kept ──operator detaches──▶ nobody's
+ *   offered ──account declines, 7 days──▶ nobody's
+ *   offered ──recovery secret withdraws──▶ reclaimed
+ *   claimed ──recovery secret undoes──▶ reclaimed
+ *   offered, claimed, kept ──operator detaches──▶ reclaimed
  *
- * Only the key made at set-up, and its rotations, may claim. While a claim can be undone, the account may do
- * nothing to the balance that could not be taken back from it.
+ * Only the key made at set-up, and its rotations, may claim what is nobody's. What was reclaimed is claimed, or offered,
+ * with the recovery secret beside a key: whoever claimed it against its owner's will still has the key. While a claim
+ * can be undone, the account may do nothing to the balance that could not be taken back from it.
  */
 export type Belonging =
-  | { readonly state: "nobody's" }
+  | { readonly state: "nobody's" | "reclaimed" }
   | { readonly state: "offered"; readonly claim: Claim }
   | { readonly state: "claimed"; readonly account: AccountId; readonly undoUntil: EpochMs }
   | { readonly state: "kept" | "own"; readonly account: AccountId };
 
-export function belonging({ owner, claimedAt, claim }: Belongings, now: EpochMs): Belonging {
+export function belonging({ owner, claimedAt, claim, reclaims }: Belongings, now: EpochMs): Belonging {
   if (owner === null) {
-    return claim !== null && isPending(claim, now) ? { state: "offered", claim } : { state: "nobody's" };
+    if (claim !== null && isPending(claim, now)) return { state: "offered", claim };
+    return { state: reclaims > 0 ? "reclaimed" : "nobody's" };
   }
   const account = owner.account.id;
   if (claimedAt === null) return { state: "own", account };

@@ -2,6 +2,7 @@ import { invalidField, type Refusal, refuse, refused, retryAfter } from "../erro
 import { suspension } from "../errors/suspension-refusal.ts";
 import type { EpochMs } from "../units/clock.ts";
 import type { AccountId, BalanceId, KeyId } from "../units/id.ts";
+import type { SecretHash } from "../units/secret-hash.ts";
 import type { Account } from "./account.ts";
 import type { AccountChange, Belongings } from "./account-store.ts";
 import { belonging, CLAIM_DAYS } from "./belonging.ts";
@@ -13,8 +14,15 @@ import { newLinkToken } from "./secret.ts";
 import { LINK_MINUTES, linkOf, newcomer, ownBalance } from "./sign-in.ts";
 import { proveWallet, type SignedMessage, spentMessage } from "./wallet.ts";
 
+/** Who claims with a key of the balance. */
+export interface Claimant {
+  readonly balance: BalanceId;
+  /** The recovery secret that they sent beside the key; null for none. */
+  readonly secret: SecretHash | null;
+}
+
 /**
- * Why a key may not claim its balance; null where it may. A key that an owner made was made for somebody to
+ * Why a key alone may not claim its balance; null where it may. A key that an owner made was made for somebody to
  * spend within its limits: if it could claim, its holder would have the whole balance.
  */
 export const whyNoClaimant = (rotationId: KeyId, setUpKey: KeyId | null): Refusal | null =>
@@ -22,7 +30,7 @@ export const whyNoClaimant = (rotationId: KeyId, setUpKey: KeyId | null): Refusa
     ? null
     : refuse(
         "invalid_request",
-        "This key was made by the owner of the balance, and such a key cannot claim it. Only the key made at set-up, or one that it was rotated to, can.",
+        "This key was made by the owner of the balance, and such a key cannot claim it. Only the key made at set-up, or one that it was rotated to, can; or any key with `recovery_secret` beside it.",
       );
 
 /**
@@ -36,16 +44,17 @@ export const whyNoClaimant = (rotationId: KeyId, setUpKey: KeyId | null): Refusa
  */
 export async function claimByEmail(
   deps: AccountDeps,
-  balanceId: BalanceId,
+  claimant: Claimant,
   email: Email,
 ): Promise<Account | Refusal> {
+  const balanceId = claimant.balance;
   const token = newLinkToken(deps.random);
   const link = linkOf(deps, token, email, balanceId);
   const change = await changeAccounts(
     deps,
     { email, balance: balanceId },
     ({ balance, holdings, liveLinks }, now) => {
-      const unclaimable = whyUnclaimable(balance, deps, now);
+      const unclaimable = whyUnclaimable(balance, claimant, deps, now);
       if (unclaimable !== null) return unclaimable;
       if (liveLinks.claim >= MOST_CLAIM_LINKS) return tooManyClaims();
       const { account } = holdings ?? newcomer({ email, wallet: null }, deps, now);
@@ -64,24 +73,24 @@ const MOST_CLAIM_LINKS = 20;
 /** Takes an accountless balance into a wallet's account, at once: the signature is the owner's word. */
 export async function claimByWallet(
   deps: AccountDeps,
-  balanceId: BalanceId,
+  claimant: Claimant,
   signed: SignedMessage,
 ): Promise<Account | Refusal> {
   const proved = await proveWallet(deps, signed);
   if (refused(proved)) return proved;
   const { hash, wallet } = proved;
   const own = ownBalance(deps);
-  const about = { message: hash, wallet, balance: balanceId };
+  const about = { message: hash, wallet, balance: claimant.balance };
   const change = await changeAccounts(deps, about, ({ message, balance, holdings }, now) => {
     if (message === null) return spentMessage();
-    const unclaimable = whyUnclaimable(balance, deps, now);
+    const unclaimable = whyUnclaimable(balance, claimant, deps, now);
     if (unclaimable !== null) return unclaimable;
     const { account, balances } = holdings ?? newcomer({ email: null, wallet }, deps, now);
     if (account.suspended !== null) return suspension(account.suspended, deps.links().contact);
     return {
       account: { ...account, provedAt: account.provedAt ?? now },
       ...(balances.length === 0 ? { balance: own } : {}),
-      attach: [balanceId],
+      attach: [claimant.balance],
     };
   });
   return refused(change) ? change : change.account;
@@ -117,12 +126,20 @@ export async function settleClaim(
 const noClaim = (param: string): Refusal =>
   invalidField(param, "No claim on this balance is waiting for your confirmation.");
 
-function whyUnclaimable(balance: Belongings | null, deps: AccountDeps, now: EpochMs): Refusal | null {
+function whyUnclaimable(
+  balance: Belongings | null,
+  { secret }: Claimant,
+  deps: AccountDeps,
+  now: EpochMs,
+): Refusal | null {
   if (balance === null) return refuse("invalid_request", "There is no such balance.");
   if (balance.suspended !== null) return suspension(balance.suspended, deps.links().contact);
   switch (belonging(balance, now).state) {
     case "nobody's":
-      return null;
+      return secret === null || secret === balance.recovery ? null : otherSecret();
+    case "reclaimed":
+      if (secret === null) return takesSecret();
+      return secret === balance.recovery ? null : otherSecret();
     case "offered":
       return refuse(
         "invalid_request",
@@ -135,6 +152,15 @@ function whyUnclaimable(balance: Belongings | null, deps: AccountDeps, now: Epoc
       );
   }
 }
+
+const takesSecret = (): Refusal =>
+  invalidField(
+    "recovery_secret",
+    "A claim of this balance was taken back, so a key alone cannot claim it again. Send its recovery secret as `recovery_secret`, too.",
+  );
+
+const otherSecret = (): Refusal =>
+  invalidField("recovery_secret", "`recovery_secret` must be the recovery secret of this balance.");
 
 const tooManyClaims = (): Refusal =>
   refuse(

@@ -1,6 +1,7 @@
 import { type Refusal, refuse, refused } from "../errors/refusal.ts";
 import { suspension } from "../errors/suspension-refusal.ts";
 import type { AccountId, BalanceId } from "../units/id.ts";
+import type { SecretHash } from "../units/secret-hash.ts";
 import type { AccountChange } from "./account-store.ts";
 import { belonging, undoEnds } from "./belonging.ts";
 import { changeAccounts } from "./change.ts";
@@ -29,20 +30,27 @@ export async function deleteAccount(
       if (holdings === null) return refuse("invalid_request", "There is no such account.");
       const { account, balances, claimed } = holdings;
       if (account.suspended !== null) return suspension(account.suspended, deps.links().contact);
-      const detach = claimed.filter(({ at }) => now < undoEnds(at)).map(({ id }) => id);
-      return { account, detach, close: balances.filter((id) => !detach.includes(id)), erase: true };
+      const reclaim = claimed.filter(({ at }) => now < undoEnds(at)).map(({ id }) => id);
+      return { account, reclaim, close: balances.filter((id) => !reclaim.includes(id)), erase: true };
     },
   );
-  return refused(change) ? change : { closed: change.close, detached: change.detach };
+  return refused(change) ? change : { closed: change.close, detached: change.reclaim };
 }
 
-/** Ends a balance without an account: its recovery secret and its keys. A claim that waits ends with it. */
-export async function closeBalance(deps: AccountDeps, id: BalanceId): Promise<DeletedBelongings | Refusal> {
-  const change = await changeAccounts(deps, { balance: id }, ({ balance }, now): AccountChange | Refusal => {
-    if (balance === null) return refuse("invalid_request", "There is no such balance.");
+/**
+ * Ends a balance without an account: its recovery secret and its keys. A claim that waits ends with it. Null where the
+ * secret opens nothing any more: one that an account issued must not close what was taken back from it meanwhile.
+ */
+export async function closeBalance(
+  deps: AccountDeps,
+  recovery: SecretHash,
+): Promise<DeletedBelongings | Refusal | null> {
+  const change = await changeAccounts(deps, { recovery }, ({ balance }, now): AccountChange | Refusal => {
+    if (balance === null || balance.recovery !== recovery) return {};
+    const { id } = balance;
     if (balance.suspended !== null) return suspension(balance.suspended, deps.links().contact);
     const { state } = belonging(balance, now);
-    if (state === "nobody's") return { close: [id] };
+    if (state === "nobody's" || state === "reclaimed") return { close: [id] };
     if (state === "offered") return { decline: id, close: [id] };
     return refuse(
       "invalid_request",
@@ -51,7 +59,8 @@ export async function closeBalance(deps: AccountDeps, id: BalanceId): Promise<De
         : "The balance belongs to an account, which only a session of it can delete.",
     );
   });
-  return refused(change) ? change : { closed: [id], detached: [] };
+  if (refused(change)) return change;
+  return change.close === undefined ? null : { closed: change.close, detached: [] };
 }
 
-type DeletionChange = Pick<AccountChange, "account" | "detach" | "close" | "erase">;
+type DeletionChange = Pick<AccountChange, "account" | "reclaim" | "close" | "erase">;

@@ -1,6 +1,7 @@
 import type { Clock } from "../units/clock.ts";
 import type { BalanceId } from "../units/id.ts";
 import type { RandomBytes } from "../units/random.ts";
+import type { SecretHash } from "../units/secret-hash.ts";
 import type { AccountStore } from "./account-store.ts";
 import type { Mail } from "./mail.ts";
 import type { ContractSignatures } from "./wallet.ts";
@@ -14,8 +15,8 @@ export interface AccountDeps {
   /** Takes a mail for delivery. Returns at once, whether or not a mail server will be reached. */
   post(mail: Mail): void;
   links(): AccountLinks;
-  /** Called once it is durable that a balance belongs to somebody else than before. */
-  forgetBalance(id: BalanceId): void;
+  /** Called once it is durable that keys have ended, or that balances belong to somebody else than before. */
+  forget(keys: readonly { readonly hash: SecretHash }[], balances: readonly BalanceId[]): void;
 }
 
 interface AccountLinks {

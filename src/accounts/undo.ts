@@ -13,7 +13,11 @@ import { ownBalance } from "./sign-in.ts";
  * the wrong hands claimed it. Ends a claim that waits, and takes a claimed balance back from its account,
  * even where that has replaced the recovery secret since. Null for a secret that opens nothing.
  */
-export async function takeBack(deps: AccountDeps, secret: SecretHash): Promise<BalanceId | Refusal | null> {
+export async function takeBack(
+  deps: AccountDeps,
+  secret: SecretHash,
+  revokeKeys: boolean,
+): Promise<BalanceId | Refusal | null> {
   const own = ownBalance(deps);
   const change = await changeAccounts(
     deps,
@@ -21,18 +25,20 @@ export async function takeBack(deps: AccountDeps, secret: SecretHash): Promise<B
     ({ balance }, now): AccountChange | Refusal => {
       if (balance === null) return {};
       const at = belonging(balance, now);
-      if (at.state === "offered") return { decline: balance.id };
+      if (at.state === "offered") return { reclaim: [balance.id], revokeKeys };
       if (at.state === "claimed" && balance.undo === secret) {
         // Otherwise it would be the way out of a suspension.
         const suspended = balance.suspended ?? balance.owner!.account.suspended;
-        return suspended === null ? left(balance, own) : suspension(suspended, deps.links().contact);
+        return suspended === null
+          ? left(balance, own, revokeKeys)
+          : suspension(suspended, deps.links().contact);
       }
       // It is an old one, and its time is over.
       if (balance.recovery !== secret) return {};
-      return nothingToUndo(at.state === "nobody's");
+      return nothingToUndo(balance.owner === null);
     },
   );
-  return refused(change) ? change : (change.decline ?? change.detach?.[0] ?? null);
+  return refused(change) ? change : (change.reclaim?.[0] ?? null);
 }
 
 /** The operator's word, at any time: a balance that an account claimed, or that was claimed for it, is free. */
@@ -40,6 +46,7 @@ export async function detach(
   deps: AccountDeps,
   account: AccountId,
   balanceId: BalanceId,
+  revokeKeys: boolean,
 ): Promise<BalanceId | Refusal> {
   const own = ownBalance(deps);
   const change = await changeAccounts(
@@ -48,7 +55,7 @@ export async function detach(
     ({ balance }, now): AccountChange | Refusal => {
       const at = balance === null ? null : belonging(balance, now);
       if (balance !== null && at?.state === "offered" && at.claim.accountId === account) {
-        return { decline: balanceId };
+        return { reclaim: [balanceId], revokeKeys };
       }
       if (balance === null || balance.owner?.account.id !== account) {
         return invalidField(
@@ -56,16 +63,20 @@ export async function detach(
           "`balance_id` must name a balance of this account, or one claimed for it.",
         );
       }
-      return balance.claimedAt === null ? neverClaimed() : left(balance, own);
+      return balance.claimedAt === null ? neverClaimed() : left(balance, own, revokeKeys);
     },
   );
   return refused(change) ? change : balanceId;
 }
 
 /** An account that somebody signed in to is never without a balance. */
-function left({ id, owner }: Belongings, own: NonNullable<AccountChange["balance"]>): AccountChange {
+function left(
+  { id, owner }: Belongings,
+  own: NonNullable<AccountChange["balance"]>,
+  revokeKeys: boolean,
+): AccountChange {
   const { account, balances } = owner!;
-  return { account, detach: [id], ...(balances.length === 1 ? { balance: own } : {}) };
+  return { account, reclaim: [id], revokeKeys, ...(balances.length === 1 ? { balance: own } : {}) };
 }
 
 const nothingToUndo = (unclaimed: boolean): Refusal =>

@@ -17,6 +17,7 @@ import {
   texts,
   time,
 } from "./answers.ts";
+import { liveKeysMembers, revokeKeysField } from "./claims.ts";
 import { OwnedCreditAnswer } from "./credits.ts";
 import { choice, fieldsOf, text, usd } from "./fields.ts";
 import { KeyAnswer, KeyFields, RevokedAnswer, SetUpAnswer } from "./keys.ts";
@@ -56,7 +57,15 @@ export const UnsuspendFields = fieldsOf({
 });
 export type UnsuspendFields = Static<typeof UnsuspendFields>;
 
-const DetachFields = fieldsOf({ balance_id: text(64, "a balance's id") });
+const DetachFields = fieldsOf({ balance_id: text(64, "a balance's id"), ...revokeKeysField });
+
+const DetachedAnswer = answerOf({
+  account_id: Type.String(),
+  balance_id: Type.String(),
+  detached: Type.Literal(true),
+  ...liveKeysMembers,
+});
+export type DetachedAnswer = Static<typeof DetachedAnswer>;
 
 const suspended = orNone(oneOf(SUSPENSION_REASONS));
 const SuspensionAnswer = answerOf({ id: Type.String(), suspended, balance_ids: texts });
@@ -249,10 +258,10 @@ export const ADMIN = {
     ...admin,
     summary: "Takes a claimed balance out of an account, at any time",
     details:
-      "It belongs to nobody then, and the recovery secret that it was claimed with opens it again. Keys that the account's sessions made end; the others stay as they are.",
+      "It belongs to nobody then, and the recovery secret that it was claimed with opens it again. All that derives from the claim ends, as with DELETE /v1/me/claim.",
     body: DetachFields,
     answers: {
-      200: answerOf({ account_id: Type.String(), balance_id: Type.String(), detached: Type.Literal(true) }),
+      200: DetachedAnswer,
     },
   },
   suspensions: {

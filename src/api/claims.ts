@@ -2,8 +2,9 @@ import { type Static, Type } from "@sinclair/typebox";
 import { UNDO_DAYS } from "../accounts/belonging.ts";
 import type { About } from "./about.ts";
 import { email, identityMembers, signedMembers } from "./accounts.ts";
-import { amountUsd, answerOf, listOf, namedAnswer, time } from "./answers.ts";
+import { amountUsd, answerOf, listOf, namedAnswer, several, time } from "./answers.ts";
 import { fieldsOf } from "./fields.ts";
+import { KeyAnswer } from "./keys.ts";
 
 const ClaimFields = fieldsOf({
   email: Type.Optional(email),
@@ -12,6 +13,12 @@ const ClaimFields = fieldsOf({
       additionalProperties: false,
       description:
         "an object of `message`, from POST /v1/auth/wallet, and `signature`, 0x followed by hex digits",
+    }),
+  ),
+  recovery_secret: Type.Optional(
+    Type.String({
+      maxLength: 100,
+      description: "the recovery secret of the balance, beside any key of it",
     }),
   ),
 });
@@ -33,13 +40,31 @@ const WaitingClaim = namedAnswer("WaitingClaim", {
 });
 export type WaitingClaim = Static<typeof WaitingClaim>;
 
-const UndoneAnswer = answerOf({ balance_id: Type.String(), withdrawn: Type.Literal(true) });
+/** What ends with a claim beside all that derives from it. */
+export const revokeKeysField = {
+  revoke_keys: Type.Optional(
+    Type.Boolean({ description: "true to end the other keys of the balance as well, or false" }),
+  ),
+};
+export const UndoFields = fieldsOf(revokeKeysField);
+
+/** After a claim ended: the keys that still work. */
+export const liveKeysMembers = {
+  live_keys: several(KeyAnswer, { description: "the newest keys of the balance that still work" }),
+  has_more: Type.Boolean({ description: "true where more keys work than are listed" }),
+};
+
+const UndoneAnswer = answerOf({
+  balance_id: Type.String(),
+  withdrawn: Type.Literal(true),
+  ...liveKeysMembers,
+});
 export type UndoneAnswer = Static<typeof UndoneAnswer>;
 
 export const CLAIMS = {
   claim: {
     summary: "Claims an accountless balance for an email address or a wallet",
-    details: `Takes the key made at set-up, or one that it was rotated to. Send either \`email\` or \`wallet\`. The key works unchanged. A claim by wallet takes effect at once. A claim by email takes effect when the owner of the address uses the link mailed for it, or confirms it in a session. The recovery secret undoes a claim for ${UNDO_DAYS} days.`,
+    details: `Takes the key made at set-up, or one that it was rotated to. Send either \`email\` or \`wallet\`. The key works unchanged. A claim by wallet takes effect at once. A claim by email takes effect when the owner of the address uses the link mailed for it, or confirms it in a session. The recovery secret undoes a claim for ${UNDO_DAYS} days. Once a claim of the balance was taken back, another one takes \`recovery_secret\` beside the key, which may be any key of the balance then.`,
     who: ["key"],
     act: "claim its balance",
     body: ClaimFields,
@@ -47,8 +72,9 @@ export const CLAIMS = {
   },
   undo: {
     summary: "Withdraws a claim, or undoes one that took effect",
-    details: `Takes the recovery secret only, as it was before the claim. For ${UNDO_DAYS} days after a claim took effect, it takes the balance back from the account, whose sessions then do nothing with it. Keys that those sessions made end. All others stay as they are: rotate or revoke those that somebody else may have.`,
+    details: `Takes the recovery secret only, as it was before the claim. For ${UNDO_DAYS} days after a claim took effect, it takes the balance back from the account: at once, its sessions can do nothing with the balance, and all that derives from the claim ends, namely keys and recovery secrets that the account made, and whatever was made or rotated with these. \`live_keys\` lists the keys that still work; \`revoke_keys\` ends them, too. From then on, nobody claims the balance without the recovery secret.`,
     who: ["owner"],
+    body: UndoFields,
     answers: { 200: UndoneAnswer },
   },
   list: {

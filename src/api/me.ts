@@ -39,6 +39,9 @@ const MeAnswer = namedAnswer("Me", {
   contact: orNone(Type.String({ description: "where the operator is reached, for credit and questions" })),
   key_defaults: DefaultLimits,
   account: orNone(OwnAccount),
+  reclaimed: Type.Boolean({
+    description: "a claim of the balance was taken back: the next one takes the recovery secret beside a key",
+  }),
 });
 export type MeAnswer = Static<typeof MeAnswer>;
 

@@ -2,6 +2,7 @@ import type {
   AuditAnswer,
   CreditedAnswer,
   DebitedAnswer,
+  DetachedAnswer,
   HostAnswer,
   ListedBalance,
   ReloadAnswer,
@@ -13,6 +14,7 @@ import { adminClient, type Client } from "./client.ts";
 import type { OperationOptions } from "./connection.ts";
 import { andMore, type CommandContext, counted, pairs, printable, show, table } from "./console.ts";
 import { CommandFailure, EXIT } from "./failure.ts";
+import { liveKeyLines, type RevokeKeysOption, revokeKeysIn } from "./live-keys.ts";
 import { withProgress } from "./progress.ts";
 
 /** The operator's commands that are one operation of the running gateway each. */
@@ -103,13 +105,15 @@ export async function setSuspension(
 export async function detach(
   account: string,
   balance: string,
-  options: OperationOptions,
+  options: OperationOptions & RevokeKeysOption,
   place: CommandContext,
 ): Promise<void> {
   const path = `/admin/accounts/${encodeURIComponent(account)}/detach`;
-  const done = await adminClient(options, place).post<object>(path, { balance_id: balance });
+  const body = { balance_id: balance, ...revokeKeysIn(options) };
+  const done = await adminClient(options, place).post<DetachedAnswer>(path, body);
   show(place, options.json, done, [
     `${balance} belongs to no account: the recovery secret that it was claimed with opens it again.`,
+    ...liveKeyLines(done),
   ]);
 }
 

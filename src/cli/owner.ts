@@ -5,6 +5,7 @@ import type { OpenSession } from "../api/sessions.ts";
 import { type Client, type OwnerOptions, ownerClient } from "./client.ts";
 import { type CommandContext, show, table } from "./console.ts";
 import { CommandFailure, EXIT } from "./failure.ts";
+import { liveKeyLines, type RevokeKeysOption, revokeKeysIn } from "./live-keys.ts";
 
 /** What owners do about their own credentials, with the recovery secret or a session. */
 export async function replaceRecovery(options: OwnerOptions, place: CommandContext): Promise<void> {
@@ -16,11 +17,14 @@ export async function replaceRecovery(options: OwnerOptions, place: CommandConte
   ]);
 }
 
-export async function undoClaim(options: OwnerOptions, place: CommandContext): Promise<void> {
-  const undone = await clientFor(options, place).delete<UndoneAnswer>("/v1/me/claim");
+export async function undoClaim(
+  options: OwnerOptions & RevokeKeysOption,
+  place: CommandContext,
+): Promise<void> {
+  const undone = await clientFor(options, place).delete<UndoneAnswer>("/v1/me/claim", revokeKeysIn(options));
   show(place, options.json, undone, [
     `${undone.balance_id} belongs to no account, and is claimed for none.`,
-    "Keys that the account made have ended. `gateway keys list` shows the others, `gateway keys revoke` ends those you do not know.",
+    ...liveKeyLines(undone),
   ]);
 }
 

@@ -203,6 +203,7 @@ function addOwner(gateway: Command, place: CommandContext): void {
     .action((options) => replaceRecovery(options, place));
   owned("undo-claim")
     .description("Withdraw the claim of the balance, or take it back within 7 days; recovery secret only.")
+    .option("--revoke-keys", "end every key of the balance, not only what derives from the claim")
     .action((options) => undoClaim(options, place));
   owned("sessions")
     .description("List the account's sessions; with a session only.")
@@ -268,6 +269,7 @@ function addSuspensions(gateway: Command, place: CommandContext): void {
     .description("Take a balance that was claimed out of an account; its recovery secret opens it again.")
     .argument("<account>", "acct_…")
     .argument("<balance>", "bal_…")
+    .option("--revoke-keys", "end every key of the balance, not only what derives from the claim")
     .action((account, balance, options) => detach(account, balance, options, place));
 }
 

@@ -32,8 +32,8 @@ export const isServed = ({ about: { needs } }: Endpoint, { settings }: Pick<Http
 export class HttpExchange implements ClientConnection {
   isExempt = false;
   /**
-   * Lets an owner in once more, or says why not. A body takes as long as its sender likes, and their
-   * credential may have ended meanwhile; null for anybody else.
+   * Lets in once more whoever showed a credential, or says why not. A body takes as long as its sender likes, and
+   * the credential may have ended meanwhile; null for anybody else.
    */
   letInAgain: (() => Promise<Refusal | null>) | null = null;
   /** The body is large, and its sender could not pay for so much. */

@@ -3,6 +3,7 @@ import { isSession } from "../accounts/secret.ts";
 import { invalidField, type Refusal, refuse, refused } from "../errors/refusal.ts";
 import { invalidKey, invalidRecovery, tooMuchUnpaid } from "../generation/refusals.ts";
 import type { Balance, Key } from "../keys/key.ts";
+import type { Actor } from "../keys/root.ts";
 import { isRecoverySecret } from "../keys/secret.ts";
 import { assert } from "../units/assert.ts";
 import type { BalanceId } from "../units/id.ts";
@@ -46,6 +47,14 @@ export interface SessionIdentity {
 /** The balances whose keys and receipts an owner may see. */
 export const ownBalances = (owner: OwnerIdentity): readonly BalanceId[] =>
   owner.by === "session" ? owner.balances : [owner.balance.id];
+
+/** Whom a change of keys is decided for. */
+export function actorOf(who: Identity): Actor {
+  if (who.kind === "key") return { by: "key" };
+  return who.by === "recovery"
+    ? { by: "recovery", secret: who.secret }
+    : { by: "session", account: who.holdings.account.id };
+}
 
 /** The bearer token; null when there is none. */
 export function bearerOf(request: Request): string | null {
@@ -142,11 +151,18 @@ async function identifyBy(
 ): Promise<Identity | Refusal> {
   if (isRecoverySecret(secret)) return byRecovery(secret, exchange, deps);
   if (isSession(secret)) return bySession(secret, exchange, deps);
+  return byKey(secret, exchange, deps);
+}
+
+async function byKey(secret: string, exchange: HttpExchange, deps: HttpDeps): Promise<KeyIdentity | Refusal> {
   const { keyDeps } = deps;
   const holder = await keyDeps.keyring.identify(secret, keyDeps.clock.now());
-  return holder === null
-    ? invalidKey(deps.settings().dashboardUrl)
-    : { kind: "key", key: holder.key, balance: holder.balance };
+  if (holder === null) return invalidKey(deps.settings().dashboardUrl);
+  exchange.letInAgain = async () => {
+    const now = await byKey(secret, exchange, deps);
+    return refused(now) ? now : null;
+  };
+  return { kind: "key", key: holder.key, balance: holder.balance };
 }
 
 async function byRecovery(

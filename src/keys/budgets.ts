@@ -3,9 +3,11 @@ import type { BalanceId } from "../units/id.ts";
 import { newId } from "../units/id.ts";
 import type { NanoUsd } from "../units/usd.ts";
 import type { WindowKind } from "../units/window.ts";
+import { changedHands } from "./creation.ts";
 import type { KeyDeps } from "./deps.ts";
 import type { Budget } from "./key.ts";
-import type { BalanceWithBudgets } from "./key-store.ts";
+import type { BalanceWithBudgets, BudgetDecision } from "./key-store.ts";
+import { type Actor, rootOf } from "./root.ts";
 
 export interface BudgetSpec {
   readonly name: string;
@@ -15,9 +17,14 @@ export interface BudgetSpec {
 
 const MAX_BUDGETS = 200;
 
-export function createBudget(deps: KeyDeps, balance: BalanceId, spec: BudgetSpec): Promise<Budget | Refusal> {
+export function createBudget(
+  deps: KeyDeps,
+  balance: BalanceId,
+  spec: BudgetSpec,
+  by: Actor,
+): Promise<Budget | Refusal> {
   const id = newId("bud", deps.random);
-  return change(deps, balance, ({ budgets }) => {
+  return change(deps, balance, by, ({ budgets }) => {
     if (named(budgets, spec.name) !== undefined) {
       return invalidField(
         "name",
@@ -39,16 +46,22 @@ export function changeBudget(
   balance: BalanceId,
   name: string,
   spec: Partial<Omit<BudgetSpec, "name">>,
+  by: Actor,
 ): Promise<Budget | Refusal> {
-  return change(deps, balance, ({ budgets }) => {
+  return change(deps, balance, by, ({ budgets }) => {
     const budget = named(budgets, name);
     return budget === undefined ? unknownBudget(name) : { kind: "put", budget: { ...budget, ...spec } };
   });
 }
 
 /** Refused while a live key draws from it, because that would lift the key's cap in silence. */
-export function dropBudget(deps: KeyDeps, balance: BalanceId, name: string): Promise<Budget | Refusal> {
-  return change(deps, balance, ({ budgets }, drawnFrom) => {
+export function dropBudget(
+  deps: KeyDeps,
+  balance: BalanceId,
+  name: string,
+  by: Actor,
+): Promise<Budget | Refusal> {
+  return change(deps, balance, by, ({ budgets }, drawnFrom) => {
     const budget = named(budgets, name);
     if (budget === undefined) return unknownBudget(name);
     const keys = drawnFrom.get(name) ?? 0;
@@ -68,9 +81,12 @@ export const unknownBudget = (name: string): Refusal =>
 async function change(
   deps: KeyDeps,
   balance: BalanceId,
-  decide: Parameters<KeyDeps["store"]["changeBudgets"]>[1],
+  by: Actor,
+  decide: BudgetDecision,
 ): Promise<Budget | Refusal> {
-  const done = await deps.store.changeBudgets(balance, decide);
+  const done = await deps.store.changeBudgets(balance, (withBudgets, drawnFrom) =>
+    rootOf(by, withBudgets.balance) === null ? changedHands() : decide(withBudgets, drawnFrom),
+  );
   if (refused(done)) return done;
   deps.keyring.forgetBalance(balance);
   return done.budget;

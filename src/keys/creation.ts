@@ -1,11 +1,12 @@
 import { type Refusal, refuse, refused, retryAfter } from "../errors/refusal.ts";
 import { suspension } from "../errors/suspension-refusal.ts";
-import { type AccountId, newId } from "../units/id.ts";
+import { newId } from "../units/id.ts";
 import { hashSecret } from "../units/secret-hash.ts";
 import type { KeyDeps } from "./deps.ts";
 import type { Balance, Key, KeyLimits } from "./key.ts";
 import { type KeySpec, missingBudget } from "./key-spec.ts";
 import type { BalanceWithBudgets } from "./key-store.ts";
+import { type Actor, rootOf, SET_UP } from "./root.ts";
 import { newApiKey, newRecoverySecret, shownPrefix } from "./secret.ts";
 
 /** A key with the one copy of its plaintext there will ever be. */
@@ -22,7 +23,7 @@ export async function setUp(
   if (spec.budgets !== undefined && spec.budgets.length > 0) return missingBudget(spec.budgets[0]!);
   const balance = { id: newId("bal", deps.random), accountId: null };
   const recovery = newRecoverySecret(deps.random);
-  const minted = mint(deps, balance, spec, null);
+  const minted = mint(deps, balance, spec);
   const made = {
     ...balance,
     suspended: null,
@@ -30,8 +31,11 @@ export async function setUp(
     setUpKey: minted.key.rotationId,
     secretsSavedAt: null,
     closed: false,
+    reclaims: 0,
+    recovery: hashSecret(recovery),
+    undo: null,
   };
-  await deps.store.addBalance(made, hashSecret(recovery), minted.key);
+  await deps.store.addBalance(made, minted.key);
   return { ...minted, recovery };
 }
 
@@ -40,20 +44,21 @@ export async function createKey(
   deps: KeyDeps,
   balance: Balance,
   spec: KeySpec,
-  by: "recovery" | "session",
+  by: Actor,
 ): Promise<Minted | Refusal> {
-  const minted = mint(deps, balance, spec, by === "session" ? balance.accountId : null);
+  const minted = mint(deps, balance, spec);
   const hasCredit = (await deps.credit(balance.id)) > 0;
-  const added = await deps.store.addKey(balance.id, (withBudgets, liveKeys, recentKeys) =>
-    withBudgets.balance.accountId === balance.accountId && !withBudgets.balance.closed
-      ? (tooManyRecent(recentKeys, hasCredit) ?? admitted(minted.key, withBudgets, liveKeys, deps))
-      : changedHands(),
-  );
-  return refused(added) ? added : minted;
+  const added = await deps.store.addKey(balance.id, (withBudgets, liveKeys, recentKeys) => {
+    const root = rootOf(by, withBudgets.balance);
+    if (root === null || withBudgets.balance.closed) return changedHands();
+    const key = { ...minted.key, root };
+    return tooManyRecent(recentKeys, hasCredit) ?? admitted(key, withBudgets, liveKeys, deps);
+  });
+  return refused(added) ? added : { key: added, secret: minted.secret };
 }
 
-/** Claimed, taken back from its account, or ended since whoever asks was let in. */
-const changedHands = (): Refusal =>
+/** Taken back from its account, or ended, or its recovery secret replaced, since whoever asks was let in. */
+export const changedHands = (): Refusal =>
   refuse(
     "invalid_request",
     "The balance changed hands while this was asked. Nothing was changed; ask again.",
@@ -94,12 +99,7 @@ export function tooManyRecent(recentKeys: number, hasCredit: boolean): Refusal |
 const MAX_KEYS_A_DAY = { withCredit: 10_000, without: 100 };
 const HOUR_S = 3_600;
 
-function mint(
-  deps: KeyDeps,
-  balance: Pick<Balance, "id" | "accountId">,
-  spec: KeySpec,
-  madeBy: AccountId | null,
-): Minted {
+function mint(deps: KeyDeps, balance: Pick<Balance, "id" | "accountId">, spec: KeySpec): Minted {
   const { name = null, expiresAt = null, ...limits } = spec;
   const secret = newApiKey(deps.random);
   const id = newId("key", deps.random);
@@ -113,7 +113,7 @@ function mint(
     name,
     balanceId: balance.id,
     rotationId: id,
-    madeBy,
+    root: SET_UP,
     state: "active",
     createdAt: deps.clock.now(),
     expiresAt,

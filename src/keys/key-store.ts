@@ -19,6 +19,8 @@ export interface KeyStore {
   balanceWithBudgets(id: BalanceId): Promise<BalanceWithBudgets | null>;
   /** Of these balances, newest first; `before` is the id that the last page ended with. */
   keysOf(balances: readonly BalanceId[], limit: number, before: KeyId | null): Promise<Key[]>;
+  /** Those that are neither revoked nor expired, newest first. */
+  liveKeysOf(balance: BalanceId, limit: number): Promise<Key[]>;
 
   /**
    * The active key that a rotated one was replaced by, however often since; null for any other key, and where
@@ -32,7 +34,7 @@ export interface KeyStore {
   /** Notes that both secrets of the balance were shown to be saved; returns since when that is known. */
   secretsSaved(balance: BalanceId, at: EpochMs): Promise<EpochMs>;
 
-  addBalance(balance: Balance, recovery: SecretHash, key: Key): Promise<void>;
+  addBalance(balance: Balance, key: Key): Promise<void>;
   /**
    * `liveKeys` counts those that are neither revoked nor expired, `recentKeys` all that were made within a day,
    * revoked or not.

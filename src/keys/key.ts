@@ -4,6 +4,7 @@ import type { AccountId, BalanceId, BudgetId, KeyId } from "../units/id.ts";
 import type { SecretHash } from "../units/secret-hash.ts";
 import type { NanoUsd } from "../units/usd.ts";
 import type { WindowKind } from "../units/window.ts";
+import type { Root } from "./root.ts";
 
 /** Limits of a key; null means none. Specification, "API key". */
 export interface KeyLimits {
@@ -30,11 +31,8 @@ export interface Key extends KeyLimits {
    * a key never resets them.
    */
   readonly rotationId: KeyId;
-  /**
-   * The account whose session made it: it works only while the balance is that account's, so that nothing of
-   * a claim outlives its undoing. Null for one that set-up or the recovery secret made.
-   */
-  readonly madeBy: AccountId | null;
+  /** A key that derives from a claim works only while that claim is in force. */
+  readonly root: Root;
   readonly state: "active" | "rotated" | "revoked";
   readonly createdAt: EpochMs;
   /** Set by `expires_at`, and by a rotation to the end of its grace. */
@@ -54,6 +52,12 @@ export interface Balance {
   readonly secretsSavedAt: EpochMs | null;
   /** Its owner has ended it: no key of it works, and the books keep what it was. */
   readonly closed: boolean;
+  /** How many claims of it were withdrawn, undone or detached. */
+  readonly reclaims: number;
+  /** The recovery secret. Like `undo`, it is current only where it was read for a change. */
+  readonly recovery: SecretHash | null;
+  /** The recovery secret from before its account replaced it: that one undoes the claim. */
+  readonly undo: SecretHash | null;
 }
 
 /** A named spending cap; keys reference it by name. */

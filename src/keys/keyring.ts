@@ -7,6 +7,7 @@ import type { SecretHash } from "../units/secret-hash.ts";
 import { hashSecret } from "../units/secret-hash.ts";
 import type { Balance, Budget, Key } from "./key.ts";
 import type { BalanceWithBudgets, KeyStore } from "./key-store.ts";
+import { isOfEndedClaim } from "./root.ts";
 import { isApiKey } from "./secret.ts";
 
 /**
@@ -188,9 +189,8 @@ export const isLive = ({ state, expiresAt }: Pick<Key, "state" | "expiresAt">, a
 function liveHolder(entry: KeyringEntry | null, at: EpochMs): Holder | null {
   if (entry === null || !isLive(entry.key, at)) return null;
   const { holder, key } = entry;
-  const { madeBy } = entry.key;
-  const { closed, accountId } = entry.withBudgets.balance;
-  if (closed || (madeBy !== null && madeBy !== accountId)) return null;
+  const { balance } = entry.withBudgets;
+  if (balance.closed || isOfEndedClaim(key.root, balance)) return null;
   // Serving the key without that budget would lift a cap.
   assert(holder !== null, `key ${key.id} draws from a budget that does not exist`);
   return holder;

@@ -2,11 +2,12 @@ import { invalidField, type Refusal, refuse, refused } from "../errors/refusal.t
 import type { EpochMs } from "../units/clock.ts";
 import { type KeyId, newId } from "../units/id.ts";
 import { hashSecret } from "../units/secret-hash.ts";
-import { type Minted, tooManyRecent } from "./creation.ts";
+import { changedHands, type Minted, tooManyRecent } from "./creation.ts";
 import type { KeyDeps } from "./deps.ts";
 import type { Key } from "./key.ts";
 import { granted, type KeySpec, loosens } from "./key-spec.ts";
 import { isLive } from "./keyring.ts";
+import { type Actor, rootOf } from "./root.ts";
 import { newApiKey, shownPrefix } from "./secret.ts";
 
 /**
@@ -25,7 +26,7 @@ export async function rotate(
   let id = named;
   for (let tries = 0; ; tries++) {
     const outcome = await replace(deps, id, by, hasCredit);
-    if (!refused(outcome) || by !== "recovery" || tries === MAX_RACES) return outcome;
+    if (!refused(outcome) || by.by !== "recovery" || tries === MAX_RACES) return outcome;
     // The thief may have rotated it, and may do so once more before the next try.
     const successor = await deps.store.activeSuccessor(named);
     if (successor === null) return outcome;
@@ -49,13 +50,13 @@ async function replace(deps: KeyDeps, id: KeyId, by: Actor, hasCredit: boolean):
     if (!isLive(key, now) || key.state !== "active") return spent(key, now);
     const tooMany = tooManyRecent(recentKeys, hasCredit);
     if (tooMany !== null) return tooMany;
-    if (by === "recovery") {
-      const old = { ...key, state: "revoked" as const, expiresAt: now };
-      return { key: old, successor: { ...key, ...fresh, madeBy: null }, endsSiblings: true };
-    }
+    const root = rootOf(by, balance, key.root);
+    if (root === null) return changedHands();
+    const successor = { ...key, ...fresh, root };
+    if (by.by === "recovery")
+      return { key: { ...key, state: "revoked", expiresAt: now }, successor, endsSiblings: true };
     if (siblings > MAX_GRACE_KEYS) return tooManyInGrace(siblings, deps.settings().graceMs);
-    const madeBy = by === "session" ? balance.accountId : key.madeBy;
-    return { key: inGrace(key, now, deps.settings().graceMs), successor: { ...key, ...fresh, madeBy } };
+    return { key: inGrace(key, now, deps.settings().graceMs), successor };
   });
   if (refused(change)) return change;
   for (const ended of [change.key, ...change.ended]) deps.keyring.forgetKey(ended);
@@ -65,9 +66,6 @@ async function replace(deps: KeyDeps, id: KeyId, by: Actor, hasCredit: boolean):
 export interface Rotated extends Minted {
   readonly old: Key;
 }
-
-/** Who asks: the key itself, the owner by one of the two owner credentials, or the operator. */
-export type Actor = "key" | "recovery" | "session" | "operator";
 
 /**
  * Each rotation leaves a key that works for a day: a bound keeps a runaway loop from filling the store with
@@ -103,8 +101,10 @@ function tooManyInGrace(siblings: number, graceMs: number): Refusal {
 }
 
 /** Ends a key now, for good. Revoking one that is revoked already changes nothing and succeeds. */
-export async function revoke(deps: KeyDeps, id: KeyId): Promise<Key | Refusal> {
-  const change = await deps.store.changeKey(id, (key) => ({ key: { ...key, state: "revoked" } }));
+export async function revoke(deps: KeyDeps, id: KeyId, by: Actor): Promise<Key | Refusal> {
+  const change = await deps.store.changeKey(id, (key, { balance }) =>
+    rootOf(by, balance) === null ? changedHands() : { key: { ...key, state: "revoked" } },
+  );
   if (refused(change)) return change;
   deps.keyring.forgetKey(change.key);
   return change.key;
@@ -115,7 +115,8 @@ export async function revise(deps: KeyDeps, id: KeyId, spec: KeySpec, by: Actor)
   const now = deps.clock.now();
   const change = await deps.store.changeKey(id, (key, withBudgets) => {
     if (!isLive(key, now)) return ended(key);
-    const loosening = by === "key" ? loosens(key, spec) : graceLoosening(key, spec);
+    if (rootOf(by, withBudgets.balance) === null) return changedHands();
+    const loosening = by.by === "key" ? loosens(key, spec) : graceLoosening(key, spec);
     if (loosening !== null) return loosening;
     const next = granted(key, spec, withBudgets);
     return refused(next) ? next : { key: next };

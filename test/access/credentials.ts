@@ -22,7 +22,7 @@ export type Credential = keyof typeof CREDENTIALS;
 export const ALL = Object.keys(CREDENTIALS) as Credential[];
 
 /** What the balance is, where it matters: accounts/belonging. `replaced`: claimed, with a secret from its account. */
-export type State = "nobody's" | "offered" | "claimed" | "replaced" | "kept";
+export type State = "nobody's" | "reclaimed" | "offered" | "claimed" | "replaced" | "kept";
 
 export interface Operation {
   readonly method: "GET" | "POST" | "PATCH" | "DELETE";
@@ -75,7 +75,14 @@ export const OPERATIONS: readonly Operation[] = [
   operation("POST /v1/me/claim", SET_UP, { note: "wallet", state: "nobody's", body: { wallet: "{signed}" } }),
   operation("POST /v1/me/claim", [], { state: "offered", body: { email: "new@example.com" } }),
   operation("POST /v1/me/claim", [], { state: "claimed", body: { wallet: "{signed}" } }),
+  operation("POST /v1/me/claim", [], { state: "reclaimed", body: { wallet: "{signed}" } }),
+  operation("POST /v1/me/claim", KEYS, {
+    note: "with the recovery secret",
+    state: "reclaimed",
+    body: { wallet: "{signed}", recovery_secret: "{recovery}" },
+  }),
   operation("DELETE /v1/me/claim", [], { state: "nobody's" }),
+  operation("DELETE /v1/me/claim", [], { state: "reclaimed" }),
   operation("DELETE /v1/me/claim", ["recovery"], { state: "offered" }),
   operation("DELETE /v1/me/claim", ["recovery"], { state: "claimed" }),
   operation("DELETE /v1/me/claim", ["oldRecovery"], { state: "replaced" }),
@@ -85,6 +92,7 @@ export const OPERATIONS: readonly Operation[] = [
   operation("DELETE /v1/me/claims/{offered}", ["session"]),
   operation("POST /v1/me/recovery", ANY_OWNER),
   operation("DELETE /v1/me", ANY_OWNER, { state: "nobody's", body: { confirm: "{own}" } }),
+  operation("DELETE /v1/me", ANY_OWNER, { state: "reclaimed", body: { confirm: "{own}" } }),
   operation("DELETE /v1/me", SESSIONS, { state: "claimed", body: { confirm: "{own}" } }),
   operation("DELETE /v1/me", SESSIONS, { state: "kept", body: { confirm: "{own}" } }),
 
@@ -240,6 +248,7 @@ export function nameOf({ method, path, note, state }: Operation): string {
 
 const STATES: Record<State, string> = {
   "nobody's": "nobody's balance",
+  reclaimed: "claim taken back",
   offered: "claim waits",
   claimed: "claimed",
   replaced: "claimed, secret replaced by the account",

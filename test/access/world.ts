@@ -36,6 +36,7 @@ export class World {
     if (state !== "nobody's") {
       await deps.send("POST", "/v1/me/claim", { bearer: setUp.key, json: { email } });
     }
+    if (state === "reclaimed") await deps.send("DELETE", "/v1/me/claim", owner);
     const isAccounts = state === "claimed" || state === "replaced" || state === "kept";
     const entered = isAccounts ? await deps.useLink(email) : await deps.signIn(email);
     const stranger = deps.newEmail();
@@ -78,6 +79,7 @@ export class World {
       offered: offered.balance_id,
       session: sessions.json.data[0].id,
       token,
+      recovery,
       payment: payment?.json.id ?? "",
       theirs: spare.key,
     };

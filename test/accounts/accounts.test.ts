@@ -38,7 +38,7 @@ beforeEach(() => {
       dashboardUrl: "http://g.test/dashboard",
       contact: "https://g.test/help",
     }),
-    forgetBalance: (id) => forgotten.push(id),
+    forget: (_, balances) => void forgotten.push(...balances),
   };
 });
 
@@ -56,6 +56,8 @@ function balance(name: string): BalanceId {
   ]);
   return `bal_${name}`;
 }
+/** With the key alone. */
+const by = (id: BalanceId) => ({ balance: id, secret: null });
 const rows = (table: string): number =>
   db.query<{ n: number }, []>(`SELECT count(*) AS n FROM ${table}`).get()!.n;
 
@@ -108,7 +110,7 @@ test("when strangers asked for too many, only who has signed in before gets a li
   const sent = mails.length;
   const stranger = readEmail("nobody@example.com")!;
   // A claim makes an account that nobody has signed in to.
-  await claimByEmail(deps, balance("a"), stranger);
+  await claimByEmail(deps, by(balance("a")), stranger);
   expect(mails.length).toBe(sent + 1);
   await requestLink(deps, stranger, "accounts");
   expect(mails.length).toBe(sent + 1);
@@ -119,7 +121,7 @@ test("when strangers asked for too many, only who has signed in before gets a li
 describe("a claim", () => {
   test("makes the keyring read its balance anew once it is confirmed, not before", async () => {
     const id = balance("a");
-    await claimByEmail(deps, id, KIM);
+    await claimByEmail(deps, by(id), KIM);
     expect(forgotten).toEqual([]);
     await signInByLink(deps, lastToken());
     expect(forgotten).toEqual([id]);
@@ -128,7 +130,7 @@ describe("a claim", () => {
   test("is confirmed by its own link even where the address has an account", async () => {
     const { account } = await signIn();
     const id = balance("a");
-    await claimByEmail(deps, id, KIM);
+    await claimByEmail(deps, by(id), KIM);
     await signInByLink(deps, lastToken());
     expect((await deps.store.belonging(id))!).toMatchObject({
       owner: { account: { id: account.id } },
@@ -139,8 +141,8 @@ describe("a claim", () => {
   test("is not confirmed by the link of another claim", async () => {
     await signIn();
     const [one, other] = [balance("a"), balance("b")];
-    await claimByEmail(deps, one, KIM);
-    await claimByEmail(deps, other, KIM);
+    await claimByEmail(deps, by(one), KIM);
+    await claimByEmail(deps, by(other), KIM);
     await signInByLink(deps, lastToken());
     expect((await deps.store.belonging(one))!.claim).not.toBeNull();
     expect((await deps.store.belonging(other))!.claim).toBeNull();
@@ -149,10 +151,10 @@ describe("a claim", () => {
   test("by a link that outlived its claim takes nothing over", async () => {
     const { account } = await signIn();
     const id = balance("a");
-    await claimByEmail(deps, id, KIM);
+    await claimByEmail(deps, by(id), KIM);
     const token = lastToken();
     await settleClaim(deps, account.id, id, "decline");
-    expect(refused(await claimByEmail(deps, id, readEmail("lee@example.com")!))).toBe(false);
+    expect(refused(await claimByEmail(deps, by(id), readEmail("lee@example.com")!))).toBe(false);
     expect(refused(await signInByLink(deps, token))).toBe(false);
     expect((await deps.store.belonging(id))!.claim).not.toBeNull();
     expect((await deps.store.belonging(id))!.claimant!.email).toBe("lee@example.com" as Email);
@@ -161,13 +163,13 @@ describe("a claim", () => {
   test("waits while the account is suspended, and is refused where its balance is", async () => {
     const { account } = await signIn();
     const id = balance("a");
-    await claimByEmail(deps, id, KIM);
+    await claimByEmail(deps, by(id), KIM);
     db.run("UPDATE accounts SET suspended = 'sanctions' WHERE id = ?", [account.id]);
     expect(await settleClaim(deps, account.id, id, "confirm")).toMatchObject({ code: "account_suspended" });
     await signInByLink(deps, lastToken());
     expect((await deps.store.belonging(id))!.claim).not.toBeNull();
     db.run("UPDATE balances SET suspended = 'chargeback' WHERE id = ?", [balance("b")]);
-    const refusal = await claimByEmail(deps, "bal_b", KIM);
+    const refusal = await claimByEmail(deps, by("bal_b"), KIM);
     expect(refusal).toMatchObject({ code: "account_suspended" });
     expect((refusal as Refusal).message).toContain("chargeback");
     expect((refusal as Refusal).message).toContain("(https://g.test/help)");
@@ -177,7 +179,7 @@ describe("a claim", () => {
     const { session } = await signIn();
     for (let turn = 0; turn < 105; turn++) {
       clock.advance(60_000);
-      await claimByEmail(deps, balance(String(turn)), KIM);
+      await claimByEmail(deps, by(balance(String(turn))), KIM);
     }
     const { claims } = (await deps.store.session(hashSecret(session)))!;
     expect(claims.length).toBe(100);
@@ -187,12 +189,12 @@ describe("a claim", () => {
   test("is mailed however many sign-in mails are out, and refused where twenty claims are", async () => {
     for (let turn = 0; turn < 7; turn++) await requestLink(deps, KIM);
     expect(mails.length).toBe(5);
-    for (let turn = 0; turn < 20; turn++) await claimByEmail(deps, balance(String(turn)), KIM);
+    for (let turn = 0; turn < 20; turn++) await claimByEmail(deps, by(balance(String(turn))), KIM);
     expect(mails.length).toBe(25);
-    const refusal = (await claimByEmail(deps, balance("a"), KIM)) as Refusal;
+    const refusal = (await claimByEmail(deps, by(balance("a")), KIM)) as Refusal;
     expect(refusal).toMatchObject({ code: "rate_limited", details: { retryAfterS: 900 } });
     expect((await deps.store.belonging("bal_a"))!.claim).toBeNull();
     clock.advance(15 * 60_000);
-    expect(refused(await claimByEmail(deps, "bal_a", KIM))).toBe(false);
+    expect(refused(await claimByEmail(deps, by("bal_a"), KIM))).toBe(false);
   });
 });

@@ -30,6 +30,7 @@ interface Known {
   offer: { readonly to: AccountId; readonly at: number } | null;
   recovery: SecretHash | null;
   undo: SecretHash | null;
+  reclaimed: boolean;
   /** Every secret that it ever had. */
   readonly secrets: SecretHash[];
 }
@@ -51,7 +52,7 @@ export async function walk(seed: number, steps: number, make: (clock: ManualCloc
     contracts: { check: async () => "unknown" },
     post: (mail) => mails.push(mail),
     links: () => ({ baseUrl: "http://g.test", dashboardUrl: "http://g.test/dashboard", contact: null }),
-    forgetBalance: () => {},
+    forget: () => {},
   };
   const newSecret = () => hashSecret(String(random.next()));
   const people = new Map<Email, AccountId>();
@@ -66,6 +67,7 @@ export async function walk(seed: number, steps: number, make: (clock: ManualCloc
       offer: null,
       recovery,
       undo: null,
+      reclaimed: false,
       secrets: [recovery],
     });
   }
@@ -87,6 +89,7 @@ export async function walk(seed: number, steps: number, make: (clock: ManualCloc
       offer: null,
       recovery: balance.undo ?? balance.recovery,
       undo: null,
+      reclaimed: true,
     });
   };
   const took: Record<string, number> = {};
@@ -102,9 +105,11 @@ export async function walk(seed: number, steps: number, make: (clock: ManualCloc
     let done = false;
     switch (kind) {
       case "claim": {
-        expected = balance.account === null && !waits(balance) && balance.recovery !== null;
+        const secret = random.pick([null, balance.recovery, random.pick(balance.secrets)]);
+        const isWord = secret === null ? !balance.reclaimed : secret === balance.recovery;
+        expected = balance.account === null && !waits(balance) && balance.recovery !== null && isWord;
         if (balance.recovery === null) break;
-        done = !refused(await claimByEmail(deps, id, email));
+        done = !refused(await claimByEmail(deps, { balance: id, secret }, email));
         if (expected) balance.offer = { to: account, at: clock.now() };
         break;
       }
@@ -126,7 +131,7 @@ export async function walk(seed: number, steps: number, make: (clock: ManualCloc
         const withdraws = secret === balance.recovery && balance.account === null && waits(balance);
         const undoes = undoable(balance) && secret === (balance.undo ?? balance.recovery);
         expected = withdraws || undoes;
-        const outcome = await takeBack(deps, secret);
+        const outcome = await takeBack(deps, secret, false);
         done = outcome !== null && !refused(outcome);
         if (expected) free(balance);
         break;
@@ -135,7 +140,7 @@ export async function walk(seed: number, steps: number, make: (clock: ManualCloc
         expected =
           balance.account === account ||
           (balance.account === null && waits(balance) && balance.offer!.to === account);
-        done = !refused(await detach(deps, account, id));
+        done = !refused(await detach(deps, account, id, false));
         if (expected) free(balance);
         break;
       case "replace by session": {
@@ -187,7 +192,9 @@ export async function walk(seed: number, steps: number, make: (clock: ManualCloc
             : "kept"
           : waits(balance)
             ? "offered"
-            : "nobody's";
+            : balance.reclaimed
+              ? "reclaimed"
+              : "nobody's";
       if (at.state !== known || (held.owner?.account.id ?? null) !== balance.account) {
         throw new Error(`${when}: ${balance.id} is ${at.state} of ${held.owner?.account.id}, not ${known}`);
       }

@@ -18,6 +18,9 @@ export class KnownHolders implements KeyHolders {
       setUpKey: null,
       secretsSavedAt: null,
       closed: false,
+      reclaims: 0,
+      recovery: null,
+      undo: null,
     };
     this.known.set(key.id, { key, balance, budgets });
   }

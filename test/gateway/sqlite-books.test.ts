@@ -45,8 +45,11 @@ async function opened() {
     setUpKey,
     secretsSavedAt: null,
     closed: false,
+    reclaims: 0,
+    recovery: null,
+    undo: null,
   };
-  await books.keys.addBalance(balance, hashSecret("recovery"), stored);
+  await books.keys.addBalance(balance, stored);
   // A request is admitted by its key as it is known then.
   const { key } = (await books.keyring.identify(SECRET, at))!;
   await books.credit({ balanceId: key.balanceId, amount: CENT, idempotencyKey: "one", note: null, at });

@@ -334,6 +334,9 @@ const holderOf = (limits: Partial<Key> = {}): Holder => ({
     setUpKey: null,
     secretsSavedAt: null,
     closed: false,
+    reclaims: 0,
+    recovery: null,
+    undo: null,
   },
   budgets: [],
 });

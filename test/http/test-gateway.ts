@@ -163,7 +163,7 @@ export class TestGateway {
         contracts: { check: async () => this.contractAnswer },
         post: (mail) => this.mails.push(mail),
         links: () => this.settings,
-        forgetBalance: (id) => keyring.forgetBalance(id),
+        forget: (keys, balances) => keyring.forget(keys, balances),
       },
       throttles: throttlesOf(() => new AddressThrottle(clock)),
       adminToken: ADMIN_TOKEN,

@@ -19,6 +19,9 @@ const balance: Balance = {
   setUpKey: null,
   secretsSavedAt: null,
   closed: false,
+  reclaims: 0,
+  recovery: null,
+  undo: null,
 };
 
 function keyFor(secret: string, changes: Partial<Key> = {}): Key {
@@ -29,7 +32,7 @@ function keyFor(secret: string, changes: Partial<Key> = {}): Key {
     name: null,
     balanceId: "bal_1",
     rotationId: "key_1",
-    madeBy: null,
+    root: 0,
     state: "active",
     createdAt: NOW,
     expiresAt: null,

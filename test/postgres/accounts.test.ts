@@ -119,15 +119,36 @@ describeOnPostgres("accounts on two gateways", (cluster) => {
         [50, 200],
       ]);
       const headers = { "x-gateway-balance": balance_id };
-      const made = (await gateways[0].send("POST", "/v1/keys", { bearer: session, headers })).json.key;
-      const works = async (at: 0 | 1) => (await gateways[at].send("GET", "/v1/me", { bearer: made })).status;
-      expect([await works(0), await works(1)]).toEqual([200, 200]);
+      const post = async (at: 0 | 1, path: string, bearer: string, more = {}) =>
+        (await gateways[at].send("POST", path, { bearer, ...more })).json;
+      const spare = (await post(0, "/v1/keys", recovery_secret)).key;
+      const made = (await post(0, "/v1/keys", session, { headers })).key;
+      const issued = (await post(1, "/v1/me/recovery", session, { headers })).recovery_secret;
+      const byIssued = await post(0, "/v1/keys", issued);
+      const rotated = (await post(1, `/v1/keys/${byIssued.id}/rotate`, byIssued.key)).key;
+      const work = (at: 0 | 1, bearers: readonly string[]) =>
+        Promise.all(
+          bearers.map(async (bearer) => (await gateways[at].send("GET", "/v1/me", { bearer })).status),
+        );
+      const ofClaim = [made, byIssued.key, rotated];
+      const all = [...ofClaim, key, spare];
+      for (const at of [0, 1] as const) expect(await work(at, all)).toEqual(all.map(() => 200));
+      const revokes = { revoke_keys: how === "recovery" };
       const undone =
         how === "recovery"
-          ? await gateways[0].send("DELETE", "/v1/me/claim", { bearer: recovery_secret })
-          : await gateways[0].admin(`/admin/accounts/${account_id}/detach`, { balance_id });
-      expect(undone.status).toBe(200);
-      expect([await works(1), await works(0)]).toEqual([401, 401]);
+          ? await gateways[0].send("DELETE", "/v1/me/claim", { bearer: recovery_secret, json: revokes })
+          : await gateways[0].admin(`/admin/accounts/${account_id}/detach`, { balance_id, ...revokes });
+      expect([undone.status, undone.json.live_keys.length]).toEqual([200, how === "recovery" ? 0 : 2]);
+      for (const at of [1, 0] as const) {
+        expect(await work(at, ofClaim)).toEqual([401, 401, 401]);
+        const left = how === "recovery" ? 401 : 200;
+        expect(await work(at, [key, spare])).toEqual([left, left]);
+        expect(await work(at, [issued, recovery_secret])).toEqual([401, 200]);
+      }
+      const own = (await post(1, "/v1/keys", recovery_secret)).key;
+      const again = await gateways[1].send("POST", "/v1/me/claim", { bearer: own, json: { email } });
+      expect([again.status, again.json.error.code]).toEqual([400, "invalid_request"]);
+      if (how === "recovery") continue;
       expect([await seen(1), await seen(0)]).toEqual([
         [20, 400],
         [20, 400],
@@ -196,7 +217,7 @@ describeOnPostgres("accounts on two gateways", (cluster) => {
     const headers = { "x-gateway-balance": balance_id };
     await gateways[1].send("POST", "/v1/me/recovery", { bearer: session, headers });
     const undone = await gateways[0].send("DELETE", "/v1/me/claim", { bearer: recovery_secret });
-    expect(undone.json).toEqual({ balance_id, withdrawn: true });
+    expect(undone.json).toMatchObject({ balance_id, withdrawn: true });
     expect((await gateways[1].send("GET", "/v1/me", { bearer: recovery_secret })).json.account).toBeNull();
   });
 });

@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { refused } from "../../src/errors/refusal.ts";
 import { setUp } from "../../src/keys/creation.ts";
 import { Keyring } from "../../src/keys/keyring.ts";
+import { OPERATOR } from "../../src/keys/root.ts";
 import { revoke } from "../../src/keys/rotation.ts";
 import { allowanceCounter, balanceCounter, rateCounter } from "../../src/ledger/counter.ts";
 import { PostgresKeyStore } from "../../src/store/postgres/key-store.ts";
@@ -36,7 +37,7 @@ describeOnPostgres("balances and keys that nobody uses", (cluster) => {
       return made.key;
     };
     const [live, ended] = [await make(), await make()];
-    await revoke(desk, ended.id);
+    await revoke(desk, ended.id, OPERATOR);
     // So that only its ended key could be removed.
     await postgres.query((sql) => sql`UPDATE balances SET suspended = 'fraud' WHERE id = ${ended.balanceId}`);
     const grant = (counter: string, amount: number) =>

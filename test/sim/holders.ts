@@ -2,6 +2,7 @@ import type { KeyDeps } from "../../src/keys/deps.ts";
 import type { Budget, Key } from "../../src/keys/key.ts";
 import type { KeyStore } from "../../src/keys/key-store.ts";
 import { type Holder, isLive } from "../../src/keys/keyring.ts";
+import { OPERATOR } from "../../src/keys/root.ts";
 import { revise, rotate } from "../../src/keys/rotation.ts";
 import type { CounterId } from "../../src/ledger/counter.ts";
 import type { Clock, EpochMs } from "../../src/units/clock.ts";
@@ -147,6 +148,9 @@ export class Holders {
       setUpKey: null,
       secretsSavedAt: null,
       closed: false,
+      reclaims: 0,
+      recovery: null,
+      undo: null,
     };
     return { key, balance, budgets: this.budgetsOf(key) };
   }
@@ -163,7 +167,7 @@ export class Holders {
 
   async rotate(random: Random, clock: Pick<Clock, "now">): Promise<void> {
     const old = random.pick(this.keys);
-    const rotated = await rotate(this.deps(random, clock), old, "session");
+    const rotated = await rotate(this.deps(random, clock), old, OPERATOR);
     check("key" in rotated, `${old.id} cannot be rotated`);
     this.inGrace.push(old);
     if (this.inGrace.length > MOST_IN_GRACE) this.inGrace.shift();
@@ -172,7 +176,7 @@ export class Holders {
   /** Lowers or raises a key's rates. */
   async revise(random: Random, clock: Pick<Clock, "now">): Promise<void> {
     const { id } = random.pick(this.keys);
-    const revised = await revise(this.deps(random, clock), id, ratesFrom(random), "session");
+    const revised = await revise(this.deps(random, clock), id, ratesFrom(random), OPERATOR);
     check("id" in revised, `${id} cannot be changed`);
   }
 

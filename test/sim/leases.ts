@@ -225,6 +225,9 @@ class Store {
         setUpKey: null,
         secretsSavedAt: null,
         closed: false,
+        reclaims: 0,
+        recovery: null,
+        undo: null,
       },
       budgets: [],
     };

@@ -15,7 +15,8 @@ import {
   SWEPT_AT_ONCE,
 } from "../../src/keys/key-store.ts";
 import { Keyring } from "../../src/keys/keyring.ts";
-import { type Actor, revoke, rotate } from "../../src/keys/rotation.ts";
+import { type Actor, OPERATOR } from "../../src/keys/root.ts";
+import { revoke, rotate } from "../../src/keys/rotation.ts";
 import { openDatabase } from "../../src/store/sqlite/database.ts";
 import { SqliteKeyStore } from "../../src/store/sqlite/key-store.ts";
 import type { EpochMs } from "../../src/units/clock.ts";
@@ -60,6 +61,12 @@ function openDeps(): KeyDeps {
   };
 }
 
+const KEY: Actor = { by: "key" };
+const ownerOf = ({ recovery }: { recovery: string }): Actor => ({
+  by: "recovery",
+  secret: hashSecret(recovery),
+});
+
 /** The value where no refusal is expected. */
 async function done<Value>(
   outcome: Promise<Value>,
@@ -74,10 +81,12 @@ describe("what was answered is on disk", () => {
     const deps = openDeps();
     const made = await done(setUp(deps, { name: "first", allowedModels: ["a/b"] }));
     const budget = await done(
-      createBudget(deps, made.key.balanceId, { name: "team", cap: 9 as NanoUsd, window: "week" }),
+      createBudget(deps, made.key.balanceId, { name: "team", cap: 9 as NanoUsd, window: "week" }, OPERATOR),
     );
     const balance = (await deps.store.balanceByRecovery(hashSecret(made.recovery)))!;
-    const second = await done(createKey(deps, balance, { budgets: ["team"], dailyLimit: null }, "recovery"));
+    const second = await done(
+      createKey(deps, balance, { budgets: ["team"], dailyLimit: null }, ownerOf(made)),
+    );
     close();
 
     const again = openDeps();
@@ -114,7 +123,7 @@ describe("rotation over time", () => {
   test("the old key works until the 24th hour, then it does not", async () => {
     const deps = openDeps();
     const { key, secret } = await done(setUp(deps, {}));
-    const rotated = await done(rotate(deps, key, "key"));
+    const rotated = await done(rotate(deps, key, KEY));
     clock.advance(DAY_MS - 1);
     expect(await deps.keyring.identify(secret, clock.now())).not.toBeNull();
     clock.advance(1);
@@ -124,19 +133,20 @@ describe("rotation over time", () => {
 
   test("a chain keeps the first key's rotation id, so no cap begins anew", async () => {
     const deps = openDeps();
-    const { key } = await done(setUp(deps, {}));
-    const second = await done(rotate(deps, key, "key"));
-    const third = await done(rotate(deps, second.key, "recovery"));
+    const { key, recovery } = await done(setUp(deps, {}));
+    const second = await done(rotate(deps, key, KEY));
+    const third = await done(rotate(deps, second.key, ownerOf({ recovery })));
     expect([second.key.rotationId, third.key.rotationId]).toEqual([key.id, key.id]);
     expect([third.key.rpmLimit, third.key.dailyLimit as number]).toEqual([1, 3]);
   });
 
-  test.each<{ ways: Actor[] }>([{ ways: ["key", "recovery"] }, { ways: ["recovery", "key"] }])(
+  test.each<{ ways: ("key" | "recovery")[] }>([{ ways: ["key", "recovery"] }, { ways: ["recovery", "key"] }])(
     "of two at once, by $ways, only the recovery secret's key works in the end",
     async ({ ways }) => {
       const deps = openDeps();
-      const { key, secret } = await done(setUp(deps, {}));
-      const outcomes = await Promise.all(ways.map((way) => rotate(deps, key, way)));
+      const { key, secret, recovery } = await done(setUp(deps, {}));
+      const actors = { key: KEY, recovery: ownerOf({ recovery }) };
+      const outcomes = await Promise.all(ways.map((way) => rotate(deps, key, actors[way])));
       const secrets = outcomes.map((outcome) => (refused(outcome) ? null : outcome.secret));
       const byRecovery = secrets[ways.indexOf("recovery")]!;
       for (const one of [secret, ...secrets]) {
@@ -149,21 +159,21 @@ describe("rotation over time", () => {
   test("a loop that rotates without end is stopped", async () => {
     const deps = openDeps();
     let { key } = await done(setUp(deps, {}));
-    for (let turn = 0; turn < 16; turn++) ({ key } = await done(rotate(deps, key, "key")));
-    const stopped = await rotate(deps, key, "key");
+    for (let turn = 0; turn < 16; turn++) ({ key } = await done(rotate(deps, key, KEY)));
+    const stopped = await rotate(deps, key, KEY);
     expect(stopped).toMatchObject({ code: "rate_limited", details: { shouldRetry: false } });
     clock.advance(DAY_MS);
-    expect(refused(await rotate(deps, key, "key"))).toBe(false);
+    expect(refused(await rotate(deps, key, KEY))).toBe(false);
   });
 
   test("a revoked or expired key cannot be rotated", async () => {
     const deps = openDeps();
     const revoked = await done(setUp(deps, {}));
-    await done(revoke(deps, revoked.key.id));
+    await done(revoke(deps, revoked.key.id, KEY));
     const expiring = await done(setUp(deps, { expiresAt: (clock.now() + 5) as never }));
     clock.advance(5);
-    for (const { key } of [revoked, expiring]) {
-      for (const by of ["key", "recovery", "session"] as const) {
+    for (const { key, recovery } of [revoked, expiring]) {
+      for (const by of [KEY, ownerOf({ recovery })]) {
         expect(await rotate(deps, key, by)).toMatchObject({ code: "invalid_request" });
       }
     }
@@ -270,10 +280,10 @@ describe("suspension", () => {
 describe("what nobody used is removed", () => {
   test("but nothing of a balance that is in use, whose requests' ends may not be there yet", async () => {
     const deps = openDeps();
-    const { key } = await done(setUp(deps, {}));
+    const { key, recovery } = await done(setUp(deps, {}));
     const balance = (await deps.store.balanceWithBudgets(key.balanceId))!.balance;
-    const { key: ended } = await done(createKey(deps, balance, {}, "recovery"));
-    await done(revoke(deps, ended.id));
+    const { key: ended } = await done(createKey(deps, balance, {}, ownerOf({ recovery })));
+    await done(revoke(deps, ended.id, OPERATOR));
     clock.advance(DAY_MS);
     const remove = async (isInUse: boolean) => {
       const start = { createdAt: 0 as EpochMs, id: "" };
@@ -287,7 +297,7 @@ describe("what nobody used is removed", () => {
   test("behind more ended keys that were used than are looked at in one go", async () => {
     const deps = openDeps();
     const { key } = await done(setUp(deps, {}));
-    await done(revoke(deps, key.id));
+    await done(revoke(deps, key.id, OPERATOR));
     const db = openDatabase(join(folder, "gateway.sqlite"));
     const row = db.query("SELECT * FROM keys WHERE id = ?").get(key.id) as Record<string, string>;
     const names = Object.keys(row);
@@ -321,10 +331,10 @@ describe("what nobody used is removed", () => {
       counters, allowances, body) VALUES (?, 1, ?, ?, 'settled', 0, 0, 0, '', '', '{}')`);
     const unused: string[] = [];
     for (let n = 0; n < 3; n++) {
-      const { key } = await done(setUp(deps, {}));
+      const { key, recovery } = await done(setUp(deps, {}));
       const balance = (await deps.store.balanceWithBudgets(key.balanceId))!.balance;
-      const { key: ended } = await done(createKey(deps, balance, {}, "recovery"));
-      for (const one of [key, ended]) await done(revoke(deps, one.id));
+      const { key: ended } = await done(createKey(deps, balance, {}, ownerOf({ recovery })));
+      for (const one of [key, ended]) await done(revoke(deps, one.id, OPERATOR));
       db.transaction(() => {
         for (let m = 0; m < MOST_ENDS_LOOKED_AT; m++) end.run(`rcpt_${n}_${m}`, balance.id, key.id);
       })();

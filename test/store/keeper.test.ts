@@ -21,7 +21,6 @@ import { SettlementTurns } from "../../src/store/keeper/settlement-turns.ts";
 import { KeeperSocket } from "../../src/store/keeper/socket.ts";
 import { systemClock } from "../../src/units/clock.ts";
 import type { BalanceId, BudgetId, KeyId } from "../../src/units/id.ts";
-import type { SecretHash } from "../../src/units/secret-hash.ts";
 import type { NanoUsd } from "../../src/units/usd.ts";
 import { ManualClock } from "../fakes/clock.ts";
 import { gate } from "../fakes/gate.ts";
@@ -93,10 +92,12 @@ const BALANCE: Balance = {
   setUpKey: null,
   secretsSavedAt: null,
   closed: false,
+  reclaims: 0,
+  recovery: null,
+  undo: null,
 };
 const key = (more: Partial<Key> = {}): Key =>
   keyOf({ id: "key_1" as KeyId, balanceId: BALANCE.id, createdAt: systemClock.now(), ...more });
-const HASH = "recovery" as SecretHash;
 
 const statement = (ledger: string, more: Partial<Statement> = {}): Statement =>
   ({
@@ -143,7 +144,7 @@ test("nodes that change a key at once decide one after another, on what it is th
   const path = folder();
   await keep(path);
   const nodes = [keysOf(path), keysOf(path), keysOf(path)];
-  await nodes[0]!.addBalance(BALANCE, HASH, key({ dailyLimit: 0 as NanoUsd }));
+  await nodes[0]!.addBalance(BALANCE, key({ dailyLimit: 0 as NanoUsd }));
   const more = (now: Key) => ({ key: { ...now, dailyLimit: ((now.dailyLimit ?? 0) + 1) as NanoUsd } });
   await Promise.all(
     Array.from({ length: 12 }, (_, n) => nodes[n % 3]!.changeKey("key_1" as KeyId, (now) => more(now))),
@@ -155,7 +156,7 @@ test("what is refused is not written, and what a decision is told is as in one p
   const path = folder();
   await keep(path);
   const [first, second] = [keysOf(path), keysOf(path)];
-  await first.addBalance(BALANCE, HASH, key({ budgets: ["team"] }));
+  await first.addBalance(BALANCE, key({ budgets: ["team"] }));
   const budget = { id: "bud_1" as BudgetId, balanceId: BALANCE.id, name: "team", cap: 5 as NanoUsd };
   const put = await first.changeBudgets(BALANCE.id, (_, drawnFrom) => {
     expect(drawnFrom).toEqual(new Map([["team", 1]]));
@@ -186,7 +187,7 @@ test("a change of a key is answered once every node has noticed it", async () =>
       await noticed.passed;
     }) as () => Promise<void>,
   });
-  await keys.addBalance(BALANCE, HASH, key());
+  await keys.addBalance(BALANCE, key());
   const changed = keys.changeKey("key_1" as KeyId, (now) => ({ key: { ...now, state: "revoked" } }));
   await until(() => versions.length === 1 && heard.some(({ said }) => said === "changed"));
   expect(await other.keeper.unseen(versions[0]!)).toBe(true);

@@ -56,8 +56,11 @@ function setUp(): { id: ReturnType<typeof newId<"bal">>; state: () => string } {
     setUpKey: key.id,
     secretsSavedAt: null,
     closed: false,
+    reclaims: 0,
+    recovery: null,
+    undo: null,
   };
-  store.addBalance(balance, hashSecret(`${id}r`), key).then(
+  store.addBalance(balance, key).then(
     () => (state = "durable"),
     (error) => (state = error instanceof StoreUnreachable ? "unreachable" : String(error)),
   );

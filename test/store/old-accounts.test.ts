@@ -1,5 +1,5 @@
 import { Database } from "bun:sqlite";
-import { afterEach, expect, test } from "bun:test";
+import { afterEach, beforeEach, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -9,9 +9,19 @@ import { SqliteKeyStore } from "../../src/store/sqlite/key-store.ts";
 import { MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
 import { SqliteStatements } from "../../src/store/sqlite/statements.ts";
 import { ManualClock } from "../fakes/clock.ts";
-import { OLD_ACCOUNTS, OLD_ROWS, readOldAccounts } from "./old-accounts.ts";
+import {
+  OLD_ACCOUNTS,
+  OLD_ROOTS,
+  OLD_ROWS,
+  ROWS_WITHOUT_ROOTS,
+  readOldAccounts,
+  readOldRoots,
+} from "./old-accounts.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "old-accounts-"));
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "old-accounts-"));
+});
 afterEach(() => rmSync(folder, { recursive: true }));
 
 test("a database from before claims could be undone knows who may claim, and what can be undone", async () => {
@@ -29,5 +39,19 @@ test("a database from before claims could be undone knows who may claim, and wha
       new SqlAccountStore(new SqliteStatements(db), clock),
     ),
   ).toEqual(OLD_ACCOUNTS);
+  db.close();
+});
+
+test("a database from before roots knows which keys derive from a claim", async () => {
+  const path = join(folder, "gateway.sqlite");
+  const old = new Database(path);
+  for (const migration of MIGRATIONS.slice(0, 7)) old.run(migration);
+  old.run(OLD_ROWS);
+  for (const migration of MIGRATIONS.slice(7, 16)) old.run(migration);
+  old.run("PRAGMA user_version = 16");
+  old.run(ROWS_WITHOUT_ROOTS);
+  old.close();
+  const db = openDatabase(path);
+  expect(await readOldRoots(new SqliteKeyStore(db, new ManualClock()))).toEqual(OLD_ROOTS);
   db.close();
 });

@@ -13,7 +13,8 @@ export function DetachDialog({ of: { id, account_id }, onClose, onDone }: Balanc
     <Confirm title="Detach from its account" yes="Detach now" no="Leave it" act={detach} onClose={onClose}>
       <p>
         The sessions of <span class="mono">{account_id}</span> can do nothing with this balance any more. The
-        recovery secret that it was claimed with opens it again. Keys that they made end.
+        recovery secret that it was claimed with opens it again. All keys and recovery secrets that derive
+        from the claim end.
       </p>
     </Confirm>
   );

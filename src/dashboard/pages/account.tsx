@@ -79,15 +79,19 @@ function Claim() {
   const held = [...secrets.values()].at(-1);
   const email = useField("");
   const pasted = useField("");
+  const recovery = useField("");
   const [done, setDone] = useState<ClaimAnswer | null>(null);
   const wallet = browserWallet();
   const claim = useAction(async (identity: () => Promise<object>) => {
     const key = held ?? pasted.value.trim();
     if (key === "")
       throw new Error(
-        "Paste the API key from set-up, or one that it was rotated to: it proves that the balance is yours.",
+        me.reclaimed
+          ? "Paste an API key of the balance."
+          : "Paste the API key from set-up, or one that it was rotated to: it proves that the balance is yours.",
       );
-    setDone(await new Api(key).post<ClaimAnswer>("v1/me/claim", await identity()));
+    const word = me.reclaimed ? { recovery_secret: recovery.value.trim() } : {};
+    setDone(await new Api(key).post<ClaimAnswer>("v1/me/claim", { ...(await identity()), ...word }));
     refresh();
   });
   const byEmail = async () => ({ email: email.value.trim() });
@@ -115,12 +119,26 @@ function Claim() {
       >
         {held === undefined && (
           <TextField
-            label="API key from set-up"
-            hint="Or one that it was rotated to. Keys that an owner made cannot claim."
+            {...(me.reclaimed
+              ? { label: "API key of the balance" }
+              : {
+                  label: "API key from set-up",
+                  hint: "Or one that it was rotated to. Keys that an owner made cannot claim.",
+                })}
             type="password"
             placeholder="or-live-…"
             required
             {...pasted}
+          />
+        )}
+        {me.reclaimed && (
+          <TextField
+            label="Recovery secret"
+            hint="A claim of this balance was taken back, so a key alone cannot claim it again."
+            type="password"
+            placeholder="or-rec-…"
+            required
+            {...recovery}
           />
         )}
         <TextField label="Email" type="email" required {...email} />

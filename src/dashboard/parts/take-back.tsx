@@ -7,8 +7,9 @@ import { Confirm } from "./dialog.tsx";
 export function TakeBack({ title }: { title: string }) {
   const { api, refresh } = useOwner();
   const [asking, setAsking] = useState(false);
+  const [revokeKeys, setRevokeKeys] = useState(false);
   const undo = async () => {
-    await api.delete("v1/me/claim");
+    await api.delete("v1/me/claim", { revoke_keys: revokeKeys });
     setAsking(false);
     refresh();
   };
@@ -24,9 +25,19 @@ export function TakeBack({ title }: { title: string }) {
           onClose={() => setAsking(false)}
         >
           <p>
-            The balance belongs to no account then, and nobody can use it by signing in. Keys that were made
-            by signing in end. The others stay as they are: revoke those that you do not know.
+            The balance belongs to no account then, and nobody can use it by signing in. All that was made by
+            signing in ends: keys, recovery secrets, and whatever was made with these. Nobody can claim the
+            balance again without your recovery secret.
           </p>
+          <label class="check">
+            <input
+              type="checkbox"
+              checked={revokeKeys}
+              onChange={(event) => setRevokeKeys(event.currentTarget.checked)}
+            />
+            <span>End the other keys of the balance, too</span>
+          </label>
+          <p class="soft small">Otherwise they keep working: revoke those that somebody else may have.</p>
         </Confirm>
       )}
     </div>

@@ -8,6 +8,7 @@ import { invalidField, refused } from "../../errors/refusal.ts";
 import { type EpochMs, isoTime } from "../../units/clock.ts";
 import type { AccountId, BalanceId } from "../../units/id.ts";
 import type { Endpoint } from "../endpoint.ts";
+import { liveKeys } from "../endpoints/claims.ts";
 import { repeated } from "../fields.ts";
 import { operation } from "../operation.ts";
 import { list, ok } from "../reply.ts";
@@ -26,9 +27,17 @@ export const adminAccountEndpoints = (): Endpoint[] => [
       ? invalidField("id", `There is no account \`${repeated(id)}\`.`)
       : ok(accountView(found, keyDeps.clock.now()));
   }),
-  operation("POST /admin/accounts/:id/detach", ADMIN.detach, async ({ params, fields }, { accounts }) => {
-    const balance = await detach(accounts, params.id as AccountId, fields.balance_id as BalanceId);
-    return refused(balance) ? balance : ok({ account_id: params.id, balance_id: balance, detached: true });
+  operation("POST /admin/accounts/:id/detach", ADMIN.detach, async ({ params, fields }, deps) => {
+    const { balance_id, revoke_keys = false } = fields;
+    const account = params.id as AccountId;
+    const balance = await detach(deps.accounts, account, balance_id as BalanceId, revoke_keys);
+    if (refused(balance)) return balance;
+    return ok({
+      account_id: account,
+      balance_id: balance,
+      detached: true,
+      ...(await liveKeys(balance, deps)),
+    });
   }),
 ];
 

@@ -2,6 +2,7 @@ import type { Account } from "../../accounts/account.ts";
 import { ADMIN, type BalanceAnswer } from "../../api/admin.ts";
 import { invalidField, type Refusal, refused } from "../../errors/refusal.ts";
 import type { Balance, Key } from "../../keys/key.ts";
+import { OPERATOR } from "../../keys/root.ts";
 import { revoke } from "../../keys/rotation.ts";
 import { isoTime } from "../../units/clock.ts";
 import type { AccountId, BalanceId, KeyId } from "../../units/id.ts";
@@ -61,12 +62,12 @@ export const adminBalanceEndpoints = (): Endpoint[] => [
   ),
   // For a user who asks for more: the operator raises what the owner may not be there to raise.
   operation("PATCH /admin/keys/:id", ADMIN.changeKey, async ({ params: { id }, fields }, deps) =>
-    changedKey(await keyNamed(id, deps), fields, "operator", deps),
+    changedKey(await keyNamed(id, deps), fields, OPERATOR, deps),
   ),
   // For a key that was reported as leaked: the operator need not wait for its owner.
   operation("POST /admin/keys/:id/revoke", ADMIN.revoke, async ({ params: { id } }, deps) => {
     const found = await keyNamed(id, deps);
-    return refused(found) ? found : revoked(await revoke(deps.keyDeps, found.id));
+    return refused(found) ? found : revoked(await revoke(deps.keyDeps, found.id, OPERATOR));
   }),
 ];
 

@@ -1,5 +1,6 @@
 import { BUDGETS } from "../../api/budgets.ts";
 import { refused } from "../../errors/refusal.ts";
+import { OPERATOR } from "../../keys/root.ts";
 import type { Endpoint } from "../endpoint.ts";
 import { changedBudget, listOfBudgets } from "../endpoints/budgets.ts";
 import { operation } from "../operation.ts";
@@ -19,7 +20,7 @@ export const adminBudgetEndpoints = (): Endpoint[] => [
     BUDGETS.changeForOperator,
     async ({ params, fields }, deps) => {
       const balance = await balanceNamed(params.id, deps);
-      return refused(balance) ? balance : changedBudget(balance, params.name, fields, deps);
+      return refused(balance) ? balance : changedBudget(balance, params.name, fields, OPERATOR, deps);
     },
   ),
 ];

@@ -3,12 +3,14 @@ import { MAX_BUDGET_NAME } from "../../api/keys.ts";
 import { type Refusal, refused } from "../../errors/refusal.ts";
 import { changeBudget, createBudget, dropBudget, unknownBudget } from "../../keys/budgets.ts";
 import type { Balance, Budget } from "../../keys/key.ts";
+import type { Actor } from "../../keys/root.ts";
 import { isoTime } from "../../units/clock.ts";
 import { usdFromNano } from "../../units/usd.ts";
 import { windowAt } from "../../units/window.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Endpoint } from "../endpoint.ts";
 import { readUsd } from "../fields.ts";
+import { actorOf } from "../identity.ts";
 import { operation } from "../operation.ts";
 import { created, type JsonReply, list, ok } from "../reply.ts";
 
@@ -19,7 +21,7 @@ export const budgetEndpoints = (): Endpoint[] => [
     const { name, window } = fields;
     const cap = readUsd("cap_usd", fields.cap_usd);
     if (refused(cap)) return cap;
-    const budget = await createBudget(deps.keyDeps, who.balance.id, { name, window, cap });
+    const budget = await createBudget(deps.keyDeps, who.balance.id, { name, window, cap }, actorOf(who));
     return refused(budget) ? budget : created(await view(budget, deps));
   }),
   operation("GET /v1/budgets/:name", BUDGETS.show, async ({ who, params }, deps) => {
@@ -27,10 +29,10 @@ export const budgetEndpoints = (): Endpoint[] => [
     return budget === undefined ? unknownBudget(shortened(params.name)) : ok(await view(budget, deps));
   }),
   operation("PATCH /v1/budgets/:name", BUDGETS.change, ({ who, fields, params }, deps) =>
-    changedBudget(who.balance, params.name, fields, deps),
+    changedBudget(who.balance, params.name, fields, actorOf(who), deps),
   ),
   operation("DELETE /v1/budgets/:name", BUDGETS.drop, async ({ who, params }, deps) => {
-    const budget = await dropBudget(deps.keyDeps, who.balance.id, shortened(params.name));
+    const budget = await dropBudget(deps.keyDeps, who.balance.id, shortened(params.name), actorOf(who));
     return refused(budget) ? budget : ok({ name: budget.name, deleted: true });
   }),
 ];
@@ -44,12 +46,13 @@ export async function changedBudget(
   balance: Balance,
   name: string,
   { cap_usd, window }: ChangedBudget,
+  by: Actor,
   deps: HttpDeps,
 ): Promise<JsonReply<BudgetAnswer> | Refusal> {
   const cap = cap_usd === undefined ? undefined : readUsd("cap_usd", cap_usd);
   if (refused(cap)) return cap;
   const change = { ...(cap === undefined ? {} : { cap }), ...(window === undefined ? {} : { window }) };
-  const budget = await changeBudget(deps.keyDeps, balance.id, shortened(name), change);
+  const budget = await changeBudget(deps.keyDeps, balance.id, shortened(name), change, by);
   return refused(budget) ? budget : ok(await view(budget, deps));
 }
 

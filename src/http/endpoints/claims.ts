@@ -2,7 +2,7 @@ import type { Account, Claim } from "../../accounts/account.ts";
 import { claimEnds, isPending } from "../../accounts/belonging.ts";
 import { claimByEmail, claimByWallet, settleClaim, whyNoClaimant } from "../../accounts/claim.ts";
 import { takeBack } from "../../accounts/undo.ts";
-import { CLAIMS, type ClaimAnswer, type WaitingClaim } from "../../api/claims.ts";
+import { CLAIMS, type ClaimAnswer, UndoFields, type WaitingClaim } from "../../api/claims.ts";
 import { invalidField, type Refusal, refuse, refused, retryAfter } from "../../errors/refusal.ts";
 import { invalidRecovery } from "../../generation/refusals.ts";
 import { isRecoverySecret } from "../../keys/secret.ts";
@@ -14,6 +14,7 @@ import { takeOfEverybody } from "../address.ts";
 import { clientBlocks } from "../client-blocks.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Endpoint, HttpExchange } from "../endpoint.ts";
+import { readFields } from "../fields.ts";
 import {
   againstForging,
   againstGuessing,
@@ -25,19 +26,23 @@ import {
 import { operation } from "../operation.ts";
 import { type JsonReply, list, ok } from "../reply.ts";
 import { emailOf, identityView, MOST_MAILS, tooMany } from "./accounts.ts";
+import { usedKeyView } from "./key-view.ts";
 
 /** How balances come into accounts, and out of them again: decision 8. */
 export const claimEndpoints = (): Endpoint[] => [
   operation("POST /v1/me/claim", CLAIMS.claim, async ({ who, fields, exchange }, deps) => {
-    const noClaimant = whyNoClaimant(who.key.rotationId, who.balance.setUpKey);
+    const { email, wallet, recovery_secret: secret } = fields;
+    const noClaimant = secret === undefined ? whyNoClaimant(who.key.rotationId, who.balance.setUpKey) : null;
     if (noClaimant !== null) return noClaimant;
-    const { email, wallet } = fields;
     const { id } = who.balance;
+    const claimant = { balance: id, secret: secret === undefined ? null : hashSecret(secret) };
     if ((email === undefined) === (wallet === undefined)) {
       return invalidField("email", "Send either `email` or `wallet`.");
     }
     if (wallet !== undefined) {
-      const account = await againstForging(exchange, deps, () => claimByWallet(deps.accounts, id, wallet));
+      const account = await againstForging(exchange, deps, () =>
+        claimByWallet(deps.accounts, claimant, wallet),
+      );
       return refused(account) ? account : claimed(account, id, true);
     }
     const address = emailOf(email!);
@@ -49,7 +54,7 @@ export const claimEndpoints = (): Endpoint[] => [
       const crowded = await takeOfEverybody(deps.throttles.claims, blocks, deps.settings().mailsPerHour);
       if (crowded !== null) return tooManyForAll(crowded);
     }
-    const account = await claimByEmail(deps.accounts, id, address);
+    const account = await claimByEmail(deps.accounts, claimant, address);
     return refused(account) ? account : claimed(account, id, false);
   }),
   { method: "DELETE", path: "/v1/me/claim", about: CLAIMS.undo, handle: undo },
@@ -80,11 +85,15 @@ const claimed = (account: Account, balance: BalanceId, confirmed: boolean): Json
 async function undo(exchange: HttpExchange, deps: HttpDeps): Promise<JsonReply | Refusal> {
   const secret = bearerOf(exchange.request);
   if (secret !== null && isRecoverySecret(secret)) {
-    const taken = await takeBack(deps.accounts, hashSecret(secret));
+    const fields = await readFields(UndoFields, exchange, deps);
+    if (refused(fields)) return fields;
+    const taken = await takeBack(deps.accounts, hashSecret(secret), fields.revoke_keys ?? false);
     if (taken === null) {
       return againstGuessing(exchange, deps, async () => invalidRecovery(deps.settings().dashboardUrl));
     }
-    return refused(taken) ? taken : ok({ balance_id: taken, withdrawn: true });
+    return refused(taken)
+      ? taken
+      : ok({ balance_id: taken, withdrawn: true, ...(await liveKeys(taken, deps)) });
   }
   const who = await identify(exchange, deps);
   if (refused(who)) return who;
@@ -95,6 +104,19 @@ async function undo(exchange: HttpExchange, deps: HttpDeps): Promise<JsonReply |
         "Only the recovery secret undoes a claim. To decline one made for you, use DELETE /v1/me/claims/{id}.",
       );
 }
+
+/** What still works after a claim ended, for whoever took the balance back to look through. */
+export async function liveKeys(balance: BalanceId, { keyDeps, ledger }: HttpDeps) {
+  const keys = await keyDeps.store.liveKeysOf(balance, MOST_LIVE_KEYS + 1);
+  const now = keyDeps.clock.now();
+  const listed = keys.slice(0, MOST_LIVE_KEYS);
+  return {
+    live_keys: await Promise.all(listed.map((key) => usedKeyView(key, now, ledger))),
+    has_more: keys.length > MOST_LIVE_KEYS,
+  };
+}
+
+const MOST_LIVE_KEYS = 100;
 
 /** With what tells one's own balance from a stranger's. */
 async function claimView({ balanceId, at }: Claim, deps: HttpDeps): Promise<WaitingClaim> {

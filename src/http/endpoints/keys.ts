@@ -4,7 +4,8 @@ import { suspension } from "../../errors/suspension-refusal.ts";
 import { tooMuchUnpaid } from "../../generation/refusals.ts";
 import { createKey, setUp } from "../../keys/creation.ts";
 import type { Key } from "../../keys/key.ts";
-import { type Actor, revise, revoke, rotate } from "../../keys/rotation.ts";
+import type { Actor } from "../../keys/root.ts";
+import { revise, revoke, rotate } from "../../keys/rotation.ts";
 import { isoTime } from "../../units/clock.ts";
 import type { BalanceId, KeyId } from "../../units/id.ts";
 import { takeOfAll, takeOfEverybody, tooOften } from "../address.ts";
@@ -12,7 +13,7 @@ import { clientBlocks } from "../client-blocks.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Endpoint, HttpExchange } from "../endpoint.ts";
 import { readFields, repeated } from "../fields.ts";
-import { type Identity, identify, isAnonymous, ownBalances, ownersOnly } from "../identity.ts";
+import { actorOf, type Identity, identify, isAnonymous, ownBalances, ownersOnly } from "../identity.ts";
 import { operation } from "../operation.ts";
 import { created, type JsonReply, ok, page } from "../reply.ts";
 import { keySpec } from "./key-fields.ts";
@@ -59,7 +60,9 @@ export const keyEndpoints = (): Endpoint[] => [
         found.state === "revoked"
           ? deps.unpaidWaitS(found.balanceId, () => clientBlocks(exchange, deps), AGAIN)
           : null;
-      return waitS === null ? revoked(await revoke(deps.keyDeps, found.id)) : tooMuchUnpaid(waitS);
+      return waitS === null
+        ? revoked(await revoke(deps.keyDeps, found.id, actorOf(who)))
+        : tooMuchUnpaid(waitS);
     }),
   ),
 ];
@@ -88,7 +91,7 @@ async function create(exchange: HttpExchange, deps: HttpDeps): Promise<JsonReply
   if (refused(fields)) return fields;
   const spec = keySpec(fields, deps.keyDeps.clock.now());
   if (refused(spec)) return spec;
-  const minted = await createKey(deps.keyDeps, who.balance, spec, who.by);
+  const minted = await createKey(deps.keyDeps, who.balance, spec, actorOf(who));
   return refused(minted) ? minted : created(mintedView(minted, deps.keyDeps.clock.now()));
 }
 
@@ -126,8 +129,6 @@ export async function changedKey(found: Key | Refusal, fields: KeyFields, by: Ac
 
 export const revoked = (key: Key | Refusal): JsonReply<RevokedAnswer> | Refusal =>
   refused(key) ? key : ok({ id: key.id, state: "revoked" });
-
-const actorOf = (who: Identity): Actor => (who.kind === "key" ? "key" : who.by);
 
 const AGAIN = { bytes: 0, writes: true };
 

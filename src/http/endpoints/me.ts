@@ -1,5 +1,6 @@
 import type { Account } from "../../accounts/account.ts";
-import { belonging, isPending } from "../../accounts/belonging.ts";
+import type { Belongings } from "../../accounts/account-store.ts";
+import { type Belonging, belonging, isPending } from "../../accounts/belonging.ts";
 import type { DefaultLimits } from "../../api/keys.ts";
 import { ME } from "../../api/me.ts";
 import type { Balance } from "../../keys/key.ts";
@@ -22,6 +23,8 @@ async function me({ who, exchange }: Asked<string, typeof ME>, deps: HttpDeps) {
   const { balance } = who;
   const now = deps.keyDeps.clock.now();
   const money = await deps.ledger.balance(balance.id);
+  const found = await deps.accounts.store.belonging(balance.id);
+  const at = found === null ? null : belonging(found, now);
   return ok({
     balance_id: balance.id,
     balance_usd: usdFromNano(money.total),
@@ -32,7 +35,8 @@ async function me({ who, exchange }: Asked<string, typeof ME>, deps: HttpDeps) {
     key: who.kind === "key" ? await usedKeyView(who.key, now, deps.ledger) : null,
     open_tier: await openTier(balance, exchange, now, deps),
     key_defaults: defaultLimits(balance, deps),
-    account: await accountOf(who, now, deps),
+    account: found === null || at === null ? null : accountOf(who, found, at, now),
+    reclaimed: at?.state === "reclaimed",
     contact: deps.settings().contact,
   });
 }
@@ -65,10 +69,8 @@ async function openTier(balance: Balance, exchange: HttpExchange, now: EpochMs, 
 /**
  * With the balances and the waiting claims only for a session: a key need not know what else its owner has.
  */
-async function accountOf(who: Identity, now: EpochMs, { accounts }: HttpDeps) {
-  const found = await accounts.store.belonging(who.balance.id);
-  const at = found === null ? null : belonging(found, now);
-  const undo = at?.state === "claimed" ? { undo_until: isoTime(at.undoUntil) } : {};
+function accountOf(who: Identity, found: Belongings, at: Belonging, now: EpochMs) {
+  const undo = at.state === "claimed" ? { undo_until: isoTime(at.undoUntil) } : {};
   if (who.kind === "owner" && who.by === "session") {
     const { account, balances, claims } = who.holdings;
     const pending = claims.filter((claim) => isPending(claim, now));
@@ -79,7 +81,7 @@ async function accountOf(who: Identity, now: EpochMs, { accounts }: HttpDeps) {
       ...undo,
     };
   }
-  if (found === null || at === null || at.state === "nobody's") return null;
+  if (at.state === "nobody's" || at.state === "reclaimed") return null;
   // Whoever claims for an address learns nothing about the account that it may have.
   if (at.state === "offered") {
     return { id: found.claimant!.id, ...identityView(found.claimant!), confirmed: false };

@@ -7,6 +7,7 @@ import {
   LOW_CREDIT,
   PAYMENTS,
   PAYMENTS_AT_A_TIME,
+  ROOTS,
   RUNS,
   SIGN_IN,
   SIGNING_KEYS,
@@ -234,4 +235,6 @@ ${inPostgres(SIGN_IN)}
   inPostgres(PAYMENTS_AT_A_TIME),
   // 19: claims on credit that requests hold
   inPostgres(CLAIMS),
+  // 20: what credentials derive from
+  inPostgres(ROOTS),
 ];

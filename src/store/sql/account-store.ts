@@ -6,15 +6,18 @@ import type {
   AccountStore,
   Belongings,
   Link,
+  WrittenChange,
 } from "../../accounts/account-store.ts";
 import type { Email } from "../../accounts/email.ts";
 import type { IssuedMessage } from "../../accounts/wallet.ts";
 import { type Refusal, refused } from "../../errors/refusal.ts";
+import type { Key } from "../../keys/key.ts";
 import { assert } from "../../units/assert.ts";
 import type { Clock, EpochMs } from "../../units/clock.ts";
 import type { AccountId, BalanceId } from "../../units/id.ts";
 import type { SecretHash } from "../../units/secret-hash.ts";
-import { changeOfBalance } from "../changes.ts";
+import { changeOfBalance, changeOfKey } from "../changes.ts";
+import { KEY, type KeyRow, keyFromRow } from "./key-rows.ts";
 import { part, type SqlDatabase, type Steps, sql } from "./statement.ts";
 
 /**
@@ -31,16 +34,21 @@ export class SqlAccountStore implements AccountStore {
   async change<C extends AccountChange>(
     about: AccountQuery,
     decide: (state: AccountState) => C | Refusal,
-  ): Promise<C | Refusal> {
+  ): Promise<WrittenChange<C> | Refusal> {
     const now = this.clock.now();
-    return this.db.change<C | Refusal>(function* () {
+    return this.db.change<WrittenChange<C> | Refusal>(function* () {
       const decided = decide(yield* stateOf(about, now));
       if (refused(decided)) return { result: decided, changes: [] };
       if (about.link !== undefined) yield* sql`DELETE FROM sign_in_links WHERE hash = ${about.link}`;
       if (about.message !== undefined) yield* sql`DELETE FROM wallet_messages WHERE hash = ${about.message}`;
+      const { attach = [], reclaim = [], close = [], revokeKeys = false } = decided;
+      const ended: Key[] = [];
+      for (const one of reclaim) ended.push(...(yield* reclaimBalance(one, revokeKeys)));
       yield* write(decided, now);
-      const { attach = [], detach = [], close = [] } = decided;
-      return { result: decided, changes: [...attach, ...detach, ...close].map(changeOfBalance) };
+      return {
+        result: { ...decided, endedKeys: ended.map(({ hash }) => hash) },
+        changes: [...ended.map(changeOfKey), ...[...attach, ...reclaim, ...close].map(changeOfBalance)],
+      };
     }, "serializable");
   }
 
@@ -165,7 +173,7 @@ function* readBelongings({ balance, recovery }: AccountQuery): Steps<Belongings 
   if (where === null) return null;
   const [row] = yield* sql<BelongingRow>`
     SELECT id, account_id AS "accountId", suspended, ${CLAIMED_AT} AS "claimedAt", recovery_hash AS recovery,
-      coalesce(undo_hash, recovery_hash) AS undo FROM balances WHERE ${where}`;
+      coalesce(undo_hash, recovery_hash) AS undo, reclaims FROM balances WHERE ${where}`;
   if (row === undefined) return null;
   const { accountId, ...belongings } = row;
   const [claim = null] = yield* sql<Claim>`SELECT ${CLAIM} FROM claims WHERE balance_id = ${row.id}`;
@@ -187,7 +195,7 @@ function* readAccount(id: AccountId): Steps<Account> {
 }
 
 function* write(change: AccountChange, now: EpochMs): Steps<void> {
-  const { account, balance, attach = [], detach = [], close = [], recovery, erase } = change;
+  const { account, balance, attach = [], close = [], recovery, erase } = change;
   const { claim, decline, session, link, message } = change;
   if (account !== undefined) {
     const { id, email, wallet, createdAt, provedAt } = account;
@@ -199,13 +207,6 @@ function* write(change: AccountChange, now: EpochMs): Steps<void> {
         VALUES (${balance.id}, ${id}, ${balance.createdAt}, ${balance.createdAt})`;
     }
     for (const one of attach) yield* attachTo(id, one, now);
-    for (const one of detach) {
-      yield* sql`UPDATE keys SET state = 'revoked'
-        WHERE balance_id = ${one} AND made_by = ${id} AND state <> 'revoked'`;
-      yield* sql`UPDATE balances SET account_id = NULL, attached_at = NULL, claimed_at = NULL,
-          recovery_hash = coalesce(undo_hash, recovery_hash), undo_hash = NULL
-        WHERE id = ${one} AND account_id = ${id}`;
-    }
     if (session !== undefined) yield* addSession(session, id, now);
   }
   if (claim !== undefined) {
@@ -234,6 +235,18 @@ function* attachTo(account: AccountId, balance: BalanceId, now: EpochMs): Steps<
     yield* sql`UPDATE balances SET account_id = ${account}, claimed_at = ${now}, attached_at = ${at}
     WHERE id = ${balance} AND account_id IS NULL RETURNING id`;
   assert(attached.length === 1, `${balance} belongs to an account already`);
+}
+
+/** Returns the keys that ended although they do not derive from a claim. */
+function* reclaimBalance(balance: BalanceId, revokeKeys: boolean): Steps<Key[]> {
+  yield* sql`DELETE FROM claims WHERE balance_id = ${balance}`;
+  yield* sql`UPDATE keys SET state = 'revoked' WHERE balance_id = ${balance} AND root > 0 AND state <> 'revoked'`;
+  yield* sql`UPDATE balances SET account_id = NULL, attached_at = NULL, claimed_at = NULL, reclaims = reclaims + 1,
+    recovery_hash = coalesce(undo_hash, recovery_hash), undo_hash = NULL WHERE id = ${balance}`;
+  if (!revokeKeys) return [];
+  const ended = yield* sql<KeyRow>`UPDATE keys SET state = 'revoked'
+    WHERE balance_id = ${balance} AND state <> 'revoked' RETURNING ${KEY}`;
+  return ended.map(keyFromRow);
 }
 
 function* closeBalance(balance: BalanceId, now: EpochMs): Steps<void> {

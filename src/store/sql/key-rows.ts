@@ -3,7 +3,7 @@ import type { EpochMs } from "../../units/clock.ts";
 import { part } from "./statement.ts";
 
 /** A key's columns, under the names of its members. */
-export const KEY = part`id, hash, prefix, name, balance_id AS "balanceId", lineage AS "rotationId", made_by AS "madeBy",
+export const KEY = part`id, hash, prefix, name, balance_id AS "balanceId", lineage AS "rotationId", root,
   state, created_at AS "createdAt", expires_at AS "expiresAt", rpm_limit AS "rpmLimit", tpm_limit AS "tpmLimit",
   daily_limit AS "dailyLimit", monthly_limit AS "monthlyLimit", allowed_models AS "allowedModels", budgets`;
 
@@ -25,7 +25,7 @@ export const rowOf = (key: Key) => ({
   prefix: key.prefix,
   balance_id: key.balanceId,
   lineage: key.rotationId,
-  made_by: key.madeBy,
+  root: key.root,
   created_at: key.createdAt,
   ...changeable(key),
 });
@@ -45,7 +45,8 @@ export const changeable = (key: Key) => ({
 
 /** The same of balance `b` of account `a`, which is suspended with it. */
 export const BALANCE = part`b.id, b.account_id AS "accountId", coalesce(b.suspended, a.suspended) AS suspended,
-  b.created_at AS "createdAt", b.setup_key AS "setUpKey", b.secrets_saved_at AS "secretsSavedAt", b.closed_at AS closed`;
+  b.created_at AS "createdAt", b.setup_key AS "setUpKey", b.secrets_saved_at AS "secretsSavedAt", b.closed_at AS closed,
+  b.reclaims, b.recovery_hash AS recovery, b.undo_hash AS undo`;
 
 export type BalanceRow = Omit<Balance, "closed"> & { readonly closed: EpochMs | null };
 

@@ -98,8 +98,15 @@ export abstract class SqlKeyStore implements KeyStore {
     return rows.map(keyFromRow);
   }
 
-  async addBalance(balance: Balance, recovery: SecretHash, key: Key): Promise<void> {
-    const { id, accountId, suspended, createdAt, setUpKey } = balance;
+  async liveKeysOf(balance: BalanceId, limit: number): Promise<Key[]> {
+    const rows = await this.db.query<KeyRow>`
+      SELECT ${KEY} FROM keys WHERE balance_id = ${balance} AND ${live(this.clock.now())}
+      ORDER BY created_at DESC, id DESC LIMIT ${limit}`;
+    return rows.map(keyFromRow);
+  }
+
+  async addBalance(balance: Balance, key: Key): Promise<void> {
+    const { id, accountId, suspended, createdAt, setUpKey, recovery } = balance;
     await this.db.change(function* () {
       yield* sql`INSERT INTO balances (id, account_id, suspended, recovery_hash, created_at, setup_key)
         VALUES (${id}, ${accountId}, ${suspended}, ${recovery}, ${createdAt}, ${setUpKey})`;

@@ -6,6 +6,7 @@ import {
   LOW_CREDIT,
   PAYMENTS,
   PAYMENTS_AT_A_TIME,
+  ROOTS,
   RUNS,
   SIGN_IN,
   SIGNING_KEYS,
@@ -231,4 +232,6 @@ ${FOLDED}
   PAYMENTS_AT_A_TIME,
   // 16: claims on credit that requests hold
   CLAIMS,
+  // 17: what credentials derive from
+  ROOTS,
 ];
