@@ -63,6 +63,16 @@ afterEach(async () => {
   expect(json.ok).toBe(true);
 });
 
+/** Its set-up key claims the balance for an account that signs in by a wallet. */
+async function claimed({ key }: Made): Promise<void> {
+  const owner = privateKeyToAccount(generatePrivateKey());
+  const json = { address: owner.address, chain_id: 1 };
+  const { message } = (await gateway.send("POST", "/v1/auth/wallet", { json })).json;
+  const wallet = { message, signature: await owner.signMessage({ message }) };
+  const { status, text } = await gateway.send("POST", "/v1/me/claim", { bearer: key, json: { wallet } });
+  if (status !== 200) throw new Error(`the claim was answered ${status}: ${text}`);
+}
+
 const state = async () => (await paymentsOf(gateway, mine.key))[0]?.state;
 const credited = (usd: number) => async () => (await balanceOf(gateway, mine.key)) === usd;
 const chat = (pay: typeof fetch, headers = {}) =>
@@ -440,6 +450,45 @@ describe("who pays", () => {
     expect([facilitator.asked, (await chat(fetch)).status]).toEqual([0, 403]);
     expect((await gateway.send("GET", "/v1/me", { bearer: mine.key })).json.suspended).toBe("sanctions");
     // Without its list, nobody is let in.
+    await Bun.file(list).delete();
+  });
+
+  test.each([
+    ["an agent's key", false],
+    ["the set-up key of a balance that an account owns", false],
+    ["the recovery secret", true],
+  ])("from a listed address with %s is refused; suspends the balance: %p", async (credential, suspends) => {
+    const listed = privateKeyToAccount(generatePrivateKey());
+    const list = join(process.env.TMPDIR ?? "/tmp", `pay-list-${crypto.randomUUID()}`);
+    await Bun.write(list, `${listed.address}\n`);
+    await begin({ more: `  sanctions: { list: "${list}" }` });
+    await chain.mint(listed.address, 50);
+    const owner = mine.recovery_secret;
+    const agent = (await gateway.send("POST", "/v1/keys", { bearer: owner, json: { daily_limit_usd: 1 } }))
+      .json;
+    const bearers: Record<string, string> = {
+      "an agent's key": agent.key,
+      "the recovery secret": owner,
+    };
+    if (credential.startsWith("the set-up key")) await claimed(mine);
+    const bearer = bearers[credential] ?? mine.key;
+    const refused = await order(gateway, bearer, 2, paying(listed, 5));
+    const { code, message } = (await refused.json()).error;
+    expect([refused.status, code]).toEqual(suspends ? [403, "account_suspended"] : [400, "invalid_request"]);
+    expect(message).toContain("sanctions");
+    expect((await gateway.send("GET", "/v1/me", { bearer: mine.key })).json.suspended).toBe(
+      suspends ? "sanctions" : null,
+    );
+    if (bearer !== owner) {
+      mine = { ...mine, key: bearer };
+      const inline = await chat(paying(listed, 5));
+      expect([inline.status, (await inline.json()).error.code]).toEqual([400, "invalid_request"]);
+    }
+    const { data } = (await gateway.admin("/admin/payments?state=rejected")).json;
+    expect(data.map((one: { reason: string }) => one.reason.includes("was not suspended"))).toEqual(
+      suspends ? [false] : [true, true],
+    );
+    expect([facilitator.asked, await chain.balanceOf(payTo)]).toEqual([0, 0]);
     await Bun.file(list).delete();
   });
 

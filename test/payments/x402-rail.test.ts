@@ -41,6 +41,7 @@ const ORDER = {
   amount: 2e9 as NanoUsd,
   isInline: false,
   idempotencyKey: null,
+  isOwners: true,
   caps: [],
 };
 
@@ -181,7 +182,7 @@ test("what was turned down elsewhere while its payer was screened is not sent", 
     return false;
   };
   const rail = await gateway();
-  expect(await rail.take(SIGNED, ORDER)).toEqual({ kind: "rejected" });
+  expect(await rail.take(SIGNED, ORDER)).toEqual({ kind: "rejected", isSuspended: true });
   expect(world.sent).toBe(0);
   expect(await only()).toMatchObject({ state: "rejected", lookAt: null });
 });
@@ -198,7 +199,7 @@ test.each([true, false])(
     const { world, gateway, only } = await open();
     const rail = await gateway();
     world.isHit = async () => true;
-    expect(await rail.take(SIGNED, ORDER)).toEqual({ kind: "rejected" });
+    expect(await rail.take(SIGNED, ORDER)).toEqual({ kind: "rejected", isSuspended: true });
     expect(await rail.look(await only())).toMatchObject({ state: "rejected", lookAt: expect.any(Number) });
     world.isHit = async () => stays;
     world.movement = moved("2000000");

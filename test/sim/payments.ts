@@ -221,6 +221,7 @@ class PaymentWorld {
       amount,
       isInline: this.random.chance(0.5),
       idempotencyKey: null,
+      isOwners: true,
       caps: [],
     };
     this.made += 1;

@@ -5,6 +5,7 @@ import { dayCap } from "../../payments/caps.ts";
 import type { Payment } from "../../payments/payment.ts";
 import { usedKey } from "../../payments/refusals.ts";
 import { externalOf, readPayment } from "../../rails/x402/authorization.ts";
+import { standsForOwner } from "../../rails/x402/liability.ts";
 import { paymentRequired, paymentResponse } from "../../rails/x402/offer.ts";
 import { paymentOf } from "../../rails/x402/x402.ts";
 import type { KeyId } from "../../units/id.ts";
@@ -45,7 +46,8 @@ export async function orderByX402(
   if (worth !== amount)
     return unpaid(`The payment is of ${formatUsd(worth)}, and ${formatUsd(amount)} is ordered.`);
   const caps = [dayCap(amounts, deps.keyDeps.clock.now())];
-  const payment = paymentOf(await x402!.take(signed, { ...ordered, caps }), unpaid, contact);
+  const isOwners = standsForOwner(balance, keyId);
+  const payment = paymentOf(await x402!.take(signed, { ...ordered, isOwners, caps }), unpaid, contact);
   if (refused(payment)) return payment;
   const isAnother = payment.external !== externalOf(signed) && payment.amount !== amount;
   return isAnother ? usedKey() : outcome(payment, unpaid);

@@ -8,6 +8,7 @@ import type { Clock } from "../../units/clock.ts";
 import type { BalanceId } from "../../units/id.ts";
 import { formatUsd, type NanoUsd } from "../../units/usd.ts";
 import { readPayment, type SignedPayment } from "./authorization.ts";
+import { standsForOwner } from "./liability.ts";
 import { paymentRequired, paymentResponse } from "./offer.ts";
 import { paymentOf, type TakeOrder, type X402Rail } from "./x402.ts";
 
@@ -98,6 +99,7 @@ export class InlinePayments {
       amount,
       isInline: true,
       idempotencyKey: null,
+      isOwners: standsForOwner(balance, key.rotationId),
       caps: [dayCap(amounts, now), hourCap(perHour!, now)],
     };
   }

@@ -17,6 +17,8 @@ export interface X402Order extends Pick<PaymentRequirements, "network" | "asset"
   readonly sentAt?: EpochMs;
   /** Transactions for it that are in a block, and did not use the authorization. */
   readonly failures?: number;
+  /** Whoever presented it stands for the balance's owner. */
+  readonly isOwners?: true;
   /** Whoever ordered it was answered that it is credited. */
   readonly isAnswered?: true;
 }

@@ -1,4 +1,4 @@
-import type { Refusal } from "../../errors/refusal.ts";
+import { type Refusal, refuse } from "../../errors/refusal.ts";
 import { suspension } from "../../errors/suspension-refusal.ts";
 import { type Credit, type Debit, type TooMuch, tookBack } from "../../ledger/credit.ts";
 import { type Payment, type PaymentChange, type PaymentState, paymentKey } from "../../payments/payment.ts";
@@ -63,7 +63,7 @@ export class X402Rail {
    * The payment for the same order, if the answer that it is credited has not been given yet. Whoever repeats a call
    * whose answer was lost sends no payment with it, and would pay for another offer.
    */
-  async unanswered(order: Omit<TakeOrder, "caps">): Promise<Payment | null> {
+  async unanswered(order: WantedOrder): Promise<Payment | null> {
     const recent = await this.recent(order.balanceId, order.keyId);
     const since = this.repeatsSince();
     const payment = recent.find((one) => isSameOrder(one, order) && isUnanswered(one, since));
@@ -203,6 +203,7 @@ export class X402Rail {
         signature,
         // Later ones may still be replaced, also by fewer.
         fromBlock: head.finalized,
+        ...(order.isOwners ? { isOwners: true } : {}),
       } satisfies X402Order),
       idempotencyKey: order.idempotencyKey,
       isInline: order.isInline,
@@ -218,7 +219,7 @@ export class X402Rail {
   private async again(known: Payment, { balanceId }: TakeOrder): Promise<Taken> {
     if (known.balanceId !== balanceId)
       return { kind: "refused", why: "The authorization was presented for another balance before." };
-    if (known.state === "rejected") return { kind: "rejected" };
+    if (known.state === "rejected") return rejected(known);
     if (known.state === "failed") return { kind: "refused", why: known.reason ?? "The payment has failed." };
     // No cap was looked at for it.
     if (known.state === "unused")
@@ -250,7 +251,7 @@ export class X402Rail {
   private async carryOut(payment: Payment, network: ReadyNetwork): Promise<Taken> {
     const begun = await this.begin(payment, network).catch((error) => this.interrupted(payment, error));
     return begun.state === "rejected"
-      ? { kind: "rejected" }
+      ? rejected(begun)
       : { kind: "paid", payment: await this.await(begun, network) };
   }
 
@@ -281,11 +282,11 @@ export class X402Rail {
     state: "rejected" | "held",
     { network, chain }: ReadyNetwork,
   ): Promise<Payment | null> {
-    const { authorization } = orderOf(payment);
+    const { authorization, isOwners } = orderOf(payment);
     if (!(await this.deps.sanctions.isHit(authorization.from, network, chain))) return null;
-    const reason = "The payer is on a sanctions list.";
     // First: nobody decides about the payment again.
-    await this.deps.suspend(payment.balanceId, `payment ${payment.id}`);
+    if (isOwners === true) await this.deps.suspend(payment.balanceId, `payment ${payment.id}`);
+    const reason = isOwners === true ? LISTED : `${LISTED} ${NOT_SUSPENDED}`;
     return this.change(payment, () => ({ state, reason, lookAt: state === "held" ? null : this.later() }));
   }
 
@@ -398,14 +399,19 @@ export interface TakeOrder {
   readonly amount: NanoUsd;
   readonly isInline: boolean;
   readonly idempotencyKey: string | null;
+  /** Of `standsForOwner`: the balance is suspended if the payer is on a sanctions list. */
+  readonly isOwners: boolean;
   readonly caps: readonly PaymentCap[];
 }
+
+/** What makes two orders the same. */
+type WantedOrder = Pick<TakeOrder, "balanceId" | "keyId" | "amount" | "isInline" | "idempotencyKey">;
 
 /** `refused`: nothing moved, and another payment may do. `paid`: as far as the payment has come. */
 export type Taken =
   | { readonly kind: "refused"; readonly why: string }
   | { readonly kind: "capped"; readonly cap: PaymentCap }
-  | { readonly kind: "rejected" }
+  | { readonly kind: "rejected"; readonly isSuspended: boolean }
   | { readonly kind: "used key" }
   | { readonly kind: "paid"; readonly payment: Payment };
 
@@ -421,13 +427,29 @@ export function paymentOf(
     case "capped":
       return capReached(taken.cap);
     case "rejected":
-      return suspension("sanctions", contact);
+      return taken.isSuspended ? suspension("sanctions", contact) : listedPayer();
     case "used key":
       return usedKey();
     case "paid":
       return taken.payment;
   }
 }
+
+const rejected = (payment: Payment): Taken => ({
+  kind: "rejected",
+  isSuspended: orderOf(payment).isOwners === true,
+});
+
+const listedPayer = (): Refusal =>
+  refuse(
+    "invalid_request",
+    "The wallet that signed the payment is on a sanctions list. The payment was refused, and nothing was moved.",
+    { param: "payment-signature" },
+  );
+
+const LISTED = "The payer is on a sanctions list.";
+const NOT_SUSPENDED =
+  "The key that presented the payment does not stand for the owner, so the balance was not suspended.";
 
 /** Of a payment that is not recorded yet; `refusal` says why its transfer would not be carried out. */
 interface Checked {
@@ -446,7 +468,7 @@ const MOST_RECENT = 64;
 /** After the last change of a payment, the same order again is taken for a repeated call for so long. */
 const REPEATS_MS = 600_000;
 
-const isSameOrder = (payment: Payment, order: Omit<TakeOrder, "caps">): boolean =>
+const isSameOrder = (payment: Payment, order: WantedOrder): boolean =>
   payment.rail === "x402" &&
   payment.isInline === order.isInline &&
   payment.keyId === order.keyId &&
