@@ -193,9 +193,8 @@ function heldAtOnce(
   const { firstTokenMs } = settings.attempts;
   return deps.expected.atOnce(ceiling, longest, {
     rotationId: key.rotationId,
-    candidates,
+    model: candidates[0]!.model.id,
     firstTokenMs,
-    routeState: deps.health,
   });
 }
 

@@ -10,8 +10,8 @@ import { completed } from "./metering.ts";
  * it cannot be counted in time, the estimate that ran beside the stream stands.
  *
  * The prompt may have as many tokens as its text has bytes, with what hosts put around it. The answer may have
- * as many as its ceiling and, beside that, what the host calls thoughts; and not less than half of what its text
- * comes to, because vocabularies differ by less than that.
+ * as many as its ceiling, and not less than half of what its text comes to, because vocabularies differ by less than
+ * that. Some hosts think beyond the ceiling: such thoughts are billed up to it, as nothing more was held for them.
  */
 export function billedTokens(
   answer: EndedAnswer,
@@ -100,7 +100,8 @@ function believedOutput({ usage, text }: EndedAnswer, asked: BilledRequest): Out
   if (usage === null) return null;
   if (usage.output === 0) return text.estimate === 0 ? NO_OUTPUT : null;
   if (text.estimateSinceReport > 0 || usage.output > mostOutput(usage, asked)) return null;
-  return isTooLittle(usage.output, text.estimate) ? null : outputOf(usage, usage.output);
+  if (isTooLittle(usage.output, text.estimate)) return null;
+  return outputOf(usage, usage.output, asked);
 }
 
 /** The same where it is in doubt, or the client left before its end. */
@@ -113,7 +114,7 @@ async function judgedOutput(answer: EndedAnswer, asked: BilledRequest, count: Co
   const told = usage.output + (rest === 0 ? 0 : await exactly(text.sinceReport(), rest, count));
   if (told > mostOutput(usage, asked) || isTooLittle(told, delivered)) return counted;
   const most = isLeft ? delivered + usage.reasoning : told;
-  return { ...outputOf(usage, Math.min(told, most)), isTold: rest === 0 && told <= most };
+  return { ...outputOf(usage, Math.min(told, most), asked), isTold: rest === 0 && told <= most };
 }
 
 interface JudgedOutput extends OutputTokensBilled {
@@ -124,17 +125,25 @@ interface JudgedOutput extends OutputTokensBilled {
 /** Whether a host says less than anything can come to that was written. */
 export const isTooLittle = (told: number, written: number): boolean => told * VOCABULARIES_DIFFER < written;
 
-const outputOf = ({ reasoning, audioOutput }: Usage, output: number): OutputTokensBilled => ({
-  output,
-  reasoning: Math.min(reasoning, output),
-  ...(audioOutput === undefined ? {} : { audioOutput: Math.min(audioOutput, output) }),
-});
+/** Thoughts beyond the ceiling are left out: the hold does not cover them, and they may be no more than a claim. */
+function outputOf(usage: Usage, told: number, asked: BilledRequest): OutputTokensBilled {
+  const { reasoning, audioOutput } = usage;
+  const output = Math.min(told, ceilingOf(asked));
+  return {
+    output,
+    reasoning: Math.max(0, Math.min(reasoning, told) - (told - output)),
+    ...(audioOutput === undefined ? {} : { audioOutput: Math.min(audioOutput, output) }),
+  };
+}
 
 /** Thoughts are not under every host's ceiling; more of them than the model writes at all are none. */
-function mostOutput({ reasoning }: Usage, { request, model }: BilledRequest): number {
+const mostOutput = ({ reasoning }: Usage, asked: BilledRequest): number =>
+  ceilingOf(asked) + Math.min(reasoning, asked.model.maxOutputTokens * asked.request.choices);
+
+/** Of all choices together. */
+function ceilingOf({ request, model }: BilledRequest): number {
   const { maxOutputTokens: longest } = model;
-  const ceiling = Math.min(request.maxOutputTokens ?? longest, longest);
-  return ceiling * request.choices + Math.min(reasoning, longest * request.choices);
+  return Math.min(request.maxOutputTokens ?? longest, longest) * request.choices;
 }
 
 /** Text counts in another vocabulary than the host's: the client is charged for no more than it allowed. */

@@ -86,7 +86,7 @@ async function deliver(context: DeliveryContext, sink: Sink, delivery: StreamDel
       attempts: bill.tries,
       firstTokenMs,
     });
-    const pace = deps.expected.paceOf([candidate], deps.health);
+    const pace = deps.expected.paceOf(candidate.route, deps.health);
     const ahead = aheadOf(pace, deps.expected.growth);
     const count = new RunningCount(judge.text, context.counts);
     const running = new RunningStream(request, judge, candidate.price, pace, bill.startedMs, ahead, count);
@@ -108,12 +108,14 @@ async function deliver(context: DeliveryContext, sink: Sink, delivery: StreamDel
       host: opened,
       open: deps.openStreams,
     };
+    const firstTokens = judge.countedTokens;
     const end = ofCustomers(await relay(line, opened.takeFirst()), candidate.route.host);
     const by = bill.reservation.want.key.balanceId;
     // Neither one piece nor a client that reads slowly shows how fast the host writes.
     const isTimed = !opened.isWhole && !("isHeldUp" in end);
     const ms = isTimed ? bill.elapsedMs() - firstTokenMs : 0;
-    deps.health.streamEnded(candidate.route, { kind: end.kind, tokens: judge.countedTokens, ms, by });
+    const tokens = judge.countedTokens - firstTokens;
+    deps.health.streamEnded(candidate.route, { kind: end.kind, tokens, ms, by });
     const { usage, text } = judge;
     const answer = { usage, text, isLeft: end.kind === "client_left" };
     const counting = billedTokens(answer, { request, model: candidate.model }, context.counts);

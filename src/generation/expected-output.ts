@@ -1,4 +1,5 @@
-import type { Candidate, RouteState } from "../routing/candidate.ts";
+import type { Route } from "../catalog/catalog.ts";
+import type { RouteState } from "../routing/candidate.ts";
 import { boundedCache } from "../units/bounded-cache.ts";
 import type { KeyId } from "../units/id.ts";
 
@@ -7,9 +8,10 @@ import type { KeyId } from "../units/id.ts";
  * hundred: held whole, three of them fill a cap of $5. So a hold begins with what may be needed, and grows as the
  * answer does (generation/hold).
  *
- * What may be needed is the largest of three. What the host may have thought, unseen, by the time at which it must
- * have given its first token. A share of the ceiling, which bounds how far holds can ever fall short of what hosts
- * bill. And what this key's answers of this model came to lately.
+ * What may be needed is the largest of three. What a host may have thought, unseen, by the time at which it must
+ * have given its first token, at one pace for all hosts: what other customers' answers measured must not size this
+ * hold. A share of the ceiling, which bounds how far holds can ever fall short of what hosts bill. And what this
+ * key's answers of this model came to lately.
  */
 export class ExpectedOutput {
   private readonly answers = boundedCache<string, RecentAnswers>(MAX_PAIRS);
@@ -17,16 +19,12 @@ export class ExpectedOutput {
   constructor(readonly growth: HoldGrowth = GROWTH) {}
 
   /** Output tokens to hold at once of `ceiling`; with no limits, the answer could come to `longest`. */
-  atOnce(
-    ceiling: number,
-    longest: number,
-    { rotationId, candidates, firstTokenMs, routeState }: ExpectedOutputQuery,
-  ): number {
-    const pace = this.paceOf(candidates, routeState);
-    const thought = tokensIn(firstTokenMs, pace) + aheadOf(pace, this.growth);
+  atOnce(ceiling: number, longest: number, { rotationId, model, firstTokenMs }: ExpectedOutputQuery): number {
+    const { tokensPerSecond, aheadTokens } = this.growth;
+    const thought = tokensIn(firstTokenMs, tokensPerSecond) + aheadTokens;
     const least = Math.max(thought, Math.ceil(longest / MOST_TO_ONE));
     if (least >= ceiling) return ceiling;
-    const lately = this.answers.get(pairOf(rotationId, candidates[0]!.model.id));
+    const lately = this.answers.get(pairOf(rotationId, model));
     return Math.min(ceiling, Math.max(least, lately?.expected ?? 0));
   }
 
@@ -38,26 +36,23 @@ export class ExpectedOutput {
     lately.add(tokens);
   }
 
-  /** Tokens a second that none of these hosts exceeds: twice what the fastest was measured at. */
-  paceOf(candidates: readonly Pick<Candidate, "route">[], routeState: Pick<RouteState, "speed">): number {
-    let pace = this.growth.tokensPerSecond;
-    for (const { route } of candidates)
-      pace = Math.max(pace, 2 * (routeState.speed(route)?.tokensPerSecond ?? 0));
-    return pace;
+  /** Tokens a second that the route does not exceed unseen: twice what it was measured at over long stretches. */
+  paceOf(route: Route, routeState: Pick<RouteState, "speed">): number {
+    const measured = 2 * (routeState.speed(route)?.sustainedTokensPerSecond ?? 0);
+    return Math.max(this.growth.tokensPerSecond, Math.min(measured, MAX_PACE));
   }
 }
 
-/** Whose request may be served where, and by when it has its first token. */
+/** Whose request it is, for which model, and by when it has its first token. */
 export interface ExpectedOutputQuery {
   readonly rotationId: KeyId;
-  readonly candidates: readonly Candidate[];
+  readonly model: string;
   readonly firstTokenMs: number;
-  readonly routeState: Pick<RouteState, "speed">;
 }
 
 /** How holds grow. */
 export interface HoldGrowth {
-  /** The pace of a host that was not measured yet, or is slow. */
+  /** What any host may think unseen before its first token, and the least pace at which holds grow in silence. */
   readonly tokensPerSecond: number;
   /** Tokens that are held before they are needed, at least. */
   readonly aheadTokens: number;
@@ -76,6 +71,12 @@ export const aheadOf = (pace: number, { aheadTokens }: HoldGrowth): number =>
 
 /** While nothing comes, a hold is looked at this often. */
 export const LOOK_EVERY_MS = 2_000;
+
+/**
+ * A host that stalls and then sends what it wrote at once looks faster than any is. Where one does think faster than
+ * this, unseen, the hold catches up as soon as the host says so.
+ */
+const MAX_PACE = 2_000;
 
 /** An answer comes to at most this many times what is held of it. */
 const MOST_TO_ONE = 8;

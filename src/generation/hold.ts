@@ -24,7 +24,7 @@ export class Hold {
   private price: Price;
   private promptCost: NanoUsd;
   private step: number;
-  /** Ends growing. */
+  /** A hold never exceeds the ceiling that the client named; without one, what was written counts on. */
   private readonly most: number;
   private readonly grows: boolean;
   private stream: RunningStream | null = null;
@@ -126,13 +126,16 @@ export class Hold {
 
   /** When to look again although nothing came. */
   get dueMs(): number {
-    return this.stream === null || this.output >= this.most || !this.grows ? Infinity : this.stream.dueMs;
+    return this.stream === null || this.output >= this.longest || !this.grows ? Infinity : this.stream.dueMs;
   }
 
   private growTo(written: number, ahead: number): boolean {
     const { stepTokens, leastStepTokens } = this.growth;
-    while (written + ahead > this.output && this.output < this.most) {
-      const step = Math.min(this.step, this.most - this.output);
+    // The worst case of the longest answer, unless the host wrote more than its model is known to write.
+    const bound = Math.min(this.most, Math.max(this.longest, written));
+    const target = Math.min(bound, written + ahead);
+    while (this.output < target) {
+      const step = Math.min(this.step, bound - this.output);
       if (this.ledger.extend(this.reservation, worstCase(NO_PROMPT, step, this.price))) {
         this.output += step;
         this.step = Math.min(stepTokens, this.step * 2);
@@ -231,7 +234,7 @@ export class RunningStream {
     if (usage === this.usage || usage === null || usage.output === 0) return;
     // It says so itself. Its own tokens are billed, unless they are too few to be true, and what comes after them.
     this.count?.reported();
-    const told = Math.min(usage.output + this.judge.text.estimateSinceReport, longest);
+    const told = usage.output + this.judge.text.estimateSinceReport;
     if (told < this.seen && !isTooLittle(told, deliveredTokens)) {
       this.tooLow = told - deliveredTokens;
       this.seen = told;

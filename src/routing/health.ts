@@ -163,11 +163,10 @@ export class Health {
     }
     if (kind !== "complete") return;
     circuit.completed();
-    // A short answer comes in one piece, which only shows how fast the network is.
-    if (tokens < LEAST_TOKENS || ms <= 0) return;
-    const rate = (tokens * 1_000) / ms;
-    speedOf(known, route).rate(rate, by, nowMs);
-    host.tokensPerSecond = moved(host.tokensPerSecond, rate);
+    // A short answer comes in a burst or two, which only shows how fast the network is.
+    if (tokens < LEAST_TOKENS || ms < LEAST_MS) return;
+    speedOf(known, route).wrote(tokens, ms, by, nowMs);
+    host.tokensPerSecond = moved(host.tokensPerSecond, (tokens * 1_000) / ms);
   }
 
   private noteFailure(known: RouteHealth, detail: string): void {
@@ -317,8 +316,9 @@ const PATIENCE = 1.5;
 const LEAST_PATIENCE_MS = 500;
 const PATIENCE_WITH_STRANGERS = 3;
 const LEAST_PATIENCE_WITH_STRANGERS_MS = 2_000;
-/** Output tokens below which an answer says nothing about throughput. */
+/** Output tokens after the first piece, and their time, below which an answer says nothing about throughput. */
 const LEAST_TOKENS = 16;
+const LEAST_MS = 250;
 /** The weight of each stream in a host's averages. */
 const WEIGHT = 0.1;
 

@@ -11,6 +11,7 @@ export class Speed {
   private readonly rates = new Samples();
   private readonly latency = new Measurement();
   private readonly throughput = new Measurement();
+  private readonly sustained = new Measurement();
   /** First tokens again, by the size of the prompt: reading a long one takes its time. */
   private readonly sized: (SizedLatency | undefined)[] = [];
 
@@ -23,10 +24,12 @@ export class Speed {
     for (const latency of [this.latency, sized.latency]) latency.add(ms, by, nowMs);
   }
 
-  /** A whole stream gave this many output tokens a second after its first. */
-  rate(tokensPerSecond: number, by: BalanceId, nowMs: number): void {
+  /** A whole stream gave so many output tokens within `ms` after its first piece. */
+  wrote(tokens: number, ms: number, by: BalanceId, nowMs: number): void {
+    const tokensPerSecond = (tokens * 1_000) / ms;
     this.rates.add(tokensPerSecond);
     this.throughput.add(tokensPerSecond, by, nowMs);
+    if (ms >= LEAST_SUSTAINED_MS) this.sustained.add(tokensPerSecond, by, nowMs);
   }
 
   get firstTokenMs(): number | null {
@@ -45,6 +48,11 @@ export class Speed {
 
   get tokensPerSecond(): number | null {
     return this.throughput.median;
+  }
+
+  /** The same over streams that wrote for seconds. Bursts say nothing of how fast a host works unseen. */
+  get sustainedTokensPerSecond(): number | null {
+    return this.sustained.median;
   }
 
   /**
@@ -68,9 +76,9 @@ export class Speed {
 /** How a relayed stream ended, as routing sees it. */
 export interface StreamEnd {
   readonly kind: "complete" | "host_failed" | "cut" | "client_left" | "out_of_credit";
-  /** Output tokens. */
+  /** Output tokens after the first piece. */
   readonly tokens: number;
-  /** From the first token to the last. */
+  /** From the first piece to the last. */
   readonly ms: number;
   /** Whose request it was. */
   readonly by: BalanceId;
@@ -80,6 +88,8 @@ interface SizedLatency {
   readonly samples: Samples;
   readonly latency: Measurement;
 }
+
+const LEAST_SUSTAINED_MS = 2_000;
 
 /** Prompts up to so many tokens are of one size; the last size has no end. */
 const SIZES = [1_000, 8_000, 64_000];

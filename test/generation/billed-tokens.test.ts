@@ -87,13 +87,13 @@ describe("a host's word of its answer", () => {
       { output: 3_000, reasoning: 2_990, from: "host", atOnce: true },
     ],
     [
-      "and thoughts beside the ceiling",
+      "and thoughts beside the ceiling, which are billed up to it",
       {
         usage: { input: 7, output: 3_050, reasoning: 3_000 },
         text: words(50),
         request: { maxOutputTokens: 100 },
       },
-      { output: 3_050, reasoning: 3_000, from: "host" },
+      { output: 100, reasoning: 50, from: "host" },
     ],
     [
       "but not more thoughts than the model writes",

@@ -209,6 +209,20 @@ describe("a hold that follows its stream", () => {
     expect(stream.held).toBe(1_000 + LONGEST);
   });
 
+  test.each([
+    ["named", true, LONGEST],
+    ["not named, which leaves the model's longest answer, or what was written beyond it", false, 70_000],
+  ])("never exceeds the ceiling: it is %s", async (_, isNamed, most) => {
+    const stream = await Stream.open(1_000_000, isNamed);
+    // Silence, then most of the answer in one packet, then the rest.
+    for (let looks = 0; looks < 20; looks++) expect(stream.covers(10, 20 * MS)).toBe(true);
+    expect(stream.held).toBe(1_000 + LONGEST);
+    expect(stream.covers(50_000)).toBe(true);
+    expect(stream.held).toBe(1_000 + LONGEST);
+    for (const tokens of [66_000, 70_000]) expect(stream.covers(tokens, 100)).toBe(true);
+    expect(stream.held).toBe(1_000 + most);
+  });
+
   test("grows with the time in which nothing comes, because the host may think", async () => {
     const stream = await Stream.open(100_000);
     expect([stream.covers(0, 5 * MS), stream.held]).toEqual([true, 3_000]);

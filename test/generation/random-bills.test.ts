@@ -217,8 +217,10 @@ function expectedTokens({ spoken, given, told, ending, ceiling }: Case, bodyByte
     if (told.output <= mostOutput && told.output * 2 >= given) {
       // Of one that was left before that, only a part counts, which is not what the host said.
       outputHeard = ending === "complete" || told.output <= given + told.reasoning;
-      output = ending === "complete" ? told.output : Math.min(told.output, given + told.reasoning);
-      reasoning = Math.min(told.reasoning, output);
+      const whole = ending === "complete" ? told.output : Math.min(told.output, given + told.reasoning);
+      // Thoughts count up to the ceiling.
+      output = Math.min(whole, ceiling, MODEL_MOST);
+      reasoning = Math.max(0, Math.min(told.reasoning, whole) - (whole - output));
     }
   }
   return { ...prompt, output, reasoning, heard: promptHeard && outputHeard };

@@ -381,6 +381,8 @@ describe("the report", () => {
     attempts(SERVED, servedIn(200), servedIn(null), FAILED);
     health.streamEnded(A, { kind: "complete", tokens: 100, ms: 2_000, by: BALANCE });
     health.streamEnded(A, { kind: "complete", tokens: 3, ms: 1, by: BALANCE });
+    // A tool call of thirty tokens in one burst.
+    health.streamEnded(A, { kind: "complete", tokens: 30, ms: 2, by: BALANCE });
     health.streamEnded(A, { kind: "client_left", tokens: 100, ms: 1, by: BALANCE });
     expect(health.report(catalog)[0]).toMatchObject({
       firstTokenMs: 110,

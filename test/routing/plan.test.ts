@@ -63,7 +63,7 @@ const measured = (speeds: Record<string, { firstTokenMs: number; rate: number }>
       const speed = new Speed();
       for (let index = 0; index < 20; index++) {
         speed.firstToken(known.firstTokenMs, 10, BALANCE, 0);
-        speed.rate(known.rate, BALANCE, 0);
+        speed.wrote(known.rate, 1_000, BALANCE, 0);
       }
       return speed;
     },

@@ -12,7 +12,7 @@ function measured(count: number): Speed {
   const speed = new Speed();
   for (let sample = 1; sample <= count; sample++) {
     speed.firstToken(sample, PROMPT, BALANCE, 0);
-    speed.rate(sample, BALANCE, 0);
+    speed.wrote(sample, 1_000, BALANCE, 0);
   }
   return speed;
 }
@@ -34,6 +34,16 @@ describe("what is known of a route's speed", () => {
     const speed = measured(100);
     expect([0.5, 0.9, 0.99, 1].map((share) => speed.firstTokenMsWithin(share))).toEqual([50, 90, 99, 100]);
     expect([0.5, 0.9, 1].map((share) => speed.tokensPerSecondReached(share))).toEqual([50, 10, 1]);
+  });
+
+  test("how fast it works for seconds on end is known from long streams alone, however fast others burst", () => {
+    const speed = new Speed();
+    speed.wrote(3_000, 300, BALANCE, 0);
+    expect([speed.tokensPerSecond, speed.sustainedTokensPerSecond]).toEqual([10_000, null]);
+    speed.wrote(300, 3_000, BALANCE, 0);
+    expect(speed.sustainedTokensPerSecond).toBe(100);
+    for (let burst = 0; burst < 100; burst++) speed.wrote(3_000, 300, BALANCE, 0);
+    expect(speed.sustainedTokensPerSecond).toBe(100);
   });
 
   test("only the last 128 streams count", () => {
@@ -64,7 +74,7 @@ describe("what is known of a route's speed", () => {
     for (const sample of [Number.NaN, Number.POSITIVE_INFINITY, -1]) {
       for (let count = 0; count < 16; count++) {
         speed.firstToken(sample, PROMPT, BALANCE, 0);
-        speed.rate(sample, BALANCE, 0);
+        speed.wrote(sample, 1_000, BALANCE, 0);
       }
     }
     expect([speed.firstTokenMsWithin(1), speed.tokensPerSecondReached(0)]).toEqual([16, 16]);

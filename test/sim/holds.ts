@@ -26,6 +26,10 @@ import { Random } from "./random.ts";
  * that at every moment, and nothing is lost; of a stream that could not go on, no more is lost than a host does
  * between two looks; no cap is crossed, and nobody is admitted whose worst case does not fit beside what is spent.
  *
+ * Hosts also answer in one packet, in bursts after a silence, faster than they think, and for a while only in short
+ * answers. None of that may size the holds of others: a hold never exceeds the worst case of the longest answer or
+ * what was written, nor what its own stream accounts for, and no request is refused that fits.
+ *
  * Some hosts do up to twenty times what can be seen of them, and say so at the end: then, too, nothing is lost for
  * which limits have room, and never more than seven times what was held.
  */
@@ -53,6 +57,10 @@ const PRICE = { input: 3e9, output: 15e9, cacheRead: 0.3e9, cacheWrite: 3.75e9 }
 const FIRST_TOKEN_MS = 30_000;
 const PACE = 250;
 const LONGEST = 128_000;
+/** Holds reckon with no host that works faster unseen. */
+const MAX_PACE = 2_000;
+const STEP = 4_096;
+const LONG_MS = 2_000;
 const MODEL: Model = {
   id: "sim/thinker",
   name: "Thinker",
@@ -63,7 +71,7 @@ const MODEL: Model = {
   routes: [],
 };
 const CATALOG = catalogOf({ hosts: new Map(), models: new Map([[MODEL.id, MODEL]]), auto: new Map() });
-const ROUTE = { host: { onDisconnect: "cancel", quirks: {} } } as unknown as Route;
+const ROUTE = { host: { id: "h", onDisconnect: "cancel", quirks: {} }, model: "m" } as unknown as Route;
 const PLAN: Plan = {
   tier: "paid",
   candidates: [{ model: MODEL, route: ROUTE, price: PRICE, hostSurface: "messages" }],
@@ -100,6 +108,11 @@ interface Work {
   readonly tellsSeldom: boolean;
   /** Words that it had written when it last said so. */
   reported: number;
+  readonly writes: Writing;
+  /** Words of the first piece, and when it came. */
+  first: { readonly tokens: number; readonly atMs: number } | null;
+  /** The most that this stream accounts for, of its answer, at once and as it goes on. */
+  readonly atOnce: number;
   readonly judge: { usage: Usage | null; readonly text: { readonly estimateSinceReport: number } };
   readonly startedMs: number;
   /** No limit had room for a step when the hold was looked at. */
@@ -108,6 +121,12 @@ interface Work {
   untilMs: number;
   seen: number;
   unseen: number;
+}
+
+/** How a host writes: in small pieces, in a burst now and then, or all in one packet; `packet` and `burst` have so many tokens. */
+interface Writing {
+  readonly how: "pieces" | "fast" | "bursts" | "packet";
+  readonly burst: number;
 }
 
 class HoldWorld {
@@ -130,6 +149,9 @@ class HoldWorld {
   };
   private readonly ledger: Ledger;
   private readonly expected = new ExpectedOutput();
+  private readonly health: Health;
+  /** What the auditor remembers of each key's answers. */
+  private readonly answers = new Map<KeyId, number[]>();
   private readonly keys;
   private readonly runs;
   private readonly spentOf = new Map<AgentRun, number>();
@@ -137,10 +159,16 @@ class HoldWorld {
   private readonly open = new Set<Work>();
   private readonly spent = new Map<KeyId, number>();
   private receipts = 0;
+  /** Tokens a second, twice those of the fastest host that wrote for seconds. */
+  private fastest = PACE;
+  /** For a while all answers are short, and each comes in one packet. */
+  private terse: boolean;
 
   constructor(seed: number) {
     const random = new Random(seed);
     this.random = random;
+    this.health = new Health(this.clock);
+    this.terse = random.chance(0.3);
     this.credit = (5e9 + random.below(20e9)) as NanoUsd;
     const held = new Map<string, number>();
     const append = (record: { kind: string; receipt?: string; held?: number; amount?: number }) => {
@@ -176,6 +204,7 @@ class HoldWorld {
     // Timers are in time.
     const dueMs = Math.min(...[...open].map(({ hold }) => hold.dueMs));
     this.nowMs = Math.min(this.nowMs + 10 + random.below(190), Math.max(this.nowMs + 1, dueMs), DAY_MS);
+    if (random.chance(0.001)) this.terse = !this.terse;
     if (open.size < MOST_OPEN && random.chance(0.05)) await this.ask();
     for (const work of open) this.goOn(work);
   }
@@ -196,9 +225,19 @@ class HoldWorld {
     const usage = { ...NO_TOKENS, input: input - cacheRead, cacheRead };
     const request = requestOf(promptBound, ceiling);
     const run = random.chance(0.4) ? random.pick(this.runs) : null;
-    const admitted = await this.admit(key, run, request, input);
+    // The host's vocabulary needs up to half as many tokens again as the one that is used for counting.
+    const counted = Math.min(promptBound, Math.ceil(input / (0.7 + 0.8 * random.next())));
+    const admitted = await this.admit(key, run, request, counted);
+    const atOnce = this.neededAtOnce(key, ceiling);
     if (typeof admitted === "string" || !("hold" in admitted)) {
       this.counts.refused += 1;
+      const prompt = Math.min(promptBound, Math.ceil(counted * 1.5));
+      const amount = costAtWorst(prompt, atOnce);
+      const worst = costAtWorst(prompt, ceiling ?? DEFAULT_CEILING);
+      check(
+        amount > this.roomBeside(key, run) || worst > this.leftOf(key, run),
+        `refused although ${amount} of ${worst} fits: ${this.roomBeside(key, run)} of ${this.leftOf(key, run)} is left`,
+      );
       return;
     }
     this.counts.admitted += 1;
@@ -228,6 +267,14 @@ class HoldWorld {
       tells: hides === 1 && random.chance(0.2),
       tellsSeldom: hides === 1 && random.chance(0.3),
       reported: 0,
+      writes: this.terse
+        ? { how: "packet", burst: 5 + random.below(60) }
+        : {
+            how: random.pick(["pieces", "pieces", "fast", "bursts", "packet"] as const),
+            burst: random.pick([30, 3_000, 40_000]),
+          },
+      first: null,
+      atOnce,
       judge: {
         usage: null,
         text: {
@@ -250,11 +297,9 @@ class HoldWorld {
     key: Key,
     run: AgentRun | null,
     request: GenerationRequest,
-    input: number,
+    counted: number,
   ): ReturnType<typeof admit> {
-    const { random, ledger, clock, expected } = this;
-    // The host's vocabulary needs up to half as many tokens again as the one that is used for counting.
-    const counted = Math.min(request.promptBound, Math.ceil(input / (0.7 + 0.8 * random.next())));
+    const { ledger, clock, expected, health } = this;
     const counting: PromptCountDeps = {
       count: async () => ({ tokens: counted, ms: 1 }),
       readUnpaid: async () => null,
@@ -274,7 +319,16 @@ class HoldWorld {
       allowances: [],
       settings: SETTINGS,
     };
-    return admit(ask, { ledger, clock, expected, health: new Health(clock), catalog: () => CATALOG });
+    return admit(ask, { ledger, clock, expected, health, catalog: () => CATALOG });
+  }
+
+  /** As the decision has it, from the auditor's own memory. */
+  private neededAtOnce(key: Key, named: number | null): number {
+    const ceiling = named ?? DEFAULT_CEILING;
+    const least = Math.max((FIRST_TOKEN_MS / 1_000) * PACE + 512, (named ?? LONGEST) / 8);
+    const lately = (this.answers.get(key.id) ?? []).slice(-16).sort((a, b) => a - b);
+    const learnt = lately.length < 4 ? 0 : 1.5 * lately[Math.floor(lately.length * 0.875)]!;
+    return Math.min(ceiling, Math.ceil(Math.max(least, learnt)));
   }
 
   private goOn(work: Work): void {
@@ -284,6 +338,7 @@ class HoldWorld {
     this.lastMs.set(work, nowMs);
     if (work.doing !== "writing") work.unseen += Math.min(left(work), Math.max(0, (passedMs * PACE) / 1_000));
     this.judge(work);
+    this.judgeSize(work);
     if (nowMs < work.untilMs) {
       if (work.doing !== "writing") {
         const tells = work.tells && work.doing === "thinking" && random.chance(0.3);
@@ -292,16 +347,37 @@ class HoldWorld {
         return;
       }
     } else if (work.doing === "first") {
-      const ahead = aheadOf(PACE, this.expected.growth);
+      const pace = this.expected.paceOf(ROUTE, this.health);
+      const ahead = aheadOf(pace, this.expected.growth);
       const count = new RunningCount(textOf(work), { answer: async ([tokens]) => Number(tokens) });
-      hold.begin(new RunningStream(work.request, judge, PRICE, PACE, work.startedMs, ahead, count));
+      hold.begin(new RunningStream(work.request, judge, PRICE, pace, work.startedMs, ahead, count));
       judge.usage = this.firstTold(work);
       this.turn(work, "writing");
     } else this.turn(work, work.doing === "writing" ? "thinking" : "writing");
-    if (work.doing === "writing") work.seen += Math.min(1 + random.below(30), Math.floor(left(work)));
+    if (work.doing === "writing") this.write(work);
     if (work.tells || (work.tellsSeldom && random.chance(0.02))) report(work);
     if (!this.look(work)) return;
-    if (left(work) <= 30 || random.chance(0.002)) this.end(work, true);
+    const isAll = left(work) <= 30 || work.writes.how === "packet";
+    if (isAll || random.chance(0.002)) this.end(work, true);
+  }
+
+  private write(work: Work): void {
+    const { random, nowMs } = this;
+    const { how, burst } = work.writes;
+    const isBurst = how === "packet" || (how === "bursts" && work.first !== null && random.chance(0.05));
+    const most = isBurst ? burst : 1 + random.below(how === "fast" ? 80 : 30);
+    const isVerbose = how === "bursts" && work.request.maxOutputTokens === null;
+    work.seen += isVerbose ? most : Math.min(most, Math.floor(left(work)));
+    work.first ??= { tokens: work.seen, atMs: nowMs };
+  }
+
+  /** A hold is never above the worst case of the longest answer, or what was written, nor above what its stream explains. */
+  private judgeSize({ reservation, request, seen, overrated, longest, startedMs, atOnce }: Work): void {
+    const written = Math.ceil(seen * overrated);
+    const silentlyS = (this.nowMs - startedMs + LOOK_EVERY_MS) / 1_000;
+    const explained = Math.max(atOnce, written + silentlyS * Math.min(this.fastest, MAX_PACE) + 512 + STEP);
+    const most = costAtWorst(request.promptBound, Math.ceil(Math.min(explained, Math.max(longest, written))));
+    check(reservation.held <= most, `${reservation.held} is held, of ${most} at most`);
   }
 
   /** Whether it goes on. */
@@ -342,7 +418,7 @@ class HoldWorld {
       work.wasFull,
       `${reservation.want.receipt} is owed ${short} beyond its hold, although there is room`,
     );
-    check(short <= ONE_LOOK, `${reservation.want.receipt} is owed ${short} beyond its hold`);
+    check(short <= mostUnheld(work), `${reservation.want.receipt} is owed ${short} beyond its hold`);
   }
 
   private stop(work: Work): void {
@@ -370,10 +446,12 @@ class HoldWorld {
     this.open.delete(work);
     if (isComplete) this.counts.complete += 1;
     this.expected.note(key.rotationId, MODEL.id, tokens.output);
+    this.answers.set(key.id, [...(this.answers.get(key.id) ?? []), tokens.output].slice(-16));
+    if (isComplete && work.first !== null) this.measure(work, work.first);
     check(charged + lost === cost, `${charged} and ${lost} are not ${cost}`);
     check(lost === 0 || cost - before > room, `${lost} was lost, although limits had room for ${room}`);
     check(lost <= MOST_LOST * before, `${lost} was lost of a hold of ${before}`);
-    check(hides > 1 || lost <= ONE_LOOK, `${lost} was lost of ${reservation.want.receipt}`);
+    check(hides > 1 || lost <= mostUnheld(work), `${lost} was lost of ${reservation.want.receipt}`);
     if (lost > 0) this.counts.short += 1;
     if (cost > before && lost === 0) this.counts.grownAtEnd += 1;
     const spent = (this.spent.get(key.id) ?? 0) + charged;
@@ -389,19 +467,36 @@ class HoldWorld {
     check(spentOf <= run.limits!.cap!, `the run ${run.name} spent ${spentOf} of ${run.limits!.cap}`);
   }
 
+  private measure(work: Work, first: { readonly tokens: number; readonly atMs: number }): void {
+    const tokens = Math.ceil((work.seen - first.tokens) * work.overrated);
+    const ms = this.nowMs - first.atMs;
+    const by = work.reservation.want.key.balanceId;
+    this.health.streamEnded(ROUTE, { kind: "complete", tokens, ms, by });
+    if (ms >= LONG_MS) this.fastest = Math.max(this.fastest, (2_000 * tokens) / ms);
+  }
+
   /** What the limits of its key and its run have left beside what is spent and held. */
   private roomFor({ want: { key, run } }: Reservation): number {
+    return this.roomBeside(key, run ?? null);
+  }
+
+  private leftOf(key: Key, run: AgentRun | null): number {
+    const ofKey = (key.dailyLimit ?? Infinity) - (this.spent.get(key.id) ?? 0);
+    const ofRun = run ? run.limits!.cap! - (this.spentOf.get(run) ?? 0) : Infinity;
+    return Math.min(this.credit - this.spentByAll, ofKey, ofRun);
+  }
+
+  private roomBeside(key: Key, run: AgentRun | null): number {
     let [heldByAll, held, heldOfRun] = [0, 0, 0];
     for (const { reservation } of this.open) {
       const { want } = reservation;
       heldByAll += reservation.held;
       if (want.key.id === key.id) held += reservation.held;
-      if (want.run === run) heldOfRun += reservation.held;
+      if (run !== null && want.run === run) heldOfRun += reservation.held;
     }
-    const left = this.credit - this.spentByAll - heldByAll;
     const ofKey = (key.dailyLimit ?? Infinity) - (this.spent.get(key.id) ?? 0) - held;
     const ofRun = run ? run.limits!.cap! - (this.spentOf.get(run) ?? 0) - heldOfRun : Infinity;
-    return Math.min(left, ofKey, ofRun);
+    return Math.min(this.credit - this.spentByAll - heldByAll, ofKey, ofRun);
   }
 
   private get spentByAll(): number {
@@ -412,7 +507,7 @@ class HoldWorld {
 }
 
 /** Tokens that it can still show, or think at the pace that holds reckon with. */
-const left = ({ longest, hides, seen, unseen }: Work): number => longest / hides - seen - unseen;
+const left = ({ longest, hides, seen, unseen }: Work): number => Math.max(0, longest / hides - seen - unseen);
 
 /** Its words, as they are estimated, and as they are counted. */
 const textOf = (work: Work): ConstructorParameters<typeof RunningCount>[0] => ({
@@ -430,9 +525,10 @@ function report(work: Work): void {
   work.reported = work.seen;
 }
 
-const usedBy = ({ usage, hides, seen, unseen }: Work): Tokens => ({
+/** Of an answer beyond its model's longest, what was written is billed, and no thoughts. */
+const usedBy = ({ usage, hides, seen, unseen, longest }: Work): Tokens => ({
   ...usage,
-  output: Math.floor((seen + unseen) * hides),
+  output: Math.min(Math.floor((seen + unseen) * hides), Math.max(longest, seen)),
 });
 
 const requestOf = (promptBound: number, ceiling: number | null): GenerationRequest =>
@@ -457,10 +553,16 @@ const requestOf = (promptBound: number, ceiling: number | null): GenerationReque
 const EPOCH = Date.UTC(2026, 10, 22);
 /** So that all of it is of one day. */
 const DAY_MS = 86_000_000;
+/** At the dearest that a prompt can be. */
+const costAtWorst = (cacheWrite: number, output: number): number =>
+  costOf({ ...NO_TOKENS, cacheWrite, output }, PRICE);
 const tokensNano = (tokens: number): NanoUsd => costOf({ ...NO_TOKENS, output: tokens }, PRICE);
 /** A limit that has room for no step is full. */
 const ONE_STEP = tokensNano(64);
 /** An eighth of what an answer can come to is always held. */
 const MOST_LOST = 7;
+/** A full limit has no room for a burst that nobody could foresee. */
+const mostUnheld = ({ writes: { how, burst } }: Work): number =>
+  ONE_LOOK + (how === "packet" || how === "bursts" ? tokensNano(burst) : 0);
 /** What a host does between two looks, and the words of one piece. */
-const ONE_LOOK = tokensNano((PACE * (LOOK_EVERY_MS + 250)) / 1_000 + 64);
+const ONE_LOOK = tokensNano((PACE * (LOOK_EVERY_MS + 250)) / 1_000 + 80);

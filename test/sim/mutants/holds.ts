@@ -60,15 +60,39 @@ export const HOLD_MUTANTS: readonly Mutant[] = [
       "Math.max(least, lately?.expected ?? 0)",
       "lately?.expected ?? least",
     ],
-    "thoughts before the first token are not held": ["tokensIn(firstTokenMs, pace) + aheadOf", "aheadOf"],
+    "thoughts before the first token are not held": ["tokensIn(firstTokenMs, tokensPerSecond) + ", ""],
+    "holds reckon with hosts of any speed": ["Math.min(measured, MAX_PACE)", "measured"],
     "an eighth of what an answer can come to need not be held": ["Math.ceil(longest / MOST_TO_ONE)", "0"],
   }),
   ...mutantsOf("src/generation/hold.ts", {
-    "nothing is held ahead of need": ["while (written + ahead > this.output", "while (written > this.output"],
+    "nothing is held ahead of need": ["Math.min(bound, written + ahead)", "Math.min(bound, written)"],
+    "a hold grows beyond the longest answer": ["Math.max(this.longest, written))", "Infinity)"],
+    "what is written beyond the longest answer is not held": [
+      "Math.max(this.longest, written))",
+      "this.longest)",
+    ],
+    "a step takes more than the worst case": ["Math.min(this.step, bound - this.output)", "this.step"],
+    "a host that tells of more than its model writes is held for less": [
+      "const told = usage.output + this.judge.text.estimateSinceReport;",
+      "const told = Math.min(usage.output + this.judge.text.estimateSinceReport, longest);",
+    ],
     "what a host says that it thought is not believed": [
       "    this.unseen = Math.max(0, Math.min(usage.output, longest) - this.seen);\n",
       "",
     ],
+  }),
+  ...mutantsOf("src/generation/admission.ts", {
+    "a request is refused whose prompt was not counted": [
+      "const second = counted.worst < sized.worst ? await take(ask, counted, deps) : first;",
+      "const second = first;",
+    ],
+    "the whole ceiling is held of every stream": [
+      "if (!candidates.every(isStoppable)) return ceiling;",
+      "return ceiling;",
+    ],
+  }),
+  ...mutantsOf("src/routing/speed.ts", {
+    "a burst tells how fast a host works unseen": ["if (ms >= LEAST_SUSTAINED_MS) ", ""],
   }),
   ...mutantsOf("src/ledger/ledger.ts", {
     "a hold does not grow at its end": ["    if (beyond > 0) this.extend(reservation, beyond);\n", ""],
