@@ -373,8 +373,8 @@ function generationDeps(rooms: Rooms, parts: GatewayParts): GenerationDeps {
       const undercharged = hostCosts.note(`${at.host} ${at.model}`, saidUsd, cost);
       if (undercharged !== null) log("host charges more", { ...at, ...undercharged });
     },
-    joinRun: (balance, spec, call) =>
-      books.runs.join(balance, spec, clock.now(), async () => {
+    joinRun: ({ balanceId: balance, rotationId: by }, spec, call) =>
+      books.runs.join(balance, { spec, by, at: clock.now() }, async () => {
         if ((await rooms.spendable.of(balance)) > 0) return MOST_RUNS;
         const waitS = rooms.unpaidWaitS(balance, () => call.blocks(), { bytes: 0, writes: true });
         return waitS === null ? MOST_UNPAID_RUNS : tooMuchUnpaid(waitS);
@@ -525,6 +525,7 @@ function depsOf(
     compactUnpaid: (body, turn) => counting.compaction(body, turn),
     countTokens: (body, asker) => countMessages(body, asker, countTokensDeps),
     catalog: () => active.config.catalog,
+    runs: books.runs,
     sockets: rooms.sockets,
     routeState: health,
     hostsNow: async () => (await peers?.hosts()) ?? hostsHere(),

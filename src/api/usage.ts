@@ -11,6 +11,7 @@ import {
   time,
   unlessNamed,
 } from "./answers.ts";
+import { RunAnswer } from "./runs.ts";
 
 const PERIODS = ["day", "week", "month"] as const;
 export type Period = (typeof PERIODS)[number];
@@ -48,18 +49,7 @@ const UsageAnswer = namedAnswer("Usage", {
     }),
   ),
   truncated: Type.Boolean({ description: "true when not every receipt was counted" }),
-  run: Type.Optional(
-    namedAnswer("RunUse", {
-      id: Type.String(),
-      started_at: time,
-      cap_usd: orNone(amountUsd),
-      used_usd: amountUsd,
-      held_usd: amountUsd,
-      calls: orNone(count),
-      used_calls: count,
-      open_calls: count,
-    }),
-  ),
+  run: Type.Optional(RunAnswer),
 });
 export type UsageAnswer = Static<typeof UsageAnswer>;
 
@@ -71,7 +61,8 @@ export const USAGE = {
     period: periodQuery,
     key_id: Type.String({ description: "only receipts of this key" }),
     run: Type.String({
-      description: "only receipts of this run; with its limits and what is used of them, while it goes on",
+      description:
+        "only receipts of this run; for owners and the key that started it, with its limits and what is used of them, while it goes on",
     }),
   },
   answers: {

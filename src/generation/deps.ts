@@ -1,6 +1,7 @@
 import type { Catalog, HostOrder } from "../catalog/catalog.ts";
 import type { Refusal } from "../errors/refusal.ts";
 import type { AttemptDeps, AttemptLimits } from "../hosts/attempt.ts";
+import type { Key } from "../keys/key.ts";
 import type { Holder } from "../keys/keyring.ts";
 import type { RunSpec } from "../keys/run.ts";
 import type { AgentRun } from "../keys/runs.ts";
@@ -38,7 +39,11 @@ export interface GenerationDeps extends AttemptDeps {
   readonly payments: InlinePayments | null;
   allowances(holder: Holder, call: GenerationCall): readonly Allowance[];
   /** At once where the run is remembered. */
-  joinRun(balance: BalanceId, spec: RunSpec, call: GenerationCall): AgentRun | Promise<AgentRun | Refusal>;
+  joinRun(
+    key: Pick<Key, "balanceId" | "rotationId">,
+    spec: RunSpec,
+    call: GenerationCall,
+  ): AgentRun | Promise<AgentRun | Refusal>;
   /** Seconds to wait where too much was asked without credit; null where it may be looked at. */
   unpaidWaitS(balance: BalanceId, call: GenerationCall): number | null;
   /** The host said what an answer cost there, USD; `cost` is what it cost here. */

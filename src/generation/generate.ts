@@ -143,7 +143,7 @@ class Run {
       if (!deps.journal.healthy) return this.refusal(bookkeepingDown());
       const named = namedRun(call.headers, request);
       if (refused(named)) return this.refusal(named);
-      const run = named === null ? null : await deps.joinRun(holder.balance.id, named.spec, call);
+      const run = named === null ? null : await deps.joinRun(holder.key, named.spec, call);
       if (refused(run)) return this.refusal(run);
       const { id: receipt, allowances } = this;
       const { key, budgets } = holder;

@@ -1,5 +1,5 @@
 import { type Refusal, refused } from "../errors/refusal.ts";
-import { invalidRun, RUN_HEADER, type RunSpec, readRunSpec } from "../keys/run.ts";
+import { invalidRun, isSameLimits, RUN_HEADER, type RunSpec, readRunSpec } from "../keys/run.ts";
 import { BodyChanges } from "../surfaces/body-changes.ts";
 import { asObject } from "../surfaces/json.ts";
 import type { GenerationRequest } from "../surfaces/surface.ts";
@@ -10,11 +10,22 @@ export function namedRun(
   { json }: Pick<GenerationRequest, "json">,
 ): NamedRun | Refusal | null {
   const member = memberOf(json);
-  const named = headers.get(RUN_HEADER) ?? member;
-  if (named === undefined) return null;
-  const spec = typeof named === "string" ? readRunSpec(named) : invalidRun("must be text");
-  return refused(spec) ? spec : { spec, isMember: member !== undefined };
+  const inBody = member === undefined ? null : readSpec(member);
+  if (refused(inBody)) return inBody;
+  const header = headers.get(RUN_HEADER);
+  const inHeader = header === null ? null : readSpec(header);
+  if (refused(inHeader)) return inHeader;
+  if (inHeader !== null && inBody !== null && !isSameSpec(inHeader, inBody))
+    return invalidRun("is not the same in the header and in `metadata`");
+  const spec = inHeader ?? inBody;
+  return spec === null ? null : { spec, isMember: inBody !== null };
 }
+
+const readSpec = (named: unknown): RunSpec | Refusal =>
+  typeof named === "string" ? readRunSpec(named) : invalidRun("must be text");
+
+const isSameSpec = (one: RunSpec, other: RunSpec): boolean =>
+  one.name === other.name && isSameLimits(one, other);
 
 /** The body without the member, which hosts would take for a label, or refuse. */
 export function withoutRun({ body, json }: Pick<GenerationRequest, "body" | "json">): Uint8Array {

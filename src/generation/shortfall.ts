@@ -78,7 +78,7 @@ function capMessage(short: CapShortfall, ask: AdmissionRequest, sized: SizedRequ
 const callsMessage = ({ run, limit, spent, held }: CallsShortfall): string =>
   `The run \`${run}\` may have ${limit === 1 ? "1 call" : `${limit} calls`}: ${spent} used, ${held} open. ${capital(ANOTHER_RUN)}.`;
 
-const ANOTHER_RUN = "begin another run: the limits of this one can only be tightened";
+const ANOTHER_RUN = "start a new run, or have the owner raise this one's limits: PATCH /v1/runs/{id}";
 
 /** Once the window has to end first, a client that repeats by itself only wastes its time. */
 function untilRoom(short: CapShortfall, now: EpochMs): RefusalDetails {

@@ -26,6 +26,7 @@ import { meEndpoints } from "./endpoints/me.ts";
 import { ownershipEndpoints } from "./endpoints/ownership.ts";
 import { paymentEndpoints } from "./endpoints/payments.ts";
 import { receiptEndpoints } from "./endpoints/receipts.ts";
+import { runEndpoints } from "./endpoints/runs.ts";
 import { sessionEndpoints } from "./endpoints/sessions.ts";
 import { stripeEventEndpoints } from "./endpoints/stripe-events.ts";
 import { usageEndpoints } from "./endpoints/usage.ts";
@@ -99,6 +100,7 @@ export const controlEndpoints = (): Endpoint[] => [
   ...sessionEndpoints(),
   ...ownershipEndpoints(),
   ...budgetEndpoints(),
+  ...runEndpoints(),
   ...receiptEndpoints(),
   ...creditEndpoints(),
   ...paymentEndpoints(),

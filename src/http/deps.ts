@@ -9,6 +9,7 @@ import type { GenerationAnswer, GenerationCall } from "../generation/answer.ts";
 import type { CountRequester } from "../generation/count-tokens.ts";
 import type { KeyDeps } from "../keys/deps.ts";
 import type { Key } from "../keys/key.ts";
+import type { Runs } from "../keys/runs.ts";
 import type { ByteBudget } from "../limits/byte-budget.ts";
 import type { UnpaidBytes, UnpaidRequest } from "../limits/unpaid-allowance.ts";
 import type { PaymentDesk } from "../rails/payment-desk.ts";
@@ -34,6 +35,8 @@ export interface HttpDeps {
   readonly keyDeps: KeyDeps;
   /** Accounts, sessions and claims. */
   readonly accounts: AccountDeps;
+  /** As their owners change them. */
+  readonly runs: Pick<Runs, "revise">;
   readonly throttles: Throttles;
   readonly adminToken: string;
   /** Told of a wrong one, and of the network that sent it. */

@@ -1,11 +1,11 @@
 import { invalidField, type Refusal, refuse, refused } from "../errors/refusal.ts";
 import type { EpochMs } from "../units/clock.ts";
-import type { BalanceId } from "../units/id.ts";
+import type { BalanceId, KeyId } from "../units/id.ts";
 import { type NanoUsd, nanoFromUsd } from "../units/usd.ts";
 
 /**
- * What a run of an agent may use: a budget that its requests make by naming it. The first request sets the
- * limits, and others can only tighten them.
+ * What a run of an agent may use: a budget that its requests make by naming it. The first request sets the limits. The
+ * key that sent it can lower them, owners can set them anew; any key of the balance may join.
  */
 export interface RunLimits {
   /** Null means none. */
@@ -22,8 +22,12 @@ export interface RunSpec extends RunLimits {
 /** A run as the store holds it. */
 export interface StoredRun extends RunSpec {
   readonly startedAt: EpochMs;
-  /** To the hour: see `TOUCH_MS`. */
+  /** Of the key that may lower its limits; null for a run from before that was known. */
+  readonly startedBy: KeyId | null;
+  /** To the hour: see `TOUCH_MS`. Zero: an owner has ended it. */
   readonly usedAt: EpochMs;
+  /** Counts what owners changed, whose limits may be higher than those before. */
+  readonly revision: number;
 }
 
 /** The header, and the member of `metadata`, that name a run. */
@@ -74,35 +78,54 @@ export const hasEnded = ({ startedAt, usedAt }: Pick<StoredRun, "startedAt" | "u
   at >= usedAt + QUIET_MS || at >= startedAt + LONGEST_RUN_MS;
 
 /**
- * What becomes of a run that a request names: it is begun, tightened, used again or left as it is. Beyond the
- * number that a balance may have, the one that was quiet for longest ends, if that is an hour.
+ * What becomes of a run that a request names: it starts, its limits are lowered, it is used again or left as it is. Beyond
+ * the number that a balance may have, the one that was quiet for longest ends, if that is an hour. `by` is the first key of
+ * the chain of rotations that the request's key is in.
  */
 export function joinRun(
-  spec: RunSpec,
-  at: EpochMs,
+  { spec, by, at }: JoiningRequest,
   most: number,
   known: StoredRun | null,
   others: OtherRuns,
 ): RunChange | Refusal {
   if (known !== null && !hasEnded(known, at)) {
     const limits = stricter(known, spec);
-    const isTighter = !isSameLimits(limits, known);
-    const isWritten = isTighter || at - known.usedAt >= TOUCH_MS;
+    const hasNewLimits = !isSameLimits(limits, known);
+    if (hasNewLimits && known.startedBy !== by) return startedByAnother(spec.name);
+    const isWritten = hasNewLimits || at - known.usedAt >= TOUCH_MS;
     const usedAt = isWritten ? (Math.max(at, known.usedAt) as EpochMs) : known.usedAt;
-    return { run: { ...known, ...limits, usedAt }, isWritten, isTighter, ends: null };
+    return { run: { ...known, ...limits, usedAt }, isWritten, hasNewLimits, ends: null };
   }
   const { count, quietest } = others;
   const isFull = known === null && count >= most;
   if (isFull && (quietest === null || at - quietest.usedAt < RESTED_MS)) return tooMany(most);
-  const run = { ...spec, startedAt: at, usedAt: at };
-  return { run, isWritten: true, isTighter: false, ends: isFull ? quietest!.name : null };
+  // What was counted for one that ended in this millisecond is not this one's.
+  const startedAt = Math.max(at, (known?.startedAt ?? 0) + 1) as EpochMs;
+  const run = { ...spec, startedAt, startedBy: by, usedAt: at, revision: 0 };
+  return { run, isWritten: true, hasNewLimits: false, ends: isFull ? quietest!.name : null };
 }
+
+export interface JoiningRequest {
+  readonly spec: RunSpec;
+  readonly by: KeyId;
+  readonly at: EpochMs;
+}
+
+/** An owner's change: other limits, or the run's end, after which its id stands for a new one. */
+export const revisedRun =
+  (name: string, at: EpochMs, change: Partial<RunLimits> | "end"): RunDecision =>
+  (known) => {
+    if (known === null || hasEnded(known, at)) return noSuchRun(name);
+    const changed = change === "end" ? { usedAt: 0 as EpochMs } : change;
+    const run = { ...known, ...changed, revision: known.revision + 1 };
+    return { run, isWritten: true, hasNewLimits: true, ends: null };
+  };
 
 export interface RunChange {
   readonly run: StoredRun;
   readonly isWritten: boolean;
   /** Whoever remembers the run has to be told. */
-  readonly isTighter: boolean;
+  readonly hasNewLimits: boolean;
   /** Another run of the balance that ends for it. */
   readonly ends: string | null;
 }
@@ -144,6 +167,14 @@ const tooMany = (most: number): Refusal =>
     `The balance has used ${most} runs within two hours, the most it can have at once. Go on with one of them, or send the request without \`${RUN_HEADER}\`.`,
     { retryAfterS: 60, shouldRetry: false, param: RUN_HEADER },
   );
+
+const startedByAnother = (name: string): Refusal =>
+  invalidRun(
+    `names limits below those of the run \`${name}\`, which another key started. Only that key and the balance's owner can lower them; send \`${name}\` alone to join it as it is`,
+  );
+
+const noSuchRun = (name: string): Refusal =>
+  invalidField("id", `The balance has no run \`${name}\` that goes on.`);
 
 export const invalidRun = (what: string): Refusal => invalidField(RUN_HEADER, `\`${RUN_HEADER}\` ${what}.`);
 

@@ -7,9 +7,10 @@ import type { KeyStore } from "./key-store.ts";
 import {
   hasEnded,
   isSameLimits,
+  type JoiningRequest,
   joinRun,
   type RunLimits,
-  type RunSpec,
+  revisedRun,
   runSubject,
   type StoredRun,
   stricter,
@@ -35,18 +36,27 @@ export class Runs {
   constructor(private readonly store: Pick<KeyStore, "run" | "changeRun">) {}
 
   /** `most` is asked how many runs the balance may have at once, where the store has to be. */
-  join(
-    balance: BalanceId,
-    spec: RunSpec,
-    at: EpochMs,
-    most: MostRuns,
-  ): AgentRun | Promise<AgentRun | Refusal> {
+  join(balance: BalanceId, request: JoiningRequest, most: MostRuns): AgentRun | Promise<AgentRun | Refusal> {
+    const { spec, at } = request;
     const run = this.known.get(runSubject(balance, spec.name));
-    return run?.covers(spec, at) ? run : this.joinStored(balance, spec, at, most);
+    return run?.covers(spec, at) ? run : this.joinStored(balance, request, most);
   }
 
-  /** Another process has tightened it: its limits are read again, before its streams have to grow. */
-  tightened(subject: string): void {
+  /** Sets limits anew, or ends the run, as its owner wishes. */
+  async revise(
+    balance: BalanceId,
+    name: string,
+    at: EpochMs,
+    change: Partial<RunLimits> | "end",
+  ): Promise<StoredRun | Refusal> {
+    const revised = await this.store.changeRun(balance, name, revisedRun(name, at, change));
+    if (refused(revised)) return revised;
+    this.changed(runSubject(balance, name));
+    return revised.run;
+  }
+
+  /** It has other limits, or has ended: both are read again, before its streams have to grow. */
+  changed(subject: string): void {
     this.changes += 1;
     const run = this.known.get(subject);
     if (run === undefined) return;
@@ -62,25 +72,25 @@ export class Runs {
 
   private joinStored(
     balance: BalanceId,
-    spec: RunSpec,
-    at: EpochMs,
+    request: JoiningRequest,
     most: MostRuns,
   ): Promise<AgentRun | Refusal> {
-    const asked = `${runSubject(balance, spec.name)} ${spec.cap} ${spec.calls}`;
-    return this.joining.do(asked, () => this.change(balance, spec, at, most));
+    const { spec, by } = request;
+    const asked = `${runSubject(balance, spec.name)} ${spec.cap} ${spec.calls} ${by}`;
+    return this.joining.do(asked, () => this.change(balance, request, most));
   }
 
   private async change(
     balance: BalanceId,
-    spec: RunSpec,
-    at: EpochMs,
+    request: JoiningRequest,
     most: MostRuns,
   ): Promise<AgentRun | Refusal> {
+    const { spec } = request;
     const bound = await most();
     if (refused(bound)) return bound;
     const before = this.changes;
     const change = await this.store.changeRun(balance, spec.name, (known, others) =>
-      joinRun(spec, at, bound, known, others),
+      joinRun(request, bound, known, others),
     );
     if (refused(change)) return change;
     const subject = runSubject(balance, spec.name);
@@ -130,12 +140,12 @@ export class AgentRun {
 
   constructor(
     readonly balanceId: BalanceId,
-    { name, startedAt, usedAt, ...limits }: StoredRun,
+    { name, startedAt, usedAt, revision, cap, calls }: StoredRun,
     private readonly read: (run: AgentRun) => Promise<void>,
   ) {
     this.name = name;
     this.startedAt = startedAt;
-    this.known = { limits: null, last: limits, usedAt };
+    this.known = { limits: null, last: { cap, calls }, usedAt, revision };
   }
 
   /** Null while they have to be read. */
@@ -151,10 +161,15 @@ export class AgentRun {
     return isSameLimits(stricter(limits, spec), limits);
   }
 
-  /** Limits are never widened, so of two that were read the stricter is the later. */
-  has({ cap, calls, usedAt }: StoredRun): void {
-    const last = stricter(this.known.last, { cap, calls });
-    Object.assign(this.known, { limits: last, last, usedAt } satisfies KnownRun);
+  /** Keys only lower limits, so of two that were read between the same changes of owners the stricter is the later. */
+  has({ cap, calls, usedAt, revision }: StoredRun): void {
+    const { known } = this;
+    if (revision < known.revision) {
+      known.limits = known.last;
+      return;
+    }
+    const last = revision > known.revision ? { cap, calls } : stricter(known.last, { cap, calls });
+    Object.assign(known, { limits: last, last, usedAt, revision } satisfies KnownRun);
   }
 
   ended(): void {
@@ -187,6 +202,8 @@ interface KnownRun {
   /** Before they had to be read. */
   last: RunLimits;
   usedAt: EpochMs;
+  /** As `StoredRun`'s. */
+  revision: number;
 }
 
 /** About 300 bytes each. */

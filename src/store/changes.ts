@@ -23,7 +23,7 @@ export const changeOfBudget = (balance: BalanceId, budget: string): NotedChange 
   counters: [`budget:${budget}:`],
 });
 
-/** Once it is tighter. */
+/** Once its limits are others. */
 export const changeOfRun = (
   balance: BalanceId,
   { name, startedAt }: Pick<StoredRun, "name" | "startedAt">,

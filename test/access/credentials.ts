@@ -111,6 +111,8 @@ export const OPERATIONS: readonly Operation[] = [
   operation("GET /v1/budgets/team", OWNERS),
   operation("PATCH /v1/budgets/team", OWNERS, { body: { cap_usd: 2 } }),
   operation("DELETE /v1/budgets/team", OWNERS),
+  operation("PATCH /v1/runs/job", OWNERS, { body: { calls: 5 } }),
+  operation("DELETE /v1/runs/job", OWNERS),
   operation("GET /v1/receipts", [...KEYS, ...ANY_OWNER]),
   operation("GET /v1/receipts/{receipt}", [...KEYS, ...OWNERS], { note: "its own" }),
   operation("GET /v1/receipts/{others}", OWNERS, { note: "another key's" }),

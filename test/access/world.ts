@@ -195,7 +195,8 @@ export class Fixture {
   /** Returns the receipt's id. */
   async chat(bearer: string): Promise<string> {
     const json = { model: "sim/echo:free", max_tokens: 5, messages: [{ role: "user", content: "Hello" }] };
-    return (await this.send("POST", "/v1/chat/completions", { bearer, json })).headers.get(
+    const headers = { "x-gateway-run": "job" };
+    return (await this.send("POST", "/v1/chat/completions", { bearer, json, headers })).headers.get(
       "x-gateway-receipt",
     )!;
   }

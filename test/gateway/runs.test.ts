@@ -77,19 +77,30 @@ describe("how a run is named", () => {
     },
   );
 
-  test("the header goes before the metadata", async () => {
+  test.each([
+    ["job", "job", 200],
+    ["job; calls=2; usd=1", "job; usd=1.0; calls=2", 200],
+    ["job", "other", 400],
+    ["job; calls=2", "job", 400],
+    ["", "job", 400],
+    ["job", "", 400],
+    ["a b", "job", 400],
+    ["", undefined, 400],
+    ["a b", undefined, 400],
+    ["job, job", undefined, 400],
+  ])("in the header as `%s` and in the metadata as `%s`: %d", async (header, member, status) => {
     const { key } = await gateway.key(1);
-    const { headers } = await gateway.send("POST", "/v1/chat/completions", {
+    const reply = await gateway.send("POST", "/v1/chat/completions", {
       bearer: key,
-      headers: { [RUN]: "header" },
+      headers: { [RUN]: header },
       json: {
         model: "test/model",
         messages: [{ role: "user", content: "Hello" }],
-        metadata: { [RUN]: "member" },
+        ...(member === undefined ? {} : { metadata: { [RUN]: member } }),
       },
     });
-    const receipt = await gateway.receipt({ headers }, key);
-    expect(receipt.json.run).toBe("header");
+    expect([reply.status, reply.json.error?.param]).toEqual([status, status === 200 ? undefined : RUN]);
+    if (status === 200) expect((await gateway.receipt(reply, key)).json.run).toBe("job");
   });
 
   test("who has no credit has few runs", async () => {

@@ -81,7 +81,7 @@ ${await store()}`;
     );
   });
 
-  test("the first request sets the limits, others can only tighten them, and an id alone joins", async () => {
+  test("the first request sets the limits, others of its key can only lower them, and an id alone joins", async () => {
     const { key } = await any().key(1);
     const statuses = async (...runs: string[]) => {
       const found: number[] = [];
@@ -100,7 +100,7 @@ ${await store()}`;
     await call(key, "agent-7; calls=1; usd=0.5", "Hello", gateway);
     const calls = await call(key, "agent-7", "Hello", gateway);
     expect(calls.json.error.message).toContain(
-      "The run `agent-7` may have 1 call: 1 used, 0 open. Begin another run",
+      "The run `agent-7` may have 1 call: 1 used, 0 open. Start a new run",
     );
     expect(calls.headers.get("x-should-retry")).toBe("false");
     await call(key, "agent-8; usd=0.001", "Hello", gateway);
@@ -135,6 +135,65 @@ ${await store()}`;
       open_calls: 0,
     });
     expect((await useOf(key, "none")).run).toBeUndefined();
+  });
+
+  const send = (method: string, path: string, bearer: string, json?: object) =>
+    any().send(method, path, { bearer, ...(json === undefined ? {} : { json }) });
+
+  test("a sibling joins a run, cannot lower its limits, and sees its own part of it; a rotation is the key itself", async () => {
+    const owner = await any().key(1);
+    const sibling = (await send("POST", "/v1/keys", owner.recovery_secret, {})).json.key;
+    expect((await call(owner.key, "team; calls=9; usd=0.5")).status).toBe(200);
+    for (const lower of ["team; calls=1", "team; usd=0.1"]) {
+      const { status, json, headers } = await call(sibling, lower);
+      expect([status, json.error.code, json.error.param]).toEqual([400, "invalid_request", "x-gateway-run"]);
+      expect(json.error.message).toContain("which another key started");
+      expect(headers.get("retry-after")).toBeNull();
+    }
+    for (const joined of ["team", "team; calls=9; usd=0.5", "team; calls=10"])
+      expect((await call(sibling, joined)).status).toBe(200);
+    await until(async () => (await useOf(owner.recovery_secret, "team")).run.used_calls === 4);
+    const its = await useOf(sibling, "team");
+    expect([its.run, its.stretches]).toMatchObject([undefined, [{ requests: 3 }]]);
+    expect((await useOf(owner.key, "team")).run).toMatchObject({ calls: 9, used_calls: 4 });
+    const rotated = (await send("POST", `/v1/keys/${owner.id}/rotate`, owner.key)).json.key;
+    expect((await call(rotated, "team; calls=5")).status).toBe(200);
+    expect((await call(sibling, "team")).status).toBe(429);
+    expect((await useOf(rotated, "team")).run).toMatchObject({ calls: 5 });
+  });
+
+  test("an owner sets a run's limits anew, higher or lower, and ends it", async () => {
+    const owner = await any().key(1);
+    const by = owner.recovery_secret;
+    const statuses = async (...runs: string[]) => {
+      const found: number[] = [];
+      for (const run of runs) found.push((await call(owner.key, run)).status);
+      return found;
+    };
+    expect(await statuses("job; calls=1", "job")).toEqual([200, 429]);
+    expect((await send("PATCH", "/v1/runs/job", by, { calls: 3 })).json).toMatchObject({
+      id: "job",
+      calls: 3,
+    });
+    expect(await statuses("job", "job", "job")).toEqual([200, 200, 429]);
+    const none = { calls: null, cap_usd: 0.5 };
+    expect((await send("PATCH", "/v1/runs/job", by, none)).json).toMatchObject(none);
+    expect(await statuses("job", "job", "job")).toEqual([200, 200, 200]);
+    await send("PATCH", "/v1/runs/job", by, { cap_usd: 0 });
+    expect(await statuses(...Array(count + 1).fill("job"))).toEqual(Array(count + 1).fill(429));
+    expect((await send("DELETE", "/v1/runs/job", by)).json).toEqual({ id: "job", ended: true });
+    expect((await useOf(by, "job")).run).toBeUndefined();
+    expect(await statuses("job; calls=2", "job", "job")).toEqual([200, 200, 429]);
+    await until(async () => (await useOf(by, "job")).run.used_calls === 2);
+    for (const [method, path, bearer, json] of [
+      ["PATCH", "/v1/runs/none", by, { calls: 1 }],
+      ["DELETE", "/v1/runs/none", by, undefined],
+      ["PATCH", "/v1/runs/job", by, { calls: -1 }],
+      ["PATCH", "/v1/runs/job", by, { usd: 1 }],
+      ["PATCH", "/v1/runs/job", owner.key, { calls: 1 }],
+      ["DELETE", "/v1/runs/job", owner.key, undefined],
+    ] as const)
+      expect((await send(method, path, bearer, json)).status).toBe(400);
   });
 
   test("runs of two balances by one id have nothing to do with each other", async () => {

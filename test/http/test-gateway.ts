@@ -11,6 +11,7 @@ import { httpApp, listen } from "../../src/http/app.ts";
 import type { HttpDeps } from "../../src/http/deps.ts";
 import { OpenSockets } from "../../src/http/websocket/open-sockets.ts";
 import { Keyring } from "../../src/keys/keyring.ts";
+import { Runs } from "../../src/keys/runs.ts";
 import { type Credit, debitEntry, taken } from "../../src/ledger/credit.ts";
 import { formatReceipt } from "../../src/ledger/receipt.ts";
 import { ByteBudget } from "../../src/limits/byte-budget.ts";
@@ -199,6 +200,7 @@ export class TestGateway {
       compactUnpaid: async () => null,
       countTokens: async (body) => body.length,
       catalog: () => CATALOG,
+      runs: new Runs(store),
       sockets: new OpenSockets(clock),
       routeState: {
         usable: () => true,
@@ -220,6 +222,7 @@ export class TestGateway {
         }),
         budgetUse: async () => ({ spent: 3_000_000 as NanoUsd, held: 4_000_000 as NanoUsd }),
         runUse: async () => null,
+        useOf: async (_, run) => ({ run, spending: NO_USE, calls: NO_USE }),
         openTier: async () => ({ limit: 20, used: this.freeUsed }),
         credit: async (credit) => {
           const before = this.credits.get(credit.idempotencyKey);
@@ -415,3 +418,5 @@ interface TestGatewayOptions {
   /** Bytes of memory for large bodies. */
   readonly bodyMemory?: number;
 }
+
+const NO_USE = { spent: 0 as NanoUsd, held: 0 as NanoUsd };

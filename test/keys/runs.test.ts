@@ -1,9 +1,17 @@
 import { describe, expect, test } from "bun:test";
 import { refused } from "../../src/errors/refusal.ts";
-import { joinRun, NO_OTHERS, type RunSpec, readRunSpec, type StoredRun } from "../../src/keys/run.ts";
+import {
+  joinRun,
+  NO_OTHERS,
+  type RunChange,
+  type RunSpec,
+  readRunSpec,
+  revisedRun,
+  type StoredRun,
+} from "../../src/keys/run.ts";
 import { Runs } from "../../src/keys/runs.ts";
 import type { EpochMs } from "../../src/units/clock.ts";
-import type { BalanceId } from "../../src/units/id.ts";
+import type { BalanceId, KeyId } from "../../src/units/id.ts";
 import type { NanoUsd } from "../../src/units/usd.ts";
 import { until } from "../fakes/until.ts";
 
@@ -11,11 +19,20 @@ const HOUR_MS = 3_600_000;
 const after = (hours: number) => (NOW + hours * HOUR_MS) as EpochMs;
 const NOW = Date.UTC(2026, 10, 23) as EpochMs;
 const usd = (amount: number) => (amount * 1e9) as NanoUsd;
-const known: StoredRun = { name: "job", cap: usd(1), calls: 9, startedAt: NOW, usedAt: NOW };
-const join = (text: string, at: EpochMs, run: StoredRun | null = known, others = NO_OTHERS) => {
+const STARTER: KeyId = "key_1";
+const known: StoredRun = {
+  name: "job",
+  cap: usd(1),
+  calls: 9,
+  startedAt: NOW,
+  startedBy: STARTER,
+  usedAt: NOW,
+  revision: 0,
+};
+const join = (text: string, at: EpochMs, run: StoredRun | null = known, others = NO_OTHERS, by = STARTER) => {
   const spec = readRunSpec(text);
   if (refused(spec)) throw new Error(spec.message);
-  return joinRun(spec, at, 3, run, others);
+  return joinRun({ spec, by, at }, 3, run, others);
 };
 
 test.each([
@@ -32,8 +49,36 @@ describe("a run that is known", () => {
     ["job; usd=2; calls=10", usd(1), 9, false],
     ["job; usd=0.5", usd(0.5), 9, true],
     ["job; calls=3; usd=4", usd(1), 3, true],
-  ])("named as `%s` has the stricter of both limits", (text, cap, calls, isTighter) => {
-    expect(join(text, after(0.5))).toMatchObject({ run: { cap, calls, startedAt: NOW }, isTighter });
+  ])("named as `%s` has the stricter of both limits", (text, cap, calls, hasNewLimits) => {
+    expect(join(text, after(0.5))).toMatchObject({ run: { cap, calls, startedAt: NOW }, hasNewLimits });
+  });
+
+  test.each([
+    ["job", true],
+    ["job; usd=1; calls=9", true],
+    ["job; usd=2", true],
+    ["job; usd=0.5", false],
+    ["job; calls=8", false],
+  ])("named as `%s` by another key is joined as it is: %p", (text, isJoined) => {
+    const change = join(text, after(0.5), known, NO_OTHERS, "key_2");
+    if (isJoined) expect(change).toMatchObject({ run: { ...known }, isWritten: false });
+    else expect(change).toMatchObject({ code: "invalid_request", details: { param: "x-gateway-run" } });
+  });
+
+  test("that has ended is another key's to start anew, and to limit", () => {
+    const run = { startedBy: "key_2", startedAt: after(25), calls: 2, cap: null };
+    expect(join("job; calls=2", after(25), known, NO_OTHERS, "key_2")).toMatchObject({ run });
+  });
+
+  test("that its owner has ended starts anew at once, and never in the millisecond of the one before", () => {
+    const ended = revisedRun("job", NOW, "end")(known, NO_OTHERS) as RunChange;
+    expect(ended).toMatchObject({ isWritten: true, hasNewLimits: true });
+    expect(join("job", NOW, ended.run)).toMatchObject({
+      run: { startedAt: NOW + 1, cap: null, revision: 0 },
+    });
+    expect(revisedRun("job", NOW, { calls: 1 })(ended.run, NO_OTHERS)).toMatchObject({
+      code: "invalid_request",
+    });
   });
 
   test("is written when it is tightened, or was not for an hour", () => {
@@ -86,7 +131,8 @@ describe("what open streams of a run may spend follows what it is tightened to",
       },
     });
     const named = async (text: string) => {
-      const run = await runs.join(BALANCE, readRunSpec(text) as RunSpec, NOW, async () => 100_000);
+      const request = { spec: readRunSpec(text) as RunSpec, by: STARTER, at: NOW };
+      const run = await runs.join(BALANCE, request, async () => 100_000);
       if (refused(run)) throw new Error(run.message);
       return run;
     };
@@ -109,7 +155,38 @@ describe("what open streams of a run may spend follows what it is tightened to",
     await at.named("job");
     await at.named("job; usd=0.5");
     expect(open.limits).toEqual({ cap: usd(0.5), calls: null });
-    at.runs.tightened(`${BALANCE}/job`);
+    at.runs.changed(`${BALANCE}/job`);
     expect(open.limits).toBeNull();
+  });
+
+  test("also where its owner sets higher limits, and lower ones again", async () => {
+    const { runs, named } = await start();
+    const open = await named("job; usd=1");
+    for (const cap of [2, 0.5, null]) {
+      const limits = { cap: cap === null ? null : usd(cap) };
+      expect(await runs.revise(BALANCE, "job", NOW, limits)).toMatchObject(limits);
+      await until(() => open.limits !== null);
+      expect(open.limits).toEqual({ ...limits, calls: null });
+      expect((await named("job")).limits).toEqual({ ...limits, calls: null });
+    }
+  });
+
+  test("what was read before an owner's change does not undo it", async () => {
+    const { named } = await start();
+    const open = await named("job; usd=1");
+    open.has({ ...known, cap: usd(2), calls: null, revision: 1 });
+    open.has({ ...known, cap: usd(1), calls: null, revision: 0 });
+    expect(open.limits).toEqual({ cap: usd(2), calls: null });
+  });
+
+  test("one that its owner ended keeps its limits for what is open, and the next request starts another", async () => {
+    const { runs, named } = await start();
+    const open = await named("job; usd=1");
+    await runs.revise(BALANCE, "job", NOW, "end");
+    const next = await named("job; usd=3");
+    expect(next).not.toBe(open);
+    open.look();
+    await until(() => open.limits !== null);
+    expect([open.limits?.cap, next.limits?.cap]).toEqual([usd(1), usd(3)]);
   });
 });

@@ -192,7 +192,8 @@ class HoldWorld {
     );
     this.runs = ["a", "b"].map((name) => {
       const limits = { cap: (1e9 + random.below(8e9)) as NanoUsd, calls: null };
-      const stored = { name, startedAt: EPOCH as EpochMs, usedAt: EPOCH as EpochMs, ...limits };
+      const times = { startedAt: EPOCH as EpochMs, usedAt: EPOCH as EpochMs };
+      const stored = { name, ...times, startedBy: null, revision: 0, ...limits };
       const run = new AgentRun("bal_1" as BalanceId, stored, async () => {});
       run.has(stored);
       return run;

@@ -31,7 +31,7 @@ import { DatabaseAuthority } from "./sqlite-authority.ts";
 
 /**
  * Holds grow, shrink and end at one ledger, or at several that share an Authority, while owners lower and raise
- * limits, move keys to other budgets, change their windows, revoke keys, keys tighten runs, and the operator
+ * limits, move keys to other budgets, change their windows, revoke keys, keys tighten runs, owners set theirs anew, and the operator
  * suspends. A change is
  * answered once every node has noticed it, but for those whose lease has run out, which notice it before they go
  * on. The auditor keeps a book of its own of what each budget was taken for, piece by piece, and after every step
@@ -96,7 +96,7 @@ class Fleet {
   private readonly nodes: Node[];
   private keys: Key[];
   private budgets: Budget[];
-  private runs: RunLimits[];
+  private runs: (RunLimits & { readonly revision: number })[];
   private readonly ofRuns = new Map<string, number>();
   private suspended = false;
   private open: Open[] = [];
@@ -132,7 +132,11 @@ class Fleet {
       }),
     );
     this.authority.credit(balanceCounter(BALANCE), CREDIT);
-    this.runs = Array.from({ length: RUNS }, () => ({ cap: cap(), calls: 5 + this.random.below(60) }));
+    this.runs = Array.from({ length: RUNS }, () => ({
+      cap: cap(),
+      calls: 5 + this.random.below(60),
+      revision: 0,
+    }));
     this.nodes = Array.from({ length: nodes }, (_, n) => this.birth(`n${n}`, nodes > 1));
     for (const node of this.nodes) this.tell(node);
   }
@@ -215,6 +219,7 @@ class Fleet {
   private runOf = (n: number) => ({
     name: `r${n}`,
     ...this.runs[n]!,
+    startedBy: null,
     // None ends by itself.
     startedAt: (NOON + 1_000 * DAY_MS) as EpochMs,
     usedAt: this.clock.now(),
@@ -222,7 +227,11 @@ class Fleet {
 
   private async join({ runs }: Node, at: EpochMs): Promise<AgentRun> {
     const name = `r${this.random.below(RUNS)}`;
-    const run = await runs.join(BALANCE, { name, cap: null, calls: null }, at, async () => RUNS);
+    const run = await runs.join(
+      BALANCE,
+      { spec: { name, cap: null, calls: null }, by: "key_0", at },
+      async () => RUNS,
+    );
     if (refused(run)) throw new Error(run.message);
     return run;
   }
@@ -395,11 +404,15 @@ class Fleet {
       this.budgets = this.budgets.map((one) => (one === old ? changed : one));
       prefixes.push(`budget:${old.id}:`);
     } else if (dice < 0.9) {
-      const tightened = random.below(RUNS);
-      const tighter = { cap: cap(), calls: random.chance(0.5) ? null : random.below(60) };
-      this.runs = this.runs.map((one, n) => (n === tightened ? stricter(one, tighter) : one));
-      told.push(this.runOf(tightened).name);
-      prefixes.push(...Object.values(runCounters({ balanceId: BALANCE, ...this.runOf(tightened) })));
+      const changed = random.below(RUNS);
+      const limits = { cap: cap(), calls: random.chance(0.5) ? null : random.below(60) };
+      const isByOwner = random.chance(0.5);
+      this.runs = this.runs.map((one, n) => {
+        if (n !== changed) return one;
+        return isByOwner ? { ...limits, revision: one.revision + 1 } : { ...one, ...stricter(one, limits) };
+      });
+      told.push(this.runOf(changed).name);
+      prefixes.push(...Object.values(runCounters({ balanceId: BALANCE, ...this.runOf(changed) })));
     } else if (dice < 0.95)
       put({ state: key.state === "active" && random.chance(0.4) ? "revoked" : "active" });
     else this.suspended = !this.suspended && random.chance(0.4);
@@ -409,7 +422,7 @@ class Fleet {
       if (!usable) for (const prefix of prefixes) missed.add(prefix);
     for (const node of there) {
       this.tell(node);
-      for (const name of told) node.runs.tightened(runSubject(BALANCE, name));
+      for (const name of told) node.runs.changed(runSubject(BALANCE, name));
       // Whoever asks now hears that it is being read.
       if (random.chance(0.3))
         for (const { id } of this.keys) if (random.chance(0.5)) node.holders.forget({ id });

@@ -72,6 +72,24 @@ export function testRunsOfWorkers(database: () => Promise<string>): void {
     for (let n = 0; n < 10; n++) codes.push(await call(key, "loose", "Hello"));
     expect(codes).toEqual([...Array(31).fill("200 "), ...Array(19).fill("429 budget_exhausted")]);
   }, 600_000);
+
+  test("all workers go by what its owner sets or ends", async () => {
+    const { key, recovery_secret } = await gateway.keyWith(100);
+    const codes = async (run: string) => {
+      const found = new Map<string, number>();
+      for (let n = 0; n < 20; n++) {
+        const code = await call(key, run, "Hello");
+        found.set(code, (found.get(code) ?? 0) + 1);
+      }
+      return Object.fromEntries(found);
+    };
+    const [served, refused] = ["200 ", "429 budget_exhausted"];
+    expect(await codes("job; calls=10")).toEqual({ [served]: 10, [refused]: 10 });
+    await gateway.send("PATCH", "/v1/runs/job", { calls: 15 }, recovery_secret);
+    expect(await codes("job")).toEqual({ [served]: 5, [refused]: 15 });
+    await gateway.send("DELETE", "/v1/runs/job", undefined, recovery_secret);
+    expect(await codes("job; calls=4")).toEqual({ [served]: 4, [refused]: 16 });
+  }, 600_000);
 }
 
 const CALLS = rounds(200, 1_000);

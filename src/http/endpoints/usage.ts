@@ -1,6 +1,5 @@
 import { USAGE } from "../../api/usage.ts";
 import { type Refusal, refuse } from "../../errors/refusal.ts";
-import type { RunUse } from "../../store/books/ledger-operations.ts";
 import type { Sum, UsageSums } from "../../store/usage-sums.ts";
 import { type EpochMs, isoTime } from "../../units/clock.ts";
 import type { KeyId } from "../../units/id.ts";
@@ -8,6 +7,7 @@ import { type NanoUsd, usdFromNano } from "../../units/usd.ts";
 import type { Endpoint } from "../endpoint.ts";
 import { operation } from "../operation.ts";
 import { ok } from "../reply.ts";
+import { runView } from "./runs.ts";
 import { periodUpTo, periodView } from "./usage-period.ts";
 
 /**
@@ -23,7 +23,9 @@ export const usageEndpoints = (): Endpoint[] => [
     const sums = await usage({ balanceId: who.balance.id, keyId, run, since, stretchMs });
     if (sums === null) return tooManyAtOnce();
     const use = run === null ? null : await ledger.runUse(who.balance.id, run, keyDeps.clock.now());
-    return ok({ ...periodView(period), ...view(sums), ...(use === null ? {} : { run: runView(use) }) });
+    // To any other key, what its siblings have spent is none of its business.
+    const isShown = use !== null && (who.kind === "owner" || use.run.startedBy === who.key.rotationId);
+    return ok({ ...periodView(period), ...view(sums), ...(isShown ? { run: runView(use) } : {}) });
   }),
 ];
 
@@ -31,17 +33,6 @@ export const tooManyAtOnce = (): Refusal =>
   refuse("rate_limited", "Too many usage reports are being computed right now. Retry in 2 s.", {
     retryAfterS: 2,
   });
-
-const runView = ({ run, spending, calls }: RunUse) => ({
-  id: run.name,
-  started_at: isoTime(run.startedAt),
-  cap_usd: run.cap === null ? null : usdFromNano(run.cap),
-  used_usd: usdFromNano(spending.spent),
-  held_usd: usdFromNano(spending.held),
-  calls: run.calls,
-  used_calls: calls.spent,
-  open_calls: calls.held,
-});
 
 const view = ({ stretches, routes, truncated }: UsageSums) => ({
   stretches: stretches.map(stretchView),

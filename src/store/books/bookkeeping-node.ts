@@ -184,7 +184,7 @@ function forget(keyring: Keyring, runs: Runs, changes: readonly MembershipChange
   keyring.forget(keys, balances);
   for (const counter of changes.flatMap(({ counters }) => counters)) {
     const run = runOfCounter(counter as CounterId);
-    if (run !== null) runs.tightened(run);
+    if (run !== null) runs.changed(run);
   }
 }
 

@@ -20,6 +20,10 @@ export function ledgerOperations(
   books: Bookkeeping,
   allowances: (balance: Balance, blocks: readonly string[]) => readonly Allowance[],
 ): LedgerOperations {
+  const useOf = async (balanceId: BalanceId, run: StoredRun): Promise<RunUse> => {
+    const { money, calls } = runCounters({ balanceId, ...run });
+    return { run, spending: await books.use(money), calls: await books.use(calls) };
+  };
   return {
     balance: books.balance,
     async keyUse({ rotationId }, at) {
@@ -30,10 +34,9 @@ export function ledgerOperations(
     budgetUse: (budget, at) => books.use(budgetCounter(budget.id, budget.window, at)),
     async runUse(balanceId, name, at) {
       const run = await books.keys.run(balanceId, name);
-      if (run === null || hasEnded(run, at)) return null;
-      const { money, calls } = runCounters({ balanceId, ...run });
-      return { run, spending: await books.use(money), calls: await books.use(calls) };
+      return run === null || hasEnded(run, at) ? null : useOf(balanceId, run);
     },
+    useOf,
     async openTier(balance, blocks, at) {
       const uses = allowances(balance, blocks).map(async ({ owner, limit }) => {
         const { spent: used } = await books.use(allowanceCounter(owner, at));
@@ -75,6 +78,7 @@ export interface LedgerOperations extends CreditBooks {
   budgetUse(budget: Budget, at: EpochMs): Promise<{ readonly spent: NanoUsd; readonly held: NanoUsd }>;
   /** Null where the balance has no such run now. */
   runUse(balance: BalanceId, name: string, at: EpochMs): Promise<RunUse | null>;
+  useOf(balance: BalanceId, run: StoredRun): Promise<RunUse>;
   /** Free requests of the present UTC day, by the allowance that has the fewest left. */
   openTier(
     balance: Balance,

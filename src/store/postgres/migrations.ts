@@ -9,6 +9,7 @@ import {
   PAYMENTS_AT_A_TIME,
   ROOTS,
   RUNS,
+  RUNS_OF_KEYS,
   SIGN_IN,
   SIGNING_KEYS,
 } from "../sql/tables.ts";
@@ -237,4 +238,6 @@ ${inPostgres(SIGN_IN)}
   inPostgres(CLAIMS),
   // 20: what credentials derive from
   inPostgres(ROOTS),
+  // 21: whose runs are
+  inPostgres(RUNS_OF_KEYS),
 ];

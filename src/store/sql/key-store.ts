@@ -187,13 +187,13 @@ export abstract class SqlKeyStore implements KeyStore {
       const known = runs.find((run) => run.name === name) ?? null;
       const decided = decide(known, known === null ? othersOf(runs) : NO_OTHERS);
       if (refused(decided) || !decided.isWritten) return { result: decided, changes: [] };
-      const { startedAt, usedAt, cap, calls } = decided.run;
+      const { startedAt, startedBy, usedAt, cap, calls, revision } = decided.run;
       yield* sql`DELETE FROM runs WHERE balance_id = ${balance} AND name = ${decided.ends}`;
-      yield* sql`INSERT INTO runs (balance_id, name, started_at, used_at, cap, calls)
-        VALUES (${balance}, ${name}, ${startedAt}, ${usedAt}, ${cap}, ${calls})
-        ON CONFLICT (balance_id, name) DO UPDATE SET started_at = excluded.started_at, used_at = excluded.used_at,
-          cap = excluded.cap, calls = excluded.calls`;
-      return { result: decided, changes: decided.isTighter ? [changeOfRun(balance, decided.run)] : [] };
+      yield* sql`INSERT INTO runs (balance_id, name, started_at, started_by, used_at, cap, calls, revision)
+        VALUES (${balance}, ${name}, ${startedAt}, ${startedBy}, ${usedAt}, ${cap}, ${calls}, ${revision})
+        ON CONFLICT (balance_id, name) DO UPDATE SET started_at = excluded.started_at, started_by = excluded.started_by,
+          used_at = excluded.used_at, cap = excluded.cap, calls = excluded.calls, revision = excluded.revision`;
+      return { result: decided, changes: decided.hasNewLimits ? [changeOfRun(balance, decided.run)] : [] };
     });
   }
 
@@ -313,4 +313,4 @@ function countUses(lists: readonly (readonly string[])[]): Map<string, number> {
 
 const firstKey = ([row]: readonly KeyRow[]): Key | null => (row === undefined ? null : keyFromRow(row));
 
-const RUN = part`name, cap, calls, started_at AS "startedAt", used_at AS "usedAt"`;
+const RUN = part`name, cap, calls, started_at AS "startedAt", started_by AS "startedBy", used_at AS "usedAt", revision`;

@@ -167,6 +167,12 @@ export const RUNS = `
   ) STRICT, WITHOUT ROWID;
 `;
 
+export const RUNS_OF_KEYS = `
+  -- The lineage of the key that may lower its limits; null for a run from before that was known.
+  ALTER TABLE runs ADD COLUMN started_by TEXT;
+  ALTER TABLE runs ADD COLUMN revision INTEGER NOT NULL DEFAULT 0;
+`;
+
 export const PAYMENTS_AT_A_TIME = `
   -- Those that a wallet has under way, and those of a balance that were not needed and are watched yet.
   CREATE INDEX payments_under_way ON payments (payer) WHERE state IN ('created', 'submitted');

@@ -8,6 +8,7 @@ import {
   PAYMENTS_AT_A_TIME,
   ROOTS,
   RUNS,
+  RUNS_OF_KEYS,
   SIGN_IN,
   SIGNING_KEYS,
 } from "../sql/tables.ts";
@@ -234,4 +235,6 @@ ${FOLDED}
   CLAIMS,
   // 17: what credentials derive from
   ROOTS,
+  // 18: whose runs are
+  RUNS_OF_KEYS,
 ];

@@ -1,0 +1,41 @@
+import { RUNS, type RunAnswer } from "../../api/runs.ts";
+import { refused } from "../../errors/refusal.ts";
+import type { RunUse } from "../../store/books/ledger-operations.ts";
+import { isoTime } from "../../units/clock.ts";
+import { usdFromNano } from "../../units/usd.ts";
+import type { Endpoint } from "../endpoint.ts";
+import { readUsd } from "../fields.ts";
+import { operation } from "../operation.ts";
+import { ok } from "../reply.ts";
+
+/** What owners may do to runs, which requests start by naming them. */
+export const runEndpoints = (): Endpoint[] => [
+  operation("PATCH /v1/runs/:id", RUNS.change, async ({ who, fields, params }, { runs, ledger, keyDeps }) => {
+    const { cap_usd, calls } = fields;
+    const cap = cap_usd == null ? cap_usd : readUsd("cap_usd", cap_usd);
+    if (refused(cap)) return cap;
+    const at = keyDeps.clock.now();
+    const { id } = who.balance;
+    const limits = { ...(cap === undefined ? {} : { cap }), ...(calls === undefined ? {} : { calls }) };
+    const run = await runs.revise(id, shortened(params.id), at, limits);
+    return refused(run) ? run : ok(runView(await ledger.useOf(id, run)));
+  }),
+  operation("DELETE /v1/runs/:id", RUNS.end, async ({ who, params }, { runs, keyDeps }) => {
+    const run = await runs.revise(who.balance.id, shortened(params.id), keyDeps.clock.now(), "end");
+    return refused(run) ? run : ok({ id: run.name, ended: true });
+  }),
+];
+
+/** No longer than an id may be. */
+const shortened = (id: string): string => id.slice(0, 64);
+
+export const runView = ({ run, spending, calls }: RunUse): RunAnswer => ({
+  id: run.name,
+  started_at: isoTime(run.startedAt),
+  cap_usd: run.cap === null ? null : usdFromNano(run.cap),
+  used_usd: usdFromNano(spending.spent),
+  held_usd: usdFromNano(spending.held),
+  calls: run.calls,
+  used_calls: calls.spent,
+  open_calls: calls.held,
+});
