@@ -63,12 +63,12 @@ import { UnusedRemoval } from "./store/unused.ts";
 import { OpenStreams } from "./stream/open-streams.ts";
 import { BROKEN_OFF, pairing } from "./surfaces/surfaces.ts";
 import { prometheusText } from "./telemetry/metric.ts";
+import { faultsAndOutagesTo } from "./telemetry/outages.ts";
 import type { LogWriter } from "./telemetry/request-log.ts";
 import { atMost, type Clock } from "./units/clock.ts";
 import { Deadlines } from "./units/deadlines.ts";
 import type { BalanceId } from "./units/id.ts";
 import type { Log } from "./units/log.ts";
-import { faultsTo } from "./units/log.ts";
 import { chanceOf, type RandomBytes } from "./units/random.ts";
 import { contractSignatures } from "./wallets/contract-signatures.ts";
 import type { IpcChannel } from "./workers/messages.ts";
@@ -192,7 +192,7 @@ type Rooms = ReturnType<typeof roomsOf>;
 /** What requests, pages and reports share. */
 function roomsOf(parts: GatewayParts) {
   const { config: active, clock, transport, books, log } = parts;
-  const onFault = faultsTo(log);
+  const onFault = faultsAndOutagesTo(log, clock);
   const catalog = () => active.config.catalog;
   const destinations = new Destinations();
   const hostsHere = () => ({ routes: routeReports(health, catalog()), loads: [...slots.loads()] });

@@ -8,6 +8,14 @@ export class StoreUnreachable extends Error {
   override name = "StoreUnreachable";
 }
 
+/**
+ * Other requests kept changing the same rows first; nothing was written. The store works: a retry a moment later
+ * succeeds. It ends as `contended`.
+ */
+export class StoreContended extends Error {
+  override name = "StoreContended";
+}
+
 /** The store is there, but not for this version to use: a start has to end with what its operator can do. */
 export class StoreUnusable extends Error {
   override name = "StoreUnusable";
@@ -22,3 +30,12 @@ export const bookkeepingDown = (): Refusal =>
   );
 
 const RETRY_S = 5;
+
+export const contended = (): Refusal =>
+  refuse(
+    "rate_limited",
+    `Too many requests change the same run, key or budget at once, so this one changed nothing. Retry in ${CONTENDED_RETRY_S} s.`,
+    { retryAfterS: CONTENDED_RETRY_S },
+  );
+
+const CONTENDED_RETRY_S = 1;

@@ -1,6 +1,6 @@
 import type { Catalog, SurfaceName } from "../catalog/catalog.ts";
 import type { ReadRequest } from "../counting/counting.ts";
-import { bookkeepingDown, StoreUnreachable } from "../errors/bookkeeping.ts";
+import { bookkeepingDown, contended, StoreContended, StoreUnreachable } from "../errors/bookkeeping.ts";
 import { errorObject, internalError, type Refusal, refusalHeaders, refused } from "../errors/refusal.ts";
 import { suspension } from "../errors/suspension-refusal.ts";
 import { type AttemptOutcome, attempt } from "../hosts/attempt.ts";
@@ -203,8 +203,9 @@ class Run {
       }
     } catch (error) {
       // The store is only asked before anything is held.
-      if (error instanceof StoreUnreachable && this.bill === null) return this.refusal(bookkeepingDown());
+      if (error instanceof StoreContended && this.bill === null) return this.refusal(contended());
       deps.onFault(error, this.id);
+      if (error instanceof StoreUnreachable && this.bill === null) return this.refusal(bookkeepingDown());
       this.opened?.cancel();
       this.bill?.abandon();
       return this.errorAnswer(internalError());

@@ -1,5 +1,5 @@
 import type { About } from "../api/about.ts";
-import { bookkeepingDown, StoreUnreachable } from "../errors/bookkeeping.ts";
+import { bookkeepingDown, contended, StoreContended, StoreUnreachable } from "../errors/bookkeeping.ts";
 import { internalError, type Refusal, refuse, refused } from "../errors/refusal.ts";
 import type { Release } from "../limits/byte-budget.ts";
 import { newReceiptId, type ReceiptId } from "../units/id.ts";
@@ -112,7 +112,11 @@ export async function answer(endpoint: Endpoint, exchange: HttpExchange, deps: H
 }
 
 function failure(error: unknown, { request, receipt }: HttpExchange, deps: HttpDeps): Refusal {
-  if (error instanceof StoreUnreachable) return bookkeepingDown();
+  if (error instanceof StoreContended) return contended();
+  if (error instanceof StoreUnreachable) {
+    deps.onFault(error, receipt);
+    return bookkeepingDown();
+  }
   // Reading the body of a client that has left rejects, and nobody is there to be answered.
   if (!request.signal.aborted) deps.onFault(error, receipt);
   return deps.diskRefused(error) ? bookkeepingDown() : internalError();

@@ -6,7 +6,7 @@ import type { WindowKind } from "../units/window.ts";
 import { changedHands } from "./creation.ts";
 import type { KeyDeps } from "./deps.ts";
 import type { Budget } from "./key.ts";
-import type { BalanceWithBudgets, BudgetDecision } from "./key-store.ts";
+import type { BudgetPut } from "./key-store.ts";
 import { type Actor, rootOf } from "./root.ts";
 
 export interface BudgetSpec {
@@ -24,19 +24,19 @@ export function createBudget(
   by: Actor,
 ): Promise<Budget | Refusal> {
   const id = newId("bud", deps.random);
-  return change(deps, balance, by, ({ budgets }) => {
-    if (named(budgets, spec.name) !== undefined) {
+  return put(deps, balance, spec.name, by, ({ known, isFull }) => {
+    if (known !== null) {
       return invalidField(
         "name",
         `A budget named \`${spec.name}\` already exists. Change it with PATCH /v1/budgets/${spec.name}.`,
       );
     }
-    if (budgets.length >= MAX_BUDGETS)
+    if (isFull)
       return invalidField(
         "name",
         `The balance has ${MAX_BUDGETS} budgets, the most it can have. Delete one first.`,
       );
-    return { kind: "put", budget: { id, balanceId: balance, ...spec } };
+    return { id, balanceId: balance, ...spec };
   });
 }
 
@@ -48,10 +48,9 @@ export function changeBudget(
   spec: Partial<Omit<BudgetSpec, "name">>,
   by: Actor,
 ): Promise<Budget | Refusal> {
-  return change(deps, balance, by, ({ budgets }) => {
-    const budget = named(budgets, name);
-    return budget === undefined ? unknownBudget(name) : { kind: "put", budget: { ...budget, ...spec } };
-  });
+  return put(deps, balance, name, by, ({ known }) =>
+    known === null ? unknownBudget(name) : { ...known, ...spec },
+  );
 }
 
 /** Refused while a live key draws from it, because that would lift the key's cap in silence. */
@@ -61,36 +60,43 @@ export function dropBudget(
   name: string,
   by: Actor,
 ): Promise<Budget | Refusal> {
-  return change(deps, balance, by, ({ budgets }, drawnFrom) => {
-    const budget = named(budgets, name);
-    if (budget === undefined) return unknownBudget(name);
-    const keys = drawnFrom.get(name) ?? 0;
-    if (keys > 0) {
+  const dropped = deps.store.dropBudget(balance, name, ({ balance, known, drawnFrom }) => {
+    if (rootOf(by, balance) === null) return changedHands();
+    if (known === null) return unknownBudget(name);
+    if (drawnFrom > 0) {
       return invalidField(
         "name",
-        `Budget \`${name}\` caps ${keys} live ${keys === 1 ? "key" : "keys"}. First set their \`budget\` to another one or to null.`,
+        `Budget \`${name}\` caps ${drawnFrom} live ${drawnFrom === 1 ? "key" : "keys"}. First set their \`budget\` to another one or to null.`,
       );
     }
-    return { kind: "drop", budget };
+    return known;
   });
+  return forgotten(deps, balance, dropped);
 }
 
 export const unknownBudget = (name: string): Refusal =>
   invalidField("name", `This balance has no budget named \`${name}\`.`);
 
-async function change(
+function put(
   deps: KeyDeps,
   balance: BalanceId,
+  name: string,
   by: Actor,
-  decide: BudgetDecision,
+  decide: BudgetPut,
 ): Promise<Budget | Refusal> {
-  const done = await deps.store.changeBudgets(balance, (withBudgets, drawnFrom) =>
-    rootOf(by, withBudgets.balance) === null ? changedHands() : decide(withBudgets, drawnFrom),
+  const changed = deps.store.putBudget(balance, name, MAX_BUDGETS, (state) =>
+    rootOf(by, state.balance) === null ? changedHands() : decide(state),
   );
-  if (refused(done)) return done;
-  deps.keyring.forgetBalance(balance);
-  return done.budget;
+  return forgotten(deps, balance, changed);
 }
 
-const named = (budgets: BalanceWithBudgets["budgets"], name: string): Budget | undefined =>
-  budgets.find((one) => one.name === name);
+/** From its answer on, requests go by what was changed. */
+async function forgotten(
+  { keyring }: KeyDeps,
+  balance: BalanceId,
+  change: Promise<Budget | Refusal>,
+): Promise<Budget | Refusal> {
+  const budget = await change;
+  if (!refused(budget)) keyring.forgetBalance(balance);
+  return budget;
+}

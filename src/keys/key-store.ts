@@ -48,12 +48,19 @@ export interface KeyStore {
    * on behind `from`. Balances that are in use at this moment stay, with all their keys.
    */
   removeUnused(before: EpochMs, from: BalanceCursor, here: InUseHere): Promise<RemovedUnused>;
-  /** `drawnFrom` counts the live keys that name each budget. */
-  changeBudgets(balance: BalanceId, decide: BudgetDecision): Promise<BudgetChange | Refusal>;
+  /** `isFull`: the balance has `most` budgets or more. */
+  putBudget(balance: BalanceId, name: string, most: number, decide: BudgetPut): Promise<Budget | Refusal>;
+  /** `drawnFrom` counts the live keys that name it. */
+  dropBudget(balance: BalanceId, name: string, decide: BudgetDrop): Promise<Budget | Refusal>;
   /** Null where the balance has none of this name. */
   run(balance: BalanceId, name: string): Promise<StoredRun | null>;
-  /** The runs of a balance that was just removed are nobody's. */
-  changeRun(balance: BalanceId, name: string, decide: RunDecision): Promise<RunChange | Refusal>;
+  /** Of at most so many of a balance. The runs of a balance that was just removed are nobody's. */
+  changeRun(
+    balance: BalanceId,
+    name: string,
+    most: number,
+    decide: RunDecision,
+  ): Promise<RunChange | Refusal>;
   /**
    * A balance, or an account with all its balances, now and in future; null where nothing has the id. One may be
    * suspended for several reasons, and each stands until it is lifted. The record is kept for good.
@@ -76,10 +83,18 @@ export type KeyDecision = (
   recentKeys: number,
 ) => KeyChange | Refusal;
 
-export type BudgetDecision = (
-  withBudgets: BalanceWithBudgets,
-  drawnFrom: ReadonlyMap<string, number>,
-) => BudgetChange | Refusal;
+/** `known` is the budget of that name, if there is one. */
+export type BudgetPut = (state: {
+  readonly balance: Balance;
+  readonly known: Budget | null;
+  readonly isFull: boolean;
+}) => Budget | Refusal;
+
+export type BudgetDrop = (state: {
+  readonly balance: Balance;
+  readonly known: Budget | null;
+  readonly drawnFrom: number;
+}) => Budget | Refusal;
 
 /** A balance and what its keys share. */
 export interface BalanceWithBudgets {
@@ -99,10 +114,6 @@ export interface ChangedKey extends KeyChange {
   /** Those that `endsSiblings` has revoked. */
   readonly ended: readonly Key[];
 }
-
-export type BudgetChange =
-  | { readonly kind: "put"; readonly budget: Budget }
-  | { readonly kind: "drop"; readonly budget: Budget };
 
 /** What a suspension, or its lifting, has come to. */
 export interface Suspended {

@@ -84,7 +84,6 @@ export const hasEnded = ({ startedAt, usedAt }: Pick<StoredRun, "startedAt" | "u
  */
 export function joinRun(
   { spec, by, at }: JoiningRequest,
-  most: number,
   known: StoredRun | null,
   others: OtherRuns,
 ): RunChange | Refusal {
@@ -96,13 +95,12 @@ export function joinRun(
     const usedAt = isWritten ? (Math.max(at, known.usedAt) as EpochMs) : known.usedAt;
     return { run: { ...known, ...limits, usedAt }, isWritten, hasNewLimits, ends: null };
   }
-  const { count, quietest } = others;
-  const isFull = known === null && count >= most;
-  if (isFull && (quietest === null || at - quietest.usedAt < RESTED_MS)) return tooMany(most);
+  const { most, quietest } = others;
+  if (quietest !== null && at - quietest.usedAt < RESTED_MS) return tooMany(most);
   // What was counted for one that ended in this millisecond is not this one's.
   const startedAt = Math.max(at, (known?.startedAt ?? 0) + 1) as EpochMs;
   const run = { ...spec, startedAt, startedBy: by, usedAt: at, revision: 0 };
-  return { run, isWritten: true, hasNewLimits: false, ends: isFull ? quietest!.name : null };
+  return { run, isWritten: true, hasNewLimits: false, ends: quietest?.name ?? null };
 }
 
 export interface JoiningRequest {
@@ -130,19 +128,16 @@ export interface RunChange {
   readonly ends: string | null;
 }
 
-/** All runs of the balance, ended ones too. */
+/** What a new run needs to know of the balance's other runs, ended ones too. */
 export interface OtherRuns {
-  readonly count: number;
+  /** How many the balance may have. */
+  readonly most: number;
+  /** The one that was used longest ago, where there are that many; null where there is room for one more. */
   readonly quietest: Pick<StoredRun, "name" | "usedAt"> | null;
 }
 
-export const NO_OTHERS: OtherRuns = { count: 0, quietest: null };
-
-export function othersOf(runs: readonly Pick<StoredRun, "name" | "usedAt">[]): OtherRuns {
-  let quietest: OtherRuns["quietest"] = null;
-  for (const run of runs) if (quietest === null || run.usedAt < quietest.usedAt) quietest = run;
-  return { count: runs.length, quietest };
-}
+/** A run that exists takes nobody's place. */
+export const NO_OTHERS: OtherRuns = { most: Number.POSITIVE_INFINITY, quietest: null };
 
 /** Runs at `KeyStore`, for one balance: `decide` sees what it changes. */
 export type RunDecision = (known: StoredRun | null, others: OtherRuns) => RunChange | Refusal;

@@ -49,7 +49,7 @@ export class Runs {
     at: EpochMs,
     change: Partial<RunLimits> | "end",
   ): Promise<StoredRun | Refusal> {
-    const revised = await this.store.changeRun(balance, name, revisedRun(name, at, change));
+    const revised = await this.store.changeRun(balance, name, MOST_RUNS, revisedRun(name, at, change));
     if (refused(revised)) return revised;
     this.changed(runSubject(balance, name));
     return revised.run;
@@ -89,8 +89,8 @@ export class Runs {
     const bound = await most();
     if (refused(bound)) return bound;
     const before = this.changes;
-    const change = await this.store.changeRun(balance, spec.name, (known, others) =>
-      joinRun(request, bound, known, others),
+    const change = await this.store.changeRun(balance, spec.name, bound, (known, others) =>
+      joinRun(request, known, others),
     );
     if (refused(change)) return change;
     const subject = runSubject(balance, spec.name);

@@ -32,7 +32,7 @@ const known: StoredRun = {
 const join = (text: string, at: EpochMs, run: StoredRun | null = known, others = NO_OTHERS, by = STARTER) => {
   const spec = readRunSpec(text);
   if (refused(spec)) throw new Error(spec.message);
-  return joinRun({ spec, by, at }, 3, run, others);
+  return joinRun({ spec, by, at }, run, others);
 };
 
 test.each([
@@ -103,7 +103,7 @@ describe("a run that is known", () => {
 });
 
 describe("where a balance has all the runs that it may have", () => {
-  const full = (usedAt: EpochMs) => ({ count: 3, quietest: { name: "old", usedAt } });
+  const full = (usedAt: EpochMs) => ({ most: 3, quietest: { name: "old", usedAt } });
 
   test("the one that was quiet for longest ends for a new one", () => {
     expect(join("new", after(2), null, full(NOW))).toMatchObject({ ends: "old", run: { name: "new" } });
@@ -124,7 +124,7 @@ describe("what open streams of a run may spend follows what it is tightened to",
     const stored = new Map<string, StoredRun>();
     const runs = new Runs({
       run: async (_, name) => stored.get(name) ?? null,
-      async changeRun(_, name, decide) {
+      async changeRun(_, name, _most, decide) {
         const change = decide(stored.get(name) ?? null, NO_OTHERS);
         if (!refused(change)) stored.set(name, change.run);
         return change;

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { StoreUnreachable } from "../../src/errors/bookkeeping.ts";
+import { StoreContended, StoreUnreachable } from "../../src/errors/bookkeeping.ts";
 import { Postgres } from "../../src/store/postgres/postgres.ts";
 import { systemClock } from "../../src/units/clock.ts";
 import { describeOnPostgres } from "./fixture.ts";
@@ -62,7 +62,7 @@ describeOnPostgres("work that meets others in the database", (cluster) => {
       await restart();
       pausesMs = [];
       const lost = ask("40001", 1_000);
-      await expect(lost).rejects.toBeInstanceOf(StoreUnreachable);
+      await expect(lost).rejects.toBeInstanceOf(StoreContended);
       await expect(lost).rejects.toMatchObject({ cause: { errno: "40001", message: "attempt 10" } });
       expect(pausesMs).toEqual([2, 4, 8, 16, 32, 64, 100, 100, 100]);
     });

@@ -46,6 +46,10 @@ export class RawClient {
     return this.answer();
   }
 
+  close(): void {
+    this.socket.end();
+  }
+
   /** The next one, whole; rejects when the connection is closed before. */
   async answer(): Promise<RawAnswer> {
     for (;;) {

@@ -194,7 +194,7 @@ class Fleet {
     const stored = (name: string) => this.runOf(Number(name.slice(1)));
     const runs = new Runs({
       run: async (_, name) => stored(name),
-      changeRun: async (_, name, decide) => decide(stored(name), NO_OTHERS),
+      changeRun: async (_, name, _most, decide) => decide(stored(name), NO_OTHERS),
     });
     return Object.assign(node, { ledger, grants, holders, runs, records });
   }

@@ -114,7 +114,8 @@ describe("what was answered is on disk", () => {
     const no = refuse("invalid_request", "no");
     expect(await deps.store.changeKey(key.id, () => no)).toBe(no);
     expect(await deps.store.addKey(key.balanceId, () => no)).toBe(no);
-    expect(await deps.store.changeBudgets(key.balanceId, () => no)).toBe(no);
+    expect(await deps.store.putBudget(key.balanceId, "team", 1, () => no)).toBe(no);
+    expect(await deps.store.dropBudget(key.balanceId, "team", () => no)).toBe(no);
     expect(await deps.store.keysOf([key.balanceId], 10, null)).toEqual([key]);
   });
 });

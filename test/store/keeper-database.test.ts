@@ -3,7 +3,7 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { StoreUnreachable } from "../../src/errors/bookkeeping.ts";
+import { StoreContended } from "../../src/errors/bookkeeping.ts";
 import { refuse } from "../../src/errors/refusal.ts";
 import { KeeperDatabase } from "../../src/store/keeper/database.ts";
 import { openKeeper } from "../../src/store/keeper/keeper.ts";
@@ -49,16 +49,21 @@ function open() {
   let performed = 0;
   const perform: KeeperOperations["perform"] = async (...args) => {
     performed += 1;
+    // As over a socket, others may come between.
+    await null;
     return sent(await keeper.operations.perform(...sent(args)));
   };
   const noticed: number[] = [];
   const acknowledged = async (version: number) => void noticed.push(version);
   const database = new KeeperDatabase(here, { perform }, acknowledged);
-  return { keeper, database, others, noticed, performed: () => performed };
+  const otherNode = new KeeperDatabase(here, { perform });
+  return { keeper, database, otherNode, others, noticed, performed: () => performed };
 }
 
 /** As it comes through a socket. */
 const sent = <T>(message: T): T => JSON.parse(JSON.stringify(message));
+
+const CHANGES = 200;
 
 const suspendedOf = (db: Database) => db.query("SELECT suspended FROM balances WHERE id = 'bal_a'").get();
 
@@ -107,8 +112,39 @@ describe("a transaction that a node rehearses and its keeper performs", () => {
       others.run("UPDATE balances SET created_at = created_at + 1");
       yield* sql`UPDATE balances SET suspended = 'abuse'`;
     });
-    await expect(done).rejects.toThrow(StoreUnreachable);
+    await expect(done).rejects.toThrow(StoreContended);
     expect(suspendedOf(others)).toEqual({ suspended: null });
+  });
+
+  test("that competes with many of two nodes is tried a few times at most", async () => {
+    const { database, otherNode, others, performed } = open();
+    others.run("INSERT INTO balances (id, created_at) VALUES ('bal_a', 0)");
+    const increment = (at: KeeperDatabase) =>
+      at.write(function* () {
+        const [row] = yield* sql<{ created_at: number }>`SELECT created_at FROM balances`;
+        yield* sql`UPDATE balances SET created_at = ${row!.created_at + 1}`;
+      });
+    const changes = Array.from({ length: CHANGES }, (_, n) => increment(n % 2 === 0 ? database : otherNode));
+    await Promise.all(changes);
+    expect(others.query("SELECT created_at FROM balances").get()).toEqual({ created_at: CHANGES });
+    expect(performed()).toBeLessThan(CHANGES * 5);
+  });
+
+  test("is refused at once where too many wait for the same row", async () => {
+    const { database, others } = open();
+    others.run("INSERT INTO balances (id, created_at) VALUES ('bal_a', 0)");
+    const increments = Array.from({ length: 1_000 }, () =>
+      database.write(function* () {
+        const [row] = yield* sql<{ created_at: number }>`SELECT created_at FROM balances`;
+        yield* sql`UPDATE balances SET created_at = ${row!.created_at + 1}`;
+      }),
+    );
+    const outcomes = await Promise.allSettled(increments);
+    const made = outcomes.filter(({ status }) => status === "fulfilled").length;
+    const reasons = outcomes.flatMap((one) => (one.status === "rejected" ? [one.reason] : []));
+    expect(reasons.length).toBeGreaterThan(0);
+    for (const reason of reasons) expect(reason).toBeInstanceOf(StoreContended);
+    expect(others.query("SELECT created_at FROM balances").get()).toEqual({ created_at: made });
   });
 
   test("asks the keeper nothing when it is refused, and fails as in one process", async () => {

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { StoreUnreachable } from "../../src/errors/bookkeeping.ts";
 import { refuse, refused } from "../../src/errors/refusal.ts";
-import type { Balance, Key } from "../../src/keys/key.ts";
+import type { Balance, Budget, Key } from "../../src/keys/key.ts";
 import type { Statement } from "../../src/ledger/authority.ts";
 import { EpochFenced } from "../../src/ledger/membership.ts";
 import { DataFolderError } from "../../src/store/data-folder.ts";
@@ -20,7 +20,7 @@ import type { KeeperAnnouncement, KeeperOperations } from "../../src/store/keepe
 import { SettlementTurns } from "../../src/store/keeper/settlement-turns.ts";
 import { KeeperSocket } from "../../src/store/keeper/socket.ts";
 import { systemClock } from "../../src/units/clock.ts";
-import type { BalanceId, BudgetId, KeyId } from "../../src/units/id.ts";
+import type { BalanceId, KeyId } from "../../src/units/id.ts";
 import type { NanoUsd } from "../../src/units/usd.ts";
 import { ManualClock } from "../fakes/clock.ts";
 import { gate } from "../fakes/gate.ts";
@@ -157,14 +157,28 @@ test("what is refused is not written, and what a decision is told is as in one p
   await keep(path);
   const [first, second] = [keysOf(path), keysOf(path)];
   await first.addBalance(BALANCE, key({ budgets: ["team"] }));
-  const budget = { id: "bud_1" as BudgetId, balanceId: BALANCE.id, name: "team", cap: 5 as NanoUsd };
-  const put = await first.changeBudgets(BALANCE.id, (_, drawnFrom) => {
-    expect(drawnFrom).toEqual(new Map([["team", 1]]));
-    return { kind: "put", budget: { ...budget, window: "day" } };
-  });
-  expect(put).toMatchObject({ kind: "put" });
-  expect((await second.balanceWithBudgets(BALANCE.id))?.budgets).toMatchObject([{ name: "team", cap: 5 }]);
+  const budget: Budget = {
+    id: "bud_1",
+    balanceId: BALANCE.id,
+    name: "team",
+    cap: 5 as NanoUsd,
+    window: "day",
+  };
+  for (const isFull of [false, true]) {
+    const name = isFull ? "other" : "team";
+    const put = await first.putBudget(BALANCE.id, name, 1, (state) => {
+      expect(state).toMatchObject({ balance: { id: BALANCE.id }, known: null, isFull });
+      return isFull ? refuse("invalid_request", "full") : budget;
+    });
+    expect(put).toMatchObject(isFull ? { message: "full" } : budget);
+  }
+  expect((await second.balanceWithBudgets(BALANCE.id))?.budgets).toEqual([budget]);
   const refusal = refuse("invalid_request", "no");
+  const dropped = await second.dropBudget(BALANCE.id, "team", (state) => {
+    expect(state).toMatchObject({ balance: { id: BALANCE.id }, known: budget, drawnFrom: 1 });
+    return refusal;
+  });
+  expect(dropped).toBe(refusal);
   expect(await second.addKey(BALANCE.id, () => refusal)).toBe(refusal);
   expect(refused(await second.changeKey("key_1" as KeyId, () => refusal))).toBe(true);
   expect(await second.keysOf([BALANCE.id], 10, null)).toHaveLength(1);

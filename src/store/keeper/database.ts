@@ -1,13 +1,16 @@
 import type { Database } from "bun:sqlite";
-import { StoreUnreachable } from "../../errors/bookkeeping.ts";
+import { StoreContended } from "../../errors/bookkeeping.ts";
 import { refused } from "../../errors/refusal.ts";
 import type { NotedResult, Steps, WriteOptions, WrittenSql } from "../sql/statement.ts";
 import { SqliteStatements } from "../sqlite/statements.ts";
 import type { KeeperOperations } from "./operations.ts";
 import type { RehearsedStatement } from "./rehearsal.ts";
+import { Turns } from "./turns.ts";
 
 /** SQLite for a node: read in place, and written by its keeper. */
 export class KeeperDatabase extends SqliteStatements {
+  private readonly turns = new Turns();
+
   constructor(
     db: Database,
     private readonly keeper: Pick<KeeperOperations, "perform">,
@@ -29,6 +32,22 @@ export class KeeperDatabase extends SqliteStatements {
   }
 
   override async change<Result>(steps: () => Steps<NotedResult<Result>>): Promise<Result> {
+    const turn: { end: (() => void) | null } = { end: null };
+    try {
+      return await this.performed(steps, turn);
+    } finally {
+      turn.end?.();
+    }
+  }
+
+  /**
+   * Changes that read the same row, of which each finds it changed by the other, take turns from then on: those of one
+   * node would otherwise compete with each other as well as with the other nodes.
+   */
+  private async performed<Result>(
+    steps: () => Steps<NotedResult<Result>>,
+    turn: { end: (() => void) | null },
+  ): Promise<Result> {
     let told: Answers = [];
     for (let round = 0; round < MOST_ROUNDS; round++) {
       const rehearsed = this.rehearse(steps, told);
@@ -39,16 +58,34 @@ export class KeeperDatabase extends SqliteStatements {
       const { statements, end } = rehearsed;
       // Nothing was written.
       if (end !== null && refused(end.result)) return end.result;
+      const contested =
+        turn.end === null ? statements.find((one) => this.turns.has(contestedBy(one))) : undefined;
+      if (contested !== undefined) {
+        turn.end = await this.nextTurn(contested);
+        told = [];
+        continue;
+      }
       const performed = await this.keeper.perform(statements, end?.changes ?? []);
       if ("version" in performed) {
         if (performed.version !== null) await this.acknowledged(performed.version);
         return end!.result;
       }
       const { at, rows } = performed;
+      if (turn.end === null && isFirstRead(statements, at)) {
+        turn.end = await this.nextTurn(statements[at]!);
+        told = [];
+        continue;
+      }
       // Where others came between what the keeper had told before, all of it may be old.
       told = at < told.length ? [] : [...statements.slice(0, at).map(({ rows }) => rows!), rows];
     }
-    throw new StoreUnreachable(`others changed the same ${MOST_ROUNDS} times`);
+    throw new StoreContended(`other processes changed the same rows ${MOST_ROUNDS} times`);
+  }
+
+  private async nextTurn(statement: RehearsedStatement): Promise<() => void> {
+    const end = await this.turns.take(contestedBy(statement));
+    if (end === null) throw new StoreContended("too many requests wait to change the same rows");
+    return end;
   }
 
   /**
@@ -91,6 +128,12 @@ interface Rehearsal<Result> {
   /** Null where it goes no further than to a statement that only the keeper can answer. */
   readonly end: Result | null;
 }
+
+/** Whether others have changed what it reads: behind a statement that writes, it may be the transaction's own change. */
+const isFirstRead = (statements: readonly RehearsedStatement[], at: number): boolean =>
+  statements.slice(0, at + 1).every(({ text }) => READS.test(text));
+
+const contestedBy = ({ text, values }: RehearsedStatement): string => `${text} ${JSON.stringify(values)}`;
 
 const READS = /^\s*SELECT\b/;
 const ANSWERS = /\bRETURNING\b/;

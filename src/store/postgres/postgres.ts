@@ -1,5 +1,5 @@
 import { SQL, type TransactionSQL } from "bun";
-import { StoreUnreachable, StoreUnusable } from "../../errors/bookkeeping.ts";
+import { StoreContended, StoreUnreachable, StoreUnusable } from "../../errors/bookkeeping.ts";
 import { type Clock, pause, type Timer } from "../../units/clock.ts";
 import { POSTGRES_MIGRATIONS } from "./migrations.ts";
 
@@ -214,7 +214,7 @@ function crowdedOut(error: unknown): unknown {
   const state = sqlState(error);
   if (state === "23505") return error;
   const message = `PostgreSQL let others go first ${MAX_ATTEMPTS} times (${state})`;
-  return new StoreUnreachable(message, { cause: error });
+  return new StoreContended(message, { cause: error });
 }
 
 function unreachable(error: unknown): unknown {

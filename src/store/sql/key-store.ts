@@ -4,8 +4,8 @@ import type { Balance, Budget, Key } from "../../keys/key.ts";
 import {
   type BalanceCursor,
   type BalanceWithBudgets,
-  type BudgetChange,
-  type BudgetDecision,
+  type BudgetDrop,
+  type BudgetPut,
   BY_GATEWAY,
   type ChangedKey,
   type InUseHere,
@@ -17,7 +17,13 @@ import {
   type Suspended,
   type SuspensionRecord,
 } from "../../keys/key-store.ts";
-import { NO_OTHERS, othersOf, type RunChange, type RunDecision, type StoredRun } from "../../keys/run.ts";
+import {
+  NO_OTHERS,
+  type OtherRuns,
+  type RunChange,
+  type RunDecision,
+  type StoredRun,
+} from "../../keys/run.ts";
 import { assert } from "../../units/assert.ts";
 import type { Clock, EpochMs } from "../../units/clock.ts";
 import type { BalanceId, KeyId } from "../../units/id.ts";
@@ -43,6 +49,7 @@ import {
   type SqlPart,
   type Steps,
   sql,
+  verbatim,
 } from "./statement.ts";
 
 /**
@@ -148,24 +155,41 @@ export abstract class SqlKeyStore implements KeyStore {
     });
   }
 
-  async changeBudgets(balance: BalanceId, decide: BudgetDecision): Promise<BudgetChange | Refusal> {
+  async putBudget(
+    balance: BalanceId,
+    name: string,
+    most: number,
+    decide: BudgetPut,
+  ): Promise<Budget | Refusal> {
+    const { db } = this;
+    return db.change<Budget | Refusal>(function* () {
+      const state = yield* lockBudget(db, balance, name);
+      const decided = decide({
+        ...state,
+        isFull: state.known === null && (yield* isFull("budgets", balance, most)),
+      });
+      if (refused(decided)) return { result: decided, changes: [] };
+      const { id, cap, window } = decided;
+      const column = db.names.window;
+      yield* sql`INSERT INTO budgets (id, balance_id, name, cap, ${column})
+        VALUES (${id}, ${balance}, ${decided.name}, ${cap}, ${window})
+        ON CONFLICT (id) DO UPDATE SET cap = excluded.cap, ${column} = excluded.${column}`;
+      return { result: decided, changes: [changeOfBudget(balance, id)] };
+    });
+  }
+
+  async dropBudget(balance: BalanceId, name: string, decide: BudgetDrop): Promise<Budget | Refusal> {
     const { db } = this;
     const now = this.clock.now();
-    return db.change<BudgetChange | Refusal>(function* () {
-      const withBudgets = yield* lockWithBudgets(db, balance);
+    return db.change<Budget | Refusal>(function* () {
+      const state = yield* lockBudget(db, balance, name);
       const uses = yield* sql<{ budgets: string }>`SELECT budgets FROM keys WHERE balance_id = ${balance}
         AND budgets <> '[]' AND ${live(now)}`;
-      const decided = decide(withBudgets, countUses(uses.map(({ budgets }) => JSON.parse(budgets))));
+      const drawnFrom = uses.filter(({ budgets }) => JSON.parse(budgets).includes(name)).length;
+      const decided = decide({ ...state, drawnFrom });
       if (refused(decided)) return { result: decided, changes: [] };
-      const { id, balanceId, name, cap, window } = decided.budget;
-      const column = db.names.window;
-      if (decided.kind === "drop") yield* sql`DELETE FROM budgets WHERE id = ${id}`;
-      else {
-        yield* sql`INSERT INTO budgets (id, balance_id, name, cap, ${column})
-          VALUES (${id}, ${balanceId}, ${name}, ${cap}, ${window})
-          ON CONFLICT (id) DO UPDATE SET cap = excluded.cap, ${column} = excluded.${column}`;
-      }
-      return { result: decided, changes: [changeOfBudget(balance, id)] };
+      yield* sql`DELETE FROM budgets WHERE id = ${decided.id}`;
+      return { result: decided, changes: [changeOfBudget(balance, decided.id)] };
     });
   }
 
@@ -175,7 +199,12 @@ export abstract class SqlKeyStore implements KeyStore {
     return run;
   }
 
-  async changeRun(balance: BalanceId, name: string, decide: RunDecision): Promise<RunChange | Refusal> {
+  async changeRun(
+    balance: BalanceId,
+    name: string,
+    most: number,
+    decide: RunDecision,
+  ): Promise<RunChange | Refusal> {
     const seen = await this.run(balance, name);
     // One that is used as it is, as nearly always, takes no lock.
     const unchanged = seen === null ? null : decide(seen, NO_OTHERS);
@@ -183,9 +212,9 @@ export abstract class SqlKeyStore implements KeyStore {
     const { forUpdate } = this.db;
     return this.db.change<RunChange | Refusal>(function* () {
       yield* sql`SELECT id FROM balances WHERE id = ${balance} ${forUpdate}`;
-      const runs = yield* sql<StoredRun>`SELECT ${RUN} FROM runs WHERE balance_id = ${balance}`;
-      const known = runs.find((run) => run.name === name) ?? null;
-      const decided = decide(known, known === null ? othersOf(runs) : NO_OTHERS);
+      const [known = null] = yield* sql<StoredRun>`
+        SELECT ${RUN} FROM runs WHERE balance_id = ${balance} AND name = ${name}`;
+      const decided = decide(known, known === null ? yield* otherRuns(balance, most) : NO_OTHERS);
       if (refused(decided) || !decided.isWritten) return { result: decided, changes: [] };
       const { startedAt, startedBy, usedAt, cap, calls, revision } = decided.run;
       yield* sql`DELETE FROM runs WHERE balance_id = ${balance} AND name = ${decided.ends}`;
@@ -217,19 +246,56 @@ export abstract class SqlKeyStore implements KeyStore {
 }
 
 function* lockWithBudgets(db: SqlDatabase, id: BalanceId): Steps<BalanceWithBudgets> {
-  yield* sql`SELECT id FROM balances WHERE id = ${id} ${db.forUpdate}`;
-  const withBudgets = yield* readWithBudgets(db, id);
-  assert(withBudgets !== null, `change on ${id}, which does not exist`);
-  return withBudgets;
+  const balance = yield* lockBalance(db, id);
+  return { balance, budgets: yield* budgetsOf(db, id) };
 }
 
-function* readWithBudgets({ names }: SqlDatabase, id: BalanceId): Steps<BalanceWithBudgets | null> {
+function* readWithBudgets(db: SqlDatabase, id: BalanceId): Steps<BalanceWithBudgets | null> {
+  const balance = yield* readBalance(id);
+  return balance === null ? null : { balance, budgets: yield* budgetsOf(db, id) };
+}
+
+function* lockBudget(
+  db: SqlDatabase,
+  id: BalanceId,
+  name: string,
+): Steps<{ readonly balance: Balance; readonly known: Budget | null }> {
+  const balance = yield* lockBalance(db, id);
+  const [known = null] = yield* budgetsOf(db, id, part`AND name = ${name}`);
+  return { balance, known };
+}
+
+function* lockBalance({ forUpdate }: SqlDatabase, id: BalanceId): Steps<Balance> {
+  yield* sql`SELECT id FROM balances WHERE id = ${id} ${forUpdate}`;
+  const balance = yield* readBalance(id);
+  assert(balance !== null, `change on ${id}, which does not exist`);
+  return balance;
+}
+
+function* readBalance(id: BalanceId): Steps<Balance | null> {
   const [row] = yield* sql<BalanceRow>`SELECT ${BALANCE} FROM ${BALANCES} WHERE b.id = ${id}`;
-  if (row === undefined) return null;
-  const budgets =
-    yield* sql<Budget>`SELECT id, balance_id AS "balanceId", name, cap, ${names.window} AS "window"
-    FROM budgets WHERE balance_id = ${id} ORDER BY name`;
-  return { balance: balanceFromRow(row), budgets };
+  return row === undefined ? null : balanceFromRow(row);
+}
+
+const budgetsOf = ({ names }: SqlDatabase, balance: BalanceId, and: SqlPart = part``): Steps<Budget[]> =>
+  sql<Budget>`SELECT id, balance_id AS "balanceId", name, cap, ${names.window} AS "window"
+    FROM budgets WHERE balance_id = ${balance} ${and} ORDER BY name`;
+
+/**
+ * Whether the balance has so many rows, rather than how many: a keeper compares what a transaction has read, and a row
+ * more is no conflict.
+ */
+function* isFull(table: "budgets" | "runs", balance: BalanceId, most: number): Steps<boolean> {
+  const [row] = yield* sql<{ full: number }>`SELECT CASE WHEN count(*) >= ${most} THEN 1 ELSE 0 END AS "full"
+    FROM ${verbatim(table)} WHERE balance_id = ${balance}`;
+  return row!.full === 1;
+}
+
+function* otherRuns(balance: BalanceId, most: number): Steps<OtherRuns> {
+  if (!(yield* isFull("runs", balance, most))) return { most, quietest: null };
+  const [quietest] = yield* sql<NonNullable<OtherRuns["quietest"]>>`SELECT name, used_at AS "usedAt" FROM runs
+    WHERE balance_id = ${balance} ORDER BY used_at, name LIMIT 1`;
+  return { most, quietest: quietest! };
 }
 
 const recentKeys = (balance: BalanceId, now: EpochMs): Steps<number> =>
@@ -304,12 +370,6 @@ export const unusedBalance = (before: EpochMs): SqlPart => part`(
   AND NOT EXISTS (SELECT 1 FROM payments WHERE balance_id = b.id)
   AND NOT EXISTS (SELECT 1 FROM suspensions WHERE subject = b.id)
   AND NOT EXISTS (SELECT 1 FROM ends WHERE balance_id = b.id))`;
-
-function countUses(lists: readonly (readonly string[])[]): Map<string, number> {
-  const uses = new Map<string, number>();
-  for (const name of lists.flat()) uses.set(name, (uses.get(name) ?? 0) + 1);
-  return uses;
-}
 
 const firstKey = ([row]: readonly KeyRow[]): Key | null => (row === undefined ? null : keyFromRow(row));
 
