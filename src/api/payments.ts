@@ -73,7 +73,10 @@ const CreditOrder = fieldsOf({
 });
 
 const ResolveFields = fieldsOf({
-  as: choice(["credited", "refunded"], "credited, or refunded where the money was sent back"),
+  as: choice(
+    ["credited", "refunded"],
+    "credited: what arrived becomes credit; refunded: a card gets its money back, stablecoins were sent back by hand",
+  ),
   note: Type.Optional(text(500, "a text")),
 });
 

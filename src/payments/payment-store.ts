@@ -25,8 +25,8 @@ export interface PaymentStore {
 /** The books against the payments. */
 export interface PaymentAudit {
   /**
-   * Payments whose `credited` is not what their entries in a balance's credit come to. A debit of the last minute may not
-   * be noted yet.
+   * Payments whose `credited` is not what their entries in a balance's credit come to, or with `lost` not what it should
+   * be. A debit of the last minute may not be noted yet.
    */
   drifts(): Promise<readonly PaymentDrift[]>;
 }

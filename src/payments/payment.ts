@@ -26,7 +26,7 @@ export type PaymentState =
 
 /**
  * Where a payment may go from each state. News of it arrives late, twice and in any order, so whatever is not here is
- * left undone. A state that stays is always allowed: it tells more of the same payment.
+ * left undone. Once a card's money was here, Stripe alone says what becomes of it. A state that stays is always allowed: it tells more of the same payment.
  */
 const NEXT = {
   created: ["submitted", "confirming", "credited", "expired", "failed", "unused", "rejected", "held"],
@@ -35,16 +35,17 @@ const NEXT = {
   submitted: ["confirming", "credited", "failed", "held"],
   // Back, where the chain was reorganised.
   confirming: ["submitted", "credited", "failed", "held"],
-  credited: ["refunded", "disputed", "failed", "charged_back"],
-  disputed: ["credited", "charged_back", "refunded"],
-  held: ["credited", "refunded"],
+  credited: ["refunded", "disputed", "failed", "charged_back", "held"],
+  disputed: ["credited", "charged_back", "refunded", "held"],
+  held: ["credited", "refunded", "disputed", "charged_back"],
   // A page that was left open is paid in the moment in which it ends.
   expired: ["confirming", "credited", "held"],
   failed: ["held"],
   rejected: ["held"],
   // By an appeal; or there is a further dispute of it.
-  charged_back: ["credited", "disputed"],
-  refunded: [],
+  charged_back: ["credited", "disputed", "refunded", "held"],
+  // It may be disputed all the same, and a refund may fail at the bank.
+  refunded: ["credited", "disputed", "charged_back", "held"],
 } as const satisfies Record<PaymentState, readonly PaymentState[]>;
 
 export const PAYMENT_STATES = Object.keys(NEXT) as PaymentState[];
@@ -83,6 +84,8 @@ export interface Payment {
   readonly credited: NanoUsd;
   /** What was to be taken back, and was spent. */
   readonly lost: NanoUsd;
+  /** What `credited` without `lost` should be, as the rail last saw it; null before it knows. The audit compares them. */
+  readonly shouldBe: NanoUsd | null;
   readonly createdAt: EpochMs;
   readonly changedAt: EpochMs;
   /** When the watch looks at it next; null for one that is final. Whoever works on it puts it off. */
@@ -92,7 +95,7 @@ export interface Payment {
 /** What is new of a payment. Members that are left out stay. */
 export interface PaymentChange
   extends Partial<
-    Pick<Payment, "state" | "amount" | "payer" | "transaction" | "reason" | "order" | "lookAt">
+    Pick<Payment, "state" | "amount" | "payer" | "transaction" | "reason" | "order" | "shouldBe" | "lookAt">
   > {
   /** Enters the balance's credit in the same transaction. */
   readonly credit?: PaymentCredit;
@@ -122,14 +125,21 @@ export function advanced(payment: Payment, change: PaymentChange, at: EpochMs): 
   };
 }
 
+/** What becomes of a payment that the balance cannot hold. */
+export const TOO_MUCH = {
+  state: "held",
+  reason: "The balance has been credited with as much as is counted exactly.",
+  lookAt: null,
+} as const satisfies PaymentChange;
+
 /** What entries in a balance's credit a payment may make besides the one that credits it. */
 export type PaymentEntry =
   | "refund"
   | "reorg"
-  // A payment may be refunded in parts, each named by what they have come to in all, and disputed again.
-  | `refund:${number}`
-  | `dispute:${string}`
-  | `won:${string}`;
+  // A card's money may leave in parts, and come back; all of them are numbered.
+  | `back:${number}`
+  | `more:${number}`
+  | `refund:${number}`;
 
 /** Idempotency keys that begin so are the payments' own. */
 export const PAYMENT_KEYS = "payment:";

@@ -9,5 +9,5 @@ export interface PaymentDesk {
   readonly store: PaymentStore;
   /** Null where it is not configured. */
   readonly x402: X402Rail | null;
-  readonly card: Pick<CardRail, "fee" | "order" | "event" | "refund"> | null;
+  readonly card: Pick<CardRail, "fee" | "order" | "event" | "refund" | "resolve"> | null;
 }

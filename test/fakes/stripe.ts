@@ -74,7 +74,8 @@ export class FakeStripe {
       return method === "POST" ? this.open(form) : this.view(this.sessions.get(third ?? ""));
     if (kind === "disputes") {
       const of = this.opened.find(({ charge }) => charge?.id === searchParams.get("charge"));
-      return { object: "list", data: of?.charge?.disputes.toReversed() ?? [], has_more: false };
+      const data = of?.charge?.disputes.map((one) => ({ amount: of.total, ...one })).toReversed() ?? [];
+      return { object: "list", data, has_more: false };
     }
     if (kind === "events") {
       const types = [...searchParams].flatMap(([name, value]) => (name.startsWith("types[") ? [value] : []));
@@ -157,7 +158,11 @@ export interface FakeSession {
   total: number;
   currency: string;
   readonly expiresAt: number;
-  charge: { readonly id: string; refunded: number; disputes: { id: string; status: string }[] } | null;
+  charge: {
+    readonly id: string;
+    refunded: number;
+    disputes: { id: string; status: string; amount?: number }[];
+  } | null;
 }
 
 const error = (status: number, message: string): Response =>

@@ -224,18 +224,89 @@ describe("a dispute", () => {
   });
 });
 
-test("a payment that was disputed while it was held is taken back of the credit that it is resolved to", async () => {
-  const who = await owner();
+/** A payment that is held, because something else was paid than was asked for. */
+async function held(
+  who: Made,
+  cents: number,
+  currency = "usd",
+): Promise<{ id: string; session: FakeSession }> {
   const { json } = await pay(who);
   const session = sessionOf(json.id);
-  stripe.pay(session, 900);
+  stripe.pay(session, cents);
+  session.currency = currency;
   await event("checkout.session.completed", session.id, { metadata: { payment_id: json.id } });
   await stateOf(who, json.id, "held");
-  session.charge!.disputes.push({ id: "dp_1", status: "lost" });
-  await event("charge.dispute.closed", "dp_1", { payment_intent: session.intent });
-  await gateway.admin(`/admin/payments/${json.id}/resolve`, { as: "credited" });
-  await stateOf(who, json.id, "charged_back");
-  await until(async () => (await balance(who)).balance_usd === 0);
+  return { id: json.id, session };
+}
+const resolve = (id: string, as: string) => gateway.admin(`/admin/payments/${id}/resolve`, { as });
+
+test("a payment that is disputed while it is held is decided about once the dispute is won", async () => {
+  const who = await owner();
+  const { id, session } = await held(who, 900);
+  const disputed = async (status: string) => {
+    session.charge!.disputes.splice(0, 1, { id: "dp_1", status });
+    await event("charge.dispute.updated", "dp_1", { payment_intent: session.intent });
+  };
+  await disputed("lost");
+  await stateOf(who, id, "charged_back");
+  await until(async () => (await balance(who)).suspended === "chargeback");
+  expect((await resolve(id, "credited")).status).toBe(400);
+  await disputed("won");
+  await stateOf(who, id, "held");
+  await until(async () => (await balance(who)).suspended === null);
+  expect((await balance(who)).balance_usd).toBe(0);
+  expect((await resolve(id, "credited")).json.state).toBe("credited");
+  expect((await balance(who)).balance_usd).toBe(8.39);
+});
+
+describe("the operator decides about what is held:", () => {
+  test("what arrived becomes credit, without the fee", async () => {
+    const who = await owner();
+    const { id } = await held(who, 900);
+    expect((await resolve(id, "credited")).json).toMatchObject({ state: "credited", credited_usd: 8.39 });
+    expect((await balance(who)).balance_usd).toBe(8.39);
+    expect((await gateway.admin("/admin/ledger/audit")).json.ok).toBe(true);
+  });
+
+  test("what was refunded in part meanwhile becomes credit without that part", async () => {
+    const who = await owner();
+    const { id, session } = await held(who, 900);
+    session.charge!.refunded = 300;
+    expect((await resolve(id, "credited")).json).toMatchObject({ state: "credited", credited_usd: 5.39 });
+    expect((await balance(who)).balance_usd).toBe(5.39);
+  });
+
+  test("what came in another currency becomes no credit, and the refusal says what can be done", async () => {
+    const who = await owner();
+    const { id, session } = await held(who, 1_061, "eur");
+    expect(await payment(who, id)).toMatchObject({ amount_usd: 0, credited_usd: 0 });
+    const refused = await resolve(id, "credited");
+    expect([refused.status, refused.json.error.message]).toEqual([
+      400,
+      expect.stringContaining("10.61 EUR was paid"),
+    ]);
+    expect(refused.json.error.message).toContain("`refunded`");
+    expect([(await balance(who)).balance_usd, (await payment(who, id)).state]).toEqual([0, "held"]);
+    expect((await resolve(id, "refunded")).json.state).toBe("refunded");
+    expect(session.charge!.refunded).toBe(1_061);
+  });
+
+  test.each(["resolve", "refund"])(
+    "the card gets its money back, by %s, once Stripe answers",
+    async (how) => {
+      const who = await owner();
+      const { id, session } = await held(who, 900);
+      const again = () =>
+        gateway.admin(`/admin/payments/${id}/${how}`, how === "resolve" ? { as: "refunded" } : {});
+      stripe.isDown = true;
+      expect((await again()).status).toBe(500);
+      expect((await payment(who, id)).state).toBe("held");
+      stripe.isDown = false;
+      expect((await again()).json.state).toBe("refunded");
+      expect([session.charge!.refunded, (await balance(who)).balance_usd]).toEqual([900, 0]);
+      expect((await gateway.admin("/admin/ledger/audit")).json.ok).toBe(true);
+    },
+  );
 });
 
 describe("the operator refunds", () => {

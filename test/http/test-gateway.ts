@@ -190,6 +190,7 @@ export class TestGateway {
           order: async () => refuse("internal_error", "Nobody takes cards here."),
           event: async () => null,
           refund: async () => "not refundable",
+          resolve: async () => "not held",
         },
       },
       bodies: this.bodies,

@@ -42,6 +42,7 @@ class World {
   };
   /** Stripe's answer on its way. */
   answered = async (checkout: Checkout): Promise<Checkout> => checkout;
+  suspending = async (): Promise<void> => {};
   readonly rail = new CardRail({
     api: {
       open: async () => this.checkout,
@@ -61,7 +62,11 @@ class World {
     fee: { percent: 2.9, fixed: 300_000_000 as NanoUsd },
     onFault() {},
     debit: (debit) => this.effect(async () => this.debit(debit)),
-    suspend: (_, note) => this.effect(async () => void this.suspensions.push(note)),
+    suspend: (_, note) =>
+      this.effect(async () => {
+        await this.suspending();
+        this.suspensions.push(note);
+      }),
     lift: () => this.effect(async () => void this.suspensions.splice(0)),
     returnUrl: () => "https://gateway.example",
   });
@@ -83,6 +88,7 @@ class World {
       isInline: false,
       credited: 0 as NanoUsd,
       lost: 0 as NanoUsd,
+      shouldBe: null,
       createdAt: 0 as EpochMs,
       changedAt: 0 as EpochMs,
       lookAt: 0 as EpochMs,
@@ -105,9 +111,9 @@ class World {
     await this.rail.look(this.payment);
   }
 
-  disputes(id: string, outcome: CheckoutDispute["outcome"]): Promise<void> {
+  disputes(id: string, outcome: CheckoutDispute["outcome"], cents = 1_061): Promise<void> {
     const others = this.checkout.disputes.filter((one) => one.id !== id);
-    return this.sees({ disputes: [...others, { id, outcome }] });
+    return this.sees({ disputes: [...others, dispute(id, outcome, cents)] });
   }
 
   private debit({ idempotencyKey, amount, balanceId, at, note }: Debit) {
@@ -127,6 +133,12 @@ class World {
     throw new Crash();
   }
 }
+
+const dispute = (id: string, outcome: CheckoutDispute["outcome"], cents = 1_061): CheckoutDispute => ({
+  id,
+  outcome,
+  amount: cents as Cents,
+});
 
 const PAID = { state: "paid", intent: "pi_1", payer: "visa …4242" } as const;
 
@@ -223,13 +235,13 @@ const STORIES: readonly [string, (world: World) => Promise<unknown>, object][] =
   [
     "is disputed and lost before anybody here hears of it",
     async (world) => {
-      await world.sees({ ...PAID, disputes: [{ id: "dp_1", outcome: "lost" }] });
+      await world.sees({ ...PAID, disputes: [dispute("dp_1", "lost")] });
     },
     { state: "charged_back", available: 0, credited: 0, suspended: true },
   ],
   [
     "was disputed and won before anybody here heard of it",
-    (world) => world.sees({ ...PAID, disputes: [{ id: "dp_1", outcome: "won" }] }),
+    (world) => world.sees({ ...PAID, disputes: [dispute("dp_1", "won")] }),
     { state: "credited", available: 10, credited: 10 },
   ],
   [
@@ -256,7 +268,7 @@ const STORIES: readonly [string, (world: World) => Promise<unknown>, object][] =
     async (world) => {
       await world.sees(PAID);
       await world.disputes("dp_1", "open");
-      await world.sees({ disputes: [{ id: "dp_1", outcome: "won" }], refunded: 1_061 as Cents });
+      await world.sees({ disputes: [dispute("dp_1", "won")], refunded: 1_061 as Cents });
     },
     { state: "refunded", available: 0, credited: 0 },
   ],
@@ -276,8 +288,7 @@ const STORIES: readonly [string, (world: World) => Promise<unknown>, object][] =
         await world.sees(PAID);
         world.spent = 4 * USD;
         await world.disputes("dp_1", "open");
-        const first = { id: "dp_1", outcome: "won" } as const;
-        await world.sees({ disputes: [first, { id: "dp_2", outcome: "open" }] });
+        await world.sees({ disputes: [dispute("dp_1", "won"), dispute("dp_2", "open")] });
         await world.disputes("dp_2", outcome);
       },
       outcome === "won"
@@ -310,12 +321,108 @@ const STORIES: readonly [string, (world: World) => Promise<unknown>, object][] =
     { state: "credited", available: 10, credited: 10 },
   ],
   [
-    "is seen open again by somebody who asked before it was won",
+    "is refunded in part while it is disputed, and won",
     async (world) => {
       await world.sees(PAID);
-      for (const outcome of ["open", "won", "open"] as const) await world.disputes("dp_1", outcome);
+      await world.disputes("dp_1", "open");
+      await world.sees({ refunded: 400 as Cents });
+      await world.disputes("dp_1", "won");
+    },
+    { state: "credited", available: 6, credited: 6 },
+  ],
+  [
+    "is refunded in part while it is disputed, won, and refunded whole",
+    async (world) => {
+      await world.sees(PAID);
+      await world.disputes("dp_1", "open");
+      await world.sees({ refunded: 400 as Cents });
+      await world.disputes("dp_1", "won");
+      await world.sees({ refunded: 1_061 as Cents });
+    },
+    { state: "refunded", available: 0, credited: 0 },
+  ],
+  [
+    "is won, refunded in part and disputed again before anybody here hears of it, and won again",
+    async (world) => {
+      await world.sees(PAID);
+      await world.disputes("dp_1", "open");
+      const disputes = [dispute("dp_1", "won"), dispute("dp_2", "open")];
+      await world.sees({ disputes, refunded: 400 as Cents });
+      await world.disputes("dp_2", "won");
+    },
+    { state: "credited", available: 6, credited: 6 },
+  ],
+  [
+    "is refunded whole while it is disputed",
+    async (world) => {
+      await world.sees(PAID);
+      await world.disputes("dp_1", "open");
+      await world.sees({ refunded: 1_061 as Cents });
+    },
+    { state: "disputed", available: 0, credited: 0, suspended: true },
+  ],
+  [
+    "is refunded whole while it is disputed, and won",
+    async (world) => {
+      await world.sees(PAID);
+      await world.disputes("dp_1", "open");
+      await world.sees({ refunded: 1_061 as Cents });
+      await world.disputes("dp_1", "won");
+    },
+    { state: "refunded", available: 0, credited: 0 },
+  ],
+  [
+    "is refunded whole, disputed all the same, and lost",
+    async (world) => {
+      await world.sees({ ...PAID, refunded: 1_061 as Cents });
+      await world.disputes("dp_1", "open");
+      await world.disputes("dp_1", "lost");
+    },
+    { state: "charged_back", available: 0, credited: 0, suspended: true },
+  ],
+  [
+    "is refunded, and the refund fails at the bank",
+    async (world) => {
+      await world.sees({ ...PAID, refunded: 1_061 as Cents });
+      await world.sees({ refunded: 0 as Cents });
     },
     { state: "credited", available: 10, credited: 10 },
+  ],
+  [
+    "is disputed over a part, and lost",
+    async (world) => {
+      await world.sees(PAID);
+      for (const outcome of ["open", "lost"] as const) await world.disputes("dp_1", outcome, 400);
+    },
+    { state: "charged_back", available: 6, credited: 6, suspended: true },
+  ],
+  [
+    "is disputed over two parts, of which one is lost and the other is won",
+    async (world) => {
+      await world.sees(PAID);
+      for (const id of ["dp_1", "dp_2"]) await world.disputes(id, "open", 300);
+      await world.disputes("dp_1", "lost", 300);
+      await world.disputes("dp_2", "won", 300);
+    },
+    { state: "charged_back", available: 7, credited: 7, suspended: true },
+  ],
+  [
+    "is refunded in part and then disputed over all of it: no more than its credit is taken back",
+    async (world) => {
+      await world.sees({ ...PAID, refunded: 400 as Cents });
+      world.payments.credited += 10 * USD;
+      await world.disputes("dp_1", "open");
+    },
+    { state: "disputed", available: 10, credited: 0, suspended: true },
+  ],
+  [
+    "is disputed when all was spent, lost, and won by an appeal: it has been spent once",
+    async (world) => {
+      await world.sees(PAID);
+      world.spent = AMOUNT;
+      for (const outcome of ["open", "lost", "won"] as const) await world.disputes("dp_1", outcome);
+    },
+    { state: "credited", available: 0, credited: 10 },
   ],
 ];
 
@@ -372,7 +479,7 @@ describe("a card payment", () => {
     }
   });
 
-  test("that is won while somebody who asked before still acts on its dispute is looked at again, and found won", async () => {
+  test("that is won while somebody is answered who asked before stays won", async () => {
     const world = new World();
     await world.sees(PAID);
     const [asked, late] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
@@ -387,9 +494,28 @@ describe("a card payment", () => {
     await world.disputes("dp_1", "won");
     late.resolve();
     await slow;
-    expect(says(world)).toMatchObject({ state: "disputed", suspended: true });
-    while (world.payment.lookAt !== null) await world.sees({});
     expect(says(world)).toMatchObject({ state: "credited", available: 10, credited: 10, suspended: false });
+  });
+
+  test("that is won before somebody has suspended for its dispute is not suspended for longer than their lease", async () => {
+    const world = new World();
+    await world.sees(PAID);
+    const [begun, late] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    world.suspending = () => {
+      begun.resolve();
+      return late.promise;
+    };
+    const slow = world.disputes("dp_1", "open");
+    await begun.promise;
+    await world.disputes("dp_1", "won");
+    late.resolve();
+    await slow;
+    expect(says(world)).toMatchObject({ state: "credited", suspended: true });
+    world.now = world.payment.lookAt!;
+    expect(world.now).toBe(PAYMENT_PACE.leaseMs);
+    await world.sees({});
+    expect(says(world)).toMatchObject({ state: "credited", available: 10, suspended: false });
+    expect(world.payment.lookAt).toBe(null);
   });
 
   test("of a balance of which another one is disputed stays suspended when it is won", async () => {

@@ -26,7 +26,7 @@ test("an amount is a whole number of cents, within the operator's limits", () =>
   ]);
 });
 
-test("a payment only moves forward: from each state to these, and no other", () => {
+test("a payment moves from each state to these, and no other", () => {
   const reached = (from: PaymentState) =>
     PAYMENT_STATES.filter(
       (state) => advanced(payment("1", { state: from }), { state }, 1 as EpochMs) !== null,
@@ -37,14 +37,14 @@ test("a payment only moves forward: from each state to these, and no other", () 
     created: "confirming created credited expired failed held rejected submitted unused",
     submitted: "confirming credited failed held submitted",
     confirming: "confirming credited failed held submitted",
-    credited: "charged_back credited disputed failed refunded",
+    credited: "charged_back credited disputed failed held refunded",
     expired: "confirming credited expired held",
     failed: "failed held",
     unused: "confirming credited failed held rejected submitted unused",
     rejected: "held rejected",
-    held: "credited held refunded",
-    refunded: "refunded",
-    disputed: "charged_back credited disputed refunded",
-    charged_back: "charged_back credited disputed",
+    held: "charged_back credited disputed held refunded",
+    refunded: "charged_back credited disputed held refunded",
+    disputed: "charged_back credited disputed held refunded",
+    charged_back: "charged_back credited disputed held refunded",
   });
 });

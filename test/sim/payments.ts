@@ -325,7 +325,7 @@ class PaymentWorld {
         row.credited - row.lost === kept,
         `${row.external} is ${row.state}: credited ${row.credited}, lost ${row.lost}, and ${kept} is here`,
       );
-      if (isCard && ["disputed", "charged_back"].includes(row.state)) disputed.add(row.balance_id);
+      if (isCard && this.stripe.isDisputed(row.id)) disputed.add(row.balance_id);
       states[row.state] = (states[row.state] ?? 0) + 1;
       if (isCard) cards += 1;
       owed.set(row.balance_id, (owed.get(row.balance_id) ?? 0) + row.credited);

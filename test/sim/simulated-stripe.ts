@@ -1,4 +1,10 @@
-import { type Cents, type Checkout, type CheckoutDispute, nanoOf } from "../../src/rails/stripe/checkout.ts";
+import {
+  type Cents,
+  type Checkout,
+  type CheckoutDispute,
+  centsOf,
+  nanoOf,
+} from "../../src/rails/stripe/checkout.ts";
 import type { CheckoutOrder, StripeApi } from "../../src/rails/stripe/stripe-api.ts";
 import { epochMs } from "../../src/units/clock.ts";
 import type { PaymentId } from "../../src/units/id.ts";
@@ -50,20 +56,30 @@ export class SimulatedStripe {
       if (state === "open") session.state = this.random.chance(0.8) ? "paid" : "expired";
       return state === "open";
     }
+    // Nobody need have heard of what became of one before the next one.
+    const news = this.random.next();
     const dispute = disputes.find(({ outcome }) => outcome !== "won");
-    const another = { id: `dp_${payment}_${disputes.length}`, outcome: "open" } as const;
-    const isAnother = disputes.length < MOST_DISPUTES && this.random.chance(0.4);
-    if (dispute !== undefined) {
+    if (news < 0.25 && disputes.length < MOST_DISPUTES) {
+      const amount = (this.random.chance(0.5) ? total : 1 + this.random.below(total)) as Cents;
+      disputes.push({ id: `dp_${payment}_${disputes.length}`, outcome: "open", amount });
+      return true;
+    }
+    if (news < 0.7 && dispute !== undefined) {
       const isOver = this.random.chance(dispute.outcome === "open" ? 1 : 0.1);
       if (isOver) dispute.outcome = dispute.outcome === "lost" || this.random.chance(0.5) ? "won" : "lost";
-      // Nobody need have heard of what became of the one before.
-      if (isAnother) disputes.push({ ...another });
-      return isOver || isAnother;
+      return isOver;
     }
-    if (refunded === total || this.random.chance(0.5)) return false;
-    if (isAnother) disputes.push({ ...another });
-    else session.refunded = (refunded + 1 + this.random.below(total - refunded)) as Cents;
-    return true;
+    if (news < 0.75 && refunded > 0) {
+      // It failed at the bank.
+      session.refunded = this.random.below(refunded) as Cents;
+      return true;
+    }
+    if (news < 0.85 && refunded < total) {
+      const more = this.random.chance(0.3) ? total - refunded : 1 + this.random.below(total - refunded);
+      session.refunded = (refunded + more) as Cents;
+      return true;
+    }
+    return false;
   }
 
   /** Events that are delivered now; `receive` rejects, or never ends, where one has to come again. */
@@ -93,11 +109,20 @@ export class SimulatedStripe {
     return this.untold.length === 0;
   }
 
-  /** What is left of the payment with its operator, of what was to be credited. */
+  /** What is left of the payment with its operator, after the fee, of what was to be credited. */
   kept(payment: PaymentId, amount: NanoUsd): number {
     const session = this.sessions.get(payment);
-    if (session?.state !== "paid" || isLost(session)) return 0;
-    return amount - Math.min(amount, nanoOf(session.refunded));
+    if (session?.state !== "paid") return 0;
+    const { total, refunded, disputes } = session;
+    let left = total - refunded;
+    for (const dispute of disputes) if (dispute.outcome !== "won") left -= dispute.amount;
+    const fee = total - centsOf(amount);
+    return Math.max(0, nanoOf(Math.max(0, left - fee) as Cents));
+  }
+
+  isDisputed(payment: PaymentId): boolean {
+    const session = this.sessions.get(payment);
+    return session !== undefined && isLost(session);
   }
 
   /** The same one, however often it is asked for. */
@@ -126,7 +151,7 @@ interface Session {
   readonly total: Cents;
   state: "open" | "paid" | "expired";
   refunded: Cents;
-  readonly disputes: { readonly id: string; outcome: CheckoutDispute["outcome"] }[];
+  readonly disputes: { readonly id: string; outcome: CheckoutDispute["outcome"]; readonly amount: Cents }[];
 }
 
 const isLost = ({ disputes }: Session): boolean => disputes.some(({ outcome }) => outcome !== "won");

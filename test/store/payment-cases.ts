@@ -36,6 +36,7 @@ export const payment = (name: string, changes: Partial<Payment> = {}): Payment =
   isInline: false,
   credited: ZERO_USD,
   lost: ZERO_USD,
+  shouldBe: null,
   createdAt: NOW,
   changedAt: NOW,
   lookAt: NOW,
@@ -157,15 +158,15 @@ export function paymentCases(open: () => Promise<PaymentBench>): void {
     for (const name of ["1", "2", "3", "10"]) await store.add(payment(name), []);
     for (const name of ["1", "2", "10"] as const)
       await store.change(`pay_${name}`, () => ({ state: "credited", credit: { amount: usd(5) } }));
-    const won = { amount: usd(1), purpose: "won:dp_1" } as const;
+    const won = { amount: usd(1), purpose: "more:1" } as const;
     await store.change("pay_1", () => ({ credit: won }));
     expect(await store.drifts()).toEqual([]);
-    await bench.debit("payment:pay_2:refund:100", usd(2), 1_000);
+    await bench.debit("payment:pay_2:back:1", usd(2), 1_000);
     expect(await store.drifts()).toEqual([]);
     await store.change("pay_2", () => ({ debited: usd(2) }));
     expect(await store.drifts()).toEqual([]);
     // Taken back, and never noted; noted, and never taken back; of no payment at all.
-    await bench.debit("payment:pay_1:dispute:dp_1", usd(3), 61_000);
+    await bench.debit("payment:pay_1:back:1", usd(3), 61_000);
     await store.change("pay_10", () => ({ state: "failed", debited: usd(4) }));
     await bench.debit("payment:pay_none", usd(1), 61_000);
     await bench.debit("PAYMENT:pay_3", usd(1), 61_000);
@@ -175,6 +176,18 @@ export function paymentCases(open: () => Promise<PaymentBench>): void {
       ["pay_10", usd(4)],
       ["pay_none", usd(1)],
     ]);
+  });
+
+  test("one that is settled and not what it should be is found", async () => {
+    for (const name of ["1", "2", "3"]) await store.add(payment(name, { lookAt: null }), []);
+    const credit = { amount: usd(5) };
+    await store.change("pay_1", () => ({ state: "credited", credit, shouldBe: usd(5) }));
+    await store.change("pay_2", () => ({ state: "credited", credit, shouldBe: usd(4) }));
+    expect(await store.drifts()).toEqual([{ payment: "pay_2", driftNano: BigInt(usd(1)) }]);
+    await store.change("pay_2", () => ({ lost: usd(1) }));
+    expect(await store.drifts()).toEqual([]);
+    await store.change("pay_1", () => ({ shouldBe: usd(6), lookAt: NOW }));
+    expect(await store.drifts()).toEqual([]);
   });
 
   test("what the balance cannot hold waits for the operator", async () => {

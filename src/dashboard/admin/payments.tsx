@@ -96,7 +96,7 @@ function ResolveDialog({ of, onClose, onDone }: DecisionProps) {
         label="What becomes of it"
         options={[
           ["credited", `credited with ${usd(of.amount_usd)}`],
-          ["refunded", "refunded: you have sent the money back"],
+          ["refunded", "refunded: the card gets its money back; stablecoins you have sent back"],
         ]}
         {...as}
       />

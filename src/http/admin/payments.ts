@@ -2,9 +2,9 @@ import { type OperatorsPayment, PAYMENTS } from "../../api/payments.ts";
 import { type Refusal, refuse } from "../../errors/refusal.ts";
 import type { Payment } from "../../payments/payment.ts";
 import { paymentKey } from "../../payments/payment.ts";
-import type { CardRail } from "../../rails/stripe/card-rail.ts";
+import type { Resolved } from "../../rails/stripe/card-rail.ts";
 import type { BalanceId, PaymentId } from "../../units/id.ts";
-import { formatUsd, type NanoUsd, usdFromNano } from "../../units/usd.ts";
+import { formatUsd, type NanoUsd, usdFromNano, ZERO_USD } from "../../units/usd.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Endpoint } from "../endpoint.ts";
 import { noPayment, paymentView } from "../endpoints/payments.ts";
@@ -25,23 +25,24 @@ export const adminPaymentEndpoints = (): Endpoint[] => [
   operation(
     "POST /admin/payments/:id/resolve",
     PAYMENTS.resolve,
-    async ({ params, fields }, { payments, keyDeps }) => {
-      const { store } = payments!;
+    async ({ params, fields }, { payments }) => {
+      const { store, card } = payments!;
+      const { as, note = null } = fields;
       const payment = await store.find(params.id as PaymentId);
       if (payment === null) return noPayment(params.id);
-      const { clock } = keyDeps;
-      const decided = await store.change(payment.id, ({ state, amount, reason, rail }) =>
+      if (payment.rail === "card" && card !== null)
+        return answered(await card.resolve(payment, as, note), payment, "held");
+      const decided = await store.change(payment.id, ({ state, amount, reason }) =>
         state !== "held"
           ? null
           : {
-              state: fields.as,
-              reason: fields.note ?? reason,
-              // What was refunded or disputed while it was held is taken back of the credit now.
-              lookAt: rail === "card" ? clock.now() : null,
-              ...(fields.as === "credited" && amount > 0 ? { credit: { amount } } : {}),
+              state: as,
+              reason: note ?? reason,
+              lookAt: null,
+              ...(as === "credited" && amount > 0 ? { credit: { amount }, shouldBe: amount } : {}),
             },
       );
-      return decided.state === fields.as ? ok(operatorsView(decided)) : notIn("held", decided);
+      return decided.state === as ? ok(operatorsView(decided)) : notIn("held", decided);
     },
   ),
 ];
@@ -50,7 +51,8 @@ export const adminPaymentEndpoints = (): Endpoint[] => [
 async function refund(payment: Payment, { ledger, payments, keyDeps }: HttpDeps) {
   const { id, balanceId, credited, rail } = payment;
   if (payment.state === "refunded") return ok(operatorsView(payment));
-  if (rail === "card" && payments!.card !== null) return refundCard(payment, payments!.card);
+  if (rail === "card" && payments!.card !== null)
+    return answered(await payments!.card.refund(payment), payment, "credited");
   if (payment.state !== "credited" || rail !== "x402") return notIn("credited", payment);
   // A chain that is reorganised beside it would have the credit taken back a second time.
   if (payment.lookAt !== null) return notFinal();
@@ -67,6 +69,7 @@ async function refund(payment: Payment, { ledger, payments, keyDeps }: HttpDeps)
       ? {
           state: "refunded",
           debited: credited,
+          shouldBe: ZERO_USD,
           lookAt: null,
           reason: `The operator sends it back to ${payment.payer}.`,
         }
@@ -75,19 +78,34 @@ async function refund(payment: Payment, { ledger, payments, keyDeps }: HttpDeps)
   return ok(operatorsView(refunded));
 }
 
-async function refundCard(payment: Payment, card: Pick<CardRail, "refund">) {
-  const done = await card.refund(payment);
-  if (done === "not refundable") return notIn("credited", payment);
-  if (done === "under way") return underWay();
-  if (done === "no answer") return noAnswer();
-  return "available" in done ? tooLittle(payment.credited, done.available) : ok(operatorsView(done));
+/** What became of a decision about a card payment that should have been in that state. */
+function answered(done: Resolved, payment: Payment, state: "credited" | "held") {
+  switch (done) {
+    case "not refundable":
+    case "not held":
+      return notIn(state, payment);
+    case "under way":
+      return underWay();
+    case "no answer":
+      return noAnswer();
+    case "worth unknown":
+      return worthUnknown(payment);
+    default:
+      return "available" in done ? tooLittle(payment.credited, done.available) : ok(operatorsView(done));
+  }
 }
 
 const noAnswer = (): Refusal =>
   refuse(
     "internal_error",
-    "The credit is taken back, and the card processor did not refund the card yet; the log says why. Repeat the request.",
+    "It is decided, and the card processor has not answered yet; the log says why. A refund has taken the credit back, and the card has no money yet. Repeat the request.",
     { retryAfterS: 5 },
+  );
+
+const worthUnknown = ({ reason }: Payment): Refusal =>
+  refuse(
+    "invalid_request",
+    `${reason} What that is worth in USD is not known, so it cannot become credit. Resolve it as \`refunded\`, which refunds the card; or keep it, and add what it is worth with POST /admin/credits.`,
   );
 
 const underWay = (): Refusal =>

@@ -1,7 +1,7 @@
 import type { Payment } from "../../payments/payment.ts";
 import type { EpochMs } from "../../units/clock.ts";
 import type { NanoUsd } from "../../units/usd.ts";
-import type { Cents, CheckoutDispute } from "./checkout.ts";
+import type { Cents } from "./checkout.ts";
 
 /** What is kept of a card payment beside what every payment has (`Payment.order`). */
 export interface CardOrder {
@@ -11,33 +11,54 @@ export interface CardOrder {
   readonly returnUrl: string;
   /** The Checkout Session; null until Stripe has said which. */
   readonly session: string | null;
-  /** Taken back for refunds so far, in what was refunded in all. */
-  readonly refunded: Cents;
-  /** A refund that is being taken back: it has come to so much in all. */
-  readonly refunding: Cents | null;
+  /** Its money becomes credit: it came as ordered, or the operator has said so. */
+  readonly isAccepted: boolean;
+  /** Why it is held, or what the operator noted when they accepted it. */
+  readonly note: string | null;
+  /** How often Stripe was asked. What an earlier question was answered may be out of date, and is not written. */
+  readonly look: number;
+  /** Entries that it has made in the balance's credit. */
+  readonly entries: number;
+  /** What is being taken back, under the number of its entry. */
+  readonly back: { readonly entry: number; readonly upTo: NanoUsd } | null;
   /** The operator's refund, until it is known whether its credit could be taken back: of all or nothing. */
   readonly returning: { readonly amount: NanoUsd; readonly until: EpochMs } | null;
-  /** Those that were heard of before they were won. */
-  readonly disputes: readonly KnownDispute[];
+  /** Of the operator's, those that have taken the credit back. */
+  readonly refunds: number;
+  /** The operator refunds all of it, its credit is taken back, and Stripe does not say so yet. */
+  readonly isReturned: boolean;
+  /** The suspension for its disputes. */
+  readonly suspension: CardSuspension | null;
 }
 
-export interface KnownDispute extends CheckoutDispute {
-  /** What was left and taken back, and what was not; null until that is done. */
-  readonly taken: number | null;
-  readonly lost: number;
-  /** It was won, and its suspension is lifted. */
+/** Written before the balance is suspended, so that whoever finds it knows that it may be. */
+export interface CardSuspension {
+  readonly at: EpochMs;
+  readonly isMade: boolean;
   readonly isLifted: boolean;
 }
 
-export const orderOf = ({ order }: Payment): CardOrder => JSON.parse(order);
+export function orderOf({ order, state }: Pick<Payment, "order" | "state">): CardOrder {
+  const known: Partial<CardOrder> & Pick<CardOrder, "total" | "returnUrl"> = JSON.parse(order);
+  return { ...newOrder(known.total, known.returnUrl), isAccepted: WAS_ACCEPTED.has(state), ...known };
+}
+
+/** Of orders from before that was written down. */
+const WAS_ACCEPTED: ReadonlySet<string> = new Set(["credited", "disputed", "charged_back"]);
+
 export const orderText = (order: CardOrder): string => JSON.stringify(order);
 
 export const newOrder = (total: Cents, returnUrl: string): CardOrder => ({
   total,
   returnUrl,
   session: null,
-  refunded: 0 as Cents,
-  refunding: null,
+  isAccepted: false,
+  note: null,
+  look: 0,
+  entries: 0,
+  back: null,
   returning: null,
-  disputes: [],
+  refunds: 0,
+  isReturned: false,
+  suspension: null,
 });

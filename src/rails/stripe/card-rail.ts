@@ -10,7 +10,7 @@ import type { RandomBytes } from "../../units/random.ts";
 import { type NanoUsd, ZERO_USD } from "../../units/usd.ts";
 import type { PaymentPace } from "../payment-pace.ts";
 import type { WatchedRail } from "../payment-watch.ts";
-import { type CardStep, nextStep, toTakeBack, WAITING } from "./card-fold.ts";
+import { booked, type CardStep, liftedAgainAt, nextStep, WAITING } from "./card-fold.ts";
 import { newOrder, orderOf, orderText } from "./card-order.ts";
 import { type Cents, type Checkout, centsOf, totalOf } from "./checkout.ts";
 import type { StripeApi } from "./stripe-api.ts";
@@ -67,6 +67,7 @@ export class CardRail implements WatchedRail {
         isInline: false,
         credited: ZERO_USD,
         lost: ZERO_USD,
+        shouldBe: null,
         createdAt: now,
         changedAt: now,
         lookAt: epochMs(now + POLL_MS),
@@ -76,8 +77,9 @@ export class CardRail implements WatchedRail {
     if (added.kind === "capped") return capReached(added.cap);
     const { payment } = added;
     if (payment.rail !== "card" || payment.amount !== amount) return usedKey();
-    const checkout = await this.ask(payment);
-    return { payment: await this.fold(payment, checkout), checkout };
+    const asking = await this.newLook(payment);
+    const checkout = await this.ask(asking);
+    return { payment: await this.fold(asking, checkout), checkout };
   }
 
   /**
@@ -140,13 +142,16 @@ export class CardRail implements WatchedRail {
     const { id, state, transaction } = payment;
     if (state === "refunded") return payment;
     const until = epochMs(clock.now() + pace.leaseMs);
-    let amount = null as NanoUsd | null;
+    let isBegun = false;
     const begun = await store.change(id, (now) => {
-      amount = isRefundable(now) ? toTakeBack(now) : null;
-      if (amount === null || amount === 0) return null;
-      return { order: orderText({ ...orderOf(now), returning: { amount, until } }), lookAt: until };
+      isBegun = isRefundable(now);
+      if (!isBegun) return null;
+      return {
+        order: orderText({ ...orderOf(now), returning: { amount: booked(now), until } }),
+        lookAt: until,
+      };
     });
-    if (amount === null) return orderOf(begun).returning === null ? "not refundable" : "under way";
+    if (!isBegun) return orderOf(begun).returning === null ? "not refundable" : "under way";
     const { tooMuch } = await this.takeAll(begun);
     if (tooMuch !== null) return tooMuch;
     try {
@@ -155,23 +160,57 @@ export class CardRail implements WatchedRail {
       onFault(error);
       return "no answer";
     }
-    return this.look(await store.change(id, () => ({ lookAt: clock.now() })));
+    return this.lookForOperator(await store.change(id, () => ({ lookAt: clock.now() })));
+  }
+
+  /** What the operator is told is not what somebody else is about to change: who asks Stripe later decides. */
+  private async lookForOperator(payment: Payment): Promise<Payment> {
+    let seen = payment;
+    for (let tries = 0; tries < MOST_TRIES; tries++) {
+      const looks = orderOf(seen).look;
+      seen = await this.look(seen);
+      if (orderOf(seen).look === looks + 1) break;
+    }
+    return seen;
+  }
+
+  /** Decides about one that is held: its money becomes credit, as far as Stripe still has it, or goes back. */
+  async resolve(payment: Payment, as: "credited" | "refunded", note: string | null): Promise<Resolved> {
+    if (as === "refunded") return payment.state === "held" ? this.refund(payment) : "not held";
+    let refusal = null as "not held" | "worth unknown" | null;
+    const accepted = await this.deps.store.change(payment.id, (now) => {
+      refusal = now.state !== "held" ? "not held" : now.amount === 0 ? "worth unknown" : null;
+      if (refusal !== null) return null;
+      const order = { ...orderOf(now), isAccepted: true, note: note ?? now.reason };
+      return { order: orderText(order), reason: order.note, lookAt: this.deps.clock.now() };
+    });
+    if (refusal !== null) return refusal;
+    try {
+      return await this.lookForOperator(accepted);
+    } catch (error) {
+      this.deps.onFault(error);
+      return "no answer";
+    }
   }
 
   /** What `refund` has begun, here or in a process that ended. */
   private async takeAll(payment: Payment): Promise<{ payment: Payment; tooMuch: TooMuch | null }> {
     const { store, clock, debit } = this.deps;
     const { id, balanceId } = payment;
-    const { returning, total } = orderOf(payment);
+    const { returning, refunds } = orderOf(payment);
     if (returning === null) return { payment, tooMuch: null };
-    const idempotencyKey = paymentKey(id, `refund:${total}`);
+    const { amount } = returning;
+    const idempotencyKey = paymentKey(id, `refund:${refunds}`);
     const entry = { balanceId, idempotencyKey, note: `refund of ${id}`, at: clock.now() };
-    const done = await debit({ ...entry, amount: returning.amount });
-    const tooMuch = "available" in done ? done : null;
-    const debited = tooMuch === null ? returning.amount : ZERO_USD;
+    const done = amount > 0 ? await debit({ ...entry, amount }) : null;
+    const tooMuch = done !== null && "available" in done ? done : null;
     const after = await store.change(id, (now) => {
       const order = orderOf(now);
-      return order.returning === null ? null : { order: orderText({ ...order, returning: null }), debited };
+      if (order.returning === null || order.refunds !== refunds) return null;
+      const after = { ...order, returning: null };
+      if (tooMuch !== null) return { order: orderText(after) };
+      const returned = { ...after, refunds: refunds + 1, isReturned: true };
+      return { order: orderText(returned), debited: amount, shouldBe: ZERO_USD };
     });
     return { payment: after, tooMuch };
   }
@@ -188,13 +227,22 @@ export class CardRail implements WatchedRail {
         lookAt: null,
       }));
     }
-    const after = await this.fold((await this.takeAll(payment)).payment, await this.ask(payment));
+    await this.takeAll(payment);
+    const asking = await this.newLook(payment);
+    const after = await this.fold(asking, await this.ask(asking));
+    const lookAt = isOpen(after) ? epochMs(now + POLL_MS) : liftedAgainAt(after, this.deps.pace.leaseMs);
     // News that came meanwhile has another time, and is looked at for itself.
-    return this.deps.store.change(payment.id, ({ lookAt, state }) =>
-      lookAt === payment.lookAt
-        ? { lookAt: isOpen(after) && WAITING.has(state) ? epochMs(now + POLL_MS) : null }
-        : null,
+    return this.deps.store.change(payment.id, (present) =>
+      present.lookAt === payment.lookAt && isLatest(present, asking) ? { lookAt } : null,
     );
+  }
+
+  /** Before Stripe is asked: whoever asks later knows more, and decides. */
+  private newLook({ id }: Payment): Promise<Payment> {
+    return this.deps.store.change(id, (present) => {
+      const order = orderOf(present);
+      return { order: orderText({ ...order, look: order.look + 1 }) };
+    });
   }
 
   private ask(payment: Payment): Promise<Checkout> {
@@ -212,13 +260,16 @@ export class CardRail implements WatchedRail {
   }
 
   /** Each step is decided anew on the payment as it then is: another process may have taken it. */
-  private async fold(payment: Payment, checkout: Checkout): Promise<Payment> {
-    let now = payment;
+  private async fold(asking: Payment, checkout: Checkout): Promise<Payment> {
+    const { clock, pace, store } = this.deps;
+    const at = { now: clock.now(), leaseMs: pace.leaseMs };
+    const stepOf = (payment: Payment) => (isLatest(payment, asking) ? nextStep(payment, checkout, at) : null);
+    let now = asking;
     for (let steps = 0; steps < MOST_STEPS; steps++) {
-      const step = nextStep(now, checkout);
+      const step = stepOf(now);
       if (step === null) break;
       const done = await this.take(now, step);
-      now = await this.deps.store.change(payment.id, (current) => done(nextStep(current, checkout)));
+      now = await store.change(asking.id, (current) => done(stepOf(current)));
     }
     return now;
   }
@@ -228,25 +279,31 @@ export class CardRail implements WatchedRail {
     payment: Payment,
     step: CardStep,
   ): Promise<(next: CardStep | null) => PaymentChange | null> {
-    if (step.kind === "change") return (next) => (next?.kind === "change" ? next.change : null);
-    if (step.kind === "lift") {
-      await this.lift(payment.balanceId);
-      return (next) => (next?.kind === "lift" ? next.done : null);
-    }
     const { balanceId, id } = payment;
-    if (step.suspends) await this.deps.suspend(balanceId, `payment ${id}`);
-    const taken = await this.takeBack(payment, step);
-    return (next) => (next?.kind === "debit" && next.purpose === step.purpose ? next.done(taken) : null);
+    switch (step.kind) {
+      case "change":
+        return (next) => (next?.kind === "change" ? next.change : null);
+      case "lift":
+        await this.lift(balanceId);
+        return (next) => (next?.kind === "lift" ? next.done : null);
+      case "suspend":
+        await this.deps.suspend(balanceId, `payment ${id}`);
+        return (next) => (next?.kind === "suspend" ? next.done : null);
+      default: {
+        const taken = await this.takeBack(payment, step);
+        return (next) => (next?.kind === "debit" && next.entry === step.entry ? next.done(taken) : null);
+      }
+    }
   }
 
-  private async takeBack({ balanceId, id }: Payment, { purpose, upTo }: DebitStep): Promise<NanoUsd> {
-    if (upTo <= 0) return ZERO_USD;
+  private async takeBack({ balanceId, id, state }: Payment, { entry, upTo }: DebitStep): Promise<NanoUsd> {
     const { clock, debit } = this.deps;
+    const isDisputed = state === "disputed" || state === "charged_back";
     const done = await debit({
       balanceId,
       amount: { upTo },
-      idempotencyKey: paymentKey(id, purpose),
-      note: purpose.startsWith("refund") ? `refund of ${id}` : `dispute of ${id}`,
+      idempotencyKey: paymentKey(id, `back:${entry}`),
+      note: `${isDisputed ? "dispute" : "refund"} of ${id}`,
       at: clock.now(),
     });
     return tookBack(done);
@@ -271,12 +328,17 @@ export class CardRail implements WatchedRail {
 type DebitStep = Extract<CardStep, { kind: "debit" }>;
 
 const isRefundable = (payment: Payment): boolean => {
-  const { refunding, returning, disputes } = orderOf(payment);
-  const isFree =
-    refunding === null && returning === null && disputes.every(({ outcome }) => outcome === "won");
-  return payment.state === "credited" && payment.transaction !== null && isFree;
+  const { back, returning } = orderOf(payment);
+  const isHere = payment.state === "credited" || payment.state === "held";
+  return isHere && payment.transaction !== null && back === null && returning === null;
 };
 
+const isLatest = (payment: Payment, asking: Payment): boolean =>
+  orderOf(payment).look === orderOf(asking).look;
+
+export type Resolved = Awaited<ReturnType<CardRail["refund"]>> | "not held" | "worth unknown";
+
+/** The page may still be paid on. */
 const isOpen = ({ state }: Payment): boolean => WAITING.has(state) && state !== "expired";
 
 export interface CardRequest {
@@ -329,5 +391,7 @@ const ASK_MS = 10 * 60_000;
 const FIRST_ASKED_MS = 3 * 24 * 60 * 60_000;
 /** Between looks at an open page whose events do not come. */
 const POLL_MS = 60_000;
-/** A payment that is credited, disputed, won and refunded at once takes nine. */
+/** Each time, somebody else has asked Stripe at the same moment. */
+const MOST_TRIES = 5;
+/** A payment that is credited and disputed at once takes five. */
 const MOST_STEPS = 20;

@@ -28,6 +28,8 @@ export interface Checkout {
 export interface CheckoutDispute {
   readonly id: string;
   readonly outcome: "open" | "lost" | "won";
+  /** Of the charge, which may be a part of it. */
+  readonly amount: Cents;
 }
 
 /** What the payer is charged: what is credited, and what Stripe keeps of it all. */

@@ -125,9 +125,9 @@ function checkoutOf(session: Stripe.Checkout.Session, disputes: readonly Stripe.
     intent: typeof payment_intent === "object" ? (payment_intent?.id ?? null) : payment_intent,
     payer: card == null ? null : `${card.brand ?? "card"} …${card.last4 ?? ""}`,
     refunded: (charge?.amount_refunded ?? 0) as Cents,
-    disputes: disputes.toReversed().flatMap(({ id, status }) => {
+    disputes: disputes.toReversed().flatMap(({ id, status, amount }) => {
       const outcome = OUTCOMES[status];
-      return outcome === undefined ? [] : [{ id, outcome }];
+      return outcome === undefined ? [] : [{ id, outcome, amount: amount as Cents }];
     }),
   };
 }
@@ -157,6 +157,7 @@ const MOST_DISPUTES = 10;
 /** What becomes of a payment whose page nobody looks at any more. */
 const TAKE_BACK = [
   "charge.refunded",
+  "refund.failed",
   "charge.dispute.created",
   "charge.dispute.updated",
   "charge.dispute.closed",

@@ -102,7 +102,10 @@ function moved(
       change: { state: "confirming", transaction, reason: null, lookAt: later },
     };
   const credit = { amount: payment.amount };
-  return { kind: "write", change: { state: "credited", transaction, reason: null, lookAt, credit } };
+  return {
+    kind: "write",
+    change: { state: "credited", transaction, reason: null, lookAt, credit, shouldBe: payment.amount },
+  };
 }
 
 /** Its payer signed two transfers by the same nonce, and the other one was carried out. */

@@ -176,7 +176,9 @@ export class X402Rail {
     const debited = tookBack(done);
     const lost = (credited - debited) as NanoUsd;
     return store.change(id, ({ state }) =>
-      state === "credited" ? { state: "failed", reason, lookAt: null, debited, lost } : null,
+      state === "credited"
+        ? { state: "failed", reason, lookAt: null, debited, lost, shouldBe: ZERO_USD }
+        : null,
     );
   }
 
@@ -209,6 +211,7 @@ export class X402Rail {
       isInline: order.isInline,
       credited: ZERO_USD,
       lost: ZERO_USD,
+      shouldBe: null,
       createdAt: now,
       changedAt: now,
       lookAt: epochMs(now + this.deps.pace.leaseMs),

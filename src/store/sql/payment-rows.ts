@@ -10,7 +10,7 @@ import { part } from "./statement.ts";
 
 /** A payment's columns, under the names of its members. */
 export const PAYMENT = part`id, rail, external, balance_id AS "balanceId", key_id AS "keyId", state, amount, payer,
-  "transaction", reason, "order", idempotency_key AS "idempotencyKey", is_inline AS "isInline", credited, lost,
+  "transaction", reason, "order", idempotency_key AS "idempotencyKey", is_inline AS "isInline", credited, lost, should_be AS "shouldBe",
   created_at AS "createdAt", changed_at AS "changedAt", look_at AS "lookAt"`;
 
 export type PaymentRow = Omit<Payment, "isInline"> & { readonly isInline: 0 | 1 };
@@ -34,6 +34,7 @@ export const rowOf = (payment: Payment) => ({
   is_inline: payment.isInline ? 1 : 0,
   credited: payment.credited,
   lost: payment.lost,
+  should_be: payment.shouldBe,
   created_at: payment.createdAt,
   changed_at: payment.changedAt,
   look_at: payment.lookAt,
@@ -55,13 +56,6 @@ export function creditOf(
   const { amount, purpose } = credit;
   return { balanceId, amount, idempotencyKey: paymentKey(id, purpose), note: rail, at: changedAt };
 }
-
-/** What becomes of a payment that the balance cannot hold. */
-export const TOO_MUCH: PaymentChange = {
-  state: "held",
-  reason: "The balance has been credited with as much as is counted exactly.",
-  lookAt: null,
-};
 
 function listed(states: readonly PaymentState[]): string {
   return states.map((state) => `'${state}'`).join(", ");

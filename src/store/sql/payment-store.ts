@@ -5,6 +5,7 @@ import {
   type Payment,
   type PaymentChange,
   type RailName,
+  TOO_MUCH,
 } from "../../payments/payment.ts";
 import type {
   Added,
@@ -29,7 +30,6 @@ import {
   type PaymentRow,
   paymentFromRow,
   rowOf,
-  TOO_MUCH,
   WAITING_STATES,
 } from "./payment-rows.ts";
 import {
@@ -122,7 +122,9 @@ export class SqlPaymentStore implements PaymentStore, PaymentAudit {
         UNION ALL SELECT ${names.payment}, balance_id, 0, amount, CASE WHEN amount < 0 THEN at ELSE 0 END
           FROM credits WHERE substr(idempotency_key, 1, 8) = ${PAYMENT_KEYS}
       ) AS lines GROUP BY payment, balance_id
-      HAVING sum(credited) <> sum(entered) AND max(debited_at) < ${settled}`;
+      HAVING sum(credited) <> sum(entered) AND max(debited_at) < ${settled}
+      UNION ALL SELECT id, credited - lost - should_be FROM payments
+        WHERE look_at IS NULL AND credited - lost <> should_be`;
     const rows = await this.db.read(steps, AUDIT_MS);
     return rows.map(({ payment, drift }) => {
       const by = BigInt(drift);
@@ -187,9 +189,8 @@ function* paidIn({ balanceId, keyId }: Payment, { of, since }: AmountCap): Steps
 }
 
 function* write(payment: Payment): Steps<Payment> {
-  const { id, state, amount, payer, transaction, reason, order, credited, lost, changed_at, look_at } =
+  const { id, rail, external, balance_id, key_id, idempotency_key, is_inline, created_at, ...changed } =
     rowOf(payment);
-  const changed = { state, amount, payer, transaction, reason, order, credited, lost, changed_at, look_at };
   yield* sql`UPDATE payments SET ${assigned(changed)} WHERE id = ${id}`;
   return payment;
 }

@@ -46,44 +46,4 @@ export const PAYMENT_MUTANTS: readonly Mutant[] = [
       'const idempotencyKey = paymentKey(id, "reorg") + this.deps.clock.elapsedMs();',
     ],
   }),
-  ...mutantsOf("src/rails/stripe/card-rail.ts", {
-    "what a card's refund or dispute takes is taken under another key each time": [
-      "idempotencyKey: paymentKey(id, purpose),",
-      "idempotencyKey: paymentKey(id, purpose) + newId('pay', this.deps.random),",
-    ],
-  }),
-  ...mutantsOf("src/ledger/credit.ts", {
-    "a debit that found nothing takes what is there when it is repeated": [
-      'if (typeof wanted === "object") {',
-      'if (typeof wanted === "object" && unspent > 0) {',
-    ],
-  }),
-  ...mutantsOf("src/rails/stripe/card-fold.ts", {
-    "a dispute takes what a refund has found to be spent": [
-      "    const upTo = toTakeBack(payment);\n",
-      "    const upTo = payment.credited;\n",
-    ],
-    "a dispute that is won gives nothing back": ["...(taken === 0 ?", "...(taken >= 0 ?"],
-  }),
-  ...mutantsOf("src/rails/stripe/card-rail.ts", {
-    "a dispute that is won lifts the suspension for another one too": [
-      ["if (await this.isDisputed(balance)) return;", "if (balance === null) return;"],
-      [
-        "if (await this.isDisputed(balance)) await this.deps.suspend",
-        "if (balance === null) await this.deps.suspend",
-      ],
-    ],
-  }),
-  ...mutantsOf("src/rails/stripe/card-fold.ts", {
-    "what a dispute that is won has taken is lost where there is another": [
-      "taken: other.taken! + taken!,",
-      "taken: other.taken!,",
-    ],
-  }),
-  ...mutantsOf("src/rails/stripe/card-rail.ts", {
-    "a refund of the operator is not written down before the money goes back": [
-      "returning: null }), debited };",
-      "returning: null }) };",
-    ],
-  }),
 ];
