@@ -17,6 +17,7 @@ import {
 import { checkPayments } from "./payment-checks.ts";
 import { askedInTurns, type Progress, withProgress } from "./progress.ts";
 import { checkDatabase, checkMail } from "./service-checks.ts";
+import { knownTransactions } from "./shared-address.ts";
 
 /**
  * Examines what a gateway needs on this machine and beyond: configuration, folder, disk, port, database and
@@ -54,7 +55,9 @@ async function examine(place: CommandContext, progress: Progress): Promise<Findi
   const services = [
     ...(await checkDatabase(config.store)),
     ...(await checkMail(config.smtp)),
-    ...(await checkPayments(config.payments)),
+    ...(await checkPayments(config.payments, async () =>
+      running.gateway ? knownTransactions(url, knownAdminToken({}, place), place.fetch) : null,
+    )),
   ];
   return [
     ok(

@@ -6,11 +6,21 @@ import { oracleOf, readSanctionsList } from "../rails/x402/sanctions.ts";
 import { systemClock } from "../units/clock.ts";
 import { messageOf } from "./console.ts";
 import { type Finding, failing, ok, warning } from "./finding.ts";
+import { checkAddress } from "./shared-address.ts";
 
-/** What payments need beyond this machine, as far as it can be seen without paying. */
-export async function checkPayments(payments: PaymentsConfig | null): Promise<Finding[]> {
+/**
+ * What payments need beyond this machine, as far as it can be seen without paying. `known`: transactions of the gateway that
+ * runs here.
+ */
+export async function checkPayments(
+  payments: PaymentsConfig | null,
+  known: () => Promise<ReadonlySet<string> | null> = async () => null,
+): Promise<Finding[]> {
   if (payments === null) return [];
-  const networks = await Promise.all(payments.x402.map((network) => checkNetwork(network, payments)));
+  const transactions = payments.x402.length === 0 ? null : await known();
+  const networks = await Promise.all(
+    payments.x402.map((network) => checkNetwork(network, payments, transactions)),
+  );
   const { stripe } = payments;
   const unlike = stripe?.webhookSecrets.filter((secret) => !secret.startsWith("whsec_")) ?? [];
   return [
@@ -30,7 +40,11 @@ export async function checkPayments(payments: PaymentsConfig | null): Promise<Fi
   ];
 }
 
-async function checkNetwork(network: X402Network, { sanctions }: PaymentsConfig): Promise<Finding[]> {
+async function checkNetwork(
+  network: X402Network,
+  { sanctions }: PaymentsConfig,
+  known: ReadonlySet<string> | null,
+): Promise<Finding[]> {
   const check = `payments on ${network.network}`;
   try {
     const chain = await openChain(network);
@@ -49,6 +63,7 @@ async function checkNetwork(network: X402Network, { sanctions }: PaymentsConfig)
             `${awayS.toFixed(0)} s from the newest block's`,
             "Authorizations would be taken for expired: set the clock, or find out why the node is behind.",
           ),
+      await checkAddress(network, chain, known),
       ...("gasKey" in network.settledBy ? [await checkGas(network)] : []),
     ];
   } catch (error) {

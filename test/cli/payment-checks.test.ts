@@ -49,7 +49,14 @@ test("doctor looks at the chain, the token, the clock, the gas, the list and the
   const stripe = "stripe: { secret_key: k, webhook_secret: whsec_1 }";
   expect(
     await found(`${HERE}, gas_key: "${await chain.gasKey()}"`, `, sanctions: { list: "${LIST}" }, ${stripe}`),
-  ).toEqual(["payments on eip155:84532 ok", "clock ok", "gas ok", "sanctions list ok", "webhook secret ok"]);
+  ).toEqual([
+    "payments on eip155:84532 ok",
+    "clock ok",
+    "pay_to on eip155:84532 ok",
+    "gas ok",
+    "sanctions list ok",
+    "webhook secret ok",
+  ]);
 });
 
 test("doctor finds another chain, no gas, a list that is not there, an oracle that is none, and a secret of another kind", async () => {

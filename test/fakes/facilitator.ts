@@ -27,10 +27,13 @@ export const MOODS = {
 export class FakeFacilitator {
   mood: FacilitatorMood = MOODS.honest;
   asked = 0;
+  /** The accounts that it says it sends from; null: it does not say. */
+  signers: readonly string[] | null;
   private server;
   private readonly port;
 
   constructor(private readonly chain: LocalChain) {
+    this.signers = [chain.sender];
     this.server = this.listen(0);
     this.port = this.server.port!;
   }
@@ -55,11 +58,18 @@ export class FakeFacilitator {
       port,
       hostname: "127.0.0.1",
       fetch: async (request) => {
+        if (request.url.endsWith("/supported")) return this.supported();
         this.asked += 1;
         const { paymentPayload } = (await request.json()) as { paymentPayload: { payload: SignedTransfer } };
         return this.mood(paymentPayload.payload, this.chain).catch(() => new Response(null, { status: 500 }));
       },
     });
+  }
+
+  private supported(): Response {
+    if (this.signers === null) return new Response("not found", { status: 404 });
+    const kinds = [{ x402Version: 2, scheme: "exact", network: "eip155:84532" }];
+    return Response.json({ kinds, extensions: [], signers: { "eip155:*": this.signers } });
   }
 
   get url(): string {

@@ -20,6 +20,7 @@ import {
   payer,
   paying,
   paymentsOf,
+  signedOffer,
   somewhere,
 } from "./paid-gateway.ts";
 
@@ -86,32 +87,19 @@ const chat = (pay: typeof fetch, headers = {}) =>
     }),
   });
 
-/** The headers that a wallet would send for an order, without sending them. */
-async function signature(usd: number, key = mine.key, from = wallet): Promise<string> {
-  let header = "";
-  const noted = (async (request: Request) => {
-    header = request.headers.get("payment-signature") ?? "";
-    return header === "" ? fetch(request) : new Response("{}");
-  }) as unknown as typeof fetch;
-  const answer = await order(gateway, key, usd, paying(from, 1000, noted));
-  if (header === "") throw new Error(`nothing to sign: ${answer.status} ${await answer.text()}`);
-  return header;
-}
-
+const signature = (usd: number, key = mine.key, from = wallet) => signedOffer(gateway, key, usd, from);
 const transferIn = (header: string): SignedTransfer => JSON.parse(atob(header)).payload;
 const present = (header: string, usd: number, key = mine.key) =>
   order(gateway, key, usd, fetch, { "payment-signature": header });
 
 describe("the facilitator", () => {
-  for (const mood of ["504 after it moved", "failure after it moved"] as const) {
-    test(`${mood}: it is credited all the same, at once`, async () => {
-      await begin();
-      facilitator.mood = MOODS[mood];
-      expect((await order(gateway, mine.key, 3, paying(wallet, 5))).status).toBe(201);
-      expect([await balanceOf(gateway, mine.key), await chain.balanceOf(payTo)]).toEqual([3, 3]);
-      expect(facilitator.asked).toBe(1);
-    });
-  }
+  test("loses its answer after it moved: it is credited all the same, at once", async () => {
+    await begin();
+    facilitator.mood = MOODS["504 after it moved"];
+    expect((await order(gateway, mine.key, 3, paying(wallet, 5))).status).toBe(201);
+    expect([await balanceOf(gateway, mine.key), await chain.balanceOf(payTo)]).toEqual([3, 3]);
+    expect(facilitator.asked).toBe(1);
+  });
 
   for (const mood of ["lying", "garbage"] as const) {
     test(`${mood}: nothing is credited; what is asked meanwhile is not to be paid again; later it is asked again`, async () => {
@@ -221,7 +209,7 @@ describe("the chain", () => {
     const header = await signature(2);
     expect((await present(header, 2)).status).toBe(202);
     await chain.client.revert({ id });
-    await chain.carryOut(transferIn(header));
+    facilitator.mood = MOODS.honest;
     await until(credited(2));
   });
 
@@ -411,8 +399,8 @@ describe("who pays", () => {
     // Somebody else's, for something else that the same address sells.
     await chain.carryOut(transferIn(forged!));
     await chain.carryOut(transferIn(signed!));
-    await until(async () => (await balanceOf(gateway, mine.key)) > 9);
-    expect(await states()).toEqual(["credited", "credited"]);
+    await until(async () => (await states()).join() === "credited,held");
+    expect(await balanceOf(gateway, mine.key)).toBeCloseTo(5, 1);
   });
 
   test("from a listed address by their own hand, for an answer that is paid for already, gets no credit", async () => {

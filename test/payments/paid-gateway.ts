@@ -91,6 +91,23 @@ export const order = (gateway: OpenGateway, key: string, usd: number, pay: typeo
     body: JSON.stringify({ amount_usd: usd }),
   });
 
+/** The header that a wallet would send for an order, without sending it. */
+export async function signedOffer(
+  gateway: OpenGateway,
+  key: string,
+  usd: number,
+  from: PrivateKeyAccount,
+): Promise<string> {
+  let header = "";
+  const noted = (async (request: Request) => {
+    header = request.headers.get("payment-signature") ?? "";
+    return header === "" ? fetch(request) : new Response("{}");
+  }) as unknown as typeof fetch;
+  const answer = await order(gateway, key, usd, paying(from, 1000, noted));
+  if (header === "") throw new Error(`nothing to sign: ${answer.status} ${await answer.text()}`);
+  return header;
+}
+
 export async function paymentsOf(gateway: OpenGateway, bearer: string): Promise<PaymentAnswer[]> {
   return (await gateway.send("GET", "/v1/payments", { bearer })).json.data;
 }

@@ -3,7 +3,7 @@ import type { Payment } from "../../src/payments/payment.ts";
 import { PAYMENT_PACE } from "../../src/rails/payment-pace.ts";
 import type { Authorization, SignedPayment } from "../../src/rails/x402/authorization.ts";
 import type { Chain, Movement } from "../../src/rails/x402/chain.ts";
-import type { X402Network } from "../../src/rails/x402/network.ts";
+import type { Address, X402Network } from "../../src/rails/x402/network.ts";
 import { orderOf } from "../../src/rails/x402/next-step.ts";
 import { X402Rail } from "../../src/rails/x402/x402.ts";
 import { SqlPaymentStore } from "../../src/store/sql/payment-store.ts";
@@ -35,6 +35,8 @@ const SIGNED: SignedPayment = {
   authorization: AUTHORIZATION,
   signature: "0x00",
 };
+/** The account that transfers are sent from. */
+const OURS: Address = `0x${"d".repeat(40)}`;
 const ORDER = {
   balanceId: BALANCE,
   keyId: "key_1" as KeyId,
@@ -81,7 +83,7 @@ async function open() {
   const gateway = async () => {
     const rail = new X402Rail({
       networks: [NETWORK],
-      open: async () => ({ chain, settler: { settle } }),
+      open: async () => ({ chain, settler: { settle, hasSent: async (sender) => sender === OURS } }),
       store,
       debit: () => Promise.reject(new Error("nothing is taken back")),
       sanctions: { isHit: () => world.isHit(), refresh: async () => {} },
@@ -105,7 +107,7 @@ test("a gateway does not wait for a payment that another one has seen end", asyn
   await one.take(SIGNED, ORDER);
   expect(await one.pending(BALANCE)).toBe((await only()).id);
   const { value, to } = AUTHORIZATION;
-  world.movement = { kind: "moved", transaction: "0x1", block: 9, to, value };
+  world.movement = { kind: "moved", transaction: "0x1", sender: OURS, block: 9, to, value };
   expect(await other.look(await only())).toMatchObject({ state: "credited" });
   await one.prepare();
   expect(await one.pending(BALANCE)).toBeNull();
@@ -133,7 +135,7 @@ test("a transfer that was carried out while it was to be sent again is credited,
   await one.take(SIGNED, ORDER);
   const { value, to } = AUTHORIZATION;
   world.refusal = async () => {
-    world.movement = { kind: "moved", transaction: "0x1", block: 1, to, value };
+    world.movement = { kind: "moved", transaction: "0x1", sender: OURS, block: 1, to, value };
     await other.look(await only());
     return "authorization is used";
   };
@@ -188,7 +190,7 @@ test("what was turned down elsewhere while its payer was screened is not sent", 
 });
 
 const moved = (value: string): Movement => ({
-  ...{ kind: "moved", transaction: "0x2", block: 9, to: NETWORK.payTo },
+  ...{ kind: "moved", transaction: "0x2", sender: OURS, block: 9, to: NETWORK.payTo },
   value,
 });
 const OVER = { latest: 99, time: 2 ** 40, finalized: 98, finalizedTime: 2 ** 40 };

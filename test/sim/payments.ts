@@ -8,6 +8,7 @@ import { PaymentWatch } from "../../src/rails/payment-watch.ts";
 import { CardRail } from "../../src/rails/stripe/card-rail.ts";
 import type { Authorization, SignedPayment } from "../../src/rails/x402/authorization.ts";
 import { externalOf } from "../../src/rails/x402/authorization.ts";
+import type { Address } from "../../src/rails/x402/network.ts";
 import { X402Rail } from "../../src/rails/x402/x402.ts";
 import { SqlPaymentStore } from "../../src/store/sql/payment-store.ts";
 import { LedgerStore } from "../../src/store/sqlite/ledger-store.ts";
@@ -18,7 +19,7 @@ import type { NanoUsd } from "../../src/units/usd.ts";
 import { VirtualClock } from "./clock.ts";
 import { emptyDatabase } from "./database.ts";
 import { Random } from "./random.ts";
-import { BLOCK_MS, NETWORK, SimulatedChain } from "./simulated-chain.ts";
+import { BLOCK_MS, NETWORK, PAYER, SETTLER, SimulatedChain } from "./simulated-chain.ts";
 import { SimulatedStripe } from "./simulated-stripe.ts";
 
 /**
@@ -41,6 +42,8 @@ export interface PaymentTotals {
   readonly disputed: number;
   readonly chargedBack: number;
   readonly crashes: number;
+  /** Sent by their payers themselves, and held. */
+  readonly byPayers: number;
   readonly reorgs: number;
 }
 
@@ -128,7 +131,10 @@ class PaymentWorld {
         networks: [NETWORK],
         open: async () => ({
           chain: fenced(this.chain.node()),
-          settler: fenced({ settle: (one: SignedPayment) => this.chain.settle(one) }),
+          settler: fenced({
+            settle: (one: SignedPayment) => this.chain.settle(one),
+            hasSent: async (sender: Address, isAnswerLost: boolean) => isAnswerLost && sender === SETTLER,
+          }),
         }),
         store,
         debit,
@@ -233,7 +239,7 @@ class PaymentWorld {
     doing.catch(() => {
       if (!life.over && this.isRecorded(signed)) this.misled.push(externalOf(signed));
     });
-    if (this.random.chance(0.03)) this.chain.send(signed);
+    if (this.random.chance(0.03)) this.chain.send(signed, PAYER);
   }
 
   private isRecorded(signed: SignedPayment): boolean {
@@ -311,16 +317,25 @@ class PaymentWorld {
       >("SELECT * FROM payments")
       .all();
     const moved = this.chain.moved();
+    const sentByPayers = this.chain.byPayers();
     const owed = new Map<BalanceId, number>();
     const disputed = new Set<BalanceId>();
     const states: Partial<Record<Payment["state"], number>> = {};
     let cards = 0;
     let takenBack = 0;
+    let byPayers = 0;
     for (const row of rows) {
       check(row.look_at === null, `${row.external} is ${row.state} and never became final`);
       const isCard = row.rail === "card";
       const kept = isCard ? this.stripe.kept(row.id, row.amount) : (moved.get(row.external) ?? 0);
       check(isCard || kept === 0 || kept === row.amount, `${row.external} moved ${kept}`);
+      // Another store may have been shown it as well.
+      if (sentByPayers.has(row.external) && row.state === "held" && row.credited === 0) {
+        byPayers += 1;
+        continue;
+      }
+      const isSettled = isCard || kept === 0 || this.chain.wasSettled(row.external);
+      check(isSettled, `${row.external} is ${row.state}, and was not carried out for us`);
       check(
         row.credited - row.lost === kept,
         `${row.external} is ${row.state}: credited ${row.credited}, lost ${row.lost}, and ${kept} is here`,
@@ -354,6 +369,7 @@ class PaymentWorld {
       disputed: open,
       chargedBack,
       crashes,
+      byPayers,
       reorgs: chain.reorgs,
     };
   }

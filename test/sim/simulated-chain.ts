@@ -1,7 +1,7 @@
 import type { Authorization, SignedPayment } from "../../src/rails/x402/authorization.ts";
 import { externalOf } from "../../src/rails/x402/authorization.ts";
 import type { Chain, Movement } from "../../src/rails/x402/chain.ts";
-import type { X402Network } from "../../src/rails/x402/network.ts";
+import type { Address, X402Network } from "../../src/rails/x402/network.ts";
 import type { SettleHint } from "../../src/rails/x402/settler.ts";
 import type { Clock } from "../../src/units/clock.ts";
 import type { NanoUsd } from "../../src/units/usd.ts";
@@ -17,6 +17,7 @@ export class SimulatedChain {
   /** Ever asked for, to be asked for again. */
   private readonly sent = new Map<string, SignedPayment>();
   private readonly poor = new Set<string>();
+  private readonly settled = new Set<string>();
   /** Transfers wait long for a block. */
   private isCrowded = false;
   private isCalm = false;
@@ -34,6 +35,17 @@ export class SimulatedChain {
     this.isCalm = true;
   }
 
+  /** Transfers that their payers sent. */
+  byPayers(): ReadonlySet<string> {
+    const mined = this.blocks.flatMap((block) => block.mined);
+    return new Set(mined.flatMap(({ sender, external }) => (sender === PAYER ? [external] : [])));
+  }
+
+  /** Whether the settler's transaction was ever in a block, also one that was replaced. */
+  wasSettled(external: string): boolean {
+    return this.settled.has(external);
+  }
+
   /** What each transfer has brought. */
   moved(): Map<string, number> {
     const moved = new Map<string, number>();
@@ -44,20 +56,25 @@ export class SimulatedChain {
   }
 
   settle(signed: SignedPayment): Promise<SettleHint> {
-    const transaction = this.isCalm || this.random.chance(0.8) ? this.send(signed) : "0xlie";
-    return Promise.resolve(this.random.chance(0.3) ? { problem: "no answer" } : { transaction });
+    const transaction = this.isCalm || this.random.chance(0.8) ? this.send(signed, SETTLER) : "0xlie";
+    return Promise.resolve(
+      this.random.chance(0.3) ? { problem: "no answer", isAnswerLost: true } : { transaction },
+    );
   }
 
-  send({ authorization, accepted }: SignedPayment): string {
+  send({ authorization, accepted }: SignedPayment, sender: Address): string {
     const external = externalOf({ authorization, accepted, signature: "0x" });
-    const transaction = `0x${external}`;
-    this.sent.set(external, { authorization, accepted, signature: "0x" });
+    const transaction = `${sender}/${external}`;
+    this.sent.set(transaction, { authorization, accepted, signature: "0x" });
     if (
       !this.poor.has(external) &&
       !this.isUsed(external) &&
       !this.mempool.some(({ mined }) => mined.external === external)
     )
-      this.mempool.push({ authorization, mined: { external, value: authorization.value, transaction } });
+      this.mempool.push({
+        authorization,
+        mined: { external, value: authorization.value, transaction, sender },
+      });
     return transaction;
   }
 
@@ -72,6 +89,7 @@ export class SimulatedChain {
       if (endS > time && this.random.chance(this.isCrowded ? 0.1 : 0.9)) mined.push(one.mined);
       else left.push(one);
     }
+    for (const { sender, external } of mined) if (sender === SETTLER) this.settled.add(external);
     this.mempool = left;
     this.blocks.push({ time, mined });
   }
@@ -85,7 +103,7 @@ export class SimulatedChain {
       for (const one of mined) {
         // Some have spent their money elsewhere meanwhile.
         if (this.random.chance(0.2)) this.poor.add(one.external);
-        else if (this.random.chance(0.3)) this.send(this.sent.get(one.external)!);
+        else if (this.random.chance(0.3)) this.send(this.sent.get(one.transaction)!, one.sender);
       }
     }
     for (const { time } of dropped) this.mine(time);
@@ -128,6 +146,7 @@ export class SimulatedChain {
             return {
               kind: "moved",
               transaction: found.transaction,
+              sender: found.sender,
               block,
               to: NETWORK.payTo,
               value: found.value,
@@ -140,6 +159,7 @@ export class SimulatedChain {
         return !this.isUsed(nameOf(authorization), block + 1);
       },
       refusal: async ({ authorization }) => {
+        await failing();
         const external = nameOf(authorization);
         return this.isUsed(external) ? "used" : this.poor.has(external) ? "too little money" : null;
       },
@@ -147,6 +167,7 @@ export class SimulatedChain {
         this.mempool.some(({ mined }) => mined.transaction === transaction) ? "waiting" : "unknown",
       isSanctioned: async () => false,
       gasOf: async () => 1n,
+      arrivals: async () => [],
     };
   }
 }
@@ -155,7 +176,12 @@ interface Mined {
   readonly external: string;
   readonly value: string;
   readonly transaction: string;
+  readonly sender: Address;
 }
+
+/** The account that the settler sends from, and one of payers who do so themselves. */
+export const SETTLER: Address = `0x${"c".repeat(40)}`;
+export const PAYER: Address = `0x${"d".repeat(40)}`;
 
 export const BLOCK_MS = 2_000;
 const FINAL_BLOCKS = 10;

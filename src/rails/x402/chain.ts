@@ -23,6 +23,8 @@ export type Movement =
   | {
       readonly kind: "moved";
       readonly transaction: string;
+      /** The account that sent the transaction, which need not be the payer. */
+      readonly sender: Address;
       readonly block: number;
       /** Where to, and how much, in units of the token. */
       readonly to: Address;
@@ -113,6 +115,7 @@ class ViemChain {
     return {
       kind: "moved",
       transaction: log.transactionHash,
+      sender: receipt.from.toLowerCase() as Address,
       block: Number(log.blockNumber),
       to: to.toLowerCase() as Address,
       value: String(value),
@@ -155,6 +158,20 @@ class ViemChain {
   isSanctioned(oracle: Address, payer: Address): Promise<boolean> {
     const abi = this.viem.parseAbi(["function isSanctioned(address) view returns (bool)"]);
     return this.client.readContract({ address: oracle, abi, functionName: "isSanctioned", args: [payer] });
+  }
+
+  /** Transactions of the last blocks that brought some of the token to `payTo`. */
+  async arrivals(blocks: number): Promise<string[]> {
+    const { viem, client, network } = this;
+    const latest = await client.getBlockNumber();
+    const logs = await client.getLogs({
+      address: network.asset,
+      event: viem.parseAbiItem(TOKEN_ABI[1]),
+      args: { to: network.payTo },
+      fromBlock: latest > blocks ? latest - BigInt(blocks) : 0n,
+      toBlock: latest,
+    });
+    return [...new Set(logs.map(({ transactionHash }) => transactionHash))];
   }
 
   /** Of the account, in wei. */

@@ -170,7 +170,8 @@ export class InlinePayment {
       return null;
     }
     const isNothing = payment.state === "failed" || payment.state === "unused";
-    return isNothing ? offered(payment.reason ?? undefined) : onItsWay(payment.id);
+    if (isNothing) return offered(payment.reason ?? undefined);
+    return payment.state === "held" ? waitsForOperator(payment) : onItsWay(payment.id);
   }
 }
 
@@ -211,6 +212,16 @@ const onItsWay = (payment: Payment["id"]): Refusal =>
     `Payment ${payment} into this balance is on its way and not final yet. Do not pay again: retry, or follow it with GET /v1/payments/${payment}.`,
     retryAfter(ON_ITS_WAY_S),
   );
+
+const waitsForOperator = ({ id, reason }: Payment): Refusal =>
+  refuse(
+    "internal_error",
+    `Payment ${id} into this balance is held for the operator. Do not pay it again. ${reason}`,
+    retryAfter(HELD_S),
+  );
+
+/** The operator is a person. */
+const HELD_S = 3_600;
 
 /** Of one balance; each is held in memory meanwhile. */
 export const MOST_IN_LINE = 64;

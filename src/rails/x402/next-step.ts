@@ -15,6 +15,10 @@ export interface X402Order extends Pick<PaymentRequirements, "network" | "asset"
   readonly fromBlock: number;
   /** When it was last asked for; left out before the first time. */
   readonly sentAt?: EpochMs;
+  /** Transactions that its settler named, the latest last. Left out of payments from before they were kept. */
+  readonly sent?: readonly string[];
+  /** The settler was asked for the transfer, and what it did is not known. */
+  readonly isAnswerLost?: boolean;
   /** Transactions for it that are in a block, and did not use the authorization. */
   readonly failures?: number;
   /** Whoever presented it stands for the balance's owner. */
@@ -29,6 +33,8 @@ export const orderOf = ({ order }: Pick<Payment, "order">): X402Order => JSON.pa
 export interface Sight {
   readonly head: ChainHead;
   readonly movement: Movement;
+  /** Of a transfer that was made: whether this store had it carried out. Null: that cannot be found out now. */
+  readonly isOurs: boolean | null;
   /** Nobody had used the authorization in the last final block. */
   readonly isUnusedAtFinality: boolean;
   readonly now: EpochMs;
@@ -48,7 +54,7 @@ export function nextStep(payment: Payment, network: OfferedNetwork, sight: Sight
   if (payment.state === "rejected") return rejected(payment, network, sight, later);
   switch (movement.kind) {
     case "unseen":
-      return { kind: "write", change: { lookAt: later } };
+      return unseen(payment, sight, later);
     case "canceled":
       return payment.state === "credited"
         ? { kind: "take back", reason: "The payer canceled the authorization." }
@@ -80,10 +86,19 @@ function rejected(
   return { kind: "write", change: { lookAt: isOver ? null : later } };
 }
 
+/** A node that is behind shows what used the authorization soon; one that still does not in the end may have lost its logs. */
+function unseen(payment: Payment, { head }: Sight, later: EpochMs): Step {
+  const isOver = head.finalizedTime >= Number(orderOf(payment).authorization.validBefore);
+  if (!isOver) return { kind: "write", change: { lookAt: later } };
+  const reason = "The node says that the authorization was used, and does not show by which transaction.";
+  const change = payment.state === "credited" ? {} : ({ state: "held", reason } as const);
+  return { kind: "write", change: { ...change, lookAt: null } };
+}
+
 function moved(
   payment: Payment,
   { network, token }: OfferedNetwork,
-  { head }: Sight,
+  { head, isOurs }: Sight,
   movement: Moved,
   later: EpochMs,
 ): Step {
@@ -96,11 +111,13 @@ function moved(
   if (payment.state === "credited") return { kind: "write", change: { transaction, lookAt } };
   const isConfirmed =
     payment.amount >= network.finalizedAbove ? isFinal : head.latest - block + 1 >= network.confirmations;
-  if (!isConfirmed)
+  if (!isConfirmed || (isOurs === null && !isFinal))
     return {
       kind: "write",
       change: { state: "confirming", transaction, reason: null, lookAt: later },
     };
+  if (isOurs !== true)
+    return { kind: "write", change: { state: "held", transaction, reason: NOT_OURS, lookAt: null } };
   const credit = { amount: payment.amount };
   return {
     kind: "write",
@@ -161,6 +178,10 @@ const failed = (reason: string): Step => ({
   kind: "write",
   change: { state: "failed", reason, lookAt: null },
 });
+
+/** Another store with the same address may have credited it. */
+export const NOT_OURS =
+  "The transfer was made, but not by this gateway, so it may have been credited elsewhere. The operator decides.";
 
 /** Nobody can have it carried out any more, though it may have been. */
 export const RAN_OUT = "The authorization has run out; whether it was used before is not final yet.";

@@ -1,16 +1,24 @@
 import type { Clock } from "../../units/clock.ts";
 import { atMost } from "../../units/clock.ts";
 import type { SignedPayment } from "./authorization.ts";
-import { chainIdOf, type Token, type X402Network } from "./network.ts";
+import { type Address, chainIdOf, type Token, type X402Network } from "./network.ts";
 import { transferCall } from "./transfer-call.ts";
 
 /** Has a signed transfer carried out. What it answers is a hint, and what it does not answer says nothing. */
 export interface Settler {
   settle(payment: SignedPayment, token: Token): Promise<SettleHint>;
+  /**
+   * Whether a transaction that this account sent may be the settler's for a payment that it was asked for. `isAnswerLost`:
+   * it was asked, and what it did is not known. Null while that cannot be found out.
+   */
+  hasSent(sender: Address, isAnswerLost: boolean): Promise<boolean | null>;
 }
 
 /** By which transaction; or why not, as far as that is told. */
-export type SettleHint = { readonly transaction: string } | { readonly problem: string };
+export type SettleHint =
+  | { readonly transaction: string }
+  /** `isAnswerLost`: it may have been carried out all the same. */
+  | { readonly problem: string; readonly isAnswerLost?: true };
 
 export function openSettler(network: X402Network, clock: Pick<Clock, "after">): Promise<Settler> {
   const { settledBy } = network;
@@ -40,19 +48,38 @@ function facilitator(address: string, { waitMs }: X402Network, clock: Pick<Clock
         const answer = (await response.json()) as { transaction?: unknown; errorReason?: unknown };
         const { transaction, errorReason } = answer;
         if (typeof transaction === "string" && HASH.test(transaction)) return { transaction };
-        return {
-          problem: typeof errorReason === "string" ? errorReason.slice(0, MOST_TOLD) : `${response.status}`,
-        };
+        return typeof errorReason === "string"
+          ? { problem: errorReason.slice(0, MOST_TOLD) }
+          : lost(`${response.status}`);
       });
       const hint = await atMost(
         clock,
         waitMs,
-        asked.catch((error: unknown) => ({ problem: String(error).slice(0, MOST_TOLD) })),
+        asked.catch((error: unknown) => lost(String(error).slice(0, MOST_TOLD))),
       );
       leaving.abort();
-      return hint ?? { problem: "no answer in time" };
+      return hint ?? lost("no answer in time");
     },
+    // What it says that it did not do, or did by another transaction, somebody else did: perhaps the same service for
+    // another store. Of a lost answer, the account that sent the transaction is all that is left to tell by.
+    hasSent: async (sender, isAnswerLost) => isAnswerLost && signerIsListed(address, sender, waitMs),
   };
+}
+
+const lost = (problem: string): SettleHint => ({ problem, isAnswerLost: true });
+
+/** x402's `GET /supported` lists the accounts that a facilitator sends from, by families of chains. */
+async function signerIsListed(address: string, sender: Address, waitMs: number): Promise<boolean | null> {
+  try {
+    const response = await fetch(`${address}/supported`, {
+      signal: AbortSignal.timeout(waitMs),
+      redirect: "error",
+    });
+    if (response.status >= 500) return null;
+    return response.ok && (await response.text()).toLowerCase().includes(`"${sender}"`);
+  } catch {
+    return null;
+  }
 }
 
 const HASH = /^0x[0-9a-f]{64}$/i;
@@ -86,6 +113,8 @@ async function gasAccount(network: X402Network, gasKey: `0x${string}`): Promise<
         return { problem: error instanceof viem.BaseError ? error.shortMessage : "it could not be sent" };
       }
     },
+    // Nobody else has its key, so this holds after a crash too, and for each transaction that took another's place.
+    hasSent: async (sender) => sender === account.address.toLowerCase(),
   };
 }
 

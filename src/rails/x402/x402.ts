@@ -12,7 +12,7 @@ import { SingleFlight } from "../../units/single-flight.ts";
 import { type NanoUsd, ZERO_USD } from "../../units/usd.ts";
 import type { PaymentPace } from "../payment-pace.ts";
 import { externalOf, mismatch, type SignedPayment } from "./authorization.ts";
-import type { ChainHead } from "./chain.ts";
+import type { ChainHead, Movement } from "./chain.ts";
 import { amountOf, type X402Network } from "./network.ts";
 import { nextStep, orderOf, RAN_OUT, type Step, type X402Order } from "./next-step.ts";
 import type { OfferedNetwork, PaymentRequirements } from "./offer.ts";
@@ -99,17 +99,45 @@ export class X402Rail {
     const known = await this.deps.store.byExternal(this.name, external);
     if (known !== null) return this.again(known, order);
     const network = this.networkOf(signed.accepted)!.ready!;
-    const { head, refusal } = await this.check(signed, network);
-    if (refusal !== null)
-      return { kind: "refused", why: `The payment would not be carried out: ${refusal}.` };
-    const added = await this.deps.store.add(this.newPayment(signed, order, external, head), [
-      ...order.caps,
-      OF_A_PAYER,
-    ]);
+    const checked = await this.check(signed, network).catch((error: unknown) => ({ error }));
+    if ("head" in checked && checked.refusal === null) {
+      const payment = this.newPayment(signed, order, external, checked.head.finalized);
+      const caps = [...order.caps, OF_A_PAYER];
+      return this.record(payment, order, caps, () => this.carryOut(payment, network));
+    }
+    // It may have been recorded meanwhile, and carried out.
+    const recorded = await this.deps.store.byExternal(this.name, external);
+    if (recorded !== null) return this.again(recorded, order);
+    if ("error" in checked) throw checked.error;
+    const fromBlock = Math.max(0, checked.head.finalized - EARLIER_BLOCKS);
+    if (!(await this.mayBeHere(signed, fromBlock, network)))
+      return { kind: "refused", why: `The payment would not be carried out: ${checked.refusal}.` };
+    const payment = this.newPayment(signed, order, external, fromBlock);
+    return this.record(payment, order, NO_CAPS, () => this.findOut(payment, network));
+  }
+
+  /** Whether somebody else has had the transfer carried out: its money is at our address, whatever is credited. */
+  private async mayBeHere(
+    { authorization, accepted }: SignedPayment,
+    fromBlock: number,
+    { chain }: ReadyNetwork,
+  ): Promise<boolean> {
+    const movement = await chain.movement(authorization, fromBlock);
+    return movement.kind === "unseen" || (movement.kind === "moved" && movement.to === accepted.payTo);
+  }
+
+  private async record(
+    payment: Payment,
+    order: TakeOrder,
+    caps: readonly PaymentCap[],
+    then: () => Promise<Taken>,
+  ): Promise<Taken> {
+    const added = await this.deps.store.add(payment, caps);
     if (added.kind === "capped") return added;
     if (added.payment.rail !== this.name) return { kind: "used key" };
     if (added.kind === "known") return this.again(added.payment, order);
-    return this.carryOut(this.note(added.payment), network);
+    this.note(payment);
+    return then();
   }
 
   /**
@@ -120,7 +148,7 @@ export class X402Rail {
   async noteUnused(signed: SignedPayment, order: TakeOrder): Promise<Payment | null> {
     const { head, refusal } = await this.check(signed, this.networkOf(signed.accepted)!.ready!);
     if (refusal !== null) return null;
-    const created = this.newPayment(signed, order, externalOf(signed), head);
+    const created = this.newPayment(signed, order, externalOf(signed), head.finalized);
     const reason = "The balance covered the request when its turn came.";
     const payment: Payment = { ...created, state: "unused", reason, lookAt: this.later() };
     const added = await this.deps.store.add(payment, [WATCHED_UNUSED]);
@@ -141,15 +169,30 @@ export class X402Rail {
     const mayBeOver =
       movement.kind === "unused" && head.finalizedTime >= Number(order.authorization.validBefore);
     const isUnusedAtFinality = mayBeOver && (await chain.unusedAt(order.authorization, head.finalized));
-    const sight = { head, movement, isUnusedAtFinality, now: this.deps.clock.now() };
+    const isOurs = movement.kind === "moved" && (await this.carriedOut(payment, movement, network));
+    const sight = { head, movement, isOurs, isUnusedAtFinality, now: this.deps.clock.now() };
     return this.do(payment, nextStep(payment, network, sight, this.deps.pace), network);
+  }
+
+  /**
+   * Whether this store had the transfer carried out. That it is on the chain does not say so: the signature is public, and
+   * another store with the same address would credit it too.
+   */
+  private async carriedOut(
+    payment: Payment,
+    { transaction, sender }: MovedTransfer,
+    { settler }: ReadyNetwork,
+  ): Promise<boolean | null> {
+    const { sent = [payment.transaction], isAnswerLost = false } = orderOf(payment);
+    return sent.includes(transaction) || settler.hasSent(sender, isAnswerLost);
   }
 
   private async do(payment: Payment, step: Step, network: ReadyNetwork): Promise<Payment> {
     switch (step.kind) {
       case "write":
         if (IS_MOVED.has(step.change.state) && !IS_SCREENED.has(payment.state)) {
-          const held = await this.turnedDown(payment, "held", network);
+          const { transaction = payment.transaction } = step.change;
+          const held = await this.turnedDown(payment, { state: "held", transaction, lookAt: null }, network);
           if (held !== null) return held;
         }
         return this.stillChange(payment, step.change);
@@ -182,7 +225,7 @@ export class X402Rail {
     );
   }
 
-  private newPayment(signed: SignedPayment, order: TakeOrder, external: string, head: ChainHead): Payment {
+  private newPayment(signed: SignedPayment, order: TakeOrder, external: string, fromBlock: number): Payment {
     const now = this.deps.clock.now();
     const { authorization, accepted, signature } = signed;
     const { network, asset, payTo } = accepted;
@@ -204,7 +247,8 @@ export class X402Rail {
         authorization,
         signature,
         // Later ones may still be replaced, also by fewer.
-        fromBlock: head.finalized,
+        fromBlock,
+        sent: [],
         ...(order.isOwners ? { isOwners: true } : {}),
       } satisfies X402Order),
       idempotencyKey: order.idempotencyKey,
@@ -258,6 +302,12 @@ export class X402Rail {
       : { kind: "paid", payment: await this.await(begun, network) };
   }
 
+  /** What has become of a payment that nobody is asked to carry out. */
+  private async findOut(payment: Payment, network: ReadyNetwork): Promise<Taken> {
+    const found = await this.look(payment).catch((error) => this.interrupted(payment, error));
+    return { kind: "paid", payment: await this.await(found, network) };
+  }
+
   /** Gives up the lease, so that the watch goes on with it. */
   private async interrupted(payment: Payment, error: unknown): Promise<Payment> {
     this.deps.log("payment", { id: payment.id, error: String(error) });
@@ -268,7 +318,9 @@ export class X402Rail {
 
   /** Screens the payer, and asks for the transfer once it is durable that this may happen. */
   private async begin(payment: Payment, network: ReadyNetwork): Promise<Payment> {
-    const rejected = await this.turnedDown(payment, "rejected", network);
+    const { transaction } = payment;
+    const change = { state: "rejected", transaction, lookAt: this.later() } as const;
+    const rejected = await this.turnedDown(payment, change, network);
     if (rejected !== null) return rejected;
     const lookAt = epochMs(this.deps.clock.now() + this.deps.pace.leaseMs);
     const submitted = await this.stillChange(payment, { state: "submitted", reason: null, lookAt });
@@ -282,7 +334,7 @@ export class X402Rail {
    */
   private async turnedDown(
     payment: Payment,
-    state: "rejected" | "held",
+    change: Pick<Payment, "state" | "transaction" | "lookAt">,
     { network, chain }: ReadyNetwork,
   ): Promise<Payment | null> {
     const { authorization, isOwners } = orderOf(payment);
@@ -290,7 +342,7 @@ export class X402Rail {
     // First: nobody decides about the payment again.
     if (isOwners === true) await this.deps.suspend(payment.balanceId, `payment ${payment.id}`);
     const reason = isOwners === true ? LISTED : `${LISTED} ${NOT_SUSPENDED}`;
-    return this.change(payment, () => ({ state, reason, lookAt: state === "held" ? null : this.later() }));
+    return this.change(payment, () => ({ ...change, reason }));
   }
 
   private async send(payment: Payment, { chain, settler, token }: ReadyNetwork): Promise<Payment> {
@@ -306,10 +358,22 @@ export class X402Rail {
     const refusal = await chain.refusal(order, token);
     if (refusal !== null) return still({ reason: `The token refuses it: ${refusal}.`, lookAt });
     const accepted = { scheme: "exact", network, asset, payTo, amount: authorization.value } as const;
+    // Durable first: where this process ends before the answer, nobody knows what it was.
+    const asked = await still({
+      order: JSON.stringify({ ...order, isAnswerLost: true } satisfies X402Order),
+    });
+    if (asked.state !== payment.state) return asked;
     const hint = await settler.settle({ accepted, authorization, signature }, token);
-    const sent = { ...order, sentAt: this.deps.clock.now(), failures } satisfies X402Order;
+    const named = "transaction" in hint ? [hint.transaction.toLowerCase()] : [];
+    const answered = {
+      ...order,
+      sentAt: this.deps.clock.now(),
+      failures,
+      sent: [...(order.sent ?? []), ...named].slice(-MOST_SENT),
+      isAnswerLost: order.isAnswerLost === true || ("isAnswerLost" in hint && hint.isAnswerLost === true),
+    } satisfies X402Order;
     return still({
-      order: JSON.stringify(sent),
+      order: JSON.stringify(answered),
       ...(fate === "mined" ? { transaction: null } : {}),
       lookAt,
       ...(payment.state === "confirming" ? { state: "submitted" } : {}),
@@ -454,6 +518,8 @@ const LISTED = "The payer is on a sanctions list.";
 const NOT_SUSPENDED =
   "The key that presented the payment does not stand for the owner, so the balance was not suspended.";
 
+type MovedTransfer = Extract<Movement, { kind: "moved" }>;
+
 /** Of a payment that is not recorded yet; `refusal` says why its transfer would not be carried out. */
 interface Checked {
   readonly head: ChainHead;
@@ -464,6 +530,12 @@ interface Checked {
 const OF_A_PAYER: PaymentCap = { of: "payer", most: 4 };
 /** Each costs gas, and a wallet that is a contract can have every transfer fail that would succeed when it is tried. */
 const MOST_FAILURES = 3;
+/** Named by settlers for one payment, of which the latest are kept: one in ten seconds for five minutes, twice over. */
+const MOST_SENT = 64;
+/** Before the last final one, in which a transfer is looked for that was made before it was presented. */
+const EARLIER_BLOCKS = 2_000;
+/** The money is here. */
+const NO_CAPS: readonly PaymentCap[] = [];
 const WATCHED_UNUSED: PaymentCap = { of: "unused", most: 16 };
 
 /** Of a balance, among which one is looked for that was not answered, or is under way. */
@@ -486,8 +558,8 @@ const isUnanswered = (payment: Payment, since: number): boolean => {
 
 const UNDER_WAY: ReadonlySet<PaymentState> = new Set(["created", "submitted", "confirming"]);
 
-const IS_MOVED: ReadonlySet<PaymentState | undefined> = new Set(["confirming", "credited"]);
-const IS_SCREENED: ReadonlySet<PaymentState> = new Set(["submitted", "confirming", "credited"]);
+const IS_MOVED: ReadonlySet<PaymentState | undefined> = new Set(["confirming", "credited", "held"]);
+const IS_SCREENED: ReadonlySet<PaymentState> = new Set(["submitted", "confirming", "credited", "rejected"]);
 
 const isDecided = ({ rail, state, reason }: Payment): boolean =>
   rail !== "x402" || !UNDER_WAY.has(state) || reason === RAN_OUT;

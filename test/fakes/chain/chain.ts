@@ -154,6 +154,11 @@ export class LocalChain {
     await this.client.request({ method: "anvil_reorg", params: [depth, []] } as never);
   }
 
+  /** The account that carries signed transfers out, for facilitators and for everybody else. */
+  get sender(): `0x${string}` {
+    return this.client.account.address;
+  }
+
   /** A gas account of its own, so that nobody else's nonces are in the way. */
   async gasKey(): Promise<`0x${string}`> {
     const key = generatePrivateKey();
