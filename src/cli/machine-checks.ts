@@ -2,7 +2,7 @@ import { existsSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { hostAndPort, type MetricsAddress } from "../config/config.ts";
 import { isLoopback } from "../http/address.ts";
-import { BETTER_TOKEN, folderInUse, remedyFor, weaknessOf } from "../store/data-folder.ts";
+import { BETTER_TOKEN, folderInUse, isGuessable, remedyFor, weaknessOf } from "../store/data-folder.ts";
 import { probeSync } from "../store/journal/disk.ts";
 import { counted, messageOf } from "./console.ts";
 import { type Finding, failing, ok, warning } from "./finding.ts";
@@ -92,10 +92,15 @@ const UNTRUSTED = /^gateway_untrusted_forwarded_total\{[^}]*address="([^"]+)"[^}
 
 /** Nothing where the gateway makes the token itself. */
 export function checkAdminToken(token: string | undefined): Finding[] {
-  const weakness = token ? weaknessOf(token) : null;
-  if (weakness === null) return [];
+  const check = "admin token";
+  if (!token) return [];
+  const weakness = weaknessOf(token);
+  if (weakness === null) {
+    const detail = "GATEWAY_ADMIN_TOKEN is made of words or rows that can be guessed";
+    return isGuessable(token) ? [warning(check, detail, BETTER_TOKEN)] : [];
+  }
   const detail = `GATEWAY_ADMIN_TOKEN ${weakness}: the gateway does not start`;
-  return [failing("admin token", detail, BETTER_TOKEN)];
+  return [failing(check, detail, BETTER_TOKEN)];
 }
 
 /**

@@ -23,6 +23,7 @@ export function banner(facts: BannerFacts): string[] {
       ["models", modelsLine(config)],
     ]),
     ...unlisted(config, found),
+    ...(facts.guessableToken === null ? [] : [`  ${facts.guessableToken}`]),
     ...priceDoubts(config.catalog).map((doubt) => `  ${doubt}`),
     ...damagedFiles.map(
       (path) =>
@@ -46,6 +47,8 @@ export interface BannerFacts {
   readonly hostname: string;
   /** Null when the environment names the token. */
   readonly adminTokenPath: string | null;
+  /** What to say of an admin token that could be guessed; null for any other. */
+  readonly guessableToken: string | null;
   readonly dataPath: string;
   /** Journals that a start found damaged, and kept. */
   readonly damagedFiles: readonly string[];

@@ -39,8 +39,8 @@ export interface HttpDeps {
   readonly runs: Pick<Runs, "revise">;
   readonly throttles: Throttles;
   readonly adminToken: string;
-  /** Told of a wrong one, and of the network that sent it. */
-  wrongAdminToken(block: string): void;
+  /** Notes a wrong one and the network that sent it; its answer waits for the promise. */
+  wrongAdminToken(block: string): Promise<void> | null;
   /** Told of an address that sent `X-Forwarded-For` and is not among the trusted proxies. */
   untrustedProxy(address: string): void;
   settings(): HttpSettings;

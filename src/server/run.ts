@@ -6,7 +6,13 @@ import { type Config, isDiskless } from "../config/config.ts";
 import { DEFAULTS } from "../config/defaults.ts";
 import { ConfigError } from "../config/problem.ts";
 import { StoreUnreachable, StoreUnusable } from "../errors/bookkeeping.ts";
-import { DataFolderError, dataFolderPath, remedyFor } from "../store/data-folder.ts";
+import {
+  BETTER_TOKEN,
+  DataFolderError,
+  dataFolderPath,
+  isGuessable,
+  remedyFor,
+} from "../store/data-folder.ts";
 import { isDamagedFile } from "../store/journal/journal.ts";
 import { diskRefused, isDamaged } from "../store/sqlite/database.ts";
 import { processMetrics } from "../telemetry/metrics.ts";
@@ -183,6 +189,9 @@ async function serve(): Promise<RunningServer> {
     listening: gateway.url,
     hostname: hostOf(env.HOST),
     adminTokenPath: gateway.folder.adminTokenPath,
+    guessableToken: isGuessable(gateway.folder.adminToken)
+      ? `The admin token is made of words or rows that can be guessed. ${BETTER_TOKEN}`
+      : null,
     dataPath: resolve(dirname(gateway.folder.databasePath)),
     damagedFiles: damagedFiles(gateway.folder.path),
   }).join("\n");

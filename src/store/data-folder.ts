@@ -4,6 +4,7 @@ import { dirname, join } from "node:path";
 import { randomBase58 } from "../units/base58.ts";
 import type { RandomBytes } from "../units/random.ts";
 import { makePrivate, takePrivate } from "./private-files.ts";
+import { guessingBits } from "./token-strength.ts";
 
 /** Where one gateway keeps what it must not forget. */
 export interface DataFolder {
@@ -174,13 +175,18 @@ function refuseWeak(from: string, token: string): void {
   if (weakness !== null) throw new DataFolderError(`the admin token in ${from} ${weakness}. ${BETTER_TOKEN}`);
 }
 
-/** Why an admin token could be guessed; null where it could not. */
+/** Why a start refuses an admin token; null where it does not. */
 export const weaknessOf = (token: string): string | null =>
   token.length < LEAST_TOKEN_CHARACTERS
     ? `must have ${LEAST_TOKEN_CHARACTERS} characters or more, and has ${token.length}`
     : null;
 
+/** Whether an admin token that a start accepts is made of words, years and rows, which guessers try first. */
+export const isGuessable = (token: string): boolean => guessingBits(token) < LEAST_TOKEN_BITS;
+
 const LEAST_TOKEN_CHARACTERS = 16;
+/** At 100,000 guesses a second, 20,000 years. */
+const LEAST_TOKEN_BITS = 56;
 
 export const BETTER_TOKEN =
   "Set a random one, such as `openssl rand -hex 32` prints, or none: the gateway then makes one.";

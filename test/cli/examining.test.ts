@@ -361,7 +361,10 @@ test("doctor fails an admin token that could be guessed, and does not show it", 
     "FAIL   admin token: GATEWAY_ADMIN_TOKEN must have 16 characters or more, and has 7",
   );
   expect(short).not.toContain("hunter2");
-  expect(await doubts("f0a1".repeat(8))).not.toContain("admin token");
+  const guessable = await doubts("gatewayadmin2026");
+  expect(guessable).toMatch(/warn +admin token: GATEWAY_ADMIN_TOKEN is made of words or rows/i);
+  expect(guessable).not.toContain("gatewayadmin2026");
+  expect(await doubts("9f3c1ab2e07d4458a6c1f0b35d2e9781")).not.toContain("admin token");
 });
 
 test("doctor doubts a model that the host's own list does not have", async () => {

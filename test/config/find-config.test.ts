@@ -173,9 +173,14 @@ describe("the start's message", () => {
       hostname,
       adminTokenPath: "data/admin-token",
       dataPath: "data",
+      guessableToken: "The admin token can be guessed.",
       damagedFiles,
     }).join("\n");
   };
+
+  test("says of an admin token that it can be guessed", async () => {
+    expect(await lines({})).toContain("  The admin token can be guessed.");
+  });
 
   test("names journals that were damaged, for as long as they are kept", async () => {
     expect(await lines({}, "127.0.0.1", ["/data/journal-00000007.damaged"])).toContain(

@@ -97,6 +97,29 @@ describe("wrong admin tokens", () => {
     expect(await audit(ADMIN_TOKEN)).toBe(200);
   });
 
+  test("are answered at once ten times, and then a second later, 16 at a time of a network; others' are not held back", async () => {
+    const clock = new ManualClock();
+    const tokens = new WrongTokens(clock, () => {});
+    const notes = Array.from({ length: 30 }, () => tokens.note("192.0.2.1"));
+    expect(notes.map((note) => note !== null)).toEqual([
+      ...Array(10).fill(false),
+      ...Array(16).fill(true),
+      ...Array(4).fill(false),
+    ]);
+    expect(tokens.note("192.0.2.2")).toBeNull();
+    let answered = 0;
+    for (const note of notes) void note?.then(() => (answered += 1));
+    clock.advance(999);
+    await Promise.resolve();
+    expect(answered).toBe(0);
+    clock.advance(1);
+    await Promise.all(notes);
+    expect(answered).toBe(16);
+    expect(tokens.note("192.0.2.1")).not.toBeNull();
+    clock.advance(3_600_000);
+    expect(tokens.note("192.0.2.1")).toBeNull();
+  });
+
   test("are logged at once, and then once a minute with their number", () => {
     const clock = new ManualClock();
     const log: [string, number][] = [];

@@ -168,7 +168,10 @@ export class TestGateway {
       },
       throttles: throttlesOf(() => new AddressThrottle(clock)),
       adminToken: ADMIN_TOKEN,
-      wrongAdminToken: (network) => this.wrongAdminTokens.push(network),
+      wrongAdminToken: (network) => {
+        this.wrongAdminTokens.push(network);
+        return null;
+      },
       untrustedProxy: (address) => this.untrustedProxies.push(address),
       settings: () => this.settings,
       generate: (_surface, call) => {

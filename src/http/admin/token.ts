@@ -7,8 +7,9 @@ import type { HttpExchange } from "../endpoint.ts";
 import { bearerOf } from "../identity.ts";
 
 /**
- * Null for the operator. The right token is always taken, so that nobody can lock the operator out by sending
- * wrong ones; it cannot be guessed, because it has at least 16 characters.
+ * Null for the operator. The right token is always taken, and at once, so that nobody can lock the operator out by sending
+ * wrong ones. That leaves a guesser who opens many connections many tries: what stops them is the token's strength, which
+ * a start weighs (`store/token-strength`).
  */
 export async function notAdmin(exchange: HttpExchange, deps: HttpDeps): Promise<Refusal | null> {
   const token = bearerOf(exchange.request);
@@ -20,8 +21,9 @@ export async function notAdmin(exchange: HttpExchange, deps: HttpDeps): Promise<
   }
   if (sameSecret(token, deps.adminToken)) return null;
   const blocks = clientBlocks(exchange, deps);
-  deps.wrongAdminToken(blocks[0]);
+  const delay = deps.wrongAdminToken(blocks[0]);
   const wait = await takeOfAll(deps.throttles.wrong_admin_tokens, blocks, MOST_WRONG_TOKENS);
+  await delay;
   return wait === null
     ? refuse(
         "invalid_api_key",
