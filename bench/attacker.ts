@@ -1,4 +1,5 @@
 import { connect, type Socket } from "node:net";
+import { CONTINUATION, frame, handshake, TEXT } from "../test/fakes/frames.ts";
 import { option } from "./option.ts";
 
 /**
@@ -142,6 +143,13 @@ const ATTACKS: Readonly<Record<string, () => Promise<void>>> = {
     await Promise.all(KEYS.flatMap((key, n) => [keep(key, n), keep(key, n)]));
   },
 
+  /** A thousand WebSockets, on each of which a message is declared and never finished. */
+  frames: () => thousand([frame(TEXT, PART, { declared: MESSAGE_BYTES }), ...PARTS]),
+
+  /** The same in fragments, of which the last is never sent. */
+  fragments: () =>
+    thousand(PARTS.map((part, at) => frame(at === 0 ? TEXT : CONTINUATION, part, { last: false }))),
+
   /** Two thousand connections that stop within their heads. */
   async connections() {
     const open = async () => {
@@ -280,6 +288,37 @@ function socketOnce(key: string, address: string, message: string): Promise<numb
     socket.onerror = () => resolve("closed");
   });
 }
+
+/** A thousand WebSockets with this on each, opened within two seconds. */
+async function thousand(bytes: readonly Buffer[]): Promise<void> {
+  const open = async (n: number) => {
+    await Bun.sleep(n * 2);
+    await unfinished(bytes);
+  };
+  await Promise.all(Array.from({ length: 1_000 }, (_, n) => open(n)));
+}
+
+/** A WebSocket with this on it, and another some seconds after it is closed or refused. */
+async function unfinished(bytes: readonly Buffer[]): Promise<never> {
+  for (;;) {
+    const socket = connect(PORT, "127.0.0.1");
+    socket.write(handshake(KEYS[0]!));
+    const status = await answerOf(socket);
+    told(status);
+    if (status === 101) {
+      for (const part of bytes) socket.write(part);
+      await new Promise((closed) => socket.on("close", closed));
+      told("closed");
+    }
+    socket.destroy();
+    await Bun.sleep(5_000);
+  }
+}
+
+/** The largest message, and all of it but its last part. */
+const MESSAGE_BYTES = 524_288;
+const PART = Buffer.alloc(65_536, "x");
+const PARTS = Array.from({ length: MESSAGE_BYTES / PART.length - 2 }, () => PART);
 
 const answerOf = (socket: Socket): Promise<number | string> =>
   new Promise((resolve) => {

@@ -25,11 +25,14 @@ export async function benchAttacks(options: AttackOptions): Promise<Row[]> {
     // What has not run yet is slow once, for everybody.
     await measure("warming up", { ...scene, seconds: Math.min(3, options.seconds) }, null);
     const rows = [await measure("nobody", scene, null)];
-    for (const [name, { beside, keys }] of Object.entries(ATTACKS)) {
+    for (const [name, { beside, keys, usd }] of Object.entries(ATTACKS)) {
       if (options.only !== null && !options.only.includes(name)) continue;
       // Each has a network of its own, whose allowances the one before has not used up.
       const from = `198.51.${Object.keys(ATTACKS).indexOf(name)}.7`;
-      const used = await freeKeys(gateway, keys ?? options.keys, from);
+      const used =
+        usd === undefined
+          ? await freeKeys(gateway, keys ?? options.keys, from)
+          : [await fundedKey(gateway, usd)];
       const most = name === "setups" ? options.setUps : options.secrets;
       const args = {
         from,
@@ -52,7 +55,7 @@ export async function benchAttacks(options: AttackOptions): Promise<Row[]> {
 }
 
 /** By the names that docs/unpaid-work.md and attacker.ts have for them. */
-export const ATTACKS: Readonly<Record<string, { readonly beside: string; readonly keys?: number }>> = {
+export const ATTACKS: Readonly<Record<string, Attack>> = {
   requests: { beside: "small requests, 60 keys without credit" },
   values: { beside: "60 kB of nothing but values, 60 keys without credit" },
   letters: { beside: "10 MB of random letters, 6 keys without credit", keys: 6 },
@@ -72,7 +75,16 @@ export const ATTACKS: Readonly<Record<string, { readonly beside: string; readonl
   connections: { beside: "2,000 connections that stop within their heads" },
   events: { beside: "events of 256 KiB that Stripe has not signed, from ever other networks" },
   orders: { beside: "card orders, 60 balances without credit" },
+  frames: { beside: "1,000 WebSockets with half a message each, a balance with $3", usd: 3 },
+  fragments: { beside: "1,000 WebSockets with fragments of a message each, a balance with $3", usd: 3 },
 };
+
+interface Attack {
+  readonly beside: string;
+  readonly keys?: number;
+  /** Of one balance that has so much, instead of several without credit. */
+  readonly usd?: number;
+}
 
 export interface AttackOptions {
   /** Null: all of them. */
@@ -96,6 +108,8 @@ export interface Row {
   readonly revokeErrors: number;
   /** Of one processor, by the gateway. */
   readonly cpuPercent: number;
+  /** Of the gateway, at its end. */
+  readonly residentMb: number;
   /** What the attacker was answered, how often. */
   readonly answers: Readonly<Record<string, number>>;
 }
@@ -138,6 +152,7 @@ async function measure(beside: string, scene: Scene, attack: string[] | null): P
       errors: parts.reduce((sum, { failures }) => sum + failures, 0),
       ...owned,
       cpuPercent,
+      residentMb: gateway.residentBytes() / 1e6,
       answers: attacker?.answers() ?? {},
     };
   } finally {
@@ -258,9 +273,9 @@ if (import.meta.main) {
     secrets: Number(option("secrets", "1000")),
   });
   console.log(
-    "| beside | small p50 ms | p99 | 450 kB p50 | p99 | count_tokens p50 | p99 | p99 to that beside nobody | requests | errors | revoked | failed | CPU | the attacker was answered |",
+    "| beside | small p50 ms | p99 | 450 kB p50 | p99 | count_tokens p50 | p99 | p99 to that beside nobody | requests | errors | revoked | failed | CPU | resident MB | the attacker was answered |",
   );
-  console.log(`|${" --- |".repeat(14)}`);
+  console.log(`|${" --- |".repeat(15)}`);
   const [quiet] = rows;
   for (const {
     beside,
@@ -272,6 +287,7 @@ if (import.meta.main) {
     revoked,
     revokeErrors,
     cpuPercent,
+    residentMb,
     answers,
   } of rows) {
     const times = [small, large, counts].flatMap(({ p50, p99 }) => [p50.toFixed(1), p99.toFixed(1)]);
@@ -290,6 +306,7 @@ if (import.meta.main) {
       revoked,
       revokeErrors,
       `${cpuPercent.toFixed(0)}%`,
+      residentMb.toFixed(0),
       told.join(", ") || "–",
     ];
     console.log(`| ${cells.join(" | ")} |`);

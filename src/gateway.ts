@@ -210,7 +210,11 @@ function roomsOf(parts: GatewayParts) {
   const receipts = new Receipts(books, peers);
   const slots = new HostSlots(clock, peers?.slots);
   const bodies = new ByteBudget(active.config.bodyMemoryBytes, clock);
-  const sockets = new OpenSockets(clock);
+  const sockets = new OpenSockets(clock, {
+    messageBytes: active.config.websocketMessageBytes,
+    bodies,
+    settings: () => active.config,
+  });
   const { figures, ...paying } = paymentParts(parts);
   const hosts = () => health.report(catalog());
   const { ledger, journal } = books;

@@ -39,6 +39,7 @@ export function configView(config: Config, links: Links): ConfigAnswer {
     unused_days: config.unusedDays,
     body_bytes: config.bodyBytes,
     body_memory_bytes: config.bodyMemoryBytes,
+    websocket_message_bytes: config.websocketMessageBytes,
     shutdown_delay_ms: config.shutdownDelayMs,
     drain_ms: config.drainMs,
     grace_ms: config.graceMs,

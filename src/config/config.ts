@@ -42,6 +42,8 @@ export interface Config {
   readonly bodyBytes: number;
   /** Memory for large request bodies. */
   readonly bodyMemoryBytes: number;
+  /** The largest message over a WebSocket. */
+  readonly websocketMessageBytes: number;
   /** How long everything is still served after SIGTERM, while balancers find out that it will not be. */
   readonly shutdownDelayMs: number;
   readonly drainMs: number;

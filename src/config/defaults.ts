@@ -30,6 +30,7 @@ export const DEFAULTS = {
   receipts: { keepDays: null, sign: false },
   bodyBytes: 10 * 1024 * 1024,
   bodyMemoryBytes: 256 * 1024 * 1024,
+  websocketMessageBytes: 512 * 1024,
   unusedDays: 30,
   payments: {
     amounts: { min: usd(1), suggested: usd(5), max: usd(500), maxPerDay: usd(1_000) },

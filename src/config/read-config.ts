@@ -54,6 +54,7 @@ export function readConfig(
     unusedDays: rows.unused_days === undefined ? DEFAULTS.unusedDays : rows.unused_days,
     bodyBytes: rows.body_bytes ?? DEFAULTS.bodyBytes,
     bodyMemoryBytes: rows.body_memory_bytes ?? DEFAULTS.bodyMemoryBytes,
+    websocketMessageBytes: rows.websocket_message_bytes ?? DEFAULTS.websocketMessageBytes,
     shutdownDelayMs: rows.shutdown_delay_ms ?? DEFAULTS.shutdownDelayMs,
     drainMs: rows.drain_ms ?? DEFAULTS.drainMs,
     graceMs: rows.grace_ms ?? DEFAULTS.graceMs,

@@ -253,6 +253,7 @@ export const FileSchema = settings(
     unused_days: daysOrNull(1),
     body_bytes: count(1),
     body_memory_bytes: count(1, 1e12),
+    websocket_message_bytes: count(65_536, 1e9),
     shutdown_delay_ms: ms(),
     drain_ms: ms(),
     grace_ms: ms(),

@@ -7,12 +7,20 @@ export function startOnlyChanges(started: Config, now: Config): string[] {
   return Object.keys(before).filter((field) => before[field] !== after[field]);
 }
 
-const startOnly = ({ durability, metrics, payments, store, workers }: Config): Record<string, unknown> => ({
+const startOnly = ({
+  durability,
+  metrics,
+  payments,
+  store,
+  websocketMessageBytes,
+  workers,
+}: Config): Record<string, unknown> => ({
   durability,
   metrics: metrics === null ? null : hostAndPort(metrics),
   // Payments under way are watched by what they were begun with.
   payments: JSON.stringify(payments),
   journal: store.kind === "postgres" ? store.journal : "disk",
   store: store.kind === "postgres" ? store.url : "sqlite",
+  websocket_message_bytes: websocketMessageBytes,
   workers,
 });

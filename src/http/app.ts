@@ -36,7 +36,7 @@ import { movedPage } from "./pages/moved-pages.ts";
 import { pageEndpoints } from "./pages/pages.ts";
 import { refusalResponse } from "./reply.ts";
 import { unknownPath } from "./unknown-path.ts";
-import { WEBSOCKET_HANDLER } from "./websocket/handler.ts";
+import { webSocketHandler } from "./websocket/handler.ts";
 
 /**
  * The gateway's HTTP interface. Elysia finds the endpoint for a path, and that is all it does here: bodies
@@ -168,6 +168,8 @@ const withAlias = (endpoint: Endpoint): Endpoint[] =>
 export function listen(
   app: ReturnType<typeof httpApp>,
   { hostname, port, shared }: ListenAddress,
+  /** The largest over a WebSocket. */
+  messageBytes: number,
 ): Bun.Server<unknown> {
   const before = process.listeners("beforeExit");
   app.listen({
@@ -175,7 +177,7 @@ export function listen(
     port,
     reusePort: shared,
     maxRequestBodySize: Number.MAX_SAFE_INTEGER,
-    websocket: WEBSOCKET_HANDLER,
+    websocket: webSocketHandler(messageBytes),
   });
   // Elysia's own, which would stop the server when the process ends by itself, and keeps a gateway that has
   // been stopped, 29 MB of it, for as long as the process.

@@ -3,9 +3,13 @@ import { type httpApp, type ListenAddress, listen } from "../http/app.ts";
 import type { HttpDeps } from "../http/deps.ts";
 import { listenMetrics } from "../http/metrics-listener.ts";
 
-export function opened(app: ReturnType<typeof httpApp>, address: ListenAddress): Bun.Server<unknown> {
+export function opened(
+  app: ReturnType<typeof httpApp>,
+  address: ListenAddress,
+  messageBytes: number,
+): Bun.Server<unknown> {
   try {
-    return listen(app, address);
+    return listen(app, address, messageBytes);
   } catch (error) {
     throw cannotListen(address, error);
   }

@@ -109,7 +109,7 @@ async function openIn(folder: DataFolder, start: Start): Promise<Gateway> {
       open(deps) {
         const port = portOf(env.PORT);
         if (metrics !== null) metricsServer = openedMetrics(deps, { ...metrics, shared }, port);
-        return opened(httpApp(deps), { hostname, port, shared });
+        return opened(httpApp(deps), { hostname, port, shared }, deps.sockets.messageBytes);
       },
       mailer,
       async reload() {

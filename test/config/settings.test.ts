@@ -36,6 +36,7 @@ test("an empty file means the defaults of the contract", () => {
     payments: null,
     bodyBytes: 10_485_760,
     bodyMemoryBytes: 268_435_456,
+    websocketMessageBytes: 524_288,
     unusedDays: 30,
     shutdownDelayMs: 0,
     drainMs: 30_000,

@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, test } from "bun:test";
+import { afterAll, afterEach, describe, expect, test } from "bun:test";
 import { json, sse } from "../fakes/behaviours.ts";
 import { type Gate, gate } from "../fakes/gate.ts";
 import { type FakeRequest, startFakeHost } from "../fakes/host.ts";
@@ -45,6 +45,8 @@ const served = (id: string) => `
     price: { input: 1, output: 10 }
     routes: [{ host: ${id}, model: host-model }]`;
 const gateway = await open(`
+websocket_message_bytes: 10000000
+body_memory_bytes: 1000000000
 hosts:
   - { id: chat, base_url: "${host.url}/v1", speaks: [chat.completions] }
   - { id: messages, base_url: "${host.url}/v1", speaks: [messages] }
@@ -58,8 +60,10 @@ models:${LANGUAGES.map(served).join("")}
     routes: [{ host: gone, model: m }, { host: messages, model: m }]
 `);
 const key = (await gateway.key(50, UNLIMITED)).key;
+afterEach(() => {
+  for (const socket of sockets.splice(0)) socket.close();
+});
 afterAll(async () => {
-  for (const socket of sockets) socket.close();
   await gateway.close();
   await host.close();
 });

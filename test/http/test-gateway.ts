@@ -9,7 +9,7 @@ import type { GenerationAnswer, GenerationCall } from "../../src/generation/answ
 import { AddressThrottle, throttlesOf } from "../../src/http/address.ts";
 import { httpApp, listen } from "../../src/http/app.ts";
 import type { HttpDeps } from "../../src/http/deps.ts";
-import { OpenSockets } from "../../src/http/websocket/open-sockets.ts";
+import { OpenSockets, type SocketRoom } from "../../src/http/websocket/open-sockets.ts";
 import { Keyring } from "../../src/keys/keyring.ts";
 import { Runs } from "../../src/keys/runs.ts";
 import { type Credit, debitEntry, taken } from "../../src/ledger/credit.ts";
@@ -70,6 +70,7 @@ export class TestGateway {
   /** Of 20 free requests a day, by everybody. */
   freeUsed = 1;
   readonly bodies: ByteBudget;
+  private readonly sockets: OpenSockets;
   readonly controlBodies = new ByteBudget(500_000, systemClock);
   reloadProblem: string | null = null;
   hostReports: HostReport[] = [];
@@ -87,14 +88,17 @@ export class TestGateway {
   private readonly server: Bun.Server<unknown>;
   private conformity: Promise<Conformity> | null = null;
 
-  constructor({ untakenSeconds, clock = systemClock, bodyMemory = 150_000 }: TestGatewayOptions = {}) {
+  constructor({
+    untakenSeconds,
+    clock = systemClock,
+    bodyMemory = 150_000,
+    socketRoom: room = socketRoom(clock),
+  }: TestGatewayOptions = {}) {
     this.bodies = new ByteBudget(bodyMemory, clock);
+    this.sockets = new OpenSockets(clock, room);
     this.deps = this.makeDeps(clock);
-    this.server = listen(httpApp(this.deps, untakenSeconds), {
-      hostname: "127.0.0.1",
-      port: 0,
-      shared: false,
-    });
+    const address = { hostname: "127.0.0.1", port: 0, shared: false };
+    this.server = listen(httpApp(this.deps, untakenSeconds), address, room.messageBytes);
   }
 
   get port(): number {
@@ -205,7 +209,7 @@ export class TestGateway {
       countTokens: async (body) => body.length,
       catalog: () => CATALOG,
       runs: new Runs(store),
-      sockets: new OpenSockets(clock),
+      sockets: this.sockets,
       routeState: {
         usable: () => true,
         unproven: ({ host }) => this.unproven.has(host.id),
@@ -421,6 +425,13 @@ interface TestGatewayOptions {
   readonly clock?: Clock;
   /** Bytes of memory for large bodies. */
   readonly bodyMemory?: number;
+  readonly socketRoom?: SocketRoom;
 }
 
 const NO_USE = { spent: 0 as NanoUsd, held: 0 as NanoUsd };
+/** Memory for 128 WebSockets. */
+const socketRoom = (clock: Clock): SocketRoom => ({
+  messageBytes: 100_000,
+  bodies: new ByteBudget(51_200_000, clock),
+  settings: () => ({ bodyBytes: 100_000, bodyMemoryBytes: 51_200_000 }),
+});

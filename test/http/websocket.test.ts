@@ -1,8 +1,10 @@
 import { afterEach, beforeEach, describe, expect, spyOn, test } from "bun:test";
 import type { GenerationAnswer, GenerationCall, Sink } from "../../src/generation/answer.ts";
 import { ResponsesConnection } from "../../src/http/websocket/responses-connection.ts";
+import { ByteBudget } from "../../src/limits/byte-budget.ts";
+import { systemClock } from "../../src/units/clock.ts";
 import { ManualClock } from "../fakes/clock.ts";
-import { frame, handshake, PING, TEXT } from "../fakes/frames.ts";
+import { CLOSE, CONTINUATION, frame, handshake, PING, PONG, TEXT } from "../fakes/frames.ts";
 import { type Gate, gate } from "../fakes/gate.ts";
 import { until } from "../fakes/until.ts";
 import { SocketClient } from "../fakes/web-socket.ts";
@@ -251,9 +253,120 @@ describe("how many there may be", () => {
     expect(await upgraded(one, 1)).toBe(true);
   });
 
-  test("of a key that pays, 256", async () => {
-    for (let n = 0; n < 256; n++) await connect();
-    expect(connect()).rejects.toThrow();
-    expect(gateway.deps.sockets.count).toBe(256);
+  test("of a balance that pays, a quarter of those that memory allows; a network has half", async () => {
+    const funded = async () => {
+      const made = await gateway.setUp();
+      gateway.fund(made.balance_id);
+      return made.key;
+    };
+    for (const paying of [key, await funded()]) {
+      for (let n = 0; n < 32; n++) await connect(paying);
+      await expect(connect(paying)).rejects.toThrow();
+    }
+    await expect(connect(await funded())).rejects.toThrow();
+    await connect(await funded(), { "x-forwarded-for": "198.18.7.1" });
+    expect(gateway.deps.sockets.count).toBe(65);
   });
+});
+
+/** Messages of up to 100,000 bytes, with memory for eight connections and for two bodies of a megabyte. */
+describe("messages in the making", () => {
+  const bodies = new ByteBudget(3_600_000, systemClock);
+  let small: TestGateway;
+  let paying: string;
+  beforeEach(async () => {
+    const settings = () => ({ bodyBytes: 1_000_000, bodyMemoryBytes: 3_600_000 });
+    small = new TestGateway({ clock, socketRoom: { messageBytes: 100_000, bodies, settings } });
+    const made = await small.setUp();
+    small.fund(made.balance_id);
+    paying = made.key;
+  });
+  afterEach(() => small.stop());
+
+  const opened = async (bearer: string, from: string, more = ""): Promise<[RawClient, string]> => {
+    const client = new RawClient(small.port);
+    await client.write(handshake(bearer, `x-forwarded-for: ${from}\r\n${more}`));
+    return [client, (await client.until((text) => text.includes("\r\n\r\n"))).slice(9, 12)];
+  };
+
+  test("take their memory when the connection opens, and give it back when it closes", async () => {
+    const clients: RawClient[] = [];
+    const statuses: string[] = [];
+    const part = "x".repeat(50_000);
+    for (let n = 0; n < 12; n++) {
+      const made = await small.setUp();
+      small.fund(made.balance_id);
+      const [client, status] = await opened(made.key, `198.18.${n}.1`);
+      clients.push(client);
+      statuses.push(status);
+      // Half a message, as a part of one frame or as the first of several.
+      await client.write(frame(TEXT, part, n % 2 === 0 ? { declared: 100_000 } : { last: false }));
+    }
+    // One of eight is for senders without credit.
+    expect(statuses).toEqual([...Array(7).fill("101"), ...Array(5).fill("426")]);
+    expect(bodies.taken).toBe(7 * 200_000);
+    for (const client of clients) client.leave();
+    await until(() => bodies.taken === 0);
+  });
+
+  test("find no memory where large bodies have all of it; then requests are sent", async () => {
+    const release = bodies.takeNow(3_500_000)!;
+    const [client, status] = await opened(paying, "198.18.0.1");
+    expect([status, bodies.taken]).toEqual(["426", 3_500_000]);
+    await client.until((text) => text.includes("no memory left for another WebSocket"));
+    release();
+    expect((await opened(paying, "198.18.0.1"))[1]).toBe("101");
+  });
+
+  const part = "x".repeat(60_000);
+  test.each<[string, Buffer[]]>([
+    ["a frame's head that declares more than may be sent", [frame(TEXT, "x", { declared: 100_001 })]],
+    [
+      "fragments that come to more together",
+      [frame(TEXT, part, { last: false }), frame(CONTINUATION, part, { last: false })],
+    ],
+  ])("%s: closed with 1009, and the session sends requests for ten minutes", async (_name, frames) => {
+    const session = "thread-id: one\r\n";
+    const [client] = await opened(paying, "198.18.0.1", session);
+    for (const bytes of frames) await client.write(bytes);
+    const received = await client.end();
+    const closing = Buffer.from(received, "latin1").subarray(received.indexOf("\r\n\r\n") + 4);
+    expect([closing[0], closing.readUInt16BE(2)]).toEqual([0x80 | CLOSE, 1009]);
+    await until(() => small.deps.sockets.count === 0);
+    const [refused, status] = await opened(paying, "198.18.0.1", session);
+    expect(status).toBe("426");
+    await refused.until((text) => text.includes("sent a message of more than 100000 bytes"));
+    expect((await opened(paying, "198.18.0.1", "thread-id: another\r\n"))[1]).toBe("101");
+    clock.advance(600_000);
+    expect((await opened(paying, "198.18.0.1", session))[1]).toBe("101");
+  });
+
+  test("who finishes no message within two minutes is disconnected, though they answer pings", async () => {
+    const [client] = await opened(paying, "198.18.0.1");
+    await client.write(frame(TEXT, "x", { last: false }));
+    const heard = spyOn(ResponsesConnection.prototype, "heard");
+    for (let ms = 0; ms < 140_000; ms += 20_000) {
+      const before = heard.mock.calls.length;
+      await client.write(frame(PONG, ""));
+      await until(() => heard.mock.calls.length > before || small.deps.sockets.count === 0);
+      clock.advance(20_000);
+    }
+    heard.mockRestore();
+    await client.end();
+    await until(() => small.deps.sockets.count === 0);
+  });
+});
+
+test("turns that wait or are answered on a connection have as many bytes together as one message may have", async () => {
+  const socket = await connect();
+  const input = "x".repeat(60_000);
+  socket.send({ ...CREATE, input });
+  const { finish } = await stream.passed;
+  socket.send({ ...CREATE, input, stream_id: "beside" });
+  const { error } = await socket.event();
+  expect([error.code, error.message]).toEqual([
+    "rate_limited",
+    expect.stringContaining("100000 bytes together"),
+  ]);
+  finish();
 });

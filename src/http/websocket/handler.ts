@@ -3,20 +3,24 @@ import type { ResponsesConnection } from "./responses-connection.ts";
 type Socket = Bun.ServerWebSocket<ResponsesConnection>;
 
 /**
- * What the server does with WebSockets. Compression is not spoken: it would keep a window for each connection, and events
+ * What the server does with WebSockets. It closes with 1009 as soon as a frame's head, or the fragments so far, say that
+ * the message is larger. Compression is not spoken: it would keep a window for each connection, and events
  * are small. Backpressure is for `ClientSocket` to keep, which waits; the limit here only ends what got past that.
  */
-export const WEBSOCKET_HANDLER = {
+export const webSocketHandler = (messageBytes: number) => ({
   open: (socket: Socket) => socket.data.opened(socket),
   message: (socket: Socket, message: string | Uint8Array) => socket.data.received(message),
   drain: (socket: Socket) => socket.data.taken(),
-  close: (socket: Socket) => socket.data.closed(),
+  close: (socket: Socket, _code: number, reason: string) => socket.data.closed(reason === SENT_TOO_MUCH),
   ping: (socket: Socket) => socket.data.heard(),
   pong: (socket: Socket) => socket.data.heard(),
-  maxPayloadLength: 10_551_296,
+  maxPayloadLength: messageBytes,
   backpressureLimit: 67_108_864,
   // `ResponsesConnection.look` sends pings, and ends what is silent.
   idleTimeout: 240,
   sendPings: false,
   perMessageDeflate: false,
-};
+});
+
+/** With which Bun closes beside 1009. It calls the code 1006 here, as if there had been no word. */
+const SENT_TOO_MUCH = "Received too big message";

@@ -2,16 +2,16 @@ import { type Refusal, refuse, refused } from "../../errors/refusal.ts";
 import type { GenerationAnswer } from "../../generation/answer.ts";
 import { tooMuchUnpaid } from "../../generation/refusals.ts";
 import {
+  type Continuation,
   type ConversationMemory,
   Lanes,
   MOST_LANES,
-  sizeOf,
 } from "../../surfaces/responses/conversation-memory.ts";
 import { type CreateEvent, orphanResult, readCreateEvent } from "../../surfaces/responses/create-event.ts";
 import {
   errorAnswerEvent,
   errorEvent,
-  type ProtocolError,
+  ProtocolError,
   protocolError,
 } from "../../surfaces/responses/error-event.ts";
 import { type BalanceId, newReceiptId } from "../../units/id.ts";
@@ -31,10 +31,12 @@ export class ResponsesConnection {
   private readonly leaving = new AbortController();
   private readonly lanes: Lanes;
   private readonly waiting: WaitingTurn[] = [];
-  private waitingBytes = 0;
+  /** Of turns that wait or are under way. */
+  private turnBytes = 0;
   /** Lanes with a turn under way. */
   private readonly busy = new Set<string | null>();
   private isEnding = false;
+  private hasSent = false;
   /** Could still pay for the largest message, when that was last looked at. */
   private pays: boolean;
   private openedMs = 0;
@@ -47,7 +49,7 @@ export class ResponsesConnection {
     private readonly opener: Opener,
     memory: ConversationMemory,
     private readonly deps: HttpDeps,
-    private readonly onClosed: (connection: ResponsesConnection) => void,
+    private readonly onClosed: (connection: ResponsesConnection, sentTooMuch: boolean) => void,
   ) {
     this.lanes = new Lanes(memory, opener.balance);
     this.pays = opener.pays;
@@ -68,14 +70,14 @@ export class ResponsesConnection {
     this.socket?.taken();
   }
 
-  /** The client left, or was asked to. */
-  closed(): void {
+  /** The client left, was asked to, or sent a larger message than the server takes. */
+  closed(sentTooMuch = false): void {
     this.isEnding = true;
     this.waiting.length = 0;
     this.socket?.closed();
     this.leaving.abort();
     this.lanes.close();
-    this.onClosed(this);
+    this.onClosed(this, sentTooMuch);
   }
 
   get isBusy(): boolean {
@@ -84,6 +86,7 @@ export class ResponsesConnection {
 
   received(message: string | Uint8Array): void {
     this.heard();
+    this.hasSent = true;
     if (this.isEnding) return;
     if (this.isOld) return this.refuse(tooOld(), null);
     const isUnpaid = !this.pays && message.length > SMALL_BYTES;
@@ -96,7 +99,7 @@ export class ResponsesConnection {
     const why = this.placeFor(event);
     if (why !== null) return this.refuseEvent(why, event.streamId);
     this.waiting.push({ event, isUnpaid });
-    this.waitingBytes += event.bytes;
+    this.turnBytes += event.bytes;
     this.goOn();
   }
 
@@ -115,7 +118,7 @@ export class ResponsesConnection {
     if (nowMs - Math.min(this.heardMs, this.tookMs) > SILENT_MS) socket?.abandon();
     else if (this.isBusy || this.isEnding) socket?.ping();
     else if (this.isOld) this.expire();
-    else if (nowMs - this.idleSinceMs > (this.pays ? IDLE_MS : UNPAID_IDLE_MS))
+    else if (nowMs - this.idleSinceMs > (this.pays && this.hasSent ? IDLE_MS : SHORT_IDLE_MS))
       socket?.end(GOING_AWAY, "nothing was asked for a long time");
     else socket?.ping();
   }
@@ -151,8 +154,9 @@ export class ResponsesConnection {
       return protocolError("websocket_stream_limit_reached", String(MOST_LANES));
     const isFull =
       this.waiting.length >= MOST_WAITING ||
-      (this.waiting.length > 0 && this.waitingBytes + bytes > MOST_WAITING_BYTES);
-    return isFull ? tooManyWaiting() : null;
+      // Together they fit in the memory that the connection took for them.
+      (this.turnBytes > 0 && this.turnBytes + bytes > this.deps.sockets.messageBytes);
+    return isFull ? tooManyWaiting(this.deps.sockets.messageBytes) : null;
   }
 
   /** Begins what may begin, in the order of arrival. */
@@ -163,7 +167,6 @@ export class ResponsesConnection {
       if (this.busy.has(event.streamId)) at += 1;
       else {
         this.waiting.splice(at, 1);
-        this.waitingBytes -= event.bytes;
         this.busy.add(event.streamId);
         void this.take(turn);
       }
@@ -173,6 +176,7 @@ export class ResponsesConnection {
   private async take(waiting: WaitingTurn): Promise<void> {
     await this.turn(waiting).catch((error) => this.fault(error));
     this.busy.delete(waiting.event.streamId);
+    this.turnBytes -= waiting.event.bytes;
     this.idleSinceMs = this.nowMs;
     if (!this.isEnding) this.goOn();
     else if (!this.isBusy) this.socket?.end(GOING_AWAY, "the gateway is stopping");
@@ -185,26 +189,35 @@ export class ResponsesConnection {
 
   private async turn({ event, isUnpaid }: WaitingTurn): Promise<void> {
     const { streamId, previousResponseId } = event;
-    const before = previousResponseId === null ? NOTHING : this.lanes.find(previousResponseId, streamId);
-    if (before === null)
+    const from = this.lanes.resume(previousResponseId, streamId);
+    if (from === null)
       return this.refuseEvent(protocolError("previous_response_not_found", previousResponseId!), streamId);
-    const bytes = sizeOf(before) + event.bytes;
+    try {
+      await this.turnFrom(from, event, isUnpaid);
+    } finally {
+      from.release();
+    }
+  }
+
+  /** What it continues may be forgotten meanwhile: nothing here keeps it. */
+  private async turnFrom(from: Continuation, event: CreateEvent, isUnpaid: boolean): Promise<void> {
+    const { streamId, previousResponseId } = event;
     const isChecked =
       previousResponseId !== null &&
       event.items.length <= MOST_CHECKED_BYTES &&
       // Nothing is counted yet, and looking for calls takes time for each byte.
-      (this.pays || bytes <= SMALL_BYTES);
-    const orphan = isChecked ? orphanResult(event, before) : null;
+      (this.pays || from.bytes + event.bytes <= SMALL_BYTES);
+    const orphan = isChecked ? orphanResult(event, from.items() ?? []) : null;
     const sender = { ...this.opener, isUnpaid, signal: this.leaving.signal };
-    const answer = orphan ?? (await answerTurn(event, before, bytes, sender, this.deps));
-    if (refused(answer) || isRefusal(answer)) await this.lookAtCredit();
+    const answer = orphan ?? (await answerTurn(event, from, sender, this.deps));
+    if (answer instanceof ProtocolError || refused(answer) || isRefusal(answer)) await this.lookAtCredit();
     let end: AnswerEnd = { isServed: false };
     const ended = (told: AnswerEnd) => {
       end = told;
-      if (told.isServed) this.lanes.keep(streamId, told.responseId, before, [event.items, ...told.items]);
+      if (told.isServed) this.lanes.keep(streamId, told.responseId, from, [event.items, ...told.items]);
     };
     if (refused(answer) && answer === orphan) this.refuseEvent(answer, streamId);
-    else if (refused(answer)) this.refuse(answer, streamId);
+    else if (answer instanceof ProtocolError || refused(answer)) this.refuse(answer, streamId);
     else if (answer instanceof Uint8Array) await this.frames(streamId, {}, ended).write(answer);
     else if (answer.kind === "stream")
       await answer.run(this.frames(streamId, toldHeaders(answer.headers), ended));
@@ -264,18 +277,17 @@ interface WaitingTurn {
 const isRefusal = (answer: GenerationAnswer | Uint8Array): boolean =>
   "status" in answer && answer.status >= 400;
 
-const NOTHING: readonly Uint8Array[] = [];
 /** OpenAI's figures. */
 const MOST_AT_ONCE = 16;
 const LIFETIME_MS = 3_600_000;
-/** Turns that wait for their lane, and their bytes where there are several. */
+/** Turns that wait for their lane. */
 const MOST_WAITING = 64;
-const MOST_WAITING_BYTES = 1_048_576;
 /** A client answers pings within this, or has sent a message of the largest size at 100 kB a second. */
 const SILENT_MS = 120_000;
 /** Between turns: tools may run that long, and people think. */
 const IDLE_MS = 1_800_000;
-const UNPAID_IDLE_MS = 120_000;
+/** Of who pays nothing, and before the first message: one that is never finished looks like none. */
+const SHORT_IDLE_MS = 120_000;
 /** Larger input is parsed once, where all requests are. */
 const MOST_CHECKED_BYTES = 1_048_576;
 
@@ -289,9 +301,9 @@ const tooOld = (): ProtocolError =>
 const notText = (): Refusal =>
   refuse("invalid_request", "Send each event as one text message of JSON; binary messages are not read.");
 
-const tooManyWaiting = (): Refusal =>
+const tooManyWaiting = (mostBytes: number): Refusal =>
   refuse(
     "rate_limited",
-    `At most ${MOST_WAITING} turns, of ${MOST_WAITING_BYTES} bytes together, wait for others on a connection. Send this one again once an answer has ended.`,
+    `At most ${MOST_WAITING} turns wait on a connection, and those that wait or are being answered may have ${mostBytes} bytes together. Send this one again once an answer has ended, or with POST.`,
     { retryAfterS: 1 },
   );

@@ -2,7 +2,9 @@ import { type Refusal, refuse, refused } from "../../errors/refusal.ts";
 import { suspension } from "../../errors/suspension-refusal.ts";
 import type { GenerationAnswer, GenerationCall } from "../../generation/answer.ts";
 import { invalidKey, tooMuchUnpaid } from "../../generation/refusals.ts";
+import type { Continuation } from "../../surfaces/responses/conversation-memory.ts";
 import { type CreateEvent, requestBody } from "../../surfaces/responses/create-event.ts";
+import { type ProtocolError, protocolError } from "../../surfaces/responses/error-event.ts";
 import { warmUpStream } from "../../surfaces/responses/warm-up.ts";
 import { randomBase58 } from "../../units/base58.ts";
 import type { HttpDeps } from "../deps.ts";
@@ -26,21 +28,25 @@ export interface TurnSender {
  */
 export async function answerTurn(
   event: CreateEvent,
-  before: readonly Uint8Array[],
-  bytes: number,
+  from: Continuation,
   sender: TurnSender,
   deps: HttpDeps,
-): Promise<GenerationAnswer | Uint8Array | Refusal> {
+): Promise<GenerationAnswer | Uint8Array | Refusal | ProtocolError> {
   const { bodyBytes } = deps.settings();
+  const bytes = from.bytes + event.bytes;
   if (bytes > bodyBytes) return tooLarge(bodyBytes);
   if (!event.generates) return warmUp(event, bytes, sender, deps);
-  if (bytes <= SMALL_BYTES)
-    return deps.generate("responses", callOf(requestBody(event, before), sender, false));
+  const ask = (isUnpaid: boolean) => {
+    const before = from.items();
+    if (before === null) return protocolError("previous_response_not_found", event.previousResponseId!);
+    return deps.generate("responses", callOf(requestBody(event, before), sender, isUnpaid));
+  };
+  if (bytes <= SMALL_BYTES) return ask(false);
   const counted = sender.isUnpaid ? event.bytes : 0;
   const room = await roomFor(bytes, counted, sender, deps);
   if (refused(room)) return room;
   try {
-    return await deps.generate("responses", callOf(requestBody(event, before), sender, room.isUnpaid));
+    return await ask(room.isUnpaid);
   } finally {
     room.release();
   }

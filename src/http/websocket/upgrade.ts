@@ -5,6 +5,7 @@ import { notAKey, tooMuchUnpaid } from "../../generation/refusals.ts";
 import type { FullSlots } from "../../limits/connection-slots.ts";
 import type { Unpaid } from "../../limits/unpaid-allowance.ts";
 import { wideNetwork } from "../../limits/wide-network.ts";
+import { sessionOf } from "../../routing/session-ids.ts";
 import { clientBlocks } from "../client-blocks.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Endpoint, HttpExchange } from "../endpoint.ts";
@@ -44,26 +45,31 @@ async function upgraded(exchange: HttpExchange, deps: HttpDeps): Promise<Refusal
   const { key, balance } = holder;
   if (balance.suspended !== null) return suspension(balance.suspended, contact);
   if (deps.stopping()) return notNow("The gateway is stopping.");
+  const { sockets } = deps;
+  const session = sessionOf(request.headers, {});
+  if (session !== null && sockets.hasSentTooMuch(session, key.id))
+    return notNow(`This session sent a message of more than ${sockets.messageBytes} bytes.`);
   const pays = await paysFor(balance.id, bodyBytes, deps);
   const blocks = clientBlocks(exchange, deps);
   const network = wideNetwork(blocks);
   const unpaidWaitS = pays ? null : waitUnpaid({ balance: balance.id, network }, blocks, deps);
   if (unpaidWaitS !== null) return notNow(tooMuchUnpaid(unpaidWaitS).message);
   // Nothing awaits from here on.
-  const { slots, memory, unpaidMemory } = deps.sockets;
-  const slot = slots.take({ key: key.id, balance: balance.id, network, pays });
-  if (typeof slot !== "function") return notNow(fullSentence(slot, pays));
+  const release = sockets.admit({ balance: balance.id, network, pays });
+  if (typeof release !== "function") return notNow(fullSentence(release, pays));
   const headers = turnHeaders(request.headers);
   const opener = { secret, headers, blocks: () => blocks, balance: balance.id, network, pays };
-  const connection = new ResponsesConnection(opener, pays ? memory : unpaidMemory, deps, (closed) => {
-    slot();
-    deps.sockets.closed(closed);
+  const memory = pays ? sockets.memory : sockets.unpaidMemory;
+  const connection = new ResponsesConnection(opener, memory, deps, (closed, sentTooMuch) => {
+    release();
+    if (sentTooMuch && session !== null) sockets.sentTooMuch(session, key.id);
+    sockets.closed(closed);
   });
   if (!exchange.upgrade(connection)) {
-    slot();
+    release();
     return notAsked();
   }
-  deps.sockets.opened(connection);
+  sockets.opened(connection);
   return null;
 }
 
@@ -73,7 +79,7 @@ async function upgraded(exchange: HttpExchange, deps: HttpDeps): Promise<Refusal
  */
 const waitUnpaid = (sender: Unpaid, blocks: readonly string[], deps: HttpDeps): number | null =>
   deps.unpaidWaitS(sender.balance, () => blocks, { bytes: 0, writes: false }) ??
-  deps.unpaidBytes.waitS(sender, deps.settings().bodyBytes);
+  deps.unpaidBytes.waitS(sender, deps.sockets.messageBytes);
 
 export const asksForWebSocket = ({ method, headers }: Request): boolean =>
   method === "GET" && headers.get("upgrade")?.toLowerCase() === "websocket";
@@ -107,5 +113,8 @@ const notAsked = (): Refusal =>
 const notNow = (why: string): Refusal =>
   refuse("rate_limited", `${why} Send requests with POST meanwhile.`, { status: 426, upgrade: "HTTP/1.1" });
 
-const fullSentence = ({ most, of }: FullSlots, pays: boolean): string =>
-  `At most ${most} WebSockets${pays ? "" : " without the credit for a message of the largest size"} are kept open ${of === "gateway" ? "in all" : `for a ${of}`}, and so many are.`;
+const fullSentence = (full: FullSlots | null, pays: boolean): string =>
+  full === null ? "The gateway has no memory left for another WebSocket." : slotsSentence(full, pays);
+
+const slotsSentence = ({ most, of }: FullSlots, pays: boolean): string =>
+  `At most ${most} WebSockets${pays ? "" : " without the credit for a request of the largest size"} are kept open ${of === "gateway" ? "in all" : `for a ${of}`}, and so many are.`;

@@ -69,6 +69,17 @@ interface LaneState {
   responseId: string | null;
 }
 
+/** A conversation that a turn goes on with. */
+export interface Continuation {
+  readonly bytes: number;
+  /** Null once it was forgotten for want of memory, which may happen during the turn. */
+  items(): readonly Uint8Array[] | null;
+  /** The turn is over. */
+  release(): void;
+}
+
+const FROM_THE_START: Continuation = { bytes: 0, items: () => [], release: () => {} };
+
 /** The lanes of a connection: each knows the conversation up to its most recent response. */
 export class Lanes {
   private readonly lanes = new Map<string | null, LaneState>();
@@ -87,26 +98,25 @@ export class Lanes {
     return true;
   }
 
-  /** The items up to that response, and whose it is: the lane's own, before another's. Null where it is not known. */
-  find(responseId: string, name: string | null): readonly Uint8Array[] | null {
+  /** What a turn of this lane continues: the lane's own response, before another's. Null where it is not known. */
+  resume(responseId: string | null, name: string | null): Continuation | null {
+    if (responseId === null) return FROM_THE_START;
     const own = this.lanes.get(name);
-    if (own?.responseId === responseId) return this.memory.of(own);
-    for (const lane of this.lanes.values()) if (lane.responseId === responseId) return this.memory.of(lane);
+    if (own?.responseId === responseId) return this.continued(own);
+    for (const lane of this.lanes.values()) if (lane.responseId === responseId) return this.forked(lane);
     return null;
   }
 
   /** The conversation that was continued, and what was added to it. */
-  keep(
-    name: string | null,
-    responseId: string,
-    before: readonly Uint8Array[],
-    added: readonly Uint8Array[],
-  ): void {
+  keep(name: string | null, responseId: string, from: Continuation, added: readonly Uint8Array[]): void {
     let lane = this.lanes.get(name);
     if (lane === undefined) this.lanes.set(name, (lane = { owner: this.owner, responseId }));
-    lane.responseId = responseId;
     const compaction = lastCompaction(added);
-    this.memory.keep(lane, compaction === -1 ? [...before, ...added] : added.slice(compaction));
+    const before = compaction === -1 ? from.items() : [];
+    // Forgotten while the answer was on its way: without its beginning, the conversation cannot be continued.
+    if (before === null) return this.forget(lane);
+    lane.responseId = responseId;
+    this.memory.keep(lane, [...before, ...added.slice(Math.max(0, compaction))]);
   }
 
   /** A continuation within the lane failed: what it continued is forgotten. Other lanes keep theirs. */
@@ -118,6 +128,20 @@ export class Lanes {
   close(): void {
     for (const lane of this.lanes.values()) this.forget(lane);
     this.lanes.clear();
+  }
+
+  private continued(lane: LaneState, release = () => {}): Continuation | null {
+    const items = this.memory.of(lane);
+    return items === null ? null : { bytes: sizeOf(items), items: () => this.memory.of(lane), release };
+  }
+
+  /** Kept once more, because the other lane goes on by itself. */
+  private forked(lane: LaneState): Continuation | null {
+    const items = this.memory.of(lane);
+    if (items === null) return null;
+    const fork = { ...lane };
+    this.memory.keep(fork, items);
+    return this.continued(fork, () => this.memory.forget(fork));
   }
 
   private forget(lane: LaneState): void {
