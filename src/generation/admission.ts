@@ -1,8 +1,10 @@
 import type { Model, Price } from "../catalog/catalog.ts";
+import { StoreContended, StoreUnreachable } from "../errors/bookkeeping.ts";
 import { type Refusal, refuse } from "../errors/refusal.ts";
 import type { Budget, Key } from "../keys/key.ts";
 import type { AgentRun } from "../keys/runs.ts";
 import { dearest, type PromptCharge, withAudioAnswer, worstCase } from "../ledger/charge.ts";
+import type { GrantAnswer } from "../ledger/grants.ts";
 import type { KeyCounters } from "../ledger/key-counters.ts";
 import {
   type Allowance,
@@ -10,13 +12,7 @@ import {
   Reservation,
   type ReservationRequest,
 } from "../ledger/reservation.ts";
-import {
-  type BalanceShortfall,
-  BOOKS_AWAY,
-  type CapShortfall,
-  isOnlyHeld,
-  type Shortfall,
-} from "../ledger/shortfall.ts";
+import { type BalanceShortfall, type CapShortfall, isOnlyHeld, type Shortfall } from "../ledger/shortfall.ts";
 import { answersWhole, type Candidate } from "../routing/candidate.ts";
 import type { Plan } from "../routing/plan.ts";
 import type { GenerationRequest } from "../surfaces/surface.ts";
@@ -230,15 +226,17 @@ function takeAtOnce(
   return outcome instanceof Reservation ? outcome : null;
 }
 
+/** What is short once every node has said what it has left, or as far as that could be found out. */
 async function take(
   ask: AdmissionRequest,
   sized: SizedRequest,
   deps: AdmissionDeps,
-): Promise<Reservation | Shortfall> {
+): Promise<Reservation | KnownShortfall> {
   const { ledger, clock } = deps;
   const { key, budgets, allowances, run } = ask;
+  let rereads = 0;
+  let answer: GrantAnswer = "room";
   // Counters that took long to load may be yesterday's by now, and a grant may have gone to another request.
-  let isFinal = false;
   for (let round = 0; round < MAX_ROUNDS; round++) {
     const at = clock.now();
     const loading = ledger.countersOf(key, budgets, allowances, at, run);
@@ -248,23 +246,38 @@ async function take(
     }
     const want = reservationRequest(ask, sized, at);
     const outcome = ledger.admit(loading, want);
-    if (outcome instanceof Reservation || isFinal) return outcome;
-    if (outcome.what === "key") return outcome;
-    // No other node can have room for what is more than the limit has left.
-    if ("worst" in outcome && !isOnlyHeld(outcome)) return outcome;
-    const answer = ledger.replenish(loading, want);
-    if (answer === null) return outcome;
-    const heard = await answer;
-    // Of what open requests hold, there may be more in seconds; of rates and allowances, nobody could say.
-    if (heard === "unanswered" || (heard === "held" && !("worst" in outcome))) return BOOKS_AWAY;
-    // Once more, to report what is short as it stands now.
-    isFinal = heard !== "room";
+    if (outcome instanceof Reservation) return outcome;
+    if (outcome.what === "key") {
+      if (!(await ledger.isStillCurrent(want))) return outcome;
+      // A round in which nothing changed for this request does not count.
+      round -= 1;
+      if (++rereads > MAX_REREADS) throw new StoreContended(`the key changed ${rereads} times meanwhile`);
+      continue;
+    }
+    if (outcome.what !== "books") {
+      // No other node can have room for what is more than the limit has left.
+      if ("worst" in outcome && !isOnlyHeld(outcome)) return outcome;
+      // Others may take each time what there was room for.
+      if (answer !== "room" || round === MAX_ROUNDS - 1) return asItStands(outcome, answer);
+    }
+    const asked = ledger.replenish(loading, want);
+    if (asked === null) return asItStands(outcome as KnownShortfall, "short");
+    answer = await asked;
+    if (answer === "unanswered") throw new StoreUnreachable("parts of limits are not granted: no answer");
   }
-  // There was room each time, and others took it. There may be room again.
-  return BOOKS_AWAY;
+  throw new StoreUnreachable("the lease, or a counter, was lost as often as it was regained");
 }
 
 const MAX_ROUNDS = 32;
+/** Each is a read of the store, which another change has made old by the time it is done. */
+const MAX_REREADS = 100;
+
+type KnownShortfall = Exclude<Shortfall, { what: "books" }>;
+
+const asItStands = (short: KnownShortfall, answer: GrantAnswer): KnownShortfall =>
+  answer !== "short" && ("worst" in short || short.what === "allowance")
+    ? { ...short, undecided: true }
+    : short;
 
 function reservationRequest(ask: AdmissionRequest, sized: SizedRequest, at: EpochMs): ReservationRequest {
   const { receipt, key, budgets, run = null, request, plan, allowances, settings } = ask;
@@ -292,14 +305,14 @@ const dearestOf = ({ candidates }: Plan) =>
   candidates.length === 1 ? candidates[0]!.price : dearest(candidates.map(({ price }) => price));
 
 const refused = (
-  short: Shortfall,
+  short: KnownShortfall,
   ask: AdmissionRequest,
   sized: SizedRequest,
   deps: AdmissionDeps,
 ): Refusal | typeof KEY_CHANGED =>
   short.what === "key" ? KEY_CHANGED : shortfallRefusal(short, ask, sized, deps.clock.now(), deps);
 
-const isMoney = (short: Shortfall): short is BalanceShortfall | CapShortfall =>
+const isMoney = (short: KnownShortfall): short is BalanceShortfall | CapShortfall =>
   "worst" in short && short.what !== "calls";
 
 /**

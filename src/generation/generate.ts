@@ -153,7 +153,7 @@ class Run {
       if (admitted === KEY_CHANGED) {
         // As of this moment it may spend less, other models, or nothing.
         if (++this.looks < MOST_LOOKS) return await this.answer();
-        return this.refusal(bookkeepingDown());
+        return this.refusal(contended());
       }
       if (refused(admitted)) return await this.unadmitted(admitted, holder);
       this.payment?.end();

@@ -1,10 +1,10 @@
 import type { Model } from "../catalog/catalog.ts";
 import { isFree } from "../catalog/entry.ts";
 import { FREE_SUFFIX } from "../catalog/model-name.ts";
-import { bookkeepingDown } from "../errors/bookkeeping.ts";
 import { NOT_SOON, type Refusal, type RefusalDetails, refuse, retryAfter } from "../errors/refusal.ts";
 import { affordableOutput } from "../ledger/charge.ts";
 import {
+  type AllowanceShortfall,
   type BalanceShortfall,
   type CallsShortfall,
   type CapShortfall,
@@ -23,7 +23,7 @@ import type { GenerationDeps } from "./deps.ts";
 
 /** The refusal of a request for whose worst case, `sized`, a limit is short. */
 export function shortfallRefusal(
-  short: Exclude<Shortfall, { what: "key" }>,
+  short: Exclude<Shortfall, { what: "key" | "books" }>,
   ask: AdmissionRequest,
   sized: SizedRequest,
   now: EpochMs,
@@ -36,27 +36,41 @@ export function shortfallRefusal(
       return rateRefusal(short, ask.settings.dashboardUrl);
     case "tpm_limit":
       return rateRefusal(short, ask.settings.dashboardUrl, shorterFor(short, ask));
-    case "allowance": {
-      const retryAfterS = secondsUntil(short.resetsAt, now);
-      return refuse(
-        "free_quota_exceeded",
-        `The Open Tier allowance of ${short.limit} requests per day is spent. It resets at 00:00 UTC, in ${retryAfterS} s. It is shared by ${sharers(short.owner)}, so a new key does not help, and neither does added credit.`,
-        { retryAfterS, shouldRetry: false },
-      );
-    }
+    case "allowance":
+      return allowanceRefusal(short, now);
     case "calls":
-      return refuse("budget_exhausted", callsMessage(short), NOT_SOON);
-    case "books":
-      return bookkeepingDown();
+      return refuse("budget_exhausted", callsMessage(short), short.undecided ? UNDECIDED : NOT_SOON);
     case "balance":
       return refuse("insufficient_credit", balanceMessage(short, ask, sized, models), {
         balance: short.available,
         lacking: Math.max(short.spent + short.worst - short.limit, short.amount - short.available) as NanoUsd,
+        ...(short.undecided ? UNDECIDED : {}),
       });
     default:
       return refuse("budget_exhausted", capMessage(short, ask, sized), untilRoom(short, now));
   }
 }
+
+function allowanceRefusal({ limit, owner, resetsAt, undecided }: AllowanceShortfall, now: EpochMs): Refusal {
+  const shared = `It is shared by ${sharers(owner)}, so a new key does not help, and neither does added credit.`;
+  if (undecided) {
+    return refuse(
+      "free_quota_exceeded",
+      `Open requests hold what is left of the Open Tier allowance of ${limit} requests per day. Those that fail give theirs back: retry in ${UNDECIDED_RETRY_S} s. ${shared}`,
+      UNDECIDED,
+    );
+  }
+  const retryAfterS = secondsUntil(resetsAt, now);
+  return refuse(
+    "free_quota_exceeded",
+    `The Open Tier allowance of ${limit} requests per day is spent. It resets at 00:00 UTC, in ${retryAfterS} s. ${shared}`,
+    { retryAfterS, shouldRetry: false },
+  );
+}
+
+/** Other nodes have said by then what they have left. */
+const UNDECIDED_RETRY_S = 2;
+const UNDECIDED: RefusalDetails = { retryAfterS: UNDECIDED_RETRY_S };
 
 /** The longest answer that fits now is named even where waiting helps: who cannot wait may shorten it. */
 function capMessage(short: CapShortfall, ask: AdmissionRequest, sized: SizedRequest): string {

@@ -68,3 +68,21 @@ export interface Budget {
   readonly cap: NanoUsd;
   readonly window: WindowKind;
 }
+
+/** Whether requests of the two keys have the same limits: a new name, for one, changes nothing for them. */
+export const isLimitedAlike = (one: KeyLimits, other: KeyLimits): boolean =>
+  one === other ||
+  (one.rpmLimit === other.rpmLimit &&
+    one.tpmLimit === other.tpmLimit &&
+    one.dailyLimit === other.dailyLimit &&
+    one.monthlyLimit === other.monthlyLimit &&
+    `${one.allowedModels}` === `${other.allowedModels}`);
+
+/** By what is in them: whoever reads them again has other objects. */
+export const areSameBudgets = (one: readonly Budget[], other: readonly Budget[]): boolean =>
+  one === other ||
+  (one.length === other.length &&
+    one.every((budget, at) => {
+      const { id, cap, window } = other[at]!;
+      return budget.id === id && budget.cap === cap && budget.window === window;
+    }));

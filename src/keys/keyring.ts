@@ -1,11 +1,12 @@
 import type { LRUCache } from "lru-cache";
+import { StoreContended } from "../errors/bookkeeping.ts";
 import { assert } from "../units/assert.ts";
 import { boundedCache } from "../units/bounded-cache.ts";
 import type { EpochMs } from "../units/clock.ts";
 import type { BalanceId } from "../units/id.ts";
 import type { SecretHash } from "../units/secret-hash.ts";
 import { hashSecret } from "../units/secret-hash.ts";
-import type { Balance, Budget, Key } from "./key.ts";
+import { areSameBudgets, type Balance, type Budget, type Key } from "./key.ts";
 import type { BalanceWithBudgets, KeyStore } from "./key-store.ts";
 import { isOfEndedClaim } from "./root.ts";
 import { isApiKey } from "./secret.ts";
@@ -64,6 +65,11 @@ export class Keyring {
     }
     const holder = liveHolder(entry, at);
     return holder?.balance.suspended === null ? holder : null;
+  }
+
+  /** Resolves once what `current` did not know was read. */
+  async reread({ hash }: Pick<Key, "hash">): Promise<void> {
+    if (this.peek(hash) === undefined) await this.load(hash);
   }
 
   /** Null for a secret that is known to be no key, undefined where the store must be asked. */
@@ -126,17 +132,30 @@ export class Keyring {
       reading.isStale = false;
       const key = await this.store.keyByHash(hash);
       reading.balance = key?.balanceId ?? null;
-      const withBudgets = key === null ? null : await this.store.balanceWithBudgets(key.balanceId);
+      const known = key === null ? undefined : this.balances.get(key.balanceId);
+      // Of a budget that is being made, the key may be here before its balance is forgotten.
+      const withBudgets =
+        known !== undefined && budgetsOf(key!, known) !== null
+          ? known
+          : key && (await this.store.balanceWithBudgets(key.balanceId));
       // Without a balance, the key was removed with it in between.
       if (reading.isStale || (key !== null && withBudgets === null)) continue;
       if (key === null) {
         this.unknown.set(hash, true);
         return null;
       }
-      this.balances.set(key.balanceId, withBudgets!);
-      return this.remember(hash, key, withBudgets!);
+      const kept = this.keep(key.balanceId, withBudgets!);
+      return this.remember(hash, key, kept);
     }
-    throw new Error("a key kept changing while it was read");
+    throw new StoreContended(`a key changed ${MAX_READS} times while it was read`);
+  }
+
+  /** What is remembered stays where it was read to be the same: requests that wait compare it with what they began with. */
+  private keep(id: BalanceId, read: BalanceWithBudgets): BalanceWithBudgets {
+    const known = this.balances.get(id);
+    if (known !== undefined && isSame(known, read)) return known;
+    this.balances.set(id, read);
+    return read;
   }
 
   private remember(hash: SecretHash, key: Key, withBudgets: BalanceWithBudgets): KeyringEntry {
@@ -195,6 +214,12 @@ function liveHolder(entry: KeyringEntry | null, at: EpochMs): Holder | null {
   assert(holder !== null, `key ${key.id} draws from a budget that does not exist`);
   return holder;
 }
+
+const isSame = (one: BalanceWithBudgets, other: BalanceWithBudgets): boolean =>
+  areSameBudgets(one.budgets, other.budgets) &&
+  (Object.keys(one.balance) as (keyof Balance)[]).every(
+    (field) => one.balance[field] === other.balance[field],
+  );
 
 /** Null where one is gone. */
 function budgetsOf(key: Key, { budgets }: BalanceWithBudgets): readonly Budget[] | null {

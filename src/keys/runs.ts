@@ -30,8 +30,8 @@ export class Runs {
   );
   /** By what is asked; no more than requests in flight. */
   private readonly joining = new SingleFlight<string, AgentRun | Refusal>();
-  /** How often limits were changed by others. */
-  private changes = 0;
+  /** Of runs that are being read, how often each was changed meanwhile; bounded by those who read. */
+  private readonly reading = new Map<string, RunReads>();
 
   constructor(private readonly store: Pick<KeyStore, "run" | "changeRun">) {}
 
@@ -57,16 +57,17 @@ export class Runs {
 
   /** It has other limits, or has ended: both are read again, before its streams have to grow. */
   changed(subject: string): void {
-    this.changes += 1;
+    const reads = this.reading.get(subject);
+    if (reads !== undefined) reads.changes += 1;
     const run = this.known.get(subject);
     if (run === undefined) return;
     run.forget();
-    run.look();
+    void run.look();
   }
 
   /** Others may have changed any of them. */
   forgetAll(): void {
-    this.changes += 1;
+    for (const reads of this.reading.values()) reads.changes += 1;
     for (const run of this.known.values()) run.forget();
   }
 
@@ -85,37 +86,57 @@ export class Runs {
     request: JoiningRequest,
     most: MostRuns,
   ): Promise<AgentRun | Refusal> {
-    const { spec } = request;
     const bound = await most();
     if (refused(bound)) return bound;
-    const before = this.changes;
-    const change = await this.store.changeRun(balance, spec.name, bound, (known, others) =>
-      joinRun(request, known, others),
-    );
-    if (refused(change)) return change;
-    const subject = runSubject(balance, spec.name);
-    const { startedAt } = change.run;
-    let run = this.known.get(subject);
-    if (run?.startedAt !== startedAt) {
-      run = new AgentRun(balance, change.run, (run) => this.read(run));
-      this.known.set(subject, run);
-    }
-    // What was read while others changed it may be the old state.
-    if (before === this.changes) run.has(change.run);
-    else await this.read(run);
-    return run;
+    const { name } = request.spec;
+    const subject = runSubject(balance, name);
+    return this.noticing(subject, async (reads) => {
+      const before = reads.changes;
+      const change = await this.store.changeRun(balance, name, bound, (known, others) =>
+        joinRun(request, known, others),
+      );
+      if (refused(change)) return change;
+      const { startedAt } = change.run;
+      let run = this.known.get(subject);
+      if (run?.startedAt !== startedAt) {
+        run = new AgentRun(balance, change.run, (run) => this.read(run));
+        this.known.set(subject, run);
+      }
+      // What was read while others changed it may be the old state.
+      if (before === reads.changes) run.has(change.run);
+      else await this.read(run);
+      return run;
+    });
   }
 
-  private async read(run: AgentRun): Promise<void> {
-    for (let round = 0; round < MAX_READS; round++) {
-      const before = this.changes;
-      const stored = await this.store.run(run.balanceId, run.name);
-      if (before !== this.changes) continue;
-      // It has ended, and its name may be another's: what it was limited to holds for what is still open.
-      if (stored?.startedAt !== run.startedAt) return run.ended();
-      this.remember(run);
-      run.has(stored);
-      return;
+  private read(run: AgentRun): Promise<void> {
+    return this.noticing(runSubject(run.balanceId, run.name), async (reads) => {
+      for (let round = 0; round < MAX_READS; round++) {
+        const before = reads.changes;
+        const stored = await this.store.run(run.balanceId, run.name);
+        if (before !== reads.changes) continue;
+        // It has ended, and its name may be another's: what it was limited to holds for what is still open.
+        if (stored?.startedAt !== run.startedAt) return run.ended();
+        this.remember(run);
+        run.has(stored);
+        return;
+      }
+    });
+  }
+
+  /** Changes of other runs do not count: a fleet makes them faster than one read takes. */
+  private async noticing<Result>(
+    subject: string,
+    read: (reads: RunReads) => Promise<Result>,
+  ): Promise<Result> {
+    const reads = this.reading.get(subject) ?? { readers: 0, changes: 0 };
+    this.reading.set(subject, reads);
+    reads.readers += 1;
+    try {
+      return await read(reads);
+    } finally {
+      reads.readers -= 1;
+      if (reads.readers === 0) this.reading.delete(subject);
     }
   }
 
@@ -128,6 +149,11 @@ export class Runs {
   }
 }
 
+interface RunReads {
+  readers: number;
+  changes: number;
+}
+
 /** Refused where somebody without credit has changed too much. */
 export type MostRuns = () => Promise<number | Refusal>;
 
@@ -136,7 +162,7 @@ export class AgentRun {
   readonly name: string;
   readonly startedAt: EpochMs;
   private known: KnownRun;
-  private looking = false;
+  private looking: Promise<void> | null = null;
 
   constructor(
     readonly balanceId: BalanceId,
@@ -186,14 +212,13 @@ export class AgentRun {
   }
 
   /** Has the limits read, for those that need them soon. */
-  look(): void {
-    if (this.looking) return;
-    this.looking = true;
-    void this.read(this)
+  look(): Promise<void> {
+    this.looking ??= this.read(this)
       .catch(() => {})
       .finally(() => {
-        this.looking = false;
+        this.looking = null;
       });
+    return this.looking;
   }
 }
 

@@ -1,4 +1,4 @@
-import type { Budget } from "../keys/key.ts";
+import { areSameBudgets, type Budget } from "../keys/key.ts";
 import type { AgentRun } from "../keys/runs.ts";
 import { RateWindow } from "../limits/rate-window.ts";
 import type { Clock, EpochMs } from "../units/clock.ts";
@@ -37,7 +37,7 @@ export class MoneyCounters {
 
   /** Whether these are its budgets, as they were then. */
   drawsFrom(budgets: readonly Budget[]): boolean {
-    return isSameList(budgets, this.budgets);
+    return areSameBudgets(budgets, this.budgets);
   }
 
   /** The same, with other budgets. */
@@ -50,10 +50,6 @@ export class MoneyCounters {
     return new MoneyCounters(this.balance, this.day, this.month, this.budgets, this.caps, run);
   }
 }
-
-/** Whether neither has changed since the other was read: a change of one makes another list. */
-export const isSameList = (one: readonly Budget[], other: readonly Budget[]): boolean =>
-  one === other || (one.length === 0 && other.length === 0);
 
 /** A budget's counter in a window, and what limits it there. */
 export interface BudgetCap {

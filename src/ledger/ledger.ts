@@ -1,4 +1,4 @@
-import type { Budget, Key } from "../keys/key.ts";
+import { areSameBudgets, type Budget, isLimitedAlike, type Key } from "../keys/key.ts";
 import type { Holder } from "../keys/keyring.ts";
 import type { AgentRun } from "../keys/runs.ts";
 import { assert } from "../units/assert.ts";
@@ -26,7 +26,6 @@ import {
   type BalanceBook,
   type BudgetCap,
   Counters,
-  isSameList,
   KeyCounters,
   MoneyCounters,
   NO_COUNTERS,
@@ -225,7 +224,7 @@ export class Ledger {
     const holder = this.holders.current(want.key, this.clock.now());
     if (holder === null || holder === undefined) return false;
     // Nothing more fits into its cap until then.
-    if (want.run?.limits === null) want.run.look();
+    if (want.run?.limits === null) void want.run.look();
     const { key, budgets } = holder;
     if (key !== want.key || budgets !== want.budgets) reservation.want = { ...want, key, budgets };
     if (money.drawsFrom(budgets)) return true;
@@ -238,10 +237,22 @@ export class Ledger {
     return true;
   }
 
-  private isCurrent({ key, budgets, run }: ReservationRequest): boolean {
-    if (run?.limits === null) return false;
+  /** Undefined where that has to be read first. */
+  private isCurrent({ key, budgets, run }: ReservationRequest): boolean | undefined {
     const holder = this.holders.current(key, this.clock.now());
-    return holder?.key === key && isSameList(holder.budgets, budgets);
+    if (holder === undefined || run?.limits === null) return undefined;
+    return holder !== null && isLimitedAlike(holder.key, key) && areSameBudgets(holder.budgets, budgets);
+  }
+
+  /**
+   * After an `admit` by which the key has changed: false where that matters to the request, which then has to be read
+   * again by what the key has become. What was not known of the key or its run has been read.
+   */
+  async isStillCurrent(want: ReservationRequest): Promise<boolean> {
+    const current = this.isCurrent(want);
+    if (current !== undefined) return current;
+    await Promise.all([this.holders.reread(want.key), want.run?.limits === null ? want.run.look() : null]);
+    return this.isCurrent(want) ?? true;
   }
 
   /** Has the keys of open requests that have changed read again, before their streams have to grow. */
@@ -720,6 +731,8 @@ export interface Journal {
 export interface KeyHolders {
   /** As of this moment; null where the key may not spend, undefined where that has to be read first. */
   current(key: Pick<Key, "id" | "hash">, at: EpochMs): Holder | null | undefined;
+  /** Resolves once what `current` did not know was read. */
+  reread(key: Pick<Key, "id" | "hash">): Promise<void>;
 }
 
 /** The store's running sums, up to the journal record that was applied last. */

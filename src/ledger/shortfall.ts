@@ -31,11 +31,12 @@ export interface RateShortfall {
 }
 
 /** A UTC day's free requests of an owner, all of which are used. */
-interface AllowanceShortfall {
+export interface AllowanceShortfall {
   readonly what: "allowance";
   readonly owner: string;
   readonly limit: number;
   readonly resetsAt: EpochMs;
+  readonly undecided?: true;
 }
 
 export interface BalanceShortfall extends LimitState {
@@ -67,6 +68,8 @@ interface LimitState {
   readonly amount: NanoUsd;
   /** What it may cost, which the limit has to cover beside what is spent. */
   readonly worst: NanoUsd;
+  /** Other nodes may have some of it left, and did not say so in time, or others took it each time that they did. */
+  readonly undecided?: true;
 }
 
 /** Whether open requests alone are in the way: once they end, there is room. */

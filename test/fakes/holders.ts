@@ -29,6 +29,8 @@ export class KnownHolders implements KeyHolders {
     this.known.delete(id);
   }
 
+  async reread(): Promise<void> {}
+
   current({ id }: Pick<Key, "id">, at: EpochMs): Holder | null | undefined {
     const holder = this.known.get(id);
     if (holder === undefined) return undefined;

@@ -35,7 +35,7 @@ test("books that cannot be read cost one request, which is told so, and not the 
   }
 });
 
-test("a request that finds room time and again, and loses it each time to others, is told to retry", async () => {
+test("a request that finds room time and again, and loses it each time to others, is refused by that limit, and told to retry", async () => {
   const host = await startFakeHost(() => json({}));
   const gateway = await openTestGateway([hostRow(host)]);
   const [some, none] = [1 as NanoUsd, ZERO_USD];
@@ -47,8 +47,8 @@ test("a request that finds room time and again, and loses it each time to others
     return "room" as const;
   };
   const answer = await gateway.send("chat.completions", ask("chat.completions"));
-  expect(answer.status).toBe(500);
-  expect(answer.headers["retry-after"]).toBe("5");
+  expect(answer.status).toBe(402);
+  expect(answer.headers["retry-after"]).toBe("2");
   expect({ faults: gateway.faults, many: found > 10 }).toEqual({ faults: [], many: true });
   await gateway.close();
   await host.close();

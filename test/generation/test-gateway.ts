@@ -77,7 +77,7 @@ export async function openTestGateway(
     reached: store.reached(),
     sums,
     debits: store,
-    holders: { current },
+    holders: { current, reread: async () => {} },
   });
   const catalog = catalogOf(hosts, options);
   const credit = nanoFromUsd(options.creditUsd ?? 10)!;

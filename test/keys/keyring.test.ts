@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { StoreContended } from "../../src/errors/bookkeeping.ts";
 import type { Balance, Budget, Key } from "../../src/keys/key.ts";
 import type { BalanceWithBudgets } from "../../src/keys/key-store.ts";
 import { Keyring } from "../../src/keys/keyring.ts";
@@ -51,6 +52,7 @@ class Shelf {
   readonly keys = new Map<SecretHash, Key>();
   balanceNow: BalanceWithBudgets | null = { balance, budgets: [] };
   asked = 0;
+  balancesRead = 0;
   /** Runs while a key is being read. */
   meanwhile: () => void | Promise<void> = () => {};
 
@@ -62,7 +64,8 @@ class Shelf {
   }
 
   async balanceWithBudgets(): Promise<BalanceWithBudgets | null> {
-    return this.balanceNow;
+    this.balancesRead += 1;
+    return structuredClone(this.balanceNow);
   }
 }
 
@@ -145,10 +148,46 @@ describe("the keyring", () => {
     expect((await ring.identify(secret, NOW))!.balance.suspended).toBe("sanctions");
   });
 
-  test("keys that change without end are an error and not an endless loop", async () => {
+  test("a key that changes without end is contended, and not read for ever", async () => {
     const { shelf, secret, key, ring } = shelfWith();
     shelf.meanwhile = () => ring.forgetKey(key);
-    await expect(ring.identify(secret, NOW)).rejects.toThrow("kept changing");
+    await expect(ring.identify(secret, NOW)).rejects.toBeInstanceOf(StoreContended);
+  });
+
+  test("the first use of a balance's other keys changes nothing for those that are in use", async () => {
+    const budget: Budget = {
+      id: "bud_1",
+      balanceId: "bal_1",
+      name: "team",
+      cap: 5 as NanoUsd,
+      window: "day",
+    };
+    const { shelf, secret, key, ring } = shelfWith({ budgets: ["team"] });
+    shelf.balanceNow = { balance, budgets: [budget] };
+    const first = await ring.identify(secret, NOW);
+    for (let n = 0; n < 10; n++) {
+      const other = newApiKey(systemRandom);
+      shelf.keys.set(hashSecret(other), keyFor(other, { id: `key_${n + 2}`, budgets: ["team"] }));
+      expect(await ring.identify(other, NOW)).not.toBeNull();
+    }
+    expect(ring.current(key, NOW)).toBe(first!);
+    expect(shelf.balancesRead).toBe(1);
+  });
+
+  test("a key whose budget is not in memory yet is read with all of them", async () => {
+    const budget: Budget = {
+      id: "bud_1",
+      balanceId: "bal_1",
+      name: "team",
+      cap: 5 as NanoUsd,
+      window: "day",
+    };
+    const { shelf, secret, ring } = shelfWith();
+    await ring.identify(secret, NOW);
+    const other = newApiKey(systemRandom);
+    shelf.keys.set(hashSecret(other), keyFor(other, { id: "key_2", budgets: ["team"] }));
+    shelf.balanceNow = { balance, budgets: [budget] };
+    expect((await ring.identify(other, NOW))!.budgets).toEqual([budget]);
   });
 
   test("a suspension, and a budget's new cap, reach every key of the balance", async () => {

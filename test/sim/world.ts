@@ -14,7 +14,7 @@ import type { Health } from "../../src/routing/health.ts";
 import { type LedgerOnDisk, openLedger } from "../../src/store/books/bookkeeping-sqlite.ts";
 import type { StoredReceipt, StoredReceiptPage } from "../../src/store/receipts.ts";
 import type { Books } from "../../src/store/sqlite/books.ts";
-import { type Clock, type EpochMs, epochMs } from "../../src/units/clock.ts";
+import { type Clock, type EpochMs, epochMs, pause } from "../../src/units/clock.ts";
 import type { BalanceId, ReceiptId } from "../../src/units/id.ts";
 import { NANO_PER_USD, type NanoUsd } from "../../src/units/usd.ts";
 import { booksOf, COUNTS_NOTHING, configOf, partsOf } from "../fakes/gateway-parts.ts";
@@ -259,7 +259,10 @@ class World {
       },
     };
     const debits = database.debits(this.taking, () => disk.mood !== "fine");
-    const holders = { current: (key: Key) => this.holders.current(key, clock) };
+    const holders = {
+      current: (key: Key) => this.holders.current(key, clock),
+      reread: () => pause(clock, READING_MS),
+    };
     const { store: sums } = database;
     void openLedger(opening, { reached: sums.reached(), sums, debits, holders }).then(
       (opened) => {
@@ -616,3 +619,6 @@ function heldBy(records: readonly LedgerRecord[]): ReadonlyMap<CounterId, number
 }
 
 const bigints = (_: string, value: unknown): unknown => (typeof value === "bigint" ? String(value) : value);
+
+/** A read takes no longer: see `Holders.change`. */
+const READING_MS = 20;

@@ -1,0 +1,80 @@
+import { beforeEach, describe, expect, test } from "bun:test";
+import type { Budget, Key } from "../../src/keys/key.ts";
+import { Ledger } from "../../src/ledger/ledger.ts";
+import { Reservation, type ReservationRequest } from "../../src/ledger/reservation.ts";
+import type { BalanceId } from "../../src/units/id.ts";
+import { type NanoUsd, ZERO_USD } from "../../src/units/usd.ts";
+import { ManualClock } from "../fakes/clock.ts";
+import { KnownHolders } from "../fakes/holders.ts";
+import { keyOf } from "../fakes/key.ts";
+
+const KEY = keyOf({ dailyLimit: 1_000 as NanoUsd, allowedModels: ["a/b"], budgets: ["team"] });
+const TEAM: Budget = {
+  id: "bud_team",
+  balanceId: "bal_test" as BalanceId,
+  name: "team",
+  cap: 1_000 as NanoUsd,
+  window: "total",
+};
+
+let holders: KnownHolders;
+let ledger: Ledger;
+const clock = new ManualClock();
+
+beforeEach(() => {
+  holders = new KnownHolders();
+  const journal = { append: () => 1, withdraw: () => true };
+  const sums = { spent: () => ZERO_USD, credited: () => 1_000 as NanoUsd };
+  ledger = new Ledger(clock, journal, sums, holders);
+});
+
+const want = (): ReservationRequest => ({
+  receipt: "rcpt_1",
+  at: clock.now(),
+  key: KEY,
+  budgets: [TEAM],
+  allowances: [],
+  rpmLimit: null,
+  freeRpmLimit: null,
+  tpmLimit: null,
+  amount: 100 as NanoUsd,
+  worst: 100 as NanoUsd,
+  rateTokens: 0,
+  most: { amount: 100 as NanoUsd, tokens: 0 },
+  promptTokens: 0,
+  price: { input: 0, output: 1, cacheRead: 0, cacheWrite: 0 } as ReservationRequest["price"],
+  about: { surface: "messages", model: "a/b", stream: true },
+});
+
+/** A request that was read with the key as `KEY` is, once that was changed. */
+async function admitAfter(key: Key, budgets: readonly Budget[]) {
+  holders.put(KEY, [TEAM]);
+  const counters = await ledger.countersOf(KEY, [TEAM], [], clock.now());
+  holders.put(key, budgets);
+  return ledger.admit(counters, want());
+}
+
+describe("a request that waited is admitted by what it was read with where, meanwhile,", () => {
+  test.each<[string, Key, readonly Budget[]]>([
+    ["nothing changed, and all of it was read anew", structuredClone(KEY), [{ ...TEAM }]],
+    ["the key got another name", { ...KEY, name: "other" }, [TEAM]],
+    ["the key was rotated, and is in its grace", { ...KEY, state: "rotated" }, [TEAM]],
+  ])("%s", async (_what, key, budgets) => {
+    expect(await admitAfter(key, budgets)).toBeInstanceOf(Reservation);
+  });
+});
+
+describe("and is read anew where", () => {
+  test.each<[string, Key, readonly Budget[]]>([
+    ["a limit changed", { ...KEY, dailyLimit: 999 as NanoUsd }, [TEAM]],
+    ["a rate was set", { ...KEY, rpmLimit: 9 }, [TEAM]],
+    ["its models changed", { ...KEY, allowedModels: null }, [TEAM]],
+    ["the budget's cap changed", KEY, [{ ...TEAM, cap: 999 as NanoUsd }]],
+    ["the budget's window changed", KEY, [{ ...TEAM, window: "day" }]],
+    ["it draws from no budget any more", KEY, []],
+    ["it was revoked", { ...KEY, state: "revoked" }, [TEAM]],
+  ])("%s", async (_what, key, budgets) => {
+    expect(await admitAfter(key, budgets)).toEqual({ what: "key" });
+    expect(await ledger.isStillCurrent(want())).toBe(false);
+  });
+});
