@@ -36,6 +36,7 @@ import { type NamedRun, namedRun, withoutRun } from "./named-run.ts";
 import { PromptCount } from "./prompt-count.ts";
 import { KeptPrompts, Recount, unkept } from "./recount.ts";
 import { crowded, noAnswer, noOverride, notAKey, tooMuchUnpaid } from "./refusals.ts";
+import { type PricedRequest, sentRequest } from "./sent-request.ts";
 import { rateRefusal } from "./shortfall.ts";
 import { readUnpaid } from "./unpaid-request.ts";
 
@@ -60,6 +61,8 @@ class Run {
   private readonly trace: Trace | null;
   private holder: Holder | null = null;
   private request: GenerationRequest | null = null;
+  /** The request with the size of what hosts are sent of it. */
+  private sent: PricedRequest | null = null;
   /** Open Tier allowances that the request draws on; empty on the paid tier. */
   private allowances: readonly Allowance[] = [];
   /** Counted once, however often the request is looked at. */
@@ -126,15 +129,19 @@ class Run {
       }
       const plan = this.plan(request, holder);
       if (refused(plan)) return this.refusal(plan);
+      // Of a body that was read in a thread, only short members are here.
+      const sent = seen === null ? this.sentTo(plan, request) : { priced: request, prepared: null };
+      this.sent = sent;
+      const { priced } = sent;
       this.prompt ??= new PromptCount(
-        request,
+        priced,
         holder.balance.id,
         deps.counting,
         call,
         settings.attempts.firstTokenMs,
       );
       const { prompt } = this;
-      const fits = checkContext(request, prompt, plan);
+      const fits = checkContext(priced, prompt, plan);
       const tooLong = fits instanceof Promise ? await fits : fits;
       if (tooLong !== null) return this.refusal(tooLong);
 
@@ -147,7 +154,7 @@ class Run {
       if (refused(run)) return this.refusal(run);
       const { id: receipt, allowances } = this;
       const { key, budgets } = holder;
-      const ask = { receipt, key, budgets, run, request, prompt, plan, allowances, settings };
+      const ask = { receipt, key, budgets, run, request: priced, prompt, plan, allowances, settings };
       const admitting = admit(ask, deps);
       const admitted = admitting instanceof Promise ? await admitting : admitting;
       if (admitted === KEY_CHANGED) {
@@ -176,13 +183,13 @@ class Run {
           const firstTokenMs = bill.elapsedMs();
           const durable = deps.journal.durable(reservation.sequence);
           if (durable === true || (await durable))
-            return this.stream(outcome, whole, admitted, bill, firstTokenMs);
+            return this.stream(outcome, priced, admitted, bill, firstTokenMs);
           outcome.cancel();
           return await this.failed(bookkeepingDown(), "failed", bill);
         }
         case "answered": {
           this.served(outcome.candidate, admitted.plan);
-          const billed = this.billed(outcome, whole);
+          const billed = this.billed(outcome, priced);
           const ended = this.settle(outcome, billed instanceof Promise ? await billed : billed, bill);
           if (ended.durable === true || (await ended.durable)) return this.whole(outcome, ended, bill);
           bill.takeBack(ended);
@@ -254,6 +261,10 @@ class Run {
     return { ...read, model: request.model };
   }
 
+  private sentTo(plan: Plan, request: GenerationRequest): PricedRequest {
+    return sentRequest(request, plan, this.settings.defaultMaxOutputTokens, this.deps.pairing);
+  }
+
   private areAllFull({ candidates }: Plan): boolean {
     for (const { route } of candidates) if (!this.deps.slots.full(route.host)) return false;
     return true;
@@ -313,6 +324,7 @@ class Run {
       clientHeaders: clientHeaders(headers),
       outputCeiling: imposedCeiling(request, admitted),
       defaultMaxOutputTokens: settings.defaultMaxOutputTokens,
+      prepared: this.sent!.prepared,
       keyId: key.rotationId,
       balanceId: key.balanceId,
       trace,

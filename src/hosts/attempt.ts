@@ -21,7 +21,13 @@ import {
   type Opened,
   type Rejected,
 } from "./host-attempt.ts";
-import { encodeFor, type HostRequest, type OutputCeilings, type PairingOf } from "./host-request.ts";
+import {
+  type HostRequest,
+  hostRequestFor,
+  type OutputCeilings,
+  type PairingOf,
+  type PreparedRequest,
+} from "./host-request.ts";
 import { TimeLimit } from "./time-limit.ts";
 
 /**
@@ -55,6 +61,7 @@ export interface AttemptCall extends HostAttemptCall, OutputCeilings {
   /** Aborts when the client leaves. */
   readonly signal: AbortSignal;
   readonly limits: AttemptLimits;
+  readonly prepared?: PreparedRequest | null;
   /** Whose turn it is in a line. */
   readonly keyId: string;
   /** Whose request it is. */
@@ -159,7 +166,7 @@ class Walk {
       const at = this.next++;
       const candidate = this.candidates[at]!;
       if (this.isJudged(candidate)) continue;
-      const hostRequest = encodeFor(request, candidate, call, pairing);
+      const hostRequest = hostRequestFor(request, candidate, call, pairing, call.prepared);
       if (refused(hostRequest)) {
         this.untranslatable ??= hostRequest;
         continue;

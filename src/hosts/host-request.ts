@@ -37,6 +37,29 @@ export function encodeFor(
   return preferred;
 }
 
+/** A request as the first host of a plan is sent it: its size decides what is held before any host is asked. */
+export interface PreparedRequest {
+  readonly request: GenerationRequest;
+  readonly candidate: Candidate;
+  readonly outputCeiling: number | null;
+  readonly hostRequest: HostRequest;
+}
+
+/** Encodes it for the candidate, unless that was done already. */
+export function hostRequestFor(
+  request: GenerationRequest,
+  candidate: Candidate,
+  ceilings: OutputCeilings,
+  pairing: PairingOf,
+  prepared: PreparedRequest | null | undefined,
+): HostRequest | Refusal {
+  const isPrepared =
+    prepared?.request === request &&
+    prepared.candidate === candidate &&
+    prepared.outputCeiling === ceilings.outputCeiling;
+  return isPrepared ? prepared.hostRequest : encodeFor(request, candidate, ceilings, pairing);
+}
+
 /** As the request says, or else the model, or the host; a shorter prompt is not cached by any of Anthropic's models. */
 function marksCache({ json, promptEstimate }: GenerationRequest, { autoCache, host }: Route): boolean {
   const { auto_cache: asked } = json;

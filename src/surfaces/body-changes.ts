@@ -6,6 +6,8 @@ import { JsonCursor } from "./json-cursor.ts";
 export class BodyChanges {
   /** Fields of the client's that are left out, because the answer means the same without them. */
   readonly omitted: string[] = [];
+  /** Members whose change leaves something out. */
+  private readonly lossy = new Set<string>();
   private readonly names: string[] = [];
   private readonly values: (string | null)[] = [];
 
@@ -18,8 +20,23 @@ export class BodyChanges {
   /** Leaves out a member of the client's, once, and names it where it says anything. */
   drop(name: string, value: unknown): void {
     if (this.names.includes(name)) return;
-    this.set(name, null);
-    if (value !== null) this.omitted.push(name);
+    if (value === null) this.set(name, null);
+    else this.leaveOut(name, null, [name]);
+  }
+
+  /** A member without a part of it, as JSON, or without any; what is missing is named. */
+  leaveOut(name: string, left: string | null, omitted: Iterable<string>): void {
+    this.set(name, left);
+    this.lossy.add(name);
+    this.omitted.push(...omitted);
+  }
+
+  /** The body without what is left out, and with nothing else changed. Before `applyTo`. */
+  contentOf(body: Uint8Array): Uint8Array {
+    const only = new BodyChanges();
+    for (const [index, name] of this.names.entries())
+      if (this.lossy.has(name)) only.set(name, this.values[index]!);
+    return only.applyTo(body);
   }
 
   /**

@@ -22,6 +22,6 @@ export function lowerBudget(
   if (typeof budget !== "number" || (named !== null && budget >= named)) return;
   const left = budgetUnder(ceiling, budget);
   if (left === budget) return;
-  changes.set(member, left === null ? null : JSON.stringify({ ...settings, [name]: left }));
-  if (left === null) changes.omitted.push(member);
+  if (left === null) changes.leaveOut(member, null, [member]);
+  else changes.set(member, JSON.stringify({ ...settings, [name]: left }));
 }

@@ -23,8 +23,7 @@ export function leaveOutOwnTools(
   const needed = firstNeeded(json.tools, surface);
   if (needed !== -1) return invalid(`tools[${needed}].type`, FEE);
   const left = json.tools.filter((tool) => !hasFee(tool));
-  changes.set("tools", left.length === 0 ? null : JSON.stringify(left));
-  changes.omitted.push(SEARCH);
+  changes.leaveOut("tools", left.length === 0 ? null : JSON.stringify(left), [SEARCH]);
   return null;
 }
 
@@ -32,7 +31,7 @@ export function leaveOutOwnTools(
 export function withoutAddedOwnTools(
   input: readonly unknown[],
   { quirks }: Pick<HostTarget, "quirks">,
-  changes: BodyChanges,
+  omitted: Set<string>,
 ): readonly unknown[] | Refusal {
   if (quirks.ownTools === true || !input.some((item) => hasFeeAmong(asObject(item)?.tools))) return input;
   const left: unknown[] = [];
@@ -47,7 +46,7 @@ export function withoutAddedOwnTools(
     if (needed !== -1) return invalid(`input[${at}].tools[${needed}].type`, FEE);
     left.push({ ...item, tools: tools.filter((tool) => !hasFee(tool)) });
   }
-  changes.omitted.push(SEARCH);
+  omitted.add(SEARCH);
   return left;
 }
 

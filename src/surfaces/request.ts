@@ -9,7 +9,7 @@ import { JsonCursor } from "./json-cursor.ts";
 import { hasMoreValues } from "./json-scan.ts";
 import { leaveOutOwnTools } from "./own-tools.ts";
 import { sizePrompt } from "./prompt.ts";
-import type { GenerationRequest, HostTarget } from "./surface.ts";
+import type { GenerationRequest, HostBody, HostTarget, RequestSize } from "./surface.ts";
 import { dearerService, leaveOutUnheld, UNHELD_NAMES } from "./unheld.ts";
 import { leaveOutUnsafe } from "./unsafe-members.ts";
 
@@ -61,12 +61,17 @@ export function toRequest(read: Body, maxOutputTokens: number | null, choices: n
     stream,
     maxOutputTokens,
     choices,
-    ...sizePrompt(body, json),
-    answersInAudio: isSpoken(json),
-    promptCachedFor1h: isCachedFor1h(body, json),
+    ...sizeRequest(body, json),
     overrides: { models, provider, route, fallbacks },
   };
 }
+
+/** What of a body decides what it may cost, in any of the languages. */
+export const sizeRequest = (body: Uint8Array, json: Readonly<Record<string, unknown>>): RequestSize => ({
+  ...sizePrompt(body, json),
+  answersInAudio: isSpoken(json),
+  promptCachedFor1h: isCachedFor1h(body, json),
+});
 
 /** What is still needed of a request once its answer has begun. */
 export const withoutPrompt = (request: GenerationRequest): GenerationRequest => ({
@@ -143,6 +148,14 @@ export function passedChanges(request: GenerationRequest, target: HostTarget): B
   if (!target.stream && json.stream_options !== undefined) changes.set("stream_options", null);
   leaveOutUnsafe(request, target, changes);
   return leaveOutOwnTools(request, target, changes) ?? accountReference(request, target) ?? changes;
+}
+
+/** The body that a host of the client's own language is sent. */
+export function passedBody({ body }: GenerationRequest, changes: BodyChanges): HostBody {
+  const { omitted } = changes;
+  const bytes = omitted.length === 0 ? null : changes.contentOf(body);
+  const content = bytes === null ? null : () => ({ bytes, size: sizeRequest(bytes, parse(bytes)!) });
+  return { bytes: changes.applyTo(body), omitted, content };
 }
 
 /** Members by which money and routing are decided, in any of the languages. */

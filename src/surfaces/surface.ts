@@ -43,8 +43,16 @@ export interface PromptSize {
   readonly promptUnseen: boolean;
 }
 
+/** What decides what a request may cost, besides its output ceiling. */
+export interface RequestSize extends PromptSize {
+  /** The client asks for audio in the answer. */
+  readonly answersInAudio: boolean;
+  /** Some of the prompt may be cached for an hour, which costs more. */
+  readonly promptCachedFor1h: boolean;
+}
+
 /** A client's request, parsed. `body` stays as it came; changes are spliced into a copy. */
-export interface GenerationRequest extends PromptSize {
+export interface GenerationRequest extends RequestSize {
   readonly surface: SurfaceName;
   readonly body: Uint8Array;
   readonly json: Readonly<Record<string, unknown>>;
@@ -57,10 +65,6 @@ export interface GenerationRequest extends PromptSize {
   readonly maxOutputTokens: number | null;
   /** Number of answers asked for (`n`), at least 1. Each may reach the ceiling. */
   readonly choices: number;
-  /** The client asks for audio in the answer. */
-  readonly answersInAudio: boolean;
-  /** Some of the prompt may be cached for an hour, which costs more. */
-  readonly promptCachedFor1h: boolean;
   /** Routing overrides as they came, not yet checked. */
   readonly overrides: Readonly<{
     models?: unknown;
@@ -130,6 +134,13 @@ export interface HostBody {
   readonly bytes: Uint8Array;
   /** The client's fields that were left out because the answer means the same without them. */
   readonly omitted: readonly string[];
+  /** What the host reads of the client's body, and its size; null where that is all of it. */
+  readonly content: (() => HostContent) | null;
+}
+
+export interface HostContent {
+  readonly bytes: Uint8Array;
+  readonly size: RequestSize;
 }
 
 /** What an answer says about itself. */

@@ -6,6 +6,7 @@ import {
   checkMessages,
   invalid,
   larger,
+  passedBody,
   passedChanges,
   readBody,
   readCeiling,
@@ -77,7 +78,7 @@ function hostBody(request: GenerationRequest, target: HostTarget): HostBody | Re
   nameCeiling(request, target, changes);
   if (target.quirks.coreFieldsOnly === true) leaveOutOpenAi(request, changes);
   passMessages(request, target, changes);
-  return { bytes: changes.applyTo(request.body), omitted: changes.omitted };
+  return passedBody(request, changes);
 }
 
 /**
@@ -140,9 +141,9 @@ function passMessages({ body, json }: GenerationRequest, { quirks }: HostTarget,
   if (!sealed && !isStrict(quirks)) return;
   const messages = (sealed ? withoutSeals(json.messages) : json.messages) as Record<string, unknown>[];
   const { messages: fitted, changed, lost } = fitMessages(messages, quirks);
-  if (sealed || changed) changes.set("messages", JSON.stringify(fitted));
   if (sealed) lost.add("reasoning");
-  changes.omitted.push(...lost);
+  if (lost.size > 0) changes.leaveOut("messages", JSON.stringify(fitted), lost);
+  else if (changed) changes.set("messages", JSON.stringify(fitted));
 }
 
 /** The reply as clients take it; null where it may stay as it came. */

@@ -14,27 +14,22 @@ export function putOpenRouterWords(
   changes: BodyChanges,
 ): void {
   const { json } = request;
-  if (asObject(json.usage) !== null) leaveOut("usage", changes);
+  if (asObject(json.usage) !== null) changes.drop("usage", json.usage);
   const isStrict = quirks.maxCompletionTokens === true || quirks.coreFieldsOnly === true;
   if (isStrict && quirks.cacheControl !== true && asObject(json.cache_control) !== null)
-    leaveOut("cache_control", changes);
+    changes.drop("cache_control", json.cache_control);
   if (quirks.maxCompletionTokens !== true) {
     if (maxOutputTokens !== null) lowerBudget("reasoning", "max_tokens", request, maxOutputTokens, changes);
     return;
   }
-  if (json.include_reasoning !== undefined) leaveOut("include_reasoning", changes);
+  if (json.include_reasoning !== undefined) changes.drop("include_reasoning", json.include_reasoning);
   const settings = asObject(json.reasoning);
   if (settings === null) return;
   const effort = settings.enabled === false ? "none" : settings.effort;
   const mayNotBeSaid = (json.reasoning_effort ?? null) !== null || quirks.noReasoningEffort === true;
-  if (typeof effort !== "string" || mayNotBeSaid) return leaveOut("reasoning", changes);
+  if (typeof effort !== "string" || mayNotBeSaid) return changes.drop("reasoning", settings);
   changes.set("reasoning", null);
   changes.set("reasoning_effort", JSON.stringify(effort));
-}
-
-function leaveOut(name: string, changes: BodyChanges): void {
-  changes.set(name, null);
-  changes.omitted.push(name);
 }
 
 /** In a stream; OpenRouter's provider for Vercel's AI SDK asks for it in OpenRouter's words alone. */

@@ -72,11 +72,18 @@ function writeTurns(turns: readonly Turn[], report: TranslationReport): Json[] {
       given = [];
     }
     if (turn.role === "tool") given.push(...mediaOf(turn));
-    messages.push(writeTurn(turn, report));
+    const message = writeTurn(turn, report);
+    if (!isOnlyThoughts(turn) || THOUGHTS.some((name) => message[name] !== undefined)) messages.push(message);
   }
   if (given.length > 0) messages.push({ role: "user", content: writeContent(given, report) });
   return messages;
 }
+
+/** Hosts refuse a message without content, which is what thoughts that were left out would leave. */
+const isOnlyThoughts = ({ role, parts }: Turn): boolean =>
+  role === "assistant" && parts.length > 0 && parts.every(({ kind }) => kind === "reasoning");
+
+const THOUGHTS = ["reasoning_details", "reasoning_content"];
 
 function mediaOf({ callId, parts }: ToolTurn): UserPart[] {
   const media = parts.filter((part) => part.kind !== "text");

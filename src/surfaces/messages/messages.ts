@@ -4,7 +4,15 @@ import { asObject, type Json } from "../json.ts";
 import { encodeEvent } from "../judge.ts";
 import { lowerBudget } from "../lowered-budget.ts";
 import { addText, replyReader } from "../reply.ts";
-import { checkMessages, invalid, passedChanges, readBody, readCeiling, toRequest } from "../request.ts";
+import {
+  checkMessages,
+  invalid,
+  passedBody,
+  passedChanges,
+  readBody,
+  readCeiling,
+  toRequest,
+} from "../request.ts";
 import { streamSynthesizer } from "../stream-synthesis.ts";
 import type { GenerationRequest, HostBody, HostTarget, Pairing, Surface } from "../surface.ts";
 import { readAnthropicUsage } from "../usage.ts";
@@ -68,15 +76,14 @@ function hostBody(request: GenerationRequest, target: HostTarget): HostBody | Re
     lowerBudget("thinking", "budget_tokens", request, ceiling, changes);
   }
   leaveOutSeals(request, changes);
-  const bytes = changes.applyTo(request.body);
-  return { bytes: target.marksCache === true ? withCacheMarks(bytes) : bytes, omitted: changes.omitted };
+  const passed = passedBody(request, changes);
+  return target.marksCache === true ? { ...passed, bytes: withCacheMarks(passed.bytes) } : passed;
 }
 
 /** Thoughts that another language sealed are nothing to this host: what is left out is told. */
 function leaveOutSeals({ body, json }: GenerationRequest, changes: BodyChanges): void {
   if (!mayHoldSeals(body)) return;
-  changes.set("messages", JSON.stringify(withoutSeals(json.messages)));
-  changes.omitted.push("reasoning");
+  changes.leaveOut("messages", JSON.stringify(withoutSeals(json.messages)), ["reasoning"]);
 }
 
 function readTexts({ content }: Json, texts: string[]): null {

@@ -8,6 +8,7 @@ import type { FoundText } from "../event-template.ts";
 import { exactly } from "../exact-json.ts";
 import { asObject, type Json } from "../json.ts";
 import { withCacheMarks } from "../messages/cache-marks.ts";
+import { sizeRequest } from "../request.ts";
 import { asSummary } from "../responses/compaction.ts";
 import { type CurrentEvent, EVENT, eventEnd } from "../sse.ts";
 import type {
@@ -78,7 +79,11 @@ function hostBody(
   const bytes = Buffer.from(JSON.stringify(written));
   // A client that names a cache key wants what it repeats to be cached.
   const marksCache = host === "messages" && (target.marksCache === true || conversation.cacheKey !== null);
-  return { bytes: marksCache ? withCacheMarks(bytes) : bytes, omitted: report.omitted };
+  return {
+    bytes: marksCache ? withCacheMarks(bytes) : bytes,
+    omitted: report.omitted,
+    content: () => ({ bytes, size: sizeRequest(bytes, written) }),
+  };
 }
 
 /** A whole answer takes the way of every stream. */

@@ -13,11 +13,11 @@ import { ENCRYPTED } from "./request-reader.ts";
 export function withReadableThoughts(
   input: readonly unknown[],
   body: Uint8Array,
-  changes: BodyChanges,
+  omitted: Set<string>,
 ): readonly unknown[] {
   const unsealed = mayHoldSeals(body) ? (withoutSeals(input) as unknown[]) : input;
   const readable = unsealed.some(isBareId) ? unsealed.filter((item) => !isBareId(item)) : unsealed;
-  if (readable !== input) changes.omitted.push("reasoning");
+  if (readable !== input) omitted.add("reasoning");
   return readable;
 }
 

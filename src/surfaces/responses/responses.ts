@@ -1,9 +1,16 @@
 import { type Refusal, refused } from "../../errors/refusal.ts";
-import type { BodyChanges } from "../body-changes.ts";
 import { asObject, type Json } from "../json.ts";
 import { withoutAddedOwnTools } from "../own-tools.ts";
 import { addText, replyReader } from "../reply.ts";
-import { checkCount, invalid, passedChanges, readBody, readCeiling, toRequest } from "../request.ts";
+import {
+  checkCount,
+  invalid,
+  passedBody,
+  passedChanges,
+  readBody,
+  readCeiling,
+  toRequest,
+} from "../request.ts";
 import { COMMENT } from "../sse.ts";
 import { streamSynthesizer } from "../stream-synthesis.ts";
 import type { GenerationRequest, HostBody, HostTarget, Pairing, Surface } from "../surface.ts";
@@ -96,20 +103,22 @@ function hostBody(request: GenerationRequest, target: HostTarget): HostBody | Re
   // there.
   changes.set("store", "false");
   if (target.maxOutputTokens !== null) changes.set("max_output_tokens", String(target.maxOutputTokens));
-  const input = passedInput(request, target, changes);
+  const omitted = new Set<string>();
+  const input = passedInput(request, target, omitted);
   if (refused(input)) return input;
-  if (input !== request.json.input) changes.set("input", JSON.stringify(input));
+  if (omitted.size > 0) changes.leaveOut("input", JSON.stringify(input), omitted);
+  else if (input !== request.json.input) changes.set("input", JSON.stringify(input));
   askForEncrypted(request.json, changes);
-  return { bytes: changes.applyTo(request.body), omitted: changes.omitted };
+  return passedBody(request, changes);
 }
 
-function passedInput({ body, json }: GenerationRequest, target: HostTarget, changes: BodyChanges): unknown {
+function passedInput({ body, json }: GenerationRequest, target: HostTarget, omitted: Set<string>): unknown {
   const { input } = json;
   if (!Array.isArray(input)) return input;
-  const offering = withoutAddedOwnTools(input, target, changes);
+  const offering = withoutAddedOwnTools(input, target, omitted);
   return refused(offering)
     ? offering
-    : withReadableThoughts(withPlainSummaries(offering, body), body, changes);
+    : withReadableThoughts(withPlainSummaries(offering, body), body, omitted);
 }
 
 function readTexts({ output }: Json, texts: string[]): null {
