@@ -363,6 +363,7 @@ function generationDeps(rooms: Rooms, parts: GatewayParts): GenerationDeps {
     settings: () => active.generation,
     suggest: rooms.suggest,
     identify: (secret, at) => books.keyring.identify(secret, at),
+    blockOf: (key, at) => books.keyring.blockOf(key, at),
     payments: inlinePayments(rooms, parts),
     allowances: ({ balance }, call) => rooms.allowances(balance, call.blocks()),
     hostCharged({ model, route }, saidUsd, cost) {

@@ -14,8 +14,9 @@ import type { GenerationDeps, GenerationSettings } from "./deps.ts";
 import { aheadOf } from "./expected-output.ts";
 import { type Hold, RunningStream } from "./hold.ts";
 import type { Recount } from "./recount.ts";
-import { stoppedForCredit, upstreamError } from "./refusals.ts";
+import { upstreamError } from "./refusals.ts";
 import { RunningCount } from "./running-count.ts";
+import { type StreamStop, streamStop } from "./stopped-stream.ts";
 
 /**
  * A stream that is ready for its client: the first token is in hand and the hold is durable. From here on no
@@ -110,7 +111,12 @@ async function deliver(context: DeliveryContext, sink: Sink, delivery: StreamDel
     };
     const firstTokens = judge.countedTokens;
     const end = ofCustomers(await relay(line, opened.takeFirst()), candidate.route.host);
-    const by = bill.reservation.want.key.balanceId;
+    const { key } = bill.reservation.want;
+    const by = key.balanceId;
+    const stop =
+      end.kind === "out_of_credit"
+        ? streamStop(hold.shortfall, deps.blockOf(key, deps.clock.now()), settings)
+        : null;
     // Neither one piece nor a client that reads slowly shows how fast the host writes.
     const isTimed = !opened.isWhole && !("isHeldUp" in end);
     const ms = isTimed ? bill.elapsedMs() - firstTokenMs : 0;
@@ -123,14 +129,14 @@ async function deliver(context: DeliveryContext, sink: Sink, delivery: StreamDel
     const billed = counting instanceof Promise ? await counting : counting;
     if (usage?.costUsd !== undefined)
       deps.hostCharged(candidate, usage.costUsd, costOf(billed.tokens, candidate.price));
-    const requestEnd = endOf(end, billed, context);
+    const requestEnd = endOf(end, billed, stop, context);
     const covering = requestEnd.writeOff === true ? null : hold.cover(costOfEnd(requestEnd));
     if (covering !== null) await covering;
     const ended = bill.settle(requestEnd);
     const isDurable = ended.durable === true || (await ended.durable);
     bill.tell(ended, isDurable);
     delivery.cameToNothing = end.kind !== "complete" && ended.settlement.charged === 0;
-    const last = lastFrames(end, context, ended, isDurable);
+    const last = lastFrames(end, stop, context, ended, isDurable);
     if (last !== null) await sink.write(last);
   } catch (error) {
     deps.onFault(error, bill.reservation.want.receipt);
@@ -150,6 +156,7 @@ const ofCustomers = (end: RelayEnd, host: Host): RelayEnd =>
 function endOf(
   end: RelayEnd,
   { tokens, from }: BilledTokens,
+  stop: StreamStop | null,
   { opened, settings, firstTokenMs }: DeliveryContext,
 ): RequestEnd {
   const common = { candidate: opened.candidate, firstTokenMs, tokens, from };
@@ -166,13 +173,14 @@ function endOf(
     case "client_left":
       return { ...common, state: "cancelled" };
     case "out_of_credit":
-      return { ...common, state: "settled", errorCode: "insufficient_credit" };
+      return { ...common, state: "settled", errorCode: stop!.code };
   }
 }
 
 /** What tells the bill, and the end mark or the error that takes its place; null when nobody is there. */
 function lastFrames(
   end: RelayEnd,
+  stop: StreamStop | null,
   context: DeliveryContext,
   ended: EndedRequest,
   isDurable: boolean,
@@ -182,7 +190,8 @@ function lastFrames(
   const bill = billedBy(ended);
   if (end.kind === "complete") return context.opened.judge.last(bill);
   const { settlement: settled } = ended;
-  const why = end.kind === "out_of_credit" ? stoppedForCredit(settled) : upstreamError(end.message, settled);
+  const why =
+    end.kind === "out_of_credit" ? stop!.refusal(settled.charged) : upstreamError(end.message, settled);
   return failure(why, context, bill);
 }
 

@@ -2,7 +2,7 @@ import type { Catalog, HostOrder } from "../catalog/catalog.ts";
 import type { Refusal } from "../errors/refusal.ts";
 import type { AttemptDeps, AttemptLimits } from "../hosts/attempt.ts";
 import type { Key } from "../keys/key.ts";
-import type { Holder } from "../keys/keyring.ts";
+import type { Holder, KeyBlock } from "../keys/keyring.ts";
 import type { RunSpec } from "../keys/run.ts";
 import type { AgentRun } from "../keys/runs.ts";
 import type { Ledger } from "../ledger/ledger.ts";
@@ -35,6 +35,8 @@ export interface GenerationDeps extends AttemptDeps {
   /** The sentence that suggests the closest published id, and where the catalog is. */
   suggest(id: string): string;
   identify(secret: string, at: EpochMs): Holder | null | Promise<Holder | null>;
+  /** Why a key may not spend any more; null where it may, or where that is not known yet. */
+  blockOf(key: Pick<Key, "hash">, at: EpochMs): KeyBlock | null;
   /** Null where nobody can pay. */
   readonly payments: InlinePayments | null;
   allowances(holder: Holder, call: GenerationCall): readonly Allowance[];

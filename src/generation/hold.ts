@@ -3,6 +3,7 @@ import { costOf, NO_PROMPT, type PromptCharge, withAudioAnswer, worstCase } from
 import type { GrantAnswer } from "../ledger/grants.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Reservation } from "../ledger/reservation.ts";
+import type { Shortfall } from "../ledger/shortfall.ts";
 import type { GenerationRequest, StreamJudge, Usage } from "../surfaces/surface.ts";
 import type { AnswerText } from "../tokens/answer-text.ts";
 import type { NanoUsd } from "../units/usd.ts";
@@ -30,6 +31,8 @@ export class Hold {
   private stream: RunningStream | null = null;
   /** Tokens that the host may have written when it could not grow. */
   private written = 0;
+  /** Why it could not grow the last time; null while it could. */
+  shortfall: Shortfall | null = null;
   /** Others may take what was there, so often before it grows again. */
   private rounds = MOST_ROUNDS;
 
@@ -145,6 +148,10 @@ export class Hold {
       else {
         this.stream?.countExactly();
         this.written = written;
+        this.shortfall = this.ledger.growthShortfall(
+          this.reservation,
+          worstCase(NO_PROMPT, step, this.price),
+        );
         return written < this.output;
       }
     }

@@ -134,13 +134,6 @@ export function upstreamError(message: string, { charged, writtenOff }: Settled)
   );
 }
 
-/** The answer grew beyond what the balance covers. */
-export const stoppedForCredit = ({ charged }: Settled): Refusal =>
-  refuse(
-    "insufficient_credit",
-    `The answer was stopped: the balance, a spend cap of the key or its budget does not cover the rest of it. The tokens delivered cost ${formatUsd(charged)}. Add credit or raise the cap, and send the request again.`,
-  );
-
 /**
  * What stands in the place of a key, where the limits of a key apply, is told from its form alone: whether it
  * is good is not looked up.

@@ -1,5 +1,6 @@
 import type { LRUCache } from "lru-cache";
 import { StoreContended } from "../errors/bookkeeping.ts";
+import type { SuspensionReason } from "../errors/suspension.ts";
 import { assert } from "../units/assert.ts";
 import { boundedCache } from "../units/bounded-cache.ts";
 import type { EpochMs } from "../units/clock.ts";
@@ -70,6 +71,14 @@ export class Keyring {
   /** Resolves once what `current` did not know was read. */
   async reread({ hash }: Pick<Key, "hash">): Promise<void> {
     if (this.peek(hash) === undefined) await this.load(hash);
+  }
+
+  /** Why a key may not spend; null where it may, or where the store must be asked first. */
+  blockOf({ hash }: Pick<Key, "hash">, at: EpochMs): KeyBlock | null {
+    const entry = this.peek(hash);
+    if (entry === undefined) return null;
+    const holder = liveHolder(entry, at);
+    return holder === null ? "ended" : holder.balance.suspended;
   }
 
   /** Null for a secret that is known to be no key, undefined where the store must be asked. */
@@ -174,6 +183,9 @@ export interface Holder {
   /** In the key's order. */
   readonly budgets: readonly Budget[];
 }
+
+/** The key was revoked or has expired, or its balance is suspended for that reason. */
+export type KeyBlock = "ended" | SuspensionReason;
 
 export interface KeyringEntry {
   readonly key: Key;

@@ -196,6 +196,13 @@ export class Ledger {
     return true;
   }
 
+  /** Why `extend` by `amount` fails now; null where it would succeed. */
+  growthShortfall(reservation: Reservation, amount: NanoUsd): Shortfall | null {
+    if (this.grants?.usable() === false) return BOOKS_AWAY;
+    if (!this.mayGrow(reservation)) return KEY_CHANGED;
+    return this.moneyShortfall(reservation.money, reservation.want, amount, amount);
+  }
+
   /** Lowers what the reservation holds, on everything that it holds on; what was more goes to others. */
   shrink(reservation: Reservation, held: NanoUsd): void {
     assert(reservation.isOpen, "shrinking a reservation that was spent");
@@ -210,8 +217,7 @@ export class Ledger {
 
   /** Whether `extend` would succeed now. */
   coversMore(reservation: Reservation, amount: NanoUsd): boolean {
-    if (!this.mayGrow(reservation)) return false;
-    return this.moneyShortfall(reservation.money, reservation.want, amount, amount) === null;
+    return this.growthShortfall(reservation, amount) === null;
   }
 
   /**

@@ -89,22 +89,38 @@ ${await store()}`;
     expect(status).toBe(200);
   };
 
-  const CHANGES: [what: string, goesOn: boolean, change: (owner: Made) => Promise<unknown>][] = [
-    ["nothing happens", true, async () => {}],
-    ["the daily cap is lowered to a thousandth", false, (owner) => patch(owner, { daily_limit_usd: 0.001 })],
-    ["the monthly cap is", false, (owner) => patch(owner, { monthly_limit_usd: 0.001 })],
+  const CHANGES: [what: string, stop: Stop | null, change: (owner: Made) => Promise<unknown>][] = [
+    ["nothing happens", null, async () => {}],
+    [
+      "the daily cap is lowered to a thousandth",
+      ["budget_exhausted", /key's `daily_limit_usd` caps spending at \$0\.001: \$0(\.\d+)? is used/],
+      (owner) => patch(owner, { daily_limit_usd: 0.001 }),
+    ],
+    [
+      "the monthly cap is",
+      ["budget_exhausted", /key's `monthly_limit_usd` caps spending at \$0\.001/],
+      (owner) => patch(owner, { monthly_limit_usd: 0.001 }),
+    ],
     [
       "the daily cap is lowered, but not below what it needs",
-      true,
+      null,
       (owner) => patch(owner, { daily_limit_usd: 1 }),
     ],
-    ["the budget's cap is lowered", false, (owner) => capBudget(owner, "wide", 0.001)],
-    ["the key is moved to a budget without room", false, (owner) => patch(owner, { budget: "narrow" })],
-    ["the key is moved to a budget with room", true, (owner) => patch(owner, { budget: "other" })],
-    ["the key is taken out of its budget", true, (owner) => patch(owner, { budget: null })],
+    [
+      "the budget's cap is lowered",
+      ["budget_exhausted", /budget `wide` caps spending at \$0\.001/],
+      (owner) => capBudget(owner, "wide", 0.001),
+    ],
+    [
+      "the key is moved to a budget without room",
+      ["budget_exhausted", /budget `narrow` caps spending at \$0\.0001/],
+      (owner) => patch(owner, { budget: "narrow" }),
+    ],
+    ["the key is moved to a budget with room", null, (owner) => patch(owner, { budget: "other" })],
+    ["the key is taken out of its budget", null, (owner) => patch(owner, { budget: null })],
     [
       "its budget is deleted once the key is moved",
-      true,
+      null,
       async (owner) => {
         await patch(owner, { budget: "other" });
         await any().send("DELETE", "/v1/budgets/wide", { bearer: owner.recovery_secret });
@@ -112,24 +128,32 @@ ${await store()}`;
     ],
     [
       "the key is revoked",
-      false,
+      ["invalid_api_key", /revoked or expired/],
       (owner) => any().send("DELETE", `/v1/keys/${owner.id}`, { bearer: owner.recovery_secret }),
     ],
-    ["the balance is suspended", false, (owner) => suspend(owner, "suspend")],
+    [
+      "the balance is suspended",
+      ["account_suspended", /suspended after an acceptable-use breach/],
+      (owner) => suspend(owner, "suspend"),
+    ],
     [
       "it is suspended, and the suspension lifted",
-      true,
+      null,
       async (owner) => {
         await suspend(owner, "suspend");
         await suspend(owner, "unsuspend");
       },
     ],
-    ["its run is tightened", false, (owner) => tighten(owner, "job; usd=0.001")],
-    ["its run is tightened to what it needs", true, (owner) => tighten(owner, "job; usd=1")],
-    ["its run is named with a wider limit", true, (owner) => tighten(owner, "job; usd=30")],
+    [
+      "its run is tightened",
+      ["budget_exhausted", /run `job` caps spending at \$0\.001/],
+      (owner) => tighten(owner, "job; usd=0.001"),
+    ],
+    ["its run is tightened to what it needs", null, (owner) => tighten(owner, "job; usd=1")],
+    ["its run is named with a wider limit", null, (owner) => tighten(owner, "job; usd=30")],
     [
       "its credit is taken back",
-      false,
+      ["insufficient_credit", /balance/],
       ({ balance_id }) =>
         any().admin("/admin/debits", { balance_id, amount_usd: "all", idempotency_key: crypto.randomUUID() }),
     ],
@@ -145,40 +169,46 @@ ${await store()}`;
     return receipt!.json;
   }
 
-  test.each(CHANGES)(
-    "a stream that holds $0.03 when %s: goes on beyond that, %p",
-    async (_what, goesOn, change) => {
-      const owner = await any().key(10, { daily_limit_usd: 20 });
-      for (const [name, cap_usd] of [
-        ["wide", 20],
-        ["narrow", 0.0001],
-        ["other", 20],
-      ] as const) {
-        const json = { name, cap_usd, window: "day" };
-        await any().send("POST", "/v1/budgets", { bearer: owner.recovery_secret, json });
-      }
-      await patch(owner, { budget: "wide" });
-      changed = gate();
-      const before = arrivals;
-      const messages = [{ role: "user", content: "Hello" }];
-      const reading = any().send("POST", "/v1/chat/completions", {
-        bearer: owner.key,
-        headers: { "x-gateway-run": "job; usd=20" },
-        json: { model: `test/model${streams++}`, messages, stream: true },
-      });
-      await until(() => arrivals > before);
-      await change(owner);
-      changed.open();
-      const { text, headers } = await reading;
-      expect(text.includes("[DONE]")).toBe(goesOn);
-      expect(text.includes('"code":"insufficient_credit"')).toBe(!goesOn);
-      const receipt = await receiptOf(headers.get("x-gateway-receipt")!, owner);
-      if (goesOn) expect(receipt.cost_usd).toBe(COST_USD);
-      else expect(receipt.cost_usd).toBeLessThan(0.035);
-      expect(receipt.cost_usd).toBeGreaterThan(0);
-      expect((await any().admin("/admin/ledger/audit")).json).toMatchObject({ ok: true, drift_nano: "0" });
-    },
-  );
+  test.each(CHANGES)("a stream that holds $0.03 when %s: ends as %p", async (_what, stop, change) => {
+    const owner = await any().key(10, { daily_limit_usd: 20 });
+    for (const [name, cap_usd] of [
+      ["wide", 20],
+      ["narrow", 0.0001],
+      ["other", 20],
+    ] as const) {
+      const json = { name, cap_usd, window: "day" };
+      await any().send("POST", "/v1/budgets", { bearer: owner.recovery_secret, json });
+    }
+    await patch(owner, { budget: "wide" });
+    changed = gate();
+    const before = arrivals;
+    const messages = [{ role: "user", content: "Hello" }];
+    const reading = any().send("POST", "/v1/chat/completions", {
+      bearer: owner.key,
+      headers: { "x-gateway-run": "job; usd=20" },
+      json: { model: `test/model${streams++}`, messages, stream: true },
+    });
+    await until(() => arrivals > before);
+    await change(owner);
+    changed.open();
+    const { text, headers } = await reading;
+    const receipt = await receiptOf(headers.get("x-gateway-receipt")!, owner);
+    expect(text.includes("[DONE]")).toBe(stop === null);
+    if (stop === null) expect(receipt.cost_usd).toBe(COST_USD);
+    else {
+      const [code, why] = stop;
+      const { error } = text
+        .split("\n\n")
+        .map((event) => JSON.parse(event.match(/^data: (.*)$/m)?.[1] ?? "{}"))
+        .find((event) => event.error !== undefined);
+      expect([error.code, receipt.error_code]).toEqual([code, code]);
+      expect(error.message).toMatch(why);
+      expect(error.message).toContain(`cost $${receipt.cost_usd}`);
+      expect(receipt.cost_usd).toBeLessThan(0.035);
+    }
+    expect(receipt.cost_usd).toBeGreaterThan(0);
+    expect((await any().admin("/admin/ledger/audit")).json).toMatchObject({ ok: true, drift_nano: "0" });
+  });
 
   test("a budget whose window is changed shows what was spent in that, there and back", async () => {
     const owner = await any().key(10);
@@ -197,6 +227,9 @@ ${await store()}`;
     }
   });
 }
+
+/** The error's code, and what its message has to say. */
+type Stop = [code: string, why: RegExp];
 
 const WORDS = 1_600;
 const PIECE = 20;

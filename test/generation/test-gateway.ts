@@ -99,7 +99,10 @@ export async function openTestGateway(
       books: booksOf({
         ledger,
         journal: books.journal,
-        keyring: { identify } as Partial<Keyring> as Keyring,
+        keyring: {
+          identify,
+          blockOf: (key, at) => (current(key, at) === null ? "ended" : null),
+        } as Partial<Keyring> as Keyring,
       }),
       counting: COUNTING,
       log: (event, fields) => void (event === "fault" && faults.push(fields)),

@@ -559,7 +559,10 @@ function openLife(parts: {
 }): Life {
   const { clock, open, random, holders, tier, unverified, end } = parts;
   const { perDay: requestsPerDay, accountlessPerDay: accountlessRequestsPerDay, rpm } = tier;
-  const keyring = { identify: (secret: string, at: EpochMs) => holders.identify(secret, at) };
+  const keyring: Pick<Keyring, "identify" | "blockOf"> = {
+    identify: (secret, at) => holders.identify(secret, at),
+    blockOf: (key) => (holders.current(key as Key, clock) === null ? "ended" : null),
+  };
   const { ledger, books, debits } = open;
   const { generation } = buildGateway(
     partsOf({
