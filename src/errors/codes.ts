@@ -27,7 +27,7 @@ export type ErrorCode =
 export interface ErrorRow {
   readonly status: number;
   readonly type: ErrorType;
-  /** The identical request may succeed later without a change by the client. */
+  /** The identical request may succeed later without a change by the client. If not, `x-should-retry: false` says so. */
   readonly retryable: boolean;
   /** When it happens; a paragraph of the errors reference. */
   readonly when: string;
@@ -104,7 +104,7 @@ export const ERRORS = {
     type: "rate_limit_error",
     retryable: true,
     when: "The request could exceed a spend cap: that of a named budget, of its run, or the key's daily_limit_usd or monthly_limit_usd; or its run has had all its calls. The message names the cap and the amount used; amounts held by open requests count too.",
-    fix: "Send it again after Retry-After seconds: a few where open requests hold what is left, until the window's end where it is spent. Or lower max_tokens to what the message names, or raise the cap. Of a run, begin another.",
+    fix: "Send it again after Retry-After seconds: a few where open requests hold what is left, until the window's end where it is spent. Or lower max_tokens to what the message names, or raise the cap. Where a run has used up its limits, time does not help and there is no Retry-After: start a new run.",
   },
   context_too_long: {
     status: 400,

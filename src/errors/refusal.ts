@@ -25,11 +25,11 @@ export interface RefusalDetails {
   readonly upgrade?: "HTTP/1.1" | "websocket";
   /** The request field at fault, as the client spelt it. */
   readonly param?: string;
-  /** Whole seconds, for the header `Retry-After`. */
-  readonly retryAfterS?: number;
+  /** Whole seconds, for the header `Retry-After`; null: no time helps, so the header is left out. */
+  readonly retryAfterS?: number | null;
   /**
-   * Tells official clients whether to repeat the request by themselves; false where waiting a little cannot
-   * mend it.
+   * Tells official clients whether to repeat the request by themselves; false where waiting a little does not help.
+   * Where it is left out, they are told not to repeat what the table of errors calls not retryable.
    */
   readonly shouldRetry?: boolean;
   /** The body was left in the client's socket, so the connection cannot take another request. */
@@ -58,6 +58,9 @@ export const NOT_SOON = { retryAfterS: 60, shouldRetry: false } as const satisfi
  */
 export const retryAfter = (seconds: number): RefusalDetails =>
   seconds > 60 ? { retryAfterS: seconds, shouldRetry: false } : { retryAfterS: seconds };
+
+/** For a 429 that no time mends. Codex ends at once without a `Retry-After`, and waits for as long as one says. */
+export const NEVER = { retryAfterS: null, shouldRetry: false } as const satisfies RefusalDetails;
 
 export const refused = (value: unknown): value is Refusal => value instanceof Refusal;
 
@@ -107,14 +110,15 @@ const WAITED_FOR = new Set([429, 503]);
 const SOON_S = 5;
 
 /** The headers that a refusal adds to its response. */
-export function refusalHeaders({ details, status }: Refusal): Record<string, string> {
+export function refusalHeaders({ code, details, status }: Refusal): Record<string, string> {
   const headers: Record<string, string> = {};
-  const retryAfterS = details.retryAfterS ?? (WAITED_FOR.has(status) ? SOON_S : undefined);
-  if (retryAfterS !== undefined) headers["retry-after"] = String(retryAfterS);
+  const { retryAfterS = WAITED_FOR.has(status) ? SOON_S : null } = details;
+  if (retryAfterS !== null) headers["retry-after"] = String(retryAfterS);
   if (details.closing === true) headers.connection = "close";
   if (details.upgrade !== undefined)
     Object.assign(headers, { connection: "upgrade", upgrade: details.upgrade });
-  if (details.shouldRetry !== undefined) headers["x-should-retry"] = String(details.shouldRetry);
+  const { shouldRetry = ERRORS[code].retryable ? undefined : false } = details;
+  if (shouldRetry !== undefined) headers["x-should-retry"] = String(shouldRetry);
   if (details.balance !== undefined) headers["x-gateway-balance-usd"] = decimalUsd(details.balance);
   if (details.paymentRequired !== undefined) headers["payment-required"] = details.paymentRequired;
   return headers;

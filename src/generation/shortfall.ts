@@ -1,7 +1,7 @@
 import type { Model } from "../catalog/catalog.ts";
 import { isFree } from "../catalog/entry.ts";
 import { FREE_SUFFIX } from "../catalog/model-name.ts";
-import { NOT_SOON, type Refusal, type RefusalDetails, refuse, retryAfter } from "../errors/refusal.ts";
+import { NEVER, NOT_SOON, type Refusal, type RefusalDetails, refuse, retryAfter } from "../errors/refusal.ts";
 import { affordableOutput } from "../ledger/charge.ts";
 import {
   type AllowanceShortfall,
@@ -39,7 +39,7 @@ export function shortfallRefusal(
     case "allowance":
       return allowanceRefusal(short, now);
     case "calls":
-      return refuse("budget_exhausted", callsMessage(short), short.undecided ? UNDECIDED : NOT_SOON);
+      return refuse("budget_exhausted", callsMessage(short), short.undecided ? UNDECIDED : NEVER);
     case "balance":
       return refuse("insufficient_credit", balanceMessage(short, ask, sized, models), {
         balance: short.available,
@@ -97,6 +97,7 @@ const ANOTHER_RUN = "start a new run, or have the owner raise this one's limits:
 /** Once the window has to end first, a client that repeats by itself only wastes its time. */
 function untilRoom(short: CapShortfall, now: EpochMs): RefusalDetails {
   if (isOnlyHeld(short)) return { retryAfterS: HELD_RETRY_S };
+  if (short.what === "run") return NEVER;
   // Without an end there is no such moment: only a higher cap makes room.
   return short.resetsAt === null ? NOT_SOON : { ...untilEnd(short.resetsAt, now), shouldRetry: false };
 }

@@ -103,6 +103,8 @@ ${await store()}`;
       "The run `agent-7` may have 1 call: 1 used, 0 open. Start a new run",
     );
     expect(calls.headers.get("x-should-retry")).toBe("false");
+    // Codex would wait for as long as it says.
+    expect(calls.headers.get("retry-after")).toBeNull();
     await call(key, "agent-8; usd=0.001", "Hello", gateway);
     const money = await call(key, "agent-8", "Hello", gateway);
     expect(money.json.error).toMatchObject({ code: "budget_exhausted", type: "rate_limit_error" });
@@ -110,6 +112,7 @@ ${await store()}`;
       "The run `agent-8` caps spending at $0.001: $0.00001 is used, and $0.00 is held by open requests.",
     );
     expect(money.headers.get("x-should-retry")).toBe("false");
+    expect(money.headers.get("retry-after")).toBeNull();
   });
 
   test("receipts name the run, and its usage can be asked for by the key", async () => {
