@@ -41,7 +41,7 @@ import { PaymentCounts } from "./rails/payment-counts.ts";
 import type { PaymentPace } from "./rails/payment-pace.ts";
 import { PaymentWatch } from "./rails/payment-watch.ts";
 import { CardRail } from "./rails/stripe/card-rail.ts";
-import { StripeApi } from "./rails/stripe/stripe-api.ts";
+import { openStripe } from "./rails/stripe/stripe-api.ts";
 import { openChain } from "./rails/x402/chain.ts";
 import { InlinePayments } from "./rails/x402/inline.ts";
 import { Sanctions } from "./rails/x402/sanctions.ts";
@@ -309,7 +309,7 @@ function cardRail(
   if (stripe === null) return null;
   return new CardRail({
     ...rail,
-    api: new StripeApi(stripe),
+    api: openStripe(stripe),
     fee: stripe.fee,
     suspend: decide({ reason: "chargeback", lifted: null }),
     lift: decide({ reason: null, lifted: "chargeback" }),

@@ -2,6 +2,7 @@ import type { PaymentsConfig } from "../config/config.ts";
 import { DAY_MS } from "../payments/caps.ts";
 import { openChain } from "../rails/x402/chain.ts";
 import type { X402Network } from "../rails/x402/network.ts";
+import { partyOf } from "../rails/x402/redacted-parts.ts";
 import { oracleOf, readSanctionsList } from "../rails/x402/sanctions.ts";
 import { systemClock } from "../units/clock.ts";
 import { messageOf } from "./console.ts";
@@ -70,7 +71,7 @@ async function checkNetwork(
     return [
       failing(
         check,
-        messageOf(error),
+        partyOf(network).redact(messageOf(error)),
         "Check `rpc`, `network`, `asset` and `sanctions.oracle`: until then nothing can be paid there.",
       ),
     ];

@@ -2,6 +2,7 @@ import { type SmtpConfig, transportTo } from "../mail/mailer.ts";
 import { Postgres } from "../store/postgres/postgres.ts";
 import type { StoreConfig } from "../store/store-config.ts";
 import { systemClock } from "../units/clock.ts";
+import { OutsideParty } from "../units/outside-party.ts";
 import { messageOf } from "./console.ts";
 import { type Finding, failing, ok } from "./finding.ts";
 
@@ -42,7 +43,8 @@ export async function checkMail(smtp: SmtpConfig | null): Promise<Finding[]> {
     return [ok(check, `${smtp.host}:${smtp.port} answers ${signedIn}`)];
   } catch (error) {
     const next = "People cannot sign in by email until `smtp` in the configuration is right.";
-    return [failing(check, `${smtp.host}:${smtp.port}: ${messageOf(error)}`, next)];
+    const server = new OutsideParty({ called: "mail server", secrets: [smtp.password ?? ""], addresses: [] });
+    return [failing(check, `${smtp.host}:${smtp.port}: ${server.redact(messageOf(error))}`, next)];
   } finally {
     transport.close();
   }

@@ -1,6 +1,7 @@
 import type { OperatorsPayment } from "../api/payments.ts";
 import type { Chain } from "../rails/x402/chain.ts";
 import type { X402Network } from "../rails/x402/network.ts";
+import { partyOf } from "../rails/x402/redacted-parts.ts";
 import { messageOf } from "./console.ts";
 import { type Finding, ok, warning } from "./finding.ts";
 
@@ -9,10 +10,11 @@ import { type Finding, ok, warning } from "./finding.ts";
  * one that did not carry it out holds it, but a facilitator that both use can mislead them.
  */
 export async function checkAddress(
-  { network, payTo }: X402Network,
+  at: X402Network,
   chain: Pick<Chain, "arrivals">,
   known: ReadonlySet<string> | null,
 ): Promise<Finding> {
+  const { network, payTo } = at;
   const check = `pay_to on ${network}`;
   try {
     const arrived = await chain.arrivals(RECENT_BLOCKS);
@@ -28,7 +30,8 @@ export async function checkAddress(
           "Give each store an address, and a gas_key, of its own: payments may otherwise be credited twice or held.",
         );
   } catch (error) {
-    return warning(check, messageOf(error), "Its transfers could not be compared with the payments.");
+    const why = partyOf(at).redact(messageOf(error));
+    return warning(check, why, "Its transfers could not be compared with the payments.");
   }
 }
 

@@ -13,6 +13,8 @@ export class FakeStripe {
   readonly events: { readonly type: string; readonly object: object }[] = [];
   /** Answers nothing but errors. */
   isDown = false;
+  /** Says this to everything, and does nothing. */
+  refusal: string | null = null;
   /** Does what is asked, and breaks off before it answers. */
   losesAnswers = false;
   /** Nothing is answered before it resolves. */
@@ -57,6 +59,7 @@ export class FakeStripe {
     const form = await request.text();
     this.calls.push(`${request.method} ${url.pathname}`);
     if (this.isDown) return error(503, "Stripe is down");
+    if (this.refusal !== null) return error(401, this.refusal);
     if (!/^Bearer sk_test_/.test(request.headers.get("authorization") ?? ""))
       return error(401, "No such key");
     const key = request.headers.get("idempotency-key");

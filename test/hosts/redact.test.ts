@@ -13,9 +13,29 @@ const keyed = hostRow({ url: "http://127.0.0.1:9" }, { baseUrl: "https://a.examp
 const odd = hostRow({ url: "https://user:p%40ss-word%2F1@llm.corp.example" });
 const six = hostRow({ url: "http://[2001:db8::7]:8000" });
 
+const escapedWhole = (text: string) => [...Buffer.from(text)].map((byte) => `%${byte.toString(16)}`).join("");
+
 const ROWS: [what: string, host: Host, said: string, told: string][] = [
   ["the key", host, `No model for key ${KEY}.`, "No model for key [hidden]."],
   ["the key, as a query has it", host, "GET /?k=sk-proj-Ab3%2BdE%2F6gHiJ", "GET /?k=[hidden]"],
+  ["the key, as a query has it in small letters", host, "k=sk-proj-Ab3%2bdE%2f6gHiJ", "k=[hidden]"],
+  ["the key in base64", host, `bad ${btoa(KEY)}`, "bad [hidden]"],
+  ["the key in base64 behind a user", host, `Basic ${btoa(`me:${KEY}`)}!`, "Basic [hidden]!"],
+  ["the key in base64 amid JSON", host, `bad ${btoa(`{"k":"${KEY}"}`)}.`, "bad [hidden]."],
+  [
+    "the key in base64 for addresses",
+    host,
+    `bad ${Buffer.from(`~~${KEY}~~`).toString("base64url")}`,
+    "bad [hidden]",
+  ],
+  ["the key in hexadecimal", host, `bad ${Buffer.from(KEY).toString("hex").toUpperCase()}`, "bad [hidden]"],
+  ["the key, every character escaped", host, `bad ${escapedWhole(KEY)}`, "bad [hidden]"],
+  [
+    "words in base64",
+    host,
+    `bad ${btoa("temperature of 3 is too high")}`,
+    `bad ${btoa("temperature of 3 is too high")}`,
+  ],
   ["the key, with stars", host, "Incorrect key: sk-proj-****gHiJ.", "Incorrect key: [hidden]"],
   ["the key, cut off", host, `bad: ${"x".repeat(9)} sk-proj-Ab3…`, `bad: ${"x".repeat(9)} [hidden]…`],
   ["a header's value", host, "team 'team-secret-7' is over", "team '[hidden]' is over"],

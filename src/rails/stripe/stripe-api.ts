@@ -1,6 +1,7 @@
 import type { Stripe } from "stripe";
 import { type EpochMs, epochMs } from "../../units/clock.ts";
 import type { PaymentId } from "../../units/id.ts";
+import { OutsideParty } from "../../units/outside-party.ts";
 import type { Cents, Checkout, CheckoutDispute } from "./checkout.ts";
 import { PAYMENT, paymentIn } from "./metadata.ts";
 import type { StripeConfig } from "./stripe-config.ts";
@@ -76,6 +77,17 @@ export class StripeApi {
     this.client ??= connect(this.config);
     return this.client;
   }
+}
+
+/** Its errors repeat what the key ends in, and are logged. */
+export function openStripe(config: StripeConfig): StripeApi {
+  const { secretKey, webhookSecrets, apiBase } = config;
+  const party = new OutsideParty({
+    called: "stripe",
+    secrets: [secretKey, ...webhookSecrets],
+    addresses: apiBase === null ? [] : [apiBase],
+  });
+  return party.guarded(new StripeApi(config));
 }
 
 export interface CheckoutOrder {

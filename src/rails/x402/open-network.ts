@@ -1,5 +1,6 @@
 import type { Chain } from "./chain.ts";
 import type { Token, X402Network } from "./network.ts";
+import { redactedParts } from "./redacted-parts.ts";
 import type { Settler } from "./settler.ts";
 
 /** A network, once its node has told what its token is. */
@@ -23,7 +24,7 @@ export class OpenNetwork {
 
   private async read(): Promise<ReadyNetwork | null> {
     try {
-      const parts = await this.open(this.network);
+      const parts = redactedParts(await this.open(this.network), this.network);
       this.ready = { ...parts, network: this.network, token: await parts.chain.token() };
     } catch {
       // It is asked again when somebody needs it, and `doctor` says why.
