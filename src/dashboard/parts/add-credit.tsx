@@ -155,7 +155,7 @@ async function payByWallet(
   const keyed = { "idempotency-key": idempotencyKey };
   const first = await api
     .having(keyed)
-    .post<Ordered>("v1/credits", order)
+    .post<OrderedPayment>("v1/credits", order)
     .catch((refusal) =>
       refusal instanceof ApiRefusal && refusal.offer !== null
         ? { offer: refusal.offer }
@@ -164,11 +164,11 @@ async function payByWallet(
   // The page was left while this order was paid.
   if ("id" in first) return go(`credit/${first.id}`);
   const headers = { ...keyed, "payment-signature": await signOffer(wallet, readOffer(first.offer)) };
-  const { id } = await api.having(headers).post<Ordered>("v1/credits", order);
+  const { id } = await api.having(headers).post<OrderedPayment>("v1/credits", order);
   go(`credit/${id}`);
 }
 
-type Ordered = Pick<PaymentAnswer, "id">;
+type OrderedPayment = Pick<PaymentAnswer, "id">;
 
 const feeHint = ({ fee }: PaymentMethod): string =>
   fee === undefined || (fee.percent === 0 && fee.fixed_usd === 0)
