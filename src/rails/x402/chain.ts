@@ -1,7 +1,7 @@
 import type { Authorization } from "./authorization.ts";
 import type { Address, Token, X402Network } from "./network.ts";
 import { readToken } from "./token.ts";
-import { type AuthorizedTransfer, transferCall } from "./transfer-call.ts";
+import { type AuthorizedTransfer, transferCall, type Viem } from "./transfer-call.ts";
 
 /** See `ViemChain`, which asks the operator's own node. */
 export type Chain = Pick<ViemChain, keyof ViemChain>;
@@ -50,8 +50,6 @@ export async function openChain(network: X402Network): Promise<Chain> {
   });
   return new ViemChain(viem, client, network);
 }
-
-type Viem = typeof import("viem");
 
 /**
  * What a chain says, asked of the operator's own node. It is the truth about every payment; whatever anybody else answers

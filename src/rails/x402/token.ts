@@ -1,14 +1,13 @@
 import { type Address, chainIdOf, type Token, type TransferForm, type X402Network } from "./network.ts";
-import { transferCall } from "./transfer-call.ts";
+import { transferCall, type Viem } from "./transfer-call.ts";
 
-type Viem = typeof import("viem");
-type Client = ReturnType<Viem["createPublicClient"]>;
+type PublicClient = ReturnType<Viem["createPublicClient"]>;
 
 /**
  * The token as its contract describes itself. Rejects where payments in it could not be carried out: wallets would sign for
  * another EIP-712 domain than the contract checks, or the contract has no transfer by authorization.
  */
-export async function readToken(viem: Viem, client: Client, network: X402Network): Promise<Token> {
+export async function readToken(viem: Viem, client: PublicClient, network: X402Network): Promise<Token> {
   const served = await client.getChainId();
   if (served !== chainIdOf(network))
     throw new Error(`the node serves chain ${served}, not ${network.network}`);
@@ -63,13 +62,13 @@ function namedBy(
 const NAME_VERSION_CHAIN_CONTRACT = "0x0f";
 
 /** `bytes` where the token knows both, because only that form takes a contract wallet's signature; null for neither. */
-async function transferForm(viem: Viem, client: Client, asset: Address): Promise<TransferForm | null> {
+async function transferForm(viem: Viem, client: PublicClient, asset: Address): Promise<TransferForm | null> {
   for (const form of ["bytes", "vrs"] as const) if (await knows(viem, client, asset, form)) return form;
   return null;
 }
 
 /** A contract refuses an authorization that has run out with a reason, and an unknown function without one. */
-async function knows(viem: Viem, client: Client, asset: Address, form: TransferForm): Promise<boolean> {
+async function knows(viem: Viem, client: PublicClient, asset: Address, form: TransferForm): Promise<boolean> {
   const call = transferCall(viem, form, {
     authorization: {
       from: asset,

@@ -1,7 +1,8 @@
 import { type Authorization, PLAIN_SIGNATURE, type SignedPayment } from "./authorization.ts";
 import type { TransferForm } from "./network.ts";
 
-type Viem = typeof import("viem");
+/** Most of what the package weighs is loaded only where payments by x402 are taken. */
+export type Viem = typeof import("viem");
 
 /** `transferWithAuthorization` as tokens declare it. Tokens from before contracts could sign know only the second. */
 const TRANSFER_FORMS = {

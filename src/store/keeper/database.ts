@@ -5,11 +5,11 @@ import type { NotedResult, Steps, WriteOptions, WrittenSql } from "../sql/statem
 import { SqliteStatements } from "../sqlite/statements.ts";
 import type { KeeperOperations } from "./operations.ts";
 import type { RehearsedStatement } from "./rehearsal.ts";
-import { Turns } from "./turns.ts";
+import { ChangeTurns } from "./turns.ts";
 
 /** SQLite for a node: read in place, and written by its keeper. */
 export class KeeperDatabase extends SqliteStatements {
-  private readonly turns = new Turns();
+  private readonly turns = new ChangeTurns();
 
   constructor(
     db: Database,

@@ -2,7 +2,7 @@
  * Lets those who want the same thing have it one after another, first come first served. Nobody who holds a turn asks
  * for another, so nobody waits for ever.
  */
-export class Turns {
+export class ChangeTurns {
   /** The last of each line; bounded by those who wait. */
   private readonly lines = new Map<string, Line>();
 
