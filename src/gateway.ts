@@ -144,8 +144,9 @@ export interface GatewayParts {
   /** Null: only who has built it sends requests. */
   readonly listen: Listening | null;
   readonly log: Log;
-  /** Also what the networks of free requests are told apart by. */
   readonly adminToken: string;
+  /** By which networks of free requests are told apart. */
+  readonly networkSecret: string;
   /** To the supervisor, where this is one of several workers. */
   readonly channel: IpcChannel | null;
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -164,6 +165,8 @@ export type TokenCounting = Pick<Counting, keyof Counting>;
 export interface Listening {
   open(deps: HttpDeps): Bun.Server<unknown>;
   readonly mailer: Mailer;
+  /** By node: in which settings it differs from this one. */
+  nodeDifferences(): Promise<ReadonlyMap<string, readonly string[]>>;
   /** The operator asks for it over HTTP; null once the new configuration is in force, otherwise why it is not. */
   reload(): Promise<string | null>;
 }
@@ -226,7 +229,7 @@ function roomsOf(parts: GatewayParts) {
   const x402 = x402Rail(parts, paying);
   const card = cardRail(parts, paying, onFault);
   const unpaidRequests = new UnpaidRequests(clock);
-  const pseudonym = pseudonyms(parts.adminToken);
+  const pseudonym = pseudonyms(parts.networkSecret);
   return {
     onFault,
     destinations,
@@ -465,7 +468,7 @@ interface ServingState extends Pick<BuiltGateway, "generate"> {
 function depsOf(
   rooms: Rooms,
   parts: GatewayParts,
-  { mailer, reload }: Listening,
+  { mailer, reload, nodeDifferences }: Listening,
   serving: ServingState,
 ): HttpDeps {
   const { config: active, clock, random, books, counting, log } = parts;
@@ -544,6 +547,7 @@ function depsOf(
       issuer: () => active.links.baseUrl,
     }),
     nodes: books.nodes,
+    nodeDifferences,
     usage: books.usage,
     spending: books.spending,
     apps: new AppBundle(),

@@ -9,13 +9,14 @@ const NodeAnswer = namedAnswer("Node", {
   lease_expires_at: time,
   epoch: count,
   reserved_usd: amountUsd,
+  differs_in: Type.Array(Type.String()),
 });
 
 export const NODES = {
   list: {
     summary: "Lists the gateways that share the store",
     details:
-      "A `silent` node has lost its lease without leaving: the part of balances that it was granted, `reserved_usd`, stays reserved for it. With SQLite there are no nodes.",
+      "A `silent` node has lost its lease without leaving: the part of balances that it was granted, `reserved_usd`, stays reserved for it. `differs_in` names `GATEWAY_ADMIN_TOKEN` and the members of the configuration that are not the same at that node as at the one that answers; it should be empty. With SQLite there are no nodes.",
     who: ["admin"],
     answers: { 200: listOf(NodeAnswer) },
   },

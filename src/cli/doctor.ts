@@ -11,6 +11,7 @@ import {
   checkDisk,
   checkFolder,
   checkMetrics,
+  checkNodes,
   checkPort,
   checkProxies,
 } from "./machine-checks.ts";
@@ -44,6 +45,7 @@ async function examine(place: CommandContext, progress: Progress): Promise<Findi
     running.finding,
     ...checkAdminToken(place.env.GATEWAY_ADMIN_TOKEN),
     ...(running.gateway ? await checkProxies(url, knownAdminToken({}, place), place.fetch) : []),
+    ...(running.gateway ? await checkNodes(url, knownAdminToken({}, place), place.fetch) : []),
   ];
   if (Array.isArray(found)) {
     return [failing("configuration", formatProblems(found), "See docs/configuration.md."), ...machine];
@@ -53,7 +55,7 @@ async function examine(place: CommandContext, progress: Progress): Promise<Findi
   const asked = await askHosts(hosts, config.catalog, place, progress);
   progress(0, null, "checking database, mail server and payments");
   const services = [
-    ...(await checkDatabase(config.store)),
+    ...(await checkDatabase(config.store, place.env.GATEWAY_ADMIN_TOKEN)),
     ...(await checkMail(config.smtp)),
     ...(await checkPayments(config.payments, async () =>
       running.gateway ? knownTransactions(url, knownAdminToken({}, place), place.fetch) : null,

@@ -88,6 +88,33 @@ export async function checkProxies(
   }
 }
 
+/** Whether the running gateway and the other nodes of its store run with the same configuration. */
+export async function checkNodes(
+  url: string,
+  token: string | null,
+  fetch: typeof globalThis.fetch,
+): Promise<Finding[]> {
+  try {
+    const response = await fetch(`${url}/admin/nodes`, {
+      headers: token === null ? {} : { authorization: `Bearer ${token}` },
+      redirect: "manual",
+      signal: AbortSignal.timeout(ANSWER_MS),
+    });
+    const { data = [] } = (await response.json()) as { data?: { id: string; differs_in: string[] }[] };
+    return data
+      .filter(({ differs_in }) => differs_in.length > 0)
+      .map(({ id, differs_in }) =>
+        warning(
+          "nodes",
+          `${id} differs from the gateway here in ${differs_in.join(", ")}`,
+          "Give all nodes of the store the same gateway.yaml and GATEWAY_ADMIN_TOKEN, and restart them.",
+        ),
+      );
+  } catch {
+    return [];
+  }
+}
+
 const UNTRUSTED = /^gateway_untrusted_forwarded_total\{[^}]*address="([^"]+)"[^}]*\} (\d+)$/gm;
 
 /** Nothing where the gateway makes the token itself. */

@@ -1,13 +1,16 @@
 import { type SmtpConfig, transportTo } from "../mail/mailer.ts";
+import { ADMIN_TOKEN, hashOfToken, NETWORKS } from "../store/fleet.ts";
 import { Postgres } from "../store/postgres/postgres.ts";
+import { PostgresStatements } from "../store/postgres/statements.ts";
+import { SqlFleetStore } from "../store/sql/fleet-store.ts";
 import type { StoreConfig } from "../store/store-config.ts";
 import { systemClock } from "../units/clock.ts";
 import { OutsideParty } from "../units/outside-party.ts";
 import { messageOf } from "./console.ts";
-import { type Finding, failing, ok } from "./finding.ts";
+import { type Finding, failing, ok, warning } from "./finding.ts";
 
 /** The database that gateways share, where the configuration names one. */
-export async function checkDatabase(store: StoreConfig): Promise<Finding[]> {
+export async function checkDatabase(store: StoreConfig, adminToken?: string): Promise<Finding[]> {
   if (store.kind !== "postgres") return [];
   const check = "database";
   const postgres = new Postgres({ url: store.url, connections: 1, deadlineMs: ANSWER_MS }, systemClock);
@@ -23,6 +26,7 @@ export async function checkDatabase(store: StoreConfig): Promise<Finding[]> {
         check,
         `PostgreSQL ${row!.server_version}: connected in ${connectMs.toFixed(0)} ms, answers in ${tripMs.toFixed(1)} ms`,
       ),
+      ...(adminToken ? await checkSharedToken(postgres, adminToken) : []),
     ];
   } catch (error) {
     const next = "Check `store` in the configuration: host, port, database, user, password, sslmode.";
@@ -30,6 +34,28 @@ export async function checkDatabase(store: StoreConfig): Promise<Finding[]> {
   } finally {
     await postgres.close();
   }
+}
+
+/** Whether the gateways that share the database were started with this token. */
+async function checkSharedToken(postgres: Postgres, adminToken: string): Promise<Finding[]> {
+  const [table] = await postgres.query<{ made: boolean }>(
+    (sql) => sql`SELECT to_regclass('fleet_secrets') IS NOT NULL AS made`,
+  );
+  // No gateway of this version has started on it yet.
+  if (!table!.made) return [];
+  const fleet = new SqlFleetStore(new PostgresStatements(postgres));
+  const [secret] = await postgres.query<{ secret: string }>(
+    (sql) => sql`SELECT secret FROM fleet_secrets WHERE name = ${NETWORKS}`,
+  );
+  const nodes = [...(await fleet.settings())];
+  const others = nodes.filter(
+    ([, settings]) =>
+      secret === undefined || settings[ADMIN_TOKEN] !== hashOfToken(adminToken, secret.secret),
+  );
+  if (others.length === 0) return [];
+  const named = others.map(([node]) => node).join(", ");
+  const next = `Give all gateways of the store the same ${ADMIN_TOKEN}: operators are let in by each one's own.`;
+  return [warning("nodes", `${ADMIN_TOKEN} here is not that of ${named}`, next)];
 }
 
 /** The mail server, up to the point where a mail would be handed over. */

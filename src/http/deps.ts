@@ -79,6 +79,8 @@ export interface HttpDeps {
   readonly receipts: ReceiptReader;
   readonly receiptSigner: Pick<ReceiptSigner, keyof ReceiptSigner>;
   readonly nodes: NodeOperations;
+  /** By node: in which settings it differs from this one. */
+  nodeDifferences(): Promise<ReadonlyMap<string, readonly string[]>>;
   /** Sums over receipts; null when too many requests ask at once. */
   usage(of: UsageScope): Promise<UsageSums | null>;
   /** What everybody used; null when too many requests ask at once. */

@@ -31,6 +31,7 @@ import { type RandomBytes, systemRandom } from "../units/random.ts";
 import type { IpcChannel } from "../workers/messages.ts";
 import { ActiveConfig } from "./active-config.ts";
 import { hostOf, opened, openedMetrics, portOf } from "./listening.ts";
+import { NodeComparison, networkSecret } from "./node-settings.ts";
 
 /** Finds the configuration, opens disk, database and sockets, builds the gateway on them, and opens its port. */
 export async function openGateway(options: GatewayOptions): Promise<Gateway> {
@@ -87,7 +88,7 @@ async function openIn(folder: DataFolder, start: Start): Promise<Gateway> {
   const reload = inTurn(async () => {
     const problem = await reread(start);
     if (problem === null) gateway.configChanged();
-    return problem;
+    return problem ?? comparison.note();
   });
   const mailer = new Mailer({
     // A worker's folder is inside the operator's, who looks for one outbox.
@@ -98,6 +99,8 @@ async function openIn(folder: DataFolder, start: Start): Promise<Gateway> {
     log,
   });
   const books = await openBooks(folder, start);
+  const secret = await networkSecret(books, random);
+  const comparison = new NodeComparison({ books, active, adminToken: folder.adminToken, secret, log });
   const gateway: BuiltGateway = buildGateway({
     config: active,
     clock,
@@ -112,6 +115,7 @@ async function openIn(folder: DataFolder, start: Start): Promise<Gateway> {
         return opened(httpApp(deps), { hostname, port, shared }, deps.sockets.messageBytes);
       },
       mailer,
+      nodeDifferences: () => comparison.differences(),
       async reload() {
         const problem = await reload();
         if (problem === null) onReloaded();
@@ -120,6 +124,7 @@ async function openIn(folder: DataFolder, start: Start): Promise<Gateway> {
     },
     log,
     adminToken: folder.adminToken,
+    networkSecret: secret,
     channel: start.channel ?? null,
     env,
     writeLog: start.writeLog ?? null,
@@ -128,6 +133,7 @@ async function openIn(folder: DataFolder, start: Start): Promise<Gateway> {
   const url = listeningUrl(hostname, gateway.port!);
   active.listensAt(url);
   await gateway.start();
+  await comparison.note();
   return {
     url,
     folder,

@@ -14,6 +14,7 @@ export function partsOf(own: OwnParts): GatewayParts {
     listen: null,
     log: () => {},
     adminToken: "a secret of the operator",
+    networkSecret: "a secret of the store",
     channel: null,
     env: {},
     writeLog: null,

@@ -274,6 +274,7 @@ export class TestGateway {
         },
       },
       nodes: { list: async () => [], close: async () => "closed" },
+      nodeDifferences: async () => new Map(),
       receiptSigner: new ReceiptSigner({
         store: new SqlSigningKeyStore(new SqliteStatements(this.db)),
         clock,

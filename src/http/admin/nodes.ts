@@ -10,7 +10,10 @@ import { list, ok } from "../reply.ts";
 
 /** The gateways that share a store, and the closing of one that will never come back: docs/scaling.md. */
 export const adminNodeEndpoints = (): Endpoint[] => [
-  operation("GET /admin/nodes", NODES.list, async (_, { nodes }) => list((await nodes.list()).map(view))),
+  operation("GET /admin/nodes", NODES.list, async (_, { nodes, nodeDifferences }) => {
+    const differences = await nodeDifferences();
+    return list((await nodes.list()).map((node) => view(node, differences.get(node.name) ?? [])));
+  }),
   operation("POST /admin/nodes/:id/close", NODES.close, async ({ params: { id } }, { nodes }) => {
     switch (await nodes.close(id)) {
       case "closed":
@@ -26,11 +29,12 @@ export const adminNodeEndpoints = (): Endpoint[] => [
   }),
 ];
 
-const view = ({ name, state, leaseUntil, epoch, reserved }: NodeReport) => ({
+const view = ({ name, state, leaseUntil, epoch, reserved }: NodeReport, differsIn: readonly string[]) => ({
   id: name,
   object: "node" as const,
   state,
   lease_expires_at: isoTime(leaseUntil),
   epoch,
   reserved_usd: usdFromNano(reserved),
+  differs_in: [...differsIn],
 });

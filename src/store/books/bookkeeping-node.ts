@@ -60,6 +60,8 @@ export async function openNodeBooks(parts: BookkeepingParts, store: NodeStore): 
     lowCredit: store.lowCredit,
     payments: store.payments,
     signingKeys: store.signingKeys,
+    node: name,
+    fleet: store.fleet,
     ...(store.tellConversations === undefined
       ? {}
       : {

@@ -12,6 +12,7 @@ import { migratePostgres, Postgres } from "../postgres/postgres.ts";
 import { CHANGES, PostgresRegistry } from "../postgres/registry.ts";
 import { PostgresStatements } from "../postgres/statements.ts";
 import { SqlAccountStore } from "../sql/account-store.ts";
+import { SqlFleetStore } from "../sql/fleet-store.ts";
 import { SqlLowCreditStore } from "../sql/low-credit-store.ts";
 import { SqlPaymentStore } from "../sql/payment-store.ts";
 import { SqlSigningKeyStore } from "../sql/signing-key-store.ts";
@@ -49,6 +50,7 @@ function postgresNodeStore(
     lowCredit: new SqlLowCreditStore(statements),
     payments: new SqlPaymentStore(statements, clock),
     signingKeys: new SqlSigningKeyStore(statements),
+    fleet: new SqlFleetStore(statements),
     usagePath: url,
     keys: (acknowledged) => new PostgresKeyStore(postgres, clock, acknowledged),
     accounts: (acknowledged) => new SqlAccountStore(new PostgresStatements(postgres, acknowledged), clock),

@@ -4,6 +4,7 @@ import { type DebitStore, Debits } from "../../ledger/debits.ts";
 import { type KeyHolders, Ledger, type RunningSums } from "../../ledger/ledger.ts";
 import { assert } from "../../units/assert.ts";
 import { SqlAccountStore } from "../sql/account-store.ts";
+import { SqlFleetStore } from "../sql/fleet-store.ts";
 import { SqlLowCreditStore } from "../sql/low-credit-store.ts";
 import { SqlSigningKeyStore } from "../sql/signing-key-store.ts";
 import { Books, type BooksOptions, onTheLoop } from "../sqlite/books.ts";
@@ -19,6 +20,7 @@ import { type Bookkeeping, type BookkeepingParts, journalOptions, withMemory } f
 import { lostToClaims, soleClaims } from "./claims.ts";
 
 /** One process that keeps everything in its data folder. */
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: a table: what the process keeps, and where.
 export async function openSqliteBooks(parts: BookkeepingParts): Promise<Bookkeeping> {
   const { folder, clock } = parts;
   const onFault = (error: unknown) => parts.log("books", { error: String(error) });
@@ -64,6 +66,8 @@ export async function openSqliteBooks(parts: BookkeepingParts): Promise<Bookkeep
     accounts: new SqlAccountStore(new SqliteStatements(controlDb, durable), clock),
     lowCredit: new SqlLowCreditStore(statements),
     signingKeys: new SqlSigningKeyStore(statements),
+    node: null,
+    fleet: new SqlFleetStore(statements),
     payments: soleSqlitePayments(db, clock, ({ balanceId, amount }) => ledger.credited(balanceId, amount)),
     keyring,
     runs,

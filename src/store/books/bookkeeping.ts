@@ -16,6 +16,7 @@ import type { Log } from "../../units/log.ts";
 import type { NanoUsd } from "../../units/usd.ts";
 import type { StoreAudit } from "../audit.ts";
 import type { DataFolder } from "../data-folder.ts";
+import type { FleetStore } from "../fleet.ts";
 import { folderDisk, probeSync } from "../journal/disk.ts";
 import type { NodeOperations } from "../nodes.ts";
 import type { ReceiptReader, UnbookedReceipts } from "../receipts.ts";
@@ -34,6 +35,9 @@ export interface Bookkeeping extends ReceiptReader, UnbookedReceipts, CreditBook
   readonly accounts: AccountStore;
   readonly lowCredit: LowCreditStore;
   readonly signingKeys: SigningKeyStore;
+  readonly fleet: FleetStore;
+  /** This process, among those that share the store; null where it is the only one. */
+  readonly node: string | null;
   readonly payments: PaymentStore & PaymentAudit;
   readonly nodes: NodeOperations;
   readonly keyring: Keyring;

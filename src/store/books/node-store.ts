@@ -12,6 +12,7 @@ import type { EpochMs } from "../../units/clock.ts";
 import type { BalanceId } from "../../units/id.ts";
 import type { NanoUsd } from "../../units/usd.ts";
 import type { StoreAudit } from "../audit.ts";
+import type { FleetStore } from "../fleet.ts";
 import type { NodeOperations } from "../nodes.ts";
 import type { ReceiptReader, UnbookedReceipts } from "../receipts.ts";
 import type { SigningKeyStore } from "../signing-keys.ts";
@@ -25,6 +26,7 @@ export interface NodeStore {
   readonly lowCredit: LowCreditStore;
   readonly payments: PaymentStore & PaymentAudit;
   readonly signingKeys: SigningKeyStore;
+  readonly fleet: FleetStore;
   /** What `UsageReader` reads. */
   readonly usagePath: string;
   /** A change resolves once `acknowledged` has for its version. */

@@ -6,6 +6,7 @@ import type { NodeStore, SharedLedgerStore } from "../books/node-store.ts";
 import { places } from "../journal/journal.ts";
 import type { ShippedEnds } from "../journal/node-books.ts";
 import { SqlAccountStore } from "../sql/account-store.ts";
+import { SqlFleetStore } from "../sql/fleet-store.ts";
 import { SqlLowCreditStore } from "../sql/low-credit-store.ts";
 import { SqlPaymentStore } from "../sql/payment-store.ts";
 import { SqlSigningKeyStore } from "../sql/signing-key-store.ts";
@@ -35,6 +36,7 @@ export function keeperNodeStore({ folder, clock }: NodeStoreParts, link: KeeperL
     lowCredit: new SqlLowCreditStore(database),
     payments: new SqlPaymentStore(database, clock),
     signingKeys: new SqlSigningKeyStore(database),
+    fleet: new SqlFleetStore(database),
     usagePath: folder.databasePath,
     keys: (acknowledged) => new KeeperKeyStore(new KeeperDatabase(db, keeper, acknowledged), clock, keeper),
     accounts: (acknowledged) => new SqlAccountStore(new KeeperDatabase(db, keeper, acknowledged), clock),

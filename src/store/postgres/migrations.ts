@@ -1,6 +1,7 @@
 import {
   ACCOUNTS,
   CLAIMS,
+  FLEET,
   FOLDED,
   inPostgres,
   KEYS,
@@ -240,4 +241,6 @@ ${inPostgres(SIGN_IN)}
   inPostgres(ROOTS),
   // 21: whose runs are
   inPostgres(RUNS_OF_KEYS),
+  // 22: what the processes of a store have in common
+  inPostgres(FLEET),
 ];

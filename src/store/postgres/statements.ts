@@ -27,6 +27,7 @@ export class PostgresStatements implements SqlDatabase {
     account: part`id`,
     reserved: part`reserved`,
     entered: part`at`,
+    isOpen: part`open`,
   };
 
   constructor(

@@ -211,17 +211,18 @@ export abstract class SqlKeyStore implements KeyStore {
     if (unchanged !== null && (refused(unchanged) || !unchanged.isWritten)) return unchanged;
     const { forUpdate } = this.db;
     return this.db.change<RunChange | Refusal>(function* () {
-      yield* sql`SELECT id FROM balances WHERE id = ${balance} ${forUpdate}`;
+      // The run's own row, and not its balance's: a fleet starts hundreds at once. Of two that start the same run, one
+      // finds it there when it is decided again; and in that moment there may be a few runs more than the most.
       const [known = null] = yield* sql<StoredRun>`
-        SELECT ${RUN} FROM runs WHERE balance_id = ${balance} AND name = ${name}`;
+        SELECT ${RUN} FROM runs WHERE balance_id = ${balance} AND name = ${name} ${forUpdate}`;
       const decided = decide(known, known === null ? yield* otherRuns(balance, most) : NO_OTHERS);
       if (refused(decided) || !decided.isWritten) return { result: decided, changes: [] };
       const { startedAt, startedBy, usedAt, cap, calls, revision } = decided.run;
-      yield* sql`DELETE FROM runs WHERE balance_id = ${balance} AND name = ${decided.ends}`;
-      yield* sql`INSERT INTO runs (balance_id, name, started_at, started_by, used_at, cap, calls, revision)
-        VALUES (${balance}, ${name}, ${startedAt}, ${startedBy}, ${usedAt}, ${cap}, ${calls}, ${revision})
-        ON CONFLICT (balance_id, name) DO UPDATE SET started_at = excluded.started_at, started_by = excluded.started_by,
-          used_at = excluded.used_at, cap = excluded.cap, calls = excluded.calls, revision = excluded.revision`;
+      const row = { started_at: startedAt, started_by: startedBy, used_at: usedAt, cap, calls, revision };
+      if (decided.ends !== null)
+        yield* sql`DELETE FROM runs WHERE balance_id = ${balance} AND name = ${decided.ends}`;
+      if (known === null) yield* sql`INSERT INTO runs ${inserted({ balance_id: balance, name, ...row })}`;
+      else yield* sql`UPDATE runs SET ${assigned(row)} WHERE balance_id = ${balance} AND name = ${name}`;
       return { result: decided, changes: decided.hasNewLimits ? [changeOfRun(balance, decided.run)] : [] };
     });
   }

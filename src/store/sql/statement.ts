@@ -115,6 +115,8 @@ interface SqlNames {
   readonly account: SqlPart;
   /** What nodes were granted of such a sum and have not shipped as spent. */
   readonly reserved: SqlPart;
+  /** Whether a node has joined and not left. */
+  readonly isOpen: SqlPart;
   /** By what entries of credit are in the order in which they were made. */
   readonly entered: SqlPart;
 }

@@ -198,6 +198,12 @@ export const ROOTS = `
       SELECT coalesce(claimed_at, attached_at) FROM balances WHERE id = keys.balance_id AND undo_hash IS NOT NULL));
 `;
 
+export const FLEET = `
+  -- see store/fleet
+  CREATE TABLE fleet_secrets (name TEXT PRIMARY KEY, secret TEXT NOT NULL) STRICT, WITHOUT ROWID;
+  CREATE TABLE node_settings (node TEXT PRIMARY KEY, settings TEXT NOT NULL) STRICT, WITHOUT ROWID;
+`;
+
 /** PostgreSQL's columns have their type anyway, and its whole numbers need saying how long they are. */
 export const inPostgres = (tables: string): string =>
   tables.replaceAll("INTEGER", "BIGINT").replace(/\) STRICT(, WITHOUT ROWID)?;/g, ");");

@@ -1,6 +1,7 @@
 import {
   ACCOUNTS,
   CLAIMS,
+  FLEET,
   FOLDED,
   KEYS,
   LOW_CREDIT,
@@ -237,4 +238,6 @@ ${FOLDED}
   ROOTS,
   // 18: whose runs are
   RUNS_OF_KEYS,
+  // 19: what the processes of a store have in common
+  FLEET,
 ];

@@ -22,6 +22,7 @@ export class SqliteStatements implements SqlDatabase {
     totals: part`totals`,
     account: part`account`,
     reserved: part`(SELECT coalesce(sum(granted - shipped), 0) FROM grants WHERE counter = account)`,
+    isOpen: part`open = 1`,
     entered: part`seq`,
   };
   /** By text, of which there are as many as in the code. */

@@ -1,0 +1,80 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { checkDatabase } from "../../src/cli/service-checks.ts";
+import { json } from "../fakes/behaviours.ts";
+import { type FakeHost, startFakeHost } from "../fakes/host.ts";
+import { oneHost } from "../fakes/one-host.ts";
+import { chatText } from "../fakes/transcripts.ts";
+import { type OpenGateway, open } from "../gateway/open.ts";
+import { describeOnPostgres } from "./fixture.ts";
+
+describeOnPostgres(
+  "three gateways on one PostgreSQL, of which one has another admin token and another model",
+  (cluster) => {
+    let host: FakeHost;
+    let gateways: OpenGateway[];
+    let place: { kind: "postgres"; url: string; journal: "disk" };
+    beforeAll(async () => {
+      host = await startFakeHost(() => json(chatText(["ok"], { input: 10, output: 1 }).whole));
+      place = { kind: "postgres", url: await cluster.database(), journal: "disk" };
+      const config = `${oneHost(host.url).replace("routes: [", "routes: [{ host: h, model: free-model, free: true }, ")}
+setup: { accountless_keys_per_address_per_hour: 1000 }
+open_tier: { rpm: 1000 }
+store: ${place.url}`;
+      gateways = [await open(config), await open(config)];
+      const other = config.replace("setup: { ", "low_credit_usd: 3\nsetup: { ");
+      gateways.push(await open(other, { GATEWAY_ADMIN_TOKEN: "another-admin-token" }));
+    }, 600_000);
+    afterAll(async () => {
+      for (const gateway of gateways ?? []) await gateway.close();
+      await host.close();
+    });
+
+    const nodesOf = async (at: number, bearer = "test-admin-token") =>
+      (await gateways[at]!.send("GET", "/admin/nodes", { bearer })).json.data as { differs_in: string[] }[];
+
+    test("it says so at its start, and names in what", () => {
+      expect(gateways[0]!.logged.join()).not.toContain("node differs");
+      expect(gateways[1]!.logged.join()).not.toContain("node differs");
+      const said = gateways[2]!.logged.filter((line) => line.includes("node differs"));
+      expect(said).toHaveLength(2);
+      for (const line of said) {
+        expect(line).toContain("GATEWAY_ADMIN_TOKEN");
+        expect(line).toContain("low_credit_usd");
+        expect(line).not.toContain("another-admin-token");
+      }
+    });
+
+    test("the list of nodes shows it", async () => {
+      const differing = async (at: number, bearer?: string) =>
+        (await nodesOf(at, bearer)).map(({ differs_in }) => differs_in.length > 0).filter(Boolean).length;
+      expect(await differing(0)).toBe(1);
+      expect(await differing(1)).toBe(1);
+      expect(await differing(2, "another-admin-token")).toBe(2);
+    });
+
+    test("the allowance of a network is one, whatever their admin tokens", async () => {
+      const statuses = await Promise.all(
+        gateways.map(async (gateway) => {
+          const { key } = (await gateway.send("POST", "/v1/keys")).json;
+          const answers: number[] = [];
+          for (let n = 0; n < 22; n++)
+            answers.push((await gateway.chat(key, { model: "test/model:free" })).status);
+          return answers;
+        }),
+      );
+      expect(statuses.flat().filter((status) => status === 200)).toHaveLength(20);
+      expect(statuses.flat().filter((status) => status === 429)).toHaveLength(46);
+    });
+
+    test("doctor says so of a token that is neither's", async () => {
+      const [none, other] = [
+        await checkDatabase(place, "test-admin-token"),
+        await checkDatabase(place, "a third admin token"),
+      ];
+      expect(none.filter(({ check }) => check === "nodes")).toHaveLength(1);
+      const [found] = other.filter(({ check }) => check === "nodes");
+      expect(found).toMatchObject({ state: "warn" });
+      expect(found!.detail.split(", ")).toHaveLength(3);
+    });
+  },
+);
