@@ -2,6 +2,7 @@ import type { Host } from "../catalog/catalog.ts";
 import type { HostFaultKind } from "../ledger/receipt.ts";
 import type { Slot } from "../limits/host-slots.ts";
 import type { Candidate } from "../routing/candidate.ts";
+import { mostAnswerBytes } from "../surfaces/answer-bounds.ts";
 import { NO_BYTES } from "../surfaces/bytes.ts";
 import { readHostError } from "../surfaces/host-error.ts";
 import type {
@@ -105,12 +106,24 @@ export class HostAttempt {
     const endS = () => Math.floor(deps.clock.now() / 1_000);
     const asked = { publicModel: candidate.model.id, atS: endS(), endS };
     if (!stream) {
-      const body = readWhole(reply, MAX_REPLY_BYTES);
+      const body = readWhole(reply, this.mostWholeBytes);
       return body instanceof Promise ? this.awaitWhole(body, asked) : this.judgeWhole(body, asked);
     }
-    return request.stream
-      ? this.awaitFirstToken(reply, pairing.openStream(request, asked), asked)
-      : this.collect(reply, pairing.openWhole(request, asked), asked);
+    if (!request.stream) return this.collect(reply, pairing.openWhole(request, asked), asked);
+    const judge = pairing.openStream(request, asked);
+    judge.limitTo(this.mostBytes);
+    return this.awaitFirstToken(reply, judge, asked);
+  }
+
+  /** Of the answer, by the client's ceiling or the model's longest. */
+  private get mostBytes(): number {
+    const { maxOutputTokens, choices } = this.request;
+    const longest = this.candidate.model.maxOutputTokens;
+    return mostAnswerBytes(Math.min(maxOutputTokens ?? longest, longest) * choices);
+  }
+
+  private get mostWholeBytes(): number {
+    return Math.min(this.mostBytes, MAX_REPLY_BYTES);
   }
 
   private async awaitWhole(
@@ -189,7 +202,7 @@ export class HostAttempt {
       if (next instanceof HostFault) return this.faulted(next);
       // A host that was asked to stream and does not still gives the whole answer.
       if (held.length === 0 && next !== null && beginsWhole(next, source))
-        return this.judgeWhole(await readOn(source, MAX_REPLY_BYTES, [], next), asked);
+        return this.judgeWhole(await readOn(source, this.mostWholeBytes, [], next), asked);
       const bytes = next === null ? judge.end() : judge.push(next);
       held.push(bytes);
       readBytes += next?.length ?? 0;
@@ -223,12 +236,13 @@ export class HostAttempt {
   ): Promise<HostAttemptOutcome> {
     const { clock } = this.deps;
     const { limits } = this.call;
-    for (let bytes = 0; bytes <= MAX_REPLY_BYTES; ) {
+    const most = this.mostWholeBytes;
+    for (let bytes = 0; bytes <= most; ) {
       const read = source.read();
       const next = read instanceof Promise ? await read : read;
       if (next instanceof HostFault) return this.late(this.faulted(next));
       if (bytes === 0 && next !== null && beginsWhole(next, source))
-        return this.judgeWhole(await readOn(source, MAX_REPLY_BYTES, [], next), asked);
+        return this.judgeWhole(await readOn(source, this.mostWholeBytes, [], next), asked);
       if (next === null) judge.end();
       else judge.push(next);
       bytes += next?.length ?? 0;
@@ -244,7 +258,7 @@ export class HostAttempt {
       const leftMs = Math.max(0, limits.totalMs - (clock.elapsedMs() - this.firstMs));
       this.limit.restart(Math.min(limits.chunkGapMs, leftMs));
     }
-    return this.late({ kind: "refused", message: `the answer is larger than ${MAX_REPLY_BYTES} bytes` });
+    return this.late({ kind: "refused", message: `the answer is larger than ${most} bytes` });
   }
 
   /** A bug of ours that this answer brought to light. The next host's answer may be readable. */

@@ -1,4 +1,5 @@
 import type { AnswerText } from "../tokens/answer-text.ts";
+import { AnswerParts, TooManyParts } from "./answer-bounds.ts";
 import { NO_BYTES } from "./bytes.ts";
 import { EventTemplate } from "./event-template.ts";
 import { fault } from "./host-error.ts";
@@ -14,7 +15,11 @@ export abstract class EventJudge {
   fault: HostError | null = null;
   abstract readonly text: AnswerText;
   protected readonly template = new EventTemplate();
+  /** Of the language's own state; see AnswerParts. */
+  protected readonly parts = new AnswerParts();
   private readonly cutter = new EventCutter();
+  private received = 0;
+  private mostBytes = Number.POSITIVE_INFINITY;
   /** The text's estimate when the host last said why the answer ended. */
   private stoppedAt = -1;
 
@@ -26,9 +31,20 @@ export abstract class EventJudge {
     return this.stoppedAt === this.text.estimate;
   }
 
+  limitTo(bytes: number): void {
+    this.mostBytes = bytes;
+  }
+
   push(chunk: Uint8Array): Uint8Array {
     if (this.over) return NO_BYTES;
-    const given = this.read(this.cutter.push(chunk));
+    this.received += chunk.length;
+    if (this.received > this.mostBytes) {
+      this.breakOff(
+        `the answer is larger than ${this.mostBytes} bytes, which is more than its ceiling can mean`,
+      );
+      return NO_BYTES;
+    }
+    const given = this.readBounded(this.cutter.push(chunk));
     if (this.cutter.unfinished > MAX_EVENT_BYTES && !this.over)
       this.breakOff(`an event is larger than ${MAX_EVENT_BYTES} bytes`);
     return given;
@@ -38,8 +54,18 @@ export abstract class EventJudge {
     if (this.over) return NO_BYTES;
     // Hosts that leave out the last blank line mean their last event all the same.
     const rest = this.cutter.rest();
-    const given = rest.length > 0 ? this.read(Buffer.concat([rest, BLANK_LINE])) : NO_BYTES;
+    const given = rest.length > 0 ? this.readBounded(Buffer.concat([rest, BLANK_LINE])) : NO_BYTES;
     return this.over ? given : Buffer.concat([given, this.closed()]);
+  }
+
+  private readBounded(events: Uint8Array): Uint8Array {
+    try {
+      return this.read(events);
+    } catch (error) {
+      if (!(error instanceof TooManyParts)) throw error;
+      this.breakOff(error.message);
+      return NO_BYTES;
+    }
   }
 
   /** Reads events until the stream is over; returns what the client is given for them. */

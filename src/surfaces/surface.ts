@@ -192,6 +192,8 @@ export type ReadReply =
 export interface StreamJudge {
   /** Bytes for the client, possibly none. Its last frames are not among them: see `last`. */
   push(chunk: Uint8Array): Uint8Array;
+  /** The host fails once it has sent more than so many bytes. */
+  limitTo(bytes: number): void;
   /** The host's body ended. Sets `isComplete`, or `fault` when the stream was not complete. */
   end(): Uint8Array;
   /** A token (text, reasoning, tool call, refusal) has arrived; roles, pings and comments are not tokens. */

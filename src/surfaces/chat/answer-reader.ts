@@ -1,3 +1,4 @@
+import { AnswerParts, MAX_PARTS, TOO_MANY_PARTS } from "../answer-bounds.ts";
 import { ENDED_EARLY, errorOf, fault, NO_EVENT } from "../host-error.ts";
 import { asObject, type Json, parseObject } from "../json.ts";
 import type { HostError, Usage } from "../surface.ts";
@@ -22,7 +23,7 @@ export class ChatReader implements AnswerReader {
   private seal: Seal | null = null;
   /** Thoughts came as plain text: what their details repeat, whole or in pieces, was told already. */
   private toldPlainly = false;
-  private readonly calls = new StreamedCalls();
+  private readonly calls = new StreamedCalls(new AnswerParts());
   private used: Usage | null = null;
   private reason: string | null = null;
   private sequence: string | null = null;
@@ -239,8 +240,12 @@ export function faultIn(json: Json): HostError | null {
   const { error, choices } = json;
   if (error !== undefined && error !== null) return errorOf(json, "an error without a message");
   if (!Array.isArray(choices) || choices.length === 0) return NO_CHOICES;
+  let parts = choices.length;
   for (const choice of choices) {
     const given = asObject(choice);
+    const calls = asObject(given?.message)?.tool_calls;
+    if (Array.isArray(calls)) parts += calls.length;
+    if (parts > MAX_PARTS) return fault(TOO_MANY_PARTS);
     const reason = given?.finish_reason;
     if (brokeDown(reason)) return fault(`the host stopped with ${reason}`);
     // Clients look into the message of each, and another host may have one.

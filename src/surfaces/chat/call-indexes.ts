@@ -1,3 +1,4 @@
+import { AnswerParts } from "../answer-bounds.ts";
 import { asObject, type MutableJson } from "../json.ts";
 import { StreamedCalls } from "./streamed-calls.ts";
 
@@ -10,6 +11,7 @@ import { StreamedCalls } from "./streamed-calls.ts";
 export class CallIndexes {
   /** A call got another index than its own: its next piece may look like one of another call's. */
   hasChanged = false;
+  private readonly parts = new AnswerParts();
   /** Of the choices that have calls. */
   private choices: Map<unknown, ChoiceIndexes> | null = null;
 
@@ -33,8 +35,8 @@ export class CallIndexes {
   private number(choice: MutableJson | null, call: MutableJson | null): boolean {
     if (choice === null || call === null) return false;
     this.choices ??= new Map();
-    const indexes = this.choices.get(choice.index) ?? new ChoiceIndexes();
-    this.choices.set(choice.index, indexes);
+    let indexes = this.choices.get(choice.index);
+    if (indexes === undefined) this.choices.set(choice.index, (indexes = new ChoiceIndexes(this.parts)));
     return indexes.number(call);
   }
 }
@@ -42,11 +44,15 @@ export class CallIndexes {
 class ChoiceIndexes {
   /** Some call had none. */
   hasLacked = false;
-  private readonly calls = new StreamedCalls();
+  private readonly calls: StreamedCalls;
   /** Of each call, what the client is told. */
   private readonly told: number[] = [];
   private readonly taken = new Set<number>();
   private free = 0;
+
+  constructor(parts: AnswerParts) {
+    this.calls = new StreamedCalls(parts);
+  }
 
   number(call: MutableJson): boolean {
     const { index: own } = call;

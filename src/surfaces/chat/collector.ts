@@ -1,3 +1,4 @@
+import { AnswerParts } from "../answer-bounds.ts";
 import { grow } from "../deltas.ts";
 import { asObject, asText, type MutableJson } from "../json.ts";
 import type { Collector } from "../judge.ts";
@@ -10,6 +11,7 @@ import type { Collector } from "../judge.ts";
 export class ChatCollector implements Collector {
   private readonly top: MutableJson = {};
   private readonly choices = new Map<number, Choice>();
+  private readonly parts = new AnswerParts();
 
   add(chunk: MutableJson): void {
     for (const [name, value] of Object.entries(chunk))
@@ -27,8 +29,11 @@ export class ChatCollector implements Collector {
 
   private addChoice(at: number, given: MutableJson): void {
     const index = typeof given.index === "number" ? given.index : at;
-    const choice = this.choices.get(index) ?? begunChoice(index);
-    this.choices.set(index, choice);
+    let choice = this.choices.get(index);
+    if (choice === undefined) {
+      this.parts.begin();
+      this.choices.set(index, (choice = begunChoice(index)));
+    }
     // A host's own `message` would take the place of ours, and need not even be an object.
     const { delta, message: _message, logprobs, ...rest } = given;
     for (const [name, value] of Object.entries(rest)) if (value !== null) choice.said[name] = value;

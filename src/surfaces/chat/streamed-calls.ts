@@ -1,3 +1,4 @@
+import type { AnswerParts } from "../answer-bounds.ts";
 import { asObject, type Json } from "../json.ts";
 
 /**
@@ -12,6 +13,9 @@ export class StreamedCalls {
   private readonly lastAt = new Map<unknown, number>();
   private readonly withId = new Map<unknown, number>();
 
+  /** `parts` are the answer's: calls of several choices share their bound. */
+  constructor(private readonly parts: AnswerParts) {}
+
   get count(): number {
     return this.begun.length;
   }
@@ -22,6 +26,7 @@ export class StreamedCalls {
     const id = piece.id === "" ? null : (piece.id ?? null);
     const known = this.find(index, id, piece);
     if (known !== null) return known;
+    this.parts.begin();
     const number = this.begun.push({ index, id }) - 1;
     this.lastAt.set(index, number);
     if (id !== null) this.withId.set(id, number);

@@ -1,3 +1,4 @@
+import { MAX_PARTS, TOO_MANY_PARTS } from "../answer-bounds.ts";
 import { parseExactObject } from "../exact-json.ts";
 import { ENDED_EARLY, errorOf, fault, NO_EVENT, untypedError } from "../host-error.ts";
 import { asObject, asText, type Json } from "../json.ts";
@@ -164,5 +165,6 @@ const REASONS: ReadonlyMap<unknown, StopReason> = new Map<string, StopReason>([
 export function faultIn(json: Json): HostError | null {
   if (json.type === "error" || asObject(json.error) !== null)
     return errorOf(json, "an error without a message");
-  return Array.isArray(json.content) ? null : fault("the answer has no content");
+  if (!Array.isArray(json.content)) return fault("the answer has no content");
+  return json.content.length > MAX_PARTS ? fault(TOO_MANY_PARTS) : null;
 }

@@ -66,6 +66,7 @@ export class MessagesJudge extends PassingJudge {
 
   /** A tool's name and a redacted thought are things the model wrote; an empty text block is not. */
   private startBlock(block: Record<string, unknown> | null, index: number): void {
+    this.parts.begin();
     this.wrote(block?.text, index);
     this.wrote(block?.thinking, index);
     this.wrote(block?.name);

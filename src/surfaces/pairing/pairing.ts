@@ -2,6 +2,7 @@ import type { SurfaceName } from "../../catalog/catalog.ts";
 import type { ErrorObject, Refusal } from "../../errors/refusal.ts";
 import { ALONE, AnswerText } from "../../tokens/answer-text.ts";
 import { accountReference } from "../account-references.ts";
+import { MAX_PARTS, TooManyParts } from "../answer-bounds.ts";
 import { textOf } from "../bytes.ts";
 import { EventJudge } from "../event-judge.ts";
 import type { FoundText } from "../event-template.ts";
@@ -285,6 +286,7 @@ class CountingEvents implements AnswerEvents {
       this.text.add(block.name, ALONE);
     }
     this.blocks += 1;
+    if (this.blocks > MAX_PARTS) throw new TooManyParts();
     this.bare = block.kind === "tool_call" && !block.custom;
     this.next.open(block);
   }

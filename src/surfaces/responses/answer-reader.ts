@@ -1,3 +1,4 @@
+import { AnswerParts, MAX_PARTS, TOO_MANY_PARTS } from "../answer-bounds.ts";
 import { ENDED_EARLY, errorOf, fault, NO_EVENT, untypedError } from "../host-error.ts";
 import { asObject, asText, type Json, parseObject } from "../json.ts";
 import type { HostError } from "../surface.ts";
@@ -17,6 +18,7 @@ export class ResponsesReader implements AnswerReader {
   private readonly queue: BlockQueue;
   /** Those that are not done, by their index. */
   private readonly items = new Map<unknown, ItemState>();
+  private readonly parts = new AnswerParts();
   private called = false;
 
   constructor(
@@ -80,8 +82,7 @@ export class ResponsesReader implements AnswerReader {
       case undefined:
         return untypedError(data) ?? "more";
     }
-    const isOverfull = this.queue.isOverfull || this.items.size > MAX_ITEMS;
-    return isOverfull ? fault("too many items at once") : "more";
+    return this.queue.isOverfull ? fault("too much text of several items at once") : "more";
   }
 
   close(): HostError {
@@ -89,6 +90,7 @@ export class ResponsesReader implements AnswerReader {
   }
 
   private open(index: unknown, item: Json): void {
+    this.parts.begin();
     const state: ItemState = { isTold: false, isCited: false, part: null, parts: 0 };
     this.items.set(index, state);
     if (item.type !== "function_call" && item.type !== "custom_tool_call") return;
@@ -195,9 +197,6 @@ export class ResponsesReader implements AnswerReader {
   }
 }
 
-/** Items that are told side by side; hosts tell a few at a time. */
-const MAX_ITEMS = 4_096;
-
 interface ItemState {
   /** Something of it was. */
   isTold: boolean;
@@ -218,5 +217,6 @@ function reasonOf(response: Json, called: boolean): StopReason {
 export function faultIn(json: Json): HostError | null {
   if (json.status === "failed" || (json.error !== undefined && json.error !== null))
     return errorOf(json, "the response failed");
-  return Array.isArray(json.output) ? null : fault("the answer has no output");
+  if (!Array.isArray(json.output)) return fault("the answer has no output");
+  return json.output.length > MAX_PARTS ? fault(TOO_MANY_PARTS) : null;
 }

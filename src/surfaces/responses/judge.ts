@@ -52,6 +52,7 @@ export class ResponsesJudge extends PassingJudge {
         this.rename("response", event);
         return;
       case "response.output_item.added": {
+        this.parts.begin();
         const item = asObject(data.item);
         this.wrote(item?.name);
         if (item?.type === "image_generation_call" || item?.type === "web_search_call") this.tokenSeen = true;

@@ -1,3 +1,4 @@
+import { AnswerParts } from "../answer-bounds.ts";
 import type { AnswerEvents, Citation, OpenBlock } from "./answer-events.ts";
 import type { Seal } from "./conversation.ts";
 
@@ -6,6 +7,7 @@ import type { Seal } from "./conversation.ts";
  * straight on, the others wait until it is closed.
  */
 export class BlockQueue {
+  private readonly parts = new AnswerParts();
   private readonly waiting: QueuedBlock[] = [];
   /** Characters that wait behind the first block. */
   private held = 0;
@@ -14,10 +16,11 @@ export class BlockQueue {
 
   /** More waits behind the first block than any host that is well lets wait. */
   get isOverfull(): boolean {
-    return this.held > MAX_HELD_CHARACTERS || this.waiting.length > MAX_BLOCKS;
+    return this.held > MAX_HELD_CHARACTERS;
   }
 
   open(key: string, block: OpenBlock): void {
+    this.parts.begin();
     this.waiting.push({ key, block, texts: [], citations: [], seal: null, closed: false });
     if (this.waiting.length === 1) this.events.open(block);
   }
@@ -95,5 +98,3 @@ interface QueuedBlock {
 }
 
 const MAX_HELD_CHARACTERS = 16 * 1024 * 1024;
-/** Each word of one is looked for among all of them; an answer calls a few hundred tools at most. */
-const MAX_BLOCKS = 4_096;
