@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { CLAIM_MUTANTS } from "./claims.ts";
 import { GATEWAY_MUTANTS } from "./gateway.ts";
 import { HOLD_MUTANTS } from "./holds.ts";
 import { LEASE_MUTANTS } from "./leases.ts";
@@ -9,6 +10,7 @@ test.each([
   ["sim:holds", HOLD_MUTANTS, ["test/sim/run-holds.ts"]],
   ["sim", GATEWAY_MUTANTS, ["test/sim/run.ts", "--steps", "30"]],
   ["sim:nodes", LEASE_MUTANTS, ["test/sim/run-nodes.ts"]],
+  ["sim:claims", CLAIM_MUTANTS, ["test/sim/run-claims.ts", "--steps", "60"]],
   ["sim:taking", TAKING_MUTANTS, ["test/sim/run-taking.ts", "--steps", "400"]],
 ] as const)(
   "%s notices every rule that is broken on purpose",

@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
+import { CLAIM_MUTANTS } from "./claims.ts";
 import { GATEWAY_MUTANTS } from "./gateway.ts";
 import { HOLD_MUTANTS } from "./holds.ts";
 import { LEASE_MUTANTS } from "./leases.ts";
@@ -7,10 +8,14 @@ import { broken } from "./mutant.ts";
 import { PAYMENT_MUTANTS } from "./payments.ts";
 import { TAKING_MUTANTS } from "./taking.ts";
 
-test.each([...GATEWAY_MUTANTS, ...HOLD_MUTANTS, ...LEASE_MUTANTS, ...PAYMENT_MUTANTS, ...TAKING_MUTANTS])(
-  "what is broken on purpose is still there: $breaks",
-  (mutant) => {
-    const whole = readFileSync(mutant.file, "utf8");
-    expect(broken(mutant, whole)).not.toBe(whole);
-  },
-);
+test.each([
+  ...CLAIM_MUTANTS,
+  ...GATEWAY_MUTANTS,
+  ...HOLD_MUTANTS,
+  ...LEASE_MUTANTS,
+  ...PAYMENT_MUTANTS,
+  ...TAKING_MUTANTS,
+])("what is broken on purpose is still there: $breaks", (mutant) => {
+  const whole = readFileSync(mutant.file, "utf8");
+  expect(broken(mutant, whole)).not.toBe(whole);
+});

@@ -1,0 +1,164 @@
+import type { Database } from "bun:sqlite";
+import type { AccountDeps } from "../../src/accounts/deps.ts";
+import type { Mail } from "../../src/accounts/mail.ts";
+import type { KeyDeps, KeySettings } from "../../src/keys/deps.ts";
+import { Keyring } from "../../src/keys/keyring.ts";
+import type { NotedChange } from "../../src/store/changes.ts";
+import { KeeperDatabase } from "../../src/store/keeper/database.ts";
+import { KeeperKeyStore } from "../../src/store/keeper/key-store.ts";
+import { performing } from "../../src/store/keeper/rehearsal.ts";
+import { SqlAccountStore } from "../../src/store/sql/account-store.ts";
+import { SqliteKeyStore } from "../../src/store/sqlite/key-store.ts";
+import type { SqliteRegistry } from "../../src/store/sqlite/registry.ts";
+import { SqliteStatements } from "../../src/store/sqlite/statements.ts";
+import { type Clock, pause } from "../../src/units/clock.ts";
+import type { NanoUsd } from "../../src/units/usd.ts";
+import type { VirtualClock } from "./clock.ts";
+import type { Random } from "./random.ts";
+
+/** One life of a process of the gateway: what its endpoints work with. */
+export interface Process {
+  readonly clock: Clock;
+  readonly keys: KeyDeps;
+  readonly accounts: AccountDeps;
+  end(): void;
+}
+
+/**
+ * Processes on one database, each with the production stores and a keyring of its own. One alone writes the database
+ * itself. Several have a keeper, which performs what they rehearse, and each notices a change before it is answered.
+ * Everything takes some time, in which anything else may come between; a process that ends answers nobody any more.
+ */
+export class Processes {
+  readonly all: Process[];
+  /** By version, what resolves once every process has noticed it. */
+  private readonly noticed: Promise<unknown>[] = [];
+  private readonly notices = new Map<Process, (changes: readonly NotedChange[]) => Promise<void>>();
+  private readonly keeper;
+
+  constructor(
+    private readonly db: Database,
+    private readonly time: VirtualClock,
+    private readonly random: Random,
+    count: number,
+    private readonly post: (mail: Mail) => void,
+  ) {
+    const { clock } = time.life();
+    const registry = { note: (changes: readonly NotedChange[]) => this.note(changes) };
+    const perform = performing(db, registry as unknown as SqliteRegistry, () => this.someTime(clock));
+    this.keeper =
+      count === 1
+        ? null
+        : async (...asked: Parameters<typeof perform>) => {
+            await this.someTime(clock);
+            return perform(...asked);
+          };
+    this.all = Array.from({ length: count }, () => this.begin());
+  }
+
+  /** Ends one, and what it has under way; another one takes its place. */
+  crash(): void {
+    const at = this.random.below(this.all.length);
+    this.all[at]!.end();
+    this.all[at] = this.begin();
+  }
+
+  private note(changes: readonly NotedChange[]): number {
+    const all = [...this.notices.values()].map((notice) => notice(changes));
+    return this.noticed.push(Promise.all(all)) - 1;
+  }
+
+  private begin(): Process {
+    const { clock, end } = this.time.life();
+    const { random, keeper } = this;
+    const stores = keeper === null ? this.storesAlone(clock) : this.storesOfNode(clock, keeper);
+    const store = this.slow(stores.keys, clock);
+    const keyring = new Keyring(store);
+    const forget: AccountDeps["forget"] = (keys, balances) => keyring.forget(keys, balances);
+    const over = Promise.withResolvers<void>();
+    const process: Process = {
+      clock,
+      keys: { store, keyring, clock, random: random.bytes, settings: () => SETTINGS, credit: () => CREDIT },
+      accounts: {
+        store: this.slow(stores.accounts, clock),
+        clock,
+        random: random.bytes,
+        contracts: { check: async () => "valid" },
+        post: this.post,
+        links: () => LINKS,
+        forget,
+      },
+      end: () => {
+        end();
+        this.notices.delete(process);
+        over.resolve();
+      },
+    };
+    if (keeper !== null)
+      this.notices.set(process, (changes) => {
+        const noticing = this.someTime(clock).then(() =>
+          forget(
+            changes.flatMap(({ key }) => (key === null ? [] : [{ hash: key }])),
+            changes.flatMap(({ balance }) => balance ?? []),
+          ),
+        );
+        return Promise.race([noticing, over.promise]);
+      });
+    return process;
+  }
+
+  private storesAlone(clock: Clock) {
+    const durable = () => this.someTime(clock);
+    return {
+      keys: new SqliteKeyStore(this.db, clock, durable),
+      accounts: new SqlAccountStore(new SqliteStatements(this.db, durable), clock),
+    };
+  }
+
+  private storesOfNode(clock: Clock, keeper: NonNullable<Processes["keeper"]>) {
+    const perform: typeof keeper = async (...asked) => {
+      const performed = await keeper(...asked);
+      await this.someTime(clock);
+      return performed;
+    };
+    const database = new KeeperDatabase(this.db, { perform }, async (version) => {
+      await this.noticed[version];
+    });
+    const removeUnused = () => Promise.reject(new Error("nothing is removed here"));
+    return {
+      keys: new KeeperKeyStore(database, clock, { removeUnused }),
+      accounts: new SqlAccountStore(database, clock),
+    };
+  }
+
+  /** The same, with time before each answer and after it. */
+  private slow<T extends object>(store: T, clock: Clock): T {
+    return new Proxy(store, {
+      get: (target, name) => {
+        const method = Reflect.get(target, name);
+        if (typeof method !== "function") return method;
+        return async (...args: unknown[]) => {
+          await this.someTime(clock);
+          const answer = await method.apply(target, args);
+          await this.someTime(clock);
+          return answer;
+        };
+      },
+    });
+  }
+
+  private someTime(clock: Clock): Promise<void> {
+    return pause(clock, this.random.below(MOST_MS));
+  }
+}
+
+const MOST_MS = 20;
+/** Of a balance that may make as many keys as any. */
+const CREDIT = 1 as NanoUsd;
+const NONE = { rpmLimit: null, tpmLimit: null, dailyLimit: null, monthlyLimit: null };
+const SETTINGS: KeySettings = {
+  defaults: { accountless: NONE, account: NONE },
+  graceMs: 86_400_000,
+  contact: null,
+};
+const LINKS = { baseUrl: "http://g.test", dashboardUrl: "http://g.test/dashboard", contact: null };

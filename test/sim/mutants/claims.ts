@@ -1,0 +1,112 @@
+import { type Mutant, mutantsOf } from "./mutant.ts";
+
+/** What `sim:claims` has to notice: the rules of what derives from what, and of what ends with a claim. */
+export const CLAIM_MUTANTS: readonly Mutant[] = [
+  ...mutantsOf("src/keys/root.ts", {
+    "what a session makes derives from set-up": [
+      "return actor.account === balance.accountId ? claimOf(balance) : null;",
+      "return actor.account === balance.accountId ? SET_UP : null;",
+    ],
+    "what an account's recovery secret makes derives from set-up": [
+      "return balance.undo === null ? SET_UP : claimOf(balance);",
+      "return SET_UP;",
+    ],
+    "what the recovery secret from set-up makes derives from the claim in force": [
+      "return balance.undo === null ? SET_UP : claimOf(balance);",
+      "return claimOf(balance);",
+    ],
+    "a session makes keys of a balance that was taken back meanwhile": [
+      "return actor.account === balance.accountId ? claimOf(balance) : null;",
+      "return claimOf(balance);",
+    ],
+    "a recovery secret that has ended meanwhile still makes keys": [
+      "      if (actor.secret !== balance.recovery) return null;\n",
+      "",
+    ],
+    "a key of a claim works without it": [
+      "root !== SET_UP && root !== claimOf(balance)",
+      "root !== SET_UP && root > 1_000_000",
+    ],
+    "a key of a claim works in the next claim": [
+      "accountId === null || setUpKey === null ? SET_UP : reclaims + 1;",
+      "accountId === null || setUpKey === null || reclaims < 0 ? SET_UP : 1;",
+    ],
+  }),
+  ...mutantsOf("src/keys/rotation.ts", {
+    "a key that rotates itself derives from set-up": [
+      "const root = rootOf(by, balance, key.root);",
+      "const root = rootOf(by, balance);",
+    ],
+    "a rotation has the root of the key that it replaces": [
+      "const successor = { ...key, ...fresh, root };",
+      "const successor = { ...key, ...fresh };",
+    ],
+    "a key is revoked by whoever was its owner before": [
+      "rootOf(by, balance) === null ? changedHands() : { key: { ...key,",
+      "balance === null ? changedHands() : { key: { ...key,",
+    ],
+    "a key is changed by whoever was its owner before": [
+      "    if (rootOf(by, withBudgets.balance) === null) return changedHands();\n",
+      "",
+    ],
+  }),
+  ...mutantsOf("src/store/sql/account-store.ts", {
+    "taking a balance back leaves the keys of the claim": ["AND root > 0 AND", "AND root < 0 AND"],
+    "taking a balance back is not counted": ["reclaims = reclaims + 1,", "reclaims = reclaims + 0,"],
+    "the account's recovery secret stays": [
+      "recovery_hash = coalesce(undo_hash, recovery_hash), undo_hash = NULL WHERE",
+      "undo_hash = NULL WHERE",
+    ],
+    "nobody is told of keys that `revoke_keys` ends": [
+      "  return ended.map(keyFromRow);",
+      "  return ended.map(keyFromRow).slice(0, 0);",
+    ],
+    "`revoke_keys` ends nothing": ["  if (!revokeKeys) return [];", "  return [];"],
+    "other processes are not told whose a balance is": [
+      "[...attach, ...reclaim, ...close].map(changeOfBalance)",
+      "[...attach, ...close].map(changeOfBalance)",
+    ],
+  }),
+  ...mutantsOf("src/accounts/change.ts", {
+    "the process that takes a balance back remembers whose it was": [
+      "[...attach, ...reclaim, ...close,",
+      "[...attach, ...close,",
+    ],
+  }),
+  ...mutantsOf("src/accounts/claim.ts", {
+    "a key alone claims what was taken back": [
+      "if (secret === null) return takesSecret();",
+      "if (secret === null) return null;",
+    ],
+    "any secret beside the key will do": [
+      '      return secret === balance.recovery ? null : otherSecret();\n    case "offered"',
+      '      return null;\n    case "offered"',
+    ],
+  }),
+  ...mutantsOf("src/accounts/undo.ts", {
+    "whoever has the recovery secret in force undoes the claim, and nobody else": [
+      'at.state === "claimed" && balance.undo === secret',
+      'at.state === "claimed" && balance.recovery === secret',
+    ],
+    "withdrawing a claim that waits leaves it the key's word": [
+      [
+        'if (at.state === "offered") return { reclaim: [balance.id], revokeKeys };',
+        'if (at.state === "offered") return { decline: balance.id };',
+      ],
+      ["(change.reclaim?.[0] ?? null)", "(change.decline ?? change.reclaim?.[0] ?? null)"],
+    ],
+  }),
+  ...mutantsOf("src/accounts/recovery.ts", {
+    "an account's new secret takes the place of the one that undoes the claim": [
+      "return claimedAt === null ? null : undo;",
+      "return null;",
+    ],
+    "a session replaces the secret of what was taken back meanwhile": [
+      "balance.owner?.account.id === owner.account;",
+      "balance !== null;",
+    ],
+  }),
+  ...mutantsOf("src/accounts/deletion.ts", {
+    "an account that is deleted ends what it claimed within the week": ["now < undoEnds(at)", "now < at"],
+  }),
+];
