@@ -35,7 +35,8 @@ import { DatabaseAuthority } from "./sqlite-authority.ts";
  * The auditor adds up what every life of every ledger has really spent and holds, and after every step none
  * of the limits may be crossed. Clocks differ between ledgers by up to a minute; nothing depends on them, even
  * where it is midnight, and not yet the next day for everybody. Nobody is refused for whom there was room all
- * the while he waited, wherever it was.
+ * the while he waited, wherever it was, and no stream stops for which there was, also of a host that sends several times
+ * what is held in one packet.
  * When the network has healed, what is left of the credit can be spent from anywhere, down to less than one
  * request's worst case, all free requests of the day can be made, and what clients were told by ledgers
  * without a journal is in the books.
@@ -77,6 +78,9 @@ export interface NodesSummary {
   readonly freeRefused: number;
   /** Times that a hold grew. */
   readonly grown: number;
+  /** Holds that grew at once by as much as a host sent in one packet, and those that could not. */
+  readonly burst: number;
+  readonly burstRefused: number;
 }
 
 const NOON = epochMs(Date.UTC(2026, 10, 21, 12));
@@ -128,6 +132,7 @@ class Fleet {
   private readonly giving: Random;
   /** The same of what is held more or less of a request while it is open. */
   private readonly following: Random;
+  private readonly bursting: Random;
   private readonly free = new FreeRequests(ALLOWANCE.limit);
   private readonly start: EpochMs;
   private readonly time: VirtualClock;
@@ -162,6 +167,8 @@ class Fleet {
     closed: 0,
     freeRefused: 0,
     grown: 0,
+    burst: 0,
+    burstRefused: 0,
   };
 
   constructor(seed: number, store: SimulatedStore) {
@@ -172,6 +179,7 @@ class Fleet {
     this.taking = new Random(seed + 1_000_000_007);
     this.giving = new Random(seed + 2_000_000_011);
     this.following = new Random(seed + 9_000_000_011);
+    this.bursting = new Random(seed + 10_000_000_019);
     this.start = this.giving.chance(0.5) ? NOON : MIDNIGHT;
     this.time = new VirtualClock(this.start);
     this.authority.credit(CREDITED, CREDIT);
@@ -211,6 +219,7 @@ class Fleet {
     else if (dice < 0.82) this.postgres.resolve();
     if (this.giving.chance(0.05)) void this.request(this.giving.pick(this.nodes), FREE_KEY, ZERO_USD);
     if (this.following.chance(0.15)) this.follow(node);
+    if (this.bursting.chance(0.02)) void this.burst(node);
     if (this.taking.chance(0.005)) this.takeBack(this.taking.chance(0.02) ? "all" : this.someCredit());
     for (let messages = random.below(8); messages > 0; messages--) this.deliver();
     const untilMs = this.time.elapsedMs() + random.below(100);
@@ -451,6 +460,29 @@ class Fleet {
     if (following.chance(0.5))
       ledger.shrink(reservation, (delivered + following.below(held - delivered + 1)) as NanoUsd);
     else if (ledger.extend(reservation, (1 + following.below(WORST_CASE)) as NanoUsd)) this.counts.grown += 1;
+  }
+
+  /** A host sends much more in one packet than is held: as generation/hold covers it. */
+  private async burst(node: Node): Promise<void> {
+    const reservation = this.bursting.pick(node.open);
+    if (reservation === undefined || reservation.want.amount === 0) return;
+    const amount = (WORST_CASE + this.bursting.below(4 * WORST_CASE)) as NanoUsd;
+    const asked = asksFor({ ...reservation.want, amount, allowances: [], rpmLimit: null });
+    const isGone = () => node.dead || this.postgres.isClosed(node.name);
+    this.asking.begin(asked, { isGone }, this.useNow());
+    const end = await this.grow(node, reservation, amount);
+    this.asking.end(asked, isGone() ? "unknown" : end, this.useNow());
+    this.counts[end === "admitted" ? "burst" : "burstRefused"] += 1;
+  }
+
+  private async grow(node: Node, reservation: Reservation, amount: NanoUsd): ReturnType<Fleet["answer"]> {
+    for (let round = 0; round < 4; round++) {
+      if (node.dead || !reservation.isOpen) return "unknown";
+      if (node.ledger.extend(reservation, amount)) return "admitted";
+      const heard = await node.ledger.replenishHold(reservation, amount);
+      if (heard !== "room") return heard === "short" ? "refused" : "unknown";
+    }
+    return "unknown";
   }
 
   /** Some of a stream reaches its client. */

@@ -53,6 +53,8 @@ test("ledgers share one Authority, with journals or without: no limit is crossed
     free: 10,
     freeRefused: 10,
     grown: 1,
+    burst: 1,
+    burstRefused: 1,
     drained: 0.99,
   }));
 

@@ -2,6 +2,16 @@ import { type Mutant, mutantsOf } from "./mutant.ts";
 
 /** What `sim:nodes` has to notice of leases, beside what the free requests of its grants were seen to (decision 26). */
 export const LEASE_MUTANTS: readonly Mutant[] = [
+  ...mutantsOf("src/ledger/ledger.ts", {
+    "a stream stops without asking other nodes for what they have left": [
+      "return this.ask(() => this.limits(keyCounters, money, moneyAlone(want, amount)));",
+      "return keyCounters && money && want && amount ? Promise.resolve('short' as const) : null;",
+    ],
+    "a hold grows by what others may have left": [
+      "const covered = this.moneyShortfall(money, want, amount, amount) === null;",
+      "const covered = true;",
+    ],
+  }),
   ...mutantsOf("src/ledger/membership.ts", {
     "a lease is renewed before what was granted has gone back": [
       "await this.events.changed(changes);",
