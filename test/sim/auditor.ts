@@ -186,8 +186,7 @@ export class Auditor {
       if (hosts.some(({ script }) => script.usage.kind === "beyond")) return;
       const dearest = Math.max(0, ...[...ask.prices.values()].map(({ output }) => output));
       const thoughts = Math.max(0, ...hosts.map(({ script }) => script.thoughts));
-      if (ask.error === "insufficient_credit" && ask.words > 0)
-        most += (LAST_LOOK_TOKENS + thoughts) * dearest;
+      if (isStopped(ask) && ask.words > 0) most += (LAST_LOOK_TOKENS + thoughts) * dearest;
     }
     check(lost <= most, `${lost} was lost in life ${life}, of at most ${most}`);
   }
@@ -256,6 +255,12 @@ function beginning(window: Budget["window"], at: number): string {
   if (window === "week") date.setUTCDate(date.getUTCDate() - ((date.getUTCDay() + 6) % 7));
   return date.toISOString().slice(0, 10);
 }
+
+/** Whether nothing more could be held for its stream, whatever the reason. */
+export const isStopped = ({ outcome, error }: Asked): boolean =>
+  outcome === "broken" && error !== null && STOPS.has(error);
+
+const STOPS = new Set(["insufficient_credit", "budget_exhausted", "invalid_api_key", "account_suspended"]);
 
 class AuditFailure extends Error {
   override name = "AuditFailure";

@@ -2,7 +2,7 @@ import type { CounterId } from "../../src/ledger/counter.ts";
 import type { Ledger } from "../../src/ledger/ledger.ts";
 import type { EpochMs } from "../../src/units/clock.ts";
 import { WINDOW_KINDS, windowAt } from "../../src/units/window.ts";
-import { type Asked, type BookedReceipt, check } from "./auditor.ts";
+import { type Asked, type BookedReceipt, check, isStopped } from "./auditor.ts";
 import type { Holders } from "./holders.ts";
 
 /**
@@ -70,8 +70,7 @@ export class Takes {
 
   judge(asks: readonly Asked[], receipts: readonly BookedReceipt[], spent: (id: CounterId) => number): void {
     for (const ask of asks) {
-      const isStopped = ask.outcome === "broken" && ask.error === "insufficient_credit";
-      check(!isStopped || this.tight.has(ask), `${ask.name} was stopped, with room all the while`);
+      check(!isStopped(ask) || this.tight.has(ask), `${ask.name} was stopped, with room all the while`);
     }
     const draws = new Map(asks.map(({ key }) => [key.id as string, key.budgets.length > 0]));
     const sums = new Map<string, number>();

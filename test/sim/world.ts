@@ -18,7 +18,7 @@ import { type Clock, type EpochMs, epochMs, pause } from "../../src/units/clock.
 import type { BalanceId, ReceiptId } from "../../src/units/id.ts";
 import { NANO_PER_USD, type NanoUsd } from "../../src/units/usd.ts";
 import { booksOf, COUNTS_NOTHING, configOf, partsOf } from "../fakes/gateway-parts.ts";
-import { type Asked, Auditor, type BookedReceipt, check, PROMPT_BYTES } from "./auditor.ts";
+import { type Asked, Auditor, type BookedReceipt, check, isStopped, PROMPT_BYTES } from "./auditor.ts";
 import {
   atOnceOf,
   CATALOG,
@@ -226,8 +226,7 @@ class World {
       refused: count("refused"),
       broken: count("broken"),
       left: count("left"),
-      stopped: this.auditor.asks.filter(({ error, words }) => error === "insufficient_credit" && words > 0)
-        .length,
+      stopped: this.auditor.asks.filter((ask) => isStopped(ask) && ask.words > 0).length,
       unknown: count("unknown"),
       crashes: this.crashes,
       changes: this.changes,
