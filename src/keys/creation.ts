@@ -5,8 +5,8 @@ import { hashSecret } from "../units/secret-hash.ts";
 import type { KeyDeps } from "./deps.ts";
 import type { Balance, Key, KeyLimits } from "./key.ts";
 import { type KeySpec, missingBudget } from "./key-spec.ts";
-import type { BalanceWithBudgets } from "./key-store.ts";
-import { type Actor, rootOf, SET_UP } from "./root.ts";
+import type { BalanceWithBudgets, RecentKeys } from "./key-store.ts";
+import { type Actor, type Root, rootOf, SET_UP } from "./root.ts";
 import { newApiKey, newRecoverySecret, shownPrefix } from "./secret.ts";
 
 /** A key with the one copy of its plaintext there will ever be. */
@@ -52,7 +52,7 @@ export async function createKey(
     const root = rootOf(by, withBudgets.balance);
     if (root === null || withBudgets.balance.closed) return changedHands();
     const key = { ...minted.key, root };
-    return tooManyRecent(recentKeys, hasCredit) ?? admitted(key, withBudgets, liveKeys, deps);
+    return tooManyRecent(recentKeys, root, hasCredit) ?? admitted(key, withBudgets, liveKeys, deps);
   });
   return refused(added) ? added : { key: added, secret: minted.secret };
 }
@@ -85,13 +85,18 @@ function admitted(
 const MAX_LIVE_KEYS = 10_000;
 
 /** Also for rotation: each key is a row that stays, for a month at least, even when it is revoked at once. */
-export function tooManyRecent(recentKeys: number, hasCredit: boolean): Refusal | null {
+export function tooManyRecent(
+  { ofSetUp, ofClaims }: RecentKeys,
+  root: Root,
+  hasCredit: boolean,
+): Refusal | null {
+  const recent = root === SET_UP ? ofSetUp : ofClaims;
   const most = hasCredit ? MAX_KEYS_A_DAY.withCredit : MAX_KEYS_A_DAY.without;
-  if (recentKeys < most) return null;
+  if (recent < most) return null;
   const advice = hasCredit ? "" : ` With credit, it could make ${MAX_KEYS_A_DAY.withCredit}.`;
   return refuse(
     "rate_limited",
-    `The balance made ${recentKeys} keys within 24 hours, revoked ones included; the most is ${most}. Use keys again, or wait.${advice}`,
+    `The balance made ${recent} keys within 24 hours, revoked ones included; the most is ${most}. Use keys again, or wait.${advice}`,
     retryAfter(HOUR_S),
   );
 }

@@ -70,17 +70,24 @@ export interface KeyStore {
   suspensions(subject: string, limit: number): Promise<SuspensionRecord[]>;
 }
 
+/** Counted apart, so that whoever claims a balance uses up nothing that its owner needs to take it back. */
+export interface RecentKeys {
+  readonly ofSetUp: number;
+  /** Of all claims. */
+  readonly ofClaims: number;
+}
+
 export type NewKeyDecision = (
   withBudgets: BalanceWithBudgets,
   liveKeys: number,
-  recentKeys: number,
+  recentKeys: RecentKeys,
 ) => Key | Refusal;
 
 export type KeyDecision = (
   key: Key,
   withBudgets: BalanceWithBudgets,
   siblings: number,
-  recentKeys: number,
+  recentKeys: RecentKeys,
 ) => KeyChange | Refusal;
 
 /** `known` is the budget of that name, if there is one. */

@@ -48,10 +48,10 @@ async function replace(deps: KeyDeps, id: KeyId, by: Actor, hasCredit: boolean):
   };
   const change = await deps.store.changeKey(id, (key, { balance }, siblings, recentKeys) => {
     if (!isLive(key, now) || key.state !== "active") return spent(key, now);
-    const tooMany = tooManyRecent(recentKeys, hasCredit);
-    if (tooMany !== null) return tooMany;
     const root = rootOf(by, balance, key.root);
     if (root === null) return changedHands();
+    const tooMany = tooManyRecent(recentKeys, root, hasCredit);
+    if (tooMany !== null) return tooMany;
     const successor = { ...key, ...fresh, root };
     if (by.by === "recovery")
       return { key: { ...key, state: "revoked", expiresAt: now }, successor, endsSiblings: true };

@@ -182,3 +182,15 @@ test("an account that is deleted within the week leaves its balance to the recov
   expect(await status(owner.recovery_secret)).toBe(200);
   expect(said(await claimByWallet(owner.key))).toBe("400 invalid_request recovery_secret");
 });
+
+test("however many keys a claim has made, the owner makes and rotates keys once it is undone", async () => {
+  const owner = await gateway.setUp();
+  const thief = await takeOver(owner);
+  let made = 0;
+  for (; made < 200 && (await keyMade(thief.session, thief.headers)).key !== undefined; made++);
+  expect(made).toBe(100);
+  expect(said(await undo(owner.recovery_secret, { revoke_keys: true }))).toBe("200");
+  const { id, key } = await keyMade(owner.recovery_secret);
+  expect(await status(key)).toBe(200);
+  expect(await status((await rotated(id, key)).key)).toBe(200);
+});

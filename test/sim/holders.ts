@@ -198,7 +198,7 @@ export class Holders {
   ): ReturnType<KeyStore["changeKey"]> {
     const one = this.known.get(id)!;
     const { balance, budgets } = this.holderOf(id);
-    const change = decide(one.key, { balance, budgets }, 1, 0);
+    const change = decide(one.key, { balance, budgets }, 1, { ofSetUp: 0, ofClaims: 0 });
     if (!("key" in change)) return change;
     one.key = change.key;
     const { successor = change.key } = change;

@@ -13,6 +13,7 @@ import {
   type KeyStore,
   type NewKeyDecision,
   RECENT_MS,
+  type RecentKeys,
   type RemovedUnused,
   type Suspended,
   type SuspensionRecord,
@@ -299,8 +300,13 @@ function* otherRuns(balance: BalanceId, most: number): Steps<OtherRuns> {
   return { most, quietest: quietest! };
 }
 
-const recentKeys = (balance: BalanceId, now: EpochMs): Steps<number> =>
-  countKeys(balance, part`created_at > ${now - RECENT_MS}`);
+function* recentKeys(balance: BalanceId, now: EpochMs): Steps<RecentKeys> {
+  const recent = part`created_at > ${now - RECENT_MS}`;
+  return {
+    ofSetUp: yield* countKeys(balance, part`root = 0 AND ${recent}`),
+    ofClaims: yield* countKeys(balance, part`root > 0 AND ${recent}`),
+  };
+}
 
 function* countKeys(balance: BalanceId, where: SqlPart): Steps<number> {
   const [row] = yield* sql<{ count: number }>`
