@@ -6,6 +6,8 @@ export class Line {
   /** Requests that went up, as their first lines begin. */
   upgrades = 0;
   posts = 0;
+  /** On the clock of `performance`: when the client was first refused, by a response or by an event. */
+  refusedMs: number | null = null;
   private readonly sockets = new Set<net.Socket>();
 
   private constructor(private readonly server: net.Server) {}
@@ -35,7 +37,10 @@ export class Line {
       if (bytes.subarray(0, 5).toString() === "GET /") this.upgrades += 1;
       if (bytes.subarray(0, 6).toString() === "POST /") this.posts += 1;
     });
-    this.carry(gateway, client, ms, () => {});
+    this.carry(gateway, client, ms, (bytes) => {
+      if (this.refusedMs === null && REFUSAL.test(bytes.toString("latin1")))
+        this.refusedMs = performance.now();
+    });
   }
 
   private carry(from: net.Socket, to: net.Socket, ms: number, count: (bytes: Buffer) => void): void {
@@ -52,3 +57,6 @@ export class Line {
     from.on("error", () => {});
   }
 }
+
+/** 426 sends a client from its WebSocket to requests. */
+const REFUSAL = /^HTTP\/1\.1 4(?!26)|"type": ?"error"/;

@@ -3,13 +3,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Folder, GatewayProcess } from "../process/gateway.ts";
 import { LOOP_PACKAGES, runLoops } from "./loops.ts";
+import { runRefusals } from "./refusals.ts";
 import { bodies, NOTE, type ScriptedHost, SIGNATURE, startScriptedHost } from "./scripted-host.ts";
 
 /**
  * The agents themselves, each on a host of the other family: OpenAI's Codex on a host that speaks Messages,
  * Anthropic's Claude Code and opencode on one that speaks Chat Completions. First with models that were named
- * to them; then as they come, with the names and transports that they use by themselves. Then loops of tools over
- * WebSocket (loops.ts). Opt-in, because it downloads them:
+ * to them; then as they come, with the names and transports that they use by themselves. Then what they show of refusals
+ * (refusals.ts), and loops of tools over WebSocket (loops.ts). Opt-in, because it downloads them:
  *
  *     bun run agents
  *
@@ -58,6 +59,7 @@ async function inside(tools: string): Promise<void> {
   const outcomes: boolean[] = [];
   for (const streams of [true, false])
     outcomes.push(...(await runOn(streams, join(tools, "node_modules/.bin"))));
+  outcomes.push(...(await runRefusals(tools)));
   outcomes.push(...(await runLoops(tools)));
   process.exit(outcomes.every(Boolean) ? 0 : 1);
 }
