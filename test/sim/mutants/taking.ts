@@ -102,7 +102,7 @@ export const TAKING_MUTANTS: readonly Mutant[] = [
     "a run's cap binds nobody": ["const ofRun = run === null ? null :", "const ofRun = true ? null :"],
     "a run's calls are not limited": ["    if (tooMany !== null) return tooMany;\n", ""],
     "nobody reads the limits of a run that a stream needs": [
-      "    if (want.run?.limits === null) want.run.look();\n",
+      "    if (want.run?.limits === null) void want.run.look();\n",
       "",
     ],
   }),
@@ -114,8 +114,8 @@ export const TAKING_MUTANTS: readonly Mutant[] = [
   }),
   ...mutantsOf("src/keys/runs.ts", {
     "a run that was tightened keeps the limits that it had": [
-      "const last = stricter(this.known.last, { cap, calls });",
-      "const { last } = this.known;",
+      "const last = revision > known.revision ? { cap, calls } : stricter(known.last, { cap, calls });",
+      "const { last } = known;",
     ],
     "requests that were open when everything was forgotten keep what their run was limited to": [
       ["for (const run of this.known.values()) run.forget();", "this.known.clear();"],
