@@ -8,7 +8,7 @@ import { option } from "./option.ts";
 import { type Measured, start } from "./processes.ts";
 
 /**
- * What a client that pays notices of attacks that cost nothing. It sends 50 small requests, ten prompts of 450 kB
+ * What a client that pays notices of attacks that cost nothing, or next to nothing. It sends 50 small requests, ten prompts of 450 kB
  * and ten counts of tokens a second, alone and beside each attack; its owner makes a key and revokes
  * it a second. Attackers are processes of their own, with less of the processor, as they would have none of it.
  *
@@ -54,7 +54,7 @@ export async function benchAttacks(options: AttackOptions): Promise<Row[]> {
   }
 }
 
-/** By the names that docs/unpaid-work.md and attacker.ts have for them. */
+/** By the names that docs/resource-limits.md and attacker.ts have for them. */
 export const ATTACKS: Readonly<Record<string, Attack>> = {
   requests: { beside: "small requests, 60 keys without credit" },
   values: { beside: "60 kB of nothing but values, 60 keys without credit" },

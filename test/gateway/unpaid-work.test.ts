@@ -11,7 +11,7 @@ import { type Made, open } from "./open.ts";
 
 /**
  * Each thing that requests without credit can use is used up, over real sockets, while somebody who pays is served
- * without an error: docs/unpaid-work.md.
+ * without an error: docs/resource-limits.md.
  */
 const CONFIG = "trusted_proxies: [127.0.0.0/8]\nlog: off\nsign_in: { mails_per_hour: 300 }\n";
 const chain = hangingNode();
