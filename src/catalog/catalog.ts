@@ -21,6 +21,8 @@ export interface Host {
    * its end.
    */
   readonly onDisconnect: "cancel" | "drain";
+  /** What the host charges for a call that is cancelled before its first token; absent: nothing. */
+  readonly billsCancelled?: "prompt";
   readonly quirks: Quirks;
   /** The most requests that it is given at once; absent: the default in limits/host-slots. */
   readonly maxConcurrent?: number;

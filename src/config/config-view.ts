@@ -68,6 +68,7 @@ const hostRow = (host: Host) => ({
   // A header may be the way that this host takes its key.
   headers: Object.fromEntries(Object.keys(host.headers).map((name) => [name, MASK])),
   on_disconnect: host.onDisconnect,
+  ...(host.billsCancelled === undefined ? {} : { bills_cancelled: host.billsCancelled }),
   paused: host.paused === true,
   max_concurrent: host.maxConcurrent ?? DEFAULT_CONCURRENT,
   ...(host.cacheMs === undefined ? {} : { cache_ms: host.cacheMs }),

@@ -219,6 +219,7 @@ function readHost(row: HostConfig, { simulatedUrl }: FoundHosts, path: Path, rep
     auth: row.auth ?? "bearer",
     headers: readHeaders(row.headers ?? {}, [...path, "headers"], report),
     onDisconnect: row.on_disconnect ?? "cancel",
+    ...(row.bills_cancelled === undefined ? {} : { billsCancelled: row.bills_cancelled }),
     ...(row.paused === true ? { paused: true } : {}),
     ...(row.max_concurrent === undefined ? {} : { maxConcurrent: row.max_concurrent }),
     ...(row.cache_ms === undefined ? {} : { cacheMs: row.cache_ms }),

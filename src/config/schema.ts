@@ -98,6 +98,7 @@ const Host = members(
       ),
     ),
     on_disconnect: Type.Optional(oneOf(["cancel", "drain"])),
+    bills_cancelled: Type.Optional(oneOf(["prompt"])),
     max_concurrent: Type.Optional(count(1, 100_000)),
     cache_ms: Type.Optional(ms()),
     auto_cache: Type.Optional(yesOrNo()),

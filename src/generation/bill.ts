@@ -37,7 +37,11 @@ export class Bill {
       within: (most) => costOfEnd(end, most),
       writeOff: end.writeOff ?? false,
       rateTokens: end.tokens.input + end.tokens.cacheRead + end.tokens.cacheWrite + end.tokens.output,
-      allowanceUsed: end.tokens.output > 0 || end.state === "settled",
+      // A host that was asked has worked, also where the client left before it heard anything.
+      allowanceUsed:
+        end.tokens.output > 0 ||
+        end.state === "settled" ||
+        (end.state === "cancelled" && end.candidate !== undefined),
     };
     const { key } = reservation.want;
     if (end.state === "settled" && end.candidate !== undefined)

@@ -111,19 +111,15 @@ async function deliver(context: DeliveryContext, sink: Sink, delivery: StreamDel
     };
     const firstTokens = judge.countedTokens;
     const end = ofCustomers(await relay(line, opened.takeFirst()), candidate.route.host);
-    const { key } = bill.reservation.want;
-    const by = key.balanceId;
-    const stop =
-      end.kind === "out_of_credit"
-        ? streamStop(hold.shortfall, deps.blockOf(key, deps.clock.now()), settings)
-        : null;
+    const by = bill.reservation.want.key.balanceId;
+    const stop = end.kind === "out_of_credit" ? stopOf(context) : null;
     // Neither one piece nor a client that reads slowly shows how fast the host writes.
     const isTimed = !opened.isWhole && !("isHeldUp" in end);
     const ms = isTimed ? bill.elapsedMs() - firstTokenMs : 0;
     const tokens = judge.countedTokens - firstTokens;
     deps.health.streamEnded(candidate.route, { kind: end.kind, tokens, ms, by });
     const { usage, text } = judge;
-    const answer = { usage, text, isLeft: end.kind === "client_left" };
+    const answer = { usage, text, isLeft: end.kind === "client_left" && end.isReadWhole !== true };
     const counting = billedTokens(answer, { request, model: candidate.model }, context.counts);
     // Nothing of the settlement has begun, and until it has, the hold stands.
     const billed = counting instanceof Promise ? await counting : counting;
@@ -147,6 +143,11 @@ async function deliver(context: DeliveryContext, sink: Sink, delivery: StreamDel
     context.counts.drop();
     sink.close();
   }
+}
+
+function stopOf({ deps, settings, bill, hold }: DeliveryContext): StreamStop {
+  const block = deps.blockOf(bill.reservation.want.key, deps.clock.now());
+  return streamStop(hold.shortfall, block, settings);
 }
 
 /** The customer is told why the host failed. */

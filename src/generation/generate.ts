@@ -1,7 +1,14 @@
 import type { Catalog, SurfaceName } from "../catalog/catalog.ts";
 import type { ReadRequest } from "../counting/counting.ts";
 import { bookkeepingDown, contended, StoreContended, StoreUnreachable } from "../errors/bookkeeping.ts";
-import { errorObject, internalError, type Refusal, refusalHeaders, refused } from "../errors/refusal.ts";
+import {
+  errorObject,
+  internalError,
+  type Refusal,
+  refusalHeaders,
+  refuse,
+  refused,
+} from "../errors/refusal.ts";
 import { suspension } from "../errors/suspension-refusal.ts";
 import { type AttemptOutcome, attempt } from "../hosts/attempt.ts";
 import type { AnsweredWhole, Opened } from "../hosts/host-attempt.ts";
@@ -27,7 +34,7 @@ import { newReceiptId, type ReceiptId } from "../units/id.ts";
 import type { Trace } from "../units/trace-context.ts";
 import { type Admitted, admit, checkContext, imposedCeiling, KEY_CHANGED } from "./admission.ts";
 import type { GenerationAnswer, GenerationCall, StreamedAnswer, WholeAnswer } from "./answer.ts";
-import { Bill, billedBy, type EndedRequest } from "./bill.ts";
+import { Bill, billedBy, type EndedRequest, type RequestEnd } from "./bill.ts";
 import { type BilledTokens, billedTokens, isPromptReported } from "./billed-tokens.ts";
 import { clientHeaders } from "./client-headers.ts";
 import { StreamDelivery } from "./delivery.ts";
@@ -185,7 +192,7 @@ class Run {
           if (durable === true || (await durable))
             return this.stream(outcome, priced, admitted, bill, firstTokenMs);
           outcome.cancel();
-          return await this.failed(bookkeepingDown(), "failed", bill);
+          return await this.failed(bookkeepingDown(), bill);
         }
         case "answered": {
           this.served(outcome.candidate, admitted.plan);
@@ -194,6 +201,12 @@ class Run {
           if (ended.durable === true || (await ended.durable)) return this.whole(outcome, ended, bill);
           bill.takeBack(ended);
           return this.errorAnswer(bookkeepingDown());
+        }
+        case "abandoned": {
+          const { asked } = outcome;
+          const cost = asked === null ? null : await this.costOfLeaving(asked, whole);
+          const nothing = refuse("invalid_request", "The client disconnected before the answer began.");
+          return await this.unanswered(nothing, bill, { state: "cancelled", tokens: NO_TOKENS, ...cost });
         }
         default: {
           const { catalog } = this;
@@ -205,7 +218,7 @@ class Run {
             routeState: deps.health,
             chance: deps.chance,
           });
-          return await this.failed(why, outcome.kind === "abandoned" ? "cancelled" : "failed", bill);
+          return await this.failed(why, bill);
         }
       }
     } catch (error) {
@@ -390,7 +403,9 @@ class Run {
     const { usage } = reply;
     if (usage?.costUsd !== undefined)
       this.deps.hostCharged(candidate, usage.costUsd, costOf(tokens, candidate.price));
-    return bill.settle({ state: "settled", tokens, from, candidate, firstTokenMs: bill.elapsedMs() });
+    // A host that drains was read to its end although the client had left.
+    const state = this.call.signal.aborted ? "cancelled" : "settled";
+    return bill.settle({ state, tokens, from, candidate, firstTokenMs: bill.elapsedMs() });
   }
 
   private whole({ reply, omitted }: AnsweredWhole, ended: EndedRequest, bill: Bill): WholeAnswer {
@@ -409,11 +424,24 @@ class Run {
     });
   }
 
-  /** Gives the hold back and answers with the error, once both are durable. */
-  private async failed(refusal: Refusal, state: "failed" | "cancelled", bill: Bill): Promise<WholeAnswer> {
-    // A client that left made no mistake, and nobody is told of an error.
-    const code = state === "cancelled" ? {} : { errorCode: refusal.code };
-    const ended = bill.settle({ state, tokens: NO_TOKENS, ...code });
+  private failed(refusal: Refusal, bill: Bill): Promise<WholeAnswer> {
+    return this.unanswered(refusal, bill, { state: "failed", tokens: NO_TOKENS, errorCode: refusal.code });
+  }
+
+  /** What a host costs that was asked and whose client left before its first token: its prompt, or nothing. */
+  private async costOfLeaving(asked: Candidate, request: GenerationRequest): Promise<Partial<RequestEnd>> {
+    if (asked.route.host.billsCancelled !== "prompt") return { candidate: asked };
+    const nothing = () => ({ texts: [], unkept: 0 });
+    const text = { estimate: 0, estimateSinceReport: 0, all: nothing, sinceReport: nothing };
+    const counts = new Recount(this.deps.counting, asked, unkept(request.body));
+    const about = { request, model: asked.model };
+    const { tokens, from } = await billedTokens({ usage: null, text, isLeft: true }, about, counts);
+    return { candidate: asked, tokens, from };
+  }
+
+  /** Gives back what the end does not cost and answers with the error, once both are durable. */
+  private async unanswered(refusal: Refusal, bill: Bill, end: RequestEnd): Promise<WholeAnswer> {
+    const ended = bill.settle(end);
     const isDurable = ended.durable === true || (await ended.durable);
     bill.tell(ended, isDurable);
     return this.errorAnswer(isDurable ? refusal : bookkeepingDown());

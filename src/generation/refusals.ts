@@ -19,7 +19,7 @@ import { formatUsd } from "../units/usd.ts";
  * and rates are in ./shortfall.
  */
 export function noAnswer(
-  outcome: Exclude<AttemptOutcome, { kind: "opened" | "answered" }>,
+  outcome: Exclude<AttemptOutcome, { kind: "opened" | "answered" | "abandoned" }>,
   unserved: UnservedRequest,
 ): Refusal {
   switch (outcome.kind) {
@@ -27,8 +27,6 @@ export function noAnswer(
       return outcome.refusal;
     case "rejected":
       return rejection(outcome, unserved.request);
-    case "abandoned":
-      return refuse("invalid_request", "The client disconnected before the answer began.");
     case "crowded":
       return crowded(unserved.request, unserved.plan, unserved.chance);
     case "exhausted":

@@ -89,8 +89,14 @@ export type AttemptOutcome = { readonly tries: readonly AttemptRecord[] } & (
   | { readonly kind: "untranslatable"; readonly refusal: Refusal }
   /** No host was tried, because each had as many requests as it takes. */
   | { readonly kind: "crowded" }
-  | { readonly kind: "abandoned" }
+  | Abandoned
 );
+
+/** The client left. `asked` is a host that was working for it then, which may charge for that; null: none was. */
+interface Abandoned {
+  readonly kind: "abandoned";
+  readonly asked: Candidate | null;
+}
 
 const TIMER_SLACK_MS = 2;
 
@@ -111,6 +117,8 @@ class Walk {
   private verdict: Rejected | null = null;
   /** The models that it moved on from with one. */
   private judged: readonly Model[] = NONE;
+  /** A host that was working when the client left; one that charges for that, if there is one. */
+  private asked: Candidate | null = null;
 
   constructor(
     private readonly request: GenerationRequest,
@@ -127,11 +135,12 @@ class Walk {
     const { signal } = this.call;
     try {
       for (;;) {
-        if (signal.aborted) return this.end({ kind: "abandoned" });
+        // A host that drains is read on: it charges for all of its answer in any case.
+        if (signal.aborted && running.length === 0) return this.end(this.abandoned());
         if (running.length === 0) {
           const started = this.start();
           if (!(started instanceof Promise ? await started : started))
-            return signal.aborted ? this.end({ kind: "abandoned" }) : this.exhausted();
+            return signal.aborted ? this.end(this.abandoned()) : this.exhausted();
         }
         const ended = running.length > 1 || this.mayHedge() ? await this.firstEnd() : running[0]!;
         if (ended === null) {
@@ -219,7 +228,8 @@ class Walk {
     health.enter(candidate.route);
     if (candidate.isExplored === true) health.looked(candidate.route, call.balanceId);
     const { ms, early } = this.limitOf(candidate, hostRequest, startedMs);
-    const limit = new TimeLimit(clock, deadlines, ms, call.signal, early);
+    const drains = candidate.route.host.onDisconnect === "drain";
+    const limit = new TimeLimit(clock, deadlines, ms, drains ? null : call.signal, early);
     const span = call.trace === null ? null : childSpan(call.trace, random);
     const ended = new HostAttempt(
       request,
@@ -304,7 +314,8 @@ class Walk {
       case "answered":
         return outcome;
       case "abandoned":
-        return { kind: "abandoned" };
+        if (this.asked?.route.host.billsCancelled !== "prompt") this.asked = ended.candidate;
+        return this.running.length === 0 ? this.abandoned() : null;
       case "rejected":
         return this.movesOn(outcome) ? null : outcome;
       default:
@@ -349,6 +360,10 @@ class Walk {
     return Object.assign(outcome, { tries: this.tries });
   }
 
+  private abandoned(): Abandoned {
+    return { kind: "abandoned", asked: this.asked };
+  }
+
   /** Leaves whatever host is still being asked. */
   private leave(why: "abandoned" | "outrun"): void {
     for (const running of this.running) {
@@ -387,7 +402,7 @@ const traced = (call: AttemptCall, span: TraceContext | null): HostAttemptCall =
     ? call
     : { ...call, clientHeaders: { ...call.clientHeaders, traceparent: formatTraceparent(span) } };
 
-type FinalOutcome = Opened | AnsweredWhole | Rejected | { readonly kind: "abandoned" };
+type FinalOutcome = Opened | AnsweredWhole | Rejected | Abandoned;
 
 /** A host that is being asked. */
 interface RunningAttempt {

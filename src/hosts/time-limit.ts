@@ -16,13 +16,14 @@ export class TimeLimit implements Deadline {
     private readonly clock: Pick<Clock, "elapsedMs">,
     private readonly deadlines: Deadlines,
     private ms: number,
-    private readonly signal: AbortSignal,
+    /** The client's; null at a host that is read to its end although the client leaves. */
+    private readonly signal: AbortSignal | null,
     /** The time is short only because another host is ready. */
     private early = false,
   ) {
     this.dueMs = clock.elapsedMs() + ms;
     deadlines.add(this);
-    signal.addEventListener("abort", this);
+    signal?.addEventListener("abort", this);
   }
 
   get over(): boolean {
@@ -68,7 +69,7 @@ export class TimeLimit implements Deadline {
 
   stop(): void {
     this.deadlines.drop(this);
-    this.signal.removeEventListener("abort", this);
+    this.signal?.removeEventListener("abort", this);
   }
 }
 

@@ -65,8 +65,11 @@ export type RelayEnd =
   | { readonly kind: "host_failed"; readonly message: string }
   /** The host is not to blame: time ran out while the client took nothing, or the gateway is stopping. */
   | { readonly kind: "cut"; readonly message: string; readonly by: "client" | "gateway" }
-  /** `delivered` output tokens had been given to the client when it left. */
-  | { readonly kind: "client_left"; readonly delivered: number }
+  /**
+   * `delivered` output tokens had been given to the client when it left. `isReadWhole`: it left before the first
+   * byte, and all of the answer was read in its place.
+   */
+  | { readonly kind: "client_left"; readonly delivered: number; readonly isReadWhole?: true }
   | { readonly kind: "out_of_credit" };
 
 /**
@@ -78,6 +81,8 @@ export type RelayEnd =
 class Relay implements OpenStream, Deadline {
   /** The client is gone. */
   private left = false;
+  /** The client left before it was given anything, and the host is read to its end all the same. */
+  private isReadWhole = false;
   private halted = false;
   private over = false;
   private delivered = 0;
@@ -253,13 +258,16 @@ class Relay implements OpenStream, Deadline {
   private leave(): void {
     if (this.left) return;
     this.left = true;
-    this.context.judge.text.end();
-    if (this.context.onDisconnect === "cancel") this.halt();
+    const { onDisconnect, judge } = this.context;
+    this.isReadWhole = onDisconnect === "drain" && this.givenMs === Number.POSITIVE_INFINITY;
+    if (!this.isReadWhole) judge.text.end();
+    if (onDisconnect === "cancel") this.halt();
   }
 
   /** Why reading ended: our own doing, or the host's. */
   private cause(message: string): RelayEnd {
-    if (this.left) return { kind: "client_left", delivered: this.delivered };
+    const { left, delivered, isReadWhole } = this;
+    if (left) return { kind: "client_left", delivered, ...(isReadWhole ? { isReadWhole } : {}) };
     const why = this.because ?? message;
     return this.cutBy === null
       ? { kind: "host_failed", message: why }

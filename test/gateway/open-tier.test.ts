@@ -22,6 +22,7 @@ beforeEach(async () => {
 
 const { whole, events } = chatText(["ok"], { input: 5, output: 1 });
 const free = await startFakeHost((request) => async (wire, seen) => {
+  if (request.text().includes("never answered")) return await request.gone;
   if (status !== 200) return refusal(status)(wire, seen);
   if (request.json().stream !== true) return json({ ...whole, usage })(wire, seen);
   const told = events.map(({ data }) =>
@@ -126,6 +127,36 @@ test("a spent allowance is named before the minute's rate: waiting a minute woul
   expect(codes).toEqual([200, 200, 200, 200, "free_quota_exceeded"]);
   await both.close();
 });
+
+test.each([true, false])(
+  "who leaves once a host was asked has used the allowance, streamed %p",
+  async (stream) => {
+    const { key } = await gateway.key(0);
+    const network = nextNetwork();
+    const me = async () =>
+      (await gateway.send("GET", "/v1/me", { bearer: key, headers: network })).json.open_tier;
+    for (let left = 1; left <= 4; left++) {
+      const before = free.requests.length;
+      const leaving = new AbortController();
+      const request = fetch(`${gateway.url}/v1/chat/completions`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${key}`, ...network },
+        body: JSON.stringify({
+          model: "test/model:free",
+          max_tokens: 10,
+          stream,
+          messages: [{ role: "user", content: "never answered" }],
+        }),
+        signal: leaving.signal,
+      });
+      request.catch(() => {});
+      await until(() => free.requests.length > before);
+      leaving.abort();
+      await until(async () => (await me()).used === left);
+    }
+    expect((await ask(key, network, { stream })).json.error.code).toBe("free_quota_exceeded");
+  },
+);
 
 test("a paid answer has no such header", async () => {
   const { key } = await gateway.key(1);

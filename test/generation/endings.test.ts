@@ -176,6 +176,73 @@ describe("a client that leaves", () => {
     expect(await heldNano(gateway)).toBe(0 as never);
   });
 
+  describe.each([...SURFACE_NAMES])("before the first token, %s", (surface) => {
+    const ASKED: Record<SurfaceName, object> = {
+      "chat.completions": { max_tokens: 100 },
+      responses: { max_output_tokens: 100 },
+      messages: { max_tokens: 100 },
+    };
+    test.each([true, false])(
+      "streamed %p, at a host that drains: billed as the host says",
+      async (stream) => {
+        const left = gate();
+        const { events, whole } = TEXT[surface](80);
+        const answer: Behaviour = async (wire, request) => {
+          await left.passed;
+          const behaviour = request.json().stream === true ? sse(events) : json(whole);
+          await behaviour(wire, request);
+        };
+        const { host, gateway } = await serving(surface, answer, {}, true);
+        const abort = new AbortController();
+        const body = ask(surface, { stream, ...ASKED[surface] });
+        const pending = gateway.send(surface, body, abort.signal);
+        await host.arrived(0);
+        abort.abort();
+        left.open();
+        const given = await pending;
+        await settled(gateway);
+        expect(await bookedReceipt(gateway, given)).toMatchObject({
+          state: "cancelled",
+          host: "h0",
+          tokens: { input: 10, output: 80, source: "host" },
+          cost_usd: (10 * 1 + 80 * 10) / 1e6,
+        });
+        expect(await heldNano(gateway)).toBe(0 as never);
+      },
+    );
+  });
+
+  test.each([true, false])(
+    "before the first token, streamed %p, at a host that bills cancelled prompts: the prompt is charged",
+    async (stream) => {
+      const row = { speaks: ["chat.completions"], billsCancelled: "prompt" } as const;
+      const { gateway, hosts } = await serve([[(_wire, request) => request.gone, row]]);
+      const abort = new AbortController();
+      const body = ask("chat.completions", { stream, max_tokens: 100 });
+      const pending = gateway.send("chat.completions", body, abort.signal);
+      await hosts[0]!.arrived(0);
+      abort.abort();
+      const receipt = gateway.receipt(await pending);
+      expect(receipt).toMatchObject({
+        state: "cancelled",
+        host: "h0",
+        tokens: { output: 0, source: "counted" },
+      });
+      expect(receipt.tokens.input).toBeGreaterThan(0);
+      expect(receipt.cost_usd).toBe(receipt.tokens.input / 1e6);
+    },
+  );
+
+  test("before any host was asked: nothing is charged, whatever hosts bill", async () => {
+    const row = { speaks: ["chat.completions"], billsCancelled: "prompt" } as const;
+    const { gateway, hosts } = await serve([[json(chatText().whole), row]]);
+    const abort = new AbortController();
+    abort.abort();
+    const answer = await gateway.send("chat.completions", ask("chat.completions"), abort.signal);
+    expect(gateway.receipt(answer)).toMatchObject({ state: "cancelled", cost_usd: 0, host: null });
+    expect(hosts[0]!.requests.length).toBe(0);
+  });
+
   test("between the first token and the response: its hold is settled although nobody reads", async () => {
     const { events } = chatText(words(100));
     const { gateway } = await serving(

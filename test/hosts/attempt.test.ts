@@ -431,7 +431,7 @@ test("for a client that has left a line no host is asked, although one is free b
   abort.abort();
   await pass(50);
   expect(hosts.asked).toEqual([]);
-  expect(await outcome).toEqual({ kind: "abandoned", tries: [] });
+  expect(await outcome).toEqual({ kind: "abandoned", asked: null, tries: [] });
 });
 
 test("a client that leaves as its turn in a line comes leaves the place to the next", async () => {
@@ -449,7 +449,7 @@ test("a client that leaves as its turn in a line comes leaves the place to the n
   abort.abort();
   await pass(50);
   expect(hosts.asked).toEqual([]);
-  expect(await outcome).toEqual({ kind: "abandoned", tries: [] });
+  expect(await outcome).toEqual({ kind: "abandoned", asked: null, tries: [] });
   expect(slots.take(limited.host)).not.toBeNull();
 });
 

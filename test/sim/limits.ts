@@ -158,7 +158,11 @@ function factsOf(ask: Asked, hosts: readonly Served[], deaths: readonly Death[])
     staysAnswered:
       wasAnswered &&
       ((isEnd && !ask.mayBeLost) || (ask.firstWordMs ?? Infinity) <= (deaths[ask.life]?.keptMs ?? Infinity)),
-    mayCount: outcome === "complete" || (!wasRefused && hosts.some(({ wordsSent }) => wordsSent > 0)),
+    mayCount:
+      outcome === "complete" ||
+      // Its host worked for it, unless it failed first.
+      (outcome === "left" && wasSent) ||
+      (!wasRefused && hosts.some(({ wordsSent }) => wordsSent > 0)),
   };
 }
 
