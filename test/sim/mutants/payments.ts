@@ -37,6 +37,18 @@ export const PAYMENT_MUTANTS: readonly Mutant[] = [
       "(await chain.unusedAt(order.authorization, head.finalized))",
       "true",
     ],
+    "an order that is recorded is answered with the error that came after": [
+      ".begin(payment, network).catch((error) => this.interrupted(payment, error))",
+      ".begin(payment, network)",
+    ],
+    "what is on the chain is credited, whoever carried it out": [
+      "return sent.includes(transaction) || settler.hasSent(sender, isAnswerLost);",
+      "return true || sent || settler || sender || isAnswerLost || transaction;",
+    ],
+    "a transaction is not ours where the facilitator's answer was lost": [
+      "return sent.includes(transaction) || settler.hasSent(sender, isAnswerLost);",
+      "return sent.includes(transaction) || settler.hasSent(sender, isAnswerLost && false);",
+    ],
     "a gateway waits for a payment that another one has seen end": [
       "for (const id of [...this.underWay.values()]) this.note(",
       "for (const id of []) this.note(",
