@@ -171,7 +171,9 @@ export class Grants {
       if (unanswered && nowMs - negotiation.statedMs > RESTATE_MS) {
         this.state(negotiation, negotiation.needed, Math.max(negotiation.wanted, negotiation.counter.used()));
       } else if (!unanswered && negotiation.asked === 0) this.returnSlack(negotiation);
-      if (!unanswered && !this.scarce(negotiation) && !isOver(negotiation)) this.watched.delete(negotiation);
+      // What was returned just now is watched until that is answered: it may not arrive.
+      const isAnswered = negotiation.lastStated === negotiation.lastHeard;
+      if (isAnswered && !this.scarce(negotiation) && !isOver(negotiation)) this.watched.delete(negotiation);
     }
   }
 

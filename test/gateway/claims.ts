@@ -143,9 +143,8 @@ payments: { stripe: { secret_key: sk_test_1, webhook_secret: whsec_1, api_base: 
     await inOrder();
   }, 120_000);
 
-  test.if(isProcess)(
-    "what nobody was answered when the process was killed is taken back after the start",
-    async () => {
+  if (isProcess)
+    test("what nobody was answered when the process was killed is taken back after the start", async () => {
       const who = await paid();
       held = gate();
       const before = arrivals;
@@ -159,7 +158,5 @@ payments: { stripe: { secret_key: sk_test_1, webhook_secret: whsec_1, api_base: 
       await inOrder();
       expect(await payment(who)).toMatchObject({ state: "refunded", credited_usd: 0, lost_usd: 0 });
       expect(await me(who.owner)).toMatchObject({ balance_usd: 0, available_usd: 0 });
-    },
-    120_000,
-  );
+    }, 120_000);
 }

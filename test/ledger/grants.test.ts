@@ -343,3 +343,50 @@ class Counted implements Grantable {
     return this.taken as NanoUsd;
   }
 }
+
+test("what is given back and does not arrive is stated again, however long nobody has run short", async () => {
+  const authority = new MemoryAuthority();
+  authority.credit("balance:bal_1" as CounterId, LIMIT);
+  let isLost = false;
+  const { grants, counter, pass } = fixture((statement, to) => {
+    if (!isLost) setImmediate(() => to.receive(authority.settle(statement)));
+  });
+  const answer = grants.ask(counter, AMOUNT, LIMIT);
+  await pass(50);
+  expect(await answer).toBe("room");
+  counter.hold(AMOUNT);
+  grants.recall(counter.id, 1);
+  await pass(5_000);
+  counter.settle(AMOUNT, 0 as NanoUsd);
+  isLost = true;
+  await pass(1_000);
+  isLost = false;
+  await pass(2_000);
+  expect(authority.granted(counter.id)).toBe(0);
+});
+
+test("credit that was taken back while requests hold it is given back as they end, without being asked for", async () => {
+  const authority = new MemoryAuthority();
+  authority.credit("balance:bal_1" as CounterId, LIMIT);
+  const { grants, counter, pass } = fixture((statement, to) => {
+    setImmediate(() => to.receive(authority.settle(statement)));
+  });
+  const answer = grants.ask(counter, LIMIT, LIMIT);
+  await pass(50);
+  expect(await answer).toBe("room");
+  counter.hold(LIMIT);
+  authority.debit("back", counter.id, { upTo: 900 as NanoUsd });
+  const released = grants.release([counter.id]);
+  await pass(50);
+  expect([await released, counter.room(LIMIT)]).toEqual([true, 0 as NanoUsd]);
+  await pass(20_000);
+  counter.settle(300 as NanoUsd, 0 as NanoUsd);
+  await pass(500);
+  expect([authority.granted(counter.id), counter.room(LIMIT)]).toEqual([700, 0 as NanoUsd]);
+  counter.settle(700 as NanoUsd, 20 as NanoUsd);
+  await pass(500);
+  expect(authority.granted(counter.id)).toBe(20);
+  const more = grants.ask(counter, 80 as NanoUsd, LIMIT);
+  await pass(50);
+  expect(await more).toBe("room");
+});

@@ -22,7 +22,11 @@ export class SimulatedStripe {
   /** From then on, nothing fails and pages that are open run out. */
   private isCalm = false;
 
-  constructor(private readonly random: Random) {}
+  constructor(
+    private readonly random: Random,
+    /** Some pay another amount than was asked for, or in another currency. */
+    private readonly payers: { readonly isPaidOtherwise: boolean } = { isPaidOtherwise: false },
+  ) {}
 
   /** What a gateway asks; a call may fail before it is heard, and after. */
   api(): Pick<StripeApi, keyof StripeApi> {
@@ -53,8 +57,10 @@ export class SimulatedStripe {
   private befalls(session: Session): boolean {
     const { state, disputes, total, refunded, payment } = session;
     if (state !== "paid") {
-      if (state === "open") session.state = this.random.chance(0.8) ? "paid" : "expired";
-      return state === "open";
+      if (state !== "open") return false;
+      session.state = this.random.chance(0.8) ? "paid" : "expired";
+      if (this.payers.isPaidOtherwise && this.random.chance(0.2)) this.payOtherwise(session);
+      return true;
     }
     // Nobody need have heard of what became of one before the next one.
     const news = this.random.next();
@@ -80,6 +86,11 @@ export class SimulatedStripe {
       return true;
     }
     return false;
+  }
+
+  private payOtherwise(session: Session): void {
+    if (this.random.chance(0.4)) session.currency = "eur";
+    else session.total = (1 + this.random.below(2 * session.total)) as Cents;
   }
 
   /** Events that are delivered now; `receive` rejects, or never ends, where one has to come again. */
@@ -116,8 +127,14 @@ export class SimulatedStripe {
     const { total, refunded, disputes } = session;
     let left = total - refunded;
     for (const dispute of disputes) if (dispute.outcome !== "won") left -= dispute.amount;
-    const fee = total - centsOf(amount);
-    return Math.max(0, nanoOf(Math.max(0, left - fee) as Cents));
+    const fee = session.asked - centsOf(session.amount);
+    return Math.min(amount, nanoOf(Math.max(0, left - fee) as Cents));
+  }
+
+  stateOf(payment: PaymentId) {
+    const session = this.sessions.get(payment);
+    const isPaid = session?.state === "paid";
+    return { isPaid, currency: session?.currency, isAsOrdered: session?.total === session?.asked };
   }
 
   isDisputed(payment: PaymentId): boolean {
@@ -131,7 +148,8 @@ export class SimulatedStripe {
     if (known !== undefined) return known;
     const total = (amount + fee) as Cents;
     const state = this.isCalm ? "expired" : "open";
-    const session: Session = { payment, total, state, refunded: 0 as Cents, disputes: [] };
+    const asked = { payment, asked: total, amount: nanoOf(amount) };
+    const session: Session = { ...asked, total, state, currency: "usd", refunded: 0 as Cents, disputes: [] };
     this.sessions.set(payment, session);
     this.order.push(session);
     return session;
@@ -148,7 +166,11 @@ export class SimulatedStripe {
 /** Session, PaymentIntent and payment have one name here. */
 interface Session {
   readonly payment: PaymentId;
-  readonly total: Cents;
+  readonly asked: Cents;
+  /** To be credited. */
+  readonly amount: NanoUsd;
+  total: Cents;
+  currency: string;
   state: "open" | "paid" | "expired";
   refunded: Cents;
   readonly disputes: { readonly id: string; outcome: CheckoutDispute["outcome"]; readonly amount: Cents }[];
@@ -156,13 +178,13 @@ interface Session {
 
 const isLost = ({ disputes }: Session): boolean => disputes.some(({ outcome }) => outcome !== "won");
 
-const checkoutOf = ({ payment, total, state, refunded, disputes }: Session): Checkout => ({
+const checkoutOf = ({ payment, total, currency, state, refunded, disputes }: Session): Checkout => ({
   session: payment,
   url: null,
   expiresAt: epochMs(0),
   state,
   total,
-  currency: "usd",
+  currency,
   intent: payment,
   payer: null,
   refunded,

@@ -2,7 +2,7 @@ import { type OperatorsPayment, PAYMENTS } from "../../api/payments.ts";
 import { type Refusal, refuse } from "../../errors/refusal.ts";
 import type { Payment } from "../../payments/payment.ts";
 import { paymentKey } from "../../payments/payment.ts";
-import type { Resolved } from "../../rails/stripe/card-rail.ts";
+import type { CardDecision } from "../../rails/stripe/card-rail.ts";
 import type { BalanceId, PaymentId } from "../../units/id.ts";
 import { formatUsd, type NanoUsd, usdFromNano, ZERO_USD } from "../../units/usd.ts";
 import type { HttpDeps } from "../deps.ts";
@@ -79,7 +79,7 @@ async function refund(payment: Payment, { ledger, payments, keyDeps }: HttpDeps)
 }
 
 /** What became of a decision about a card payment that should have been in that state. */
-function answered(done: Resolved, payment: Payment, state: "credited" | "held") {
+function answered(done: CardDecision, payment: Payment, state: "credited" | "held") {
   switch (done) {
     case "not refundable":
     case "not held":

@@ -23,7 +23,7 @@ export function nextStep(payment: Payment, checkout: Checkout, at: StepTime): Ca
   );
 }
 
-/** Whoever was to suspend the balance when Stripe was asked before may still do so for `leaseMs`. */
+/** Whoever was about to suspend the balance when that was lifted may still do so for `leaseMs`. */
 export interface StepTime {
   readonly now: EpochMs;
   readonly leaseMs: number;
@@ -111,7 +111,7 @@ function standingStep(
   const more = (shouldBe - booked(payment)) as NanoUsd;
   // The operator decides about what the balance could not hold.
   if (payment.reason === TOO_MUCH.reason && (state === "held" || state === "credited")) return null;
-  const suspension = isDisputed ? begun(order.suspension, now) : order.suspension;
+  const suspension = isDisputed ? begun(order.suspension) : order.suspension;
   const next = { ...order, suspension, isReturned: isReturned(order, checkout) };
   const isDone =
     state === payment.state && reason === payment.reason && more === 0 && shouldBe === payment.shouldBe;
@@ -122,21 +122,25 @@ function standingStep(
   return isDisputed || suspension === null ? null : lifting(order, suspension, { now, leaseMs });
 }
 
-const begun = (suspension: CardSuspension | null, now: EpochMs): CardSuspension =>
-  suspension === null || suspension.isLifted ? { at: now, isMade: false, isLifted: false } : suspension;
+const begun = (suspension: CardSuspension | null): CardSuspension =>
+  suspension?.liftedAt === null ? suspension : { isMade: false, liftedAt: null, isLifted: false };
 
 /** Lifted once more when nobody can be about to suspend any more. */
 function lifting(order: CardOrder, suspension: CardSuspension, { now, leaseMs }: StepTime): CardStep | null {
-  const isLast = now >= suspension.at + leaseMs;
-  if (suspension.isLifted && !isLast) return null;
-  const after = { ...order, suspension: isLast ? null : { ...suspension, isLifted: true } };
-  return { kind: "lift", done: { order: orderText(after) } };
+  const { liftedAt, isLifted } = suspension;
+  const withSuspension = (after: CardSuspension | null) => ({
+    order: orderText({ ...order, suspension: after }),
+  });
+  if (liftedAt === null) return change(withSuspension({ ...suspension, liftedAt: now }));
+  const isLast = now >= liftedAt + leaseMs;
+  if (isLifted && !isLast) return null;
+  return { kind: "lift", done: withSuspension(isLast ? null : { ...suspension, isLifted: true }) };
 }
 
 /** When to look at a payment again that Stripe has no news of. */
 export function liftedAgainAt(payment: Payment, leaseMs: number): EpochMs | null {
-  const { suspension } = orderOf(payment);
-  return suspension?.isLifted ? epochMs(suspension.at + leaseMs) : null;
+  const liftedAt = orderOf(payment).suspension?.liftedAt ?? null;
+  return liftedAt === null ? null : epochMs(liftedAt + leaseMs);
 }
 
 /** Its entries in the balance's credit, and what they should have come to beside that: it was spent. */

@@ -25,16 +25,16 @@ export interface CardOrder {
   readonly returning: { readonly amount: NanoUsd; readonly until: EpochMs } | null;
   /** Of the operator's, those that have taken the credit back. */
   readonly refunds: number;
-  /** The operator refunds all of it, its credit is taken back, and Stripe does not say so yet. */
+  /** The operator refunds all of it, and its credit is taken back: Stripe is asked to refund it until it has. */
   readonly isReturned: boolean;
   /** The suspension for its disputes. */
   readonly suspension: CardSuspension | null;
 }
 
-/** Written before the balance is suspended, so that whoever finds it knows that it may be. */
+/** Written before the balance is suspended, and before that is lifted, so that whoever finds it knows that it may be. */
 export interface CardSuspension {
-  readonly at: EpochMs;
   readonly isMade: boolean;
+  readonly liftedAt: EpochMs | null;
   readonly isLifted: boolean;
 }
 

@@ -89,7 +89,7 @@ export class CardRail implements WatchedRail {
     const { store, clock, onFault } = this.deps;
     // Another gateway's, perhaps, with the same account at Stripe.
     if ((await store.find(id))?.rail !== "card") return;
-    const payment = await store.change(id, () => ({ lookAt: clock.now() }));
+    const payment = await store.change(id, (present) => dueAt(present, clock.now()));
     if (this.looking < MOST_LOOKS) {
       this.looking += 1;
       void this.look(payment)
@@ -138,8 +138,8 @@ export class CardRail implements WatchedRail {
    * down before: else a dispute that comes after a crash, or beside it, would have it taken a second time.
    */
   async refund(payment: Payment): Promise<Payment | TooMuch | "not refundable" | "under way" | "no answer"> {
-    const { api, store, pace, clock, onFault } = this.deps;
-    const { id, state, transaction } = payment;
+    const { store, pace, clock, onFault } = this.deps;
+    const { id, state } = payment;
     if (state === "refunded") return payment;
     const until = epochMs(clock.now() + pace.leaseMs);
     let isBegun = false;
@@ -155,12 +155,14 @@ export class CardRail implements WatchedRail {
     const { tooMuch } = await this.takeAll(begun);
     if (tooMuch !== null) return tooMuch;
     try {
-      await api.refund(transaction!, id);
+      const seen = await this.lookForOperator(
+        await store.change(id, (present) => dueAt(present, clock.now())),
+      );
+      return seen.state === "refunded" ? seen : "no answer";
     } catch (error) {
       onFault(error);
       return "no answer";
     }
-    return this.lookForOperator(await store.change(id, () => ({ lookAt: clock.now() })));
   }
 
   /** What the operator is told is not what somebody else is about to change: who asks Stripe later decides. */
@@ -175,14 +177,16 @@ export class CardRail implements WatchedRail {
   }
 
   /** Decides about one that is held: its money becomes credit, as far as Stripe still has it, or goes back. */
-  async resolve(payment: Payment, as: "credited" | "refunded", note: string | null): Promise<Resolved> {
+  async resolve(payment: Payment, as: "credited" | "refunded", note: string | null): Promise<CardDecision> {
     if (as === "refunded") return payment.state === "held" ? this.refund(payment) : "not held";
-    let refusal = null as "not held" | "worth unknown" | null;
+    let refusal = null as "not held" | "worth unknown" | "under way" | null;
     const accepted = await this.deps.store.change(payment.id, (now) => {
       refusal = now.state !== "held" ? "not held" : now.amount === 0 ? "worth unknown" : null;
+      if (orderOf(now).returning !== null) refusal = "under way";
       if (refusal !== null) return null;
-      const order = { ...orderOf(now), isAccepted: true, note: note ?? now.reason };
-      return { order: orderText(order), reason: order.note, lookAt: this.deps.clock.now() };
+      const order = { ...orderOf(now), isAccepted: true, isReturned: false, note: note ?? now.reason };
+      const decided = { ...now, reason: order.note, order: orderText(order) };
+      return { reason: order.note, ...dueAt(decided, this.deps.clock.now()) };
     });
     if (refusal !== null) return refusal;
     try {
@@ -209,7 +213,8 @@ export class CardRail implements WatchedRail {
       if (order.returning === null || order.refunds !== refunds) return null;
       const after = { ...order, returning: null };
       if (tooMuch !== null) return { order: orderText(after) };
-      const returned = { ...after, refunds: refunds + 1, isReturned: true };
+      // Repeated until Stripe has answered, it is the same refund there.
+      const returned = { ...after, refunds: refunds + (order.isReturned ? 0 : 1), isReturned: true };
       return { order: orderText(returned), debited: amount, shouldBe: ZERO_USD };
     });
     return { payment: after, tooMuch };
@@ -227,22 +232,37 @@ export class CardRail implements WatchedRail {
         lookAt: null,
       }));
     }
-    await this.takeAll(payment);
+    await this.refundAtStripe((await this.takeAll(payment)).payment);
     const asking = await this.newLook(payment);
     const after = await this.fold(asking, await this.ask(asking));
-    const lookAt = isOpen(after) ? epochMs(now + POLL_MS) : liftedAgainAt(after, this.deps.pace.leaseMs);
+    const isWatched = isOpen(after) || orderOf(after).isReturned;
+    const lookAt = isWatched ? epochMs(now + POLL_MS) : liftedAgainAt(after, this.deps.pace.leaseMs);
     // News that came meanwhile has another time, and is looked at for itself.
     return this.deps.store.change(payment.id, (present) =>
-      present.lookAt === payment.lookAt && isLatest(present, asking) ? { lookAt } : null,
+      present.lookAt === asking.lookAt && isLatest(present, asking) ? { lookAt } : null,
     );
+  }
+
+  /** What the operator has decided, here or in a process that ended. Where Stripe refuses, it says why when it is asked. */
+  private async refundAtStripe(payment: Payment): Promise<void> {
+    const { api, store, onFault } = this.deps;
+    const { isReturned, refunds } = orderOf(payment);
+    if (!isReturned) return;
+    try {
+      await api.refund(payment.transaction!, `${payment.id} ${refunds}`);
+    } catch (error) {
+      return onFault(error);
+    }
+    // From now on Stripe knows: were it to fail at the bank, the credit is given again.
+    await store.change(payment.id, (present) => {
+      const order = orderText({ ...orderOf(present), isReturned: false });
+      return dueAt({ ...present, order }, present.lookAt);
+    });
   }
 
   /** Before Stripe is asked: whoever asks later knows more, and decides. */
   private newLook({ id }: Payment): Promise<Payment> {
-    return this.deps.store.change(id, (present) => {
-      const order = orderOf(present);
-      return { order: orderText({ ...order, look: order.look + 1 }) };
-    });
+    return this.deps.store.change(id, (present) => dueAt(present, present.lookAt));
   }
 
   private ask(payment: Payment): Promise<Checkout> {
@@ -333,10 +353,16 @@ const isRefundable = (payment: Payment): boolean => {
   return isHere && payment.transaction !== null && back === null && returning === null;
 };
 
+/** To be looked at then. Who has asked Stripe before has not been answered with what is new. */
+const dueAt = (payment: Payment, lookAt: EpochMs | null): PaymentChange => {
+  const order = orderOf(payment);
+  return { lookAt, order: orderText({ ...order, look: order.look + 1 }) };
+};
+
 const isLatest = (payment: Payment, asking: Payment): boolean =>
   orderOf(payment).look === orderOf(asking).look;
 
-export type Resolved = Awaited<ReturnType<CardRail["refund"]>> | "not held" | "worth unknown";
+export type CardDecision = Awaited<ReturnType<CardRail["refund"]>> | "not held" | "worth unknown";
 
 /** The page may still be paid on. */
 const isOpen = ({ state }: Payment): boolean => WAITING.has(state) && state !== "expired";

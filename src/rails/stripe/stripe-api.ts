@@ -45,10 +45,10 @@ export class StripeApi {
     return checkoutOf(found, data);
   }
 
-  /** All of it. */
-  async refund(intent: string, payment: PaymentId): Promise<void> {
+  /** All of it, once for each name. */
+  async refund(intent: string, name: string): Promise<void> {
     const { refunds } = await this.stripe();
-    await refunds.create({ payment_intent: intent }, { idempotencyKey: `refund ${payment}` });
+    await refunds.create({ payment_intent: intent }, { idempotencyKey: `refund ${name}` });
   }
 
   /** Which payment a PaymentIntent is for; null where it is for something else. */

@@ -1,0 +1,375 @@
+import type { Database } from "bun:sqlite";
+import type { Statement } from "../../src/ledger/authority.ts";
+import { balanceCounter } from "../../src/ledger/counter.ts";
+import type { Credit, Debit, TooMuch } from "../../src/ledger/credit.ts";
+import { Debits } from "../../src/ledger/debits.ts";
+import { Grants } from "../../src/ledger/grants.ts";
+import { Ledger } from "../../src/ledger/ledger.ts";
+import { EpochFenced } from "../../src/ledger/membership.ts";
+import type { LedgerRecord, TerminalRecord } from "../../src/ledger/record.ts";
+import { Replay, recoveredEnd } from "../../src/ledger/recovery.ts";
+import { Reservation, type ReservationRequest } from "../../src/ledger/reservation.ts";
+import { SqliteAuthority } from "../../src/store/sqlite/authority.ts";
+import { LedgerStore } from "../../src/store/sqlite/ledger-store.ts";
+import { NodeLedger } from "../../src/store/sqlite/node-ledger.ts";
+import { SqliteRegistry } from "../../src/store/sqlite/registry.ts";
+import { type Clock, pause } from "../../src/units/clock.ts";
+import type { BalanceId, KeyId, ReceiptId } from "../../src/units/id.ts";
+import { MAX_NANO_USD, type NanoUsd, ZERO_USD } from "../../src/units/usd.ts";
+import { KnownHolders } from "../fakes/holders.ts";
+import { keyOf } from "../fakes/key.ts";
+import type { VirtualClock } from "./clock.ts";
+import type { Random } from "./random.ts";
+
+/** A process, from its start to its end. */
+export interface Life {
+  over: boolean;
+}
+
+/** The ledger of one process that has all of it, or of several nodes. */
+export interface TakeBackBooks {
+  /** Tells of the hold in the turn in which it is taken; of none where there is no room. */
+  admit(balance: BalanceId, amount: NanoUsd, taken: (hold: OpenHold) => void): Promise<void>;
+  debit(debit: Debit, gateway: number): Promise<Credit | TooMuch>;
+  credit(credit: Credit): void;
+  /** The store has credited it. */
+  credited(balance: BalanceId, amount: NanoUsd): void;
+  endClaims(): Promise<void>;
+  /** A process ends. What its requests were charged, by their receipts. */
+  crash(): ReadonlyMap<string, number>;
+  /** Nothing fails any more. */
+  calm(): void;
+  has(balance: BalanceId): Promise<number>;
+  /** Debits that were begun and not answered: nodes may not know of them yet. */
+  readonly unanswered: ReadonlySet<string>;
+  close(): void;
+}
+
+export interface OpenHold {
+  readonly receipt: ReceiptId;
+  readonly held: number;
+  grow(amount: NanoUsd): boolean;
+  /** Returns what is charged. */
+  end(cost: NanoUsd): number;
+}
+
+/** A nano-dollar for each token. */
+const PRICE = { input: 0, output: 1_000_000, cacheRead: 0, cacheWrite: 0 } as ReservationRequest["price"];
+const END = { state: "settled", writeOff: false, rateTokens: 0, allowanceUsed: false } as const;
+let receipts = 0;
+
+/** A journal in memory: what was flushed survives its process. */
+class Journal {
+  readonly records: LedgerRecord[] = [];
+  durable = 0;
+  isCalm = false;
+
+  constructor(
+    private readonly clock: Clock,
+    private readonly random: Random,
+  ) {}
+
+  append(record: LedgerRecord): number {
+    return this.records.push(record);
+  }
+
+  withdraw(): boolean {
+    return false;
+  }
+
+  async flushed(): Promise<boolean> {
+    const through = this.records.length;
+    if (!this.isCalm) await pause(this.clock, this.random.below(20));
+    if (!this.isCalm && this.random.chance(0.02)) return false;
+    this.durable = Math.max(this.durable, through);
+    return true;
+  }
+
+  /** Its process has ended: every request has one end, by what was durable. */
+  recovered(): { readonly ends: readonly TerminalRecord[]; readonly charges: ReadonlyMap<string, number> } {
+    const charges = new Map<string, number>();
+    for (const record of this.records) if ("receipt" in record) charges.set(record.receipt, 0);
+    const kept = this.records.slice(0, this.durable);
+    const replay = new Replay();
+    for (const record of kept) replay.add(record);
+    const ends = kept.filter((record): record is TerminalRecord => record.kind === "terminal");
+    for (const orphan of replay.orphans.values()) {
+      orphan.delivered = this.random.below(orphan.held + 1);
+      ends.push(recoveredEnd(orphan, 0, () => "{}"));
+    }
+    for (const { receipt, charged } of ends) charges.set(receipt, charged);
+    return { ends, charges };
+  }
+}
+
+async function admit(
+  { ledger, holders, isOver }: { ledger: Ledger; holders: KnownHolders; isOver: () => boolean },
+  balance: BalanceId,
+  amount: NanoUsd,
+  taken: (hold: OpenHold) => void,
+): Promise<void> {
+  const at = 0 as ReservationRequest["at"];
+  const key = keyOf({ balanceId: balance, id: `key_${balance}` as KeyId });
+  holders.put(key);
+  const want: ReservationRequest = {
+    ...{ receipt: `rcpt_${++receipts}` as ReceiptId, at, key, budgets: [], allowances: [] },
+    ...{ rpmLimit: null, freeRpmLimit: null, tpmLimit: null, rateTokens: 0, promptTokens: 0 },
+    ...{ amount, worst: amount, most: { amount: MAX_NANO_USD, tokens: 0 }, price: PRICE },
+    about: { surface: "messages", model: "a/b", stream: true },
+  };
+  const { key: current, budgets } = holders.current(key, at)!;
+  const counters = await ledger.countersOf(current, budgets, [], at);
+  const wanted = { ...want, key: current, budgets };
+  let outcome = isOver() ? null : ledger.admit(counters, wanted);
+  if (outcome !== null && !(outcome instanceof Reservation)) {
+    const answer = ledger.replenish(counters, wanted);
+    if (answer !== null && (await answer) === "room" && !isOver()) outcome = ledger.admit(counters, wanted);
+  }
+  if (!(outcome instanceof Reservation)) return;
+  const reservation = outcome;
+  taken({
+    receipt: want.receipt,
+    get held() {
+      return reservation.held;
+    },
+    grow: (more) => ledger.extend(reservation, more),
+    end: (cost) => ledger.settle(reservation, { ...END, cost }, () => "{}").charged,
+  });
+}
+
+export class SoleBooks implements TakeBackBooks {
+  readonly unanswered = new Set<string>();
+  private readonly store: LedgerStore;
+  private readonly holders = new KnownHolders();
+  private journal!: Journal;
+  private ledger!: Ledger;
+  private debits!: Debits;
+  private life!: ReturnType<VirtualClock["life"]>;
+  private isCalm = false;
+
+  constructor(
+    db: Database,
+    private readonly time: VirtualClock,
+    private readonly random: Random,
+  ) {
+    this.store = new LedgerStore(db);
+    this.begin();
+  }
+
+  private begin(): void {
+    this.life = this.time.life();
+    this.journal = new Journal(this.life.clock, this.random);
+    this.journal.isCalm = this.isCalm;
+    this.ledger = new Ledger(this.life.clock, this.journal, this.store, this.holders);
+    this.debits = new Debits(this.ledger, this.journal, this.store);
+  }
+
+  admit(...request: Parameters<TakeBackBooks["admit"]>): Promise<void> {
+    const { ledger, holders } = this;
+    return admit({ ledger, holders, isOver: () => this.ledger !== ledger }, ...request);
+  }
+
+  debit(debit: Debit): Promise<Credit | TooMuch> {
+    return this.debits.take(debit);
+  }
+
+  credit(credit: Credit): void {
+    this.store.credit(credit);
+    this.credited(credit.balanceId, credit.amount);
+  }
+
+  credited(balance: BalanceId, amount: NanoUsd): void {
+    this.ledger.credited(balance, amount);
+  }
+
+  endClaims(): Promise<void> {
+    return this.debits.endClaims(this.time.now());
+  }
+
+  crash(): ReadonlyMap<string, number> {
+    this.life.end();
+    const { ends, charges } = this.journal.recovered();
+    this.store.book(ends.map((record) => ({ record })));
+    this.begin();
+    return charges;
+  }
+
+  calm(): void {
+    this.isCalm = this.journal.isCalm = true;
+  }
+
+  async has(balance: BalanceId): Promise<number> {
+    await this.journal.flushed();
+    return (await this.ledger.balance(balance)).total;
+  }
+
+  close(): void {
+    this.journal.durable = this.journal.records.length;
+    this.crash();
+  }
+}
+
+interface Node {
+  readonly name: string;
+  readonly epoch: number;
+  readonly ledger: Ledger;
+  readonly grants: Grants;
+  readonly journal: Journal;
+  readonly life: ReturnType<VirtualClock["life"]>;
+  shipped: number;
+}
+
+/** Nodes on one database, which a keeper writes. A message takes its time. */
+export class NodeBooks implements TakeBackBooks {
+  readonly unanswered = new Set<string>();
+  private readonly store: LedgerStore;
+  private readonly shared: NodeLedger;
+  private readonly registry: SqliteRegistry;
+  private readonly authority: SqliteAuthority;
+  private readonly holders = new KnownHolders();
+  private readonly nodes: Node[];
+  private isCalm = false;
+
+  constructor(
+    db: Database,
+    private readonly time: VirtualClock,
+    private readonly random: Random,
+    count: number,
+  ) {
+    this.store = new LedgerStore(db);
+    this.shared = new NodeLedger(db, this.store);
+    this.registry = new SqliteRegistry(db, time, () => {});
+    this.authority = new SqliteAuthority(
+      db,
+      time,
+      () => true,
+      (asker, { counter, inquiry }) => {
+        for (const { name, grants, life } of this.nodes)
+          if (name !== asker) life.clock.after(this.random.below(5), () => grants.recall(counter, inquiry));
+      },
+    );
+    this.nodes = Array.from({ length: count }, (_, n) => this.birth(`n${n}`));
+  }
+
+  private birth(name: string): Node {
+    const { epoch } = this.registry.join(name);
+    const life = this.time.life();
+    const { clock } = life;
+    const journal = new Journal(clock, this.random);
+    journal.isCalm = this.isCalm;
+    const send = (statement: Statement) =>
+      void journal.flushed().then((isDurable) => {
+        if (isDurable) clock.after(this.random.below(5), () => this.settle(statement, grants, clock));
+      });
+    const grants: Grants = new Grants(name, epoch, clock, send);
+    const sums = { spent: () => ZERO_USD, credited: () => MAX_NANO_USD };
+    const ledger = new Ledger(clock, journal, sums, this.holders, grants);
+    const node: Node = { name, epoch, ledger, grants, journal, life, shipped: 0 };
+    const tend = () => {
+      grants.tend();
+      void journal.flushed().then(() => this.ship(node));
+      clock.after(250, tend);
+    };
+    clock.after(250, tend);
+    return node;
+  }
+
+  private settle(statement: Statement, grants: Grants, clock: Clock): void {
+    const [answer] = this.authority.settle([[statement]]);
+    if (answer instanceof EpochFenced) return;
+    clock.after(this.random.below(5), () => grants.receive(answer![0]!));
+  }
+
+  private ship(node: Node): void {
+    const { name, epoch, journal } = node;
+    const fresh = journal.records.slice(node.shipped, journal.durable);
+    node.shipped = Math.max(node.shipped, journal.durable);
+    this.shared.ship(name, epoch, placed(fresh));
+  }
+
+  admit(...request: Parameters<TakeBackBooks["admit"]>): Promise<void> {
+    const { holders } = this;
+    const node = this.random.pick(this.nodes);
+    const isOver = () => !this.nodes.includes(node);
+    return admit({ ledger: node.ledger, holders, isOver }, ...request);
+  }
+
+  /** As a node does. */
+  async debit(debit: Debit): Promise<Credit | TooMuch> {
+    const { idempotencyKey, amount } = debit;
+    this.unanswered.add(idempotencyKey);
+    const known = this.store.entry(idempotencyKey);
+    const done = known ?? (typeof amount === "number" ? this.shared.debit(debit) : null);
+    const isKnown = done !== null && !("available" in done);
+    if (!isKnown) await this.recall(debit.balanceId);
+    const entry = isKnown ? done : this.shared.debit(debit);
+    if ("claimed" in entry && entry.claimed! > 0) await this.recall(debit.balanceId);
+    this.unanswered.delete(idempotencyKey);
+    return entry;
+  }
+
+  private async recall(balance: BalanceId): Promise<void> {
+    const prefixes = [balanceCounter(balance)];
+    for (const { grants, life } of [...this.nodes]) {
+      const ended = new Promise<void>((resolve) => {
+        life.clock.after(0, () => void grants.release(prefixes).then(() => resolve()));
+        // Nobody waits for a node that is gone.
+        this.time.life().clock.after(12_000, resolve);
+      });
+      await ended;
+    }
+  }
+
+  credit(credit: Credit): void {
+    this.store.credit(credit);
+  }
+
+  credited(): void {}
+
+  async endClaims(): Promise<void> {
+    for (const claim of this.store.claims("", 64)) this.shared.decideClaim(claim, this.time.now());
+  }
+
+  crash(): ReadonlyMap<string, number> {
+    const at = this.random.below(this.nodes.length);
+    const node = this.nodes[at]!;
+    const charges = this.end(node);
+    this.nodes[at] = this.birth(node.name);
+    return charges;
+  }
+
+  private end({ name, epoch, journal, life }: Node): ReadonlyMap<string, number> {
+    life.end();
+    const { ends, charges } = journal.recovered();
+    // What is booked already changes nothing.
+    this.shared.ship(name, epoch, placed(ends));
+    this.registry.leave(name, epoch);
+    return charges;
+  }
+
+  calm(): void {
+    this.isCalm = true;
+    for (const { journal } of this.nodes) journal.isCalm = true;
+  }
+
+  async has(balance: BalanceId): Promise<number> {
+    for (const node of this.nodes) {
+      await node.journal.flushed();
+      this.ship(node);
+    }
+    return this.store.credited(balance) - this.store.spent(balanceCounter(balance));
+  }
+
+  close(): void {
+    for (const node of this.nodes) {
+      node.journal.durable = node.journal.records.length;
+      this.end(node);
+    }
+  }
+}
+
+let placeInJournal = 0;
+const placed = (records: readonly LedgerRecord[]) =>
+  records.flatMap((record) =>
+    record.kind === "terminal" ? [{ record, sequence: 0, file: 1, bytes: ++placeInJournal }] : [],
+  );

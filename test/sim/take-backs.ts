@@ -1,0 +1,453 @@
+import type { Database } from "bun:sqlite";
+import type { Credit, Debit, TooMuch } from "../../src/ledger/credit.ts";
+import type { Payment } from "../../src/payments/payment.ts";
+import { PAYMENT_PACE } from "../../src/rails/payment-pace.ts";
+import { CardRail } from "../../src/rails/stripe/card-rail.ts";
+import { SqlPaymentStore } from "../../src/store/sql/payment-store.ts";
+import { LedgerStore } from "../../src/store/sqlite/ledger-store.ts";
+import { SqliteStatements } from "../../src/store/sqlite/statements.ts";
+import { epochMs } from "../../src/units/clock.ts";
+import type { BalanceId, PaymentId } from "../../src/units/id.ts";
+import type { NanoUsd } from "../../src/units/usd.ts";
+import { check } from "./auditor.ts";
+import { VirtualClock } from "./clock.ts";
+import { emptyDatabase } from "./database.ts";
+import { Random } from "./random.ts";
+import { SimulatedStripe } from "./simulated-stripe.ts";
+import { type Life, NodeBooks, type OpenHold, SoleBooks, type TakeBackBooks } from "./take-back-books.ts";
+
+/**
+ * Histories of a balance that is paid for by card: refunds, some of which fail, disputes of parts and of the whole,
+ * before, during and after requests that hold its credit, events that are missed, late and doubled, operators who
+ * credit, debit, refund and decide meanwhile, and processes that end at any write. Rail, ledger, claims and stores are
+ * those of production, at one process or at several nodes. The auditor keeps books of its own: what the customer has, spent and got back
+ * is what was paid, and what was lost was spent.
+ */
+export async function simulateTakeBacks(seed: number, of: TakeBackOptions): Promise<TakeBackTotals> {
+  const db = emptyDatabase();
+  const time = new VirtualClock(START);
+  const totals: TakeBackTotals = { histories: 0, payments: 0, admitted: 0, claims: 0, lost: 0, crashes: 0 };
+  const random = new Random(seed);
+  for (let n = 0; n < of.histories; n++) {
+    const history = new History(db, time, random, n, of, totals);
+    await history.run();
+    totals.histories += 1;
+  }
+  const drifting = new LedgerStore(db).audit().drifts[0]?.account;
+  check(drifting === undefined, `seed ${seed}: ${drifting} drifts`);
+  const later = { now: () => epochMs(time.now() + 100_000) };
+  const [drift] = await new SqlPaymentStore(new SqliteStatements(db), later).drifts();
+  check(drift === undefined, `seed ${seed}: ${drift?.payment} is not what it should be`);
+  db.close();
+  return totals;
+}
+
+export interface TakeBackOptions {
+  readonly histories: number;
+  /** Of one balance, in each history. */
+  readonly payments: number;
+  /** One has all of the ledger; several share it by grants. */
+  readonly nodes: number;
+}
+
+export type TakeBackTotals = Record<
+  "histories" | "payments" | "admitted" | "claims" | "lost" | "crashes",
+  number
+>;
+
+const START = epochMs(Date.UTC(2026, 0, 1));
+/** In each history, before everything comes to an end. */
+const STEPS = 40;
+const FEE = { percent: 2.9, fixed: 300_000_000 as NanoUsd };
+
+class History {
+  private readonly balance: BalanceId;
+  private readonly books: TakeBackBooks;
+  private readonly stripe: SimulatedStripe;
+  private life: Life = { over: false };
+  /** Two gateways, which know the same payments. */
+  private rails: CardRail[] = [];
+  private store!: SqlPaymentStore;
+  private open: OpenHold[] = [];
+  private readonly charges = new Map<string, number>();
+  private readonly suspensions = new Set<string>();
+  /** What the operator wants, until it is answered. */
+  private wishes: (() => Promise<boolean>)[] = [];
+  private givenByHand = 0;
+  private ordered = 0;
+  private late: (() => void)[] = [];
+  private isCalm = false;
+
+  constructor(
+    private readonly db: Database,
+    private readonly time: VirtualClock,
+    private readonly random: Random,
+    private readonly number: number,
+    private readonly of: TakeBackOptions,
+    private readonly totals: TakeBackTotals,
+  ) {
+    this.balance = `bal_${number}` as BalanceId;
+    db.run("INSERT INTO balances (id, created_at) VALUES (?, 1)", [this.balance]);
+    this.books = of.nodes > 1 ? new NodeBooks(db, time, random, of.nodes) : new SoleBooks(db, time, random);
+    this.stripe = new SimulatedStripe(random, { isPaidOtherwise: true });
+    this.begin();
+  }
+
+  async run(): Promise<void> {
+    for (let step = 0; step < STEPS; step++) {
+      await this.step();
+      this.judge();
+    }
+    await this.end();
+    await this.audit();
+    this.books.close();
+  }
+
+  private async step(): Promise<void> {
+    const { random } = this;
+    const dice = random.next();
+    if (this.ordered < this.of.payments && random.chance(0.3)) this.order();
+    if (dice < 0.25) this.stripe.happen();
+    else if (dice < 0.5) await this.request();
+    else if (dice < 0.6) this.settleOne();
+    else if (dice < 0.65) this.grow();
+    else if (dice < 0.75) this.watch();
+    else if (dice < 0.8) void this.books.endClaims().catch(() => {});
+    else if (dice < 0.9) await this.wish();
+    else if (dice < 0.92) this.crash();
+    this.tell();
+    await this.pass(random.below(1_000));
+  }
+
+  /** Nothing fails any more, every request ends, and all that was wanted is done. */
+  private async end(): Promise<void> {
+    this.isCalm = true;
+    this.stripe.calm();
+    this.books.calm();
+    for (let round = 0; round < MOST_ROUNDS; round++) {
+      while (this.open.length > 0) this.settleOne();
+      this.tell();
+      this.watch();
+      for (const wish of this.wishes.splice(0)) if (!(await this.during(wish()))) this.wishes.push(wish);
+      await this.during(this.books.endClaims());
+      await this.pass(10_000);
+      this.judge();
+      if (round > 8 && (await this.isOver())) return;
+    }
+    check(false, `${this.name} does not come to an end`);
+  }
+
+  private get name(): string {
+    return `history ${this.number} of ${this.of.payments} payments`;
+  }
+
+  private async isOver(): Promise<boolean> {
+    const waiting = (await this.payments()).some(({ lookAt }) => lookAt !== null);
+    return !waiting && this.stripe.isTold && this.wishes.length === 0 && this.claimed === 0;
+  }
+
+  private begin(): void {
+    const life: Life = { over: false };
+    this.life = life;
+    const { time, random } = this;
+    const credited = ({ balanceId, amount }: Credit) => this.books.credited(balanceId, amount);
+    this.store = new SqlPaymentStore(new SqliteStatements(this.db), time, credited);
+    const after = async <Result>(done: Promise<Result>): Promise<Result> => {
+      const result = await done;
+      if (!life.over && !this.isCalm && random.chance(0.01)) this.crash();
+      return life.over ? new Promise<never>(() => {}) : result;
+    };
+    const fenced = <Args extends unknown[], Result>(what: (...args: Args) => Promise<Result>) => {
+      return async (...args: Args): Promise<Result> =>
+        life.over ? new Promise<never>(() => {}) : after(what(...args));
+    };
+    const api = this.stripe.api();
+    const { store } = this;
+    const rail = (gateway: number) =>
+      new CardRail({
+        api: {
+          ...api,
+          // Whoever asked first may be answered last.
+          checkout: fenced(async (id) => {
+            const checkout = await api.checkout(id);
+            await this.someTime();
+            return checkout;
+          }),
+          open: fenced((order) => api.open(order)),
+          refund: fenced((intent, payment) => api.refund(intent, payment)),
+        },
+        store: {
+          add: fenced((payment, caps) => store.add(payment, caps)),
+          change: fenced((id, decide) => store.change(id, decide)),
+          find: (id) => store.find(id),
+          byExternal: (name, external) => store.byExternal(name, external),
+          claim: (now, until, limit) => store.claim(now, until, limit),
+          list: (filter, limit, before) => store.list(filter, limit, before),
+        },
+        debit: fenced((debit) => this.debit(debit, gateway)),
+        suspend: fenced(async () => {
+          await this.someTime();
+          if (!life.over) this.suspensions.add("chargeback");
+        }),
+        lift: fenced(async () => void this.suspensions.delete("chargeback")),
+        pace: PAYMENT_PACE,
+        clock: time,
+        random: random.bytes,
+        fee: FEE,
+        onFault() {},
+        returnUrl: () => "https://gateway.example",
+      });
+    this.rails = [rail(0), rail(1)];
+  }
+
+  /** The process ends, or one of them; what was on the disk is booked by the next. */
+  private crash(): void {
+    if (this.isCalm || this.life.over) return;
+    this.totals.crashes += 1;
+    this.life.over = true;
+    const ended = this.books.crash();
+    for (const [receipt, charged] of ended) this.charges.set(receipt, charged);
+    this.open = this.open.filter(({ receipt }) => !ended.has(receipt));
+    this.begin();
+  }
+
+  private order(): void {
+    this.ordered += 1;
+    this.totals.payments += 1;
+    const amount = (100 + this.random.below(4_900)) * 10_000_000;
+    const order = { balanceId: this.balance, amount: amount as NanoUsd, idempotencyKey: null, caps: [] };
+    this.random
+      .pick(this.rails)
+      .order(order)
+      .catch(() => {});
+  }
+
+  private async request(): Promise<void> {
+    const amount = Math.ceil(this.random.next() ** 2 * 30_000_000_000) as NanoUsd;
+    await this.during(
+      this.books.admit(this.balance, amount, (hold) => {
+        this.totals.admitted += 1;
+        this.open.push(hold);
+        this.covered("is admitted");
+      }),
+    );
+  }
+
+  /** Every charge and every hold is on credit that the balance has, by its entries. */
+  private covered(what: string): void {
+    if (this.books.unanswered.size > 0) return;
+    const held = this.open.reduce((sum, hold) => sum + hold.held, 0);
+    check(held + this.spent <= this.credited, `${this.name}: what ${what} is on credit that was taken back`);
+  }
+
+  private get spent(): number {
+    return [...this.charges.values()].reduce((sum, charged) => sum + charged, 0);
+  }
+
+  private get credited(): number {
+    return this.db
+      .query<{ sum: number }, [string]>(
+        "SELECT coalesce(sum(amount), 0) AS sum FROM credits WHERE balance_id = ?",
+      )
+      .get(this.balance)!.sum;
+  }
+
+  /** By the entries: one that was refused when it was repeated may have been made by the first attempt. */
+  private get takenByHand(): number {
+    return -this.db
+      .query<{ sum: number }, [string, string]>(
+        "SELECT coalesce(sum(amount), 0) AS sum FROM credits WHERE balance_id = ? AND idempotency_key LIKE ? || '%'",
+      )
+      .get(this.balance, TAKEN)!.sum;
+  }
+
+  private get claimed(): number {
+    return this.db
+      .query<{ sum: number }, [string]>(
+        "SELECT coalesce(sum(claimed), 0) AS sum FROM credits WHERE balance_id = ?",
+      )
+      .get(this.balance)!.sum;
+  }
+
+  private async debit(debit: Debit, gateway: number): Promise<Credit | TooMuch> {
+    const done = await this.books.debit(debit, gateway);
+    if ("claimed" in done && done.claimed! > 0) this.totals.claims += 1;
+    return done;
+  }
+
+  private grow(): void {
+    const hold = this.random.pick(this.open);
+    if (hold?.grow(this.random.below(5_000_000_000) as NanoUsd)) this.covered("a stream has grown to");
+  }
+
+  private settleOne(): void {
+    const hold = this.open.splice(this.random.below(this.open.length), 1)[0];
+    if (hold === undefined) return;
+    const part = this.random.chance(0.3) ? 1 : this.random.next() * this.random.next();
+    this.charges.set(hold.receipt, hold.end(Math.floor(hold.held * part) as NanoUsd));
+  }
+
+  private watch(): void {
+    const now = this.time.now();
+    const rail = this.random.pick(this.rails);
+    const { store, life } = this;
+    void store.claim(now, epochMs(now + PAYMENT_PACE.leaseMs), 16).then((due) => {
+      for (const payment of due) {
+        const again = () => store.change(payment.id, () => ({ lookAt: epochMs(now + 5_000) }));
+        rail.look(payment).catch(() => life.over || void again());
+      }
+    });
+  }
+
+  /** Events are received, or come again. */
+  private tell(): void {
+    const rail = this.random.pick(this.rails);
+    this.stripe.tell(async (body) => void (await rail.event({ body, signature: "" })));
+  }
+
+  /** Something that the operator wants, and asks for until it is answered. */
+  private async wish(): Promise<void> {
+    const { random } = this;
+    const dice = random.next();
+    const payment = random.pick(await this.payments());
+    if (dice < 0.2) this.give((1 + random.below(1_000)) * 10_000_000);
+    else if (dice < 0.5)
+      this.wishes.push(this.debitByHand(random.chance(0.3) ? "all" : random.below(2e10) + 1));
+    else if (payment !== undefined && dice < 0.75) this.wishes.push(this.refund(payment.id));
+    else if (payment !== undefined) this.wishes.push(this.resolve(payment.id));
+    for (const wish of this.wishes.splice(0)) if (!(await this.during(wish()))) this.wishes.push(wish);
+  }
+
+  private give(amount: number): void {
+    const credit = { balanceId: this.balance, amount: amount as NanoUsd, note: null, at: this.time.now() };
+    this.books.credit({ ...credit, idempotencyKey: `given ${this.number} ${this.random.next()}` });
+    this.givenByHand += amount;
+  }
+
+  private debitByHand(amount: number | "all"): () => Promise<boolean> {
+    const wanted = amount as NanoUsd | "all";
+    const idempotencyKey = `${TAKEN} ${this.number} ${this.random.next()}`;
+    const debit = {
+      balanceId: this.balance,
+      amount: wanted,
+      idempotencyKey,
+      note: null,
+      at: this.time.now(),
+    };
+    return async () => {
+      const { life } = this;
+      const done = await this.books.debit(debit, 0).catch(() => null);
+      if (done === null || life.over) return false;
+      return true;
+    };
+  }
+
+  private refund = (id: PaymentId) => async (): Promise<boolean> => {
+    const payment = (await this.store.find(id))!;
+    if (payment.state !== "credited" && payment.state !== "held") return true;
+    const done = await this.random
+      .pick(this.rails)
+      .refund(payment)
+      .catch(() => "no answer");
+    return typeof done === "object" || done === "not refundable";
+  };
+
+  private resolve = (id: PaymentId) => async (): Promise<boolean> => {
+    const payment = (await this.store.find(id))!;
+    if (payment.state !== "held") return true;
+    const as = this.random.chance(0.5) ? "credited" : "refunded";
+    const done = await this.random
+      .pick(this.rails)
+      .resolve(payment, as, null)
+      .catch(() => "no answer");
+    return done !== "no answer" && done !== "under way";
+  };
+
+  private payments(): Promise<readonly Payment[]> {
+    return this.store.list({ balanceId: this.balance, keyId: null, state: null }, 100, null);
+  }
+
+  /** Resolves at some later moment. */
+  private someTime(): Promise<void> {
+    if (this.isCalm || this.random.chance(0.6)) return Promise.resolve();
+    return new Promise((resolve) => void this.late.push(resolve));
+  }
+
+  private async pass(ms: number): Promise<void> {
+    const untilMs = this.time.elapsedMs() + ms;
+    for (const go of this.late.splice(0)) {
+      if (this.isCalm || this.random.chance(0.5)) go();
+      else this.late.push(go);
+    }
+    await settled();
+    while (this.time.step(untilMs)) await settled();
+  }
+
+  /** Lets time go by until it is done; null where the process ended before. */
+  private async during<Result>(done: Promise<Result>): Promise<Result | null> {
+    let result: { readonly value: Result | null } | null = null;
+    done.then(
+      (value) => (result = { value }),
+      () => (result = { value: null }),
+    );
+    const { life } = this;
+    for (let turns = 0; result === null && !life.over && turns < MOST_TURNS; turns++) await this.pass(50);
+    return (result as { readonly value: Result | null } | null)?.value ?? null;
+  }
+
+  private judge(): void {
+    const { credited, spent } = this;
+    const { claimed } = this;
+    check(credited >= 0, `${this.name}: more was taken back than was credited`);
+    check(
+      spent - claimed <= credited,
+      `${this.name}: ${spent} was spent of ${credited}, with claims of ${claimed}`,
+    );
+  }
+
+  /** What the customer has, spent and got back is what was paid; what was lost was spent. */
+  private async audit(): Promise<void> {
+    const { name, spent, credited } = this;
+    let [paid, gotBack, lost] = [0, 0, 0];
+    let isDisputed = false;
+    for (const payment of await this.payments()) {
+      const { id, state, amount } = payment;
+      const { isPaid, currency, isAsOrdered } = this.stripe.stateOf(id);
+      // What did not come as ordered is credit once the operator has said so.
+      const isCredit = isPaid && currency === "usd" && (isAsOrdered || JSON.parse(payment.order).isAccepted);
+      const kept = isCredit ? this.stripe.kept(id, amount) : 0;
+      const is = payment.credited - payment.lost;
+      check(is === kept, `${name}: ${id} is ${state}, and credited with ${is} for ${kept}`);
+      check(payment.lost >= 0, `${name}: ${id} has lost less than nothing`);
+      isDisputed ||= this.stripe.isDisputed(id);
+      const value = isCredit ? amount : 0;
+      paid += value;
+      gotBack += value - is;
+      lost += payment.lost;
+    }
+    this.totals.lost += lost;
+    const has = await this.books.has(this.balance);
+    check(has === credited - spent, `${name}: has ${has}, by its entries ${credited - spent}`);
+    const { takenByHand } = this;
+    const byHand = takenByHand - this.givenByHand;
+    check(
+      has + spent + gotBack + byHand === paid + lost,
+      `${name}: ${has} + ${spent} + ${gotBack} + ${byHand} is not ${paid} + ${lost}`,
+    );
+    check(lost <= spent + takenByHand, `${name}: ${lost} is lost, and ${spent} was spent`);
+    check(
+      this.suspensions.has("chargeback") === isDisputed,
+      `${name}: is suspended for no dispute, or not for one`,
+    );
+  }
+}
+
+/** Idempotency keys of the operator's debits begin so. */
+const TAKEN = "taken";
+const MOST_ROUNDS = 60;
+const MOST_TURNS = 600;
+
+/** Promises that wait for nothing but each other. */
+async function settled(): Promise<void> {
+  for (let turn = 0; turn < 40; turn++) await null;
+}
