@@ -22,6 +22,8 @@ export function sentRequest(
   const prepared = refused(first)
     ? null
     : { request, candidate: candidates[0]!, outputCeiling: null, hostRequest: withoutContent(first) };
+  // No other host is sent more than the whole.
+  if (!refused(first) && first.body.content === null) return { priced: request, prepared };
   const kinds = kindsOf(request, candidates);
   if (kinds.length > MAX_KINDS) return { priced: request, prepared };
   let largest: HostContent | null = null;
