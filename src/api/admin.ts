@@ -6,6 +6,7 @@ import {
   amountUsd,
   answerOf,
   count,
+  heldAt,
   listOf,
   namedAnswer,
   nanoText,
@@ -108,6 +109,7 @@ const balanceMembers = {
   balance_usd: amountUsd,
   available_usd: amountUsd,
   held_usd: amountUsd,
+  held_at: heldAt,
 };
 
 const BalanceAnswer = namedAnswer("Balance", balanceMembers);
@@ -189,6 +191,7 @@ const AuditAnswer = answerOf({
   charges_nano: nanoText,
   held_nano: nanoText,
   available_nano: nanoText,
+  held_at: heldAt,
   write_offs_nano: nanoText,
   losses_nano: nanoText,
   drifts: several(answerOf({ account: Type.String(), drift_nano: nanoText })),

@@ -40,6 +40,12 @@ export const oneOf = <const T extends readonly string[]>(values: T, description?
     ...(description === undefined ? {} : { description }),
   });
 
+/** Beside what is held, and what is available without it. */
+export const heldAt = oneOf(
+  ["all_processes", "this_process"],
+  "whose open requests are counted as held, and left out of what is available: of several workers or nodes, those of the one that answers",
+);
+
 export const listOf = <T extends TSchema>(item: T) =>
   answerOf({ object: Type.Literal("list"), data: several(item) });
 

@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import type { About } from "./about.ts";
-import { amountUsd, answerOf, listOf, namedAnswer, oneOf, orNone, time } from "./answers.ts";
+import { amountUsd, answerOf, heldAt, listOf, namedAnswer, oneOf, orNone, time } from "./answers.ts";
 import { choice, fieldsOf, usd } from "./fields.ts";
 import { MAX_BUDGET_NAME } from "./keys.ts";
 
@@ -21,6 +21,7 @@ const BudgetAnswer = namedAnswer("Budget", {
   window: oneOf(WINDOWS),
   used_usd: amountUsd,
   held_usd: amountUsd,
+  held_at: heldAt,
   resets_at: orNone(time),
 });
 export type BudgetAnswer = Static<typeof BudgetAnswer>;

@@ -4,6 +4,7 @@ import {
   amountUsd,
   answerOf,
   count,
+  heldAt,
   namedAnswer,
   oneOf,
   orNone,
@@ -78,6 +79,7 @@ const usedMembers = {
   used_day_usd: amountUsd,
   used_month_usd: amountUsd,
   held_usd: amountUsd,
+  held_at: heldAt,
 };
 const secret = { key: Type.String({ description: "the plaintext, shown only this once" }) };
 

@@ -2,7 +2,18 @@ import { type Static, Type } from "@sinclair/typebox";
 import { SUSPENSION_REASONS } from "../errors/suspension.ts";
 import type { About } from "./about.ts";
 import { identityMembers } from "./accounts.ts";
-import { amountUsd, answerOf, count, namedAnswer, oneOf, orNone, several, texts, time } from "./answers.ts";
+import {
+  amountUsd,
+  answerOf,
+  count,
+  heldAt,
+  namedAnswer,
+  oneOf,
+  orNone,
+  several,
+  texts,
+  time,
+} from "./answers.ts";
 import { DefaultLimits, KeyAnswer } from "./keys.ts";
 
 const suspended = oneOf(SUSPENSION_REASONS);
@@ -32,6 +43,7 @@ const MeAnswer = namedAnswer("Me", {
   balance_usd: amountUsd,
   available_usd: amountUsd,
   held_usd: amountUsd,
+  held_at: heldAt,
   suspended: orNone(suspended),
   suspended_at: orNone(time),
   key: orNone(KeyAnswer),

@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import type { About } from "./about.ts";
-import { amountUsd, answerOf, count, namedAnswer, orNone, time } from "./answers.ts";
+import { amountUsd, answerOf, count, heldAt, namedAnswer, orNone, time } from "./answers.ts";
 import { fieldsOf, orNull, usd } from "./fields.ts";
 
 const MOST_CALLS = 999_999_999;
@@ -20,6 +20,7 @@ export const RunAnswer = namedAnswer("Run", {
   cap_usd: orNone(amountUsd),
   used_usd: amountUsd,
   held_usd: amountUsd,
+  held_at: heldAt,
   calls: orNone(count),
   used_calls: count,
   open_calls: count,

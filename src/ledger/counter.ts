@@ -137,6 +137,11 @@ export class Counter {
 
   constructor(readonly id: CounterId) {}
 
+  /** There are few free requests in a day, and each answer says how many are left of all nodes'. */
+  get isAskedAhead(): boolean {
+    return !this.id.startsWith("allowance:");
+  }
+
   /** What may still be held under `limit`; never negative. */
   room(limit: NanoUsd): NanoUsd {
     return Math.max(0, boundOf(this, limit) - this.spent - this.held) as NanoUsd;

@@ -80,7 +80,7 @@ export class Grants {
 
   /** After `amount` was taken: asks for more before it is needed. */
   foresee(counter: Grantable, amount: NanoUsd, limit: NanoUsd): void {
-    if (room(counter, limit) >= amount * LOW_REQUESTS) return;
+    if (!counter.isAskedAhead || room(counter, limit) >= amount * LOW_REQUESTS) return;
     const negotiation = this.negotiation(counter, limit);
     const nothingLeft = negotiation.answer !== null && negotiation.answer.free <= 0;
     if (negotiation.lastStated > negotiation.lastHeard || nothingLeft || this.scarce(negotiation)) return;
@@ -227,6 +227,7 @@ export class Grants {
 
   /** The grant in all that lets several more requests like this one go without asking. */
   private ahead({ counter, limit, asked, answer }: GrantNegotiation, amount: NanoUsd): number {
+    if (!counter.isAskedAhead) return counter.used() + asked;
     const free = answer?.free ?? 0;
     // Of what has no limit, as much again as is in use: a limit that is set later must not find it all granted.
     const share = limit === MAX_NANO_USD ? counter.used() : free / counter.aheadShare;
@@ -349,6 +350,8 @@ export interface Grantable {
   openElsewhere: NanoUsd;
   /** What is spent or held, and so must stay granted. */
   used(): NanoUsd;
+  /** False where each request asks for itself, so that what others have of it is what they use. */
+  readonly isAskedAhead: boolean;
   /** At least `1 / aheadShare` of what is free is asked for ahead of need. */
   readonly aheadShare: number;
 }

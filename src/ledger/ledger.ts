@@ -136,13 +136,17 @@ export class Ledger {
     return reservation;
   }
 
-  /** Free requests left today (UTC) in the scarcest of the allowances; null while one is not in memory. */
+  /**
+   * Free requests left today (UTC) in the scarcest of the allowances, of all ledgers as this one last heard; null while
+   * that is not known of one.
+   */
   remaining(allowances: readonly Allowance[], at: EpochMs): number | null {
     let fewest: number | null = null;
     for (const { owner, limit } of allowances) {
       const counter = this.counters.get(allowanceCounter(owner, at));
       if (counter === undefined) return null;
-      fewest = Math.min(fewest ?? limit, counter.room(limit as NanoUsd));
+      if (this.grants !== null && counter.granted === 0 && counter.elsewhere === 0) return null;
+      fewest = Math.min(fewest ?? limit, Math.max(0, limit - counter.elsewhere - counter.used()));
     }
     return fewest;
   }

@@ -219,6 +219,7 @@ export class TestGateway {
       hostsNow: async () => ({ routes: this.routes, loads: [] }),
       hostReports: () => this.hostReports,
       ledger: {
+        heldAt: "all_processes",
         balance: async (id) => {
           const total = this.creditOf(id);
           return { credited: total, total, held: 0 as NanoUsd, available: total };
@@ -230,7 +231,7 @@ export class TestGateway {
         }),
         budgetUse: async () => ({ spent: 3_000_000 as NanoUsd, held: 4_000_000 as NanoUsd }),
         runUse: async () => null,
-        useOf: async (_, run) => ({ run, spending: NO_USE, calls: NO_USE }),
+        useOf: async (_, run) => ({ run, spending: NO_USE, calls: NO_USE, heldAt: "all_processes" }),
         openTier: async () => ({ limit: 20, used: this.freeUsed }),
         credit: async (credit) => {
           const before = this.credits.get(credit.idempotencyKey);
@@ -257,6 +258,7 @@ export class TestGateway {
           chargesNano: 4n,
           heldNano: 1n,
           availableNano: 5n,
+          heldAt: "all_processes" as const,
           writeOffsNano: 0n,
           lossesNano: 0n,
           drifts: [],

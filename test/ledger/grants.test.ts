@@ -333,6 +333,7 @@ class World {
 
 class Counted implements Grantable {
   readonly id = "day:key_1:0" as Grantable["id"];
+  readonly isAskedAhead = true;
   readonly aheadShare = 1;
   granted = 0 as NanoUsd;
   elsewhere = 0 as NanoUsd;

@@ -18,7 +18,7 @@ describeOnPostgres(
       place = { kind: "postgres", url: await cluster.database(), journal: "disk" };
       const config = `${oneHost(host.url).replace("routes: [", "routes: [{ host: h, model: free-model, free: true }, ")}
 setup: { accountless_keys_per_address_per_hour: 1000 }
-open_tier: { rpm: 1000 }
+open_tier: { rpm: 1000, accountless_requests_per_day: 40 }
 store: ${place.url}`;
       gateways = [await open(config), await open(config)];
       const other = config.replace("setup: { ", "low_credit_usd: 3\nsetup: { ");
@@ -50,6 +50,29 @@ store: ${place.url}`;
       expect(await differing(0)).toBe(1);
       expect(await differing(1)).toBe(1);
       expect(await differing(2, "another-admin-token")).toBe(2);
+    });
+
+    test("every answer tells what is left of the day's free requests at all of them", async () => {
+      const { key } = (await gateways[0]!.send("POST", "/v1/keys")).json;
+      const left: (string | null)[] = [];
+      for (let n = 0; n < 20; n++) {
+        const answer = await gateways[n % 3]!.chat(key, { model: "test/model:free" });
+        left.push(answer.headers.get("x-gateway-open-tier-remaining"));
+      }
+      expect(left).toEqual(Array.from({ length: 20 }, (_, n) => String(39 - n)));
+    });
+
+    test("amounts that open requests hold say that they are those of one", async () => {
+      const { key, recovery_secret: bearer } = await gateways[0]!.key(1);
+      expect((await gateways[0]!.send("GET", "/v1/me", { bearer: key })).json).toMatchObject({
+        held_at: "this_process",
+        key: { held_at: "this_process" },
+      });
+      const json = { name: "team", cap_usd: 1, window: "day" };
+      expect((await gateways[0]!.send("POST", "/v1/budgets", { bearer, json })).json.held_at).toBe(
+        "this_process",
+      );
+      expect((await gateways[0]!.admin("/admin/ledger/audit")).json.held_at).toBe("this_process");
     });
 
     test("the allowance of a network is one, whatever their admin tokens", async () => {

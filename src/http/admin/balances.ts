@@ -99,6 +99,7 @@ async function balanceView(
     balance_usd: usdFromNano(money.total),
     available_usd: usdFromNano(money.available),
     held_usd: usdFromNano(money.held),
+    held_at: ledger.heldAt,
   };
 }
 

@@ -182,6 +182,7 @@ const booksView = (books: LedgerAudit) => ({
   charges_nano: String(books.chargesNano),
   held_nano: String(books.heldNano),
   available_nano: String(books.availableNano),
+  held_at: books.heldAt,
   write_offs_nano: String(books.writeOffsNano),
   losses_nano: String(books.lossesNano),
   drifts: books.drifts.map(({ account, driftNano }) => ({ account, drift_nano: String(driftNano) })),

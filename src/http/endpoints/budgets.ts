@@ -71,6 +71,7 @@ async function view(budget: Budget, { ledger, keyDeps }: HttpDeps): Promise<Budg
     window: budget.window,
     used_usd: usdFromNano(spent),
     held_usd: usdFromNano(held),
+    held_at: ledger.heldAt,
     resets_at: resetsAt === null ? null : isoTime(resetsAt),
   };
 }

@@ -33,6 +33,7 @@ export async function usedKeyView(key: Key, now: EpochMs, ledger: LedgerOperatio
     used_day_usd: usdFromNano(day),
     used_month_usd: usdFromNano(month),
     held_usd: usdFromNano(held),
+    held_at: ledger.heldAt,
   };
 }
 

@@ -30,6 +30,7 @@ async function me({ who, exchange }: Asked<string, typeof ME>, deps: HttpDeps) {
     balance_usd: usdFromNano(money.total),
     available_usd: usdFromNano(money.available),
     held_usd: usdFromNano(money.held),
+    held_at: deps.ledger.heldAt,
     suspended: balance.suspended,
     suspended_at: await suspendedAt(balance, deps),
     key: who.kind === "key" ? await usedKeyView(who.key, now, deps.ledger) : null,

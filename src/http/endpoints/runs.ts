@@ -29,12 +29,13 @@ export const runEndpoints = (): Endpoint[] => [
 /** No longer than an id may be. */
 const shortened = (id: string): string => id.slice(0, 64);
 
-export const runView = ({ run, spending, calls }: RunUse): RunAnswer => ({
+export const runView = ({ run, spending, calls, heldAt }: RunUse): RunAnswer => ({
   id: run.name,
   started_at: isoTime(run.startedAt),
   cap_usd: run.cap === null ? null : usdFromNano(run.cap),
   used_usd: usdFromNano(spending.spent),
   held_usd: usdFromNano(spending.held),
+  held_at: heldAt,
   calls: run.calls,
   used_calls: calls.spent,
   open_calls: calls.held,

@@ -20,11 +20,13 @@ export function ledgerOperations(
   books: Bookkeeping,
   allowances: (balance: Balance, blocks: readonly string[]) => readonly Allowance[],
 ): LedgerOperations {
+  const heldAt = heldAtOf(books);
   const useOf = async (balanceId: BalanceId, run: StoredRun): Promise<RunUse> => {
     const { money, calls } = runCounters({ balanceId, ...run });
-    return { run, spending: await books.use(money), calls: await books.use(calls) };
+    return { run, spending: await books.use(money), calls: await books.use(calls), heldAt };
   };
   return {
+    heldAt,
     balance: books.balance,
     async keyUse({ rotationId }, at) {
       const day = await books.use(keyCounter("day", rotationId, at));
@@ -51,6 +53,10 @@ export function ledgerOperations(
   };
 }
 
+/** A node knows what its own requests hold, and of the others only what they were granted. */
+const heldAtOf = ({ node }: Pick<Bookkeeping, "node">): HeldAt =>
+  node === null ? "all_processes" : "this_process";
+
 /** The recomputed books, with what is held at this moment. */
 async function auditOf(books: Bookkeeping): Promise<LedgerAudit> {
   const { credits, charges, losses, writeOffs, drifts } = await books.audit();
@@ -65,6 +71,7 @@ async function auditOf(books: Bookkeeping): Promise<LedgerAudit> {
     chargesNano: charges,
     heldNano: held,
     availableNano: credits - charges - held,
+    heldAt: heldAtOf(books),
     writeOffsNano: writeOffs,
     lossesNano: losses,
     drifts: [...drifts, ...ofPayments],
@@ -73,6 +80,7 @@ async function auditOf(books: Bookkeeping): Promise<LedgerAudit> {
 
 /** What people may see of the ledger, and credit. */
 export interface LedgerOperations extends CreditBooks {
+  readonly heldAt: HeldAt;
   balance(id: BalanceId): Promise<BalanceView>;
   keyUse(key: Key, at: EpochMs): Promise<KeyUse>;
   budgetUse(budget: Budget, at: EpochMs): Promise<{ readonly spent: NanoUsd; readonly held: NanoUsd }>;
@@ -93,7 +101,11 @@ export interface RunUse {
   readonly run: StoredRun;
   readonly spending: CounterUse;
   readonly calls: CounterUse;
+  readonly heldAt: HeldAt;
 }
+
+/** Whose open requests are counted as held. */
+export type HeldAt = "all_processes" | "this_process";
 
 type CounterUse = Awaited<ReturnType<Bookkeeping["use"]>>;
 
@@ -110,6 +122,7 @@ export interface LedgerAudit {
   readonly chargesNano: bigint;
   readonly heldNano: bigint;
   readonly availableNano: bigint;
+  readonly heldAt: HeldAt;
   readonly writeOffsNano: bigint;
   readonly lossesNano: bigint;
   /** Every running sum, in the store or in memory, and every payment's credit, that is not what the entries say. */
