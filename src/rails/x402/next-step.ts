@@ -180,7 +180,7 @@ const failed = (reason: string): Step => ({
 });
 
 /** Another store with the same address may have credited it. */
-export const NOT_OURS =
+const NOT_OURS =
   "The transfer was made, but not by this gateway, so it may have been credited elsewhere. The operator decides.";
 
 /** Nobody can have it carried out any more, though it may have been. */
