@@ -121,7 +121,7 @@ export async function run(command: readonly string[], stdin = ""): Promise<void>
 /**
  * Debian keeps the server's programs out of the PATH; elsewhere they are on it. Null where there are none.
  */
-export function toolFolder(): string | null {
+function toolFolder(): string | null {
   const versions = existsSync(DEBIAN) ? readdirSync(DEBIAN).sort((a, b) => Number(b) - Number(a)) : [];
   const folders = versions.map((version) => join(DEBIAN, version, "bin"));
   const onPath = Bun.which("pg_basebackup");
