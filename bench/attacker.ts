@@ -132,7 +132,7 @@ const ATTACKS: Readonly<Record<string, () => Promise<void>>> = {
     const largest = JSON.stringify({
       type: "response.create",
       model: "bench/model",
-      input: "x".repeat(10_000_000),
+      input: "x".repeat(MESSAGE_BYTES - 1_000),
     });
     const keep = async (key: string, n: number) => {
       for (;;) {
