@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { json } from "../fakes/behaviours.ts";
 import { type FakeHost, startFakeHost } from "../fakes/host.ts";
 import { chatText } from "../fakes/transcripts.ts";
@@ -130,6 +131,39 @@ export function testWorkers(database: () => Promise<string>): void {
       await until(async () => (await gateway.get("/readyz")).status === 200);
       await until(async () => (await gateway.post("/v1/chat/completions", CHAT, key)).status === 200);
       expect((await gateway.audit()).json).toMatchObject({ ok: true, drift_nano: "0" });
+    }, 600_000);
+
+    test("all that derives from a claim ends with it, for both of them", async () => {
+      const owner = await gateway.keyWith(1);
+      const wallet = privateKeyToAccount(generatePrivateKey());
+      const signed = async () => {
+        const asked = { address: wallet.address, chain_id: 1 };
+        const { message } = (await gateway.post("/v1/auth/wallet", asked)).json;
+        return { message, signature: await wallet.signMessage({ message }) };
+      };
+      const claim = async () => gateway.post("/v1/me/claim", { wallet: await signed() }, owner.key);
+      expect((await claim()).status).toBe(200);
+      const { session } = (await gateway.post("/v1/auth/wallet/verify", await signed())).json;
+      const replaced = await fetch(`${gateway.url}/v1/me/recovery`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${session}`, "x-gateway-balance": owner.balance_id },
+      });
+      const { recovery_secret } = (await replaced.json()) as { recovery_secret: string };
+      const made = (await gateway.post("/v1/keys", {}, recovery_secret)).json;
+      const next = (await gateway.post(`/v1/keys/${made.id}/rotate`, undefined, made.key)).json;
+      const keys = [made.key, next.key, owner.key] as const;
+      const statuses = async (): Promise<Set<number>[]> => {
+        const all = keys.map(() => new Set<number>());
+        for (let request = 0; request < 8; request++)
+          for (const [at, key] of keys.entries())
+            all[at]!.add((await gateway.post("/v1/chat/completions", CHAT, key)).status);
+        return all;
+      };
+      expect(await statuses()).toEqual([new Set([200]), new Set([200]), new Set([200])]);
+      const undone = await gateway.send("DELETE", "/v1/me/claim", {}, owner.recovery_secret);
+      expect([undone.status, undone.json.live_keys.length]).toEqual([200, 1]);
+      expect(await statuses()).toEqual([new Set([401]), new Set([401]), new Set([200])]);
+      for (let request = 0; request < 4; request++) expect((await claim()).status).toBe(400);
     }, 600_000);
 
     test("all credit is taken back, also what a worker that was killed had been granted", async () => {
