@@ -218,7 +218,7 @@ function roomsOf(parts: GatewayParts) {
     bodies,
     settings: () => active.config,
   });
-  const { figures, ...paying } = paymentParts(parts);
+  const { x402, paying, figures } = x402Parts(parts);
   const hosts = () => health.report(catalog());
   const { ledger, journal } = books;
   const measured = { hosts, slots, bodies, sockets, ledger, journal, figures };
@@ -226,7 +226,6 @@ function roomsOf(parts: GatewayParts) {
   const probe = (route: Route) => probeFree(route, { transport, destinations, clock });
   const freeRoutes = new FreeRoutes(health, probe, clock, catalog);
   const spendable = new SpendableCredit(books.ledger, books.balance, clock);
-  const x402 = x402Rail(parts, paying);
   const card = cardRail(parts, paying, onFault);
   const unpaidRequests = new UnpaidRequests(clock);
   const pseudonym = pseudonyms(parts.networkSecret);
@@ -282,9 +281,15 @@ function paymentParts({ config: active, clock, random, books, paymentPace }: Gat
 
 type PaymentParts = Omit<ReturnType<typeof paymentParts>, "figures">;
 
+function x402Parts(parts: GatewayParts) {
+  const { figures, ...paying } = paymentParts(parts);
+  const x402 = x402Rail(parts, paying);
+  return { x402, paying, figures: () => [...figures(), ...(x402?.figures() ?? [])] };
+}
+
 /** Null where nothing is paid by it; then nothing of it is loaded. */
 function x402Rail(
-  { config: active, clock, log }: GatewayParts,
+  { config: active, clock, books, paymentPace: pace, log }: GatewayParts,
   { rail, sanctions, decide }: PaymentParts,
 ): X402Rail | null {
   const { payments } = active.config;
@@ -294,7 +299,7 @@ function x402Rail(
     networks: payments.x402,
     open: async (network) => ({
       chain: await openChain(network),
-      settler: await openSettler(network, clock),
+      settler: await openSettler(network, { store: books.gasLine, clock, pace, log }),
     }),
     sanctions,
     suspend: decide({ reason: "sanctions", lifted: null }),

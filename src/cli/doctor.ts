@@ -15,7 +15,7 @@ import {
   checkPort,
   checkProxies,
 } from "./machine-checks.ts";
-import { checkPayments } from "./payment-checks.ts";
+import { checkPayments, checkPaymentsUnderWay } from "./payment-checks.ts";
 import { askedInTurns, type Progress, withProgress } from "./progress.ts";
 import { checkDatabase, checkMail } from "./service-checks.ts";
 import { knownTransactions } from "./shared-address.ts";
@@ -60,6 +60,9 @@ async function examine(place: CommandContext, progress: Progress): Promise<Findi
     ...(await checkPayments(config.payments, async () =>
       running.gateway ? knownTransactions(url, knownAdminToken({}, place), place.fetch) : null,
     )),
+    ...(running.gateway && config.payments !== null && config.payments.x402.length > 0
+      ? await checkPaymentsUnderWay(url, knownAdminToken({}, place), place.fetch)
+      : []),
   ];
   return [
     ok(

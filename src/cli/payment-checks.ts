@@ -41,6 +41,37 @@ export async function checkPayments(
   ];
 }
 
+/** What a running gateway says of payments that reach no block. */
+export async function checkPaymentsUnderWay(
+  url: string,
+  token: string | null,
+  fetch: typeof globalThis.fetch,
+): Promise<Finding[]> {
+  const headers: Record<string, string> = token === null ? {} : { authorization: `Bearer ${token}` };
+  const signal = AbortSignal.timeout(ANSWER_MS);
+  const text = await fetch(`${url}/metrics`, { headers, redirect: "manual", signal }).then(
+    (response) => response.text(),
+    () => "",
+  );
+  const [oldestS, queued] = [OLDEST, QUEUED].map((metric) => metric.exec(text)?.[1]);
+  if (oldestS === undefined || queued === undefined) return [];
+  const facts = `the oldest that is in no block was sent ${Number(oldestS).toFixed(0)} s ago; ${queued} transactions of the gas account wait`;
+  return [
+    Number(oldestS) < MOST_WAITED_S
+      ? ok("payments under way", facts)
+      : warning(
+          "payments under way",
+          facts,
+          "Look whether the node of `rpc` follows the chain and the gas account has gas; the gateway sends them again by itself.",
+        ),
+  ];
+}
+
+const OLDEST = /^gateway_payments_oldest_submitted_seconds(?:\{[^}]*\})? (\S+)$/m;
+const QUEUED = /^gateway_gas_queued_nonces(?:\{[^}]*\})? (\S+)$/m;
+const ANSWER_MS = 2_000;
+const MOST_WAITED_S = 120;
+
 async function checkNetwork(
   network: X402Network,
   { sanctions }: PaymentsConfig,

@@ -18,6 +18,8 @@ export interface PaymentStore {
   change(id: PaymentId, decide: (payment: Payment) => PaymentChange | null): Promise<Payment>;
   /** Those that are due; whoever claims them has them until then. */
   claim(now: EpochMs, until: EpochMs, limit: number): Promise<readonly Payment[]>;
+  /** When the oldest payment was made that may have been sent and was not seen to move; null without one. */
+  oldestSubmitted(butOfReason: string): Promise<EpochMs | null>;
   /** Newest first. */
   list(filter: PaymentFilter, limit: number, before: PaymentId | null): Promise<readonly Payment[]>;
 }

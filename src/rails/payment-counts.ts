@@ -21,6 +21,7 @@ export class PaymentCounts {
       find: (id) => store.find(id),
       byExternal: (rail, external) => store.byExternal(rail, external),
       claim: (now, until, limit) => store.claim(now, until, limit),
+      oldestSubmitted: (butOfReason) => store.oldestSubmitted(butOfReason),
       list: (filter, limit, before) => store.list(filter, limit, before),
       change: async (id, decide) => {
         let before: Payment | null = null;

@@ -387,6 +387,7 @@ const crashing = (store: PaymentStore, after: After): PaymentStore => ({
   find: (id) => store.find(id),
   byExternal: (rail, external) => store.byExternal(rail, external),
   claim: (now, until, limit) => store.claim(now, until, limit),
+  oldestSubmitted: (butOfReason) => store.oldestSubmitted(butOfReason),
   list: (filter, limit, before) => store.list(filter, limit, before),
 });
 

@@ -182,6 +182,7 @@ class History {
           find: (id) => store.find(id),
           byExternal: (name, external) => store.byExternal(name, external),
           claim: (now, until, limit) => store.claim(now, until, limit),
+          oldestSubmitted: (butOfReason) => store.oldestSubmitted(butOfReason),
           list: (filter, limit, before) => store.list(filter, limit, before),
         },
         debit: fenced((debit) => this.debit(debit, gateway)),

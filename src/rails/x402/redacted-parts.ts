@@ -21,7 +21,7 @@ export function redactedParts({ chain, settler }: OpenParts, network: X402Networ
     settler: overriding(sender, {
       settle: async (...sent) => {
         const hint: SettleHint = await sender.settle(...sent);
-        return "problem" in hint ? { ...hint, problem: party.redact(hint.problem) } : hint;
+        return hint.problem === undefined ? hint : { ...hint, problem: party.redact(hint.problem) };
       },
     }),
   };

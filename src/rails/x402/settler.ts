@@ -1,8 +1,8 @@
 import type { Clock } from "../../units/clock.ts";
 import { atMost } from "../../units/clock.ts";
 import type { SignedPayment } from "./authorization.ts";
-import { type Address, chainIdOf, type Token, type X402Network } from "./network.ts";
-import { transferCall } from "./transfer-call.ts";
+import { GasAccount, type GasDeps } from "./gas-account.ts";
+import type { Address, Token, X402Network } from "./network.ts";
 
 /** Has a signed transfer carried out. What it answers is a hint, and what it does not answer says nothing. */
 export interface Settler {
@@ -12,19 +12,26 @@ export interface Settler {
    * it was asked, and what it did is not known. Null while that cannot be found out.
    */
   hasSent(sender: Address, isAnswerLost: boolean): Promise<boolean | null>;
+  /** Moves on what waits for a block, and resolves with how much does; absent where another service does that. */
+  tend?(): Promise<number>;
 }
 
-/** By which transaction; or why not, as far as that is told. */
-export type SettleHint =
-  | { readonly transaction: string }
-  /** `isAnswerLost`: it may have been carried out all the same. */
-  | { readonly problem: string; readonly isAnswerLost?: true };
+/** By which transaction; why it may not get there, as far as that is known. */
+export interface SettleHint {
+  readonly transaction?: string;
+  readonly problem?: string;
+  /** It may have been carried out all the same. */
+  readonly isAnswerLost?: true;
+}
 
-export function openSettler(network: X402Network, clock: Pick<Clock, "after">): Promise<Settler> {
+export function openSettler(
+  network: X402Network,
+  deps: GasDeps & { readonly clock: Pick<Clock, "after"> },
+): Promise<Settler> {
   const { settledBy } = network;
   return "gasKey" in settledBy
-    ? gasAccount(network, settledBy.gasKey)
-    : Promise.resolve(facilitator(settledBy.facilitator, network, clock));
+    ? GasAccount.open(network, settledBy.gasKey, deps)
+    : Promise.resolve(facilitator(settledBy.facilitator, network, deps.clock));
 }
 
 /** A service that speaks x402's `POST /settle`. */
@@ -84,40 +91,3 @@ async function signerIsListed(address: string, sender: Address, waitMs: number):
 
 const HASH = /^0x[0-9a-f]{64}$/i;
 const MOST_TOLD = 200;
-
-/** An account that pays for gas. Transfers that are sent at once get nonces one after another. */
-async function gasAccount(network: X402Network, gasKey: `0x${string}`): Promise<Settler> {
-  const viem = await import("viem");
-  const { nonceManager, privateKeyToAccount } = await import("viem/accounts");
-  const account = privateKeyToAccount(gasKey, { nonceManager });
-  const chainId = chainIdOf(network);
-  const chain = viem.defineChain({
-    id: chainId,
-    name: network.network,
-    nativeCurrency: { name: "gas", symbol: "GAS", decimals: 18 },
-    rpcUrls: { default: { http: [network.rpc] } },
-  });
-  const client = viem.createWalletClient({
-    account,
-    chain,
-    transport: viem.http(network.rpc, { timeout: RPC_TIMEOUT_MS, retryCount: 0 }),
-  });
-  return {
-    async settle(payment, { form }) {
-      const call = transferCall(viem, form, payment);
-      if (call === null) return { problem: "the token takes signatures of plain accounts only" };
-      try {
-        return { transaction: await client.writeContract({ address: network.asset, gas: GAS, ...call }) };
-      } catch (error) {
-        // The package has the nonce free again, if it had taken one.
-        return { problem: error instanceof viem.BaseError ? error.shortMessage : "it could not be sent" };
-      }
-    },
-    // Nobody else has its key, so this holds after a crash too, and for each transaction that took another's place.
-    hasSent: async (sender) => sender === account.address.toLowerCase(),
-  };
-}
-
-/** A transfer takes some 90,000, and a contract that checks the signature more. Named, so that nothing is asked between the nonce and the sending. */
-const GAS = 300_000n;
-const RPC_TIMEOUT_MS = 5_000;

@@ -5,6 +5,7 @@ import { type Payment, type PaymentChange, type PaymentState, paymentKey } from 
 import type { PaymentCap, PaymentStore } from "../../payments/payment-store.ts";
 import { capReached, usedKey } from "../../payments/refusals.ts";
 import { type Clock, type EpochMs, epochMs, pause } from "../../units/clock.ts";
+import type { Figure } from "../../units/figure.ts";
 import { type BalanceId, type KeyId, newId } from "../../units/id.ts";
 import type { Log } from "../../units/log.ts";
 import type { RandomBytes } from "../../units/random.ts";
@@ -32,6 +33,8 @@ export class X402Rail {
   /** Presented at this moment, however often: what is asked of the chain about each. */
   private readonly checking = new SingleFlight<string, Checked>();
   private readonly awaiting = new SingleFlight<Payment["id"], Payment>();
+  private queuedNonces = 0;
+  private oldestSubmittedAt: EpochMs | null = null;
 
   constructor(private readonly deps: X402Deps) {
     this.networks = deps.networks.map((network) => new OpenNetwork(network, deps.open));
@@ -46,6 +49,27 @@ export class X402Rail {
   async prepare(): Promise<void> {
     await Promise.all([...this.networks.map((one) => one.prepare()), this.deps.sanctions.refresh()]);
     for (const id of [...this.underWay.values()]) this.note((await this.deps.store.find(id))!);
+    this.queuedNonces = Math.max(0, ...(await Promise.all(this.networks.map((one) => this.tend(one)))));
+    this.oldestSubmittedAt = await this.deps.store.oldestSubmitted(RAN_OUT);
+  }
+
+  /** For the operator's metrics, as of the last round. */
+  figures(): Figure[] {
+    const { oldestSubmittedAt: at, queuedNonces, deps } = this;
+    return [
+      {
+        name: "gateway_payments_oldest_submitted_seconds",
+        help: "Age of the oldest payment that was sent and is in no block yet; 0 without one.",
+        value: at === null ? 0 : Math.max(0, deps.clock.now() - at) / 1_000,
+        together: "mean",
+      },
+      {
+        name: "gateway_gas_queued_nonces",
+        help: "Transactions of the gas account that are in no block yet; of several accounts, the most of one.",
+        value: queuedNonces,
+        together: "mean",
+      },
+    ];
   }
 
   /**
@@ -364,22 +388,21 @@ export class X402Rail {
     });
     if (asked.state !== payment.state) return asked;
     const hint = await settler.settle({ accepted, authorization, signature }, token);
-    const named = "transaction" in hint ? [hint.transaction.toLowerCase()] : [];
+    const named = hint.transaction === undefined ? [] : [hint.transaction.toLowerCase()];
     const answered = {
       ...order,
       sentAt: this.deps.clock.now(),
       failures,
       sent: [...(order.sent ?? []), ...named].slice(-MOST_SENT),
-      isAnswerLost: order.isAnswerLost === true || ("isAnswerLost" in hint && hint.isAnswerLost === true),
+      isAnswerLost: order.isAnswerLost === true || hint.isAnswerLost === true,
     } satisfies X402Order;
     return still({
       order: JSON.stringify(answered),
       ...(fate === "mined" ? { transaction: null } : {}),
       lookAt,
       ...(payment.state === "confirming" ? { state: "submitted" } : {}),
-      ...("transaction" in hint
-        ? { transaction: hint.transaction }
-        : { reason: `Whoever sends it says: ${hint.problem}.` }),
+      ...(hint.transaction === undefined ? {} : { transaction: hint.transaction }),
+      ...(hint.problem === undefined ? {} : { reason: `Whoever sends it says: ${hint.problem}.` }),
     });
   }
 
@@ -426,6 +449,16 @@ export class X402Rail {
     if (!isDecided(payment)) this.underWay.set(balanceId, id);
     else if (this.underWay.get(balanceId) === id) this.underWay.delete(balanceId);
     return payment;
+  }
+
+  /** What waits for a block is moved on also where nobody looks at its payment any more. */
+  private async tend({ ready }: OpenNetwork): Promise<number> {
+    try {
+      return (await ready?.settler.tend?.()) ?? 0;
+    } catch (error) {
+      this.deps.log("gas account", { error: String(error) });
+      return this.queuedNonces;
+    }
   }
 
   private networkOf(wanted: Pick<PaymentRequirements, "network" | "asset" | "payTo">): OpenNetwork | null {

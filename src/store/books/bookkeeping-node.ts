@@ -59,6 +59,7 @@ export async function openNodeBooks(parts: BookkeepingParts, store: NodeStore): 
     nodes: store.registry,
     lowCredit: store.lowCredit,
     payments: store.payments,
+    gasLine: store.gasLine,
     signingKeys: store.signingKeys,
     node: name,
     fleet: store.fleet,

@@ -13,6 +13,7 @@ import { CHANGES, PostgresRegistry } from "../postgres/registry.ts";
 import { PostgresStatements } from "../postgres/statements.ts";
 import { SqlAccountStore } from "../sql/account-store.ts";
 import { SqlFleetStore } from "../sql/fleet-store.ts";
+import { SqlGasLineStore } from "../sql/gas-line-store.ts";
 import { SqlLowCreditStore } from "../sql/low-credit-store.ts";
 import { SqlPaymentStore } from "../sql/payment-store.ts";
 import { SqlSigningKeyStore } from "../sql/signing-key-store.ts";
@@ -49,6 +50,7 @@ function postgresNodeStore(
     ledger,
     lowCredit: new SqlLowCreditStore(statements),
     payments: new SqlPaymentStore(statements, clock),
+    gasLine: new SqlGasLineStore(statements),
     signingKeys: new SqlSigningKeyStore(statements),
     fleet: new SqlFleetStore(statements),
     usagePath: url,

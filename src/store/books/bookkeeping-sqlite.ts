@@ -5,6 +5,7 @@ import { type KeyHolders, Ledger, type RunningSums } from "../../ledger/ledger.t
 import { assert } from "../../units/assert.ts";
 import { SqlAccountStore } from "../sql/account-store.ts";
 import { SqlFleetStore } from "../sql/fleet-store.ts";
+import { SqlGasLineStore } from "../sql/gas-line-store.ts";
 import { SqlLowCreditStore } from "../sql/low-credit-store.ts";
 import { SqlSigningKeyStore } from "../sql/signing-key-store.ts";
 import { Books, type BooksOptions, onTheLoop } from "../sqlite/books.ts";
@@ -69,6 +70,7 @@ export async function openSqliteBooks(parts: BookkeepingParts): Promise<Bookkeep
     node: null,
     fleet: new SqlFleetStore(statements),
     payments: soleSqlitePayments(db, clock, ({ balanceId, amount }) => ledger.credited(balanceId, amount)),
+    gasLine: new SqlGasLineStore(statements),
     keyring,
     runs,
     healthy: () => books.journal.healthy,

@@ -7,6 +7,7 @@ import type { CounterId } from "../../ledger/counter.ts";
 import type { CreditBooks } from "../../ledger/credit.ts";
 import type { BalanceView, Ledger } from "../../ledger/ledger.ts";
 import { recoveredReceipt } from "../../ledger/receipt.ts";
+import type { GasLineStore } from "../../payments/gas-line.ts";
 import type { PaymentAudit, PaymentStore } from "../../payments/payment-store.ts";
 import type { ToldRoute } from "../../routing/affinity.ts";
 import type { Clock, EpochMs } from "../../units/clock.ts";
@@ -39,6 +40,7 @@ export interface Bookkeeping extends ReceiptReader, UnbookedReceipts, CreditBook
   /** This process, among those that share the store; null where it is the only one. */
   readonly node: string | null;
   readonly payments: PaymentStore & PaymentAudit;
+  readonly gasLine: GasLineStore;
   readonly nodes: NodeOperations;
   readonly keyring: Keyring;
   readonly runs: Runs;

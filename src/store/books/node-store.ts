@@ -6,6 +6,7 @@ import type { CounterId } from "../../ledger/counter.ts";
 import type { Credit, CreditBooks, CreditClaim } from "../../ledger/credit.ts";
 import type { Journal, Ledger } from "../../ledger/ledger.ts";
 import type { Registry } from "../../ledger/membership.ts";
+import type { GasLineStore } from "../../payments/gas-line.ts";
 import type { PaymentAudit, PaymentStore } from "../../payments/payment-store.ts";
 import type { ToldRoute } from "../../routing/affinity.ts";
 import type { EpochMs } from "../../units/clock.ts";
@@ -25,6 +26,7 @@ export interface NodeStore {
   readonly ledger: SharedLedgerStore;
   readonly lowCredit: LowCreditStore;
   readonly payments: PaymentStore & PaymentAudit;
+  readonly gasLine: GasLineStore;
   readonly signingKeys: SigningKeyStore;
   readonly fleet: FleetStore;
   /** What `UsageReader` reads. */

@@ -7,6 +7,7 @@ import { places } from "../journal/journal.ts";
 import type { ShippedEnds } from "../journal/node-books.ts";
 import { SqlAccountStore } from "../sql/account-store.ts";
 import { SqlFleetStore } from "../sql/fleet-store.ts";
+import { SqlGasLineStore } from "../sql/gas-line-store.ts";
 import { SqlLowCreditStore } from "../sql/low-credit-store.ts";
 import { SqlPaymentStore } from "../sql/payment-store.ts";
 import { SqlSigningKeyStore } from "../sql/signing-key-store.ts";
@@ -35,6 +36,7 @@ export function keeperNodeStore({ folder, clock }: NodeStoreParts, link: KeeperL
     ledger: sharedLedger(db, keeper),
     lowCredit: new SqlLowCreditStore(database),
     payments: new SqlPaymentStore(database, clock),
+    gasLine: new SqlGasLineStore(database),
     signingKeys: new SqlSigningKeyStore(database),
     fleet: new SqlFleetStore(database),
     usagePath: folder.databasePath,

@@ -3,6 +3,7 @@ import {
   CLAIMS,
   FLEET,
   FOLDED,
+  GAS_NONCES,
   inPostgres,
   KEYS,
   LOW_CREDIT,
@@ -243,4 +244,6 @@ ${inPostgres(SIGN_IN)}
   inPostgres(RUNS_OF_KEYS),
   // 22: what the processes of a store have in common
   inPostgres(FLEET),
+  // 23: nonces of gas accounts
+  inPostgres(GAS_NONCES),
 ];

@@ -143,6 +143,12 @@ export class SqlPaymentStore implements PaymentStore, PaymentAudit {
     });
   }
 
+  async oldestSubmitted(butOfReason: string): Promise<EpochMs | null> {
+    const [row] = await this.db.query<{ at: EpochMs | null }>`SELECT min(created_at) AS at FROM payments
+      WHERE state = 'submitted' AND state IN (${verbatim(MAY_FAIL_STATES)}) AND coalesce(reason, '') <> ${butOfReason}`;
+    return row?.at ?? null;
+  }
+
   async list(
     { balanceId, keyId, state }: PaymentFilter,
     limit: number,

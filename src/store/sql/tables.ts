@@ -179,6 +179,21 @@ export const PAYMENTS_AT_A_TIME = `
   CREATE INDEX payments_unused ON payments (balance_id) WHERE state = 'unused' AND look_at IS NOT NULL;
 `;
 
+export const GAS_NONCES = `
+  -- See payments/gas-line. Rows go once their nonce is in a final block.
+  CREATE TABLE gas_nonces (
+    chain_id INTEGER NOT NULL,
+    account TEXT NOT NULL,
+    nonce INTEGER NOT NULL,
+    payment TEXT,
+    -- with a space between two
+    signed TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    signed_at INTEGER NOT NULL,
+    PRIMARY KEY (chain_id, account, nonce)
+  ) STRICT, WITHOUT ROWID;
+`;
+
 export const CLAIMS = `
   -- Of what was taken back, what requests held: it may yet be lost. Zero once that is decided.
   ALTER TABLE credits ADD COLUMN claimed INTEGER NOT NULL DEFAULT 0;

@@ -3,6 +3,7 @@ import {
   CLAIMS,
   FLEET,
   FOLDED,
+  GAS_NONCES,
   KEYS,
   LOW_CREDIT,
   PAYMENTS,
@@ -240,4 +241,6 @@ ${FOLDED}
   RUNS_OF_KEYS,
   // 19: what the processes of a store have in common
   FLEET,
+  // 20: nonces of gas accounts
+  GAS_NONCES,
 ];

@@ -124,6 +124,11 @@ export class LocalChain {
     return Number(units) / 1_000_000;
   }
 
+  /** How many of the account's transactions are in blocks. */
+  transactionsOf(address: Hex): Promise<number> {
+    return this.reader.getTransactionCount({ address });
+  }
+
   /** Carries a signed transfer out, as anybody may who has it. */
   carryOut({ authorization, signature }: SignedTransfer): Promise<string> {
     const { from, to, value, validAfter, validBefore, nonce } = authorization;
