@@ -404,6 +404,12 @@ class History {
       spent - claimed <= credited,
       `${this.name}: ${spent} was spent of ${credited}, with claims of ${claimed}`,
     );
+    const early = this.db
+      .query(
+        `SELECT id FROM payments WHERE balance_id = ? AND "order" ->> '$.isReturned' AND credited <> lost`,
+      )
+      .get(this.balance);
+    check(early === null, `${this.name}: what the operator refunds is credited again`);
   }
 
   /** What the customer has, spent and got back is what was paid; what was lost was spent. */
@@ -419,6 +425,10 @@ class History {
       const kept = isCredit ? this.stripe.kept(id, amount) : 0;
       const is = payment.credited - payment.lost;
       check(is === kept, `${name}: ${id} is ${state}, and credited with ${is} for ${kept}`);
+      check(
+        this.of.payments > 1 || payment.credited <= amount,
+        `${name}: ${id} of ${amount} is credited with ${payment.credited}`,
+      );
       check(payment.lost >= 0, `${name}: ${id} has lost less than nothing`);
       isDisputed ||= this.stripe.isDisputed(id);
       const value = isCredit ? amount : 0;
