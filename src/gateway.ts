@@ -6,6 +6,7 @@ import { AppBundle } from "./dashboard/bundle.ts";
 import { errorObject } from "./errors/refusal.ts";
 import type { GenerationAnswer, GenerationCall } from "./generation/answer.ts";
 import { type CountTokensDeps, countMessages } from "./generation/count-tokens.ts";
+import { DeliveredCounts } from "./generation/delivered-counts.ts";
 import type { GenerationDeps } from "./generation/deps.ts";
 import { ExpectedOutput } from "./generation/expected-output.ts";
 import { generator } from "./generation/generate.ts";
@@ -366,6 +367,7 @@ function generationDeps(rooms: Rooms, parts: GatewayParts): GenerationDeps {
       if (observation.kind === "failed") freeRoutes.doubt(route);
     },
     openStreams: rooms.openStreams,
+    delivered: deliveredCounts(parts),
     deadlines: rooms.deadlines,
     catalog: () => active.config.catalog,
     settings: () => active.generation,
@@ -405,6 +407,13 @@ function generationDeps(rooms: Rooms, parts: GatewayParts): GenerationDeps {
       receipts.keepRefused(receipt, (rooms.spendable.known(receipt.balanceId) ?? 0) > 0),
     onFault: rooms.onFault,
   };
+}
+
+/** The ledger's checkpoints have the open streams counted. */
+function deliveredCounts({ books, counting }: GatewayParts): DeliveredCounts {
+  const delivered = new DeliveredCounts(books.ledger, (answers) => counting.countEach(answers));
+  books.ledger.countDelivered = () => delivered.count();
+  return delivered;
 }
 
 /** Requests and `count_tokens` have an allowance each. */

@@ -11,7 +11,16 @@ import { SURFACES } from "../surfaces/surfaces.ts";
 import { countPromptTokens } from "../tokens/count.ts";
 import { Families } from "../tokens/families.ts";
 import { boundFiles } from "../tokens/files.ts";
-import { type Compacted, type Count, GIVES_WAY, type ReadWork, type RequestSeen, type Work } from "./work.ts";
+import {
+  type AnswerCounts,
+  type AnswerTexts,
+  type Compacted,
+  type Count,
+  GIVES_WAY,
+  type ReadWork,
+  type RequestSeen,
+  type Work,
+} from "./work.ts";
 
 /** Counts and reads off the event loop: see counting.ts. */
 declare const self: Worker;
@@ -22,13 +31,23 @@ const families = new Families();
 self.onmessage = async ({ data }: MessageEvent<Work>) => {
   if (data.what === "request") handBack(see(data));
   else if (data.what === "compaction") handBack({ body: compactionRequest(data.body) });
+  else if (data.what === "answers") self.postMessage(await countEach(data.answers));
   else self.postMessage(await count(data));
 };
 
 const handBack = (done: RequestSeen | Compacted): void =>
   self.postMessage(done, [done.body.buffer as ArrayBuffer]);
 
-async function count(work: Exclude<Work, ReadWork | { what: "compaction" }>): Promise<Count> {
+async function countEach(answers: readonly AnswerTexts[]): Promise<AnswerCounts> {
+  const tokens: number[] = [];
+  for (const { texts, family } of answers) {
+    const counter = await families.get(family);
+    tokens.push(texts.reduce((sum, text) => sum + counter.count(text), 0));
+  }
+  return { tokens };
+}
+
+async function count(work: Exclude<Work, ReadWork | { what: "compaction" | "answers" }>): Promise<Count> {
   const counter = await families.get(work.family);
   const before = process.threadCpuUsage();
   const tokens = () => {

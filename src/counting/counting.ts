@@ -5,7 +5,16 @@ import type { GenerationRequest } from "../surfaces/surface.ts";
 import type { TokenizerFamily } from "../tokens/families.ts";
 import type { Clock, Timer } from "../units/clock.ts";
 import { CountingWorker, MAX_WORK_MS } from "./counting-worker.ts";
-import { type Compacted, type Count, GIVES_WAY, type ReadWork, type RequestSeen, type Work } from "./work.ts";
+import {
+  type AnswerCounts,
+  type AnswerTexts,
+  type Compacted,
+  type Count,
+  GIVES_WAY,
+  type ReadWork,
+  type RequestSeen,
+  type Work,
+} from "./work.ts";
 
 /**
  * Exact counts, in a thread: tokenizing a long text takes longer than any stream should wait. What nobody pays
@@ -31,6 +40,13 @@ export class Counting {
    */
   async count(texts: readonly string[], family: TokenizerFamily): Promise<number | null> {
     return (await this.counted({ what: "answer", texts, family }, BILLED))?.tokens ?? null;
+  }
+
+  /** The same of each of several answers. */
+  async countEach(answers: readonly AnswerTexts[]): Promise<readonly number[] | null> {
+    const { rank: _, ...turn } = BILLED;
+    const done = await this.paid.take({ what: "answers", answers }, { ...turn, rank: RANKS.answer });
+    return (done as AnswerCounts | null)?.tokens ?? null;
   }
 
   /**

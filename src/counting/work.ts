@@ -9,6 +9,7 @@ import type { TokenizerFamily } from "../tokens/families.ts";
 /** What the thread is told to do. */
 export type Work =
   | { readonly what: "answer"; readonly texts: readonly string[]; readonly family: TokenizerFamily }
+  | { readonly what: "answers"; readonly answers: readonly AnswerTexts[] }
   | { readonly what: "text" | "files"; readonly body: Uint8Array; readonly family: TokenizerFamily }
   | { readonly what: "compaction"; readonly body: Uint8Array }
   | ReadWork;
@@ -21,7 +22,18 @@ export interface ReadWork {
   readonly counting: boolean;
 }
 
-export type WorkDone = Count | RequestSeen | Compacted;
+export type WorkDone = Count | AnswerCounts | RequestSeen | Compacted;
+
+/** Of one answer. */
+export interface AnswerTexts {
+  readonly texts: readonly string[];
+  readonly family: TokenizerFamily;
+}
+
+export interface AnswerCounts {
+  /** Tokens of each answer. */
+  readonly tokens: readonly number[];
+}
 
 export interface Compacted {
   readonly body: Uint8Array;

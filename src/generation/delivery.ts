@@ -80,13 +80,7 @@ async function deliver(context: DeliveryContext, sink: Sink, delivery: StreamDel
   const { deps, settings, request, opened, bill, hold, firstTokenMs, signal } = context;
   const { judge, candidate } = opened;
   try {
-    deps.ledger.serves(bill.reservation, {
-      model: candidate.model.id,
-      host: candidate.route.host.id,
-      price: candidate.price,
-      attempts: bill.tries,
-      firstTokenMs,
-    });
+    noteServing(context);
     const pace = deps.expected.paceOf(candidate.route, deps.health);
     const ahead = aheadOf(pace, deps.expected.growth);
     const count = new RunningCount(judge.text, context.counts);
@@ -140,9 +134,23 @@ async function deliver(context: DeliveryContext, sink: Sink, delivery: StreamDel
     bill.abandon();
     await sink.write(failure(internalError(), context, null));
   } finally {
+    deps.delivered.remove(bill.reservation);
     context.counts.drop();
     sink.close();
   }
+}
+
+/** From here on a crash is billed, at the price of who serves and for what was delivered. */
+function noteServing({ deps, opened, bill, counts, firstTokenMs }: DeliveryContext): void {
+  const { judge, candidate } = opened;
+  deps.ledger.serves(bill.reservation, {
+    model: candidate.model.id,
+    host: candidate.route.host.id,
+    price: candidate.price,
+    attempts: bill.tries,
+    firstTokenMs,
+  });
+  deps.delivered.add(bill.reservation, judge.text, counts.family);
 }
 
 function stopOf({ deps, settings, bill, hold }: DeliveryContext): StreamStop {

@@ -17,6 +17,7 @@ import type { BalanceId, ReceiptId } from "../units/id.ts";
 import type { Trace } from "../units/trace-context.ts";
 import type { NanoUsd } from "../units/usd.ts";
 import type { GenerationCall } from "./answer.ts";
+import type { DeliveredCounts } from "./delivered-counts.ts";
 import type { ExpectedOutput } from "./expected-output.ts";
 import type { PromptCountDeps } from "./prompt-count.ts";
 import type { RecountDeps } from "./recount.ts";
@@ -30,6 +31,7 @@ export interface GenerationDeps extends AttemptDeps {
   readonly affinity: Affinity;
   readonly expected: ExpectedOutput;
   readonly openStreams: OpenStreams;
+  readonly delivered: DeliveredCounts;
   catalog(): Catalog;
   settings(): GenerationSettings;
   /** The sentence that suggests the closest published id, and where the catalog is. */

@@ -90,8 +90,7 @@ export class Hold {
 
   /** Whether what the host may have written by now is held; else the stream has to stop. */
   covers(deliveredTokens: number, nowMs: number): boolean {
-    const { ledger, reservation, stream } = this;
-    ledger.delivered(reservation, deliveredTokens);
+    const { reservation, stream } = this;
     if (stream === null || reservation.want.amount === 0) return true;
     stream.look(deliveredTokens, nowMs, this.longest);
     const { usage } = stream.judge;

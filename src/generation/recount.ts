@@ -5,7 +5,7 @@ import type { Counts } from "./billed-tokens.ts";
 
 /** Exact counts of one request and its answer, in the vocabulary of the model that served, for its bill. */
 export class Recount implements Counts {
-  private readonly family: TokenizerFamily;
+  readonly family: TokenizerFamily;
 
   constructor(
     private readonly deps: RecountDeps,

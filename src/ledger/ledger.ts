@@ -72,6 +72,8 @@ export class Ledger {
   private moved: Reservation[] = [];
   /** Streams of which the journal does not say yet who answers them. */
   private readonly begun = new Set<Reservation>();
+  /** Counts what streams have delivered, for the next checkpoint; null where nothing has to be counted. */
+  countDelivered: () => Promise<void> | null = () => null;
   /** Sum of what hosts delivered beyond holds since start. */
   lost: NanoUsd = ZERO_USD;
 
@@ -278,7 +280,7 @@ export class Ledger {
     this.begun.add(reservation);
   }
 
-  /** Notes how far a stream has got, for the next checkpoint. */
+  /** Notes how many tokens a stream has delivered, as they are billed, for the next checkpoint. */
   delivered(reservation: Reservation, outputTokens: number): void {
     if (!reservation.isOpen) return;
     reservation.delivered = outputTokens;

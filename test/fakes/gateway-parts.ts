@@ -58,6 +58,7 @@ export const booksOf = ({
 export const COUNTS_NOTHING: GatewayParts["counting"] = {
   prompt: async () => null,
   count: async () => null,
+  countEach: async () => null,
   billedPrompt: async () => null,
   request: async () => null,
   compaction: async () => null,

@@ -2,6 +2,7 @@ import { Database } from "bun:sqlite";
 import { afterAll, describe, expect, test } from "bun:test";
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { decode, encode } from "gpt-tokenizer/encoding/o200k_base";
 import { freePort } from "../../bench/processes.ts";
 import { checkDisk } from "../../src/cli/machine-checks.ts";
 import { json, sse } from "../fakes/behaviours.ts";
@@ -56,6 +57,28 @@ async function openStream(
     },
   };
 }
+
+/** Each kind of text is cut into tokens of o200k; the host writes so many of them, one an event, and then waits. */
+const DELIVERED_TOKENS = 600;
+const TEXTS: Record<string, string> = {
+  prose: "The keeper of the lighthouse wrote down every ship that passed, and its captain's name. ".repeat(
+    60,
+  ),
+  chinese: "请把这份合同翻译成英文，并且说明每一条对卖方意味着什么。明天早上之前给我。".repeat(60),
+  code: "export function sum(rows: readonly Row[]): number {\n  return rows.reduce((all, { cost }) => all + cost, 0);\n}\n".repeat(
+    40,
+  ),
+  json: JSON.stringify(Array.from({ length: 200 }, (_, id) => ({ id, ok: id % 3 === 0, at: [id * 7, -id] }))),
+  hex: Array.from({ length: 200 }, (_, n) => (n * 2_654_435_761 + 12_345).toString(16)).join(""),
+};
+const written = await startFakeHost((request) => {
+  const kind = request.json().messages[0].content as string;
+  const tokens = encode(TEXTS[kind]!).slice(0, DELIVERED_TOKENS);
+  const pieces = tokens.map((token) => decode([token])).filter((piece) => !piece.includes("\ufffd"));
+  const { events } = chatText([...pieces, "never"], { input: 10 });
+  return sse(events, { before: (n) => (n === pieces.length + 1 ? new Promise(() => {}) : undefined) });
+});
+afterAll(() => written.close());
 
 /** What the journal's last checkpoint says that a stream has delivered. */
 function deliveredOf(receipt: string, folder: Folder): number {
@@ -186,6 +209,47 @@ test("killed while it streams: what was delivered is billed at its host's price,
     expect((await again.audit()).json).toMatchObject({ ok: true, drift_nano: "0" });
     await again.stop();
   }, afterADearHost()));
+
+test("killed while it streams text of any kind: billed are at least three quarters of what was delivered, and never more", () =>
+  withFolder(
+    async (folder) => {
+      const gateway = await GatewayProcess.start(folder);
+      const { key } = await gateway.keyWith(1);
+      const opened = await Promise.all(
+        Object.keys(TEXTS).map(async (kind) => {
+          const { headers, body } = await fetch(`${gateway.url}/v1/chat/completions`, {
+            method: "POST",
+            headers: { authorization: `Bearer ${key}` },
+            body: JSON.stringify({
+              ...CHAT,
+              max_tokens: 4_000,
+              stream: true,
+              messages: [{ role: "user", content: kind }],
+            }),
+          });
+          void body!.pipeTo(new WritableStream()).catch(() => {});
+          return { kind, receipt: headers.get("x-gateway-receipt")! };
+        }),
+      );
+      for (const { receipt } of opened)
+        await until(() => deliveredOf(receipt, folder) >= DELIVERED_TOKENS * 0.75);
+      await gateway.kill();
+
+      const again = await GatewayProcess.start(folder);
+      for (const { kind, receipt } of opened) {
+        const { json } = await again.get(`/v1/receipts/${receipt}`, key);
+        const { output } = json.tokens;
+        expect([kind, json.state, output >= DELIVERED_TOKENS * 0.75, output <= DELIVERED_TOKENS]).toEqual([
+          kind,
+          "recovered",
+          true,
+          true,
+        ]);
+      }
+      await again.stop();
+    },
+    simpleConfig([written.port]),
+  ));
 
 test("a second gateway on the same data folder refuses to start, and says why", () =>
   withFolder(async (folder) => {

@@ -38,7 +38,12 @@ const booksOn = (clock: ManualClock, more: Partial<BooksOptions>, reached = new 
     reached,
   );
 
-const NOTHING_OPEN = { checkpoint() {}, openRecords: () => [], forgetIdle: () => [] } as unknown as Ledger;
+const NOTHING_OPEN = {
+  checkpoint() {},
+  countDelivered: () => null,
+  openRecords: () => [],
+  forgetIdle: () => [],
+} as unknown as Ledger;
 
 async function passed(clock: ManualClock, seconds: number): Promise<void> {
   for (let second = 0; second < seconds; second++) {

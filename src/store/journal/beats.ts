@@ -32,6 +32,24 @@ export class Beats {
   }
 }
 
+/**
+ * Journals how far streams have got: at once as far as that is known, and again once what came since the last time
+ * is counted.
+ */
+export function checkpoint(ledger: CheckpointedLedger, journal: { schedule(): void }): void {
+  const write = () => {
+    ledger.checkpoint();
+    journal.schedule();
+  };
+  write();
+  void ledger.countDelivered()?.then(write);
+}
+
+export interface CheckpointedLedger {
+  checkpoint(): void;
+  countDelivered(): Promise<void> | null;
+}
+
 /** After a crash, what was delivered within this time is not billed. */
 export const CHECKPOINT_EVERY_MS = 1_000;
 export const FORGET_EVERY_MS = 60_000;

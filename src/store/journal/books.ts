@@ -5,7 +5,7 @@ import { type Recovered, Replay, recoveredEnd } from "../../ledger/recovery.ts";
 import type { Clock, Timer } from "../../units/clock.ts";
 import type { ReceiptId } from "../../units/id.ts";
 import { type StoredReceipt, storedReceipt } from "../receipts.ts";
-import { Beats, CHECKPOINT_EVERY_MS, FORGET_EVERY_MS, IDLE_MS } from "./beats.ts";
+import { Beats, CHECKPOINT_EVERY_MS, checkpoint, FORGET_EVERY_MS, IDLE_MS } from "./beats.ts";
 import type { Disk } from "./disk.ts";
 import {
   type Damage,
@@ -133,8 +133,7 @@ export abstract class JournalBooks<Options extends JournalBooksOptions> {
   protected keepUp(ledger: Ledger, onForgotten: (counters: readonly CounterId[]) => void): void {
     this.ledger = ledger;
     this.beats.every(CHECKPOINT_EVERY_MS, () => {
-      ledger.checkpoint();
-      this.journal.schedule();
+      checkpoint(ledger, this.journal);
       this.turnPage();
     });
     this.beats.every(FORGET_EVERY_MS, () => onForgotten(ledger.forgetIdle(this.appliedThrough, IDLE_MS)));

@@ -2,7 +2,7 @@ import { StoreUnreachable } from "../../errors/bookkeeping.ts";
 import type { CounterId } from "../../ledger/counter.ts";
 import type { Ledger } from "../../ledger/ledger.ts";
 import type { Clock } from "../../units/clock.ts";
-import { Beats, CHECKPOINT_EVERY_MS, FORGET_EVERY_MS, IDLE_MS } from "../journal/beats.ts";
+import { Beats, CHECKPOINT_EVERY_MS, checkpoint, FORGET_EVERY_MS, IDLE_MS } from "../journal/beats.ts";
 import type { PostgresHolds } from "./holds.ts";
 import { PostgresJournal } from "./journal.ts";
 
@@ -26,10 +26,7 @@ export class DisklessBooks {
   /** Starts following the ledger, in the epoch that has begun. */
   follow(ledger: Ledger, epoch: number, onForgotten: (counters: readonly CounterId[]) => void): void {
     this.epoch = epoch;
-    this.beats.every(CHECKPOINT_EVERY_MS, () => {
-      ledger.checkpoint();
-      this.journal.schedule();
-    });
+    this.beats.every(CHECKPOINT_EVERY_MS, () => checkpoint(ledger, this.journal));
     this.beats.every(FORGET_EVERY_MS, () => onForgotten(ledger.forgetIdle(this.appliedThrough, IDLE_MS)));
   }
 
