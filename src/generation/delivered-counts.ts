@@ -12,6 +12,8 @@ import type { TokenizerFamily } from "../tokens/families.ts";
 export class DeliveredCounts {
   private readonly streams = new Map<Reservation, CountedStream>();
   private isCounting = false;
+  /** Families whose vocabulary the thread has begun to load, which takes it a third of a second. */
+  private readonly loading = new Set<TokenizerFamily>();
 
   constructor(
     private readonly ledger: Pick<Ledger, "delivered">,
@@ -20,6 +22,9 @@ export class DeliveredCounts {
 
   add(reservation: Reservation, text: CountedText, family: TokenizerFamily): void {
     this.streams.set(reservation, { reservation, text, family, counted: BEGINNING, tokens: 0 });
+    if (this.loading.has(family)) return;
+    this.loading.add(family);
+    void this.countEach([{ texts: [], family }]);
   }
 
   remove(reservation: Reservation): void {

@@ -12,7 +12,8 @@ function counted(countEach: CountEach) {
   const batches: number[] = [];
   const ledger = { delivered: (of: Reservation, tokens: number) => void delivered.set(String(of), tokens) };
   const counts = new DeliveredCounts(ledger, (pieces) => {
-    batches.push(pieces.length);
+    // Nothing to count: it loads a vocabulary.
+    if (pieces.some(({ texts }) => texts.length > 0)) batches.push(pieces.length);
     return countEach(pieces);
   });
   const open = (name: string) => {
@@ -62,6 +63,17 @@ test("what the thread cannot count is billed at half of its estimate", async () 
   write(text, 100);
   await counts.count();
   expect(delivered.get("a")).toBe(Math.floor(text.estimate / 2));
+});
+
+test("the vocabulary is loaded when the first stream begins, not when it is first counted", () => {
+  const loaded: string[] = [];
+  const counts = new DeliveredCounts({ delivered() {} }, async (pieces) => {
+    loaded.push(...pieces.map(({ family, texts }) => `${family} ${texts.length}`));
+    return null;
+  });
+  for (const family of ["o200k", "o200k", "cl100k"] as const)
+    counts.add({} as Reservation, new AnswerText(), family);
+  expect(loaded).toEqual(["o200k 0", "cl100k 0"]);
 });
 
 test("a count that takes longer than the time between two is not asked for twice", async () => {
