@@ -3,11 +3,10 @@ import type { BalanceId } from "../units/id.ts";
 import { newId } from "../units/id.ts";
 import type { NanoUsd } from "../units/usd.ts";
 import type { WindowKind } from "../units/window.ts";
-import { changedHands } from "./creation.ts";
 import type { KeyDeps } from "./deps.ts";
 import type { Budget } from "./key.ts";
 import type { BudgetPut } from "./key-store.ts";
-import { type Actor, rootOf } from "./root.ts";
+import { type Actor, changedHands, rootOf } from "./root.ts";
 
 export interface BudgetSpec {
   readonly name: string;

@@ -6,7 +6,7 @@ import type { KeyDeps } from "./deps.ts";
 import type { Balance, Key, KeyLimits } from "./key.ts";
 import { type KeySpec, missingBudget } from "./key-spec.ts";
 import type { BalanceWithBudgets, RecentKeys } from "./key-store.ts";
-import { type Actor, type Root, rootOf, SET_UP } from "./root.ts";
+import { type Actor, changedHands, type Root, rootOf, SET_UP } from "./root.ts";
 import { newApiKey, newRecoverySecret, shownPrefix } from "./secret.ts";
 
 /** A key with the one copy of its plaintext there will ever be. */
@@ -56,13 +56,6 @@ export async function createKey(
   });
   return refused(added) ? added : { key: added, secret: minted.secret };
 }
-
-/** Taken back from its account, or ended, or its recovery secret replaced, since whoever asks was let in. */
-export const changedHands = (): Refusal =>
-  refuse(
-    "invalid_request",
-    "The balance changed hands while this was asked. Nothing was changed; ask again.",
-  );
 
 function admitted(
   key: Key,

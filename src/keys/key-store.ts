@@ -4,7 +4,7 @@ import type { EpochMs } from "../units/clock.ts";
 import type { BalanceId, KeyId } from "../units/id.ts";
 import type { SecretHash } from "../units/secret-hash.ts";
 import type { Balance, Budget, Key } from "./key.ts";
-import type { RunChange, RunDecision, StoredRun } from "./run.ts";
+import type { RunChange, RunDecision, RunRevision, StoredRun } from "./run.ts";
 
 /**
  * Persists keys. A change is decided by a function that gets the current state and returns what to write; the
@@ -61,6 +61,8 @@ export interface KeyStore {
     most: number,
     decide: RunDecision,
   ): Promise<RunChange | Refusal>;
+  /** `decide` sees the balance as it is in the transaction that changes the run. */
+  reviseRun(balance: BalanceId, name: string, decide: RunRevision): Promise<StoredRun | Refusal>;
   /**
    * A balance, or an account with all its balances, now and in future; null where nothing has the id. One may be
    * suspended for several reasons, and each stands until it is lifted. The record is kept for good.

@@ -1,3 +1,4 @@
+import { type Refusal, refuse } from "../errors/refusal.ts";
 import type { AccountId } from "../units/id.ts";
 import type { SecretHash } from "../units/secret-hash.ts";
 import type { Balance } from "./key.ts";
@@ -35,6 +36,13 @@ export function rootOf(actor: Actor, balance: Balance, own: Root = SET_UP): Root
       return balance.undo === null ? SET_UP : claimOf(balance);
   }
 }
+
+/** The balance got another owner, was closed or got another recovery secret after the request was authorized. */
+export const changedHands = (): Refusal =>
+  refuse(
+    "invalid_request",
+    "The balance changed hands while this request was under way. Nothing was changed; send it again.",
+  );
 
 /** Whether the claim that a credential derives from was undone. */
 export const isOfEndedClaim = (root: Root, balance: Balance): boolean =>

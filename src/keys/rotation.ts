@@ -2,12 +2,12 @@ import { invalidField, type Refusal, refuse, refused } from "../errors/refusal.t
 import type { EpochMs } from "../units/clock.ts";
 import { type KeyId, newId } from "../units/id.ts";
 import { hashSecret } from "../units/secret-hash.ts";
-import { changedHands, type Minted, tooManyRecent } from "./creation.ts";
+import { type Minted, tooManyRecent } from "./creation.ts";
 import type { KeyDeps } from "./deps.ts";
 import type { Key } from "./key.ts";
 import { granted, type KeySpec, loosens } from "./key-spec.ts";
 import { isLive } from "./keyring.ts";
-import { type Actor, rootOf } from "./root.ts";
+import { type Actor, changedHands, rootOf } from "./root.ts";
 import { newApiKey, shownPrefix } from "./secret.ts";
 
 /**

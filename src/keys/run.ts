@@ -2,6 +2,8 @@ import { invalidField, type Refusal, refuse, refused } from "../errors/refusal.t
 import type { EpochMs } from "../units/clock.ts";
 import type { BalanceId, KeyId } from "../units/id.ts";
 import { type NanoUsd, nanoFromUsd } from "../units/usd.ts";
+import type { Balance } from "./key.ts";
+import { type Actor, changedHands, rootOf } from "./root.ts";
 
 /**
  * What a run of an agent may use: a budget that its requests make by naming it. The first request sets the limits. The
@@ -111,12 +113,12 @@ export interface JoiningRequest {
 
 /** An owner's change: other limits, or the run's end, after which its id stands for a new one. */
 export const revisedRun =
-  (name: string, at: EpochMs, change: Partial<RunLimits> | "end"): RunDecision =>
-  (known) => {
+  (name: string, at: EpochMs, change: Partial<RunLimits> | "end", by: Actor): RunRevision =>
+  (known, balance) => {
+    if (rootOf(by, balance) === null) return changedHands();
     if (known === null || hasEnded(known, at)) return noSuchRun(name);
     const changed = change === "end" ? { usedAt: 0 as EpochMs } : change;
-    const run = { ...known, ...changed, revision: known.revision + 1 };
-    return { run, isWritten: true, hasNewLimits: true, ends: null };
+    return { ...known, ...changed, revision: known.revision + 1 };
   };
 
 export interface RunChange {
@@ -141,6 +143,9 @@ export const NO_OTHERS: OtherRuns = { most: Number.POSITIVE_INFINITY, quietest: 
 
 /** Runs at `KeyStore`, for one balance: `decide` sees what it changes. */
 export type RunDecision = (known: StoredRun | null, others: OtherRuns) => RunChange | Refusal;
+
+/** An owner's change at `KeyStore`. */
+export type RunRevision = (known: StoredRun | null, balance: Balance) => StoredRun | Refusal;
 
 /** How precisely it is known when a run was last used, so that not every request of it writes. */
 export const TOUCH_MS = 3_600_000;

@@ -4,6 +4,7 @@ import type { EpochMs } from "../units/clock.ts";
 import type { BalanceId } from "../units/id.ts";
 import { SingleFlight } from "../units/single-flight.ts";
 import type { KeyStore } from "./key-store.ts";
+import type { Actor } from "./root.ts";
 import {
   hasEnded,
   isSameLimits,
@@ -33,7 +34,7 @@ export class Runs {
   /** Of runs that are being read, how often each was changed meanwhile; bounded by those who read. */
   private readonly reading = new Map<string, RunReads>();
 
-  constructor(private readonly store: Pick<KeyStore, "run" | "changeRun">) {}
+  constructor(private readonly store: RunStore) {}
 
   /** `most` is asked how many runs the balance may have at once, where the store has to be. */
   join(balance: BalanceId, request: JoiningRequest, most: MostRuns): AgentRun | Promise<AgentRun | Refusal> {
@@ -48,11 +49,11 @@ export class Runs {
     name: string,
     at: EpochMs,
     change: Partial<RunLimits> | "end",
+    by: Actor,
   ): Promise<StoredRun | Refusal> {
-    const revised = await this.store.changeRun(balance, name, MOST_RUNS, revisedRun(name, at, change));
-    if (refused(revised)) return revised;
-    this.changed(runSubject(balance, name));
-    return revised.run;
+    const run = await this.store.reviseRun(balance, name, revisedRun(name, at, change, by));
+    if (!refused(run)) this.changed(runSubject(balance, name));
+    return run;
   }
 
   /** It has other limits, or has ended: both are read again, before its streams have to grow. */
@@ -148,6 +149,8 @@ export class Runs {
     else if (known.startedAt === run.startedAt) run.isSameAs(known);
   }
 }
+
+export type RunStore = Pick<KeyStore, "run" | "changeRun" | "reviseRun">;
 
 interface RunReads {
   readers: number;

@@ -1,9 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import { refused } from "../../src/errors/refusal.ts";
+import type { Balance } from "../../src/keys/key.ts";
+import { OPERATOR } from "../../src/keys/root.ts";
 import {
   joinRun,
   NO_OTHERS,
-  type RunChange,
   type RunSpec,
   readRunSpec,
   revisedRun,
@@ -71,12 +72,12 @@ describe("a run that is known", () => {
   });
 
   test("that its owner has ended starts anew at once, and never in the millisecond of the one before", () => {
-    const ended = revisedRun("job", NOW, "end")(known, NO_OTHERS) as RunChange;
-    expect(ended).toMatchObject({ isWritten: true, hasNewLimits: true });
-    expect(join("job", NOW, ended.run)).toMatchObject({
+    const balance = {} as Balance;
+    const ended = revisedRun("job", NOW, "end", OPERATOR)(known, balance) as StoredRun;
+    expect(join("job", NOW, ended)).toMatchObject({
       run: { startedAt: NOW + 1, cap: null, revision: 0 },
     });
-    expect(revisedRun("job", NOW, { calls: 1 })(ended.run, NO_OTHERS)).toMatchObject({
+    expect(revisedRun("job", NOW, { calls: 1 }, OPERATOR)(ended, balance)).toMatchObject({
       code: "invalid_request",
     });
   });
@@ -129,6 +130,11 @@ describe("what open streams of a run may spend follows what it is tightened to",
         if (!refused(change)) stored.set(name, change.run);
         return change;
       },
+      async reviseRun(_, name, decide) {
+        const run = decide(stored.get(name) ?? null, {} as Balance);
+        if (!refused(run)) stored.set(name, run);
+        return run;
+      },
     });
     const named = async (text: string) => {
       const request = { spec: readRunSpec(text) as RunSpec, by: STARTER, at: NOW };
@@ -164,7 +170,7 @@ describe("what open streams of a run may spend follows what it is tightened to",
     const open = await named("job; usd=1");
     for (const cap of [2, 0.5, null]) {
       const limits = { cap: cap === null ? null : usd(cap) };
-      expect(await runs.revise(BALANCE, "job", NOW, limits)).toMatchObject(limits);
+      expect(await runs.revise(BALANCE, "job", NOW, limits, OPERATOR)).toMatchObject(limits);
       await until(() => open.limits !== null);
       expect(open.limits).toEqual({ ...limits, calls: null });
       expect((await named("job")).limits).toEqual({ ...limits, calls: null });
@@ -182,7 +188,7 @@ describe("what open streams of a run may spend follows what it is tightened to",
   test("one that its owner ended keeps its limits for what is open, and the next request starts another", async () => {
     const { runs, named } = await start();
     const open = await named("job; usd=1");
-    await runs.revise(BALANCE, "job", NOW, "end");
+    await runs.revise(BALANCE, "job", NOW, "end", OPERATOR);
     const next = await named("job; usd=3");
     expect(next).not.toBe(open);
     open.look();

@@ -41,6 +41,8 @@ export class ClaimAuditor {
   private readonly mayHave = new Set<AccountId>();
   /** The keys as they were when that was answered. */
   private seen = new Map<string, SeenKey>();
+  /** Of the run, then. */
+  private seenRevision = 0;
   private takenBackAt = -1;
   private allRevokedAt = -1;
   private turns = 0;
@@ -73,6 +75,8 @@ export class ClaimAuditor {
     this.mayHave.clear();
     const rows = this.db.query<SeenKey & { id: string }, []>("SELECT id, name, state FROM keys");
     this.seen = new Map(rows.all().map((key) => [key.id, key]));
+    const run = this.db.query<{ revision: number }, []>("SELECT max(revision) AS revision FROM runs");
+    this.seenRevision = run.get()!.revision;
   }
 
   ends(credential: Credential): void {
@@ -109,6 +113,12 @@ export class ClaimAuditor {
     if (!this.isOfEndedClaim(by)) return;
     const seen = this.seen.get(key);
     check(seen !== undefined && isDone(seen), `${name}: ${by.name} changed ${key} after it ended`);
+  }
+
+  /** An owner's change of the run was answered: as `changed`, where each change counts its revision up. */
+  changedRun({ name, by }: Deed, revision: number): void {
+    if (!this.isOfEndedClaim(by)) return;
+    check(revision <= this.seenRevision, `${name}: ${by.name} changed a run after it ended`);
   }
 
   /** Between any two steps. */

@@ -8,6 +8,7 @@ import { refused } from "../../src/errors/refusal.ts";
 import { createKey, setUp } from "../../src/keys/creation.ts";
 import type { Actor } from "../../src/keys/root.ts";
 import { revise, revoke, rotate } from "../../src/keys/rotation.ts";
+import { revisedRun } from "../../src/keys/run.ts";
 import { newRecoverySecret } from "../../src/keys/secret.ts";
 import { epochMs, pause } from "../../src/units/clock.ts";
 import type { AccountId, BalanceId, KeyId } from "../../src/units/id.ts";
@@ -44,6 +45,7 @@ type What =
   | "made"
   | "rotated"
   | "revised"
+  | "runs revised"
   | "revoked"
   | "replaced"
   | "spent"
@@ -54,6 +56,9 @@ export type ClaimTotals = Record<What, number>;
 
 const START = epochMs(Date.UTC(2026, 0, 1));
 const DAY_MS = 86_400_000;
+const RUN = "job";
+/** The run that they change lasts as long as the simulation. */
+const FAR = epochMs(Date.UTC(2100, 0, 1));
 /** Longer than anything takes that a process asked of its keeper before it ended. */
 const LONG_MS = 1_000;
 
@@ -119,6 +124,18 @@ class ClaimWorld {
     if (refused(made)) throw new Error(made.message);
     const { key, secret, recovery } = made;
     this.balance = key.balanceId;
+    const run = {
+      name: RUN,
+      cap: null,
+      calls: null,
+      startedAt: FAR,
+      startedBy: key.id,
+      usedAt: FAR,
+      revision: 0,
+    };
+    await process.keys.store.changeRun(key.balanceId, RUN, 1, () => {
+      return { run, isWritten: true, hasNewLimits: false, ends: null };
+    });
     this.secret = this.people.give({ kind: "recovery secret", secret: recovery, holder: "owner" });
     for (const holder of ["owner", "thief"] as const) {
       this.people.give({ kind: "key", secret, holder, id: key.id });
@@ -139,7 +156,8 @@ class ClaimWorld {
     else if (dice < 0.38) this.sweep();
     else if (dice < 0.5) this.with(owners(), (...on) => this.make(...on));
     else if (dice < 0.62) this.with(any(), (...on) => this.rotate(...on));
-    else if (dice < 0.7) this.with(owners(), (...on) => this.revise(...on));
+    else if (dice < 0.66) this.with(owners(), (...on) => this.revise(...on));
+    else if (dice < 0.7) this.with(owners(), (...on) => this.reviseRun(...on));
     else if (dice < 0.76) this.with(any(), (...on) => this.revoke(...on));
     else if (dice < 0.88) this.replace(owners());
     else if (dice < 0.91)
@@ -160,7 +178,7 @@ class ClaimWorld {
     });
     for (let more = random.below(8); more > 0; more--) {
       const by = this.people.pick("thief", ["recovery secret", "session"]);
-      const work = random.pick(["make", "rotate", "revise", "revoke", "endAll"] as const);
+      const work = random.pick(["make", "rotate", "revise", "reviseRun", "revoke", "endAll"] as const);
       this.with(by, (...on) => this[work](...on));
     }
   }
@@ -383,6 +401,18 @@ class ClaimWorld {
     }
   }
 
+  private async reviseRun(process: Process, by: Credential): Promise<void> {
+    const deed = this.auditor.deed("a run's limits", by);
+    const actor = await this.letIn(process, deed);
+    if (actor === null) return;
+    const change = { calls: this.random.below(100) };
+    const decide = revisedRun(RUN, process.clock.now(), change, actor);
+    const run = await process.keys.store.reviseRun(this.balance!, RUN, decide);
+    if (refused(run)) return;
+    this.auditor.changedRun(deed, run.revision);
+    this.totals["runs revised"] += 1;
+  }
+
   private async revoke(process: Process, by: Credential): Promise<void> {
     const deed = this.auditor.deed("a revocation", by);
     const id = this.target(by);
@@ -581,6 +611,7 @@ const WHATS = [
   "made",
   "rotated",
   "revised",
+  "runs revised",
   "revoked",
   "replaced",
   "spent",

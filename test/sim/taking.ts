@@ -195,6 +195,7 @@ class Fleet {
     const runs = new Runs({
       run: async (_, name) => stored(name),
       changeRun: async (_, name, _most, decide) => decide(stored(name), NO_OTHERS),
+      reviseRun: () => Promise.reject(new Error("no owner changes a run here")),
     });
     return Object.assign(node, { ledger, grants, holders, runs, records });
   }

@@ -17,6 +17,7 @@ import {
 import { Keyring } from "../../src/keys/keyring.ts";
 import { type Actor, OPERATOR } from "../../src/keys/root.ts";
 import { revoke, rotate } from "../../src/keys/rotation.ts";
+import { Runs } from "../../src/keys/runs.ts";
 import { openDatabase } from "../../src/store/sqlite/database.ts";
 import { SqliteKeyStore } from "../../src/store/sqlite/key-store.ts";
 import type { EpochMs } from "../../src/units/clock.ts";
@@ -178,6 +179,31 @@ describe("rotation over time", () => {
         expect(await rotate(deps, key, by)).toMatchObject({ code: "invalid_request" });
       }
     }
+  });
+});
+
+describe("an owner's change of a run", () => {
+  const CHANGES = [["other limits", { calls: 9 }] as const, ["its end", "end"] as const];
+
+  test.each(CHANGES)("%s: not once the balance has another owner", async (_what, change) => {
+    const deps = openDeps();
+    const { key, recovery } = await done(setUp(deps, {}));
+    const { balanceId } = key;
+    const runs = new Runs(deps.store);
+    const now = clock.now();
+    const request = { spec: { name: "job", cap: null, calls: 5 }, by: key.id, at: now };
+    await done(Promise.resolve(runs.join(balanceId, request, async () => 10)));
+    const revisedBy = (actor: Actor) => runs.revise(balanceId, "job", now, change, actor);
+
+    const former: Actor[] = [
+      { by: "recovery", secret: hashSecret("replaced since") },
+      { by: "session", account: "acct_undone" },
+    ];
+    for (const actor of former) {
+      expect(await revisedBy(actor)).toMatchObject({ code: "invalid_request" });
+      expect(await deps.store.run(balanceId, "job")).toMatchObject({ calls: 5, usedAt: now, revision: 0 });
+    }
+    expect(await revisedBy(ownerOf({ recovery }))).toMatchObject({ name: "job", revision: 1 });
   });
 });
 

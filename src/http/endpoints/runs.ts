@@ -5,6 +5,7 @@ import { isoTime } from "../../units/clock.ts";
 import { usdFromNano } from "../../units/usd.ts";
 import type { Endpoint } from "../endpoint.ts";
 import { readUsd } from "../fields.ts";
+import { actorOf } from "../identity.ts";
 import { operation } from "../operation.ts";
 import { ok } from "../reply.ts";
 
@@ -17,11 +18,12 @@ export const runEndpoints = (): Endpoint[] => [
     const at = keyDeps.clock.now();
     const { id } = who.balance;
     const limits = { ...(cap === undefined ? {} : { cap }), ...(calls === undefined ? {} : { calls }) };
-    const run = await runs.revise(id, shortened(params.id), at, limits);
+    const run = await runs.revise(id, shortened(params.id), at, limits, actorOf(who));
     return refused(run) ? run : ok(runView(await ledger.useOf(id, run)));
   }),
   operation("DELETE /v1/runs/:id", RUNS.end, async ({ who, params }, { runs, keyDeps }) => {
-    const run = await runs.revise(who.balance.id, shortened(params.id), keyDeps.clock.now(), "end");
+    const at = keyDeps.clock.now();
+    const run = await runs.revise(who.balance.id, shortened(params.id), at, "end", actorOf(who));
     return refused(run) ? run : ok({ id: run.name, ended: true });
   }),
 ];

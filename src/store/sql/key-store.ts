@@ -23,6 +23,7 @@ import {
   type OtherRuns,
   type RunChange,
   type RunDecision,
+  type RunRevision,
   type StoredRun,
 } from "../../keys/run.ts";
 import { assert } from "../../units/assert.ts";
@@ -210,21 +211,30 @@ export abstract class SqlKeyStore implements KeyStore {
     // One that is used as it is, as nearly always, takes no lock.
     const unchanged = seen === null ? null : decide(seen, NO_OTHERS);
     if (unchanged !== null && (refused(unchanged) || !unchanged.isWritten)) return unchanged;
-    const { forUpdate } = this.db;
-    return this.db.change<RunChange | Refusal>(function* () {
+    const { db } = this;
+    return db.change<RunChange | Refusal>(function* () {
       // The run's own row, and not its balance's: a fleet starts hundreds at once. Of two that start the same run, one
       // finds it there when it is decided again; and in that moment there may be a few runs more than the most.
-      const [known = null] = yield* sql<StoredRun>`
-        SELECT ${RUN} FROM runs WHERE balance_id = ${balance} AND name = ${name} ${forUpdate}`;
+      const known = yield* lockRun(db, balance, name);
       const decided = decide(known, known === null ? yield* otherRuns(balance, most) : NO_OTHERS);
       if (refused(decided) || !decided.isWritten) return { result: decided, changes: [] };
-      const { startedAt, startedBy, usedAt, cap, calls, revision } = decided.run;
-      const row = { started_at: startedAt, started_by: startedBy, used_at: usedAt, cap, calls, revision };
       if (decided.ends !== null)
         yield* sql`DELETE FROM runs WHERE balance_id = ${balance} AND name = ${decided.ends}`;
-      if (known === null) yield* sql`INSERT INTO runs ${inserted({ balance_id: balance, name, ...row })}`;
-      else yield* sql`UPDATE runs SET ${assigned(row)} WHERE balance_id = ${balance} AND name = ${name}`;
+      const row = { balance_id: balance, name, ...rowOfRun(decided.run) };
+      if (known === null) yield* sql`INSERT INTO runs ${inserted(row)}`;
+      else yield* updateRun(balance, decided.run);
       return { result: decided, changes: decided.hasNewLimits ? [changeOfRun(balance, decided.run)] : [] };
+    });
+  }
+
+  async reviseRun(balance: BalanceId, name: string, decide: RunRevision): Promise<StoredRun | Refusal> {
+    const { db } = this;
+    return db.change<StoredRun | Refusal>(function* () {
+      const owned = yield* lockBalance(db, balance);
+      const decided = decide(yield* lockRun(db, balance, name), owned);
+      if (refused(decided)) return { result: decided, changes: [] };
+      yield* updateRun(balance, decided);
+      return { result: decided, changes: [changeOfRun(balance, decided)] };
     });
   }
 
@@ -273,6 +283,25 @@ function* lockBalance({ forUpdate }: SqlDatabase, id: BalanceId): Steps<Balance>
   assert(balance !== null, `change on ${id}, which does not exist`);
   return balance;
 }
+
+function* lockRun({ forUpdate }: SqlDatabase, balance: BalanceId, name: string): Steps<StoredRun | null> {
+  const [run = null] = yield* sql<StoredRun>`
+    SELECT ${RUN} FROM runs WHERE balance_id = ${balance} AND name = ${name} ${forUpdate}`;
+  return run;
+}
+
+function* updateRun(balance: BalanceId, run: StoredRun): Steps<void> {
+  yield* sql`UPDATE runs SET ${assigned(rowOfRun(run))} WHERE balance_id = ${balance} AND name = ${run.name}`;
+}
+
+const rowOfRun = ({ startedAt, startedBy, usedAt, cap, calls, revision }: StoredRun) => ({
+  started_at: startedAt,
+  started_by: startedBy,
+  used_at: usedAt,
+  cap,
+  calls,
+  revision,
+});
 
 function* readBalance(id: BalanceId): Steps<Balance | null> {
   const [row] = yield* sql<BalanceRow>`SELECT ${BALANCE} FROM ${BALANCES} WHERE b.id = ${id}`;

@@ -50,6 +50,12 @@ export const CLAIM_MUTANTS: readonly Mutant[] = [
       "",
     ],
   }),
+  ...mutantsOf("src/keys/run.ts", {
+    "a run is changed by whoever was its owner before": [
+      "    if (rootOf(by, balance) === null) return changedHands();\n",
+      "",
+    ],
+  }),
   ...mutantsOf("src/store/sql/account-store.ts", {
     "taking a balance back leaves the keys of the claim": ["AND root > 0 AND", "AND root < 0 AND"],
     "taking a balance back is not counted": ["reclaims = reclaims + 1,", "reclaims = reclaims + 0,"],
