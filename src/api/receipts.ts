@@ -62,7 +62,7 @@ const receiptMembers = {
     reasoning: count,
     source: oneOf(
       ["host", "counted"],
-      "`host`: as the host reported; `counted`: it reported nothing, or nobody waited for it, and the gateway estimated what was delivered (four letters to a token)",
+      "`host`: as the host reported; `counted`: it reported nothing credible, or nobody waited for it, and the gateway counted what was sent and delivered",
     ),
   }),
   price: orNone(PriceAnswer),

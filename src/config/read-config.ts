@@ -117,7 +117,7 @@ function amount(
   if (usd === null) return null;
   const nano = nanoFromUsd(usd);
   if (nano === null)
-    report(path, String(usd), "an amount in USD, at most 9000000, with at most nine decimals");
+    report(path, String(usd), "an amount in USD, at most 8000000, with at most nine decimals");
   return nano;
 }
 

@@ -103,7 +103,7 @@ function readParameter(name: string, given: string, schema: TSchema): string | n
 
 /** An amount that has the form of `usd`, as money. */
 export const readUsd = (param: string, amount: number): NanoUsd | Refusal =>
-  nanoFromUsd(amount) ?? unfit(param, `${usd.description}, at most 9,000,000`, amount);
+  nanoFromUsd(amount) ?? unfit(param, `${usd.description}, at most 8,000,000`, amount);
 
 /** An instant written in ISO 8601 with its zone. */
 export function readTime(param: string, value: string): EpochMs | Refusal {

@@ -71,7 +71,7 @@ function noWebSocket(path: string, allowed: string): Misdirected {
 const COMPLETIONS = /^(\/api)?(\/v1)*\/completions\/?$/;
 
 const noCompletions = (path: string): string =>
-  `${shown(path)} is not served: it takes a \`prompt\`, which few models still complete. Send POST /v1/chat/completions, with the prompt as \`"messages": [{"role": "user", "content": "…"}]\`; tools call this their chat API.`;
+  `${shown(path)} is not served: it takes a \`prompt\`, which few models still complete. Send POST /v1/chat/completions, with the prompt as \`"messages": [{"role": "user", "content": "…"}]\`; tools call this their chat API. /v1/responses and /v1/messages are served, too.`;
 
 export interface Misdirected {
   readonly why: Refusal;

@@ -2,8 +2,9 @@ import { assert } from "./assert.ts";
 
 /**
  * Money is an integer count of nano-dollars (1 USD = 1,000,000,000). A JavaScript number holds integers
- * exactly up to 2^53, which is $9,007,199: every balance, cap and charge is kept below `MAX_NANO_USD`. Sums
- * over many balances use bigint instead.
+ * exactly up to 2^53, and amounts in USD with nine decimals up to $8,388,608, from which on two neighbouring numbers are
+ * more than a nano-dollar apart: every balance, cap and charge is kept below `MAX_NANO_USD`. Sums over many balances use
+ * bigint instead.
  */
 export type NanoUsd = number & { readonly __unit: "NanoUsd" };
 
@@ -11,7 +12,7 @@ export type NanoUsd = number & { readonly __unit: "NanoUsd" };
 export type NanoPerMillion = number & { readonly __unit: "NanoPerMillion" };
 
 export const NANO_PER_USD = 1_000_000_000;
-export const MAX_NANO_USD = (9_000_000 * NANO_PER_USD) as NanoUsd;
+export const MAX_NANO_USD = (8_000_000 * NANO_PER_USD) as NanoUsd;
 export const ZERO_USD = 0 as NanoUsd;
 
 export function nanoUsd(value: number): NanoUsd {
@@ -23,7 +24,8 @@ export function nanoUsd(value: number): NanoUsd {
 export function nanoFromUsd(usd: number): NanoUsd | null {
   if (!Number.isFinite(usd)) return null;
   const nano = Math.round(usd * NANO_PER_USD);
-  if (Math.abs(nano) > MAX_NANO_USD || !hasNineDecimals(usd, nano)) return null;
+  // What is not 0 must not become it: of a cap, that is another meaning.
+  if (Math.abs(nano) > MAX_NANO_USD || (nano === 0 && usd !== 0) || !hasNineDecimals(usd, nano)) return null;
   return nano as NanoUsd;
 }
 

@@ -195,7 +195,7 @@ const CASES: [what: string, text: string, message: string][] = [
   [
     "a cap with ten decimals",
     `${GOOD}defaults: { account: { daily_limit_usd: 0.0000000001 } }\n`,
-    "gateway.yaml:14:41: defaults.account.daily_limit_usd: found 1e-10, expected an amount in USD, at most 9000000, with at most nine decimals",
+    "gateway.yaml:14:41: defaults.account.daily_limit_usd: found 1e-10, expected an amount in USD, at most 8000000, with at most nine decimals",
   ],
   [
     "a first token later than the whole",

@@ -172,7 +172,8 @@ test.each(["/v1/completions", "/completions", "/v1/v1/completions", "/api/v1/com
       json: { model: "test/model", prompt: "Once" },
     });
     expect(json.error.code).toBe("unsupported_endpoint");
-    expect(json.error.message).toContain("POST /v1/chat/completions");
+    for (const served of ["POST /v1/chat/completions", "/v1/responses", "/v1/messages"])
+      expect(json.error.message).toContain(served);
     expect(json.error.message).toContain('"messages": [{"role": "user"');
   },
 );

@@ -28,7 +28,7 @@ describe("a body", () => {
       "ten decimals",
       { ...budget, cap_usd: 1e-10 },
       "cap_usd",
-      `\`cap_usd\` must be ${USD}, at most 9,000,000; it is 1e-10.`,
+      `\`cap_usd\` must be ${USD}, at most 8,000,000; it is 1e-10.`,
     ],
     [
       "none of a few",

@@ -1,6 +1,7 @@
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { balanceCounter } from "../../src/ledger/counter.ts";
 import type { LedgerRecord } from "../../src/ledger/record.ts";
+import type { CutShort } from "../../src/store/journal/books.ts";
 import { type Damage, DurableJournal, readJournal } from "../../src/store/journal/journal.ts";
 import { Books, onTheLoop } from "../../src/store/sqlite/books.ts";
 import { openDatabase } from "../../src/store/sqlite/database.ts";
@@ -65,7 +66,7 @@ const zeros = (from: string, to: string) => (content: Buffer) =>
   void content.fill(0, lineOf(content, from).start + 10, lineOf(content, to).end - 10);
 
 async function start(disk: SimulatedDisk, store: LedgerStore) {
-  const told = { damages: [] as Damage[], recovered: 0 };
+  const told = { damages: [] as Damage[], cutShort: [] as CutShort[], recovered: 0 };
   const books = await Books.open(
     {
       disk,
@@ -78,6 +79,7 @@ async function start(disk: SimulatedDisk, store: LedgerStore) {
       recoveredBody: () => RECOVERED,
       onRecovered: (orphans) => void (told.recovered = orphans),
       onDamaged: (damage) => void told.damages.push(damage),
+      onCutShort: (cutShort) => void told.cutShort.push(cutShort),
       onFault(error) {
         throw error;
       },
@@ -239,4 +241,45 @@ test("whatever is damaged, nothing is read that was taken back or never confirme
     totals.damaged += damages.length;
   }
   expect(Math.min(totals.read, totals.withdrawn, totals.damaged)).toBeGreaterThan(200);
+});
+
+describe("a journal that ends before what is booked of it", () => {
+  const booked = async () => {
+    const disk = await written(NAMES.map(counted));
+    const store = new LedgerStore(openDatabase(":memory:"));
+    const { books, cutShort } = await start(disk, store);
+    expect(cutShort).toEqual([]);
+    await books.close();
+    return { disk, store, bookedBytes: store.reached().get(1)! };
+  };
+  const truncated = (to: (content: Buffer) => number) => (disk: SimulatedDisk) =>
+    disk.open(FILE).truncate(to(Buffer.from(disk.read(FILE))));
+
+  test.each<[string, (disk: SimulatedDisk) => unknown, (content: Buffer) => number]>([
+    ["truncated", truncated((content) => lineOf(content, "c").end), (content) => lineOf(content, "c").end],
+    [
+      "truncated within a line",
+      truncated((content) => lineOf(content, "e").start + 9),
+      (content) => lineOf(content, "d").end,
+    ],
+    ["emptied", truncated(() => 0), () => 0],
+    ["deleted", (disk) => disk.list().map((name) => disk.remove(name)), () => 0],
+  ])("%s: the start reports it", async (_, cut, foundBytes) => {
+    const { disk, store, bookedBytes } = await booked();
+    const found = foundBytes(Buffer.from(disk.read(FILE)));
+    for (const name of disk.list()) if (name !== FILE) disk.remove(name);
+    cut(disk);
+    const { books, cutShort } = await start(disk, store);
+    expect(cutShort).toEqual([{ file: FILE, bookedBytes, foundBytes: found }]);
+    expect(bookedIn(store)).toEqual(NAMES);
+    await books.close();
+  });
+
+  test("removed because all of it was booked: the start reports nothing", async () => {
+    const { disk, store } = await booked();
+    disk.remove(FILE);
+    const { books, cutShort } = await start(disk, store);
+    expect(cutShort).toEqual([]);
+    await books.close();
+  });
 });

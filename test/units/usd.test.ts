@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { costOf, dearest, worstCase } from "../../src/ledger/charge.ts";
 import {
+  decimalUsd,
   formatUsd,
   lineFemto,
   MAX_NANO_USD,
@@ -8,6 +9,7 @@ import {
   nanoUsd,
   pricePerMillion,
   sumLines,
+  usdFromNano,
 } from "../../src/units/usd.ts";
 
 test.each([
@@ -20,10 +22,28 @@ test.each([
   [-2, -2_000_000_000],
 ])("%p USD is %p nano-dollars", (usd, nano) => expect(nanoFromUsd(usd)).toBe(nanoUsd(nano)));
 
-test.each([[Number.NaN], [Number.POSITIVE_INFINITY], [0.0000000001], [1.0000000005], [10_000_000]])(
-  "%p is not an amount",
-  (usd) => expect(nanoFromUsd(usd)).toBeNull(),
-);
+test.each([
+  [Number.NaN],
+  [Number.POSITIVE_INFINITY],
+  [0.0000000001],
+  [2.2e-308],
+  [-5e-324],
+  [1.0000000005],
+  [8_000_000.000000001],
+])("%p is not an amount", (usd) => expect(nanoFromUsd(usd)).toBeNull());
+
+test("the largest amounts keep their nano-dollar as JSON numbers", () => {
+  for (let below = 0; below < 2_000; below++) {
+    const nano = nanoUsd(MAX_NANO_USD - below);
+    expect(nanoFromUsd(JSON.parse(JSON.stringify(usdFromNano(nano))))).toBe(nano);
+    expect(JSON.stringify(usdFromNano(nano))).toBe(decimalUsd(nano));
+    expect(`$${decimalUsd(nano)}`).toBe(
+      formatUsd(nano)
+        .replace(/\.00$/, "")
+        .replace(/(\.\d)0$/, "$1"),
+    );
+  }
+});
 
 test.each([
   [0, "$0.00"],

@@ -125,6 +125,8 @@ export function journalOptions(
         lines_read_behind: linesRead,
         lines_left_out: linesLeftOut,
       }),
+    onCutShort: ({ file, bookedBytes, foundBytes }) =>
+      log("journal cut short", { file, booked_bytes: bookedBytes, found_bytes: foundBytes }),
     onDisk: (failure) =>
       failure === null ? log("disk accepts again", {}) : log("disk refuses", { error: failure }),
     onFault: (error) => log("books", { error: String(error) }),

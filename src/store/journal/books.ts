@@ -10,6 +10,7 @@ import type { Disk } from "./disk.ts";
 import {
   type Damage,
   DurableJournal,
+  fileName,
   type JournalOptions,
   journalFiles,
   readJournal,
@@ -107,8 +108,9 @@ export abstract class JournalBooks<Options extends JournalBooksOptions> {
   /**
    * Books what the previous run had not booked, and ends every hold that it left open at its last checkpoint.
    */
-  protected async recover({ replay, unapplied, damages }: ReadBack): Promise<void> {
-    const { disk, writeOffTokens, recoveredBody, onRecovered, onDamaged } = this.options;
+  protected async recover({ replay, unapplied, damages, cutShort }: ReadBack): Promise<void> {
+    const { disk, writeOffTokens, recoveredBody, onRecovered, onDamaged, onCutShort } = this.options;
+    for (const cut of cutShort) onCutShort?.(cut);
     for (const damage of damages) {
       disk.keep(damage.file, damage.keptAs);
       onDamaged?.(damage);
@@ -211,6 +213,7 @@ export interface JournalBooksOptions {
   readonly recoveredBody: (recovered: Recovered) => string;
   readonly onRecovered?: (orphans: number) => void;
   readonly onDamaged?: (damage: Damage) => void;
+  readonly onCutShort?: (cutShort: CutShort) => void;
   readonly onDisk?: JournalOptions["onDisk"];
   readonly onFault: (error: unknown) => void;
 }
@@ -235,7 +238,19 @@ export interface ReadBack {
   readonly replay: Replay;
   readonly unapplied: readonly Unapplied[];
   readonly damages: readonly Damage[];
+  readonly cutShort: readonly CutShort[];
   readonly nextFile: number;
+}
+
+/**
+ * A file that ends before what the database has booked of it, so it was truncated, emptied or deleted since. What it held
+ * behind that is lost: the requests of the last moments, and holds that were open.
+ */
+export interface CutShort {
+  readonly file: string;
+  readonly bookedBytes: number;
+  /** Up to the last whole line; 0 where the file is gone. */
+  readonly foundBytes: number;
 }
 
 /**
@@ -246,12 +261,29 @@ export function readBack(disk: Disk, reached: ReadonlyMap<number, number>): Read
   const replay = new Replay();
   const unapplied: Unapplied[] = [];
   const damages: Damage[] = [];
+  const found = new Map<number, number>();
   for (const { record, file, bytes } of readJournal(disk, (damage) => damages.push(damage))) {
     replay.add(record);
+    found.set(file, bytes);
     if (record.kind === "terminal" && bytes > (reached.get(file) ?? 0)) {
       unapplied.push({ record, sequence: 0, file, bytes });
     }
   }
-  const last = Math.max(0, ...journalFiles(disk), ...spareFiles(disk), ...reached.keys());
-  return { replay, unapplied, damages, nextFile: last + 1 };
+  const files = journalFiles(disk);
+  const last = Math.max(0, ...files, ...spareFiles(disk), ...reached.keys());
+  return { replay, unapplied, damages, cutShort: cutShort(files, found, reached), nextFile: last + 1 };
+}
+
+function cutShort(
+  files: readonly number[],
+  found: ReadonlyMap<number, number>,
+  reached: ReadonlyMap<number, number>,
+): CutShort[] {
+  const newest = Math.max(0, ...files);
+  return [...reached].flatMap(([file, bookedBytes]) => {
+    const foundBytes = found.get(file) ?? 0;
+    // A file goes once it is booked, a moment before the database forgets it; a newer one is there then.
+    const isRetired = !files.includes(file) && newest > file;
+    return foundBytes >= bookedBytes || isRetired ? [] : [{ file: fileName(file), bookedBytes, foundBytes }];
+  });
 }
