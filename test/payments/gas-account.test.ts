@@ -59,17 +59,7 @@ async function credited(usd = 2) {
   await until(paid.isCredited);
 }
 
-const waiting = async (): Promise<`0x${string}`[]> => {
-  const { pending, queued } = (await chain.client.getTxpoolContent()) as unknown as Record<
-    "pending" | "queued",
-    Record<string, Record<string, { hash: `0x${string}` }>>
-  >;
-  return [pending, queued].flatMap((part) =>
-    Object.entries(part)
-      .filter(([from]) => from.toLowerCase() === account.toLowerCase())
-      .flatMap(([, byNonce]) => Object.values(byNonce).map(({ hash }) => hash)),
-  );
-};
+const waiting = async () => (await chain.waitingOf(account)).map(({ hash }) => hash);
 
 async function metric(name: string): Promise<number> {
   const { text } = await gateway.admin("/metrics");

@@ -104,15 +104,16 @@ const DEBIT_USD = 1;
 /** 10 prompt tokens at $1 and 64 output tokens at $10 per million. */
 const ANSWER_NANO = 10 * 1_000 + 64 * 10_000;
 
-/** None: all of them. */
-function victimsOf(supervisor: number, kill: number): number[] {
+/** The processes that a kill is of; none: all of them. */
+export function victimsOf(supervisor: number, kill: number): number[] {
   const worker = workersOf(supervisor)[kill % 2];
   const keeper = keeperOf(supervisor);
   const victims = [[worker], [keeper], [keeper, worker], []][kill % 4]!;
   return victims.filter((pid) => pid !== undefined);
 }
 
-const isWhole = (supervisor: number, workers: number, gone: readonly number[]): boolean => {
+/** All run, and none of those that were killed. */
+export const isWhole = (supervisor: number, workers: number, gone: readonly number[]): boolean => {
   const alive = [...workersOf(supervisor), keeperOf(supervisor)];
   return alive.length === workers + 1 && !alive.some((pid) => pid === undefined || gone.includes(pid));
 };

@@ -1,7 +1,15 @@
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { authorizationTypes } from "@x402/evm";
-import { createPublicClient, createTestClient, defineChain, http, parseAbi, walletActions } from "viem";
+import {
+  createPublicClient,
+  createTestClient,
+  defineChain,
+  http,
+  parseAbi,
+  parseAbiItem,
+  walletActions,
+} from "viem";
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from "viem/accounts";
 import { atEnd } from "../../at-end.ts";
 
@@ -16,7 +24,20 @@ const ABI = parseAbi([
   "function transferWithAuthorization(address, address, uint256, uint256, uint256, bytes32, bytes)",
 ]);
 
+const TRANSFER = parseAbiItem("event Transfer(address indexed from, address indexed to, uint256 value)");
+
 type Hex = `0x${string}`;
+
+export interface WaitingTransaction {
+  readonly hash: Hex;
+  readonly nonce: number;
+}
+
+export interface Arrival {
+  readonly transaction: string;
+  readonly from: string;
+  readonly usd: number;
+}
 
 export interface SignedTransfer {
   readonly authorization: {
@@ -50,9 +71,10 @@ export async function signTransfer(
   return { authorization, signature };
 }
 
-/** A chain of its own on this machine, with a dollar token: two blocks after another, one is final. */
+/** A chain of its own on this machine, with a dollar token. */
 export class LocalChain {
-  static async start(): Promise<LocalChain> {
+  /** A block is final once two epochs of so many blocks have followed it. */
+  static async start({ blocksInEpoch = 1 } = {}): Promise<LocalChain> {
     const require = createRequire(import.meta.url);
     const platform = `${process.platform}-${process.arch === "x64" ? "amd64" : process.arch}`;
     const folder = dirname(require.resolve("@foundry-rs/anvil/package.json"));
@@ -60,7 +82,10 @@ export class LocalChain {
       `@foundry-rs/anvil-${platform}/package.json`,
     );
     const child = Bun.spawn(
-      [join(dirname(anvil), "bin/anvil"), "--port", "0", "--chain-id", "84532", "--slots-in-an-epoch", "1"],
+      [
+        join(dirname(anvil), "bin/anvil"),
+        ...["--port", "0", "--chain-id", "84532", "--slots-in-an-epoch", `${blocksInEpoch}`],
+      ],
       { stdout: "pipe", stderr: "ignore", stdin: "ignore" },
     );
     atEnd(async () => child.kill());
@@ -127,6 +152,36 @@ export class LocalChain {
   /** How many of the account's transactions are in blocks. */
   transactionsOf(address: Hex): Promise<number> {
     return this.reader.getTransactionCount({ address });
+  }
+
+  /** Transactions of the account that wait for a block. */
+  async waitingOf(account: Hex): Promise<WaitingTransaction[]> {
+    const { pending, queued } = (await this.client.getTxpoolContent()) as unknown as Record<
+      "pending" | "queued",
+      Record<string, Record<string, { hash: Hex; nonce: Hex }>>
+    >;
+    return [pending, queued].flatMap((part) =>
+      Object.entries(part)
+        .filter(([from]) => from.toLowerCase() === account.toLowerCase())
+        .flatMap(([, byNonce]) => Object.values(byNonce))
+        .map(({ hash, nonce }) => ({ hash, nonce: Number(nonce) })),
+    );
+  }
+
+  /** Transfers of the token to the address, in all blocks. */
+  async arrivals(to: Hex): Promise<Arrival[]> {
+    const logs = await this.reader.getLogs({
+      address: USDC,
+      event: TRANSFER,
+      args: { to },
+      fromBlock: 0n,
+      strict: true,
+    });
+    return logs.map(({ args, transactionHash }) => ({
+      transaction: transactionHash,
+      from: args.from.toLowerCase(),
+      usd: Number(args.value) / 1_000_000,
+    }));
   }
 
   /** Carries a signed transfer out, as anybody may who has it. */
