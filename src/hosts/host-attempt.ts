@@ -14,6 +14,7 @@ import type {
   WholeJudge,
 } from "../surfaces/surface.ts";
 import { SURFACES } from "../surfaces/surfaces.ts";
+import { withoutByteOrderMark } from "../units/byte-order-mark.ts";
 import type { Clock } from "../units/clock.ts";
 import type { ReceiptId } from "../units/id.ts";
 import { type Destinations, ownHeaders } from "./destination.ts";
@@ -133,8 +134,9 @@ export class HostAttempt {
     return this.judgeWhole(await body, asked);
   }
 
-  private judgeWhole(body: Uint8Array | HostFault, asked: AnswerMetadata): HostAttemptOutcome {
-    if (body instanceof HostFault) return this.faulted(body);
+  private judgeWhole(read: Uint8Array | HostFault, asked: AnswerMetadata): HostAttemptOutcome {
+    if (read instanceof HostFault) return this.faulted(read);
+    const body = withoutByteOrderMark(read);
     if (this.request.stream) return this.synthesized(body, asked);
     const reply = this.hostRequest.pairing.readReply(body, this.request, asked);
     return reply.kind === "reply" ? this.answered(reply) : this.failed(reply.error);
@@ -172,7 +174,7 @@ export class HostAttempt {
     const body = await readWhole(reply, MAX_ERROR_BYTES);
     if (limit.over) return limit.outcome();
     const { status } = reply;
-    const bytes = body instanceof Uint8Array ? body : NO_BYTES;
+    const bytes = body instanceof Uint8Array ? withoutByteOrderMark(body) : NO_BYTES;
     const error = readHostError(status, bytes);
     const isClients = status >= 400 && status <= 499 && !HOST_FAILURES.has(status);
     if (isClients && error.blames === "request") return { kind: "rejected", candidate, status, error };

@@ -3,6 +3,7 @@ import { refused } from "../errors/refusal.ts";
 import { NO_BYTES } from "../surfaces/bytes.ts";
 import { readHostError } from "../surfaces/host-error.ts";
 import type { StreamJudge } from "../surfaces/surface.ts";
+import { withoutByteOrderMark } from "../units/byte-order-mark.ts";
 import { askRoute, type ProbeDeps, readShort, type SentProbe } from "./probe.ts";
 import { redact } from "./redact.ts";
 import { beginsWhole, HostFault, type HostReply, type Read } from "./transport.ts";
@@ -54,7 +55,7 @@ async function read(
   if (first instanceof Uint8Array && (!stream || beginsWhole(first, reply))) {
     const whole = await readShort(reply, first);
     if (whole === null) return brokeOff(reply);
-    const answer = pair.readReply(whole, request, asked);
+    const answer = pair.readReply(withoutByteOrderMark(whole), request, asked);
     if (answer.kind !== "reply") return failed(reply.status, answer.error.message);
     return stream ? { kind: "unstreamed" } : { kind: "whole", ms: ms() };
   }

@@ -1,5 +1,6 @@
 import type { Host } from "../catalog/catalog.ts";
 import type { HostFaultKind } from "../ledger/receipt.ts";
+import { withoutByteOrderMark } from "../units/byte-order-mark.ts";
 
 /**
  * The way to a host's socket. One interface, so that production, the simulator and the benches choose their
@@ -74,7 +75,8 @@ export interface HostReply {
  * begins so, whatever the host calls it: some streams go by the name of JSON. Before the whole answer there
  * may be spaces, by which a host shows that it is at work.
  */
-export function beginsWhole(bytes: Uint8Array, { headers }: Pick<HostReply, "headers">): boolean {
+export function beginsWhole(read: Uint8Array, { headers }: Pick<HostReply, "headers">): boolean {
+  const bytes = withoutByteOrderMark(read);
   let at = 0;
   while (at < bytes.length && bytes[at]! <= SPACE) at += 1;
   return at === bytes.length

@@ -1,7 +1,7 @@
+import { withoutByteOrderMark } from "../units/byte-order-mark.ts";
 import { textOf } from "./bytes.ts";
 import { JsonCursor } from "./json-cursor.ts";
 import { isSpelt, OPEN_BRACKET, QUOTE, skipSpace, skipString } from "./json-scan.ts";
-import { withoutMark } from "./request.ts";
 import type { GenerationRequest } from "./surface.ts";
 
 /**
@@ -10,7 +10,7 @@ import type { GenerationRequest } from "./surface.ts";
  * or huge, so only the model's name is parsed.
  */
 export function subjectOf(sent: Uint8Array): Subject {
-  const body = withoutMark(sent);
+  const body = withoutByteOrderMark(sent);
   const cursor = new JsonCursor();
   let model: string | null = null;
   let firstModel = "";

@@ -1,5 +1,6 @@
 import type { SurfaceName } from "../catalog/catalog.ts";
 import { type Refusal, refuse, refused } from "../errors/refusal.ts";
+import { withoutByteOrderMark } from "../units/byte-order-mark.ts";
 import { accountReference, REFERRING } from "./account-references.ts";
 import { BodyChanges } from "./body-changes.ts";
 import { NO_BYTES } from "./bytes.ts";
@@ -19,7 +20,7 @@ import { leaveOutUnsafe } from "./unsafe-members.ts";
  * without escapes in their names.
  */
 export function readBody(sent: Uint8Array, surface: SurfaceName): Body | Refusal {
-  const body = withoutMark(sent);
+  const body = withoutByteOrderMark(sent);
   if (body.length > LARGE_BYTES && hasMoreValues(body, MAX_VALUES))
     return refuse("invalid_request", `The body has more than ${MAX_VALUES} JSON values.`);
   const unsure = ambiguous(body);
@@ -38,13 +39,6 @@ export function readBody(sent: Uint8Array, surface: SurfaceName): Body | Refusal
   if (typeof stream !== "boolean") return invalid("stream", "must be true or false");
   return { surface, body, json, model, stream };
 }
-
-/**
- * Editors and shells of Windows put a byte order mark before UTF-8; hosts refuse it (RFC 8259, section 8.1,
- * allows either).
- */
-export const withoutMark = (body: Uint8Array): Uint8Array =>
-  body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf ? body.subarray(3) : body;
 
 export type Body = Pick<GenerationRequest, "surface" | "body" | "json" | "model" | "stream">;
 

@@ -1,3 +1,4 @@
+import { withoutByteOrderMark } from "../units/byte-order-mark.ts";
 import { copyInto, NO_BYTES, textOf } from "./bytes.ts";
 
 /**
@@ -84,7 +85,7 @@ export class EventCutter {
   private release(bytes: Uint8Array): Uint8Array {
     if (this.released || bytes.length === 0) return bytes;
     this.released = true;
-    return bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? bytes.subarray(3) : bytes;
+    return withoutByteOrderMark(bytes);
   }
 }
 

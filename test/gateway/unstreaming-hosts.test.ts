@@ -22,6 +22,7 @@ const PATHS = {
 const BODIES: Readonly<Record<string, (answer: HostAnswer) => string>> = {
   whole: ({ whole }) => JSON.stringify(whole),
   spaced: ({ whole }) => `\n   \n${JSON.stringify(whole)}`,
+  marked: ({ whole }) => `\ufeff${JSON.stringify(whole)}`,
   misnamed: ({ events }) => sseText(events),
 };
 
@@ -32,8 +33,9 @@ const piecemeal =
     await wire.write(
       `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n`,
     );
-    await wire.write(body.slice(0, 3));
-    await wire.write(body.slice(3));
+    const bytes = Buffer.from(body);
+    await wire.write(bytes.subarray(0, 3));
+    await wire.write(bytes.subarray(3));
   };
 
 let key = "";
@@ -55,6 +57,7 @@ const rows = SURFACE_NAMES.map(
 );
 const models = SURFACE_NAMES.flatMap((spoken) => [
   served(`${spoken}-said`, `{ host: ${spoken}-said, model: whole }`),
+  served(`${spoken}-marked-said`, `{ host: ${spoken}-said, model: marked }`),
   ...Object.keys(BODIES).map((body) =>
     served(`${spoken}-${body}`, `{ host: ${spoken}-unsaid, model: ${body} }`),
   ),
@@ -106,6 +109,24 @@ describe.each([...SURFACE_NAMES])("a client of %s", (client) => {
     );
   });
 });
+
+test.each([...SURFACE_NAMES])(
+  "a byte order mark before the JSON of a host of %s is left out, whether it streams or not",
+  async (spoken) => {
+    // Of its own requests per minute.
+    key = (await gateway.key(5)).key;
+    for (const model of [`${spoken}-marked`, `${spoken}-marked-said`])
+      for (const client of SURFACE_NAMES) {
+        const { status, json } = await ask(client, model);
+        expect([client, model, status, JSON.stringify(json)]).toEqual([
+          client,
+          model,
+          200,
+          expect.stringContaining("Hello"),
+        ]);
+      }
+  },
+);
 
 test.each([...SURFACE_NAMES])(
   "usage of a host of %s is told to a chat client that asks for it",

@@ -107,7 +107,6 @@ describe("a connection", () => {
     const [idle, busy] = [await connect(), await connect()];
     busy.send(CREATE);
     const { sink, finish } = await stream.passed;
-    busy.send(CREATE);
     gateway.deps.sockets.leave();
     expect((await idle.closed).code).toBe(1001);
     expect(gateway.deps.sockets.areBusy).toBe(true);
@@ -116,6 +115,29 @@ describe("a connection", () => {
     expect((await busy.event()).type).toBe("response.completed");
     expect((await busy.closed).code).toBe(1001);
     expect([gateway.calls.length, gateway.deps.sockets.areBusy]).toEqual([1, false]);
+  });
+
+  test("refuses turns that wait when the gateway stops, and those that come while it does, each on its lane", async () => {
+    const socket = await connect();
+    socket.send({ ...CREATE, stream_id: "a" });
+    const { sink, finish } = await stream.passed;
+    socket.send({ ...CREATE, stream_id: "a", input: "next" });
+    socket.send({ type: "unknown" });
+    expect((await socket.event()).error.code).toBe("invalid_request");
+    gateway.deps.sockets.leave();
+    const refused = { status: 503, headers: { "x-should-retry": "true", "retry-after": "1" } };
+    expect(await socket.event()).toMatchObject({
+      ...refused,
+      stream_id: "a",
+      error: { code: "model_unavailable", type: "api_error" },
+    });
+    socket.send({ ...CREATE, stream_id: "b" });
+    expect(await socket.event()).toMatchObject({ ...refused, stream_id: "b" });
+    await sink.write(COMPLETED);
+    finish();
+    expect((await socket.event()).type).toBe("response.completed");
+    expect((await socket.closed).code).toBe(1001);
+    expect(gateway.calls.length).toBe(1);
   });
 
   test("tells the request that its client left", async () => {

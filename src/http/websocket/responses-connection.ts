@@ -36,6 +36,8 @@ export class ResponsesConnection {
   /** Lanes with a turn under way. */
   private readonly busy = new Set<string | null>();
   private isEnding = false;
+  /** The gateway stops; what is under way still ends. */
+  private isLeaving = false;
   private hasSent = false;
   /** Could still pay for the largest message, when that was last looked at. */
   private pays: boolean;
@@ -87,7 +89,8 @@ export class ResponsesConnection {
   received(message: string | Uint8Array): void {
     this.heard();
     this.hasSent = true;
-    if (this.isEnding) return;
+    const isDraining = this.isLeaving && this.isBusy;
+    if (this.isEnding && !isDraining) return;
     if (this.isOld) return this.refuse(tooOld(), null);
     const isUnpaid = !this.pays && message.length > SMALL_BYTES;
     const tooMuch = isUnpaid ? this.tooMuchUnpaid(message.length) : null;
@@ -96,17 +99,23 @@ export class ResponsesConnection {
     if (typeof message !== "string") return this.refuseEvent(notText(), null);
     const event = readCreateEvent(Buffer.from(message));
     if ("why" in event) return this.refuseEvent(event.why, event.streamId);
-    const why = this.placeFor(event);
+    const why = isDraining ? stopping() : this.placeFor(event);
     if (why !== null) return this.refuseEvent(why, event.streamId);
     this.waiting.push({ event, isUnpaid });
     this.turnBytes += event.bytes;
     this.goOn();
   }
 
-  /** No further turn begins; the connection is closed once those that have begun are over. */
+  /**
+   * No further turn starts, and the client of each that waits learns it; the connection is closed once those under way are
+   * over.
+   */
   leave(): void {
-    this.isEnding = true;
-    this.waiting.length = 0;
+    this.isEnding = this.isLeaving = true;
+    for (const { event } of this.waiting.splice(0)) {
+      this.turnBytes -= event.bytes;
+      this.refuse(stopping(), event.streamId);
+    }
     if (!this.isBusy) this.socket?.end(GOING_AWAY, "the gateway is stopping");
   }
 
@@ -297,6 +306,13 @@ const toldHeaders = (headers: Readonly<Record<string, string>>): Record<string, 
 
 const tooOld = (): ProtocolError =>
   protocolError("websocket_connection_limit_reached", String(LIFETIME_MS / 60_000));
+
+const stopping = (): Refusal =>
+  refuse(
+    "model_unavailable",
+    "The gateway is stopping; this turn was not started, and nothing was charged. Send it again over a new connection.",
+    { retryAfterS: 1, shouldRetry: true },
+  );
 
 const notText = (): Refusal =>
   refuse("invalid_request", "Send each event as one text message of JSON; binary messages are not read.");
