@@ -156,6 +156,7 @@ const paymentsRow = ({ amounts, x402, stripe, sanctions, inlinePerHour }: Paymen
       : { facilitator: nodeRow(network.settledBy.facilitator) }),
     confirmations: network.confirmations,
     finalized_above_usd: usdFromNano(network.finalizedAbove),
+    wasted_gas_per_hour: network.wastedGasPerHour,
     wait_ms: network.waitMs,
   })),
   stripe:

@@ -36,6 +36,8 @@ export const DEFAULTS = {
     amounts: { min: usd(1), suggested: usd(5), max: usd(500), maxPerDay: usd(1_000) },
     confirmations: 1,
     finalizedAbove: usd(100),
+    /** Ten transfers with all of the gas that they are sent with. */
+    wastedGasPerHour: 3_000_000,
     waitMs: 15_000,
     inlinePerHour: usd(20),
     stripeFee: { percent: 2.9, fixed: usd(0.3) },

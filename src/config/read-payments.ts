@@ -98,6 +98,7 @@ function network(row: NetworkRow, path: Path, report: ReportProblem): X402Networ
       [...path, "finalized_above_usd"],
       report,
     ),
+    wastedGasPerHour: row.wasted_gas_per_hour ?? defaults.wastedGasPerHour,
     waitMs: row.wait_ms ?? defaults.waitMs,
   };
 }

@@ -170,6 +170,7 @@ const X402 = members(
     gas_key: Type.Optional(text("0x and 64 hexadecimal digits", "^0x[0-9a-fA-F]{64}$")),
     confirmations: Type.Optional(count(1, 10_000)),
     finalized_above_usd: Type.Optional(amount()),
+    wasted_gas_per_hour: Type.Optional(count(0)),
     wait_ms: Type.Optional(ms(1)),
   },
   "a network: { network, asset, pay_to, rpc, facilitator or gas_key, … }",

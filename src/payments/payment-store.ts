@@ -6,7 +6,7 @@ import type { Payment, PaymentChange, PaymentState, RailName } from "./payment.t
 /** Persists payments. What a promise resolves with is durable. */
 export interface PaymentStore {
   /** Adds it, unless it is known or a cap is in the way: looked at and written in one atomic step. */
-  add(payment: Payment, caps: readonly PaymentCap[]): Promise<Added>;
+  add<Cap extends PaymentCap>(payment: Payment, caps: readonly Cap[]): Promise<Added<Cap>>;
   find(id: PaymentId): Promise<Payment | null>;
   byExternal(rail: RailName, external: string): Promise<Payment | null>;
   /**
@@ -39,12 +39,15 @@ interface PaymentDrift {
 }
 
 /** `known` has the same external name, or the same idempotency key on the same balance. */
-export type Added =
+export type Added<Cap extends PaymentCap> =
   | { readonly kind: "added"; readonly payment: Payment }
   | { readonly kind: "known"; readonly payment: Payment }
-  | { readonly kind: "capped"; readonly cap: PaymentCap };
+  | { readonly kind: "capped"; readonly cap: Cap };
 
-export type PaymentCap = AmountCap | CountCap;
+export type PaymentCap = AmountCap | CountCap | GasCap;
+
+/** Caps on what payments may cost the gateway's gas account. */
+export type GasCap = PayerGasCap | NetworkGasCap;
 
 /** The most that may be paid since a moment: into a balance, or by requests of a key for answers. */
 export interface AmountCap {
@@ -60,6 +63,21 @@ export interface AmountCap {
 export interface CountCap {
   readonly of: "payer" | "unused" | "page";
   readonly most: number;
+}
+
+/** A payer of whom a transfer has wasted gas since then. */
+export interface PayerGasCap {
+  readonly of: "payer gas";
+  readonly since: EpochMs;
+}
+
+/** Gas on a network that was wasted since then, with what payments under way may still waste, this one among them. */
+export interface NetworkGasCap {
+  readonly of: "network gas";
+  /** CAIP-2, with which the external names of its payments begin. */
+  readonly network: string;
+  readonly most: number;
+  readonly since: EpochMs;
 }
 
 export interface PaymentFilter {

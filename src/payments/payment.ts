@@ -86,6 +86,10 @@ export interface Payment {
   readonly lost: NanoUsd;
   /** What `credited` without `lost` should be, as the rail last saw it; null before it knows. The audit compares them. */
   readonly shouldBe: NanoUsd | null;
+  /** Gas of the gateway's account that its transfer may waste; from `wastedAt` on, what its failed transfers used. */
+  readonly gas: number;
+  /** When a transfer for it was last seen to have failed on the chain at the gateway's expense; null if none has. */
+  readonly wastedAt: EpochMs | null;
   readonly createdAt: EpochMs;
   readonly changedAt: EpochMs;
   /** When the watch looks at it next; null for one that is final. Whoever works on it puts it off. */
@@ -95,7 +99,19 @@ export interface Payment {
 /** What is new of a payment. Members that are left out stay. */
 export interface PaymentChange
   extends Partial<
-    Pick<Payment, "state" | "amount" | "payer" | "transaction" | "reason" | "order" | "shouldBe" | "lookAt">
+    Pick<
+      Payment,
+      | "state"
+      | "amount"
+      | "payer"
+      | "transaction"
+      | "reason"
+      | "order"
+      | "shouldBe"
+      | "gas"
+      | "wastedAt"
+      | "lookAt"
+    >
   > {
   /** Enters the balance's credit in the same transaction. */
   readonly credit?: PaymentCredit;

@@ -1,10 +1,10 @@
 import { type Refusal, refuse, retryAfter } from "../errors/refusal.ts";
 import { formatUsd } from "../units/usd.ts";
 import { DAY_MS, HOUR_MS } from "./caps.ts";
-import type { PaymentCap } from "./payment-store.ts";
+import type { AmountCap, CountCap, GasCap } from "./payment-store.ts";
 
 /** Nothing was paid, because a cap is in the way. */
-export function capReached(cap: PaymentCap): Refusal {
+export function capReached(cap: AmountCap | CountCap): Refusal {
   switch (cap.of) {
     case "key":
       return refuse(
@@ -27,9 +27,19 @@ export function capReached(cap: PaymentCap): Refusal {
     default:
       return refuse(
         "rate_limited",
-        `This wallet has ${cap.most} payments under way, which may be for the same money. Nothing was paid. Retry in ${ON_ITS_WAY_S} s.`,
+        `This wallet has ${cap.most === 1 ? "a payment" : `${cap.most} payments`} under way, which may be for the same money. Nothing was paid. Retry in ${ON_ITS_WAY_S} s.`,
         { retryAfterS: ON_ITS_WAY_S },
       );
+  }
+}
+
+/** Why no gas is risked for the payment. */
+export function gasRefusal({ of }: GasCap): string {
+  switch (of) {
+    case "payer gas":
+      return "A transfer of this wallet failed on the chain within the last day, which cost gas. Pay from another wallet, or retry after that day.";
+    case "network gas":
+      return "Contract wallets cannot pay now: failed transfers have used the gas that they may waste in an hour (`wasted_gas_per_hour`), or payments under way could. Pay from a plain account, or retry later.";
   }
 }
 

@@ -8,6 +8,7 @@ export class PaymentCounts {
   private readonly reached = new Map<PaymentState, number>();
   private creditedNano = 0;
   private lostNano = 0;
+  private wastedGas = 0;
 
   constructor(
     /** Of the list of sanctioned addresses; null without one. */
@@ -55,6 +56,12 @@ export class PaymentCounts {
         value: this.lostNano / 1e9,
         type: "counter",
       },
+      {
+        name: "gateway_gas_wasted",
+        help: "Gas used by transfers that failed on the chain, at the gas account's expense, since start.",
+        value: this.wastedGas,
+        type: "counter",
+      },
       ...listFigures(this.sanctions()),
     ];
   }
@@ -62,9 +69,12 @@ export class PaymentCounts {
   private note(before: Payment, after: Payment): void {
     this.creditedNano += after.credited - before.credited;
     this.lostNano += after.lost - before.lost;
+    this.wastedGas += wastedGas(after) - wastedGas(before);
     if (after.state !== before.state) this.reached.set(after.state, (this.reached.get(after.state) ?? 0) + 1);
   }
 }
+
+const wastedGas = ({ gas, wastedAt }: Payment): number => (wastedAt === null ? 0 : gas);
 
 /** The smallest of several processes' numbers of addresses is shown: 0 says that one of them lets nobody pay. */
 function listFigures(list: SanctionsFigures | null): Figure[] {

@@ -22,6 +22,7 @@ test("what the file leaves out of the payments has the defaults", () => {
         settledBy: { facilitator: "https://f.test/x402" },
         confirmations: 1,
         finalizedAbove: 100e9,
+        wastedGasPerHour: 3_000_000,
         waitMs: 15_000,
       },
     ],

@@ -89,6 +89,8 @@ class World {
       credited: 0 as NanoUsd,
       lost: 0 as NanoUsd,
       shouldBe: null,
+      gas: 0,
+      wastedAt: null,
       createdAt: 0 as EpochMs,
       changedAt: 0 as EpochMs,
       lookAt: 0 as EpochMs,

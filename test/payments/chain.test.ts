@@ -7,7 +7,7 @@ import { somewhere } from "./paid-gateway.ts";
 const local = await LocalChain.start();
 const chain = await openChain({
   ...{ network: NETWORK, asset: USDC, payTo: somewhere(), rpc: local.rpc, settledBy: { facilitator: "" } },
-  ...{ confirmations: 1, finalizedAbove: 0 as NanoUsd, waitMs: 0 },
+  ...{ confirmations: 1, finalizedAbove: 0 as NanoUsd, wastedGasPerHour: 0, waitMs: 0 },
 });
 afterAll(() => local.stop());
 

@@ -160,7 +160,7 @@ test("a transfer that fails on the chain however often it is sent costs gas thre
     await later();
   }
   expect(world.sent).toBe(7);
-  expect(await only()).toMatchObject({ state: "submitted", reason: expect.stringContaining("3 times") });
+  expect(await only()).toMatchObject({ state: "submitted", reason: expect.stringContaining("Attempts: 3") });
 });
 
 test("who is on a sanctions list is suspended also where that fails at first", async () => {

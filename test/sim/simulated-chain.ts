@@ -165,6 +165,8 @@ export class SimulatedChain {
       },
       fate: async (transaction) =>
         this.mempool.some(({ mined }) => mined.transaction === transaction) ? "waiting" : "unknown",
+      wastedBy: async () => 0,
+      isContract: async () => false,
       isSanctioned: async () => false,
       gasOf: async () => 1n,
       arrivals: async () => [],
@@ -196,6 +198,7 @@ export const NETWORK: X402Network = {
   settledBy: { facilitator: "" },
   confirmations: 2,
   finalizedAbove: 30_000_000_000 as NanoUsd,
+  wastedGasPerHour: 3_000_000,
   waitMs: 10_000,
 };
 const TOKEN = { name: "T", version: "1", decimals: 6, form: "bytes" } as const;

@@ -37,6 +37,8 @@ export const payment = (name: string, changes: Partial<Payment> = {}): Payment =
   credited: ZERO_USD,
   lost: ZERO_USD,
   shouldBe: null,
+  gas: 0,
+  wastedAt: null,
   createdAt: NOW,
   changedAt: NOW,
   lookAt: NOW,
@@ -111,6 +113,42 @@ export function paymentCases(open: () => Promise<PaymentBench>): void {
     expect(await add("5")).toMatchObject({ kind: "capped" });
     await store.change(added[0]!.id, () => ({ state: "confirming" }));
     expect(await add("6")).toMatchObject({ kind: "added" });
+  });
+
+  test("who has wasted gas is refused until that is long enough ago", async () => {
+    const cap = { of: "payer gas", since: NOW } as const;
+    const add = (name: string, more: Partial<Payment> = {}) => store.add(payment(name, more), [cap]);
+    await add("1");
+    expect(await add("2")).toMatchObject({ kind: "added" });
+    await store.change("pay_1", () => ({ gas: 9, wastedAt: NOW }));
+    expect(await add("3")).toMatchObject({ kind: "added" });
+    await store.change("pay_1", () => ({ state: "failed", gas: 12, wastedAt: (NOW + 1) as EpochMs }));
+    expect(await add("4", { balanceId: B })).toEqual({ kind: "capped", cap });
+    expect(await add("another's", { payer: "0xc" })).toMatchObject({ kind: "added" });
+    expect(await add("on a card", { rail: "card" })).toMatchObject({ kind: "added" });
+  });
+
+  test("gas that payments may waste is capped for a network, with what was wasted since", async () => {
+    const cap = { of: "network gas", network: "eip155:1", most: 900, since: NOW } as const;
+    const add = (name: string, more: Partial<Payment> = {}) =>
+      store.add(payment(name, { payer: name, gas: 300, ...more }), [cap]);
+    await store.add(payment("elsewhere", { gas: 300, external: "eip155:10/0xa/0xb/1" }), []);
+    const atOnce = await Promise.all(
+      ["1", "2", "3", "4", "5"].map((name, n) => add(name, { balanceId: n % 2 === 0 ? A : B })),
+    );
+    expect(atOnce.filter(({ kind }) => kind === "capped")).toEqual([
+      { kind: "capped", cap },
+      { kind: "capped", cap },
+    ]);
+    expect(await add("plain", { gas: 0 })).toMatchObject({ kind: "added" });
+    const [one, other] = atOnce.flatMap((added) => (added.kind === "added" ? [added.payment.id] : []));
+    await store.change(one!, () => ({ state: "credited" }));
+    expect(await add("6")).toMatchObject({ kind: "added" });
+    await store.change(other!, () => ({ gas: 290, wastedAt: (NOW + 1) as EpochMs }));
+    expect(await add("7")).toMatchObject({ kind: "capped" });
+    expect(await add("8", { gas: 10 })).toMatchObject({ kind: "added" });
+    await store.change(other!, () => ({ wastedAt: NOW }));
+    expect(await add("9", { gas: 290 })).toMatchObject({ kind: "added" });
   });
 
   test("of one balance, so many that were not needed are watched at a time", async () => {

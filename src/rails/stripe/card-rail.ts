@@ -1,7 +1,7 @@
 import { type Refusal, refuse } from "../../errors/refusal.ts";
 import { type Credit, type Debit, type TooMuch, tookBack } from "../../ledger/credit.ts";
 import { type Payment, type PaymentChange, paymentKey } from "../../payments/payment.ts";
-import type { PaymentCap, PaymentStore } from "../../payments/payment-store.ts";
+import type { AmountCap, CountCap, PaymentStore } from "../../payments/payment-store.ts";
 import { capReached, usedKey } from "../../payments/refusals.ts";
 import { type Clock, type EpochMs, epochMs } from "../../units/clock.ts";
 import type { BalanceId, PaymentId } from "../../units/id.ts";
@@ -68,6 +68,8 @@ export class CardRail implements WatchedRail {
         credited: ZERO_USD,
         lost: ZERO_USD,
         shouldBe: null,
+        gas: 0,
+        wastedAt: null,
         createdAt: now,
         changedAt: now,
         lookAt: epochMs(now + POLL_MS),
@@ -371,7 +373,7 @@ export interface CardRequest {
   readonly balanceId: BalanceId;
   readonly amount: NanoUsd;
   readonly idempotencyKey: string | null;
-  readonly caps: readonly PaymentCap[];
+  readonly caps: readonly (AmountCap | CountCap)[];
 }
 
 export interface Ordered {

@@ -1,7 +1,8 @@
 import type { Authorization } from "./authorization.ts";
 import type { Address, Token, X402Network } from "./network.ts";
+import type { GasTerms } from "./settler.ts";
 import { readToken } from "./token.ts";
-import { type AuthorizedTransfer, transferCall, type Viem } from "./transfer-call.ts";
+import { type AuthorizedTransfer, OUT_OF_GAS, transferCall, type Viem } from "./transfer-call.ts";
 
 /** See `ViemChain`, which asks the operator's own node. */
 export type Chain = Pick<ViemChain, keyof ViemChain>;
@@ -125,20 +126,27 @@ class ViemChain {
     return !(await this.isUsed(authorization, BigInt(block)));
   }
 
-  /** Why the token would not carry the transfer out now; null where it would. */
-  async refusal(transfer: AuthorizedTransfer, { form }: Token): Promise<string | null> {
+  /** Why the transfer would fail if it were sent now, by those terms where they are known; null if it would not. */
+  async refusal(
+    transfer: AuthorizedTransfer,
+    { form }: Token,
+    terms: GasTerms | null,
+  ): Promise<string | null> {
     const { viem, client, network } = this;
     const call = transferCall(viem, form, transfer);
     if (call === null) return "the token takes signatures of plain accounts only";
     try {
-      await client.simulateContract({ address: network.asset, ...call });
+      await client.simulateContract({ address: network.asset, ...call, ...terms });
       return null;
     } catch (error) {
-      const reverted =
-        error instanceof viem.BaseError &&
-        error.walk((cause) => cause instanceof viem.ContractFunctionRevertedError);
-      if (!reverted) throw error;
-      return (reverted as { reason?: string }).reason ?? "the token refuses the transfer";
+      if (!(error instanceof viem.BaseError)) throw error;
+      const reverted = error.walk((cause) => cause instanceof viem.ContractFunctionRevertedError);
+      if (reverted !== null)
+        return (reverted as { reason?: string }).reason ?? "the token refuses the transfer";
+      if (OUT_OF_GAS.test(error.message)) return "it needs more gas than transfers are sent with";
+      if (error.walk((cause) => cause instanceof viem.InsufficientFundsError) !== null)
+        return "the account of this gateway that pays for gas is short of it";
+      throw error;
     }
   }
 
@@ -151,6 +159,23 @@ class ViemChain {
     });
     if (found === null) return "unknown";
     return found.blockNumber === null ? "waiting" : "mined";
+  }
+
+  /**
+   * Gas that the transaction used in vain; 0 if it was not reverted, or because the authorization had been used by then: by
+   * another transaction of the gateway, or by the payer, who paid gas for that.
+   */
+  async wastedBy(transaction: string, authorization: Authorization): Promise<number> {
+    const receipt = await this.client.getTransactionReceipt({ hash: transaction as `0x${string}` });
+    const isWasted =
+      receipt.status === "reverted" && (await this.unusedAt(authorization, Number(receipt.blockNumber)));
+    return isWasted ? Number(receipt.gasUsed) : 0;
+  }
+
+  /** Whether code decides for the address about signatures: a contract wallet, or an account that delegates to one. */
+  async isContract(address: Address): Promise<boolean> {
+    const code = await this.client.getCode({ address });
+    return code !== undefined && code !== "0x";
   }
 
   isSanctioned(oracle: Address, payer: Address): Promise<boolean> {

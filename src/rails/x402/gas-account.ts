@@ -9,7 +9,7 @@ import { GasLine } from "./gas-line.ts";
 import { type GasCall, GasNode } from "./gas-node.ts";
 import type { CurrentPrice } from "./gas-price.ts";
 import { type Address, chainIdOf, type Token, type X402Network } from "./network.ts";
-import type { SettleHint, Settler } from "./settler.ts";
+import type { GasTerms, SettleHint, Settler } from "./settler.ts";
 import { transferCall } from "./transfer-call.ts";
 
 /**
@@ -52,6 +52,10 @@ export class GasAccount implements Settler {
   /** Nobody else has its key, so this holds after a crash too, and for each transaction that took another's place. */
   async hasSent(sender: Address): Promise<boolean> {
     return sender === this.node.address;
+  }
+
+  async terms(): Promise<GasTerms> {
+    return this.node.terms(await this.node.price());
   }
 
   /** Has nonces filled that wait for a block; resolves with how many there are. */

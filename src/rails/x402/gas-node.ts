@@ -1,7 +1,8 @@
 import type { Hex, PrivateKeyAccount, PublicClient } from "viem";
 import type { CurrentPrice, GasPrice } from "./gas-price.ts";
 import { type Address, chainIdOf, type X402Network } from "./network.ts";
-import type { Viem } from "./transfer-call.ts";
+import type { GasTerms } from "./settler.ts";
+import { OUT_OF_GAS, type Viem } from "./transfer-call.ts";
 
 /** A call of a contract as a transaction makes it. */
 export interface GasCall {
@@ -47,6 +48,13 @@ export class GasNode {
     if (base === null) return { max: await this.client.getGasPrice(), tip: null, base: 0n };
     const tip = await this.client.estimateMaxPriorityFeePerGas();
     return { max: base * ROOM_FOR_BASE + tip, tip, base };
+  }
+
+  terms({ max, tip }: GasPrice): GasTerms {
+    const common = { account: this.address, gas: GAS };
+    return tip === null
+      ? { ...common, gasPrice: max }
+      : { ...common, maxFeePerGas: max, maxPriorityFeePerGas: tip };
   }
 
   /** A transaction that makes the call; null: one that does nothing but fill its nonce. */
@@ -107,17 +115,14 @@ export class GasNode {
   }
 
   /** Whether the call would fail if the account sent it now. */
-  async fails({ to, data }: GasCall, { max, tip }: GasPrice): Promise<boolean> {
-    const { viem, client, address } = this;
-    const price = tip === null ? { gasPrice: max } : { maxFeePerGas: max, maxPriorityFeePerGas: tip };
-    return client.call({ account: address, to, data, gas: GAS, ...price }).then(
+  async fails({ to, data }: GasCall, price: GasPrice): Promise<boolean> {
+    const { viem, client } = this;
+    return client.call({ ...this.terms(price), to, data }).then(
       () => false,
       (error: unknown) => {
-        if (
-          error instanceof viem.BaseError &&
-          error.walk((one) => one instanceof viem.ExecutionRevertedError)
-        )
-          return true;
+        if (!(error instanceof viem.BaseError)) throw error;
+        if (error.walk((one) => one instanceof viem.ExecutionRevertedError)) return true;
+        if (OUT_OF_GAS.test(error.message)) return true;
         throw error;
       },
     );

@@ -14,6 +14,8 @@ export interface X402Network {
   readonly confirmations: number;
   /** From this amount on, a payment is credited once its block is final. */
   readonly finalizedAbove: NanoUsd;
+  /** How much gas of the gas account transfers that fail may use an hour before contract wallets are refused. */
+  readonly wastedGasPerHour: number;
   /** How long a request waits for its payment. */
   readonly waitMs: number;
 }

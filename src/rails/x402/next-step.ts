@@ -21,6 +21,8 @@ export interface X402Order extends Pick<PaymentRequirements, "network" | "asset"
   readonly isAnswerLost?: boolean;
   /** Transactions for it that are in a block, and did not use the authorization. */
   readonly failures?: number;
+  /** Code decides about its payer's signature. */
+  readonly isContract?: true;
   /** Whoever presented it stands for the balance's owner. */
   readonly isOwners?: true;
   /** Whoever ordered it was answered that it is credited. */

@@ -28,6 +28,9 @@ export function transferCall(
   };
 }
 
+/** In what nodes answer where a call used all of its gas, which some of them do not call a revert. */
+export const OUT_OF_GAS = /out ?of ?gas/i;
+
 export type AuthorizedTransfer = Pick<SignedPayment, "authorization" | "signature">;
 
 const transferOf = ({ from, to, value, validAfter, validBefore, nonce }: Authorization) =>

@@ -2,8 +2,8 @@ import { type Refusal, refuse } from "../../errors/refusal.ts";
 import { suspension } from "../../errors/suspension-refusal.ts";
 import { type Credit, type Debit, type TooMuch, tookBack } from "../../ledger/credit.ts";
 import { type Payment, type PaymentChange, type PaymentState, paymentKey } from "../../payments/payment.ts";
-import type { PaymentCap, PaymentStore } from "../../payments/payment-store.ts";
-import { capReached, usedKey } from "../../payments/refusals.ts";
+import type { AmountCap, CountCap, PaymentCap, PaymentStore } from "../../payments/payment-store.ts";
+import { capReached, gasRefusal, usedKey } from "../../payments/refusals.ts";
 import { type Clock, type EpochMs, epochMs, pause } from "../../units/clock.ts";
 import type { Figure } from "../../units/figure.ts";
 import { type BalanceId, type KeyId, newId } from "../../units/id.ts";
@@ -14,6 +14,7 @@ import { type NanoUsd, ZERO_USD } from "../../units/usd.ts";
 import type { PaymentPace } from "../payment-pace.ts";
 import { externalOf, mismatch, type SignedPayment } from "./authorization.ts";
 import type { ChainHead, Movement } from "./chain.ts";
+import { failureChange, type GasRisk, gasAtRisk, isGivenUp, riskCaps, wasteChange } from "./gas-risk.ts";
 import { amountOf, type X402Network } from "./network.ts";
 import { nextStep, orderOf, RAN_OUT, type Step, type X402Order } from "./next-step.ts";
 import type { OfferedNetwork, PaymentRequirements } from "./offer.ts";
@@ -125,8 +126,8 @@ export class X402Rail {
     const network = this.networkOf(signed.accepted)!.ready!;
     const checked = await this.check(signed, network).catch((error: unknown) => ({ error }));
     if ("head" in checked && checked.refusal === null) {
-      const payment = this.newPayment(signed, order, external, checked.head.finalized);
-      const caps = [...order.caps, OF_A_PAYER];
+      const payment = this.newPayment(signed, order, external, checked.head.finalized, checked.risk);
+      const caps = [...order.caps, ...riskCaps(network.network, checked.risk, this.deps.clock.now())];
       return this.record(payment, order, caps, () => this.carryOut(payment, network));
     }
     // It may have been recorded meanwhile, and carried out.
@@ -136,7 +137,7 @@ export class X402Rail {
     const fromBlock = Math.max(0, checked.head.finalized - EARLIER_BLOCKS);
     if (!(await this.mayBeHere(signed, fromBlock, network)))
       return { kind: "refused", why: `The payment would not be carried out: ${checked.refusal}.` };
-    const payment = this.newPayment(signed, order, external, fromBlock);
+    const payment = this.newPayment(signed, order, external, fromBlock, checked.risk);
     return this.record(payment, order, NO_CAPS, () => this.findOut(payment, network));
   }
 
@@ -157,7 +158,12 @@ export class X402Rail {
     then: () => Promise<Taken>,
   ): Promise<Taken> {
     const added = await this.deps.store.add(payment, caps);
-    if (added.kind === "capped") return added;
+    if (added.kind === "capped") {
+      const { cap } = added;
+      if (cap.of === "payer gas" || cap.of === "network gas")
+        return { kind: "refused", why: gasRefusal(cap) };
+      return { kind: "capped", cap };
+    }
     if (added.payment.rail !== this.name) return { kind: "used key" };
     if (added.kind === "known") return this.again(added.payment, order);
     this.note(payment);
@@ -170,9 +176,9 @@ export class X402Rail {
    * elsewhere. Neither is one recorded where as many of the balance are watched already.
    */
   async noteUnused(signed: SignedPayment, order: TakeOrder): Promise<Payment | null> {
-    const { head, refusal } = await this.check(signed, this.networkOf(signed.accepted)!.ready!);
+    const { head, refusal, risk } = await this.check(signed, this.networkOf(signed.accepted)!.ready!);
     if (refusal !== null) return null;
-    const created = this.newPayment(signed, order, externalOf(signed), head.finalized);
+    const created = this.newPayment(signed, order, externalOf(signed), head.finalized, risk);
     const reason = "The balance covered the request when its turn came.";
     const payment: Payment = { ...created, state: "unused", reason, lookAt: this.later() };
     const added = await this.deps.store.add(payment, [WATCHED_UNUSED]);
@@ -219,7 +225,9 @@ export class X402Rail {
           const held = await this.turnedDown(payment, { state: "held", transaction, lookAt: null }, network);
           if (held !== null) return held;
         }
-        return this.stillChange(payment, step.change);
+        return step.change.state === "failed"
+          ? this.fail(payment, step.change, network)
+          : this.stillChange(payment, step.change);
       case "begin":
         return this.begin(payment, network);
       case "send":
@@ -249,7 +257,13 @@ export class X402Rail {
     );
   }
 
-  private newPayment(signed: SignedPayment, order: TakeOrder, external: string, fromBlock: number): Payment {
+  private newPayment(
+    signed: SignedPayment,
+    order: TakeOrder,
+    external: string,
+    fromBlock: number,
+    risk: GasRisk,
+  ): Payment {
     const now = this.deps.clock.now();
     const { authorization, accepted, signature } = signed;
     const { network, asset, payTo } = accepted;
@@ -273,6 +287,7 @@ export class X402Rail {
         // Later ones may still be replaced, also by fewer.
         fromBlock,
         sent: [],
+        ...(risk.isContract ? { isContract: true } : {}),
         ...(order.isOwners ? { isOwners: true } : {}),
       } satisfies X402Order),
       idempotencyKey: order.idempotencyKey,
@@ -280,6 +295,8 @@ export class X402Rail {
       credited: ZERO_USD,
       lost: ZERO_USD,
       shouldBe: null,
+      gas: gasAtRisk(risk),
+      wastedAt: null,
       createdAt: now,
       changedAt: now,
       lookAt: epochMs(now + this.deps.pace.leaseMs),
@@ -311,10 +328,15 @@ export class X402Rail {
     return this.deps.store.list({ balanceId, keyId, state: null }, MOST_RECENT, null);
   }
 
-  private check(signed: SignedPayment, { chain, token }: ReadyNetwork): Promise<Checked> {
+  private check(signed: SignedPayment, { chain, settler, token }: ReadyNetwork): Promise<Checked> {
     return this.checking.do(JSON.stringify(signed), async () => {
-      const [head, refusal] = await Promise.all([chain.head(), chain.refusal(signed, token)]);
-      return { head, refusal };
+      const terms = (await settler.terms?.()) ?? null;
+      const [head, refusal, isContract] = await Promise.all([
+        chain.head(),
+        chain.refusal(signed, token, terms),
+        terms !== null && chain.isContract(signed.authorization.from),
+      ]);
+      return { head, refusal, risk: { terms, isContract } };
     });
   }
 
@@ -369,18 +391,53 @@ export class X402Rail {
     return this.change(payment, () => ({ ...change, reason }));
   }
 
-  private async send(payment: Payment, { chain, settler, token }: ReadyNetwork): Promise<Payment> {
+  private async send(sought: Payment, network: ReadyNetwork): Promise<Payment> {
+    const lookAt = this.later();
+    const fate = sought.transaction === null ? "unknown" : await network.chain.fate(sought.transaction);
+    if (fate === "waiting") return this.stillChange(sought, { lookAt });
+    const payment = fate === "mined" ? await this.failedOnce(sought, network) : sought;
+    // Else it was decided by somebody else meanwhile.
+    return payment.state === sought.state ? this.sendNow(payment, network) : payment;
+  }
+
+  /** Counts the payment's transaction, which is in a block and did nothing, once. */
+  private async failedOnce(payment: Payment, { chain, settler }: ReadyNetwork): Promise<Payment> {
+    const { state, transaction } = payment;
+    const gas =
+      settler.terms === undefined ? null : await chain.wastedBy(transaction!, orderOf(payment).authorization);
+    return this.change(payment, (present) =>
+      present.state === state && present.transaction === transaction
+        ? failureChange(present, gas, this.deps.clock.now())
+        : null,
+    );
+  }
+
+  /** An authorization may run out before it was time to send it again, which is when failures are counted. */
+  private async fail(
+    payment: Payment,
+    change: PaymentChange,
+    { chain, settler }: ReadyNetwork,
+  ): Promise<Payment> {
+    const { state, transaction } = payment;
+    const isOurs = transaction !== null && settler.terms !== undefined;
+    const isMined = isOurs && (await chain.fate(transaction)) === "mined";
+    const gas = isMined ? await chain.wastedBy(transaction, orderOf(payment).authorization) : 0;
+    return this.change(payment, (present) => {
+      if (present.state !== state) return null;
+      const isCounted = present.transaction !== transaction;
+      return { ...wasteChange(present, isCounted ? 0 : gas, this.deps.clock.now()), ...change };
+    });
+  }
+
+  private async sendNow(payment: Payment, { chain, settler, token }: ReadyNetwork): Promise<Payment> {
     const order = orderOf(payment);
-    const { authorization, signature, network, asset, payTo } = order;
+    const { authorization, signature, network, asset, payTo, failures } = order;
     const lookAt = this.later();
     const still = (change: PaymentChange) => this.stillChange(payment, change);
-    const fate = payment.transaction === null ? "unknown" : await chain.fate(payment.transaction);
-    const failures = (order.failures ?? 0) + (fate === "mined" ? 1 : 0);
-    if (fate === "waiting") return still({ lookAt });
-    if (failures === MOST_FAILURES)
-      return still({ lookAt, reason: `The transfer was tried ${failures} times and failed on the chain.` });
-    const refusal = await chain.refusal(order, token);
-    if (refusal !== null) return still({ reason: `The token refuses it: ${refusal}.`, lookAt });
+    if (isGivenUp(order))
+      return still({ lookAt, reason: `The transfer failed on the chain. Attempts: ${failures}.` });
+    const refusal = await chain.refusal(order, token, (await settler.terms?.()) ?? null);
+    if (refusal !== null) return still({ reason: `The transfer would fail: ${refusal}.`, lookAt });
     const accepted = { scheme: "exact", network, asset, payTo, amount: authorization.value } as const;
     // Durable first: where this process ends before the answer, nobody knows what it was.
     const asked = await still({
@@ -392,13 +449,11 @@ export class X402Rail {
     const answered = {
       ...order,
       sentAt: this.deps.clock.now(),
-      failures,
       sent: [...(order.sent ?? []), ...named].slice(-MOST_SENT),
       isAnswerLost: order.isAnswerLost === true || hint.isAnswerLost === true,
     } satisfies X402Order;
     return still({
       order: JSON.stringify(answered),
-      ...(fate === "mined" ? { transaction: null } : {}),
       lookAt,
       ...(payment.state === "confirming" ? { state: "submitted" } : {}),
       ...(hint.transaction === undefined ? {} : { transaction: hint.transaction }),
@@ -510,7 +565,7 @@ type WantedOrder = Pick<TakeOrder, "balanceId" | "keyId" | "amount" | "isInline"
 /** `refused`: nothing moved, and another payment may do. `paid`: as far as the payment has come. */
 export type Taken =
   | { readonly kind: "refused"; readonly why: string }
-  | { readonly kind: "capped"; readonly cap: PaymentCap }
+  | { readonly kind: "capped"; readonly cap: AmountCap | CountCap }
   | { readonly kind: "rejected"; readonly isSuspended: boolean }
   | { readonly kind: "used key" }
   | { readonly kind: "paid"; readonly payment: Payment };
@@ -557,19 +612,16 @@ type MovedTransfer = Extract<Movement, { kind: "moved" }>;
 interface Checked {
   readonly head: ChainHead;
   readonly refusal: string | null;
+  readonly risk: GasRisk;
 }
 
-/** A wallet can sign the same money away any number of times, and each transfer that fails costs gas. */
-const OF_A_PAYER: PaymentCap = { of: "payer", most: 4 };
-/** Each costs gas, and a wallet that is a contract can have every transfer fail that would succeed when it is tried. */
-const MOST_FAILURES = 3;
 /** Named by settlers for one payment, of which the latest are kept: one in ten seconds for five minutes, twice over. */
 const MOST_SENT = 64;
 /** Before the last final one, in which a transfer is looked for that was made before it was presented. */
 const EARLIER_BLOCKS = 2_000;
 /** The money is here. */
 const NO_CAPS: readonly PaymentCap[] = [];
-const WATCHED_UNUSED: PaymentCap = { of: "unused", most: 16 };
+const WATCHED_UNUSED: CountCap = { of: "unused", most: 16 };
 
 /** Of a balance, among which one is looked for that was not answered, or is under way. */
 const MOST_RECENT = 64;

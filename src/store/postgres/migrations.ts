@@ -14,6 +14,7 @@ import {
   RUNS_OF_KEYS,
   SIGN_IN,
   SIGNING_KEYS,
+  WASTED_GAS,
 } from "../sql/tables.ts";
 
 /**
@@ -246,4 +247,6 @@ ${inPostgres(SIGN_IN)}
   inPostgres(FLEET),
   // 23: nonces of gas accounts
   inPostgres(GAS_NONCES),
+  // 24: gas that payments waste
+  inPostgres(WASTED_GAS),
 ];

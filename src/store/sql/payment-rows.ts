@@ -10,7 +10,7 @@ import { part } from "./statement.ts";
 
 /** A payment's columns, under the names of its members. */
 export const PAYMENT = part`id, rail, external, balance_id AS "balanceId", key_id AS "keyId", state, amount, payer,
-  "transaction", reason, "order", idempotency_key AS "idempotencyKey", is_inline AS "isInline", credited, lost, should_be AS "shouldBe",
+  "transaction", reason, "order", idempotency_key AS "idempotencyKey", is_inline AS "isInline", credited, lost, should_be AS "shouldBe", gas, wasted_at AS "wastedAt",
   created_at AS "createdAt", changed_at AS "changedAt", look_at AS "lookAt"`;
 
 export type PaymentRow = Omit<Payment, "isInline"> & { readonly isInline: 0 | 1 };
@@ -35,6 +35,8 @@ export const rowOf = (payment: Payment) => ({
   credited: payment.credited,
   lost: payment.lost,
   should_be: payment.shouldBe,
+  gas: payment.gas,
+  wasted_at: payment.wastedAt,
   created_at: payment.createdAt,
   changed_at: payment.changedAt,
   look_at: payment.lookAt,

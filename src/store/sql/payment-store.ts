@@ -11,6 +11,7 @@ import type {
   Added,
   AmountCap,
   CountCap,
+  NetworkGasCap,
   PaymentAudit,
   PaymentCap,
   PaymentFilter,
@@ -57,11 +58,12 @@ export class SqlPaymentStore implements PaymentStore, PaymentAudit {
     private readonly credited: (credit: Credit) => void = () => {},
   ) {}
 
-  async add(payment: Payment, caps: readonly PaymentCap[]): Promise<Added> {
+  async add<Cap extends PaymentCap>(payment: Payment, caps: readonly Cap[]): Promise<Added<Cap>> {
     const { db } = this;
     const { rail, external, balanceId, idempotencyKey, payer } = payment;
-    return db.write<Added>(function* () {
+    return db.write<Added<Cap>>(function* () {
       if (caps.some(({ of }) => of === "payer")) yield* db.lock(`${rail} ${payer}`);
+      for (const cap of caps) if (cap.of === "network gas") yield* db.lock(`wasted gas ${cap.network}`);
       yield* sql`SELECT id FROM balances WHERE id = ${balanceId} ${db.forUpdate}`;
       const [sameName] = yield* sql<PaymentRow>`SELECT ${PAYMENT} FROM payments
         WHERE rail = ${rail} AND external = ${external} ${db.forUpdate}`;
@@ -171,6 +173,12 @@ function* locked({ forUpdate }: SqlDatabase, id: PaymentId): Steps<Payment | nul
 
 function* isOver(payment: Payment, cap: PaymentCap): Steps<boolean> {
   if ("limit" in cap) return (yield* paidIn(payment, cap)) + payment.amount > cap.limit;
+  if (cap.of === "network gas") return (yield* gasRisked(cap)) + payment.gas > cap.most;
+  if (cap.of === "payer gas") {
+    const wasted = yield* sql`SELECT id FROM payments WHERE wasted_at > ${cap.since}
+      AND rail = ${payment.rail} AND payer = ${payment.payer} LIMIT 1`;
+    return wasted.length > 0;
+  }
   const [row] = yield* sql<{ count: number }>`
     SELECT count(*) AS count FROM payments WHERE ${countedBy(payment, cap)}`;
   return row!.count >= cap.most;
@@ -185,6 +193,15 @@ function countedBy({ rail, payer, balanceId }: Payment, { of }: CountCap): SqlPa
     case "page":
       return part`balance_id = ${balanceId} AND rail = 'card' AND state IN (${verbatim(WAITING_STATES)})`;
   }
+}
+
+function* gasRisked({ network, since }: NetworkGasCap): Steps<number> {
+  const isThere = part`substr(external, 1, ${network.length + 1}) = ${`${network}/`}`;
+  const [row] = yield* sql<{ gas: number | string }>`SELECT
+    coalesce((SELECT sum(gas) FROM payments WHERE wasted_at > ${since} AND ${isThere}), 0)
+    + coalesce((SELECT sum(gas) FROM payments
+        WHERE state IN (${verbatim(MAY_FAIL_STATES)}) AND wasted_at IS NULL AND ${isThere}), 0) AS gas`;
+  return Number(row!.gas);
 }
 
 function* paidIn({ balanceId, keyId }: Payment, { of, since }: AmountCap): Steps<NanoUsd> {

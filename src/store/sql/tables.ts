@@ -194,6 +194,13 @@ export const GAS_NONCES = `
   ) STRICT, WITHOUT ROWID;
 `;
 
+export const WASTED_GAS = `
+  -- Gas that a payment's transfer may waste, or has wasted; see payments/payment.
+  ALTER TABLE payments ADD COLUMN gas INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE payments ADD COLUMN wasted_at INTEGER;
+  CREATE INDEX payments_wasted ON payments (wasted_at, payer) WHERE wasted_at IS NOT NULL;
+`;
+
 export const CLAIMS = `
   -- Of what was taken back, what requests held: it may yet be lost. Zero once that is decided.
   ALTER TABLE credits ADD COLUMN claimed INTEGER NOT NULL DEFAULT 0;

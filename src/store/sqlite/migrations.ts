@@ -13,6 +13,7 @@ import {
   RUNS_OF_KEYS,
   SIGN_IN,
   SIGNING_KEYS,
+  WASTED_GAS,
 } from "../sql/tables.ts";
 
 /**
@@ -243,4 +244,6 @@ ${FOLDED}
   FLEET,
   // 20: nonces of gas accounts
   GAS_NONCES,
+  // 21: gas that payments waste
+  WASTED_GAS,
 ];
