@@ -5,8 +5,9 @@ import type { Random } from "../../sim/random.ts";
 
 /** What happens to transactions of a gas account that nodes have accepted. */
 export class ChainFaults {
-  readonly counts = { dropped: 0, replaced: 0, raised: 0, reorgs: 0 };
+  readonly counts = { dropped: 0, replaced: 0, fees: 0, reorgs: 0 };
   private readonly account: PrivateKeyAccount;
+  private baseFee = GWEI;
 
   constructor(
     private readonly chain: LocalChain,
@@ -22,13 +23,23 @@ export class ChainFaults {
     this.counts.reorgs += 1;
   }
 
+  /** Fees stay as high as they are: what pays too little is in no block. */
+  async mine(): Promise<void> {
+    await this.chain.client.setNextBlockBaseFeePerGas({ baseFeePerGas: this.baseFee });
+    await this.chain.mine();
+  }
+
+  /** When all is over, blocks ask for more than anybody has offered. */
+  settle(): void {
+    this.baseFee = 2n * BASE_FEES.at(-1)!;
+  }
+
   async disturb(): Promise<void> {
     const { chain, random, account, counts } = this;
     const waiting = await chain.waitingOf(account.address);
     if (random.chance(0.2)) {
-      // What waits pays too little for the next block.
-      await chain.client.setNextBlockBaseFeePerGas({ baseFeePerGas: 100n * GWEI });
-      counts.raised += 1;
+      this.baseFee = random.pick(BASE_FEES);
+      counts.fees += 1;
     }
     for (const one of waiting) {
       const fate = random.below(4);
@@ -64,3 +75,4 @@ export class ChainFaults {
 }
 
 const GWEI = 10n ** 9n;
+const BASE_FEES = [GWEI, 5n * GWEI, 25n * GWEI, 100n * GWEI];

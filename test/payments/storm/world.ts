@@ -66,6 +66,7 @@ export class World {
       progress(`round ${round + 1} of ${this.options.rounds}: ${this.orders} orders made`);
     }
     this.isStormy = false;
+    this.faults.settle();
     await Promise.all(this.nodes.map((node) => node.heal()));
     progress("all faults are over");
     const slowestMs = await this.quiet(Promise.all(ordering));
@@ -102,7 +103,7 @@ export class World {
   private async mine(): Promise<void> {
     while (!this.isOver) {
       if (this.isStormy && this.random.chance(0.4)) await this.faults.disturb();
-      await this.chain.mine();
+      await this.faults.mine();
       await Bun.sleep(this.blockMs);
     }
   }
