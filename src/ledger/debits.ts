@@ -10,8 +10,8 @@ import type { Ledger } from "./ledger.ts";
  * it is found available, so no request can spend it while the books are written.
  */
 export class Debits {
-  /** By idempotency key; bounded by the operator's requests in flight. */
-  private readonly underWay = new Map<string, Promise<unknown>>();
+  /** One at a time of a balance: what another one holds may yet be given back. Bounded by the operator's requests in flight. */
+  private readonly underWay = new Map<BalanceId, Promise<unknown>>();
   /** Lost to claims since start. */
   lost: NanoUsd = ZERO_USD;
 
@@ -26,15 +26,15 @@ export class Debits {
    * comes while the first is under way waits for it.
    */
   async take(debit: Debit): Promise<Credit | TooMuch> {
-    const { idempotencyKey } = debit;
+    const { balanceId } = debit;
     for (;;) {
-      const other = this.underWay.get(idempotencyKey);
+      const other = this.underWay.get(balanceId);
       if (other === undefined) break;
       await other.catch(() => {});
     }
     const done = this.takeOnce(debit);
-    this.underWay.set(idempotencyKey, done);
-    return done.finally(() => this.underWay.delete(idempotencyKey));
+    this.underWay.set(balanceId, done);
+    return done.finally(() => this.underWay.delete(balanceId));
   }
 
   private async takeOnce(debit: Debit): Promise<Credit | TooMuch> {

@@ -129,6 +129,4 @@ export class RateShare implements Grantable {
 export interface BalanceBook {
   readonly counter: Counter;
   credited: NanoUsd;
-  /** Held by debits, not by requests. */
-  debited: NanoUsd;
 }

@@ -359,13 +359,11 @@ export class Ledger {
    * the same credit, the balance has no room until they have given it back.
    */
   async holdDebit(balance: BalanceId, wanted: Debit["amount"]): Promise<TakenCredit | TooMuch> {
-    const book = await this.loadBalance(balance);
-    const { counter, credited } = book;
+    const { counter, credited } = await this.loadBalance(balance);
     const available = counter.room(credited);
-    const debit = taken(wanted, { available, unspent: credited - counter.spent - book.debited });
+    const debit = taken(wanted, { available, unspent: credited - counter.spent });
     if (debit === null) return { available };
     counter.hold(debit.amount);
-    book.debited = (book.debited + debit.amount) as NanoUsd;
     return debit;
   }
 
@@ -374,7 +372,6 @@ export class Ledger {
     const book = this.balances.get(balance);
     assert(book !== undefined, `${balance} was forgotten while a debit was held on it`);
     book.credited = credited;
-    book.debited = (book.debited - held) as NanoUsd;
     book.counter.settle(held, ZERO_USD);
   }
 
@@ -715,7 +712,6 @@ export class Ledger {
     const book = {
       counter,
       credited: credited instanceof Promise ? await credited : credited,
-      debited: ZERO_USD,
     };
     return remember(this.balances, id, book);
   }

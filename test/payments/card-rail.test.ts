@@ -43,6 +43,7 @@ class World {
   /** Stripe's answer on its way. */
   answered = async (checkout: Checkout): Promise<Checkout> => checkout;
   suspending = async (): Promise<void> => {};
+  debiting = async (): Promise<void> => {};
   readonly rail = new CardRail({
     api: {
       open: async () => this.checkout,
@@ -61,7 +62,11 @@ class World {
     random: systemRandom,
     fee: { percent: 2.9, fixed: 300_000_000 as NanoUsd },
     onFault() {},
-    debit: (debit) => this.effect(async () => this.debit(debit)),
+    debit: (debit) =>
+      this.effect(async () => {
+        await this.debiting();
+        return this.debit(debit);
+      }),
     suspend: (_, note) =>
       this.effect(async () => {
         await this.suspending();
@@ -479,6 +484,24 @@ describe("a card payment", () => {
         expect({ dies, lastHappens, ...says(world) }).toMatchObject(is);
       }
     }
+  });
+
+  test("that is refunded at Stripe while the operator's refund is refused is looked at again", async () => {
+    const world = new World();
+    await world.sees(PAID);
+    world.spent = AMOUNT;
+    const before = world.payment;
+    const late = Promise.withResolvers<void>();
+    world.debiting = () => late.promise;
+    const refused = world.rail.refund(before);
+    world.checkout = { ...world.checkout, refunded: 1_061 as Cents };
+    await world.rail.look(before);
+    late.resolve();
+    expect(await refused).toMatchObject({ available: 0 });
+    expect(world.payment.lookAt).toBe(PAYMENT_PACE.leaseMs as EpochMs);
+    world.now = world.payment.lookAt!;
+    await world.sees({});
+    expect(says(world)).toMatchObject({ state: "refunded", credited: 10, lost: 10 });
   });
 
   test("that is won while somebody is answered who asked before stays won", async () => {

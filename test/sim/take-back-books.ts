@@ -63,6 +63,7 @@ class Journal {
   readonly records: LedgerRecord[] = [];
   durable = 0;
   isCalm = false;
+  private isOver = false;
 
   constructor(
     private readonly clock: Clock,
@@ -80,6 +81,8 @@ class Journal {
   async flushed(): Promise<boolean> {
     const through = this.records.length;
     if (!this.isCalm) await pause(this.clock, this.random.below(20));
+    // A process that has ended writes nothing more.
+    if (this.isOver) return new Promise(() => {});
     if (!this.isCalm && this.random.chance(0.02)) return false;
     this.durable = Math.max(this.durable, through);
     return true;
@@ -87,6 +90,7 @@ class Journal {
 
   /** Its process has ended: every request has one end, by what was durable. */
   recovered(): { readonly ends: readonly TerminalRecord[]; readonly charges: ReadonlyMap<string, number> } {
+    this.isOver = true;
     const charges = new Map<string, number>();
     for (const record of this.records) if ("receipt" in record) charges.set(record.receipt, 0);
     const kept = this.records.slice(0, this.durable);

@@ -4,9 +4,11 @@ import { openDatabase } from "../../src/store/sqlite/database.ts";
 import { LedgerStore } from "../../src/store/sqlite/ledger-store.ts";
 import { soleSqlitePayments } from "../../src/store/sqlite/payments.ts";
 import { epochMs } from "../../src/units/clock.ts";
-import { ZERO_USD } from "../../src/units/usd.ts";
+import { type NanoUsd, ZERO_USD } from "../../src/units/usd.ts";
 import { ManualClock } from "../fakes/clock.ts";
 import { NOW, payment, paymentCases } from "./payment-cases.ts";
+
+const usd = (amount: number) => (amount * 1_000_000_000) as NanoUsd;
 
 function openBench(counted: Credit[] = []) {
   const db = openDatabase(":memory:");
@@ -48,6 +50,24 @@ describe("payments in SQLite", () => {
       { balanceId: "bal_a", amount: one.amount, idempotencyKey: "payment:pay_1" },
     ]);
     await change;
+  });
+
+  test("what is credited again is no part of a claim any more, the latest one first", async () => {
+    const { db, ledger, open } = openBench();
+    const store = open();
+    await store.add(payment("1"), []);
+    await store.change("pay_1", () => ({ state: "credited", credit: { amount: usd(5) } }));
+    for (const [entry, amount] of [
+      [1, usd(2)],
+      [2, usd(3)],
+    ] as const) {
+      const debit = { balanceId: "bal_a", amount, note: null, at: epochMs(NOW + entry) } as const;
+      const idempotencyKey = `payment:pay_1:back:${entry}`;
+      ledger.debit(debitEntry({ ...debit, idempotencyKey }, { amount, claimed: amount }));
+    }
+    await store.change("pay_1", () => ({ credit: { amount: usd(4), purpose: "more:3" } }));
+    expect(ledger.claims("", 9)).toMatchObject([{ idempotencyKey: "payment:pay_1:back:1", claimed: usd(1) }]);
+    db.close();
   });
 
   test("what a process had claimed is due when the next one starts", async () => {

@@ -239,10 +239,11 @@ export class CardRail implements WatchedRail {
     const after = await this.fold(asking, await this.ask(asking));
     const isWatched = isOpen(after) || orderOf(after).isReturned;
     const lookAt = isWatched ? epochMs(now + POLL_MS) : liftedAgainAt(after, this.deps.pace.leaseMs);
-    // News that came meanwhile has another time, and is looked at for itself.
-    return this.deps.store.change(payment.id, (present) =>
-      present.lookAt === asking.lookAt && isLatest(present, asking) ? { lookAt } : null,
-    );
+    // News that came meanwhile has another time, and is looked at for itself. While somebody refunds, nothing was decided.
+    return this.deps.store.change(payment.id, (present) => {
+      const isOurs = present.lookAt === asking.lookAt && isLatest(present, asking);
+      return isOurs && orderOf(present).returning === null ? { lookAt } : null;
+    });
   }
 
   /** What the operator has decided, here or in a process that ended. Where Stripe refuses, it says why when it is asked. */

@@ -9,10 +9,10 @@ import {
   type TooMuch,
   taken,
 } from "../../ledger/credit.ts";
-import { paymentOfKey } from "../../payments/payment.ts";
+import { paymentKey, paymentOfKey } from "../../payments/payment.ts";
 import { assert } from "../../units/assert.ts";
 import type { EpochMs } from "../../units/clock.ts";
-import type { BalanceId } from "../../units/id.ts";
+import type { BalanceId, PaymentId } from "../../units/id.ts";
 import { MAX_NANO_USD, type NanoUsd, ZERO_USD } from "../../units/usd.ts";
 import { part, type SqlDatabase, type Steps, sql } from "./statement.ts";
 
@@ -87,13 +87,30 @@ export function* openClaims(after: string, limit: number): Steps<CreditClaim[]> 
 export function* decideClaim(db: SqlDatabase, claim: CreditClaim, at: EpochMs): Steps<NanoUsd | null> {
   yield* lockPayment(db, claim);
   const { credited, spent, granted } = yield* lockedSums(db, claim.balanceId);
-  const lost = lostOf(claim, { short: spent + granted - credited, held: granted });
+  const [open] = yield* sql<Pick<CreditClaim, "claimed">>`
+    SELECT claimed FROM credits WHERE idempotency_key = ${claim.idempotencyKey}`;
+  const lost = lostOf({ ...claim, ...open }, { short: spent + granted - credited, held: granted });
   return lost === null ? null : yield* endClaim(db, claim, lost, at);
 }
 
 /** Whoever credits a payment has locked it before the balance. */
 function* lockPayment(db: SqlDatabase, { idempotencyKey }: CreditClaim): Steps<void> {
   yield* sql`SELECT id FROM payments WHERE id = ${paymentOfKey(idempotencyKey)} ${db.forUpdate}`;
+}
+
+/** What a payment is credited again was not taken back after all: its open claims, the latest first, are less by that. */
+export function* cancelClaims(payment: PaymentId, credited: NanoUsd): Steps<void> {
+  const claims = yield* sql<{
+    key: string;
+    claimed: number;
+  }>`SELECT idempotency_key AS key, claimed FROM credits
+    WHERE claimed > 0 AND idempotency_key LIKE ${`${paymentKey(payment)}:%`} ORDER BY at DESC, idempotency_key DESC`;
+  let left: number = credited;
+  for (const { key, claimed } of claims) {
+    const less = Math.min(left, claimed);
+    left -= less;
+    if (less > 0) yield* sql`UPDATE credits SET claimed = claimed - ${less} WHERE idempotency_key = ${key}`;
+  }
 }
 
 /** What is lost was not taken back after all. Returns that; zero where somebody else has ended the claim. */

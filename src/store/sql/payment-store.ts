@@ -22,7 +22,7 @@ import { type Clock, type EpochMs, epochMs } from "../../units/clock.ts";
 import type { PaymentId } from "../../units/id.ts";
 import type { NanoUsd } from "../../units/usd.ts";
 import { AUDIT_MS } from "../audit.ts";
-import { creditSteps } from "./credits.ts";
+import { cancelClaims, creditSteps } from "./credits.ts";
 import {
   creditOf,
   MAY_FAIL_STATES,
@@ -105,6 +105,7 @@ export class SqlPaymentStore implements PaymentStore, PaymentAudit {
       if (done === null)
         return { payment: yield* write(advanced(present, TOO_MUCH, next.changedAt)!), credit: null };
       assert(done === credit, `${credit.idempotencyKey} was credited already`);
+      yield* cancelClaims(id, credit.amount);
       return { payment: yield* write(next), credit };
     };
     const { payment } = await db.write(steps, {
