@@ -44,8 +44,20 @@ export function sentRequest(
     largest = larger(largest, body.content!());
   }
   if (largest === null) return { priced: request, prepared };
-  return { priced: { ...request, ...largest.size, body: largest.bytes }, prepared };
+  return {
+    priced: { ...request, ...largest.size, ...smallerEstimate(request, largest), body: largest.bytes },
+    prepared,
+  };
 }
+
+/** A translation's framing tells nothing about the prompt, so it may not raise what rates and crash bills estimate. */
+function smallerEstimate(request: GenerationRequest, { size }: HostContent): PromptEstimates {
+  const { promptEstimate, promptTextEstimate } =
+    request.promptEstimate < size.promptEstimate ? request : size;
+  return { promptEstimate, promptTextEstimate };
+}
+
+type PromptEstimates = Pick<GenerationRequest, "promptEstimate" | "promptTextEstimate">;
 
 export interface PricedRequest {
   /** The request with the body and the size of what hosts are sent of it. */

@@ -44,7 +44,9 @@ export const TAKE_BACK_MUTANTS: readonly Mutant[] = [
   }),
   ...mutantsOf("src/rails/stripe/card-rail.ts", {
     "what is taken back has another key each time": [
+      // biome-ignore lint/suspicious/noTemplateCurlyInString: a line of the source.
       "idempotencyKey: paymentKey(id, `back:${entry}`),",
+      // biome-ignore lint/suspicious/noTemplateCurlyInString: a line of the source.
       "idempotencyKey: paymentKey(id, `back:${entry}`) + newId('pay', this.deps.random),",
     ],
     "an answer that a later one has overtaken is written": [
@@ -88,6 +90,7 @@ export const TAKE_BACK_MUTANTS: readonly Mutant[] = [
     ],
   }),
   ...mutantsOf("src/store/sql/credits.ts", {
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: a line of the source.
     "a payment does not hear what was lost": ["lost = lost + ${lost}\n", "lost = lost\n"],
   }),
   ...mutantsOf(
