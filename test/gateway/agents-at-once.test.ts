@@ -138,7 +138,7 @@ describe(`${AGENTS} agents begin at once`, () => {
     begins.open();
     ends.open();
     const ended = await Promise.all(replies);
-    const stopped = ended.filter(({ text }) => text.includes("insufficient_credit"));
+    const stopped = ended.filter(({ text }) => text.includes("budget_exhausted"));
     const whole = ended.filter(({ text }) => text.includes("message_stop"));
     expect(stopped.length + whole.length).toBe(AGENTS);
     for (const { text } of stopped) expect(text).toContain("The tokens delivered cost $");
