@@ -51,7 +51,6 @@ async function count(work: Exclude<Work, ReadWork | { what: "compaction" | "answ
   const counter = await families.get(work.family);
   const before = process.threadCpuUsage();
   const tokens = () => {
-    if (work.what === "answer") return work.texts.reduce((sum, text) => sum + counter.count(text), 0);
     const json = JSON.parse(new TextDecoder().decode(work.body)) as Record<string, unknown>;
     return work.what === "text" ? countPromptTokens(json, counter) : boundFiles(json);
   };

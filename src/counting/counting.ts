@@ -39,14 +39,15 @@ export class Counting {
    * they cannot be counted in time. Goes before all prompts, because a bill waits for it.
    */
   async count(texts: readonly string[], family: TokenizerFamily): Promise<number | null> {
-    return (await this.counted({ what: "answer", texts, family }, BILLED))?.tokens ?? null;
+    return (await this.countEach([{ texts, family }]))?.[0] ?? null;
   }
 
   /** The same of each of several answers. */
   async countEach(answers: readonly AnswerTexts[]): Promise<readonly number[] | null> {
-    const { rank: _, ...turn } = BILLED;
-    const done = await this.paid.take({ what: "answers", answers }, { ...turn, rank: RANKS.answer });
-    return (done as AnswerCounts | null)?.tokens ?? null;
+    const work: Work = { what: "answers", answers };
+    return (
+      ((await this.paid.take(work, { ...BILLED, rank: RANKS.answer })) as AnswerCounts | null)?.tokens ?? null
+    );
   }
 
   /**

@@ -8,7 +8,6 @@ import type { TokenizerFamily } from "../tokens/families.ts";
 
 /** What the thread is told to do. */
 export type Work =
-  | { readonly what: "answer"; readonly texts: readonly string[]; readonly family: TokenizerFamily }
   | { readonly what: "answers"; readonly answers: readonly AnswerTexts[] }
   | { readonly what: "text" | "files"; readonly body: Uint8Array; readonly family: TokenizerFamily }
   | { readonly what: "compaction"; readonly body: Uint8Array }

@@ -1,6 +1,7 @@
+import type { AnswerTexts } from "../counting/work.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Reservation } from "../ledger/reservation.ts";
-import type { AnswerText, TextMoment } from "../tokens/answer-text.ts";
+import { type AnswerText, BEGINNING, type TextMoment } from "../tokens/answer-text.ts";
 import type { TokenizerFamily } from "../tokens/families.ts";
 
 /**
@@ -66,12 +67,7 @@ export class DeliveredCounts {
 }
 
 /** Tokens of each piece; null when they cannot be counted in time. */
-export type CountEach = (pieces: readonly TextPiece[]) => Promise<readonly number[] | null>;
-
-interface TextPiece {
-  readonly texts: readonly string[];
-  readonly family: TokenizerFamily;
-}
+export type CountEach = (pieces: readonly AnswerTexts[]) => Promise<readonly number[] | null>;
 
 type CountedText = Pick<AnswerText, "moment" | "since">;
 
@@ -84,7 +80,7 @@ interface CountedStream {
   tokens: number;
 }
 
-interface Piece extends TextPiece {
+interface Piece extends AnswerTexts {
   readonly stream: CountedStream;
   readonly to: TextMoment;
   readonly bytes: number;
@@ -103,7 +99,6 @@ function pieceOf(stream: CountedStream): Piece {
   return { stream, texts, family, to, bytes, estimate };
 }
 
-const BEGINNING: TextMoment = { length: 0, unkept: 0, estimate: 0 };
 const LEAST_GROWTH = 16;
 /** Some 15 ms of the thread, for which a bill may have to wait. */
 const MAX_BATCH_BYTES = 256 * 1024;

@@ -1,4 +1,4 @@
-import type { AnswerText, TextMoment } from "../tokens/answer-text.ts";
+import { type AnswerText, BEGINNING, type TextMoment } from "../tokens/answer-text.ts";
 import type { Counts } from "./billed-tokens.ts";
 
 /**
@@ -43,6 +43,5 @@ export class RunningCount {
   }
 }
 
-const BEGINNING: TextMoment = { length: 0, unkept: 0, estimate: 0 };
 /** Less is not worth a turn of the thread. */
 const LEAST_TOKENS = 64;

@@ -152,6 +152,8 @@ export interface TextMoment {
   readonly estimate: number;
 }
 
+export const BEGINNING: TextMoment = { length: 0, unkept: 0, estimate: 0 };
+
 export interface Written {
   readonly texts: readonly string[];
   /** Tokens by estimate of what is not in `texts`. */
