@@ -76,7 +76,6 @@ const UNDECIDED: RefusalDetails = { retryAfterS: UNDECIDED_RETRY_S };
 function capMessage(short: CapShortfall, ask: AdmissionRequest, sized: SizedRequest): string {
   const { limit, spent, held, worst } = short;
   const { what } = short;
-  const name = what === "budget" || what === "run" ? `${what} \`${short.name}\`` : `key's \`${what}\``;
   const used = `${formatUsd(spent)} is used, and ${formatUsd(held)} is held by open requests`;
   const alone = worst > limit ? " This request alone is above the cap, so waiting will not help." : "";
   const wait = isOnlyHeld(short)
@@ -86,8 +85,12 @@ function capMessage(short: CapShortfall, ask: AdmissionRequest, sized: SizedRequ
   const lower = fits >= 1 ? lowered(fits, ask.request) : null;
   const raise = what === "run" ? ANOTHER_RUN : `raise the cap in the dashboard: ${ask.settings.dashboardUrl}`;
   const advice = lower === null ? raise : `${lower}, or ${raise}`;
-  return `The ${name} caps spending at ${formatUsd(limit)}: ${used}. This request could cost ${formatUsd(worst)}.${alone}${wait} ${capital(advice)}.${uncounted(ask)}`;
+  return `The ${capName(short)} caps spending at ${formatUsd(limit)}: ${used}. This request could cost ${formatUsd(worst)}.${alone}${wait} ${capital(advice)}.${uncounted(ask)}`;
 }
+
+/** As a sentence names the limit after "the". */
+export const capName = ({ what, name }: CapShortfall): string =>
+  what === "budget" || what === "run" ? `${what} \`${name}\`` : `key's \`${what}\``;
 
 const callsMessage = ({ run, limit, spent, held }: CallsShortfall): string =>
   `The run \`${run}\` may have ${limit === 1 ? "1 call" : `${limit} calls`}: ${spent} used, ${held} open. ${capital(ANOTHER_RUN)}.`;

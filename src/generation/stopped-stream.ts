@@ -8,6 +8,7 @@ import { operatorAt } from "../units/contact.ts";
 import { formatUsd, type NanoUsd } from "../units/usd.ts";
 import type { GenerationSettings } from "./deps.ts";
 import { invalidKey } from "./refusals.ts";
+import { capName } from "./shortfall.ts";
 
 /**
  * The error that ends a stream whose hold can grow no further. It names the limit that stopped it, and what the
@@ -57,12 +58,11 @@ function cause(short: Shortfall | null, block: KeyBlock | null, settings: StopSe
 
 function capMessage(short: CapShortfall, { dashboardUrl }: StopSettings): string {
   const { what, limit, spent, held } = short;
-  const name = what === "budget" || what === "run" ? `${what} \`${short.name}\`` : `key's \`${what}\``;
   const advice =
     what === "run"
       ? "Start a new run, or let an owner raise the limit of this one."
       : `Raise the cap in the dashboard: ${dashboardUrl}`;
-  return `The ${name} caps spending at ${formatUsd(limit)}: ${formatUsd(spent)} is used, and ${formatUsd(held)} is held by open requests, this one included. ${advice}`;
+  return `The ${capName(short)} caps spending at ${formatUsd(limit)}: ${formatUsd(spent)} is used, and ${formatUsd(held)} is held by open requests, this one included. ${advice}`;
 }
 
 const creditAdvice = ({ sellsCredit, contact, dashboardUrl }: StopSettings): string =>
