@@ -3,47 +3,15 @@ import { expect, test } from "bun:test";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Ledger } from "../../src/ledger/ledger.ts";
 import { folderDisk } from "../../src/store/journal/disk.ts";
 import { type Damage, journalFiles, type Unapplied } from "../../src/store/journal/journal.ts";
-import { Books, type BooksOptions, type EndStore, onTheLoop } from "../../src/store/sqlite/books.ts";
+import { onTheLoop } from "../../src/store/sqlite/books.ts";
 import { openDatabase } from "../../src/store/sqlite/database.ts";
 import { LedgerStore } from "../../src/store/sqlite/ledger-store.ts";
 import { ManualClock } from "../fakes/clock.ts";
 import { SimulatedDisk } from "../sim/disk.ts";
 import { end } from "./end-record.ts";
-
-const NO_STORE: EndStore = {
-  apply: async () => {},
-  forgetReachedBefore: async () => {},
-  checkpoint: async () => true,
-};
-
-const booksOn = (clock: ManualClock, more: Partial<BooksOptions>, reached = new Map<number, number>()) =>
-  Books.open(
-    {
-      disk: new SimulatedDisk(),
-      store: NO_STORE,
-      clock,
-      relaxed: false,
-      journalFileBytes: 1e9,
-      writeOffTokens: 50,
-      defer: queueMicrotask,
-      recoveredBody: () => "{}",
-      onFault(error) {
-        throw error;
-      },
-      ...more,
-    },
-    reached,
-  );
-
-const NOTHING_OPEN = {
-  checkpoint() {},
-  countDelivered: () => null,
-  openRecords: () => [],
-  forgetIdle: () => [],
-} as unknown as Ledger;
+import { booksOn, NO_STORE, NOTHING_OPEN } from "./open-books.ts";
 
 async function passed(clock: ManualClock, seconds: number): Promise<void> {
   for (let second = 0; second < seconds; second++) {

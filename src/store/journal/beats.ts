@@ -11,7 +11,7 @@ export class Beats {
     private readonly onFault: (error: unknown) => void,
   ) {}
 
-  every(ms: number, run: () => void): void {
+  every(ms: number, run: () => void | Promise<void>): void {
     const { timers, clock, onFault } = this;
     let timer = clock.after(ms, again);
     timers.add(timer);
@@ -20,7 +20,7 @@ export class Beats {
       timer = clock.after(ms, again);
       timers.add(timer);
       try {
-        run();
+        run()?.catch(onFault);
       } catch (error) {
         onFault(error);
       }
@@ -36,13 +36,16 @@ export class Beats {
  * Journals how far streams have got: at once as far as that is known, and again once what came since the last time
  * is counted.
  */
-export function checkpoint(ledger: CheckpointedLedger, journal: { schedule(): void }): void {
+export async function checkpoint(ledger: CheckpointedLedger, journal: { schedule(): void }): Promise<void> {
   const write = () => {
     ledger.checkpoint();
     journal.schedule();
   };
   write();
-  void ledger.countDelivered()?.then(write);
+  const counting = ledger.countDelivered();
+  if (counting === null) return;
+  await counting;
+  write();
 }
 
 export interface CheckpointedLedger {

@@ -134,10 +134,8 @@ export abstract class JournalBooks<Options extends JournalBooksOptions> {
   /** Checkpoints delivered tokens, begins new journal files, forgets idle counters. */
   protected keepUp(ledger: Ledger, onForgotten: (counters: readonly CounterId[]) => void): void {
     this.ledger = ledger;
-    this.beats.every(CHECKPOINT_EVERY_MS, () => {
-      checkpoint(ledger, this.journal);
-      this.turnPage();
-    });
+    this.beats.every(CHECKPOINT_EVERY_MS, () => checkpoint(ledger, this.journal));
+    this.beats.every(CHECKPOINT_EVERY_MS, () => this.turnPage());
     this.beats.every(FORGET_EVERY_MS, () => onForgotten(ledger.forgetIdle(this.appliedThrough, IDLE_MS)));
   }
 

@@ -1,0 +1,41 @@
+import type { Ledger } from "../../src/ledger/ledger.ts";
+import { Books, type BooksOptions, type EndStore } from "../../src/store/sqlite/books.ts";
+import type { ManualClock } from "../fakes/clock.ts";
+import { SimulatedDisk } from "../sim/disk.ts";
+
+export const NO_STORE: EndStore = {
+  apply: async () => {},
+  forgetReachedBefore: async () => {},
+  checkpoint: async () => true,
+};
+
+/** Books over a disk in memory; a fault fails the test, unless it says what becomes of faults. */
+export const booksOn = (
+  clock: ManualClock,
+  more: Partial<BooksOptions>,
+  reached = new Map<number, number>(),
+) =>
+  Books.open(
+    {
+      disk: new SimulatedDisk(),
+      store: NO_STORE,
+      clock,
+      relaxed: false,
+      journalFileBytes: 1e9,
+      writeOffTokens: 50,
+      defer: queueMicrotask,
+      recoveredBody: () => "{}",
+      onFault(error) {
+        throw error;
+      },
+      ...more,
+    },
+    reached,
+  );
+
+export const NOTHING_OPEN = {
+  checkpoint() {},
+  countDelivered: () => null,
+  openRecords: () => [],
+  forgetIdle: () => [],
+} as unknown as Ledger;
