@@ -1,11 +1,10 @@
 import { readlinkSync } from "node:fs";
 import { setPriority } from "node:os";
 import { basename } from "node:path";
-import { refused } from "../errors/refusal.ts";
+import { invalid, refused } from "../errors/refusal.ts";
 import { openingOf } from "../routing/conversation.ts";
 import { withCeiling } from "../surfaces/messages/ceiling.ts";
 import { subjectOf } from "../surfaces/refused-request.ts";
-import { invalid } from "../surfaces/request.ts";
 import { compactionRequest } from "../surfaces/responses/compaction.ts";
 import { SURFACES } from "../surfaces/surfaces.ts";
 import { countPromptTokens } from "../tokens/count.ts";

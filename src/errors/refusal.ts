@@ -67,6 +67,10 @@ export const refused = (value: unknown): value is Refusal => value instanceof Re
 export const refuse = (code: ErrorCode, message: string, details?: RefusalDetails): Refusal =>
   new Refusal(code, message, details);
 
+/** Names the request field that is wrong and what it must be, as in "`stream` must be true or false". */
+export const invalid = (param: string, what: string): Refusal =>
+  refuse("invalid_request", `\`${param}\` ${what}.`, { param });
+
 /** Of the field that is called so, in the request. */
 export const invalidField = (param: string, message: string): Refusal =>
   refuse("invalid_request", message, { param });

@@ -1,7 +1,6 @@
-import { type Refusal, refused } from "../errors/refusal.ts";
+import { invalid, type Refusal, refused } from "../errors/refusal.ts";
 import {
   type HostSort,
-  invalid,
   isObject,
   NO_PREFERENCES,
   type ProviderPreferences,

@@ -1,5 +1,5 @@
 import { QUANTIZATIONS, type Quantization } from "../catalog/catalog.ts";
-import { type Refusal, refuse, refused } from "../errors/refusal.ts";
+import { invalid, type Refusal, refused } from "../errors/refusal.ts";
 import { type NanoPerMillion, pricePerMillion } from "../units/usd.ts";
 
 /**
@@ -191,6 +191,3 @@ const shown = (name: string): string => name.slice(0, SHOWN_CHARACTERS);
 
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
-
-export const invalid = (param: string, what: string): Refusal =>
-  refuse("invalid_request", `\`${param}\` ${what}.`, { param });

@@ -1,8 +1,7 @@
 import type { SurfaceName } from "../catalog/catalog.ts";
-import type { Refusal } from "../errors/refusal.ts";
+import { invalid, type Refusal } from "../errors/refusal.ts";
 import type { BodyChanges } from "./body-changes.ts";
 import { asObject } from "./json.ts";
-import { invalid } from "./request.ts";
 import type { GenerationRequest, HostTarget } from "./surface.ts";
 
 /**

@@ -1,5 +1,5 @@
 import type { SurfaceName } from "../catalog/catalog.ts";
-import { type Refusal, refuse, refused } from "../errors/refusal.ts";
+import { invalid, type Refusal, refuse, refused } from "../errors/refusal.ts";
 import { withoutByteOrderMark } from "../units/byte-order-mark.ts";
 import { accountReference, REFERRING } from "./account-references.ts";
 import { BodyChanges } from "./body-changes.ts";
@@ -112,9 +112,6 @@ export function checkMessages(json: Readonly<Record<string, unknown>>): Refusal 
  */
 export const checkCount = (name: "messages" | "input", { length }: readonly unknown[]): Refusal | null =>
   length > MAX_MESSAGES ? invalid(name, `has ${length} entries; at most ${MAX_MESSAGES} are allowed`) : null;
-
-export const invalid = (param: string, what: string): Refusal =>
-  refuse("invalid_request", `\`${param}\` ${what}.`, { param });
 
 type Ceiling = number | null | Refusal;
 

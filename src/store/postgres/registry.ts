@@ -5,8 +5,8 @@ import type { TerminalRecord } from "../../ledger/record.ts";
 import type { OrphanHold } from "../../ledger/recovery.ts";
 import type { BalanceId } from "../../units/id.ts";
 import type { SecretHash } from "../../units/secret-hash.ts";
-import type { NotedChange } from "../changes.ts";
 import type { NodeReport } from "../nodes.ts";
+import { noteChanges } from "./changes.ts";
 import { PostgresHolds } from "./holds.ts";
 import type { Postgres } from "./postgres.ts";
 
@@ -154,35 +154,6 @@ export class PostgresRegistry implements Registry {
     });
     return "closed";
   }
-}
-
-/** The channel on which nodes hear that there are changes. */
-export const CHANGES = "gateway_changes";
-
-/**
- * Writes down that something changed, in the transaction that changes it. Returns the version to wait for.
- */
-export async function noteChanges(
-  postgres: Postgres,
-  sql: TransactionSQL,
-  changes: readonly NotedChange[],
-): Promise<number> {
-  const [row] = await sql<{ version: bigint }[]>`
-    UPDATE latest_change SET version = version + ${changes.length} WHERE one = 1 RETURNING version`;
-  const version = Number(row!.version);
-  const rows = changes.map(({ balance, key, counters }, at) => ({
-    version: version - changes.length + 1 + at,
-    key_hash: key,
-    balance_id: balance,
-    counters: counters.join(" "),
-  }));
-  // Every lease that is renewed meanwhile waits for this.
-  await sql`INSERT INTO changes (version, at, key_hash, balance_id, counters)
-    SELECT version, clock_timestamp(), key_hash, balance_id, counters
-    FROM json_to_recordset(${JSON.stringify(rows)}::text::json)
-      AS row (version BIGINT, key_hash TEXT, balance_id TEXT, counters TEXT)`;
-  await postgres.say(sql, CHANGES, [""]);
-  return version;
 }
 
 const MAX_CHANGES = 1_000;

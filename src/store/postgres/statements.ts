@@ -8,8 +8,8 @@ import {
   sql,
   type WriteOptions,
 } from "../sql/statement.ts";
+import { noteChanges } from "./changes.ts";
 import { inNumbers, type Postgres } from "./postgres.ts";
-import { noteChanges } from "./registry.ts";
 
 /**
  * PostgreSQL for one node. A change writes its notice in the same transaction, and resolves once all nodes have taken

@@ -1,10 +1,9 @@
-import { type Refusal, refused } from "../../errors/refusal.ts";
+import { invalid, type Refusal, refused } from "../../errors/refusal.ts";
 import type { BodyChanges } from "../body-changes.ts";
 import { asObject, type Json, type MutableJson } from "../json.ts";
 import { addText, replyReader } from "../reply.ts";
 import {
   checkMessages,
-  invalid,
   larger,
   passedBody,
   passedChanges,

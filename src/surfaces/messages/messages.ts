@@ -1,18 +1,10 @@
-import { type Refusal, refuse, refused } from "../../errors/refusal.ts";
+import { invalid, type Refusal, refuse, refused } from "../../errors/refusal.ts";
 import type { BodyChanges } from "../body-changes.ts";
 import { asObject, type Json } from "../json.ts";
 import { encodeEvent } from "../judge.ts";
 import { lowerBudget } from "../lowered-budget.ts";
 import { addText, replyReader } from "../reply.ts";
-import {
-  checkMessages,
-  invalid,
-  passedBody,
-  passedChanges,
-  readBody,
-  readCeiling,
-  toRequest,
-} from "../request.ts";
+import { checkMessages, passedBody, passedChanges, readBody, readCeiling, toRequest } from "../request.ts";
 import { streamSynthesizer } from "../stream-synthesis.ts";
 import type { GenerationRequest, HostBody, HostTarget, Pairing, Surface } from "../surface.ts";
 import { readAnthropicUsage } from "../usage.ts";

@@ -1,8 +1,8 @@
-import { type Refusal, refuse } from "../../errors/refusal.ts";
+import { invalid, type Refusal, refuse } from "../../errors/refusal.ts";
 import { contains, NO_BYTES, textOf } from "../bytes.ts";
 import { asObject } from "../json.ts";
 import { JsonCursor } from "../json-cursor.ts";
-import { invalid, lookThrough } from "../request.ts";
+import { lookThrough } from "../request.ts";
 import { sizeOf } from "./conversation-memory.ts";
 import { type ProtocolError, protocolError } from "./error-event.ts";
 

@@ -1,16 +1,8 @@
-import { type Refusal, refused } from "../../errors/refusal.ts";
+import { invalid, type Refusal, refused } from "../../errors/refusal.ts";
 import { asObject, type Json } from "../json.ts";
 import { withoutAddedOwnTools } from "../own-tools.ts";
 import { addText, replyReader } from "../reply.ts";
-import {
-  checkCount,
-  invalid,
-  passedBody,
-  passedChanges,
-  readBody,
-  readCeiling,
-  toRequest,
-} from "../request.ts";
+import { checkCount, passedBody, passedChanges, readBody, readCeiling, toRequest } from "../request.ts";
 import { COMMENT } from "../sse.ts";
 import { streamSynthesizer } from "../stream-synthesis.ts";
 import type { GenerationRequest, HostBody, HostTarget, Pairing, Surface } from "../surface.ts";
