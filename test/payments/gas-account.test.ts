@@ -1,5 +1,6 @@
-import { afterAll, afterEach, expect, test } from "bun:test";
+import { afterAll, afterEach, expect, spyOn, test } from "bun:test";
 import { privateKeyToAddress } from "viem/accounts";
+import { GasAccount } from "../../src/rails/x402/gas-account.ts";
 import { json } from "../fakes/behaviours.ts";
 import { LocalChain } from "../fakes/chain/chain.ts";
 import { startFakeHost } from "../fakes/host.ts";
@@ -105,6 +106,25 @@ test("a transaction that pays too little for the blocks of today pays more at th
   const [payment] = await paymentsOf(gateway, slow.mine.key);
   expect(before).not.toContain(payment!.transaction as `0x${string}`);
   expect(await chain.transactionsOf(account)).toBe(2);
+});
+
+test("a transfer that gets into a block just before it is sent again takes no second nonce", async () => {
+  await begin();
+  await chain.minesAtOnce(false);
+  const { settle } = GasAccount.prototype;
+  const settling = spyOn(GasAccount.prototype, "settle").mockImplementation(async function (
+    this: GasAccount,
+    ...payment
+  ) {
+    await chain.mine();
+    return settle.apply(this, payment);
+  });
+  const paid = await pay();
+  await until(paid.isCredited);
+  expect(settling.mock.calls.length).toBeGreaterThan(1);
+  settling.mockRestore();
+  await chain.mine();
+  expect(await chain.transactionsOf(account)).toBe(1);
 });
 
 test("the nonce of a payment whose authorization was used otherwise is filled, and later payments go on", async () => {

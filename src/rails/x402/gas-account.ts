@@ -65,6 +65,8 @@ export class GasAccount implements Settler {
 
   private async carryOut(payment: string, transfer: GasCall): Promise<SettleHint> {
     const [mined, price] = await Promise.all([this.node.mined(), this.node.price()]);
+    // A transaction of this payment may have been mined since the caller looked: a second one would only cost gas.
+    if (await this.node.fails(transfer, price)) return { problem: "the transfer would fail now" };
     let from = mined;
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
       const taking = this.turn.then(() => this.take(payment, transfer, from, price));
