@@ -4,7 +4,7 @@ import { basename } from "node:path";
 import { invalid, refused } from "../errors/refusal.ts";
 import { openingOf } from "../routing/conversation.ts";
 import { withCeiling } from "../surfaces/messages/ceiling.ts";
-import { subjectOf } from "../surfaces/refused-request.ts";
+import { subjectOf } from "../surfaces/request/refused-request.ts";
 import { compactionRequest } from "../surfaces/responses/compaction.ts";
 import { SURFACES } from "../surfaces/surfaces.ts";
 import { countPromptTokens } from "../tokens/count.ts";

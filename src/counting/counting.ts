@@ -1,6 +1,6 @@
 import { type Refusal, refuse } from "../errors/refusal.ts";
 import type { Opening } from "../routing/conversation.ts";
-import type { Subject } from "../surfaces/refused-request.ts";
+import type { Subject } from "../surfaces/request/refused-request.ts";
 import type { GenerationRequest } from "../surfaces/surface.ts";
 import type { TokenizerFamily } from "../tokens/families.ts";
 import type { Clock, Timer } from "../units/clock.ts";

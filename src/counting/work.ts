@@ -2,7 +2,7 @@ import type { SurfaceName } from "../catalog/catalog.ts";
 import type { ErrorCode } from "../errors/codes.ts";
 import type { RefusalDetails } from "../errors/refusal.ts";
 import type { Opening } from "../routing/conversation.ts";
-import type { Subject } from "../surfaces/refused-request.ts";
+import type { Subject } from "../surfaces/request/refused-request.ts";
 import type { GenerationRequest } from "../surfaces/surface.ts";
 import type { TokenizerFamily } from "../tokens/families.ts";
 

@@ -24,7 +24,7 @@ import { type ConversationId, conversationOf } from "../routing/conversation.ts"
 import { asksOpenTier, idMeantBy, idsMeantBy, sortMeantBy } from "../routing/naming.ts";
 import { namesOverrides, readOverrides, sortedBy } from "../routing/overrides.ts";
 import { makePlan, type Plan } from "../routing/plan.ts";
-import { type Subject, subjectOf } from "../surfaces/refused-request.ts";
+import { type Subject, subjectOf } from "../surfaces/request/refused-request.ts";
 import { withoutPrompt } from "../surfaces/request.ts";
 import type { GenerationRequest, Surface } from "../surfaces/surface.ts";
 import { SURFACES } from "../surfaces/surfaces.ts";

@@ -1,7 +1,7 @@
 import { type Refusal, refused } from "../errors/refusal.ts";
 import { invalidRun, isSameLimits, RUN_HEADER, type RunSpec, readRunSpec } from "../keys/run.ts";
-import { BodyChanges } from "../surfaces/body-changes.ts";
-import { asObject } from "../surfaces/json.ts";
+import { asObject } from "../surfaces/json/json.ts";
+import { BodyChanges } from "../surfaces/request/body-changes.ts";
 import type { GenerationRequest } from "../surfaces/surface.ts";
 
 /** The run that a request names, in its header or in `metadata`; null where it names none. */

@@ -12,7 +12,7 @@ import {
   type RateShortfall,
   type Shortfall,
 } from "../ledger/shortfall.ts";
-import { asObject } from "../surfaces/json.ts";
+import { asObject } from "../surfaces/json/json.ts";
 import type { GenerationRequest } from "../surfaces/surface.ts";
 import { budgetUnder } from "../surfaces/vocabulary/reasoning.ts";
 import type { EpochMs } from "../units/clock.ts";

@@ -1,7 +1,7 @@
 import { MAX_COUNT_MS, type ReadRequest } from "../counting/counting.ts";
 import type { ReadWork } from "../counting/work.ts";
 import { wideNetwork } from "../limits/wide-network.ts";
-import type { Subject } from "../surfaces/refused-request.ts";
+import type { Subject } from "../surfaces/request/refused-request.ts";
 import type { GenerationCall } from "./answer.ts";
 import type { PromptCountDeps } from "./prompt-count.ts";
 import { tooMuchUnpaid } from "./refusals.ts";

@@ -2,9 +2,9 @@ import type { Host } from "../catalog/catalog.ts";
 import type { HostFaultKind } from "../ledger/receipt.ts";
 import type { Slot } from "../limits/host-slots.ts";
 import type { Candidate } from "../routing/candidate.ts";
-import { mostAnswerBytes } from "../surfaces/answer-bounds.ts";
-import { NO_BYTES } from "../surfaces/bytes.ts";
+import { mostAnswerBytes } from "../surfaces/events/answer-bounds.ts";
 import { readHostError } from "../surfaces/host-error.ts";
+import { NO_BYTES } from "../surfaces/json/bytes.ts";
 import type {
   AnswerMetadata,
   GenerationRequest,

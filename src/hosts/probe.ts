@@ -1,6 +1,6 @@
 import type { Route, SurfaceName } from "../catalog/catalog.ts";
 import { type Refusal, refused } from "../errors/refusal.ts";
-import { bytesOf, NO_BYTES } from "../surfaces/bytes.ts";
+import { bytesOf, NO_BYTES } from "../surfaces/json/bytes.ts";
 import type { AnswerMetadata, GenerationRequest, Pairing } from "../surfaces/surface.ts";
 import { pairing, SURFACES } from "../surfaces/surfaces.ts";
 import { ownHeaders } from "./destination.ts";

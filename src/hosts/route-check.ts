@@ -1,7 +1,7 @@
 import type { Route, SurfaceName } from "../catalog/catalog.ts";
 import { refused } from "../errors/refusal.ts";
-import { NO_BYTES } from "../surfaces/bytes.ts";
 import { readHostError } from "../surfaces/host-error.ts";
+import { NO_BYTES } from "../surfaces/json/bytes.ts";
 import type { StreamJudge } from "../surfaces/surface.ts";
 import { withoutByteOrderMark } from "../units/byte-order-mark.ts";
 import { askRoute, type ProbeDeps, readShort, type SentProbe } from "./probe.ts";

@@ -1,5 +1,5 @@
 import type { Route } from "../catalog/catalog.ts";
-import { asObject } from "../surfaces/json.ts";
+import { asObject } from "../surfaces/json/json.ts";
 import type { GenerationRequest } from "../surfaces/surface.ts";
 
 /**

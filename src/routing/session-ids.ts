@@ -1,4 +1,4 @@
-import { asObject, type Json, parseObject } from "../surfaces/json.ts";
+import { asObject, type Json, parseObject } from "../surfaces/json/json.ts";
 
 /**
  * The session that a client says a request is a part of, by the first name that it has of this list: what is meant

@@ -1,5 +1,5 @@
 import { blameOf, condemns } from "./blame.ts";
-import { asObject, asText, type Json } from "./json.ts";
+import { asObject, asText, type Json } from "./json/json.ts";
 import type { HostError } from "./surface.ts";
 
 /**

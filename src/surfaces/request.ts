@@ -1,18 +1,18 @@
 import type { SurfaceName } from "../catalog/catalog.ts";
 import { invalid, type Refusal, refuse, refused } from "../errors/refusal.ts";
 import { withoutByteOrderMark } from "../units/byte-order-mark.ts";
-import { accountReference, REFERRING } from "./account-references.ts";
-import { BodyChanges } from "./body-changes.ts";
-import { NO_BYTES } from "./bytes.ts";
-import { isCachedFor1h } from "./cache-time.ts";
-import { asObject } from "./json.ts";
-import { JsonCursor } from "./json-cursor.ts";
-import { hasMoreValues } from "./json-scan.ts";
-import { leaveOutOwnTools } from "./own-tools.ts";
-import { sizePrompt } from "./prompt.ts";
+import { NO_BYTES } from "./json/bytes.ts";
+import { asObject } from "./json/json.ts";
+import { JsonCursor } from "./json/json-cursor.ts";
+import { hasMoreValues } from "./json/json-scan.ts";
+import { accountReference, REFERRING } from "./request/account-references.ts";
+import { BodyChanges } from "./request/body-changes.ts";
+import { isCachedFor1h } from "./request/cache-time.ts";
+import { leaveOutOwnTools } from "./request/own-tools.ts";
+import { sizePrompt } from "./request/prompt.ts";
+import { dearerService, leaveOutUnheld, UNHELD_NAMES } from "./request/unpriced-fields.ts";
+import { leaveOutUnsafe } from "./request/unsafe-members.ts";
 import type { GenerationRequest, HostBody, HostTarget, RequestSize } from "./surface.ts";
-import { dearerService, leaveOutUnheld, UNHELD_NAMES } from "./unheld.ts";
-import { leaveOutUnsafe } from "./unsafe-members.ts";
 
 /**
  * Reads a request body of any of the three languages: one scan for its members, one parse. Members that

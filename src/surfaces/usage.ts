@@ -1,4 +1,4 @@
-import { asObject } from "./json.ts";
+import { asObject } from "./json/json.ts";
 import type { Usage } from "./surface.ts";
 
 /**

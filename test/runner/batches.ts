@@ -61,7 +61,7 @@ const SIZES: Readonly<Record<string, Size>> = {
   "test/postgres": { files: 4, seconds: 10 },
   "test/process": { files: 1, seconds: 13 },
   "test/sim": { files: 1, seconds: 10 },
-  "test/surfaces": { files: 8, seconds: 1 },
+  "test/surfaces/pairing": { files: 6, seconds: 1 },
   "test/tokens": { files: 3, seconds: 2 },
   "test/workers": { files: 2, seconds: 20 },
 };

@@ -1,4 +1,4 @@
-import { asObject, type Json } from "../../surfaces/json.ts";
+import { asObject, type Json } from "../../surfaces/json/json.ts";
 import type { Usage } from "../../surfaces/surface.ts";
 import type { AnswerEvents, OpenBlock } from "../../surfaces/vocabulary/answer-events.ts";
 import { NO_USAGE } from "../../surfaces/vocabulary/answer-writer.ts";

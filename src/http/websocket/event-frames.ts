@@ -1,7 +1,7 @@
 import type { Sink } from "../../generation/answer.ts";
-import { asObject, parseObject } from "../../surfaces/json.ts";
-import { JsonCursor } from "../../surfaces/json-cursor.ts";
-import { CurrentEvent, eventEnd } from "../../surfaces/sse.ts";
+import { CurrentEvent, eventEnd } from "../../surfaces/events/sse.ts";
+import { asObject, parseObject } from "../../surfaces/json/json.ts";
+import { JsonCursor } from "../../surfaces/json/json-cursor.ts";
 import type { ClientSocket } from "./client-socket.ts";
 
 /**

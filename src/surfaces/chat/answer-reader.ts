@@ -1,6 +1,6 @@
-import { AnswerParts, MAX_PARTS, TOO_MANY_PARTS } from "../answer-bounds.ts";
+import { AnswerParts, MAX_PARTS, TOO_MANY_PARTS } from "../events/answer-bounds.ts";
 import { ENDED_EARLY, errorOf, fault, NO_EVENT } from "../host-error.ts";
-import { asObject, type Json, parseObject } from "../json.ts";
+import { asObject, type Json, parseObject } from "../json/json.ts";
 import type { HostError, Usage } from "../surface.ts";
 import { readOpenAiUsage } from "../usage.ts";
 import type { AnswerEvents, OpenBlock, StopReason } from "../vocabulary/answer-events.ts";

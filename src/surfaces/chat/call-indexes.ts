@@ -1,5 +1,5 @@
-import { AnswerParts } from "../answer-bounds.ts";
-import { asObject, type MutableJson } from "../json.ts";
+import { AnswerParts } from "../events/answer-bounds.ts";
+import { asObject, type MutableJson } from "../json/json.ts";
 import { StreamedCalls } from "./streamed-calls.ts";
 
 /**

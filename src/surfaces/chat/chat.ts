@@ -1,7 +1,9 @@
 import { invalid, type Refusal, refused } from "../../errors/refusal.ts";
-import type { BodyChanges } from "../body-changes.ts";
-import { asObject, type Json, type MutableJson } from "../json.ts";
-import { addText, replyReader } from "../reply.ts";
+import { COMMENT } from "../events/sse.ts";
+import { streamSynthesizer } from "../events/stream-synthesis.ts";
+import { asObject, type Json, type MutableJson } from "../json/json.ts";
+import { addText, replyReader } from "../passing/reply.ts";
+import type { BodyChanges } from "../request/body-changes.ts";
 import {
   checkMessages,
   larger,
@@ -12,8 +14,6 @@ import {
   readChoices,
   toRequest,
 } from "../request.ts";
-import { COMMENT } from "../sse.ts";
-import { streamSynthesizer } from "../stream-synthesis.ts";
 import type { GenerationRequest, HostBody, HostTarget, Pairing, Surface } from "../surface.ts";
 import { readOpenAiUsage } from "../usage.ts";
 import { mayHoldSeals, withoutSeals } from "../vocabulary/seal.ts";

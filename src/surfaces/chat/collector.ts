@@ -1,7 +1,7 @@
-import { AnswerParts } from "../answer-bounds.ts";
-import { grow } from "../deltas.ts";
-import { asObject, asText, type MutableJson } from "../json.ts";
-import type { Collector } from "../judge.ts";
+import { AnswerParts } from "../events/answer-bounds.ts";
+import { asObject, asText, type MutableJson } from "../json/json.ts";
+import type { Collector } from "../passing/judge.ts";
+import { grow } from "../passing/merge-delta.ts";
 
 /**
  * Whole answers from streamed ones of the same language, with every member that the host sent: what the

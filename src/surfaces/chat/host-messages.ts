@@ -1,5 +1,5 @@
 import type { Quirks } from "../../catalog/catalog.ts";
-import { asObject, type Json } from "../json.ts";
+import { asObject, type Json } from "../json/json.ts";
 
 /**
  * Messages as a host takes them whose chat is stricter than OpenAI's. A client answers with what it was

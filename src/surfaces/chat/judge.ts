@@ -1,10 +1,10 @@
 import type { ErrorObject } from "../../errors/refusal.ts";
 import { ALONE } from "../../tokens/answer-text.ts";
-import { billedUsage } from "../billed.ts";
-import { equals, NO_BYTES } from "../bytes.ts";
-import { asObject } from "../json.ts";
-import { type Collector, encodeEvent, PassingJudge } from "../judge.ts";
-import type { CurrentEvent } from "../sse.ts";
+import type { CurrentEvent } from "../events/sse.ts";
+import { equals, NO_BYTES } from "../json/bytes.ts";
+import { asObject } from "../json/json.ts";
+import { billedUsage } from "../passing/billed.ts";
+import { type Collector, encodeEvent, PassingJudge } from "../passing/judge.ts";
 import type { Billed } from "../surface.ts";
 import { readOpenAiUsage } from "../usage.ts";
 import { brokeDown, errorIn } from "./answer-reader.ts";

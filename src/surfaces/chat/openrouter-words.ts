@@ -1,6 +1,6 @@
-import type { BodyChanges } from "../body-changes.ts";
-import { asObject } from "../json.ts";
-import { lowerBudget } from "../lowered-budget.ts";
+import { asObject } from "../json/json.ts";
+import type { BodyChanges } from "../request/body-changes.ts";
+import { lowerBudget } from "../request/lowered-budget.ts";
 import type { GenerationRequest, HostTarget } from "../surface.ts";
 
 /**

@@ -1,4 +1,4 @@
-import { asObject, type MutableJson } from "../json.ts";
+import { asObject, type MutableJson } from "../json/json.ts";
 import { forEachPart } from "./answer-reader.ts";
 
 /**

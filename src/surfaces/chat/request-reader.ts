@@ -1,4 +1,4 @@
-import { asObject, asText } from "../json.ts";
+import { asObject, asText } from "../json/json.ts";
 import {
   type AssistantPart,
   type Conversation,

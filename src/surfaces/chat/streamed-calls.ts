@@ -1,5 +1,5 @@
-import type { AnswerParts } from "../answer-bounds.ts";
-import { asObject, type Json } from "../json.ts";
+import type { AnswerParts } from "../events/answer-bounds.ts";
+import { asObject, type Json } from "../json/json.ts";
 
 /**
  * Which call each piece of an answer's calls belongs to. OpenAI gives each call an index of its own. Gemini

@@ -1,5 +1,5 @@
-import { asObject, type Json } from "../json.ts";
-import { StreamSynthesis } from "../stream-synthesis.ts";
+import { StreamSynthesis } from "../events/stream-synthesis.ts";
+import { asObject, type Json } from "../json/json.ts";
 import type { HostError } from "../surface.ts";
 
 /**

@@ -1,4 +1,4 @@
-import { TextFinder } from "../text-finder.ts";
+import { TextFinder } from "../passing/text-finder.ts";
 import { CHANNEL, CHANNELS_OF_A_CHOICE, callChannel } from "./written.ts";
 
 /** In a chunk of text or arguments and nothing else. */

@@ -1,5 +1,5 @@
 import { ALONE } from "../../tokens/answer-text.ts";
-import { asObject } from "../json.ts";
+import { asObject } from "../json/json.ts";
 import { forEachPart } from "./answer-reader.ts";
 
 /**

@@ -1,7 +1,7 @@
-import { MAX_PARTS, TOO_MANY_PARTS } from "../answer-bounds.ts";
-import { parseExactObject } from "../exact-json.ts";
+import { MAX_PARTS, TOO_MANY_PARTS } from "../events/answer-bounds.ts";
 import { ENDED_EARLY, errorOf, fault, NO_EVENT, untypedError } from "../host-error.ts";
-import { asObject, asText, type Json } from "../json.ts";
+import { parseExactObject } from "../json/exact-json.ts";
+import { asObject, asText, type Json } from "../json/json.ts";
 import type { HostError, Usage } from "../surface.ts";
 import { readAnthropicBeginning, readAnthropicUsage } from "../usage.ts";
 import type { AnswerEvents, OpenBlock, StopReason } from "../vocabulary/answer-events.ts";

@@ -1,6 +1,6 @@
-import { contains } from "../bytes.ts";
-import { Edits } from "../edits.ts";
-import { JsonCursor } from "../json-cursor.ts";
+import { contains } from "../json/bytes.ts";
+import { Edits } from "../json/edits.ts";
+import { JsonCursor } from "../json/json-cursor.ts";
 
 /**
  * A request for a Messages host with marks for its cache (Anthropic, "Prompt caching"), which caches nothing without:

@@ -1,7 +1,7 @@
-import { grow } from "../deltas.ts";
-import { parseExactObject } from "../exact-json.ts";
-import { asObject, asText, type MutableJson } from "../json.ts";
-import type { Collector } from "../judge.ts";
+import { parseExactObject } from "../json/exact-json.ts";
+import { asObject, asText, type MutableJson } from "../json/json.ts";
+import type { Collector } from "../passing/judge.ts";
+import { grow } from "../passing/merge-delta.ts";
 
 export class MessagesCollector implements Collector {
   private message: MutableJson = {};

@@ -1,4 +1,4 @@
-import type { MutableJson } from "../json.ts";
+import type { MutableJson } from "../json/json.ts";
 import type { EmbeddedSource, FilePart, ImagePart } from "../vocabulary/conversation.ts";
 import type { TranslationReport } from "../vocabulary/translation-report.ts";
 

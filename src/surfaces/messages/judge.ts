@@ -1,9 +1,9 @@
 import type { ErrorObject } from "../../errors/refusal.ts";
-import { billedUsage } from "../billed.ts";
+import type { CurrentEvent } from "../events/sse.ts";
 import { errorOf, untypedError } from "../host-error.ts";
-import { asObject } from "../json.ts";
-import { encodeEvent, PassingJudge } from "../judge.ts";
-import type { CurrentEvent } from "../sse.ts";
+import { asObject } from "../json/json.ts";
+import { billedUsage } from "../passing/billed.ts";
+import { encodeEvent, PassingJudge } from "../passing/judge.ts";
 import type { Billed } from "../surface.ts";
 import { readAnthropicBeginning, readAnthropicUsage } from "../usage.ts";
 import { isShort } from "./answer-reader.ts";

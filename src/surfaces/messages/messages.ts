@@ -1,11 +1,11 @@
 import { invalid, type Refusal, refuse, refused } from "../../errors/refusal.ts";
-import type { BodyChanges } from "../body-changes.ts";
-import { asObject, type Json } from "../json.ts";
-import { encodeEvent } from "../judge.ts";
-import { lowerBudget } from "../lowered-budget.ts";
-import { addText, replyReader } from "../reply.ts";
+import { streamSynthesizer } from "../events/stream-synthesis.ts";
+import { asObject, type Json } from "../json/json.ts";
+import { encodeEvent } from "../passing/judge.ts";
+import { addText, replyReader } from "../passing/reply.ts";
+import type { BodyChanges } from "../request/body-changes.ts";
+import { lowerBudget } from "../request/lowered-budget.ts";
 import { checkMessages, passedBody, passedChanges, readBody, readCeiling, toRequest } from "../request.ts";
-import { streamSynthesizer } from "../stream-synthesis.ts";
 import type { GenerationRequest, HostBody, HostTarget, Pairing, Surface } from "../surface.ts";
 import { readAnthropicUsage } from "../usage.ts";
 import { mayHoldSeals, withoutSeals } from "../vocabulary/seal.ts";

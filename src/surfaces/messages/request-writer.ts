@@ -1,5 +1,5 @@
-import { parseExactObject } from "../exact-json.ts";
-import type { Json } from "../json.ts";
+import { parseExactObject } from "../json/exact-json.ts";
+import type { Json } from "../json/json.ts";
 import type { HostTarget } from "../surface.ts";
 import type {
   AssistantPart,

@@ -1,4 +1,4 @@
-import { asObject, type Json } from "../json.ts";
+import { asObject, type Json } from "../json/json.ts";
 
 /**
  * A JSON Schema as Anthropic's models can be held to (docs.anthropic.com, "Structured outputs", "JSON Schema

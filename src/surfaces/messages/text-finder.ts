@@ -1,4 +1,4 @@
-import { TextFinder } from "../text-finder.ts";
+import { TextFinder } from "../passing/text-finder.ts";
 
 /** In a `content_block_delta`. */
 class MessagesTextFinder extends TextFinder {

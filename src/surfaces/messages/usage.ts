@@ -1,4 +1,4 @@
-import type { WriteUsage } from "../billed.ts";
+import type { WriteUsage } from "../passing/billed.ts";
 
 /** Usage at the end of a stream. */
 export const writeMessagesUsage: WriteUsage = ({ input, cacheRead, cacheWrite, output, reasoning }) => ({

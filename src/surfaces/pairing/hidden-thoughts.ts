@@ -1,4 +1,4 @@
-import { asObject } from "../json.ts";
+import { asObject } from "../json/json.ts";
 import type { GenerationRequest } from "../surface.ts";
 import { type AnswerEvents, type OpenBlock, WithholdingEvents } from "../vocabulary/answer-events.ts";
 import type { Seal } from "../vocabulary/conversation.ts";

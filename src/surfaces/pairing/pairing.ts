@@ -1,17 +1,18 @@
 import type { SurfaceName } from "../../catalog/catalog.ts";
 import type { ErrorObject, Refusal } from "../../errors/refusal.ts";
 import { ALONE, AnswerText } from "../../tokens/answer-text.ts";
-import { accountReference } from "../account-references.ts";
-import { MAX_PARTS, TooManyParts } from "../answer-bounds.ts";
-import { textOf } from "../bytes.ts";
-import { EventJudge } from "../event-judge.ts";
-import type { FoundText } from "../event-template.ts";
-import { exactly } from "../exact-json.ts";
-import { asObject, type Json } from "../json.ts";
+import { MAX_PARTS, TooManyParts } from "../events/answer-bounds.ts";
+import { EventJudge } from "../events/event-judge.ts";
+import type { FoundText } from "../events/event-template.ts";
+import { type CurrentEvent, EVENT, eventEnd } from "../events/sse.ts";
+import { textOf } from "../json/bytes.ts";
+import { exactly } from "../json/exact-json.ts";
+import { asObject, type Json } from "../json/json.ts";
 import { withCacheMarks } from "../messages/cache-marks.ts";
+import type { TextFinder } from "../passing/text-finder.ts";
+import { accountReference } from "../request/account-references.ts";
 import { sizeRequest } from "../request.ts";
 import { asSummary } from "../responses/compaction.ts";
-import { type CurrentEvent, EVENT, eventEnd } from "../sse.ts";
 import type {
   AnswerMetadata,
   Billed,
@@ -24,7 +25,6 @@ import type {
   Usage,
   WholeJudge,
 } from "../surface.ts";
-import type { TextFinder } from "../text-finder.ts";
 import type { AnswerEvents, Citation, OpenBlock, StopReason } from "../vocabulary/answer-events.ts";
 import { type AnswerReader, isFault, type ReadOutcome } from "../vocabulary/answer-reader.ts";
 import { type AnswerWriter, CollectedAnswer } from "../vocabulary/answer-writer.ts";

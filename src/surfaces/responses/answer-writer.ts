@@ -1,6 +1,6 @@
 import type { ErrorObject } from "../../errors/refusal.ts";
-import { billedUsage } from "../billed.ts";
-import { asObject, type Json } from "../json.ts";
+import { asObject, type Json } from "../json/json.ts";
+import { billedUsage } from "../passing/billed.ts";
 import type { AnswerMetadata, Billed, Usage } from "../surface.ts";
 import type { Citation, OpenBlock, StopReason } from "../vocabulary/answer-events.ts";
 import {

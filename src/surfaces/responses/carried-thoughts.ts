@@ -1,5 +1,5 @@
-import type { BodyChanges } from "../body-changes.ts";
-import { asObject, type Json } from "../json.ts";
+import { asObject, type Json } from "../json/json.ts";
+import type { BodyChanges } from "../request/body-changes.ts";
 import { mayHoldSeals, withoutSeals } from "../vocabulary/seal.ts";
 import { ENCRYPTED } from "./request-reader.ts";
 

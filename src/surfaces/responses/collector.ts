@@ -1,5 +1,5 @@
-import { asObject } from "../json.ts";
-import type { Collector } from "../judge.ts";
+import { asObject } from "../json/json.ts";
+import type { Collector } from "../passing/judge.ts";
 
 /** Responses end with the whole answer. */
 export class ResponsesCollector implements Collector {

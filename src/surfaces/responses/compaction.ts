@@ -1,8 +1,8 @@
 import { refused } from "../../errors/refusal.ts";
-import { BodyChanges } from "../body-changes.ts";
-import { contains } from "../bytes.ts";
-import { asObject, type Json } from "../json.ts";
-import { parseReply } from "../reply.ts";
+import { contains } from "../json/bytes.ts";
+import { asObject, type Json } from "../json/json.ts";
+import { parseReply } from "../passing/reply.ts";
+import { BodyChanges } from "../request/body-changes.ts";
 import { readBody } from "../request.ts";
 import type { GenerationRequest } from "../surface.ts";
 import { type AnswerEvents, type OpenBlock, WithholdingEvents } from "../vocabulary/answer-events.ts";

@@ -1,5 +1,5 @@
-import { contains, textOf } from "../bytes.ts";
-import { parseObject } from "../json.ts";
+import { contains, textOf } from "../json/bytes.ts";
+import { parseObject } from "../json/json.ts";
 
 /**
  * The conversations of all WebSockets, in so many bytes: of whoever has the most, those that were continued longest ago

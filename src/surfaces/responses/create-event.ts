@@ -1,7 +1,7 @@
 import { invalid, type Refusal, refuse } from "../../errors/refusal.ts";
-import { contains, NO_BYTES, textOf } from "../bytes.ts";
-import { asObject } from "../json.ts";
-import { JsonCursor } from "../json-cursor.ts";
+import { contains, NO_BYTES, textOf } from "../json/bytes.ts";
+import { asObject } from "../json/json.ts";
+import { JsonCursor } from "../json/json-cursor.ts";
 import { lookThrough } from "../request.ts";
 import { sizeOf } from "./conversation-memory.ts";
 import { type ProtocolError, protocolError } from "./error-event.ts";

@@ -1,8 +1,8 @@
 import type { ErrorObject } from "../../errors/refusal.ts";
+import type { CurrentEvent } from "../events/sse.ts";
 import { errorOf, untypedError } from "../host-error.ts";
-import { asObject } from "../json.ts";
-import { encodeEvent, PassingJudge } from "../judge.ts";
-import type { CurrentEvent } from "../sse.ts";
+import { asObject } from "../json/json.ts";
+import { encodeEvent, PassingJudge } from "../passing/judge.ts";
 import { readOpenAiUsage } from "../usage.ts";
 import { channelOf, RESPONSES_TEXTS, WRITTEN } from "./text-finder.ts";
 import { writeResponsesUsage } from "./usage.ts";

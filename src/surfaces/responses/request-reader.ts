@@ -1,5 +1,5 @@
-import { asObject, type Json } from "../json.ts";
-import { SEARCHES } from "../own-tools.ts";
+import { asObject, type Json } from "../json/json.ts";
+import { SEARCHES } from "../request/own-tools.ts";
 import {
   type AssistantPart,
   type Conversation,

@@ -1,10 +1,10 @@
 import { invalid, type Refusal, refused } from "../../errors/refusal.ts";
-import { asObject, type Json } from "../json.ts";
-import { withoutAddedOwnTools } from "../own-tools.ts";
-import { addText, replyReader } from "../reply.ts";
+import { COMMENT } from "../events/sse.ts";
+import { streamSynthesizer } from "../events/stream-synthesis.ts";
+import { asObject, type Json } from "../json/json.ts";
+import { addText, replyReader } from "../passing/reply.ts";
+import { withoutAddedOwnTools } from "../request/own-tools.ts";
 import { checkCount, passedBody, passedChanges, readBody, readCeiling, toRequest } from "../request.ts";
-import { COMMENT } from "../sse.ts";
-import { streamSynthesizer } from "../stream-synthesis.ts";
 import type { GenerationRequest, HostBody, HostTarget, Pairing, Surface } from "../surface.ts";
 import { readOpenAiUsage } from "../usage.ts";
 import { faultIn } from "./answer-reader.ts";

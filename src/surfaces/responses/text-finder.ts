@@ -1,4 +1,4 @@
-import { TextFinder } from "../text-finder.ts";
+import { TextFinder } from "../passing/text-finder.ts";
 
 /** In an event with a `delta` that the model wrote. */
 class ResponsesTextFinder extends TextFinder {

@@ -1,4 +1,4 @@
-import type { WriteUsage } from "../billed.ts";
+import type { WriteUsage } from "../passing/billed.ts";
 
 export const writeResponsesUsage: WriteUsage = ({ input, cacheRead, cacheWrite, output, reasoning }) => {
   const prompt = input + cacheRead + cacheWrite;

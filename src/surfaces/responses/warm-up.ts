@@ -1,5 +1,5 @@
-import { textOf } from "../bytes.ts";
-import { parseObject } from "../json.ts";
+import { textOf } from "../json/bytes.ts";
+import { parseObject } from "../json/json.ts";
 import { NO_USAGE } from "../vocabulary/answer-writer.ts";
 import { itemForm, ResponsesWriter } from "./answer-writer.ts";
 

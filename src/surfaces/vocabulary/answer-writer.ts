@@ -1,5 +1,5 @@
 import type { ErrorObject } from "../../errors/refusal.ts";
-import { bytesOf, NO_BYTES } from "../bytes.ts";
+import { bytesOf, NO_BYTES } from "../json/bytes.ts";
 import type { Billed, Usage } from "../surface.ts";
 import type { AnswerEvents, Citation, OpenBlock, StopReason } from "./answer-events.ts";
 import type { Seal } from "./conversation.ts";

@@ -1,4 +1,4 @@
-import { AnswerParts } from "../answer-bounds.ts";
+import { AnswerParts } from "../events/answer-bounds.ts";
 import type { AnswerEvents, Citation, OpenBlock } from "./answer-events.ts";
 import type { Seal } from "./conversation.ts";
 

@@ -1,4 +1,4 @@
-import { asObject } from "../json.ts";
+import { asObject } from "../json/json.ts";
 import type { Citation } from "./answer-events.ts";
 
 /** OpenAI's `url_citation`, flat as Responses has it or in a member of that name as chat does; null for another kind. */

@@ -1,4 +1,4 @@
-import { asText, parseObject } from "../json.ts";
+import { asText, parseObject } from "../json/json.ts";
 import type { CustomTool } from "./conversation.ts";
 
 /**

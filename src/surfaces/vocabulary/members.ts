@@ -1,4 +1,4 @@
-import type { Json } from "../json.ts";
+import type { Json } from "../json/json.ts";
 import type { CacheMark, JsonSchemaFormat, TextPart } from "./conversation.ts";
 
 /** How an answer is to look, for a host; OpenAI's two languages want a name. */

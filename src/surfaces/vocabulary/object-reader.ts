@@ -1,4 +1,4 @@
-import { asObject, asText, type Json, type MutableJson } from "../json.ts";
+import { asObject, asText, type Json, type MutableJson } from "../json/json.ts";
 import type { AnswerFormat, CacheMark, TextPart } from "./conversation.ts";
 import type { NestedField } from "./fields.ts";
 import type { TranslationReport } from "./translation-report.ts";

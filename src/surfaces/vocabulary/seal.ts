@@ -1,6 +1,6 @@
 import type { SurfaceName } from "../../catalog/catalog.ts";
-import { contains } from "../bytes.ts";
-import { asObject } from "../json.ts";
+import { contains } from "../json/bytes.ts";
+import { asObject } from "../json/json.ts";
 import type { Seal } from "./conversation.ts";
 
 /**

@@ -1,4 +1,4 @@
-import { asObject, type Json } from "../json.ts";
+import { asObject, type Json } from "../json/json.ts";
 
 /**
  * Tools of Responses may live in a namespace, as Codex's do; the other languages have one flat list. There a

@@ -1,6 +1,6 @@
 import type { SurfaceName } from "../../catalog/catalog.ts";
 import { type Refusal, refuse } from "../../errors/refusal.ts";
-import type { Json } from "../json.ts";
+import type { Json } from "../json/json.ts";
 import type { HostTarget } from "../surface.ts";
 import { FIELDS, type NestedField, type Verdict } from "./fields.ts";
 import type { ObjectReader } from "./object-reader.ts";

@@ -1,4 +1,4 @@
-import type { Json } from "../json.ts";
+import type { Json } from "../json/json.ts";
 import { isEffort, type ReasoningSettings } from "./conversation.ts";
 import type { ObjectReader } from "./object-reader.ts";
 

@@ -1,0 +1,46 @@
+import { estimateTokens } from "../../tokens/estimate.ts";
+import { NO_OBJECT } from "../host-error.ts";
+import { textOf } from "../json/bytes.ts";
+import { type Json, type MutableJson, parseObject } from "../json/json.ts";
+import type { HostError, Pairing, Usage } from "../surface.ts";
+import { billedJson, type WriteUsage } from "./billed.ts";
+
+/** Null for what is no JSON object. */
+export const parseReply = (body: Uint8Array): Record<string, unknown> | null =>
+  parseObject(textOf(body, 0, body.length));
+
+/** Reads whole answers in the host's own language, which pass on with the bill in them. */
+export function replyReader(
+  faultIn: (reply: Json) => HostError | null,
+  /** Adds what the model wrote; returns the reply where it may not pass as it came. */
+  readTexts: (reply: MutableJson, texts: string[]) => Json | null,
+  readUsage: (usage: unknown) => Usage | null,
+  writeUsage: WriteUsage,
+): Pairing["readReply"] {
+  return (body, _request, { publicModel }) => {
+    const reply = parseReply(body);
+    if (reply === null) return { kind: "fault", error: NO_OBJECT };
+    const error = faultIn(reply);
+    if (error !== null) return { kind: "fault", error };
+    const texts: string[] = [];
+    const mended = readTexts(reply, texts);
+    const passed = mended === null ? body : Buffer.from(JSON.stringify(mended));
+    return {
+      kind: "reply",
+      body: (bill) => billedJson(passed, bill, writeUsage, null, publicModel),
+      usage: readUsage(reply.usage),
+      ...counted(texts),
+    };
+  };
+}
+
+/** What the model wrote in a whole answer, counted cheaply. */
+function counted(texts: readonly string[]): { countedTokens: number; texts(): readonly string[] } {
+  let tokens = 0;
+  for (const text of texts) tokens += estimateTokens(text);
+  return { countedTokens: Math.ceil(tokens), texts: () => texts };
+}
+
+export function addText(texts: string[], text: unknown): void {
+  if (typeof text === "string" && text !== "") texts.push(text);
+}

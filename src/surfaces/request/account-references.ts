@@ -1,0 +1,149 @@
+import { type Refusal, refuse } from "../../errors/refusal.ts";
+import { asObject, type Json } from "../json/json.ts";
+import type { GenerationRequest, HostTarget } from "../surface.ts";
+
+/**
+ * Refuses what stands for something that a host keeps in the operator's account: a file, a container, a prompt,
+ * an earlier item. All customers share that account, so an id, guessed or seen elsewhere, would open what is
+ * another's; and nobody here has seen what it adds to the prompt. `quirks.account_references` allows them.
+ * Arguments of tools and their schemas are the client's own words, and are not looked into.
+ */
+export function accountReference(
+  { surface, json }: Pick<GenerationRequest, "surface" | "json">,
+  { quirks }: Pick<HostTarget, "quirks">,
+): Refusal | null {
+  if (quirks.accountReferences === true) return null;
+  const place =
+    standsInWhole(json, surface === "responses") ??
+    (surface === "responses"
+      ? standsInItems(json.input)
+      : standsInList(json.messages, "messages", inMessage)) ??
+    standsInList(json.tools, "tools", inTool);
+  return place === null
+    ? null
+    : refuse(
+        "invalid_request",
+        `\`${place}\` refers to something that the host keeps in the operator's account or on its own machine: send the content itself.`,
+        { param: place },
+      );
+}
+
+/** Members of the whole request. */
+function standsInWhole(json: Json, mayNamePrompt: boolean): string | null {
+  if (mayNamePrompt && isSaid(json.prompt)) return "prompt";
+  for (const name of REFERRING) if (isSaid(json[name])) return name;
+  const google = asObject(asObject(json.extra_body)?.google);
+  return isSaid(google?.cached_content) ? "extra_body.google.cached_content" : null;
+}
+
+/** Of OpenAI, Anthropic, Azure (“On your data”), OpenRouter and LiteLLM. */
+export const REFERRING: readonly string[] = [
+  "prompt_id",
+  "preset",
+  "data_sources",
+  "dataSources",
+  "vector_store_ids",
+  "file_ids",
+  "container",
+  "container_id",
+  "assistant_id",
+  "thread_id",
+  "user_profile_id",
+  "workspace_id",
+];
+
+function standsInItems(input: unknown): string | null {
+  return standsInList(input, "input", (item) => (isBareId(item) ? ".id" : inPart(item)));
+}
+
+/**
+ * `{type, id}` stands for an item that was made before (OpenAI, “Item reference”), and an image that is to be
+ * changed. A search that was made says no more of itself.
+ */
+function isBareId(item: Json): boolean {
+  if (!isSaid(item.id) || item.type === "web_search_call") return false;
+  for (const name in item) if (!OF_A_REFERENCE.has(name)) return false;
+  return true;
+}
+
+const OF_A_REFERENCE = new Set(["id", "type", "status"]);
+
+/** An answer that was spoken before can be named instead of repeated. */
+const inMessage = (message: Json): string | null =>
+  isSaid(asObject(message.audio)?.id) ? ".audio.id" : inParts(message.content, ".content");
+
+function inPart(part: Json): string | null {
+  for (const name of IDS) if (isSaid(part[name])) return `.${name}`;
+  const { file, source, content, output } = part;
+  if (isSaid(asObject(file)?.file_id)) return ".file.file_id";
+  return (
+    inSource(asObject(source)) ??
+    elsewhere(part) ??
+    inParts(content, ".content") ??
+    (Array.isArray(output) ? inParts(output, ".output") : within(asObject(output), ".output"))
+  );
+}
+
+const IDS = ["file_id", "container_id", "vector_store_id", "skill_id"];
+
+function inSource(source: Json | null): string | null {
+  if (source === null) return null;
+  if (isSaid(source.file_id) || source.type === "file") return ".source.file_id";
+  return isElsewhere(source.url) ? ".source.url" : inParts(source.content, ".source.content");
+}
+
+/** Addresses that only the host can open: of its own disk (vLLM's `file:`), bucket or account. */
+function elsewhere(part: Json): string | null {
+  for (const name of ADDRESSES) {
+    const value = part[name];
+    if (value === undefined) continue;
+    if (isElsewhere(value)) return `.${name}`;
+    if (isElsewhere(asObject(value)?.url)) return `.${name}.url`;
+  }
+  return null;
+}
+
+const ADDRESSES = ["image_url", "video_url", "audio_url", "file_url", "document_url", "input_audio"];
+const isElsewhere = (url: unknown): boolean =>
+  typeof url === "string" && SCHEME.test(url) && !PUBLIC_SCHEME.test(url);
+const SCHEME = /^\s*[a-z][a-z0-9+.-]*:/i;
+const PUBLIC_SCHEME = /^\s*(https?|data):/i;
+
+function inTool(tool: Json): string | null {
+  if (tool.type === "function") return null;
+  const { container, input_image_mask: mask, environment, vector_store_ids: stores } = tool;
+  if (typeof container === "string") return ".container";
+  if (isSaid(stores)) return ".vector_store_ids";
+  return (
+    within(tool, "") ??
+    within(asObject(container), ".container") ??
+    within(asObject(mask), ".input_image_mask") ??
+    within(asObject(environment), ".environment") ??
+    standsInList(tool.tools, ".tools", inTool)
+  );
+}
+
+function within(place: Json | null, path: string): string | null {
+  if (place === null) return null;
+  for (const name of TOOL_IDS) if (isSaid(place[name])) return `${path}.${name}`;
+  return null;
+}
+
+const TOOL_IDS = [...IDS, "file_ids", "skills"];
+
+const inParts = (parts: unknown, path: string): string | null =>
+  typeof parts === "string" ? null : standsInList(parts, path, inPart);
+
+/** The place of the first reference in a list of objects, as a path. */
+function standsInList(list: unknown, path: string, inOne: (one: Json) => string | null): string | null {
+  if (!Array.isArray(list)) return null;
+  for (let at = 0; at < list.length; at++) {
+    const one = asObject(list[at]);
+    const place = one === null ? null : inOne(one);
+    if (place !== null) return `${path}[${at}]${place}`;
+  }
+  return null;
+}
+
+const isSaid = (value: unknown): boolean =>
+  value !== undefined && value !== null && value !== "" && !(Array.isArray(value) && value.length === 0);

@@ -1,0 +1,90 @@
+import { estimatePrompt } from "../../tokens/estimate.ts";
+import { walkPrompt } from "../../tokens/media.ts";
+import { containsOne } from "../json/bytes.ts";
+import { asObject } from "../json/json.ts";
+import type { PromptSize } from "../surface.ts";
+import { toolLists } from "../vocabulary/tool-names.ts";
+
+/**
+ * Sizes a prompt without tokenizing it. Every vocabulary in use is built on bytes, so no text has more tokens
+ * than UTF-8 bytes, and the JSON around it only adds. Images and audio are not text: each counts at a bound
+ * of its own. Embedded files have no bound until they are read.
+ */
+export function sizePrompt(body: Uint8Array, json: Readonly<Record<string, unknown>>): PromptSize {
+  const unseen = isServedMore(json);
+  if (!containsOne(body, MEDIA_MARKS)) {
+    return {
+      promptBound: body.length,
+      promptEstimate: estimatePrompt(body.length),
+      promptTextEstimate: estimatePrompt(body.length),
+      mediaTokens: 0,
+      promptHasFiles: false,
+      promptBesideAudio: null,
+      promptUnseen: unseen,
+    };
+  }
+  const all = { characters: 0, tokens: 0, mediaTokens: 0, hasFiles: false, unseen };
+  let audioTokens: number | null = null;
+  walkPrompt(json, {
+    text() {},
+    media({ characters, tokens, files, unseen, audio }) {
+      all.characters += characters;
+      all.tokens += tokens;
+      if (files.length === 0) all.mediaTokens += tokens;
+      else all.hasFiles = true;
+      all.unseen ||= unseen;
+      if (audio) audioTokens = (audioTokens ?? 0) + tokens;
+    },
+  });
+  const textBytes = Math.max(0, body.length - all.characters);
+  const textEstimate = estimatePrompt(textBytes);
+  const estimate = textEstimate + all.tokens;
+  return {
+    promptBound: textBytes + all.mediaTokens,
+    promptEstimate: estimate,
+    promptTextEstimate: textEstimate,
+    mediaTokens: all.mediaTokens,
+    promptHasFiles: all.hasFiles,
+    promptBesideAudio: audioTokens === null ? null : estimate - audioTokens,
+    promptUnseen: all.unseen,
+  };
+}
+
+/** The last one is how a name may be written so that it is not found by its letters. */
+const MEDIA_MARKS = ["image", '"document"', '"file"', "input_file", "input_audio", "\\u00"].map((mark) =>
+  Buffer.from(mark),
+);
+
+/**
+ * Searches, files, templates, summaries and agents of the host's own are read beside the prompt and billed as
+ * that.
+ */
+function isServedMore(json: Readonly<Record<string, unknown>>): boolean {
+  for (const name of SERVED_MEMBERS) if (json[name] !== undefined && json[name] !== null) return true;
+  const edits = asObject(json.context_management)?.edits;
+  if (Array.isArray(edits) && edits.some(isCompaction)) return true;
+  return Array.isArray(json.input)
+    ? toolLists(json).some(({ tools }) => hasServed(tools))
+    : hasServed(json.tools);
+}
+
+const hasServed = (tools: unknown): boolean =>
+  Array.isArray(tools) && tools.some((tool) => isServed(asObject(tool)?.type));
+
+function isCompaction(edit: unknown): boolean {
+  const type = asObject(edit)?.type;
+  return typeof type === "string" && type.startsWith("compact");
+}
+
+const SERVED_MEMBERS = [
+  "prompt",
+  "mcp_servers",
+  "web_search_options",
+  "plugins",
+  "compaction",
+  "multi_agent",
+];
+const SERVED_TOOLS =
+  /^(web_search|web_fetch|file_search|code_interpreter|code_execution|mcp|browser_search|openrouter:)/;
+
+const isServed = (type: unknown): boolean => typeof type === "string" && SERVED_TOOLS.test(type);

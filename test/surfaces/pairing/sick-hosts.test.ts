@@ -1,0 +1,84 @@
+import { describe, expect, test } from "bun:test";
+import { SURFACE_NAMES, type SurfaceName } from "../../../src/catalog/catalog.ts";
+import type { ErrorObject } from "../../../src/errors/refusal.ts";
+import { pairing } from "../../../src/surfaces/surfaces.ts";
+import { SICK } from "../../fakes/hosts/sick.ts";
+import { brokenRules, wrongEvents } from "../event-order.ts";
+import { ASKED, bodyOf, decode, encode, given, givenSoFar, inPieces, openRequest } from "../harness.ts";
+import { tellable, toldByStream } from "../told.ts";
+
+/**
+ * Hosts that break the rules of their language, and clients of the others, for whom every rule of theirs
+ * holds.
+ */
+const ERROR: ErrorObject = { message: "It broke.", type: "api_error", code: "upstream_error", param: null };
+
+describe.each(SICK)("%s", (_name, { host, stream, broken, story }) => {
+  const bytes = encode(stream);
+
+  test.each(SURFACE_NAMES.filter((client) => client !== host))("%s client", (client) => {
+    const open = () => pairing(client, host).openStream(openRequest(client, true), ASKED);
+    if (broken === null) {
+      const text = given(open(), [bytes]);
+      expect(brokenRules(client, text, { usage: true })).toEqual([]);
+      expect(wrongEvents(client, text)).toEqual([]);
+      const { usage: _told, ...told } = toldByStream(client, text);
+      const { usage: _none, ...expected } = tellable(client, { ...story, usage: null });
+      expect(told).toEqual(expected);
+      for (const size of [1, 5]) expect(given(open(), inPieces(bytes, size))).toBe(text);
+      return;
+    }
+    for (const size of [bytes.length, 1, 5]) {
+      const judge = open();
+      const before = givenSoFar(judge, inPieces(bytes, size));
+      expect(judge.isComplete).toBe(false);
+      expect(judge.fault?.message).toMatch(broken);
+      const text = before + decode(judge.fail(ERROR, null));
+      expect(text).toContain("It broke.");
+      expect(brokenRules(client, text, { usage: true })).toEqual([]);
+      expect(wrongEvents(client, text)).toEqual([]);
+    }
+  });
+
+  test("a client of the host's own language learns of a fault all the same", () => {
+    const judge = pairing(host, host).openStream(openRequest(host, true), ASKED);
+    const before = givenSoFar(judge, [bytes]);
+    if (broken === null) {
+      expect(judge.fault).toBeNull();
+      return;
+    }
+    expect(judge.isComplete).toBe(false);
+    // The one error that the client hears of is the gateway's.
+    expect(before).not.toMatch(broken);
+    const text = before + decode(judge.fail(ERROR, null));
+    expect(text).toContain("It broke.");
+    expect(brokenRules(host, text, { usage: true })).toEqual([]);
+  });
+});
+
+describe("arguments that are no JSON object", () => {
+  const call = { id: "call_1", type: "function", function: { name: "f", arguments: '{"city": "Os' } };
+  const whole = {
+    id: "chatcmpl-1",
+    choices: [
+      {
+        index: 0,
+        message: { role: "assistant", content: null, tool_calls: [call] },
+        finish_reason: "length",
+      },
+    ],
+  };
+
+  test.each<[SurfaceName, string, unknown]>([
+    ["messages", "content", { INVALID_JSON: '{"city": "Os' }],
+    ["responses", "output", '{"city": "Os'],
+  ])("a %s client is told them as they are", (client, list, expected) => {
+    const reply = pairing(client, "chat.completions").readReply(
+      encode(JSON.stringify(whole)),
+      openRequest(client, false),
+      ASKED,
+    );
+    const [said] = JSON.parse(bodyOf(reply))[list];
+    expect(said.input ?? said.arguments).toEqual(expected);
+  });
+});

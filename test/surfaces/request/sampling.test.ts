@@ -1,0 +1,63 @@
+import { expect, test } from "bun:test";
+import type { Quirks, SurfaceName } from "../../../src/catalog/catalog.ts";
+import { refused } from "../../../src/errors/refusal.ts";
+import { pairing } from "../../../src/surfaces/surfaces.ts";
+import { decode, readRequest } from "../harness.ts";
+
+/** What a host is told of how to sample, and what it is not told although the client said it. */
+function told(client: SurfaceName, spoken: SurfaceName, quirks: Quirks, wish: object) {
+  const said = client === "responses" ? { input: "Hi" } : { messages: [{ role: "user", content: "Hi" }] };
+  const request = readRequest(client, {
+    model: "a/b",
+    ...(client === "messages" ? { max_tokens: 9 } : {}),
+    ...said,
+    ...wish,
+  });
+  const body = pairing(client, spoken).hostBody(request, {
+    model: "b",
+    publicModel: "a/b",
+    stream: false,
+    quirks,
+    maxOutputTokens: null,
+    defaultMaxOutputTokens: 100,
+  });
+  if (refused(body)) throw new Error(body.message);
+  const { temperature, top_p, top_k } = JSON.parse(decode(body.bytes));
+  return { sent: JSON.parse(JSON.stringify({ temperature, top_p, top_k })), omitted: body.omitted };
+}
+
+const ALONE: Quirks = { noSampling: true };
+
+test.each<[SurfaceName, SurfaceName, Quirks, object, object, string[]]>([
+  [
+    "chat.completions",
+    "messages",
+    ALONE,
+    { temperature: 0.2, top_p: 0.9, top_k: 5 },
+    {},
+    ["temperature", "top_p", "top_k"],
+  ],
+  ["chat.completions", "messages", ALONE, { temperature: 1, top_p: 1 }, {}, []],
+  ["chat.completions", "messages", {}, { temperature: 0.2, top_p: 0.9 }, { temperature: 0.2 }, ["top_p"]],
+  ["chat.completions", "messages", {}, { temperature: 0.2, top_p: 1 }, { temperature: 0.2 }, []],
+  ["chat.completions", "messages", {}, { top_p: 0.9 }, { top_p: 0.9 }, []],
+  ["chat.completions", "responses", ALONE, { temperature: 0.2 }, {}, ["temperature"]],
+  [
+    "chat.completions",
+    "responses",
+    {},
+    { temperature: 0.2, top_p: 0.9 },
+    { temperature: 0.2, top_p: 0.9 },
+    [],
+  ],
+  ["messages", "responses", ALONE, { temperature: 0.2 }, {}, ["temperature"]],
+  ["messages", "chat.completions", ALONE, { temperature: 0.2 }, {}, ["temperature"]],
+  ["responses", "messages", ALONE, { temperature: 0.2 }, {}, ["temperature"]],
+  // A client of the host's own language is told by the host, as it would be without a gateway.
+  ["messages", "messages", ALONE, { temperature: 0.2 }, { temperature: 0.2 }, []],
+])(
+  "a %s client, on a host of %s with %j, asks for %j: the host is told %j, and %j is named",
+  (client, spoken, quirks, wish, sent, omitted) => {
+    expect(told(client, spoken, quirks, wish)).toEqual({ sent, omitted });
+  },
+);
