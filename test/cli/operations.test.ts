@@ -217,7 +217,7 @@ test("an audit of books that do not add up names the account, and fails", async 
   const { balance_id } = await honest.keyWith(5);
   await honest.stop();
   const db = new Database(join(own.env.GATEWAY_DATA!, "gateway.sqlite"));
-  db.run("UPDATE totals SET credited = credited + 1500000000 WHERE account = ?", [`balance:${balance_id}`]);
+  db.run("UPDATE counters SET credited = credited + 1500000000 WHERE id = ?", [`balance:${balance_id}`]);
   db.close();
 
   const tampered = await GatewayProcess.start(own);

@@ -31,7 +31,7 @@ export const sqliteLowCredit = (db: Database, store: LowCreditStore): LowCreditB
     db.run("INSERT INTO balances (id, account_id, created_at) VALUES (?, ?, 1)", [id, account]);
   },
   async setMoney(balance, credited, spent) {
-    db.run("INSERT OR REPLACE INTO totals (account, credited, spent) VALUES (?, ?, ?)", [
+    db.run("INSERT OR REPLACE INTO counters (id, credited, spent) VALUES (?, ?, ?)", [
       `balance:${balance}`,
       credited,
       spent,

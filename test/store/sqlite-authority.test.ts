@@ -242,7 +242,7 @@ test.each([["day:key_1:0"], ["month:key_1:0"], ["rpm:key_1"], ["budget:bud_1:tot
     join("n0");
     db.run("INSERT INTO balances (id, created_at) VALUES ('bal_1', 0)");
     db.run(
-      "INSERT INTO budgets (id, balance_id, name, cap, window) VALUES ('bud_1', 'bal_1', 'team', 50, 'total')",
+      "INSERT INTO budgets (id, balance_id, name, cap, period) VALUES ('bud_1', 'bal_1', 'team', 50, 'total')",
     );
     // Of a chain the last key counts, not the one that was revoked.
     for (const [id, state, limit] of [

@@ -99,7 +99,7 @@ export class PostgresLedgerStore {
   }
 
   credits(balance: BalanceId, limit: number): Promise<Credit[]> {
-    return this.statements.read(() => creditsOf(this.statements, balance, limit));
+    return this.statements.read(() => creditsOf(balance, limit));
   }
 
   async receipt(id: ReceiptId): Promise<StoredReceipt | null> {

@@ -249,4 +249,10 @@ ${inPostgres(SIGN_IN)}
   inPostgres(GAS_NONCES),
   // 24: gas that payments waste
   inPostgres(WASTED_GAS),
+  // 25: the payment that the key of an entry names: see payments/payment
+  `
+  ALTER TABLE credits ADD COLUMN payment_id TEXT GENERATED ALWAYS AS (CASE
+    WHEN substr(idempotency_key, 1, 8) = 'payment:' THEN split_part(idempotency_key, ':', 2) END) STORED;
+  CREATE INDEX credits_by_payment ON credits (payment_id) WHERE payment_id IS NOT NULL;
+  `,
 ];

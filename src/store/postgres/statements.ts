@@ -19,16 +19,6 @@ export class PostgresStatements implements SqlDatabase {
   readonly forUpdate = part`FOR UPDATE`;
   readonly skipLocked = part`FOR UPDATE SKIP LOCKED`;
   readonly forReference = part`FOR KEY SHARE`;
-  readonly names = {
-    window: part`period`,
-    by: part`by_whom`,
-    payment: part`split_part(idempotency_key, ':', 2)`,
-    totals: part`counters`,
-    account: part`id`,
-    reserved: part`reserved`,
-    entered: part`at`,
-    isOpen: part`open`,
-  };
 
   constructor(
     private readonly postgres: Postgres,

@@ -9,7 +9,7 @@ import {
   type TooMuch,
   taken,
 } from "../../ledger/credit.ts";
-import { paymentKey, paymentOfKey } from "../../payments/payment.ts";
+import { paymentOfKey } from "../../payments/payment.ts";
 import { assert } from "../../units/assert.ts";
 import type { EpochMs } from "../../units/clock.ts";
 import type { BalanceId, PaymentId } from "../../units/id.ts";
@@ -31,12 +31,11 @@ export function* creditSteps(db: SqlDatabase, credit: Credit): Steps<Credit | nu
 /** The same, whether or not the balance is there. */
 export function* enterCredit(db: SqlDatabase, credit: Credit): Steps<Credit | null> {
   const { amount, idempotencyKey, balanceId } = credit;
-  const { totals, account } = db.names;
   if (!(yield* insertEntry(credit, ON_CONFLICT))) return yield* entryOf(db, idempotencyKey);
-  const added = yield* sql`INSERT INTO ${totals} (${account}, credited)
+  const added = yield* sql`INSERT INTO counters (id, credited)
     VALUES (${balanceCounter(balanceId)}, ${amount})
-    ON CONFLICT (${account}) DO UPDATE SET credited = ${totals}.credited + excluded.credited
-    WHERE ${totals}.credited + excluded.credited <= ${MAX_NANO_USD} RETURNING credited`;
+    ON CONFLICT (id) DO UPDATE SET credited = counters.credited + excluded.credited
+    WHERE counters.credited + excluded.credited <= ${MAX_NANO_USD} RETURNING credited`;
   if (added.length > 0) return credit;
   yield* sql`DELETE FROM credits WHERE idempotency_key = ${idempotencyKey}`;
   return null;
@@ -55,16 +54,18 @@ export function* debitSteps(db: SqlDatabase, debit: Debit): Steps<Credit | TooMu
   const done = taken(debit.amount, { available: unspent - granted, unspent });
   if (done === null) return { available: Math.max(0, unspent - granted) as NanoUsd };
   const entry = debitEntry(debit, done);
-  yield* enterDebit(db, entry);
+  yield* enterDebit(entry);
   return entry;
 }
 
 function* lockedSums(db: SqlDatabase, balance: BalanceId): Steps<BalanceSums> {
-  const { totals, account, reserved } = db.names;
-  const [sums] = yield* sql<BalanceSums>`
-    SELECT credited, spent, ${reserved} AS granted FROM ${totals}
-    WHERE ${account} = ${balanceCounter(balance)} ${db.forUpdate}`;
-  return sums ?? { credited: 0, spent: 0, granted: 0 };
+  const counter = balanceCounter(balance);
+  const [sums] = yield* sql<Omit<BalanceSums, "granted">>`
+    SELECT credited, spent FROM counters WHERE id = ${counter} ${db.forUpdate}`;
+  // A statement of its own, which sees what was granted while this transaction waited for the lock.
+  const [{ granted } = { granted: 0 }] = yield* sql<Pick<BalanceSums, "granted">>`
+    SELECT CAST(coalesce(sum(granted - shipped), 0) AS BIGINT) AS granted FROM grants WHERE counter = ${counter}`;
+  return { credited: 0, spent: 0, ...sums, granted };
 }
 
 /** What nodes were granted and have not shipped as spent is not spent for good. */
@@ -90,7 +91,7 @@ export function* decideClaim(db: SqlDatabase, claim: CreditClaim, at: EpochMs): 
   const [open] = yield* sql<Pick<CreditClaim, "claimed">>`
     SELECT claimed FROM credits WHERE idempotency_key = ${claim.idempotencyKey}`;
   const lost = lostOf({ ...claim, ...open }, { short: spent + granted - credited, held: granted });
-  return lost === null ? null : yield* endClaim(db, claim, lost, at);
+  return lost === null ? null : yield* endClaim(claim, lost, at);
 }
 
 /** Whoever credits a payment has locked it before the balance. */
@@ -104,7 +105,7 @@ export function* cancelClaims(payment: PaymentId, credited: NanoUsd): Steps<void
     key: string;
     claimed: number;
   }>`SELECT idempotency_key AS key, claimed FROM credits
-    WHERE claimed > 0 AND idempotency_key LIKE ${`${paymentKey(payment)}:%`} ORDER BY at DESC, idempotency_key DESC`;
+    WHERE claimed > 0 AND payment_id = ${payment} ORDER BY at DESC, idempotency_key DESC`;
   let left: number = credited;
   for (const { key, claimed } of claims) {
     const less = Math.min(left, claimed);
@@ -115,7 +116,6 @@ export function* cancelClaims(payment: PaymentId, credited: NanoUsd): Steps<void
 
 /** What is lost was not taken back after all. Returns that; zero where somebody else has ended the claim. */
 export function* endClaim(
-  { names }: SqlDatabase,
   { idempotencyKey, balanceId }: CreditClaim,
   lost: NanoUsd,
   at: EpochMs,
@@ -123,8 +123,7 @@ export function* endClaim(
   const ended = yield* sql`UPDATE credits SET claimed = 0
     WHERE idempotency_key = ${idempotencyKey} AND claimed > 0 RETURNING idempotency_key`;
   if (ended.length === 0 || lost === 0) return ZERO_USD;
-  yield* sql`UPDATE ${names.totals} SET credited = credited + ${lost}
-    WHERE ${names.account} = ${balanceCounter(balanceId)}`;
+  yield* sql`UPDATE counters SET credited = credited + ${lost} WHERE id = ${balanceCounter(balanceId)}`;
   const note = "spent before it could be taken back";
   yield* insertEntry({ balanceId, amount: lost, idempotencyKey: lossKey(idempotencyKey), note, at });
   yield* sql`UPDATE payments SET credited = credited + ${lost}, lost = lost + ${lost}
@@ -133,9 +132,9 @@ export function* endClaim(
 }
 
 /** Of what is known to be there. */
-export function* enterDebit({ names }: SqlDatabase, entry: Credit): Steps<void> {
-  yield* sql`UPDATE ${names.totals} SET credited = credited + ${entry.amount}
-    WHERE ${names.account} = ${balanceCounter(entry.balanceId)}`;
+export function* enterDebit(entry: Credit): Steps<void> {
+  yield* sql`UPDATE counters SET credited = credited + ${entry.amount}
+    WHERE id = ${balanceCounter(entry.balanceId)}`;
   // In PostgreSQL, where the key is being used for another balance right now, this is tried again and finds it.
   yield* insertEntry(entry);
 }
@@ -148,9 +147,9 @@ export function* entryOf({ forUpdate }: SqlDatabase, idempotencyKey: string): St
 }
 
 /** Newest first. */
-export function* creditsOf({ names }: SqlDatabase, balance: BalanceId, limit: number): Steps<Credit[]> {
+export function* creditsOf(balance: BalanceId, limit: number): Steps<Credit[]> {
   const rows = yield* sql<CreditRow>`SELECT ${CREDIT} FROM credits
-    WHERE balance_id = ${balance} AND amount <> 0 ORDER BY ${names.entered} DESC LIMIT ${limit}`;
+    WHERE balance_id = ${balance} AND amount <> 0 ORDER BY at DESC LIMIT ${limit}`;
   return rows.map(creditOf);
 }
 

@@ -23,7 +23,7 @@ export class SqlFleetStore implements FleetStore {
 
   async settings(): Promise<ReadonlyMap<string, NodeSettings>> {
     const rows = await this.db.query<{ node: string; settings: string }>`
-      SELECT node, settings FROM node_settings WHERE node IN (SELECT name FROM nodes WHERE ${this.db.names.isOpen})`;
+      SELECT node, settings FROM node_settings WHERE node IN (SELECT name FROM nodes WHERE open)`;
     return new Map(rows.map(({ node, settings }) => [node, JSON.parse(settings)]));
   }
 }

@@ -97,7 +97,7 @@ export abstract class SqlKeyStore implements KeyStore {
   }
 
   async balanceWithBudgets(id: BalanceId): Promise<BalanceWithBudgets | null> {
-    return this.db.read(() => readWithBudgets(this.db, id));
+    return this.db.read(() => readWithBudgets(id));
   }
 
   async keysOf(balances: readonly BalanceId[], limit: number, before: KeyId | null): Promise<Key[]> {
@@ -172,10 +172,9 @@ export abstract class SqlKeyStore implements KeyStore {
       });
       if (refused(decided)) return { result: decided, changes: [] };
       const { id, cap, window } = decided;
-      const column = db.names.window;
-      yield* sql`INSERT INTO budgets (id, balance_id, name, cap, ${column})
+      yield* sql`INSERT INTO budgets (id, balance_id, name, cap, period)
         VALUES (${id}, ${balance}, ${decided.name}, ${cap}, ${window})
-        ON CONFLICT (id) DO UPDATE SET cap = excluded.cap, ${column} = excluded.${column}`;
+        ON CONFLICT (id) DO UPDATE SET cap = excluded.cap, period = excluded.period`;
       return { result: decided, changes: [changeOfBudget(balance, id)] };
     });
   }
@@ -252,19 +251,19 @@ export abstract class SqlKeyStore implements KeyStore {
 
   async suspensions(subject: string, limit: number): Promise<SuspensionRecord[]> {
     return this.db.query<SuspensionRecord>`
-      SELECT subject, reason, lifted, at, ${this.db.names.by} AS by, note FROM suspensions
+      SELECT subject, reason, lifted, at, by_whom AS by, note FROM suspensions
       WHERE subject = ${subject} ORDER BY seq DESC LIMIT ${limit}`;
   }
 }
 
 function* lockWithBudgets(db: SqlDatabase, id: BalanceId): Steps<BalanceWithBudgets> {
   const balance = yield* lockBalance(db, id);
-  return { balance, budgets: yield* budgetsOf(db, id) };
+  return { balance, budgets: yield* budgetsOf(id) };
 }
 
-function* readWithBudgets(db: SqlDatabase, id: BalanceId): Steps<BalanceWithBudgets | null> {
+function* readWithBudgets(id: BalanceId): Steps<BalanceWithBudgets | null> {
   const balance = yield* readBalance(id);
-  return balance === null ? null : { balance, budgets: yield* budgetsOf(db, id) };
+  return balance === null ? null : { balance, budgets: yield* budgetsOf(id) };
 }
 
 function* lockBudget(
@@ -273,7 +272,7 @@ function* lockBudget(
   name: string,
 ): Steps<{ readonly balance: Balance; readonly known: Budget | null }> {
   const balance = yield* lockBalance(db, id);
-  const [known = null] = yield* budgetsOf(db, id, part`AND name = ${name}`);
+  const [known = null] = yield* budgetsOf(id, part`AND name = ${name}`);
   return { balance, known };
 }
 
@@ -308,8 +307,8 @@ function* readBalance(id: BalanceId): Steps<Balance | null> {
   return row === undefined ? null : balanceFromRow(row);
 }
 
-const budgetsOf = ({ names }: SqlDatabase, balance: BalanceId, and: SqlPart = part``): Steps<Budget[]> =>
-  sql<Budget>`SELECT id, balance_id AS "balanceId", name, cap, ${names.window} AS "window"
+const budgetsOf = (balance: BalanceId, and: SqlPart = part``): Steps<Budget[]> =>
+  sql<Budget>`SELECT id, balance_id AS "balanceId", name, cap, period AS "window"
     FROM budgets WHERE balance_id = ${balance} ${and} ORDER BY name`;
 
 /**
@@ -354,14 +353,14 @@ function* endSiblings({ id, balanceId, rotationId }: Key): Steps<Key[]> {
 }
 
 function* suspend(
-  { forUpdate, names }: SqlDatabase,
+  { forUpdate }: SqlDatabase,
   { subject, reason, lifted, at, by, note }: SuspensionRecord,
 ): Steps<NotedResult<Suspended | null>> {
   // Two decisions about the same subject wait for each other.
   const accounts = yield* sql`SELECT id FROM accounts WHERE id = ${subject} ${forUpdate}`;
   const balances = yield* sql`SELECT id FROM balances WHERE id = ${subject} ${forUpdate}`;
   if (accounts.length + balances.length === 0) return { result: null, changes: [] };
-  const stands = by === BY_GATEWAY ? byOperator(subject, names) : part`false`;
+  const stands = by === BY_GATEWAY ? byOperator(subject) : part`false`;
   if (reason === null)
     yield* sql`DELETE FROM suspension_reasons
       WHERE subject = ${subject} AND (CAST(${lifted} AS TEXT) IS NULL OR reason = ${lifted}) AND NOT ${stands}`;
@@ -375,7 +374,7 @@ function* suspend(
   const suspended = gravest?.reason ?? null;
   yield* sql`UPDATE accounts SET suspended = ${suspended} WHERE id = ${subject}`;
   yield* sql`UPDATE balances SET suspended = ${suspended} WHERE id = ${subject}`;
-  yield* sql`INSERT INTO suspensions (at, subject, reason, lifted, ${names.by}, note)
+  yield* sql`INSERT INTO suspensions (at, subject, reason, lifted, by_whom, note)
     VALUES (${at}, ${subject}, ${reason}, ${lifted}, ${by}, ${note})`;
   const rows = yield* sql<{ id: BalanceId }>`
     SELECT id FROM balances WHERE id = ${subject} OR account_id = ${subject} ORDER BY attached_at, id`;
@@ -384,9 +383,9 @@ function* suspend(
 }
 
 /** Whether an operator's last word on this reason was to suspend for it. */
-const byOperator = (subject: string, { by }: SqlDatabase["names"]): SqlPart => part`coalesce((
+const byOperator = (subject: string): SqlPart => part`coalesce((
   SELECT s.reason IS NOT NULL FROM suspensions s
-  WHERE s.subject = ${subject} AND s.${by} <> ${BY_GATEWAY}
+  WHERE s.subject = ${subject} AND s.by_whom <> ${BY_GATEWAY}
     AND coalesce(s.reason, s.lifted, suspension_reasons.reason) = suspension_reasons.reason
   ORDER BY s.seq DESC LIMIT 1), false)`;
 

@@ -10,13 +10,12 @@ export class SqlLowCreditStore implements LowCreditStore {
   async watched(after: WatchedBalance | null): Promise<readonly WatchedBalance[]> {
     const account = after?.accountId ?? "";
     const id = after?.id ?? "";
-    const { totals, account: sum } = this.db.names;
     // In the order of the index by account, in which accountless balances do not appear.
     const rows = await this.db.query<WatchedRow>`
       SELECT b.id, b.account_id AS "accountId", a.email, coalesce(t.credited, 0) AS credited,
         coalesce(t.credited, 0) - coalesce(t.spent, 0) AS "left", m.state, m.until, m.credited AS "markedAt"
       FROM balances b JOIN accounts a ON a.id = b.account_id
-        LEFT JOIN ${totals} t ON t.${sum} = 'balance:' || b.id
+        LEFT JOIN counters t ON t.id = 'balance:' || b.id
         LEFT JOIN low_credit m ON m.balance_id = b.id
       WHERE b.closed_at IS NULL AND b.account_id >= ${account} AND (b.account_id > ${account} OR b.id > ${id})
         AND b.suspended IS NULL AND a.suspended IS NULL

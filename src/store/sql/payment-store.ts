@@ -1,7 +1,6 @@
 import type { Credit } from "../../ledger/credit.ts";
 import {
   advanced,
-  PAYMENT_KEYS,
   type Payment,
   type PaymentChange,
   type RailName,
@@ -117,13 +116,12 @@ export class SqlPaymentStore implements PaymentStore, PaymentAudit {
   }
 
   async drifts(): ReturnType<PaymentAudit["drifts"]> {
-    const { names } = this.db;
     const settled = epochMs(this.clock.now() - NOTED_WITHIN_MS);
     const steps = () => sql<{ payment: string; drift: number | string }>`
       SELECT payment, sum(credited) - sum(entered) AS drift FROM (
         SELECT id AS payment, balance_id, credited, 0 AS entered, 0 AS debited_at FROM payments
-        UNION ALL SELECT ${names.payment}, balance_id, 0, amount, CASE WHEN amount < 0 THEN at ELSE 0 END
-          FROM credits WHERE substr(idempotency_key, 1, 8) = ${PAYMENT_KEYS}
+        UNION ALL SELECT payment_id, balance_id, 0, amount, CASE WHEN amount < 0 THEN at ELSE 0 END
+          FROM credits WHERE payment_id IS NOT NULL
       ) AS lines GROUP BY payment, balance_id
       HAVING sum(credited) <> sum(entered) AND max(debited_at) < ${settled}
       UNION ALL SELECT id, credited - lost - should_be FROM payments

@@ -86,8 +86,6 @@ export interface SqlDatabase {
   readonly forReference: SqlPart;
   /** A list of values, as a table. */
   among(values: readonly string[]): SqlPart;
-  /** Where the schemas name the same differently. */
-  readonly names: SqlNames;
 }
 
 export interface WriteOptions<Result> {
@@ -101,22 +99,4 @@ export interface NotedResult<Result> {
   readonly result: Result;
   /** What nodes must notice. */
   readonly changes: readonly NotedChange[];
-}
-
-interface SqlNames {
-  /** The window of a budget. */
-  readonly window: SqlPart;
-  /** Who suspended. */
-  readonly by: SqlPart;
-  /** The payment that an entry's idempotency key names. */
-  readonly payment: SqlPart;
-  /** The table of running sums, and its primary key. */
-  readonly totals: SqlPart;
-  readonly account: SqlPart;
-  /** What nodes were granted of such a sum and have not shipped as spent. */
-  readonly reserved: SqlPart;
-  /** Whether a node has joined and not left. */
-  readonly isOpen: SqlPart;
-  /** By what entries of credit are in the order in which they were made. */
-  readonly entered: SqlPart;
 }

@@ -151,7 +151,7 @@ export class SqliteAuthority {
     if (kind !== "budget") return MAX_NANO_USD;
     const budget = this.statements.budget.get(subject);
     // All windows are counted, and the cap is that of one.
-    return budget !== null && (start === undefined || period === budget.window) ? budget.cap : MAX_NANO_USD;
+    return budget !== null && (start === undefined || period === budget.period) ? budget.cap : MAX_NANO_USD;
   }
 
   private remember({ counter, inquiry }: Inquiry): void {
@@ -214,13 +214,13 @@ function prepare(db: Database) {
       "DELETE FROM grants WHERE counter = ? AND node = ? AND granted = shipped",
     ),
     total: db.query<{ credited: number; spent: number }, [string]>(
-      "SELECT credited, spent FROM totals WHERE account = ?",
+      "SELECT credited, spent FROM counters WHERE id = ?",
     ),
     limits: db.query<KeyLimitsRow, [string]>(
       `SELECT daily_limit, monthly_limit, rpm_limit, tpm_limit FROM keys WHERE lineage = ? AND state <> 'revoked'`,
     ),
-    budget: db.query<{ cap: number; window: string }, [string]>(
-      "SELECT cap, window FROM budgets WHERE id = ?",
+    budget: db.query<{ cap: number; period: string }, [string]>(
+      "SELECT cap, period FROM budgets WHERE id = ?",
     ),
     run: db.query<{ cap: number | null; calls: number | null }, [string, string, number]>(
       "SELECT cap, calls FROM runs WHERE balance_id = ? AND name = ? AND started_at = ?",

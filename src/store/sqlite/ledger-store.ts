@@ -71,11 +71,11 @@ export class LedgerStore implements RunningSums, DebitStore {
   }
 
   spent(id: CounterId): NanoUsd {
-    return (this.statements.total.get(id)?.spent ?? ZERO_USD) as NanoUsd;
+    return (this.statements.counter.get(id)?.spent ?? ZERO_USD) as NanoUsd;
   }
 
   credited(id: BalanceId): NanoUsd {
-    return (this.statements.total.get(balanceCounter(id))?.credited ?? ZERO_USD) as NanoUsd;
+    return (this.statements.counter.get(balanceCounter(id))?.credited ?? ZERO_USD) as NanoUsd;
   }
 
   /** For whoever must not go on with a balance that was just removed. */
@@ -100,11 +100,11 @@ export class LedgerStore implements RunningSums, DebitStore {
   private *takeBack(entry: Credit): Steps<Credit> {
     const known = yield* entryOf(this.sql, entry.idempotencyKey);
     if (known !== null) return known;
-    const { credited, spent } = this.statements.total.get(balanceCounter(entry.balanceId))!;
+    const { credited, spent } = this.statements.counter.get(balanceCounter(entry.balanceId))!;
     // Only a claim is on what may be spent meanwhile.
     const isCovered = entry.amount === 0 || (entry.claimed ?? 0) > 0 || credited + entry.amount >= spent;
     assert(isCovered, `${-entry.amount} taken of ${entry.balanceId}, now overspent`);
-    yield* enterDebit(this.sql, entry);
+    yield* enterDebit(entry);
     return entry;
   }
 
@@ -114,7 +114,7 @@ export class LedgerStore implements RunningSums, DebitStore {
 
   /** Durable on return. What is lost, the ledger knows: see `claims`. */
   endClaim(claim: CreditClaim, lost: NanoUsd, at: EpochMs): void {
-    this.sql.commit(() => endClaim(this.sql, claim, lost, at));
+    this.sql.commit(() => endClaim(claim, lost, at));
   }
 
   /** What was credited, or taken back, under this idempotency key. */
@@ -158,7 +158,7 @@ export class LedgerStore implements RunningSums, DebitStore {
 
   /** Newest first. */
   credits(balanceId: BalanceId, limit: number): Credit[] {
-    return this.sql.take(creditsOf(this.sql, balanceId, limit));
+    return this.sql.take(creditsOf(balanceId, limit));
   }
 
   /**
@@ -209,12 +209,11 @@ export class LedgerStore implements RunningSums, DebitStore {
       add(spent, counter, BigInt(kept));
     }
     const drifts: Drift[] = [];
-    for (const row of this.statements.totals.iterate()) {
-      const drift =
-        difference(credited.get(row.account), row.credited) + difference(spent.get(row.account), row.spent);
-      if (drift !== 0n) drifts.push({ account: row.account, driftNano: drift });
-      credited.delete(row.account);
-      spent.delete(row.account);
+    for (const row of this.statements.counters.iterate()) {
+      const drift = difference(credited.get(row.id), row.credited) + difference(spent.get(row.id), row.spent);
+      if (drift !== 0n) drifts.push({ account: row.id, driftNano: drift });
+      credited.delete(row.id);
+      spent.delete(row.id);
     }
     for (const rest of [credited, spent]) {
       for (const [account, amount] of rest) if (amount !== 0n) drifts.push({ account, driftNano: amount });
@@ -259,8 +258,8 @@ interface EndRow {
   allowances: string;
 }
 
-interface TotalRow {
-  account: string;
+interface CounterRow {
+  id: string;
   credited: number;
   spent: number;
 }
@@ -289,12 +288,12 @@ function prepare(db: Database) {
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     ),
     spend: db.query<never, [string, number]>(
-      `INSERT INTO totals (account, spent) VALUES (?, ?)
-       ON CONFLICT (account) DO UPDATE SET spent = spent + excluded.spent`,
+      `INSERT INTO counters (id, spent) VALUES (?, ?)
+       ON CONFLICT (id) DO UPDATE SET spent = spent + excluded.spent`,
     ),
-    total: db.query<TotalRow, [string]>("SELECT account, credited, spent FROM totals WHERE account = ?"),
+    counter: db.query<CounterRow, [string]>("SELECT id, credited, spent FROM counters WHERE id = ?"),
     balance: db.query<object, [string]>("SELECT 1 FROM balances WHERE id = ?"),
-    totals: db.query<TotalRow, []>("SELECT account, credited, spent FROM totals"),
+    counters: db.query<CounterRow, []>("SELECT id, credited, spent FROM counters"),
     credits: db.query<{ balanceId: string; amount: number }, []>(
       "SELECT balance_id AS balanceId, amount FROM credits",
     ),

@@ -246,4 +246,18 @@ ${FOLDED}
   GAS_NONCES,
   // 21: gas that payments waste
   WASTED_GAS,
+  // 22: the names of PostgreSQL's columns
+  `
+  ALTER TABLE budgets RENAME COLUMN window TO period;
+  ALTER TABLE suspensions RENAME COLUMN by TO by_whom;
+  ALTER TABLE totals RENAME TO counters;
+  ALTER TABLE counters RENAME COLUMN account TO id;
+  DROP INDEX credits_by_balance;
+  CREATE INDEX credits_by_balance ON credits (balance_id, at);
+  -- The payment that the key of an entry names: see payments/payment.
+  ALTER TABLE credits ADD COLUMN payment_id TEXT GENERATED ALWAYS AS (CASE
+    WHEN substr(idempotency_key, 1, 8) = 'payment:'
+    THEN substr(idempotency_key, 9, instr(substr(idempotency_key, 9) || ':', ':') - 1) END) VIRTUAL;
+  CREATE INDEX credits_by_payment ON credits (payment_id) WHERE payment_id IS NOT NULL;
+  `,
 ];

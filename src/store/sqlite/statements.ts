@@ -15,16 +15,6 @@ export class SqliteStatements implements SqlDatabase {
   readonly forUpdate = part``;
   readonly skipLocked = part``;
   readonly forReference = part``;
-  readonly names = {
-    window: part`window`,
-    by: part`by`,
-    payment: part`substr(idempotency_key, 9, instr(substr(idempotency_key, 9) || ':', ':') - 1)`,
-    totals: part`totals`,
-    account: part`account`,
-    reserved: part`(SELECT coalesce(sum(granted - shipped), 0) FROM grants WHERE counter = account)`,
-    isOpen: part`open = 1`,
-    entered: part`seq`,
-  };
   /** By text, of which there are as many as in the code. */
   private readonly prepared = new Map<string, ReturnType<Database["prepare"]>>();
 
