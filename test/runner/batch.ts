@@ -14,10 +14,18 @@ export interface Outcome {
   readonly cpuSeconds: number;
   /** Resident memory of the largest of these processes, at its height. */
   readonly megabytes: number;
-  /** What it said besides the tests that passed. */
-  readonly said: readonly string[];
+  /** What it printed besides the tests that passed. */
+  readonly output: readonly string[];
   /** What was still running when it had ended, and was then ended. */
   readonly left: readonly string[];
+}
+
+/** How long the tests may take, where they run, and whether the first that fails ends them. */
+export interface Limits {
+  readonly testMs: number;
+  readonly batchMs: number;
+  readonly folder?: string;
+  readonly toFirstFailure?: boolean;
 }
 
 /** Test files that share a process. */
@@ -26,13 +34,17 @@ export class Batch {
   readonly mark = `${process.env[RUN_MARK] ?? ""}/${crypto.randomUUID()}`;
   private child: Bun.Subprocess<"ignore", "pipe", "pipe"> | null = null;
 
-  constructor(readonly files: readonly string[]) {}
+  constructor(
+    readonly files: readonly string[],
+    private readonly limits: Limits = PATIENT,
+  ) {}
 
   async run(): Promise<Outcome> {
     const startedMs = performance.now();
     const child = Bun.spawn(
-      [process.execPath, "test", ...OPTIONS, ...this.files.map((file) => `./${file}`)],
+      [process.execPath, "test", ...this.options(), ...this.files.map((file) => `./${file}`)],
       {
+        cwd: this.limits.folder ?? process.cwd(),
         env: {
           ...cleanEnvironment(),
           ...wishes(),
@@ -46,7 +58,7 @@ export class Batch {
     );
     this.child = child;
     const outputs = Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
-    const patience = setTimeout(() => child.kill("SIGKILL"), MOST_MS);
+    const patience = setTimeout(() => child.kill("SIGKILL"), this.limits.batchMs);
     const code = await child.exited;
     clearTimeout(patience);
     // Before the outputs, which it may hold open.
@@ -63,9 +75,14 @@ export class Batch {
       seconds: (performance.now() - startedMs) / 1_000,
       cpuSeconds: Number(cpuTime.total) / 1e6,
       megabytes: maxRSS / 1e6,
-      said: [...lines.filter((line) => !NOISE.test(line)), ...endOf(child)],
+      output: [...lines.filter((line) => !NOISE.test(line)), ...endOf(child)],
       left,
     };
+  }
+
+  private options(): string[] {
+    const { testMs, toFirstFailure } = this.limits;
+    return ["--timeout", String(testMs), ...(toFirstFailure === true ? ["--bail"] : [])];
   }
 
   private forSeconds(): Record<string, string> {
@@ -79,14 +96,13 @@ export class Batch {
   }
 }
 
-const OPTIONS = ["--timeout", "600000"];
 /**
  * What runs for seconds takes a quarter less time without the compiler that is for what runs for hours, and a third
  * less memory if the heap does not grow as the memory of the machine would let it.
  */
 const FOR_SECONDS = { BUN_JSC_useFTLJIT: "0", BUN_JSC_forceRAMSize: `${512 * 1024 * 1024}` };
-/** A loop that never yields outlives bun's own timeout. */
-const MOST_MS = 20 * 60_000;
+/** A loop that never yields outlives bun's own timeout of a test. */
+const PATIENT: Limits = { testMs: 10 * 60_000, batchMs: 20 * 60_000 };
 
 /** Which tests the caller insists on, with what, and how often. */
 function wishes(): Record<string, string> {

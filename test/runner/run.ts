@@ -119,7 +119,7 @@ function defaultJobs(): number {
 }
 
 function report(
-  { files, pass, fail, skip, seconds, cpuSeconds, megabytes, said, left }: Outcome,
+  { files, pass, fail, skip, seconds, cpuSeconds, megabytes, output, left }: Outcome,
   at: string,
 ): void {
   const counts = [
@@ -131,7 +131,7 @@ function report(
   console.log(
     `${at} ${files.length === 1 ? files[0] : `${files[0]} and ${files.length - 1} more`}: ${counts.join(", ")} (${cost})`,
   );
-  if (fail > 0) for (const line of said) console.log(`    ${line}`);
+  if (fail > 0) for (const line of output) console.log(`    ${line}`);
   if (fail > 0 && files.length > 1) console.log(`    Files: ${files.join(" ")}`);
   for (const command of left) console.log(`    Left running, and ended: ${command}`);
 }
@@ -143,13 +143,13 @@ function concluded(): boolean {
   const [pass, fail, skip] = [sum((one) => one.pass), sum((one) => one.fail), sum((one) => one.skip)];
   const seconds = Math.round((performance.now() - startedMs) / 1_000);
   const reasons = new Set(
-    outcomes.flatMap(({ said }) => said.filter((line) => line.startsWith("skipped: "))),
+    outcomes.flatMap(({ output }) => output.filter((line) => line.startsWith("skipped: "))),
   );
   console.log(`\nin ${seconds} s, CPU ${Math.round(sum((one) => one.cpuSeconds))} s`);
   for (const reason of reasons) console.log(reason);
-  for (const { files, said } of unsteady) {
+  for (const { files, output } of unsteady) {
     console.log(`\nunsteady: ${files.join(" ")}\n  It passed alone. At first it failed:`);
-    for (const line of said) console.log(`    ${line}`);
+    for (const line of output) console.log(`    ${line}`);
   }
   for (const { files } of outcomes.filter((one) => one.fail > 0)) console.log(`failed: ${files.join(" ")}`);
   console.log(`\n ${pass} pass\n ${skip} skip\n ${fail} fail\n\n${pass} passed, ${fail} failed`);
