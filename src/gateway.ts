@@ -513,7 +513,7 @@ function depsOf(
       store: books.accounts,
       clock,
       random,
-      contracts: contractSignatures(() => active.config.walletRpc),
+      contracts: contractSignatures(() => active.config.wallet.rpc),
       post: (mail) => mailer.post(mail),
       links: () => active.links,
       forget: (keys, balances) => keyring.forget(keys, balances),

@@ -1,4 +1,4 @@
-import type { PaymentsConfig } from "../config/config.ts";
+import type { PaymentsConfig } from "../config/payment-settings.ts";
 import { DAY_MS } from "../payments/caps.ts";
 import { openChain } from "../rails/x402/chain.ts";
 import type { X402Network } from "../rails/x402/network.ts";

@@ -3,11 +3,11 @@ import { join, resolve } from "node:path";
 import type { EpochMs } from "../units/clock.ts";
 import type { Config } from "./config.ts";
 import { type FoundHosts, foundHosts } from "./found-hosts.ts";
+import { HEADER_TEXT } from "./host-settings.ts";
 import { listsModels, loadConfig } from "./load-config.ts";
 import { askOllama } from "./ollama.ts";
 import { presentPresets } from "./presets.ts";
 import { type ConfigProblem, ENVIRONMENT } from "./problem.ts";
-import { HEADER_TEXT } from "./read-catalog.ts";
 
 /**
  * Finds the configuration and reads it: `GATEWAY_CONFIG`, else `gateway.yaml` in the working folder, else the

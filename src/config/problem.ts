@@ -49,3 +49,21 @@ export function formatPath(path: Path): string {
   }
   return text;
 }
+
+const SHOWN_CHARACTERS = 60;
+
+export function describe(value: unknown): string {
+  if (typeof value === "string") {
+    return JSON.stringify(value.length > SHOWN_CHARACTERS ? `${value.slice(0, SHOWN_CHARACTERS)}…` : value);
+  }
+  return typeof value === "number" || typeof value === "boolean" ? String(value) : kindOf(value);
+}
+
+export function kindOf(value: unknown): string {
+  if (value === undefined) return "nothing";
+  if (value === null) return "null";
+  if (Array.isArray(value)) return value.length === 0 ? "an empty list" : "a list";
+  if (typeof value === "object") return "a map";
+  if (value === "") return "an empty string";
+  return typeof value === "string" ? "a string" : `a ${typeof value}`;
+}

@@ -2,15 +2,15 @@ import { type ValueError, ValueErrorType } from "@sinclair/typebox/errors";
 import { Value, ValuePointer } from "@sinclair/typebox/value";
 import { misspelt } from "../catalog/closest-id.ts";
 import type { ConfigDocument } from "./document.ts";
-import type { Path } from "./problem.ts";
-import { type ConfigFile, FileSchema } from "./schema.ts";
+import { describe, kindOf, type Path } from "./problem.ts";
+import { type ConfigFile, SETTINGS } from "./settings.ts";
 
 /** Holds the document's values against the schema; null when something is wrong, which is then reported. */
 export function validate(document: ConfigDocument): ConfigFile | null {
   const value = document.value();
   readNumbers(value, document);
   const seen = new Set<string>();
-  for (const error of Value.Errors(FileSchema, value)) {
+  for (const error of Value.Errors(SETTINGS.schema, value)) {
     // A missing key is reported again as a value of the wrong type.
     if (seen.has(error.path)) continue;
     seen.add(error.path);
@@ -26,7 +26,7 @@ export function validate(document: ConfigDocument): ConfigFile | null {
 
 /** `port: ${SMTP_PORT}`: the environment holds text only, so a number is read where one is expected. */
 function readNumbers(value: unknown, document: ConfigDocument): void {
-  for (const error of [...Value.Errors(FileSchema, value)]) {
+  for (const error of [...Value.Errors(SETTINGS.schema, value)]) {
     if (typeof error.value !== "string" || !NUMERIC.test(error.value)) continue;
     if (!takesNumber(error) || document.sourceText(steps(error.path, value)) === null) continue;
     ValuePointer.Set(value as object, error.path, Number(error.value));
@@ -52,8 +52,6 @@ function steps(pointer: string, root: unknown): Path {
   return path;
 }
 
-const SECRETS = new Set<unknown>(["api_key", "gas_key", "password", "secret_key", "webhook_secret"]);
-
 function found(error: ValueError, path: Path, document: ConfigDocument): string {
   if (error.type === ValueErrorType.ObjectRequiredProperty) return "nothing";
   if (error.type === ValueErrorType.ObjectAdditionalProperties) return "an unknown key";
@@ -62,26 +60,7 @@ function found(error: ValueError, path: Path, document: ConfigDocument): string 
   if (source !== null) {
     return `${source} from the environment, which is ${value === "" ? "empty" : "something else"}`;
   }
-  const last = path.at(-1);
-  return SECRETS.has(last) || path.includes("headers") ? kindOf(value) : describe(value);
-}
-
-const SHOWN_CHARACTERS = 60;
-
-export function describe(value: unknown): string {
-  if (typeof value === "string") {
-    return JSON.stringify(value.length > SHOWN_CHARACTERS ? `${value.slice(0, SHOWN_CHARACTERS)}…` : value);
-  }
-  return typeof value === "number" || typeof value === "boolean" ? String(value) : kindOf(value);
-}
-
-function kindOf(value: unknown): string {
-  if (value === undefined) return "nothing";
-  if (value === null) return "null";
-  if (Array.isArray(value)) return value.length === 0 ? "an empty list" : "a list";
-  if (typeof value === "object") return "a map";
-  if (value === "") return "an empty string";
-  return typeof value === "string" ? "a string" : `a ${typeof value}`;
+  return error.schema.secret === true ? kindOf(value) : describe(value);
 }
 
 const expected = ({ schema, message }: ValueError): string => schema.expected ?? message;

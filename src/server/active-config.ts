@@ -1,8 +1,7 @@
 import type { Feature } from "../api/about.ts";
-import { type Config, type Links, linksOf } from "../config/config.ts";
+import { type Config, type Links, linksOf, startOnlyChanges } from "../config/config.ts";
 import type { FoundConfig } from "../config/find-config.ts";
 import type { FoundHosts } from "../config/found-hosts.ts";
-import { startOnlyChanges } from "../config/start-only.ts";
 import type { GenerationSettings } from "../generation/deps.ts";
 import type { HttpSettings } from "../http/deps.ts";
 

@@ -1,4 +1,5 @@
 import { configView } from "../config/config-view.ts";
+import { SETTINGS } from "../config/settings.ts";
 import type { Bookkeeping } from "../store/books/bookkeeping.ts";
 import { ADMIN_TOKEN, differences, hashOfToken, NETWORKS, type NodeSettings } from "../store/fleet.ts";
 import type { Log } from "../units/log.ts";
@@ -71,15 +72,9 @@ const HASH_DIGITS = 16;
 /** What may well differ: where a node listens and logs, and what its machine has. */
 const OF_ONE_NODE = new Set([
   "file",
-  "base_url",
-  "dashboard_url",
-  "status_url",
-  "store",
-  "journal",
-  "workers",
-  "log",
-  "metrics",
-  "body_memory_bytes",
+  ...Object.entries(SETTINGS.rows).flatMap(([name, { perNode }]: [string, { readonly perNode?: true }]) =>
+    perNode === true ? [name] : [],
+  ),
 ]);
 
 const NEXT = "Give all nodes of a store the same gateway.yaml and GATEWAY_ADMIN_TOKEN, and restart them.";

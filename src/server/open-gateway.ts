@@ -176,7 +176,8 @@ async function openBooks(
 ): Promise<Bookkeeping> {
   const { config } = active;
   const parts = { config, folder, clock, log, onLost };
-  if (config.store.kind === "postgres") return openPostgresBooks(parts, config.store);
+  if (config.store.kind === "postgres")
+    return openPostgresBooks(parts, { url: config.store.url, journal: config.journal });
   if (env.GATEWAY_WORKER !== undefined) return openKeeperBooks(parts);
   await bookAllWorkers({ ...parts, random });
   return openSqliteBooks(parts);

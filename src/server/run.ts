@@ -3,8 +3,8 @@ import { availableParallelism, tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { banner } from "../config/banner.ts";
 import { type Config, isDiskless } from "../config/config.ts";
-import { DEFAULTS } from "../config/defaults.ts";
 import { ConfigError } from "../config/problem.ts";
+import { DEFAULTS } from "../config/read-config.ts";
 import { StoreUnreachable, StoreUnusable } from "../errors/bookkeeping.ts";
 import {
   BETTER_TOKEN,

@@ -1,6 +1,4 @@
-export type StoreConfig =
-  | { readonly kind: "sqlite" }
-  | { readonly kind: "postgres"; readonly url: string; readonly journal: JournalPlace };
+export type StoreConfig = { readonly kind: "sqlite" } | { readonly kind: "postgres"; readonly url: string };
 
 /** Where a node on PostgreSQL makes holds and settlements durable. */
 export type JournalPlace = "disk" | "postgres";

@@ -322,6 +322,16 @@ describe("secrets stay out of messages", () => {
     ["a variable behind an alias", GOOD.replace("${OPENAI_API_KEY}", "&k ${SECRET}").replace("128000", "*k")],
     ["a password in an address", GOOD.replace("https://api", `https://me:${secret}@api`)],
     ["a store's address", `${GOOD}store: mysql://me:${secret}@db\n`],
+    ["a mail server's password", `${GOOD}smtp: { host: a, from: b, password: { ${secret}: 1 } }\n`],
+    [
+      "Stripe's key",
+      `${GOOD}payments: { stripe: { secret_key: "", webhook_secret: w${secret.repeat(1_000)} } }\n`,
+    ],
+    ["an account's key", `${GOOD}payments: { x402: [{ gas_key: ${secret} }] }\n`],
+    [
+      "headers that are no map",
+      GOOD.replace("    api_key:", `    headers: "x-key: ${secret}"\n    api_key:`),
+    ],
     ["a header", GOOD.replace("    api_key:", `    headers: { x-key: [${secret}] }\n    api_key:`)],
   ];
   test.each(cases)("%s", (_what, text) => {

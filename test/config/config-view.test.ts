@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { linksOf } from "../../src/config/config.ts";
 import { configView } from "../../src/config/config-view.ts";
-import { FileSchema } from "../../src/config/schema.ts";
+import { SETTINGS } from "../../src/config/settings.ts";
 import { GOOD, GOOD_ENV, goodConfig } from "./fixture.ts";
 
 const viewOf = (text: string, env = GOOD_ENV) => {
@@ -28,7 +28,18 @@ describe("the configuration in force", () => {
   });
 
   test("has every member that a file may have, and no other", () => {
-    expect(Object.keys(viewOf(GOOD)).sort()).toEqual(["file", ...Object.keys(FileSchema.properties)].sort());
+    expect(Object.keys(viewOf(GOOD)).sort()).toEqual(
+      ["file", ...Object.keys(SETTINGS.schema.properties)].sort(),
+    );
+  });
+
+  test("names the setting of each member as the file does", () => {
+    const { defaults, payments } = goodConfig(
+      `${GOOD}payments: { stripe: { secret_key: a, webhook_secret: b } }\n`,
+      GOOD_ENV,
+    );
+    expect(Object.keys(defaults.account)).toEqual(["rpmLimit", "tpmLimit", "dailyLimit", "monthlyLimit"]);
+    expect(payments?.amounts).toEqual({ min: 1e9, suggested: 5e9, max: 500e9, maxPerDay: 1_000e9 } as never);
   });
 
   test("holds no secret, wherever the file may have one", () => {

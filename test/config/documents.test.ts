@@ -4,10 +4,11 @@ import { dirname, join } from "node:path";
 import type { TSchema } from "@sinclair/typebox";
 import { Glob } from "bun";
 import { parse } from "yaml";
+import { withSettings } from "../../scripts/settings-document.ts";
 import { isDiskless } from "../../src/config/config.ts";
 import { PRESETS } from "../../src/config/presets.ts";
 import { quirkRow } from "../../src/config/quirks.ts";
-import { FileSchema } from "../../src/config/schema.ts";
+import { SETTINGS } from "../../src/config/settings.ts";
 import { Networks } from "../../src/units/networks.ts";
 import { goodConfig } from "./fixture.ts";
 
@@ -22,9 +23,14 @@ test("the example file is good, and its simulated model needs no host of its own
   expect([...catalog.auto.keys()]).toEqual(["fast", "free"]);
 });
 
+test("docs/configuration.md has the settings as src/config has them (bun run document:settings)", async () => {
+  const text = await read("docs/configuration.md");
+  expect(withSettings(text)).toBe(text);
+});
+
 test("docs/configuration.md names every key of the file and every variable of the presets", async () => {
   const text = await read("docs/configuration.md");
-  const names = [...keysOf(FileSchema), ...PRESETS.map(({ env }) => env), "OLLAMA_HOST"];
+  const names = [...keysOf(SETTINGS.schema), ...PRESETS.map(({ env }) => env), "OLLAMA_HOST"];
   expect(names.filter((name) => !new RegExp(`\\b${name}\\b`).test(text))).toEqual([]);
 });
 

@@ -1,6 +1,6 @@
 import type { Catalog } from "../../src/catalog/catalog.ts";
 import type { Config } from "../../src/config/config.ts";
-import { DEFAULTS } from "../../src/config/defaults.ts";
+import { DEFAULTS } from "../../src/config/read-config.ts";
 import type { ConfigInForce, GatewayParts } from "../../src/gateway.ts";
 import type { GenerationSettings } from "../../src/generation/deps.ts";
 import type { Ledger } from "../../src/ledger/ledger.ts";

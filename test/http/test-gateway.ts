@@ -2,7 +2,7 @@ import type { Mail } from "../../src/accounts/mail.ts";
 import type { ContractAnswer } from "../../src/accounts/wallet.ts";
 import type { Feature } from "../../src/api/about.ts";
 import { type Catalog, catalogOf, type Host, type Model } from "../../src/catalog/catalog.ts";
-import { DEFAULTS as CONFIGURED } from "../../src/config/defaults.ts";
+import { PAYMENTS } from "../../src/config/payment-settings.ts";
 import { AppBundle } from "../../src/dashboard/bundle.ts";
 import { refuse } from "../../src/errors/refusal.ts";
 import type { GenerationAnswer, GenerationCall } from "../../src/generation/answer.ts";
@@ -189,11 +189,11 @@ export class TestGateway {
       turnedAway: () => {},
       overRate: () => (this.overRate ? refuse("rate_limited", "Too often.", { retryAfterS: 7 }) : null),
       payments: {
-        amounts: CONFIGURED.payments.amounts,
+        amounts: SOLD.amounts,
         store: new SqlPaymentStore(new SqliteStatements(this.db), clock),
         x402: null,
         card: {
-          fee: CONFIGURED.payments.stripeFee,
+          fee: SOLD.stripe!.fee,
           order: async () => refuse("internal_error", "Nobody takes cards here."),
           event: async () => null,
           refund: async () => "not refundable",
@@ -358,6 +358,9 @@ const wholeAnswer = (json: unknown, status = 200): GenerationAnswer => ({
   headers: { "content-type": "application/json", "x-gateway-receipt": "rcpt_played" },
   body: Buffer.from(JSON.stringify(json)),
 });
+
+/** As configured by nothing but Stripe's secrets. */
+const SOLD = PAYMENTS.read({ stripe: { secret_key: "sk", webhook_secret: "whsec" } }, [], () => {})!;
 
 const DEFAULTS = {
   accountless: {

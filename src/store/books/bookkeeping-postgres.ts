@@ -18,26 +18,32 @@ import { SqlGasLineStore } from "../sql/gas-line-store.ts";
 import { SqlLowCreditStore } from "../sql/low-credit-store.ts";
 import { SqlPaymentStore } from "../sql/payment-store.ts";
 import { SqlSigningKeyStore } from "../sql/signing-key-store.ts";
-import type { StoreConfig } from "../store-config.ts";
+import type { JournalPlace } from "../store-config.ts";
 import type { Bookkeeping, BookkeepingParts } from "./bookkeeping.ts";
 import { journalBooks, openNodeBooks } from "./bookkeeping-node.ts";
 import type { NodeStore } from "./node-store.ts";
 
 /** One of many processes: its journal in the data folder or in PostgreSQL, everything else in PostgreSQL. */
-export async function openPostgresBooks(parts: BookkeepingParts, place: PostgresPlace): Promise<Bookkeeping> {
+export async function openPostgresBooks(
+  parts: BookkeepingParts,
+  location: PostgresLocation,
+): Promise<Bookkeeping> {
   const postgres = new Postgres(
-    { url: place.url, connections: CONNECTIONS, deadlineMs: DEADLINE_MS },
+    { url: location.url, connections: CONNECTIONS, deadlineMs: DEADLINE_MS },
     parts.clock,
   );
   await migratePostgres(postgres);
-  return openNodeBooks(parts, postgresNodeStore(parts, place, postgres));
+  return openNodeBooks(parts, postgresNodeStore(parts, location, postgres));
 }
 
-type PostgresPlace = Extract<StoreConfig, { kind: "postgres" }>;
+interface PostgresLocation {
+  readonly url: string;
+  readonly journal: JournalPlace;
+}
 
 function postgresNodeStore(
   { config, clock, log }: BookkeepingParts,
-  { url, journal }: PostgresPlace,
+  { url, journal }: PostgresLocation,
   postgres: Postgres,
 ): NodeStore {
   const registry = new PostgresRegistry(postgres, (orphan) =>
