@@ -40,10 +40,12 @@ export const oneOf = <const T extends readonly string[]>(values: T, description?
     ...(description === undefined ? {} : { description }),
   });
 
+export type HeldAt = "all_processes" | "this_process";
+
 /** Beside what is held, and what is available without it. */
 export const heldAt = oneOf(
   ["all_processes", "this_process"],
-  "whose open requests are counted as held, and left out of what is available: of several workers or nodes, those of the one that answers",
+  "whose open requests are counted as held, and left out of what is available: `this_process` where one of several workers or nodes did not say in time what its requests hold",
 );
 
 export const listOf = <T extends TSchema>(item: T) =>

@@ -134,6 +134,7 @@ export async function audit(options: OperationOptions, place: CommandContext): P
       ["losses", usd(books.losses_nano)],
       ["drift", usd(books.drift_nano)],
     ]),
+    ...onePart([books]),
     ...books.drifts.map(({ account, drift_nano }) => `  ${account} is off by ${usd(drift_nano)}`),
   ]);
   if (books.ok) return;
@@ -182,9 +183,16 @@ export async function listBalances(
         row.created_at,
       ]),
     ),
+    ...onePart(rows),
     ...andMore(more, options),
   ]);
 }
+
+/** Where another process could not say what its open requests hold. */
+const onePart = (shown: readonly Pick<ListedBalance, "held_at">[]): string[] =>
+  shown.some(({ held_at }) => held_at === "this_process")
+    ? ["Held and available count the open requests of one process only: another did not answer."]
+    : [];
 
 /** Those that were credited and have so little left. */
 async function lowBalances(client: Client, below: number, most: number, onPage: (rows: number) => void) {

@@ -1,3 +1,5 @@
+import type { HeldAt } from "../api/answers.ts";
+
 /**
  * Money as people read it: cents where there are dollars, more digits where an amount would otherwise read as
  * nothing.
@@ -31,6 +33,10 @@ const money = (amount: number, digits: number): string =>
     minimumFractionDigits: digits,
     maximumFractionDigits: digits,
   })}`;
+
+/** Behind an amount that counts the open requests of one process only, because another did not answer. */
+export const oneProcess = ({ held_at }: { readonly held_at: HeldAt }): string =>
+  held_at === "this_process" ? " at one process" : "";
 
 export const count = (number: number): string => number.toLocaleString("en");
 

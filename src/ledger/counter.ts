@@ -14,6 +14,9 @@ export type CounterId = string & { readonly __unit: "CounterId" };
 
 export const balanceCounter = (balance: BalanceId): CounterId => `balance:${balance}` as CounterId;
 
+/** Stands for every balance where what is held is asked for. */
+export const ALL_BALANCES = "balance:*" as CounterId;
+
 export const isBalanceCounter = (id: CounterId): boolean => id.startsWith("balance:");
 
 export const keyCounter = (kind: "day" | "month", rotationId: KeyId, at: EpochMs): CounterId =>

@@ -7,6 +7,7 @@ import type { BalanceId, KeyId, ReceiptId } from "../units/id.ts";
 import { MAX_NANO_USD, type NanoUsd, ZERO_USD } from "../units/usd.ts";
 import { type Window, windowAt } from "../units/window.ts";
 import {
+  ALL_BALANCES,
   allowanceCounter,
   balanceCounter,
   boundOf,
@@ -387,7 +388,7 @@ export class Ledger {
     const book = await this.loadBalance(id);
     const { credited, counter } = book;
     const { held, spent } = counter;
-    return balanceView(credited, spent, held);
+    return balanceView(balanceTotals(credited, spent), held);
   }
 
   /** Credit that is not spent; null where it is not in memory, or less than `enough` and other ledgers may know of more. */
@@ -410,9 +411,12 @@ export class Ledger {
     return { spent, held };
   }
 
-  /** What open requests hold of a counter. */
+  /** What open requests hold of a counter, or of all balances. */
   heldOn(id: CounterId): NanoUsd {
-    return this.counters.get(id)?.held ?? ZERO_USD;
+    if (id !== ALL_BALANCES) return this.counters.get(id)?.held ?? ZERO_USD;
+    let held = 0;
+    for (const counter of this.counters.values()) if (isBalanceCounter(counter.id)) held += counter.held;
+    return held as NanoUsd;
   }
 
   get openHolds(): number {
@@ -749,20 +753,30 @@ export interface RunningSums {
   credited(id: BalanceId): NanoUsd | Promise<NanoUsd>;
 }
 
-export interface BalanceView {
+export interface BalanceTotals {
   /** All that it ever was, less what was taken back. */
   readonly credited: NanoUsd;
   /** Credits less charges. */
   readonly total: NanoUsd;
+}
+
+/** While a claim is open, more may be spent than was credited; that does not show. */
+export const balanceTotals = (credited: NanoUsd, spent: NanoUsd): BalanceTotals => ({
+  credited,
+  total: Math.max(0, credited - spent) as NanoUsd,
+});
+
+export interface BalanceView extends BalanceTotals {
   readonly held: NanoUsd;
   readonly available: NanoUsd;
 }
 
-/** While a claim is open, more may be held than what is left, and spent than was credited; neither shows below zero. */
-export function balanceView(credited: NanoUsd, spent: NanoUsd, held: NanoUsd): BalanceView {
-  const total = Math.max(0, credited - spent) as NanoUsd;
-  return { credited, total, held, available: Math.max(0, total - held) as NanoUsd };
-}
+/** While a claim is open, more may be held than what is left; what is available does not show below zero. */
+export const balanceView = (totals: BalanceTotals, held: NanoUsd): BalanceView => ({
+  ...totals,
+  held,
+  available: Math.max(0, totals.total - held) as NanoUsd,
+});
 
 /** Allowances and runs count requests in the same counters that count money. */
 type LimitWanted = [counter: Grantable, limit: NanoUsd, amount: NanoUsd];

@@ -3,7 +3,7 @@ import type { Clock } from "../units/clock.ts";
 import type { BalanceId } from "../units/id.ts";
 import { SingleFlight } from "../units/single-flight.ts";
 import { type NanoUsd, ZERO_USD } from "../units/usd.ts";
-import type { BalanceView } from "./ledger.ts";
+import type { BalanceTotals } from "./ledger.ts";
 
 /**
  * What balances could pay once nothing is held, asked before work is done for a request that may turn out to be
@@ -20,7 +20,7 @@ export class SpendableCredit {
       /** Null where only the store knows whether it is enough. */
       creditInMemory(id: BalanceId, enough: number): NanoUsd | null;
     },
-    private readonly balance: (id: BalanceId) => Promise<BalanceView>,
+    private readonly balance: (id: BalanceId) => Promise<BalanceTotals>,
     private readonly clock: Pick<Clock, "elapsedMs">,
   ) {}
 

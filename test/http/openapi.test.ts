@@ -5,6 +5,8 @@ import type { Operation } from "../../src/http/pages/openapi.ts";
 import { Conformity } from "./conformity.ts";
 import { ADMIN_TOKEN, TestGateway } from "./test-gateway.ts";
 
+const HELD_FIELDS = ["held_usd", "available_usd", "held_nano", "available_nano", "open_calls"];
+
 const gateway = new TestGateway();
 const conformity = await Conformity.of(gateway.url);
 afterAll(() => gateway.stop());
@@ -24,6 +26,22 @@ describe("the API's document", () => {
       .map(({ method, path }) => `${method} ${path.replaceAll(/:(\w+)/g, "{$1}")}`)
       .filter((name) => !name.includes(" /v1/v1/"));
     expect(conformity.operations.map(({ name }) => name).sort()).toEqual(served.sort());
+  });
+
+  test("says whose open requests are counted wherever an amount depends on them", () => {
+    const unmarked: string[] = [];
+    const visit = (schema: unknown, path: string): void => {
+      if (typeof schema !== "object" || schema === null) return;
+      const { properties } = schema as { properties?: Record<string, unknown> };
+      const names = Object.keys(properties ?? {});
+      // A receipt's request has ended: what it held does not change.
+      const isReceipt = names.includes("write_off_usd");
+      if (!isReceipt && names.some((name) => HELD_FIELDS.includes(name)) && !names.includes("held_at"))
+        unmarked.push(path);
+      for (const [name, part] of Object.entries(schema)) visit(part, `${path}/${name}`);
+    };
+    visit(conformity.document, "");
+    expect(unmarked).toEqual([]);
   });
 
   test("gives each operation an id of its own and says what it does", () => {

@@ -219,19 +219,16 @@ export class TestGateway {
       hostsNow: async () => ({ routes: this.routes, loads: [] }),
       hostReports: () => this.hostReports,
       ledger: {
-        heldAt: "all_processes",
-        balance: async (id) => {
+        balance: async (id) => ({ credited: this.creditOf(id), total: this.creditOf(id) }),
+        balanceUse: async (id) => {
           const total = this.creditOf(id);
-          return { credited: total, total, held: 0 as NanoUsd, available: total };
+          return { credited: total, total, available: total, ...heldHere(0) };
         },
-        keyUse: async () => ({
-          day: 1_000_000 as NanoUsd,
-          month: 2_000_000 as NanoUsd,
-          held: 500_000 as NanoUsd,
-        }),
-        budgetUse: async () => ({ spent: 3_000_000 as NanoUsd, held: 4_000_000 as NanoUsd }),
+        keySpending: async () => KEY_SPENDING,
+        keyUse: async () => ({ ...KEY_SPENDING, ...heldHere(500_000) }),
+        budgetUse: async () => ({ spent: 3_000_000 as NanoUsd, ...heldHere(4_000_000) }),
         runUse: async () => null,
-        useOf: async (_, run) => ({ run, spending: NO_USE, calls: NO_USE, heldAt: "all_processes" }),
+        useOf: async (_, run) => ({ run, spending: NO_USE, calls: NO_USE }),
         openTier: async () => ({ limit: 20, used: this.freeUsed }),
         credit: async (credit) => {
           const before = this.credits.get(credit.idempotencyKey);
@@ -434,7 +431,9 @@ interface TestGatewayOptions {
   readonly socketRoom?: SocketRoom;
 }
 
-const NO_USE = { spent: 0 as NanoUsd, held: 0 as NanoUsd };
+const heldHere = (nano: number) => ({ held: nano as NanoUsd, heldAt: "all_processes" as const });
+const NO_USE = { spent: 0 as NanoUsd, ...heldHere(0) };
+const KEY_SPENDING = { day: 1_000_000 as NanoUsd, month: 2_000_000 as NanoUsd };
 /** Memory for 128 WebSockets. */
 const socketRoom = (clock: Clock): SocketRoom => ({
   messageBytes: 100_000,

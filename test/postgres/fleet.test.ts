@@ -62,17 +62,17 @@ store: ${place.url}`;
       expect(left).toEqual(Array.from({ length: 20 }, (_, n) => String(39 - n)));
     });
 
-    test("amounts that open requests hold say that they are those of one", async () => {
+    test("amounts that open requests hold are those of all", async () => {
       const { key, recovery_secret: bearer } = await gateways[0]!.key(1);
       expect((await gateways[0]!.send("GET", "/v1/me", { bearer: key })).json).toMatchObject({
-        held_at: "this_process",
-        key: { held_at: "this_process" },
+        held_at: "all_processes",
+        key: { held_at: "all_processes" },
       });
       const json = { name: "team", cap_usd: 1, window: "day" };
       expect((await gateways[0]!.send("POST", "/v1/budgets", { bearer, json })).json.held_at).toBe(
-        "this_process",
+        "all_processes",
       );
-      expect((await gateways[0]!.admin("/admin/ledger/audit")).json.held_at).toBe("this_process");
+      expect((await gateways[0]!.admin("/admin/ledger/audit")).json.held_at).toBe("all_processes");
     });
 
     test("the allowance of a network is one, whatever their admin tokens", async () => {

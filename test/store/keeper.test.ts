@@ -203,7 +203,7 @@ test("a change of a key is answered once every node has noticed it", async () =>
   });
   await keys.addBalance(BALANCE, key());
   const changed = keys.changeKey("key_1" as KeyId, (now) => ({ key: { ...now, state: "revoked" } }));
-  await until(() => versions.length === 1 && heard.some(({ said }) => said === "changed"));
+  await until(() => versions.length === 1 && heard.some(({ kind }) => kind === "changed"));
   expect(await other.keeper.unseen(versions[0]!)).toBe(true);
   const [change] = await other.keeper.renew("n1", life.epoch, life.seen);
   expect(change).toMatchObject({ key: key().hash, balance: BALANCE.id });

@@ -74,8 +74,8 @@ export function Balance({ id }: { id: string }) {
               </Note>
             )}
             <div class="grid-3">
-              <Figure label="Available" value={usd(data.available_usd)} />
-              <Figure label="Held by open requests" value={usd(data.held_usd)} />
+              <Figure label="Available" value={usd(data.available_usd)} of={data} />
+              <Figure label="Held by open requests" value={usd(data.held_usd)} of={data} />
               <Figure
                 label="Account"
                 value={data.email ?? data.wallet ?? data.account_id ?? "none"}

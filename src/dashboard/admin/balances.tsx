@@ -4,7 +4,7 @@ import type { List } from "../../api/answers.ts";
 import type { KeyAnswer } from "../../api/keys.ts";
 import type { MeAnswer } from "../../api/me.ts";
 import { Api } from "../api.ts";
-import { moment, usd } from "../format.ts";
+import { moment, oneProcess, usd } from "../format.ts";
 import { Form, TextField, useField } from "../parts/field.tsx";
 import { Head } from "../parts/frame.tsx";
 import { Empty, Listed, Problem } from "../parts/notice.tsx";
@@ -55,8 +55,8 @@ const COLUMNS: readonly Column<ListedBalance>[] = [
   ],
   ["Since", "wide-only", ({ created_at }) => moment(created_at)],
   ["Keys", "end wide-only", ({ live_keys }) => live_keys],
-  ["Held", "end wide-only", ({ held_usd }) => usd(held_usd)],
-  ["Available", "end", ({ available_usd }) => usd(available_usd)],
+  ["Held", "end wide-only", (of) => usd(of.held_usd) + oneProcess(of)],
+  ["Available", "end", (of) => usd(of.available_usd) + oneProcess(of)],
 ];
 
 function Find() {

@@ -27,8 +27,8 @@ export function Books() {
             <div class="grid-3">
               <Figure label="Credits" value={nano(data.credits_nano)} />
               <Figure label="Charges" value={nano(data.charges_nano)} />
-              <Figure label="Open holds" value={nano(data.held_nano)} />
-              <Figure label="Available" value={nano(data.available_nano)} />
+              <Figure label="Open holds" value={nano(data.held_nano)} of={data} />
+              <Figure label="Available" value={nano(data.available_nano)} of={data} />
               <Figure label="Written off" value={nano(data.write_offs_nano)} hint="hosts that failed early" />
               <Figure label="Losses" value={nano(data.losses_nano)} hint="delivered beyond what was held" />
             </div>

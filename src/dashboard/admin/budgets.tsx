@@ -1,5 +1,5 @@
 import type { BudgetAnswer } from "../../api/budgets.ts";
-import { roughUsd } from "../format.ts";
+import { oneProcess, roughUsd } from "../format.ts";
 import { BudgetDialog, WINDOWS } from "../parts/budget-dialog.tsx";
 import { Button } from "../parts/button.tsx";
 import { useDialog } from "../parts/dialog.tsx";
@@ -22,10 +22,10 @@ export function BalanceBudgets({ id }: { id: string }) {
     [
       "Used",
       "end",
-      ({ used_usd, held_usd, cap_usd }) => (
+      ({ used_usd, held_usd, held_at, cap_usd }) => (
         <>
           {roughUsd(used_usd + held_usd)}
-          <span class="soft"> of {roughUsd(cap_usd)}</span>
+          <span class="soft"> of {roughUsd(cap_usd) + oneProcess({ held_at })}</span>
         </>
       ),
     ],

@@ -36,7 +36,7 @@ export function Budgets() {
                   <Button label="Change" about={budget.name} look="link" onClick={() => edit(budget)} />
                 </div>
                 <div class="key-meters">
-                  <Meter label="Used" used={budget.used_usd} held={budget.held_usd} cap={budget.cap_usd} />
+                  <Meter label="Used" used={budget.used_usd} of={budget} cap={budget.cap_usd} />
                 </div>
               </li>
             ))}

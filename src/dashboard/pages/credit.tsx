@@ -21,8 +21,8 @@ export function CreditPage() {
     <>
       <Head title="Credit" lead="Prepaid: a request runs only if the balance covers its worst case." />
       <div class="grid-3">
-        <Figure label="Available" value={usd(me.available_usd)} />
-        <Figure label="Held by open requests" value={usd(me.held_usd)} />
+        <Figure label="Available" value={usd(me.available_usd)} of={me} />
+        <Figure label="Held by open requests" value={usd(me.held_usd)} of={me} />
         <Figure label="Balance" value={usd(me.balance_usd)} />
       </div>
       <AddCredit />

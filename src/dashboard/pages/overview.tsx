@@ -21,8 +21,13 @@ export function Overview() {
     <>
       <Head title="Overview" />
       <div class="grid-3">
-        <Figure label="Available credit" value={usd(me.available_usd)} hint={`of ${usd(me.balance_usd)}`} />
-        <Figure label="Held now" value={usd(me.held_usd)} hint="by open requests" />
+        <Figure
+          label="Available credit"
+          value={usd(me.available_usd)}
+          of={me}
+          hint={`of ${usd(me.balance_usd)}`}
+        />
+        <Figure label="Held now" value={usd(me.held_usd)} of={me} hint="by open requests" />
         <Figure
           label="Open Tier requests left"
           value={count(Math.max(0, open_tier.limit - open_tier.used))}

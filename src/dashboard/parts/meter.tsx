@@ -1,8 +1,9 @@
 import type { KeyAnswer } from "../../api/keys.ts";
-import { roughUsd } from "../format.ts";
+import { oneProcess, roughUsd } from "../format.ts";
 
 /** How much of a cap is used, and how much open requests hold of it now. */
-export function Meter({ label, used, held, cap }: MeterProps) {
+export function Meter({ label, used, of, cap }: MeterProps) {
+  const { held_usd: held } = of;
   const share = (amount: number) => (cap ? Math.min(100, (amount / cap) * 100) : 100);
   return (
     <div class="meter">
@@ -10,7 +11,9 @@ export function Meter({ label, used, held, cap }: MeterProps) {
         <span>{label}</span>
         <span class="soft">
           {roughUsd(used)} {cap === null ? "used, no cap" : `of ${roughUsd(cap)}`}
-          {cap !== null && held > 0 && <span class="held"> · {roughUsd(held)} held now</span>}
+          {cap !== null && held > 0 && (
+            <span class="held"> · {`${roughUsd(held)} held now${oneProcess(of)}`}</span>
+          )}
         </span>
       </div>
       {cap !== null && (
@@ -26,14 +29,14 @@ export function Meter({ label, used, held, cap }: MeterProps) {
 /** What a key has used of its own caps. */
 export const KeyMeters = ({ of }: { of: KeyAnswer }) => (
   <>
-    <Meter label="Today" used={of.used_day_usd} held={of.held_usd} cap={of.daily_limit_usd} />
-    <Meter label="This month" used={of.used_month_usd} held={of.held_usd} cap={of.monthly_limit_usd} />
+    <Meter label="Today" used={of.used_day_usd} of={of} cap={of.daily_limit_usd} />
+    <Meter label="This month" used={of.used_month_usd} of={of} cap={of.monthly_limit_usd} />
   </>
 );
 
 interface MeterProps {
   readonly label: string;
   readonly used: number;
-  readonly held: number;
+  readonly of: Pick<KeyAnswer, "held_usd" | "held_at">;
   readonly cap: number | null;
 }

@@ -84,7 +84,7 @@ async function balanceView(
   owners: Owners,
   { ledger }: HttpDeps,
 ): Promise<BalanceAnswer> {
-  const money = await ledger.balance(id);
+  const money = await ledger.balanceUse(id);
   const owner = accountId === null ? undefined : owners.get(accountId);
   return {
     id,
@@ -99,7 +99,7 @@ async function balanceView(
     balance_usd: usdFromNano(money.total),
     available_usd: usdFromNano(money.available),
     held_usd: usdFromNano(money.held),
-    held_at: ledger.heldAt,
+    held_at: money.heldAt,
   };
 }
 

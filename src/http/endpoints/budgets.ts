@@ -62,7 +62,7 @@ async function budgetsOf(balance: Balance, { keyDeps }: HttpDeps): Promise<reado
 
 async function view(budget: Budget, { ledger, keyDeps }: HttpDeps): Promise<BudgetAnswer> {
   const now = keyDeps.clock.now();
-  const { spent, held } = await ledger.budgetUse(budget, now);
+  const { spent, held, heldAt } = await ledger.budgetUse(budget, now);
   const { resetsAt } = windowAt(budget.window, now);
   return {
     id: budget.id,
@@ -71,7 +71,7 @@ async function view(budget: Budget, { ledger, keyDeps }: HttpDeps): Promise<Budg
     window: budget.window,
     used_usd: usdFromNano(spent),
     held_usd: usdFromNano(held),
-    held_at: ledger.heldAt,
+    held_at: heldAt,
     resets_at: resetsAt === null ? null : isoTime(resetsAt),
   };
 }

@@ -145,7 +145,7 @@ const WHICH_ID = "The id is in the answer's header x-gateway-receipt, not in its
 
 /** What a key spent, and of its caps the one with less left. */
 async function useOf(key: Key, now: EpochMs, { ledger }: HttpDeps) {
-  const { day, month } = await ledger.keyUse(key, now);
+  const { day, month } = await ledger.keySpending(key, now);
   const daily = capOf("daily", "day", key.dailyLimit, day);
   const monthly = capOf("monthly", "month", key.monthlyLimit, month);
   const isMonthly = daily === null || (monthly !== null && leftOf(monthly) < leftOf(daily));

@@ -27,13 +27,13 @@ function keyView(key: Key, now: EpochMs): Omit<MintedAnswer, "key"> {
 
 /** The same with what the key has used of its caps, and what its open requests hold now. */
 export async function usedKeyView(key: Key, now: EpochMs, ledger: LedgerOperations): Promise<KeyAnswer> {
-  const { day, month, held } = await ledger.keyUse(key, now);
+  const { day, month, held, heldAt } = await ledger.keyUse(key, now);
   return {
     ...keyView(key, now),
     used_day_usd: usdFromNano(day),
     used_month_usd: usdFromNano(month),
     held_usd: usdFromNano(held),
-    held_at: ledger.heldAt,
+    held_at: heldAt,
   };
 }
 

@@ -22,7 +22,7 @@ export const meEndpoints = (): Endpoint[] => [operation("GET /v1/me", ME, me)];
 async function me({ who, exchange }: Asked<string, typeof ME>, deps: HttpDeps) {
   const { balance } = who;
   const now = deps.keyDeps.clock.now();
-  const money = await deps.ledger.balance(balance.id);
+  const money = await deps.ledger.balanceUse(balance.id);
   const found = await deps.accounts.store.belonging(balance.id);
   const at = found === null ? null : belonging(found, now);
   return ok({
@@ -30,7 +30,7 @@ async function me({ who, exchange }: Asked<string, typeof ME>, deps: HttpDeps) {
     balance_usd: usdFromNano(money.total),
     available_usd: usdFromNano(money.available),
     held_usd: usdFromNano(money.held),
-    held_at: deps.ledger.heldAt,
+    held_at: money.heldAt,
     suspended: balance.suspended,
     suspended_at: await suspendedAt(balance, deps),
     key: who.kind === "key" ? await usedKeyView(who.key, now, deps.ledger) : null,

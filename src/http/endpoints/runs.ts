@@ -31,13 +31,13 @@ export const runEndpoints = (): Endpoint[] => [
 /** No longer than an id may be. */
 const shortened = (id: string): string => id.slice(0, 64);
 
-export const runView = ({ run, spending, calls, heldAt }: RunUse): RunAnswer => ({
+export const runView = ({ run, spending, calls }: RunUse): RunAnswer => ({
   id: run.name,
   started_at: isoTime(run.startedAt),
   cap_usd: run.cap === null ? null : usdFromNano(run.cap),
   used_usd: usdFromNano(spending.spent),
   held_usd: usdFromNano(spending.held),
-  held_at: heldAt,
+  held_at: spending.heldAt === calls.heldAt ? spending.heldAt : "this_process",
   calls: run.calls,
   used_calls: calls.spent,
   open_calls: calls.held,

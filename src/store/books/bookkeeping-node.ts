@@ -4,7 +4,7 @@ import { Keyring } from "../../keys/keyring.ts";
 import { Runs } from "../../keys/runs.ts";
 import { balanceCounter, type CounterId, runOfCounter } from "../../ledger/counter.ts";
 import { Grants } from "../../ledger/grants.ts";
-import { balanceView, Ledger } from "../../ledger/ledger.ts";
+import { balanceTotals, Ledger } from "../../ledger/ledger.ts";
 import { EpochFenced, Membership, type MembershipChange } from "../../ledger/membership.ts";
 import type { ToldRoute } from "../../routing/affinity.ts";
 import { epochMs, pause } from "../../units/clock.ts";
@@ -14,6 +14,7 @@ import { NodeBooks, type ShippedEnds } from "../journal/node-books.ts";
 import { MOST_CHARTS, MOST_SPENDINGS, UsageReader } from "../usage.ts";
 import { type Bookkeeping, type BookkeepingParts, journalOptions, withMemory } from "./bookkeeping.ts";
 import { lostToClaims, NodeClaims } from "./claims.ts";
+import { FleetHolds } from "./fleet-holds.ts";
 import { nodeFigures } from "./node-figures.ts";
 import { answerInquiries, statementsTo, tendGrants } from "./node-grants.ts";
 import type { FollowingBooks, NodeStore } from "./node-store.ts";
@@ -34,6 +35,7 @@ export async function openNodeBooks(parts: BookkeepingParts, store: NodeStore): 
   const answering = answerInquiries(store.authority, name, grants, clock);
   const stopLooking = store.lookAfterOthers(() => membership.usable());
   const claims = new NodeClaims(store.ledger, clock, log);
+  const holds = new FleetHolds({ node: name, exchange: store.held, ledger, books, clock });
   let hear: (routes: readonly ToldRoute[]) => void = () => {};
   store.listen({
     changed: () => void membership.hurry(),
@@ -43,6 +45,10 @@ export async function openNodeBooks(parts: BookkeepingParts, store: NodeStore): 
     conversations(teller, routes) {
       if (teller !== name) hear(routes);
     },
+    held(message) {
+      if ("counters" in message) void holds.handleQuestion(message);
+      else holds.handleAnswer(message);
+    },
   });
   const usage = new UsageReader(store.usagePath, MOST_CHARTS);
   const spending = new UsageReader(store.usagePath, MOST_SPENDINGS);
@@ -50,6 +56,7 @@ export async function openNodeBooks(parts: BookkeepingParts, store: NodeStore): 
 
   return {
     ...readsOf(parts, store, books, node),
+    held: (id) => holds.of(id),
     ledger,
     keys,
     accounts,
@@ -205,11 +212,11 @@ function readsOf(
     async balance(id) {
       await books.catchUp();
       const { credited, spent } = await store.ledger.balance(id);
-      return balanceView(credited, spent, ledger.heldOn(balanceCounter(id)));
+      return balanceTotals(credited, spent);
     },
-    async use(id) {
+    async spent(id) {
       await books.catchUp();
-      return { spent: await store.ledger.spent(id), held: ledger.heldOn(id) };
+      return store.ledger.spent(id);
     },
     credits: (balance, limit) => store.ledger.credits(balance, limit),
     async receipt(id, patient = true) {
@@ -238,7 +245,10 @@ function readsOf(
   };
 }
 
-type Reads = Pick<Bookkeeping, "balance" | "use" | "credits" | "receipt" | "unbooked" | "receipts" | "audit">;
+type Reads = Pick<
+  Bookkeeping,
+  "balance" | "spent" | "credits" | "receipt" | "unbooked" | "receipts" | "audit"
+>;
 
 /** Nodes ship each 200 ms. */
 const SHIPPED_MS = 300;

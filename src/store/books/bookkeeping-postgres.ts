@@ -6,6 +6,7 @@ import { CHANGES } from "../postgres/changes.ts";
 import { CONVERSATIONS, conversationsIn, tellConversations } from "../postgres/conversation-notices.ts";
 import { DisklessBooks } from "../postgres/diskless-books.ts";
 import { closeGoneNodes } from "../postgres/gone-nodes.ts";
+import { HELD, heldMessage, postgresHeldExchange } from "../postgres/held-exchange.ts";
 import { PostgresHolds } from "../postgres/holds.ts";
 import { PostgresKeyStore } from "../postgres/key-store.ts";
 import { PostgresLedgerStore } from "../postgres/ledger-store.ts";
@@ -68,8 +69,9 @@ function postgresNodeStore(
         ? disklessBooks(parts, new PostgresHolds(postgres), node)
         : journalBooks(parts, ledger, node, await registry.lastEpoch(node)),
     join: (node) => registry.join(node, journal),
+    held: postgresHeldExchange(postgres),
     tellConversations: (node, routes) => tellConversations(postgres, node, routes),
-    listen: ({ changed, recalled, conversations }) =>
+    listen: ({ changed, recalled, conversations, held }) =>
       postgres.listen({
         [CHANGES]: changed,
         [RECALLS]: (payload) => {
@@ -79,6 +81,10 @@ function postgresNodeStore(
         [CONVERSATIONS]: (payload) => {
           const { node, routes } = conversationsIn(payload);
           conversations(node, routes);
+        },
+        [HELD]: (payload) => {
+          const message = heldMessage(payload);
+          if (message !== null) held(message);
         },
       }),
     lookAfterOthers: (usable) => closeGoneNodes({ registry, usable, clock, log }),

@@ -5,7 +5,7 @@ import type { Keyring } from "../../keys/keyring.ts";
 import type { Runs } from "../../keys/runs.ts";
 import type { CounterId } from "../../ledger/counter.ts";
 import type { CreditBooks } from "../../ledger/credit.ts";
-import type { BalanceView, Ledger } from "../../ledger/ledger.ts";
+import type { BalanceTotals, Ledger } from "../../ledger/ledger.ts";
 import { recoveredReceipt } from "../../ledger/receipt.ts";
 import type { GasLineStore } from "../../payments/gas-line.ts";
 import type { PaymentAudit, PaymentStore } from "../../payments/payment-store.ts";
@@ -27,6 +27,7 @@ import type { BooksOptions } from "../sqlite/books.ts";
 import type { DurabilityMode } from "../store-config.ts";
 import type { UsageScope } from "../usage.ts";
 import type { UsageSums } from "../usage-sums.ts";
+import type { HeldAmount } from "./fleet-holds.ts";
 
 /** Everything that outlives a request: in SQLite for one process, in PostgreSQL for many. */
 export interface Bookkeeping extends ReceiptReader, UnbookedReceipts, CreditBooks {
@@ -46,9 +47,10 @@ export interface Bookkeeping extends ReceiptReader, UnbookedReceipts, CreditBook
   readonly runs: Runs;
   /** Requests can be admitted and recorded. */
   healthy(): boolean;
-  balance(id: BalanceId): Promise<BalanceView>;
-  /** Spent by everybody, and held by this process. */
-  use(id: CounterId): Promise<{ readonly spent: NanoUsd; readonly held: NanoUsd }>;
+  balance(id: BalanceId): Promise<BalanceTotals>;
+  spent(id: CounterId): Promise<NanoUsd>;
+  /** By open requests at this moment. Read it before what is spent: see `FleetHolds`. */
+  held(id: CounterId): Promise<HeldAmount>;
   usage(of: UsageScope): Promise<UsageSums | null>;
   spending(of: SpendingScope): Promise<Spending | null>;
   /**

@@ -1,39 +1,49 @@
 import type { Balance, Budget, Key } from "../../keys/key.ts";
 import { hasEnded, type StoredRun } from "../../keys/run.ts";
 import {
+  ALL_BALANCES,
   allowanceCounter,
+  balanceCounter,
   budgetCounter,
-  isBalanceCounter,
+  type CounterId,
   keyCounter,
   runCounters,
 } from "../../ledger/counter.ts";
 import type { CreditBooks } from "../../ledger/credit.ts";
-import type { BalanceView } from "../../ledger/ledger.ts";
+import { type BalanceTotals, type BalanceView, balanceView } from "../../ledger/ledger.ts";
 import type { Allowance } from "../../ledger/reservation.ts";
 import type { EpochMs } from "../../units/clock.ts";
 import type { BalanceId } from "../../units/id.ts";
 import type { NanoUsd } from "../../units/usd.ts";
 import type { Bookkeeping } from "./bookkeeping.ts";
+import type { HeldAmount } from "./fleet-holds.ts";
 
 /** What people may see of the books, by the names that they know: a key, a budget, an allowance. */
 export function ledgerOperations(
   books: Bookkeeping,
   allowances: (balance: Balance, blocks: readonly string[]) => readonly Allowance[],
 ): LedgerOperations {
-  const heldAt = heldAtOf(books);
   const useOf = async (balanceId: BalanceId, run: StoredRun): Promise<RunUse> => {
     const { money, calls } = runCounters({ balanceId, ...run });
-    return { run, spending: await books.use(money), calls: await books.use(calls), heldAt };
+    const [spending, ofCalls] = await Promise.all([counterUse(books, money), counterUse(books, calls)]);
+    return { run, spending, calls: ofCalls };
+  };
+  const keySpending = async ({ rotationId }: Key, at: EpochMs): Promise<KeySpending> => {
+    const [day, month] = (["day", "month"] as const).map((kind) => keyCounter(kind, rotationId, at));
+    return { day: await books.spent(day!), month: await books.spent(month!) };
   };
   return {
-    heldAt,
     balance: books.balance,
-    async keyUse({ rotationId }, at) {
-      const day = await books.use(keyCounter("day", rotationId, at));
-      const month = await books.use(keyCounter("month", rotationId, at));
-      return { day: day.spent, month: month.spent, held: month.held };
+    async balanceUse(id) {
+      const { held, heldAt } = await books.held(balanceCounter(id));
+      return { ...balanceView(await books.balance(id), held), heldAt };
     },
-    budgetUse: (budget, at) => books.use(budgetCounter(budget.id, budget.window, at)),
+    keySpending,
+    async keyUse(key, at) {
+      const held = await books.held(keyCounter("month", key.rotationId, at));
+      return { ...(await keySpending(key, at)), ...held };
+    },
+    budgetUse: (budget, at) => counterUse(books, budgetCounter(budget.id, budget.window, at)),
     async runUse(balanceId, name, at) {
       const run = await books.keys.run(balanceId, name);
       return run === null || hasEnded(run, at) ? null : useOf(balanceId, run);
@@ -41,8 +51,7 @@ export function ledgerOperations(
     useOf,
     async openTier(balance, blocks, at) {
       const uses = allowances(balance, blocks).map(async ({ owner, limit }) => {
-        const { spent: used } = await books.use(allowanceCounter(owner, at));
-        return { limit, used };
+        return { limit, used: await books.spent(allowanceCounter(owner, at)) };
       });
       return (await Promise.all(uses)).reduce((a, b) => (b.limit - b.used < a.limit - a.used ? b : a));
     },
@@ -53,25 +62,25 @@ export function ledgerOperations(
   };
 }
 
-/** A node knows what its own requests hold, and of the others only what they were granted. */
-const heldAtOf = ({ node }: Pick<Bookkeeping, "node">): HeldAt =>
-  node === null ? "all_processes" : "this_process";
+async function counterUse(books: Bookkeeping, id: CounterId): Promise<CounterUse> {
+  const held = await books.held(id);
+  return { spent: await books.spent(id), ...held };
+}
 
 /** The recomputed books, with what is held at this moment. */
 async function auditOf(books: Bookkeeping): Promise<LedgerAudit> {
+  const { held, heldAt } = await books.held(ALL_BALANCES);
   const { credits, charges, losses, writeOffs, drifts } = await books.audit();
   const ofPayments = (await books.payments.drifts()).map(({ payment, driftNano }) => ({
     account: `payment ${payment}`,
     driftNano,
   }));
-  let held = 0n;
-  for (const counter of books.ledger.booked()) if (isBalanceCounter(counter.id)) held += BigInt(counter.held);
   return {
     creditsNano: credits,
     chargesNano: charges,
-    heldNano: held,
-    availableNano: credits - charges - held,
-    heldAt: heldAtOf(books),
+    heldNano: BigInt(held),
+    availableNano: credits - charges - BigInt(held),
+    heldAt,
     writeOffsNano: writeOffs,
     lossesNano: losses,
     drifts: [...drifts, ...ofPayments],
@@ -80,10 +89,12 @@ async function auditOf(books: Bookkeeping): Promise<LedgerAudit> {
 
 /** What people may see of the ledger, and credit. */
 export interface LedgerOperations extends CreditBooks {
-  readonly heldAt: HeldAt;
-  balance(id: BalanceId): Promise<BalanceView>;
+  /** Without what is held, which other processes may have to be asked for. */
+  balance(id: BalanceId): Promise<BalanceTotals>;
+  balanceUse(id: BalanceId): Promise<BalanceUse>;
+  keySpending(key: Key, at: EpochMs): Promise<KeySpending>;
   keyUse(key: Key, at: EpochMs): Promise<KeyUse>;
-  budgetUse(budget: Budget, at: EpochMs): Promise<{ readonly spent: NanoUsd; readonly held: NanoUsd }>;
+  budgetUse(budget: Budget, at: EpochMs): Promise<CounterUse>;
   /** Null where the balance has no such run now. */
   runUse(balance: BalanceId, name: string, at: EpochMs): Promise<RunUse | null>;
   useOf(balance: BalanceId, run: StoredRun): Promise<RunUse>;
@@ -101,20 +112,21 @@ export interface RunUse {
   readonly run: StoredRun;
   readonly spending: CounterUse;
   readonly calls: CounterUse;
-  readonly heldAt: HeldAt;
 }
 
-/** Whose open requests are counted as held. */
-export type HeldAt = "all_processes" | "this_process";
+interface BalanceUse extends BalanceView, HeldAmount {}
 
-type CounterUse = Awaited<ReturnType<Bookkeeping["use"]>>;
+interface CounterUse extends HeldAmount {
+  readonly spent: NanoUsd;
+}
 
-/** Spent in the present day and month, and held by open requests. */
-export interface KeyUse {
+/** In the present day and month. */
+interface KeySpending {
   readonly day: NanoUsd;
   readonly month: NanoUsd;
-  readonly held: NanoUsd;
 }
+
+interface KeyUse extends KeySpending, HeldAmount {}
 
 /** The invariant, recomputed from the entries: credits − charges − open holds = available. */
 export interface LedgerAudit {
@@ -122,7 +134,7 @@ export interface LedgerAudit {
   readonly chargesNano: bigint;
   readonly heldNano: bigint;
   readonly availableNano: bigint;
-  readonly heldAt: HeldAt;
+  readonly heldAt: HeldAmount["heldAt"];
   readonly writeOffsNano: bigint;
   readonly lossesNano: bigint;
   /** Every running sum, in the store or in memory, and every payment's credit, that is not what the entries say. */

@@ -18,6 +18,7 @@ import type { NodeOperations } from "../nodes.ts";
 import type { ReceiptReader, UnbookedReceipts } from "../receipts.ts";
 import type { SigningKeyStore } from "../signing-keys.ts";
 import type { BookkeepingParts, RequestJournal } from "./bookkeeping.ts";
+import type { HeldAnswer, HeldExchange, HeldQuestion } from "./fleet-holds.ts";
 
 /** What the nodes of a gateway share, and know each other by: PostgreSQL, or the keeper of a SQLite database. */
 export interface NodeStore {
@@ -38,6 +39,7 @@ export interface NodeStore {
   openBooks(parts: BookkeepingParts, node: string): Promise<FollowingBooks>;
   /** Begins the node's next epoch. */
   join(node: string): Promise<{ epoch: number; seen: number }>;
+  readonly held: HeldExchange;
   /** Absent where the nodes have another way to tell each other. */
   tellConversations?(node: string, routes: readonly ToldRoute[]): Promise<void>;
   /** What is said at once; it may be missed, so nodes also look by themselves. */
@@ -89,6 +91,8 @@ export interface Announcements {
   recalled(asker: string, inquiry: Inquiry): void;
   /** A node has told where conversations are. */
   conversations(node: string, routes: readonly ToldRoute[]): void;
+  /** A node asks what requests hold, or answers; this node's own messages arrive too. */
+  held(message: HeldQuestion | HeldAnswer): void;
 }
 
 /** What all kinds of nodes' books can do. */

@@ -23,9 +23,9 @@ export function openKeeper({ database, clock, onFault, onLost, announce }: Keepe
   const db = openDatabase(database, "NORMAL");
   const log = new LogSync(database, onLost);
   const durable = () => log.durable();
-  const registry = new SqliteRegistry(db, clock, () => announce({ said: "changed" }));
+  const registry = new SqliteRegistry(db, clock, () => announce({ kind: "changed" }));
   const isAlive = (node: string) => registry.isAlive(node);
-  const recalled = (asker: string, inquiry: Inquiry) => announce({ said: "recalled", asker, inquiry });
+  const recalled = (asker: string, inquiry: Inquiry) => announce({ kind: "recalled", asker, inquiry });
   const authority = new SqliteAuthority(db, clock, isAlive, recalled);
   const ledger = new LedgerStore(db);
   const upkeep = mendsWalReset(sqliteVersion(db)) ? new Upkeep(database, clock, onFault) : null;
@@ -35,6 +35,11 @@ export function openKeeper({ database, clock, onFault, onLost, announce }: Keepe
       ...registryOperations(registry, durable),
       ...sharedLedgerOperations({ nodes: new NodeLedger(db, ledger), ledger, durable }),
       settle: (statements) => turns.settle(statements),
+      async sendHeldQuestion(question) {
+        announce({ kind: "held", message: question });
+        return registry.others(question.asker);
+      },
+      sendHeldAnswer: async (message) => announce({ kind: "held", message }),
       retire: async (node, counters) => authority.retire(node, counters),
       inquiries: async (node) => authority.inquiries(node),
       perform: performing(db, registry, durable),

@@ -105,7 +105,7 @@ export class KeeperLink {
 
   private hear(message: KeeperMessage): void {
     if ("protocol" in message) return this.greeted(message);
-    if ("said" in message) return this.told?.(message);
+    if ("kind" in message) return this.told?.(message);
     const asked = this.open.get(message.id);
     if (asked === undefined) return;
     this.open.delete(message.id);
@@ -125,7 +125,7 @@ export class KeeperLink {
     this.pauseMs = FIRST_PAUSE_MS;
     for (const asked of this.open.values()) if (asked.frame !== null) this.send(asked);
     // Whatever was announced meanwhile was missed.
-    this.told?.({ said: "changed" });
+    this.told?.({ kind: "changed" });
   }
 
   private lost(socket: Socket): void {

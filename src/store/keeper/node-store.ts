@@ -1,5 +1,7 @@
 import { Database } from "bun:sqlite";
+import type { Statement } from "../../ledger/authority.ts";
 import { balanceCounter } from "../../ledger/counter.ts";
+import { BatchQueue } from "../batch-queue.ts";
 import type { BookkeepingParts } from "../books/bookkeeping.ts";
 import { journalBooks, journalFolder } from "../books/bookkeeping-node.ts";
 import type { NodeStore, SharedLedgerStore } from "../books/node-store.ts";
@@ -13,7 +15,6 @@ import { SqlPaymentStore } from "../sql/payment-store.ts";
 import { SqlSigningKeyStore } from "../sql/signing-key-store.ts";
 import { LedgerStore } from "../sqlite/ledger-store.ts";
 import { NodeLedger } from "../sqlite/node-ledger.ts";
-import { StatementQueue } from "../statement-queue.ts";
 import { KeeperDatabase } from "./database.ts";
 import { KeeperKeyStore } from "./key-store.ts";
 import type { KeeperLink } from "./link.ts";
@@ -25,15 +26,16 @@ export function keeperNodeStore({ folder, clock }: NodeStoreParts, link: KeeperL
   const db = new Database(folder.databasePath, { readonly: true, strict: true });
   db.run(`PRAGMA busy_timeout = ${WAIT_MS}`);
   const database = new KeeperDatabase(db, keeper);
-  const statements = new StatementQueue((some) => keeper.settle(some), setImmediate);
+  const statements = new BatchQueue((some: readonly Statement[]) => keeper.settle(some), setImmediate);
   return {
     registry: keeper,
     authority: {
-      settle: (statement) => statements.settle(statement),
+      settle: (statement) => statements.request(statement),
       retire: keeper.retire,
       inquiries: keeper.inquiries,
     },
     ledger: sharedLedger(db, keeper),
+    held: { sendQuestion: keeper.sendHeldQuestion, sendAnswer: keeper.sendHeldAnswer },
     lowCredit: new SqlLowCreditStore(database),
     payments: new SqlPaymentStore(database, clock),
     gasLine: new SqlGasLineStore(database),
@@ -45,10 +47,12 @@ export function keeperNodeStore({ folder, clock }: NodeStoreParts, link: KeeperL
     openBooks: async (parts, node) =>
       journalBooks(parts, shippedTo(keeper, journalFolder(parts.folder)), node, await keeper.lastEpoch(node)),
     join: keeper.join,
-    listen: ({ changed, recalled }) =>
-      link.listen((announcement) =>
-        announcement.said === "changed" ? changed() : recalled(announcement.asker, announcement.inquiry),
-      ),
+    listen: ({ changed, recalled, held }) =>
+      link.listen((announcement) => {
+        if (announcement.kind === "changed") changed();
+        else if (announcement.kind === "held") held(announcement.message);
+        else recalled(announcement.asker, announcement.inquiry);
+      }),
     lookAfterOthers: () => () => {},
     async close() {
       link.close();

@@ -1,6 +1,7 @@
 import type { BalanceCursor, RemovedUnused } from "../../keys/key-store.ts";
 import type { Grant, Inquiry, Statement } from "../../ledger/authority.ts";
 import type { EpochMs } from "../../units/clock.ts";
+import type { HeldAnswer, HeldExchange, HeldQuestion } from "../books/fleet-holds.ts";
 import type { NodeAuthority, NodeRegistry, SharedLedgerStore } from "../books/node-store.ts";
 import type { NotedChange } from "../changes.ts";
 import type { ShippedEnds } from "../journal/node-books.ts";
@@ -30,6 +31,8 @@ export interface KeeperOperations
     places: readonly (readonly [file: number, bytes: number])[],
   ): Promise<boolean>;
   reached(node: string): Promise<readonly [file: number, bytes: number][]>;
+  sendHeldQuestion: HeldExchange["sendQuestion"];
+  sendHeldAnswer: HeldExchange["sendAnswer"];
   /** Whether everything that was shipped survives a power cut, and no backup is being made of what was before. */
   checkpoint(): Promise<boolean>;
 
@@ -43,8 +46,9 @@ export interface KeeperOperations
 
 /** What the keeper says by itself, once it has named its version. */
 export type KeeperAnnouncement =
-  | { readonly said: "changed" }
-  | { readonly said: "recalled"; readonly asker: string; readonly inquiry: Inquiry };
+  | { readonly kind: "changed" }
+  | { readonly kind: "recalled"; readonly asker: string; readonly inquiry: Inquiry }
+  | { readonly kind: "held"; readonly message: HeldQuestion | HeldAnswer };
 
 export interface KeeperCall {
   readonly id: number;

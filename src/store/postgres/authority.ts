@@ -14,7 +14,7 @@ import {
 import type { CounterId } from "../../ledger/counter.ts";
 import { EpochFenced } from "../../ledger/membership.ts";
 import { MAX_NANO_USD, type NanoUsd } from "../../units/usd.ts";
-import { StatementQueue } from "../statement-queue.ts";
+import { BatchQueue } from "../batch-queue.ts";
 import { inNumbers, type Postgres } from "./postgres.ts";
 
 /**
@@ -23,20 +23,20 @@ import { inNumbers, type Postgres } from "./postgres.ts";
  * changed.
  */
 export class PostgresAuthority implements Authority {
-  private readonly queue: StatementQueue;
+  private readonly queue: BatchQueue<Statement, Grant>;
 
   constructor(
     private readonly postgres: Postgres,
     defer: (run: () => void) => void = setImmediate,
   ) {
-    this.queue = new StatementQueue(
+    this.queue = new BatchQueue(
       (statements) => postgres.transaction((sql) => settleAll(postgres, sql, statements)),
       defer,
     );
   }
 
   settle(statement: Statement): Promise<Grant> {
-    return this.queue.settle(statement);
+    return this.queue.request(statement);
   }
 
   /** Forgets grants of counters whose window is over, if everything was shipped. */
@@ -208,7 +208,7 @@ async function recall(
     others.set(counter, { spare, open, answered });
     if (spare > 0 || answered < awaited) asked.push(`${node} ${counter} ${inquiry}`);
   }
-  await postgres.say(sql, RECALLS, asked);
+  await postgres.notify(sql, RECALLS, asked);
   return others;
 }
 

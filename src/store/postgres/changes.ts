@@ -25,6 +25,6 @@ export async function noteChanges(
     SELECT version, clock_timestamp(), key_hash, balance_id, counters
     FROM json_to_recordset(${JSON.stringify(rows)}::text::json)
       AS row (version BIGINT, key_hash TEXT, balance_id TEXT, counters TEXT)`;
-  await postgres.say(sql, CHANGES, [""]);
+  await postgres.notify(sql, CHANGES, [""]);
   return version;
 }

@@ -11,7 +11,7 @@ export async function tellConversations(
   for (let at = 0; at < routes.length; at += ROUTES_EACH)
     payloads.push(`${node} ${JSON.stringify(routes.slice(at, at + ROUTES_EACH))}`);
   const short = payloads.filter((payload) => Buffer.byteLength(payload) < PAYLOAD_BYTES);
-  await postgres.transaction((sql) => postgres.say(sql, CONVERSATIONS, short));
+  await postgres.transaction((sql) => postgres.notify(sql, CONVERSATIONS, short));
 }
 
 export const CONVERSATIONS = "gateway_conversations";
@@ -23,11 +23,12 @@ const ROUTES_EACH = 10;
 /** What a node told; what one of another version told otherwise is left out. */
 export function conversationsIn(payload: string): { node: string; routes: readonly ToldRoute[] } {
   const end = payload.indexOf(" ");
-  const routes = parsed(payload.slice(end + 1));
+  const routes = payloadJson(payload.slice(end + 1));
   return { node: payload.slice(0, end), routes: Array.isArray(routes) ? routes.filter(isToldRoute) : [] };
 }
 
-function parsed(text: string): unknown {
+/** Null for what is no JSON: anybody who may connect to the database can notify. */
+export function payloadJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {

@@ -51,13 +51,15 @@ export class Postgres {
   }
 
   /**
-   * Sends a notification on a channel when the transaction commits. Does nothing if the database does not
-   * support that, which would fail the transaction: listeners also poll.
+   * Sends a notification on a channel when the transaction commits. Does nothing and returns false if the database does
+   * not support that, which would fail the transaction: listeners also poll.
    */
-  async say(sql: TransactionSQL, channel: string, words: readonly string[]): Promise<void> {
-    if (this.isMute || words.length === 0) return;
+  async notify(sql: TransactionSQL, channel: string, words: readonly string[]): Promise<boolean> {
+    if (this.isMute) return false;
+    if (words.length === 0) return true;
     const list = JSON.stringify(words);
     await sql`SELECT pg_notify(${channel}, value) FROM json_array_elements_text(${list}::text::json)`;
+    return true;
   }
 
   /**

@@ -74,6 +74,12 @@ export class SqliteRegistry {
     return (this.leases.get(name)?.untilMs ?? 0) > this.clock.elapsedMs();
   }
 
+  /** The open nodes but this one; null where one of them has lost its lease. */
+  others(name: string): string[] | null {
+    const others = this.statements.openNodes.all().flatMap((node) => (node.name === name ? [] : [node.name]));
+    return others.every((other) => this.isAlive(other)) ? others : null;
+  }
+
   /** Frees what the epoch was granted, and ends its lease. */
   leave(name: string, epoch: number): void {
     if (this.statements.node.get(name)?.epoch === epoch) this.free(name);
