@@ -3,7 +3,7 @@ import type { Setting, SettingRows } from "../src/config/setting.ts";
 import { SETTINGS } from "../src/config/settings.ts";
 
 const DOCUMENT = `${import.meta.dir}/../docs/configuration.md`;
-const TABLE = /(<!-- settings: (.+) -->\n)[^<]*(<!-- end -->)/g;
+const TABLE = /(<!-- settings: (.+) -->\n)[\s\S]*?(<!-- end -->)/g;
 const ROWS: SettingRows = SETTINGS.rows;
 
 /**

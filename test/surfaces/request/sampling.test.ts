@@ -61,3 +61,27 @@ test.each<[SurfaceName, SurfaceName, Quirks, object, object, string[]]>([
     expect(told(client, spoken, quirks, wish)).toEqual({ sent, omitted });
   },
 );
+
+test("a host that refuses requests for reasoning summaries is asked for the effort alone", () => {
+  const request = readRequest("messages", {
+    model: "a/b",
+    max_tokens: 4_000,
+    messages: [{ role: "user", content: "Hi" }],
+    thinking: { type: "enabled", budget_tokens: 2_000 },
+  });
+  const reasoning = (quirks: Quirks) => {
+    const body = pairing("messages", "responses").hostBody(request, {
+      model: "b",
+      publicModel: "a/b",
+      stream: false,
+      quirks,
+      maxOutputTokens: null,
+      defaultMaxOutputTokens: 100,
+    });
+    if (refused(body)) throw new Error(body.message);
+    return JSON.parse(decode(body.bytes)).reasoning;
+  };
+  const { summary, ...effort } = reasoning({});
+  expect(summary).toBe("auto");
+  expect(reasoning({ noReasoningSummary: true })).toEqual(effort);
+});
