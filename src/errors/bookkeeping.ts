@@ -9,7 +9,7 @@ export class StoreUnreachable extends Error {
 }
 
 /**
- * Other requests kept changing the same rows first; nothing was written. The store works: a retry a moment later
+ * Other requests kept changing the same rows first, or too many wait for the store; nothing was written. The store works: a retry a moment later
  * succeeds. It ends as `contended`.
  */
 export class StoreContended extends Error {
@@ -34,7 +34,7 @@ const RETRY_S = 5;
 export const contended = (): Refusal =>
   refuse(
     "rate_limited",
-    `Too many requests change the same run, key or budget at once, so this one changed nothing. Retry in ${CONTENDED_RETRY_S} s.`,
+    `Too many requests change the same run, key or budget, or wait for the database, at once, so this one changed nothing. Retry in ${CONTENDED_RETRY_S} s.`,
     { retryAfterS: CONTENDED_RETRY_S },
   );
 

@@ -14,7 +14,7 @@ export class FairQueue<Slot> {
 
   constructor(
     private readonly most: number,
-    private readonly clock: Clock,
+    private readonly clock: Pick<Clock, "after">,
     ranks = 1,
   ) {
     this.ranks = Array.from({ length: ranks }, () => new Map());
@@ -25,23 +25,23 @@ export class FairQueue<Slot> {
   }
 
   /**
-   * A slot for something of this size within `ms`; null when the queue is full, time is up, or the client has
-   * left.
+   * A slot for something of this size within `ms`; null when the queue is full, time is up, or the client, where
+   * there is one, has left.
    */
-  wait(turn: string, size: number, ms: number, signal: AbortSignal, rank = 0): Promise<Slot | null> {
-    if (signal.aborted || !this.admits(turn, rank)) return Promise.resolve(null);
+  wait(turn: string, size: number, ms: number, signal: AbortSignal | null, rank = 0): Promise<Slot | null> {
+    if (signal?.aborted || !this.admits(turn, rank)) return Promise.resolve(null);
     return new Promise((resolve) => {
       const waiter: Waiter<Slot> = {
         size,
         end: (slot) => {
           timer.cancel();
-          signal.removeEventListener("abort", leave);
+          signal?.removeEventListener("abort", leave);
           resolve(slot);
         },
       };
       const leave = () => this.leave(turn, rank, waiter);
       const timer = this.clock.after(ms, leave);
-      signal.addEventListener("abort", leave);
+      signal?.addEventListener("abort", leave);
       this.waiting += 1;
       const queues = this.ranks[rank]!;
       const queue = queues.get(turn);

@@ -122,7 +122,7 @@ export function testHeldAmounts(start: () => Promise<HeldConfig>): void {
     const streams = Array.from({ length: STREAMS }, async (_, n) => {
       const max_tokens = 100 + n;
       const messages = [{ role: "user", content: "Hello" }];
-      const answer = await fetch(gateways[n % gateways.length]!.url + "/v1/chat/completions", {
+      const answer = await fetch(`${gateways[n % gateways.length]!.url}/v1/chat/completions`, {
         method: "POST",
         keepalive: false,
         headers: {

@@ -15,7 +15,7 @@ import type { CounterId } from "../../ledger/counter.ts";
 import { EpochFenced } from "../../ledger/membership.ts";
 import { MAX_NANO_USD, type NanoUsd } from "../../units/usd.ts";
 import { BatchQueue } from "../batch-queue.ts";
-import { inNumbers, type Postgres } from "./postgres.ts";
+import { inNumbers, type Postgres, URGENT } from "./postgres.ts";
 
 /**
  * The Authority on PostgreSQL. Statements that come together are settled in one transaction: it locks their
@@ -30,7 +30,7 @@ export class PostgresAuthority implements Authority {
     defer: (run: () => void) => void = setImmediate,
   ) {
     this.queue = new BatchQueue(
-      (statements) => postgres.transaction((sql) => settleAll(postgres, sql, statements)),
+      (statements) => postgres.transaction((sql) => settleAll(postgres, sql, statements), URGENT),
       defer,
     );
   }

@@ -4,7 +4,7 @@ import { type HoldRecord, parseRecord, type TerminalRecord } from "../../ledger/
 import type { OrphanHold } from "../../ledger/recovery.ts";
 import { type CommitBatch, CommitUnknown, type OpenHold } from "./journal.ts";
 import { insertEnds, spend } from "./ledger-store.ts";
-import { inNumbers, type Postgres } from "./postgres.ts";
+import { inNumbers, type Postgres, URGENT } from "./postgres.ts";
 
 /** What nodes without a journal commit: open streams and settlements. */
 export class PostgresHolds {
@@ -23,7 +23,7 @@ export class PostgresHolds {
         await book(sql, node, epoch, batch);
         if (givenUp) throw new Error("its caller has been told that it failed");
         asked = true;
-      });
+      }, URGENT);
     } catch (error) {
       givenUp = true;
       throw asked

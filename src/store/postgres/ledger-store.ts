@@ -12,7 +12,7 @@ import { places, type Unapplied } from "../journal/journal.ts";
 import type { ReceiptFilter, StoredReceipt, StoredReceiptPage } from "../receipts.ts";
 import { creditSteps, creditsOf, debitSteps, decideClaim, entryOf, openClaims } from "../sql/credits.ts";
 import { part } from "../sql/statement.ts";
-import { inNumbers, type Postgres } from "./postgres.ts";
+import { inNumbers, type Postgres, URGENT } from "./postgres.ts";
 import { PostgresStatements } from "./statements.ts";
 
 /**
@@ -41,7 +41,7 @@ export class PostgresLedgerStore {
       await sql`INSERT INTO shipped (node, file, bytes)
         SELECT ${node}, file, bytes FROM json_to_recordset(${reached}::text::json) AS row (file BIGINT, bytes BIGINT)
         ON CONFLICT (node, file) DO UPDATE SET bytes = greatest(shipped.bytes, excluded.bytes)`;
-    });
+    }, URGENT);
   }
 
   /** How far each of the node's journal files was shipped, in bytes: what is below may be forgotten. */

@@ -1,12 +1,14 @@
 import { SQL, type TransactionSQL } from "bun";
 import { StoreContended, StoreUnreachable, StoreUnusable } from "../../errors/bookkeeping.ts";
+import { FairQueue } from "../../limits/fair-queue.ts";
 import { type Clock, pause, type Timer } from "../../units/clock.ts";
 import { POSTGRES_MIGRATIONS } from "./migrations.ts";
 
 /**
  * A node's pool of connections. All work runs in transactions with a deadline: on a network that swallows
  * packets, a query hangs for minutes, and its connection with it, so the whole client is replaced when a
- * deadline passes. Transactions that lose against others (serialization, deadlock) are retried.
+ * deadline passes. Transactions that lose against others (serialization, deadlock) are retried. Work waits for a
+ * connection here and not in Bun's pool, where its deadline would pass although the database answers.
  */
 export class Postgres {
   private client: SQL;
@@ -14,12 +16,18 @@ export class Postgres {
   private channels: Channels | null = null;
   private feeling: Timer | null = null;
   private isMute = false;
+  private freeConnections: number;
+  private readonly queue: FairQueue<true>;
+  /** Work that the database has answered, whatever it answered. */
+  private answered = 0;
 
   constructor(
     private readonly options: PostgresOptions,
     private readonly clock: Pick<Clock, "after">,
   ) {
     this.client = this.connect(options.connections);
+    this.freeConnections = options.connections;
+    this.queue = new FairQueue(options.maxWaiting ?? MAX_WAITING, clock, RANKS);
   }
 
   /**
@@ -28,14 +36,14 @@ export class Postgres {
    */
   transaction<Result>(
     work: (sql: TransactionSQL) => Promise<Result>,
-    { isolation = "read committed", deadlineMs = this.options.deadlineMs }: TransactionOptions = {},
+    { isolation = "read committed", ...limits }: TransactionOptions = {},
   ): Promise<Result> {
-    return this.untilWon((client) => client.begin(`ISOLATION LEVEL ${isolation}`, work), deadlineMs);
+    return this.untilWon((client) => client.begin(`ISOLATION LEVEL ${isolation}`, work), limits);
   }
 
   /** One statement on any connection. */
   async query<Row>(ask: (sql: SQL) => Promise<Row[]>): Promise<Row[]> {
-    return inNumbers(await this.untilWon(ask, this.options.deadlineMs));
+    return inNumbers(await this.untilWon(ask, {}));
   }
 
   /**
@@ -112,18 +120,39 @@ export class Postgres {
 
   private async untilWon<Result>(
     work: (client: SQL) => Promise<Result>,
-    deadlineMs: number,
+    { deadlineMs = this.options.deadlineMs, urgent = false }: WorkLimits,
   ): Promise<Result> {
     for (let attempt = 1; ; attempt++) {
+      await this.takeConnection(urgent);
       try {
         return await this.inTime(work, deadlineMs);
       } catch (error) {
         if (!LOST_TO_OTHERS.has(sqlState(error) ?? "")) throw error;
         if (attempt === MAX_ATTEMPTS) throw crowdedOut(error);
+      } finally {
+        this.freeConnections += 1;
+        this.queue.invite(() => this.takeFreeConnection());
       }
       // Retrying at once would take the row again that the winner is still waiting for.
       await pause(this.clock, Math.min(2 ** attempt, LONGEST_PAUSE_MS));
     }
+  }
+
+  private async takeConnection(urgent: boolean): Promise<void> {
+    const rank = urgent ? 0 : RANKS - 1;
+    if (this.queue.isFree(rank) && this.takeFreeConnection() !== null) return;
+    const { answered } = this;
+    const taken = await this.queue.wait("", 0, this.options.deadlineMs, null, rank);
+    if (taken !== null) return;
+    throw this.answered === answered && !this.queue.full
+      ? new StoreUnreachable(`PostgreSQL answered nobody within ${this.options.deadlineMs} ms`)
+      : new StoreContended("too much work waits for a connection to PostgreSQL");
+  }
+
+  private takeFreeConnection(): true | null {
+    if (this.freeConnections === 0) return null;
+    this.freeConnections -= 1;
+    return true;
   }
 
   private async inTime<Result>(work: (client: SQL) => Promise<Result>, deadlineMs: number): Promise<Result> {
@@ -134,8 +163,11 @@ export class Postgres {
       this.replace(client);
     });
     try {
-      return await Promise.race([work(client), late.promise]);
+      const result = await Promise.race([work(client), late.promise]);
+      this.answered += 1;
+      return result;
     } catch (error) {
+      if (sqlState(error) !== null) this.answered += 1;
       // A replica keeps answering reads: only new connections find the leader.
       if (sqlState(error) === READ_ONLY) this.replace(client);
       throw sqlState(error) === null || GOING_DOWN.test(sqlState(error)!) ? unreachable(error) : error;
@@ -176,18 +208,32 @@ export function inNumbers<Row>(rows: Row[]): Row[] {
 
 type Channels = Readonly<Record<string, (payload: string) => void>>;
 
-interface TransactionOptions {
+interface TransactionOptions extends WorkLimits {
   readonly isolation?: "read committed" | "repeatable read" | "serializable";
-  readonly deadlineMs?: number;
 }
+
+interface WorkLimits {
+  /** From when it has a connection. */
+  readonly deadlineMs?: number;
+  /** All requests of the node depend on it, so it waits for nothing else. */
+  readonly urgent?: boolean;
+}
+
+/** Leases, grants and what the journal commits: each one at a time. */
+export const URGENT: WorkLimits = { urgent: true };
 
 export interface PostgresOptions {
   /** `postgres://user:password@host:port/database?sslmode=…` */
   readonly url: string;
   readonly connections: number;
   readonly deadlineMs: number;
+  /** For a connection, each for at most `deadlineMs`. */
+  readonly maxWaiting?: number;
 }
 
+const MAX_WAITING = 5_000;
+/** Urgent work, and all other. */
+const RANKS = 2;
 const CLOSE_S = 2;
 /** Together with the pauses between them, about half a second. */
 const MAX_ATTEMPTS = 10;

@@ -8,7 +8,7 @@ import type { SecretHash } from "../../units/secret-hash.ts";
 import type { NodeReport } from "../nodes.ts";
 import { noteChanges } from "./changes.ts";
 import { PostgresHolds } from "./holds.ts";
-import type { Postgres } from "./postgres.ts";
+import { type Postgres, URGENT } from "./postgres.ts";
 
 /** Nodes, their epochs and leases, and the log of changes that they must notice, in PostgreSQL. */
 export class PostgresRegistry implements Registry {
@@ -66,7 +66,7 @@ export class PostgresRegistry implements Registry {
         WHERE name = ${name} AND epoch = ${epoch} AND open RETURNING name`;
       if (kept.length === 0) throw new EpochFenced(`epoch ${epoch} of ${name} is over`);
       return [];
-    });
+    }, URGENT);
   }
 
   async unseen(version: number): Promise<boolean> {
