@@ -1,5 +1,5 @@
 import { type Refusal, refuse, refused } from "../../errors/refusal.ts";
-import { asOffered } from "../../surfaces/pairing/called-tools.ts";
+import { AnswerPolicy } from "../../surfaces/pairing/answer-policy.ts";
 import { LANGUAGES } from "../../surfaces/pairing/languages.ts";
 import type { Billed, GenerationRequest } from "../../surfaces/surface.ts";
 import { SURFACES } from "../../surfaces/surfaces.ts";
@@ -84,13 +84,16 @@ async function answer(
     );
   const language = LANGUAGES[request.surface];
   const asked = { publicModel: SIMULATED_MODEL, atS: Math.floor(clock.now() / 1_000) };
+  // Freeform tools need no wrapping here: the simulated host reads them in every language.
+  const policy = (to: AnswerWriter) =>
+    new AnswerPolicy(to, request, { name: request.surface, wrapsCustomTools: false });
   if (request.stream) {
     const writer = language.openWriter(request, asked, FAMILY);
-    const telling = said.tellTo(asOffered(writer, request, false), () => writer.ping());
+    const telling = said.tellTo(policy(writer), () => writer.ping());
     return stream(writer, telling, { tokens: said.usage, costUsd: 0 }, clock, paceMs);
   }
   const whole = new CollectedAnswer();
-  said.tellTo(asOffered(whole, request, false)).forEach(() => {});
+  said.tellTo(policy(whole)).forEach(() => {});
   return Response.json(language.writeAnswer(whole, said.usage, request, asked, FAMILY));
 }
 

@@ -30,6 +30,7 @@ import type { TranslationReport } from "../vocabulary/translation-report.ts";
 
 /** What the vocabulary is spoken with, by language. */
 export interface Language {
+  readonly name: SurfaceName;
   readRequest(body: ObjectReader, json: Json): Conversation;
   writeRequest(conversation: Conversation, report: TranslationReport): Json;
   openReader(events: AnswerEvents, family: string): AnswerReader;
@@ -50,6 +51,7 @@ export interface Language {
 
 export const LANGUAGES: Readonly<Record<SurfaceName, Language>> = {
   "chat.completions": {
+    name: "chat.completions",
     readRequest: readChatRequest,
     writeRequest: writeChatRequest,
     openReader: (events, family) => new ChatReader(events, family),
@@ -60,6 +62,7 @@ export const LANGUAGES: Readonly<Record<SurfaceName, Language>> = {
     wrapsCustomTools: true,
   },
   responses: {
+    name: "responses",
     readRequest: readResponsesRequest,
     writeRequest: writeResponsesRequest,
     openReader: (events, family) => new ResponsesReader(events, family),
@@ -72,6 +75,7 @@ export const LANGUAGES: Readonly<Record<SurfaceName, Language>> = {
     wrapsCustomTools: false,
   },
   messages: {
+    name: "messages",
     readRequest: readMessagesRequest,
     writeRequest: writeMessagesRequest,
     openReader: (events, family) => new MessagesReader(events, family),

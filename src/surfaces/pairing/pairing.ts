@@ -1,7 +1,6 @@
 import type { SurfaceName } from "../../catalog/catalog.ts";
 import type { ErrorObject, Refusal } from "../../errors/refusal.ts";
-import { ALONE, AnswerText } from "../../tokens/answer-text.ts";
-import { MAX_PARTS, TooManyParts } from "../events/answer-bounds.ts";
+import type { AnswerText } from "../../tokens/answer-text.ts";
 import { EventJudge } from "../events/event-judge.ts";
 import type { FoundText } from "../events/event-template.ts";
 import { type CurrentEvent, EVENT, eventEnd } from "../events/sse.ts";
@@ -12,7 +11,6 @@ import { withCacheMarks } from "../messages/cache-marks.ts";
 import type { TextFinder } from "../passing/text-finder.ts";
 import { accountReference } from "../request/account-references.ts";
 import { sizeRequest } from "../request.ts";
-import { asSummary } from "../responses/compaction.ts";
 import type {
   AnswerMetadata,
   Billed,
@@ -25,16 +23,12 @@ import type {
   Usage,
   WholeJudge,
 } from "../surface.ts";
-import type { AnswerEvents, Citation, OpenBlock, StopReason } from "../vocabulary/answer-events.ts";
 import { type AnswerReader, isFault, type ReadOutcome } from "../vocabulary/answer-reader.ts";
 import { type AnswerWriter, CollectedAnswer } from "../vocabulary/answer-writer.ts";
-import type { Seal } from "../vocabulary/conversation.ts";
 import { ObjectReader } from "../vocabulary/object-reader.ts";
 import { familyOf } from "../vocabulary/seal.ts";
-import { asCut } from "../vocabulary/stop-cutter.ts";
 import { TranslationReport } from "../vocabulary/translation-report.ts";
-import { asOffered } from "./called-tools.ts";
-import { asShown } from "./hidden-thoughts.ts";
+import { AnswerPolicy } from "./answer-policy.ts";
 import { LANGUAGES } from "./languages.ts";
 
 /**
@@ -104,7 +98,7 @@ function readReply(
 
 /** A streamed answer on its way from one language into another. */
 class TranslatingJudge extends EventJudge implements StreamJudge {
-  private readonly counter: CountingEvents;
+  private readonly policy: AnswerPolicy;
   private readonly reader: AnswerReader;
   private readonly finder: TextFinder;
 
@@ -115,28 +109,26 @@ class TranslatingJudge extends EventJudge implements StreamJudge {
     hostFamily: string,
   ) {
     super();
-    const onSilence = () => writer.ping();
-    const told = asSummary(asShown(writer, request, onSilence), request, onSilence);
-    const shown = asCut(told, request, host, onSilence);
-    this.counter = new CountingEvents(asOffered(shown, request, LANGUAGES[host].wrapsCustomTools));
-    this.reader = LANGUAGES[host].openReader(this.counter, hostFamily);
-    this.finder = LANGUAGES[host].finder;
+    const language = LANGUAGES[host];
+    this.policy = new AnswerPolicy(writer, request, language);
+    this.reader = language.openReader(this.policy, hostFamily);
+    this.finder = language.finder;
   }
 
   get tokenSeen(): boolean {
-    return this.counter.tokenSeen;
+    return this.policy.tokenSeen;
   }
 
   get stoppedShort(): boolean {
-    return this.counter.stoppedShort;
+    return this.policy.stoppedShort;
   }
 
   get text(): AnswerText {
-    return this.counter.text;
+    return this.policy.text;
   }
 
   get usage(): Usage | null {
-    return this.counter.reported;
+    return this.policy.reportedUsage;
   }
 
   last(bill: Billed): Uint8Array {
@@ -148,25 +140,26 @@ class TranslatingJudge extends EventJudge implements StreamJudge {
   }
 
   protected closed(): Uint8Array {
-    this.settle(this.reader.close());
+    this.applyOutcome(this.reader.close());
     return this.writer.take();
   }
 
   protected read(bytes: Uint8Array): Uint8Array {
-    const { template, counter } = this;
+    const { template, policy } = this;
     const event = EVENT;
     for (let at = 0; at < bytes.length && !this.over; ) {
       const start = at;
       at = template.pass(bytes, start, null);
       if (at !== -1) {
-        counter.goOn(bytes, template.text);
+        const { start: textStart, end, tokens } = template.text;
+        policy.appendDelta(bytes, textStart, end, tokens, plainText(bytes, textStart, end));
         continue;
       }
       at = eventEnd(bytes, start);
       event.moveTo(bytes, start, at);
-      counter.awaitDelta();
+      policy.startEvent();
       const outcome = this.reader.read(event.data);
-      this.settle(outcome);
+      this.applyOutcome(outcome);
       if (outcome !== "ping" && !this.learn(event)) template.forget();
     }
     return this.writer.take();
@@ -174,13 +167,13 @@ class TranslatingJudge extends EventJudge implements StreamJudge {
 
   /** An event that came to one delta of its one text: the next like it goes on with the same block. */
   private learn(event: CurrentEvent): boolean {
-    const { finder, counter, template } = this;
-    if (counter.soleDelta === null || !finder.find(event) || finder.found !== 1) return false;
+    const { finder, policy, template } = this;
+    if (policy.soleDelta === null || !finder.find(event) || finder.found !== 1) return false;
     const [{ start, end }] = finder.texts as [FoundText];
-    return plainText(event.bytes, start, end) === counter.soleDelta && template.learn(event, finder, null, 0);
+    return plainText(event.bytes, start, end) === policy.soleDelta && template.learn(event, finder, null, 0);
   }
 
-  private settle(outcome: ReadOutcome): void {
+  private applyOutcome(outcome: ReadOutcome): void {
     if (outcome === "more") return;
     if (outcome === "stop") return this.stop();
     if (outcome === "ping") {
@@ -192,7 +185,7 @@ class TranslatingJudge extends EventJudge implements StreamJudge {
       this.fault = outcome;
       return;
     }
-    this.counter.begin();
+    this.policy.ensureStarted();
     this.writer.finish();
     this.isComplete = true;
   }
@@ -228,101 +221,4 @@ class TranslatingWhole extends TranslatingJudge implements WholeJudge {
 function plainText(bytes: Uint8Array, start: number, end: number): string {
   const spelt = textOf(bytes, start, end);
   return spelt.includes("\\") ? JSON.parse(`"${spelt}"`) : spelt;
-}
-
-/** Counts what passes, and notes when the first token has. */
-class CountingEvents implements AnswerEvents {
-  readonly text = new AnswerText();
-  tokenSeen = false;
-  stoppedShort = false;
-  reported: Usage | null = null;
-  private begun = false;
-  private blocks = 0;
-  /** A function was called, and no argument has been told yet. */
-  private bare = false;
-  /** Of the event at hand. */
-  private calls = 0;
-  private lastDelta: string | null = null;
-
-  constructor(private readonly next: AnswerEvents) {}
-
-  /** Another event is read. */
-  awaitDelta(): void {
-    this.calls = 0;
-    this.lastDelta = null;
-  }
-
-  /** The text of which the event at hand told one delta, without more, and nothing else. */
-  get soleDelta(): string | null {
-    return this.calls === 1 ? this.lastDelta : null;
-  }
-
-  /** A delta of the open block from an event that was passed like the one before. */
-  goOn(bytes: Uint8Array, { start, end, tokens }: FoundText): void {
-    if (start === end) return;
-    this.text.addJson(bytes, start, end, this.blocks, tokens);
-    this.next.delta(plainText(bytes, start, end));
-  }
-
-  /** A host that says no word of it has begun all the same. */
-  begin(): void {
-    if (!this.begun) this.start(null, this.reported);
-  }
-
-  start(id: string | null, usage: Usage | null): void {
-    this.calls += 1;
-    this.reported = usage;
-    // A client is told once, whatever a host repeats.
-    if (this.begun) return;
-    this.begun = true;
-    this.next.start(id, usage);
-  }
-
-  open(block: OpenBlock): void {
-    this.calls += 1;
-    this.begin();
-    if (block.kind === "tool_call") {
-      this.tokenSeen = true;
-      this.text.add(block.name, ALONE);
-    }
-    this.blocks += 1;
-    if (this.blocks > MAX_PARTS) throw new TooManyParts();
-    this.bare = block.kind === "tool_call" && !block.custom;
-    this.next.open(block);
-  }
-
-  delta(text: string, logprobs?: readonly unknown[]): void {
-    this.calls += 1;
-    this.lastDelta = logprobs === undefined ? text : null;
-    this.tokenSeen = true;
-    this.bare = false;
-    this.text.add(text, this.blocks);
-    this.next.delta(text, logprobs);
-  }
-
-  cite(citation: Citation): void {
-    this.calls += 1;
-    this.next.cite(citation);
-  }
-
-  close(seal: Seal | null): void {
-    this.calls += 1;
-    if (seal !== null) this.tokenSeen = true;
-    // Anthropic streams no argument as none; OpenAI's clients parse what they were told as JSON.
-    if (this.bare) this.next.delta("{}");
-    this.next.close(seal);
-  }
-
-  usage(usage: Usage): void {
-    this.calls += 1;
-    this.reported = usage;
-    if (usage.output > 0) this.text.report();
-    this.next.usage(usage);
-  }
-
-  stop(reason: StopReason, sequence: string | null): void {
-    this.calls += 1;
-    this.stoppedShort = reason === "length" || reason === "filter";
-    this.next.stop(reason, sequence);
-  }
 }

@@ -4,9 +4,6 @@ import { asObject, type Json } from "../json/json.ts";
 import { parseReply } from "../passing/reply.ts";
 import { BodyChanges } from "../request/body-changes.ts";
 import { readBody } from "../request.ts";
-import type { GenerationRequest } from "../surface.ts";
-import { type AnswerEvents, type OpenBlock, WithholdingEvents } from "../vocabulary/answer-events.ts";
-import type { Seal } from "../vocabulary/conversation.ts";
 
 /**
  * Codex has a conversation that grows too long shortened by ending `input` with `compaction_trigger`; the
@@ -63,48 +60,6 @@ export function withPlainSummaries(input: readonly unknown[], body: Uint8Array):
     return text === null ? value : { type: "message", role: "user", content: [{ type: "input_text", text }] };
   });
 }
-
-/**
- * Of an answer, the text alone and as one block: Codex expects a single item. `onSilence` is called now and
- * then, because nothing is told of an item of this kind until it is whole.
- */
-export function asSummary(
-  next: AnswerEvents,
-  { surface, json }: Pick<GenerationRequest, "surface" | "json">,
-  onSilence: () => void,
-): AnswerEvents {
-  return surface === "responses" && asksForSummary(json) ? new Summarizer(next, onSilence) : next;
-}
-
-class Summarizer extends WithholdingEvents {
-  private begun = false;
-  private telling = false;
-
-  override open(block: OpenBlock): void {
-    this.telling = block.kind === "text";
-    if (!this.telling || this.begun) return;
-    this.begun = true;
-    this.next.open(block);
-  }
-
-  override delta(text: string): void {
-    if (this.telling) this.next.delta(text);
-    this.withhold();
-  }
-
-  override cite(): void {}
-
-  override close(): void {
-    this.telling = false;
-  }
-
-  override stop(...how: Parameters<AnswerEvents["stop"]>): void {
-    if (this.begun) this.next.close(NO_SEAL);
-    this.next.stop(...how);
-  }
-}
-
-const NO_SEAL: Seal | null = null;
 
 const MARK = "gwsummary:1:";
 const MARK_BYTES = Buffer.from(MARK);

@@ -1,109 +1,78 @@
-import type { SurfaceName } from "../../catalog/catalog.ts";
 import type { GenerationRequest } from "../surface.ts";
-import { type AnswerEvents, type Citation, type OpenBlock, WithholdingEvents } from "./answer-events.ts";
-import type { Seal } from "./conversation.ts";
+import type { AnswerEvents } from "./answer-events.ts";
 
 /**
- * Responses has no stop sequences, so the gateway keeps them for its clients: the answer is told to where the first
- * one begins. The host writes on, unheard, and what it wrote is charged as it counts it.
+ * Responses has no stop sequences, so the gateway obeys those of its clients: text ends where the first one begins. The
+ * host writes on, and the client is charged for what the host counts.
  */
-export function asCut(
-  next: AnswerEvents,
-  { surface, json }: Pick<GenerationRequest, "surface" | "json">,
-  host: SurfaceName,
-  onSilence: () => void,
-): AnswerEvents {
-  if (host !== "responses") return next;
-  const given = surface === "chat.completions" ? json.stop : json.stop_sequences;
-  const sequences = (Array.isArray(given) ? given : [given]).filter(
-    (one): one is string => typeof one === "string" && one !== "",
-  );
-  return sequences.length === 0 ? next : new StopCutter(next, sequences, onSilence);
-}
-
-/** So many are looked for in every word; OpenAI takes four. */
-export const MAX_SEQUENCES = 64;
-export const MAX_SEQUENCE_LENGTH = 1_024;
-
-class StopCutter extends WithholdingEvents {
-  private isText = false;
-  /** The end of what was said, which may be the beginning of a sequence. */
+export class StopCutter {
+  /** The sequence at which the text ended. */
+  found: string | null = null;
+  /** The end of the text so far, which may be the beginning of a sequence. */
   private held = "";
   private heldLogprobs: unknown[] | undefined;
-  private found: string | null = null;
 
   constructor(
-    next: AnswerEvents,
     private readonly sequences: readonly string[],
-    onSilence: () => void,
-  ) {
-    super(next, onSilence);
-  }
+    private readonly writer: Pick<AnswerEvents, "delta" | "close">,
+  ) {}
 
-  override open(block: OpenBlock): void {
-    if (this.found !== null) return;
-    this.isText = block.kind === "text";
-    this.next.open(block);
-  }
-
-  override delta(text: string, logprobs?: readonly unknown[]): void {
-    if (this.found !== null) {
-      this.withhold();
-      return;
-    }
-    if (!this.isText) return this.next.delta(text, logprobs);
-    const said = this.held + text;
+  /** Passes on what comes before a sequence, and closes the block there. */
+  delta(more: string, logprobs: readonly unknown[] | undefined): void {
+    const text = this.held + more;
     if (logprobs !== undefined) this.heldLogprobs = [...(this.heldLogprobs ?? []), ...logprobs];
-    const end = this.cut(said);
+    const end = this.endOfShown(text);
     if (this.found !== null) {
-      // Of the token in which a sequence begins, half is told, and no probability is true of that.
-      if (end > 0) this.next.delta(said.slice(0, end));
-      this.next.close(null);
+      // Half of the token in which a sequence begins is shown, and no probability is true of that half.
+      if (end > 0) this.writer.delta(text.slice(0, end));
+      this.writer.close(null);
       return;
     }
-    this.held = said.slice(end);
+    this.held = text.slice(end);
     if (end === 0) return;
-    this.next.delta(said.slice(0, end), this.heldLogprobs);
+    this.writer.delta(text.slice(0, end), this.heldLogprobs);
     this.heldLogprobs = undefined;
   }
 
-  override cite(citation: Citation): void {
-    if (this.found === null) this.next.cite(citation);
-  }
-
-  override close(seal: Seal | null): void {
-    if (this.found !== null) return;
-    if (this.held !== "") this.next.delta(this.held, this.heldLogprobs);
+  /** The block ends: what might have been the beginning of a sequence is none. */
+  flush(): void {
+    if (this.held !== "") this.writer.delta(this.held, this.heldLogprobs);
     this.held = "";
     this.heldLogprobs = undefined;
-    this.next.close(seal);
   }
 
-  override stop(...how: Parameters<AnswerEvents["stop"]>): void {
-    if (this.found === null) this.next.stop(...how);
-    else this.next.stop("sequence", this.found);
-  }
-
-  /** Where what may be told ends: at a sequence, which is then found, or where one may begin. */
-  private cut(said: string): number {
-    let end = said.length;
+  /** At a sequence, which is then `found`, or where one may begin. */
+  private endOfShown(text: string): number {
+    let end = text.length;
     for (const sequence of this.sequences) {
-      const at = said.indexOf(sequence);
+      const at = text.indexOf(sequence);
       if (at === -1 || (this.found !== null && at >= end)) continue;
       end = at;
       this.found = sequence;
     }
     if (this.found !== null) return end;
     for (const sequence of this.sequences) {
-      const first = Math.max(0, said.length - sequence.length + 1);
+      const first = Math.max(0, text.length - sequence.length + 1);
       for (
-        let at = said.indexOf(sequence[0]!, first);
+        let at = text.indexOf(sequence[0]!, first);
         at !== -1 && at < end;
-        at = said.indexOf(sequence[0]!, at + 1)
+        at = text.indexOf(sequence[0]!, at + 1)
       ) {
-        if (sequence.startsWith(said.slice(at))) end = at;
+        if (sequence.startsWith(text.slice(at))) end = at;
       }
     }
     return end;
   }
 }
+
+/** The stop sequences of a request whose language has them. */
+export function stopSequences({ surface, json }: Pick<GenerationRequest, "surface" | "json">): string[] {
+  const stop = surface === "chat.completions" ? json.stop : json.stop_sequences;
+  return (Array.isArray(stop) ? stop : [stop]).filter(
+    (sequence): sequence is string => typeof sequence === "string" && sequence !== "",
+  );
+}
+
+/** The bounds of a search in every delta; OpenAI takes four sequences. */
+export const MAX_SEQUENCES = 64;
+export const MAX_SEQUENCE_LENGTH = 1_024;
