@@ -6,9 +6,9 @@
  *     bun run bench events
  */
 import type { SurfaceName } from "../src/catalog/catalog.ts";
-import { refused } from "../src/errors/refusal.ts";
 import type { GenerationRequest } from "../src/surfaces/surface.ts";
 import { pairing, SURFACES } from "../src/surfaces/surfaces.ts";
+import { refused } from "../src/units/errors/refusal.ts";
 import {
   chatText,
   eventText,

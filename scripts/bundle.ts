@@ -5,7 +5,7 @@ import { build as buildApps, pack } from "../src/dashboard/bundle.ts";
 const ROOT = join(import.meta.dir, "..");
 const ENTRIES = [
   "src/cli/main.ts",
-  "src/counting/counting-thread.ts",
+  "src/generation/counting/counting-thread.ts",
   "src/store/sqlite/upkeep-thread.ts",
   "src/store/usage-thread.ts",
 ];

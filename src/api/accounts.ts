@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { MAX_EMAIL } from "../accounts/email.ts";
+import { MAX_EMAIL } from "../customers/accounts/email.ts";
 import type { About } from "./about.ts";
 import { answerOf, namedAnswer, orNone, time } from "./answers.ts";
 import { fieldsOf, text } from "./fields.ts";

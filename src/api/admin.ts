@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { SURFACE_NAMES } from "../catalog/catalog.ts";
-import { SUSPENSION_REASONS } from "../errors/suspension.ts";
+import { SUSPENSION_REASONS } from "../units/errors/suspension.ts";
 import type { About } from "./about.ts";
 import {
   amountUsd,

@@ -6,7 +6,7 @@ import {
   type TSchema,
   Type,
 } from "@sinclair/typebox";
-import { ERROR_CODES } from "../errors/codes.ts";
+import { ERROR_CODES } from "../units/errors/codes.ts";
 
 /**
  * Pieces of the answers' schemas. Answers are closed: a member that no schema has fails the tests, so none

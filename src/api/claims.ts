@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { UNDO_DAYS } from "../accounts/belonging.ts";
+import { UNDO_DAYS } from "../customers/accounts/belonging.ts";
 import type { About } from "./about.ts";
 import { email, identityMembers, signedMembers } from "./accounts.ts";
 import { amountUsd, answerOf, listOf, namedAnswer, several, time } from "./answers.ts";

@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { SUSPENSION_REASONS } from "../errors/suspension.ts";
+import { SUSPENSION_REASONS } from "../units/errors/suspension.ts";
 import type { About } from "./about.ts";
 import { identityMembers } from "./accounts.ts";
 import {

@@ -1,5 +1,5 @@
 import { type Static, type TObject, Type } from "@sinclair/typebox";
-import { ERROR_CODES } from "../errors/codes.ts";
+import { ERROR_CODES } from "../units/errors/codes.ts";
 import type { About } from "./about.ts";
 import {
   amountUsd,

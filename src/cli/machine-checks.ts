@@ -1,7 +1,7 @@
 import { existsSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { hostAndPort, type MetricsAddress } from "../config/address.ts";
-import { isLoopback } from "../http/address.ts";
+import { isLoopback } from "../ledger/limits/address.ts";
 import { BETTER_TOKEN, folderInUse, isGuessable, remedyFor, weaknessOf } from "../store/data-folder.ts";
 import { probeSync } from "../store/journal/disk.ts";
 import { counted, messageOf } from "./console.ts";

@@ -1,6 +1,6 @@
 import { Argument, Command, CommanderError, type CommandOptions, Option } from "@commander-js/extra-typings";
 import manifest from "../../package.json" with { type: "json" };
-import { SUSPENSION_REASONS } from "../errors/suspension.ts";
+import { SUSPENSION_REASONS } from "../units/errors/suspension.ts";
 import {
   allowHttpOption,
   amountUsd,

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import type { OwnedReceiptAnswer, RotatedKeyAnswer } from "../api/receipts.ts";
-import { type JwkSet, type Verified, verifyCompact } from "../signing/jws.ts";
+import { type JwkSet, type Verified, verifyCompact } from "../generation/signing/jws.ts";
 import type { Cell } from "../units/csv.ts";
 import { adminClient } from "./client.ts";
 import { gatewayUrl, type OperationOptions } from "./connection.ts";

@@ -1,4 +1,4 @@
-import { type SmtpConfig, transportTo } from "../mail/mailer.ts";
+import { type SmtpConfig, transportTo } from "../customers/mail/mailer.ts";
 import { ADMIN_TOKEN, hashOfToken, NETWORKS } from "../store/fleet.ts";
 import { Postgres } from "../store/postgres/postgres.ts";
 import { PostgresStatements } from "../store/postgres/statements.ts";

@@ -1,7 +1,7 @@
 import type { OperatorsPayment } from "../api/payments.ts";
-import type { Chain } from "../rails/x402/chain.ts";
-import type { X402Network } from "../rails/x402/network.ts";
-import { partyOf } from "../rails/x402/redacted-parts.ts";
+import type { Chain } from "../payments/rails/x402/chain.ts";
+import type { X402Network } from "../payments/rails/x402/network.ts";
+import { partyOf } from "../payments/rails/x402/redacted-parts.ts";
 import { messageOf } from "./console.ts";
 import { type Finding, ok, warning } from "./finding.ts";
 

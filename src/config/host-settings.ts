@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { type Host, SURFACE_NAMES } from "../catalog/catalog.ts";
-import { DEFAULT_CONCURRENT } from "../limits/host-slots.ts";
+import { DEFAULT_CONCURRENT } from "../hosts/slots/host-slots.ts";
 import { MASK, readAddress } from "./address.ts";
 import { count, ms, oneOf, plain, secret, text, webAddress, yesOrNo } from "./kinds.ts";
 import { describe, type Path, type ReportProblem } from "./problem.ts";

@@ -1,8 +1,8 @@
 import { type TString, Type } from "@sinclair/typebox";
 import type { PaymentAmounts } from "../payments/amounts.ts";
-import type { StripeConfig } from "../rails/stripe/stripe-config.ts";
-import type { Address, X402Network } from "../rails/x402/network.ts";
-import type { SanctionsConfig } from "../rails/x402/sanctions.ts";
+import type { StripeConfig } from "../payments/rails/stripe/stripe-config.ts";
+import type { Address, X402Network } from "../payments/rails/x402/network.ts";
+import type { SanctionsConfig } from "../payments/rails/x402/sanctions.ts";
 import { NANO_PER_USD, type NanoUsd } from "../units/usd.ts";
 import { cents, count, ms, nodeAddress, plain, secret, text, webAddress, yesOrNo } from "./kinds.ts";
 import { describe, type Path, type ReportProblem } from "./problem.ts";

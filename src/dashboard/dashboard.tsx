@@ -2,7 +2,7 @@ import { render } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { SetUpAnswer } from "../api/keys.ts";
 import type { MeAnswer } from "../api/me.ts";
-import { causeOf } from "../errors/suspension.ts";
+import { causeOf } from "../units/errors/suspension.ts";
 import { moment } from "./format.ts";
 import { type OwnerContext, OwnerProvider } from "./owner.ts";
 import { AccountPage } from "./pages/account.tsx";

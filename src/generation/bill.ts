@@ -1,4 +1,3 @@
-import type { Refusal } from "../errors/refusal.ts";
 import { costOf, NO_TOKENS, type Tokens, within } from "../ledger/charge.ts";
 import {
   type AttemptRecord,
@@ -10,6 +9,7 @@ import {
 import type { Reservation, ReservationEnd, Settled, Settlement } from "../ledger/reservation.ts";
 import type { Candidate } from "../routing/candidate.ts";
 import type { Billed } from "../surfaces/surface.ts";
+import type { Refusal } from "../units/errors/refusal.ts";
 import { type NanoUsd, usdFromNano, ZERO_USD } from "../units/usd.ts";
 import type { GenerationDeps } from "./deps.ts";
 

@@ -1,8 +1,8 @@
-import { MAX_COUNT_MS } from "../counting/counting.ts";
-import { type Refusal, refused } from "../errors/refusal.ts";
-import type { Key } from "../keys/key.ts";
+import type { Key } from "../customers/keys/key.ts";
 import { withCeiling } from "../surfaces/messages/ceiling.ts";
 import { SURFACES } from "../surfaces/surfaces.ts";
+import { type Refusal, refused } from "../units/errors/refusal.ts";
+import { MAX_COUNT_MS } from "./counting/counting.ts";
 import { PromptCount, type PromptCountDeps } from "./prompt-count.ts";
 import { readUnpaid } from "./unpaid-request.ts";
 

@@ -1,8 +1,8 @@
-import type { AnswerTexts } from "../counting/work.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Reservation } from "../ledger/reservation.ts";
 import { type AnswerText, BEGINNING, type TextMoment } from "../tokens/answer-text.ts";
 import type { TokenizerFamily } from "../tokens/families.ts";
+import type { AnswerTexts } from "./counting/work.ts";
 
 /**
  * The output tokens that every open stream has delivered, for the ledger's checkpoints: after a crash they are what

@@ -1,12 +1,11 @@
 import type { Host } from "../catalog/catalog.ts";
-import { bookkeepingDown } from "../errors/bookkeeping.ts";
-import { errorObject, internalError, type Refusal } from "../errors/refusal.ts";
 import type { Opened } from "../hosts/host-attempt.ts";
 import { redact } from "../hosts/redact.ts";
 import { costOf } from "../ledger/charge.ts";
-import { type RelayEnd, relay } from "../stream/relay.ts";
 import type { Billed, GenerationRequest } from "../surfaces/surface.ts";
 import { SURFACES } from "../surfaces/surfaces.ts";
+import { bookkeepingDown } from "../units/errors/bookkeeping.ts";
+import { errorObject, internalError, type Refusal } from "../units/errors/refusal.ts";
 import type { Sink, StreamedAnswer } from "./answer.ts";
 import { type Bill, billedBy, costOfEnd, type EndedRequest, type RequestEnd } from "./bill.ts";
 import { type BilledTokens, billedTokens } from "./billed-tokens.ts";
@@ -17,6 +16,7 @@ import type { Recount } from "./recount.ts";
 import { upstreamError } from "./refusals.ts";
 import { RunningCount } from "./running-count.ts";
 import { type StreamStop, streamStop } from "./stopped-stream.ts";
+import { type RelayEnd, relay } from "./stream/relay.ts";
 
 /**
  * A stream that is ready for its client: the first token is in hand and the hold is durable. From here on no

@@ -1,18 +1,17 @@
 import type { Catalog, HostOrder } from "../catalog/catalog.ts";
-import type { Refusal } from "../errors/refusal.ts";
+import type { Key } from "../customers/keys/key.ts";
+import type { Holder, KeyBlock } from "../customers/keys/keyring.ts";
+import type { RunSpec } from "../customers/keys/run.ts";
+import type { AgentRun } from "../customers/keys/runs.ts";
 import type { AttemptDeps, AttemptLimits } from "../hosts/attempt.ts";
-import type { Key } from "../keys/key.ts";
-import type { Holder, KeyBlock } from "../keys/keyring.ts";
-import type { RunSpec } from "../keys/run.ts";
-import type { AgentRun } from "../keys/runs.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { FinishedRequest, Receipt } from "../ledger/receipt.ts";
 import type { Allowance } from "../ledger/reservation.ts";
-import type { InlinePayments } from "../rails/x402/inline.ts";
+import type { InlinePayments } from "../payments/rails/x402/inline.ts";
 import type { Affinity } from "../routing/affinity.ts";
 import type { Candidate } from "../routing/candidate.ts";
-import type { OpenStreams } from "../stream/open-streams.ts";
 import type { EpochMs } from "../units/clock.ts";
+import type { Refusal } from "../units/errors/refusal.ts";
 import type { BalanceId, ReceiptId } from "../units/id.ts";
 import type { Trace } from "../units/trace-context.ts";
 import type { NanoUsd } from "../units/usd.ts";
@@ -21,6 +20,7 @@ import type { DeliveredCounts } from "./delivered-counts.ts";
 import type { ExpectedOutput } from "./expected-output.ts";
 import type { PromptCountDeps } from "./prompt-count.ts";
 import type { RecountDeps } from "./recount.ts";
+import type { OpenStreams } from "./stream/open-streams.ts";
 
 /** Everything a request passes through. `catalog` and `settings` answer anew after a reload. */
 export interface GenerationDeps extends AttemptDeps {

@@ -1,22 +1,11 @@
 import type { Catalog, SurfaceName } from "../catalog/catalog.ts";
-import type { ReadRequest } from "../counting/counting.ts";
-import { bookkeepingDown, contended, StoreContended, StoreUnreachable } from "../errors/bookkeeping.ts";
-import {
-  errorObject,
-  internalError,
-  type Refusal,
-  refusalHeaders,
-  refuse,
-  refused,
-} from "../errors/refusal.ts";
-import { suspension } from "../errors/suspension-refusal.ts";
+import type { Holder } from "../customers/keys/keyring.ts";
 import { type AttemptOutcome, attempt } from "../hosts/attempt.ts";
 import type { AnsweredWhole, Opened } from "../hosts/host-attempt.ts";
-import type { Holder } from "../keys/keyring.ts";
 import { costOf, NO_TOKENS } from "../ledger/charge.ts";
 import { type RequestTrace, refusedReceipt } from "../ledger/receipt.ts";
 import type { Allowance } from "../ledger/reservation.ts";
-import type { InlinePayment } from "../rails/x402/inline.ts";
+import type { InlinePayment } from "../payments/rails/x402/inline.ts";
 import type { StickyRoute } from "../routing/affinity.ts";
 import { cacheLifetimeMs } from "../routing/cache-lifetime.ts";
 import type { Candidate, RouteQuery } from "../routing/candidate.ts";
@@ -30,6 +19,16 @@ import type { GenerationRequest, Surface } from "../surfaces/surface.ts";
 import { SURFACES } from "../surfaces/surfaces.ts";
 import { assert } from "../units/assert.ts";
 import type { EpochMs } from "../units/clock.ts";
+import { bookkeepingDown, contended, StoreContended, StoreUnreachable } from "../units/errors/bookkeeping.ts";
+import {
+  errorObject,
+  internalError,
+  type Refusal,
+  refusalHeaders,
+  refuse,
+  refused,
+} from "../units/errors/refusal.ts";
+import { suspension } from "../units/errors/suspension-refusal.ts";
 import { newReceiptId, type ReceiptId } from "../units/id.ts";
 import type { Trace } from "../units/trace-context.ts";
 import { type Admitted, admit, checkContext, imposedCeiling, KEY_CHANGED } from "./admission.ts";
@@ -37,6 +36,7 @@ import type { GenerationAnswer, GenerationCall, StreamedAnswer, WholeAnswer } fr
 import { Bill, billedBy, type EndedRequest, type RequestEnd } from "./bill.ts";
 import { type BilledTokens, billedTokens, isPromptReported } from "./billed-tokens.ts";
 import { clientHeaders } from "./client-headers.ts";
+import type { ReadRequest } from "./counting/counting.ts";
 import { StreamDelivery } from "./delivery.ts";
 import type { GenerationDeps, GenerationSettings } from "./deps.ts";
 import { type NamedRun, namedRun, withoutRun } from "./named-run.ts";

@@ -1,8 +1,8 @@
-import { type Refusal, refused } from "../errors/refusal.ts";
-import { invalidRun, isSameLimits, RUN_HEADER, type RunSpec, readRunSpec } from "../keys/run.ts";
+import { invalidRun, isSameLimits, RUN_HEADER, type RunSpec, readRunSpec } from "../customers/keys/run.ts";
 import { asObject } from "../surfaces/json/json.ts";
 import { BodyChanges } from "../surfaces/request/body-changes.ts";
 import type { GenerationRequest } from "../surfaces/surface.ts";
+import { type Refusal, refused } from "../units/errors/refusal.ts";
 
 /** The run that a request names, in its header or in `metadata`; null where it names none. */
 export function namedRun(

@@ -1,10 +1,10 @@
-import type { Counting } from "../counting/counting.ts";
-import type { CountAllowance, CountTaken } from "../limits/count-allowance.ts";
-import { wideNetwork } from "../limits/wide-network.ts";
+import type { CountAllowance, CountTaken } from "../ledger/limits/count-allowance.ts";
+import { wideNetwork } from "../ledger/limits/wide-network.ts";
 import type { GenerationRequest } from "../surfaces/surface.ts";
 import type { BalanceId } from "../units/id.ts";
 import type { NanoUsd } from "../units/usd.ts";
 import type { GenerationCall } from "./answer.ts";
+import type { Counting } from "./counting/counting.ts";
 import type { Hold } from "./hold.ts";
 
 /**

@@ -1,10 +1,9 @@
-import { isSession } from "../accounts/secret.ts";
 import type { Catalog } from "../catalog/catalog.ts";
-import { type Refusal, refuse, retryAfter, sentence } from "../errors/refusal.ts";
+import { isSession } from "../customers/accounts/secret.ts";
+import type { Key } from "../customers/keys/key.ts";
+import { isRecoverySecret, isShownPrefix } from "../customers/keys/secret.ts";
 import type { AttemptOutcome } from "../hosts/attempt.ts";
 import type { Rejected } from "../hosts/host-attempt.ts";
-import type { Key } from "../keys/key.ts";
-import { isRecoverySecret, isShownPrefix } from "../keys/secret.ts";
 import type { Settled } from "../ledger/reservation.ts";
 import { alternativesSentence, workingAlternatives } from "../routing/alternatives.ts";
 import type { RouteState } from "../routing/candidate.ts";
@@ -12,6 +11,7 @@ import { soonestMs } from "../routing/candidate-order.ts";
 import type { Plan } from "../routing/plan.ts";
 import { contextLengths } from "../surfaces/context-lengths.ts";
 import type { GenerationRequest } from "../surfaces/surface.ts";
+import { type Refusal, refuse, retryAfter, sentence } from "../units/errors/refusal.ts";
 import { formatUsd } from "../units/usd.ts";
 
 /**

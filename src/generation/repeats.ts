@@ -1,7 +1,7 @@
 import type { SurfaceName } from "../catalog/catalog.ts";
-import { type Refusal, refuse, refused } from "../errors/refusal.ts";
-import type { Holder } from "../keys/keyring.ts";
+import type { Holder } from "../customers/keys/keyring.ts";
 import type { Clock, EpochMs, Timer } from "../units/clock.ts";
+import { type Refusal, refuse, refused } from "../units/errors/refusal.ts";
 import type { BalanceId } from "../units/id.ts";
 import { idempotencyKeyOf } from "../units/idempotency-key.ts";
 import type { GenerationAnswer, GenerationCall, StreamedAnswer, WholeAnswer } from "./answer.ts";

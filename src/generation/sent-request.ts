@@ -1,8 +1,8 @@
-import { refused } from "../errors/refusal.ts";
 import { encodeFor, type HostRequest, type PairingOf, type PreparedRequest } from "../hosts/host-request.ts";
 import type { Candidate } from "../routing/candidate.ts";
 import type { Plan } from "../routing/plan.ts";
 import type { GenerationRequest, HostContent } from "../surfaces/surface.ts";
+import { refused } from "../units/errors/refusal.ts";
 
 /**
  * What hosts are sent of a request decides what is held for it, what is counted, and which usage is believed. Codex

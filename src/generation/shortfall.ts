@@ -1,7 +1,6 @@
 import type { Model } from "../catalog/catalog.ts";
 import { isFree } from "../catalog/entry.ts";
 import { FREE_SUFFIX } from "../catalog/model-name.ts";
-import { NEVER, NOT_SOON, type Refusal, type RefusalDetails, refuse, retryAfter } from "../errors/refusal.ts";
 import { affordableOutput } from "../ledger/charge.ts";
 import {
   type AllowanceShortfall,
@@ -17,6 +16,14 @@ import type { GenerationRequest } from "../surfaces/surface.ts";
 import { budgetUnder } from "../surfaces/vocabulary/reasoning.ts";
 import type { EpochMs } from "../units/clock.ts";
 import { operatorAt } from "../units/contact.ts";
+import {
+  NEVER,
+  NOT_SOON,
+  type Refusal,
+  type RefusalDetails,
+  refuse,
+  retryAfter,
+} from "../units/errors/refusal.ts";
 import { formatUsd, type NanoUsd } from "../units/usd.ts";
 import type { AdmissionRequest, SizedRequest } from "./admission.ts";
 import type { GenerationDeps } from "./deps.ts";

@@ -1,10 +1,10 @@
-import { bookkeepingDown } from "../errors/bookkeeping.ts";
-import type { ErrorCode } from "../errors/codes.ts";
-import { type Refusal, refuse, sentence } from "../errors/refusal.ts";
-import { suspension } from "../errors/suspension-refusal.ts";
-import type { KeyBlock } from "../keys/keyring.ts";
+import type { KeyBlock } from "../customers/keys/keyring.ts";
 import type { CapShortfall, Shortfall } from "../ledger/shortfall.ts";
 import { operatorAt } from "../units/contact.ts";
+import { bookkeepingDown } from "../units/errors/bookkeeping.ts";
+import type { ErrorCode } from "../units/errors/codes.ts";
+import { type Refusal, refuse, sentence } from "../units/errors/refusal.ts";
+import { suspension } from "../units/errors/suspension-refusal.ts";
 import { formatUsd, type NanoUsd } from "../units/usd.ts";
 import type { GenerationSettings } from "./deps.ts";
 import { invalidKey } from "./refusals.ts";

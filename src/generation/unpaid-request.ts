@@ -1,8 +1,8 @@
-import { MAX_COUNT_MS, type ReadRequest } from "../counting/counting.ts";
-import type { ReadWork } from "../counting/work.ts";
-import { wideNetwork } from "../limits/wide-network.ts";
+import { wideNetwork } from "../ledger/limits/wide-network.ts";
 import type { Subject } from "../surfaces/request/refused-request.ts";
 import type { GenerationCall } from "./answer.ts";
+import { MAX_COUNT_MS, type ReadRequest } from "./counting/counting.ts";
+import type { ReadWork } from "./counting/work.ts";
 import type { PromptCountDeps } from "./prompt-count.ts";
 import { tooMuchUnpaid } from "./refusals.ts";
 

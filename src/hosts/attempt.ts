@@ -1,13 +1,12 @@
 import type { Model } from "../catalog/catalog.ts";
-import { type Refusal, refused } from "../errors/refusal.ts";
 import type { AttemptRecord } from "../ledger/receipt.ts";
-import type { HostSlots, Slot } from "../limits/host-slots.ts";
 import type { Candidate } from "../routing/candidate.ts";
 import type { Health, Observation } from "../routing/health.ts";
 import type { Plan } from "../routing/plan.ts";
 import type { GenerationRequest } from "../surfaces/surface.ts";
 import { atMost } from "../units/clock.ts";
 import type { Deadlines } from "../units/deadlines.ts";
+import { type Refusal, refused } from "../units/errors/refusal.ts";
 import type { BalanceId } from "../units/id.ts";
 import type { RandomBytes } from "../units/random.ts";
 import { childSpan, formatTraceparent, type TraceContext } from "../units/trace-context.ts";
@@ -28,6 +27,7 @@ import {
   type PairingOf,
   type PreparedRequest,
 } from "./host-request.ts";
+import type { HostSlots, Slot } from "./slots/host-slots.ts";
 import { TimeLimit } from "./time-limit.ts";
 
 /**

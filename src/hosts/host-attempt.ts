@@ -1,6 +1,5 @@
 import type { Host } from "../catalog/catalog.ts";
 import type { HostFaultKind } from "../ledger/receipt.ts";
-import type { Slot } from "../limits/host-slots.ts";
 import type { Candidate } from "../routing/candidate.ts";
 import { mostAnswerBytes } from "../surfaces/events/answer-bounds.ts";
 import { readHostError } from "../surfaces/host-error.ts";
@@ -20,6 +19,7 @@ import type { ReceiptId } from "../units/id.ts";
 import { type Destinations, ownHeaders } from "./destination.ts";
 import type { HostRequest } from "./host-request.ts";
 import { redact } from "./redact.ts";
+import type { Slot } from "./slots/host-slots.ts";
 import type { TimeLimit } from "./time-limit.ts";
 import {
   beginsWhole,

@@ -1,7 +1,7 @@
 import type { Model, Route, SurfaceName } from "../catalog/catalog.ts";
-import { type Refusal, refused } from "../errors/refusal.ts";
 import type { Candidate } from "../routing/candidate.ts";
 import type { GenerationRequest, HostBody, HostTarget, Pairing } from "../surfaces/surface.ts";
+import { type Refusal, refused } from "../units/errors/refusal.ts";
 
 /**
  * The request in one of the host's languages: the one that the plan prefers, or another if that one cannot

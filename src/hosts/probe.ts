@@ -1,8 +1,8 @@
 import type { Route, SurfaceName } from "../catalog/catalog.ts";
-import { type Refusal, refused } from "../errors/refusal.ts";
 import { bytesOf, NO_BYTES } from "../surfaces/json/bytes.ts";
 import type { AnswerMetadata, GenerationRequest, Pairing } from "../surfaces/surface.ts";
 import { pairing, SURFACES } from "../surfaces/surfaces.ts";
+import { type Refusal, refused } from "../units/errors/refusal.ts";
 import { ownHeaders } from "./destination.ts";
 import type { HostAttemptDeps } from "./host-attempt.ts";
 import { HostFault, type HostReply } from "./transport.ts";

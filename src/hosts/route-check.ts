@@ -1,9 +1,9 @@
 import type { Route, SurfaceName } from "../catalog/catalog.ts";
-import { refused } from "../errors/refusal.ts";
 import { readHostError } from "../surfaces/host-error.ts";
 import { NO_BYTES } from "../surfaces/json/bytes.ts";
 import type { StreamJudge } from "../surfaces/surface.ts";
 import { withoutByteOrderMark } from "../units/byte-order-mark.ts";
+import { refused } from "../units/errors/refusal.ts";
 import { askRoute, type ProbeDeps, readShort, type SentProbe } from "./probe.ts";
 import { redact } from "./redact.ts";
 import { beginsWhole, HostFault, type HostReply, type Read } from "./transport.ts";

@@ -1,6 +1,6 @@
 import { Elysia } from "elysia";
 import type { Feature } from "../api/about.ts";
-import { internalError } from "../errors/refusal.ts";
+import { internalError } from "../units/errors/refusal.ts";
 import { newReceiptId } from "../units/id.ts";
 import { adminAccountEndpoints } from "./admin/accounts.ts";
 import { adminBalanceEndpoints } from "./admin/balances.ts";

@@ -1,4 +1,4 @@
-import { type Refusal, refuse, refused } from "../errors/refusal.ts";
+import { type Refusal, refuse, refused } from "../units/errors/refusal.ts";
 
 /**
  * The request's body, at most `limit` bytes of it. The handler runs once the head has arrived: a length that

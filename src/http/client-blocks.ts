@@ -1,4 +1,4 @@
-import { type Blocks, blocksOf, plain } from "./address.ts";
+import { type Blocks, blocksOf, plain } from "../ledger/limits/address.ts";
 import type { HttpDeps } from "./deps.ts";
 import type { HttpExchange } from "./endpoint.ts";
 

@@ -1,5 +1,5 @@
-import { type Refusal, refuse, refused } from "../errors/refusal.ts";
 import { hasMoreValues } from "../surfaces/json/json-scan.ts";
+import { type Refusal, refuse, refused } from "../units/errors/refusal.ts";
 import { declaredLength, readBody } from "./body.ts";
 import type { HttpDeps } from "./deps.ts";
 import type { HttpExchange } from "./endpoint.ts";

@@ -1,7 +1,7 @@
 import type { About } from "../api/about.ts";
-import { bookkeepingDown, contended, StoreContended, StoreUnreachable } from "../errors/bookkeeping.ts";
-import { internalError, type Refusal, refuse, refused } from "../errors/refusal.ts";
-import type { Release } from "../limits/byte-budget.ts";
+import type { Release } from "../units/byte-budget.ts";
+import { bookkeepingDown, contended, StoreContended, StoreUnreachable } from "../units/errors/bookkeeping.ts";
+import { internalError, type Refusal, refuse, refused } from "../units/errors/refusal.ts";
 import { newReceiptId, type ReceiptId } from "../units/id.ts";
 import type { HttpDeps } from "./deps.ts";
 import { foreignPage } from "./foreign-page.ts";

@@ -1,8 +1,8 @@
 import type { Static, TInteger, TObject, TSchema } from "@sinclair/typebox";
 import { Value, type ValueError } from "@sinclair/typebox/value";
 import { usd } from "../api/fields.ts";
-import { invalidField, type Refusal, refuse, refused } from "../errors/refusal.ts";
 import type { EpochMs } from "../units/clock.ts";
+import { invalidField, type Refusal, refuse, refused } from "../units/errors/refusal.ts";
 import { type NanoUsd, nanoFromUsd } from "../units/usd.ts";
 import { readControl } from "./control-body.ts";
 import type { HttpDeps } from "./deps.ts";

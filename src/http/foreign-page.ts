@@ -1,5 +1,5 @@
 import { isIP } from "node:net";
-import { type Refusal, refuse } from "../errors/refusal.ts";
+import { type Refusal, refuse } from "../units/errors/refusal.ts";
 import { fromOwnPage } from "./cookie.ts";
 import type { HttpSettings } from "./deps.ts";
 import type { Endpoint } from "./endpoint.ts";

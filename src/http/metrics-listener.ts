@@ -1,5 +1,5 @@
+import { isLoopback } from "../ledger/limits/address.ts";
 import { newReceiptId } from "../units/id.ts";
-import { isLoopback } from "./address.ts";
 import type { ListenAddress } from "./app.ts";
 import type { HttpDeps } from "./deps.ts";
 

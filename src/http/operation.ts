@@ -1,6 +1,6 @@
 import type { Static, TObject, TSchema } from "@sinclair/typebox";
 import type { About, AnswerTo, Credential } from "../api/about.ts";
-import { type Refusal, refused } from "../errors/refusal.ts";
+import { type Refusal, refused } from "../units/errors/refusal.ts";
 import { notAdmin } from "./admin/token.ts";
 import type { HttpDeps } from "./deps.ts";
 import { type Endpoint, type HttpExchange, queryOf } from "./endpoint.ts";

@@ -1,4 +1,4 @@
-import { errorObject, type Refusal, refusalHeaders } from "../errors/refusal.ts";
+import { errorObject, type Refusal, refusalHeaders } from "../units/errors/refusal.ts";
 import type { ReceiptId } from "../units/id.ts";
 
 /** What an endpoint answers with, before it becomes a response. */

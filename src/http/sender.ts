@@ -1,8 +1,8 @@
 import type { Catalog } from "../catalog/catalog.ts";
-import { type Refusal, refuse } from "../errors/refusal.ts";
-import type { Sender } from "../limits/byte-budget.ts";
-import type { BytesTaken } from "../limits/unpaid-allowance.ts";
-import { wideNetwork } from "../limits/wide-network.ts";
+import type { BytesTaken } from "../ledger/limits/unpaid-allowance.ts";
+import { wideNetwork } from "../ledger/limits/wide-network.ts";
+import type { Sender } from "../units/byte-budget.ts";
+import { type Refusal, refuse } from "../units/errors/refusal.ts";
 import type { BalanceId } from "../units/id.ts";
 import type { HttpDeps } from "./deps.ts";
 import type { Identity } from "./identity.ts";

@@ -1,5 +1,5 @@
-import { type Refusal, refuse } from "../errors/refusal.ts";
 import { atMost, type Clock } from "../units/clock.ts";
+import { type Refusal, refuse } from "../units/errors/refusal.ts";
 
 /** A body that arrives more slowly than this keeps others waiting for its room. */
 export const LEAST_BYTES_PER_MS = 100;

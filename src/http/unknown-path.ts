@@ -1,5 +1,5 @@
 import type { Feature } from "../api/about.ts";
-import { type Refusal, refuse } from "../errors/refusal.ts";
+import { type Refusal, refuse } from "../units/errors/refusal.ts";
 import { type Endpoint, pathOf } from "./endpoint.ts";
 import { asksForWebSocket } from "./websocket/upgrade.ts";
 

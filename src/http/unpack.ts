@@ -1,6 +1,6 @@
 import { promisify } from "node:util";
 import { brotliDecompress, constants, gunzip, zstdDecompress } from "node:zlib";
-import { type Refusal, refuse } from "../errors/refusal.ts";
+import { type Refusal, refuse } from "../units/errors/refusal.ts";
 
 /** How a body is packed, as its header says; null for one that is not. */
 export function codingOf({ headers }: Request): Coding | null | Refusal {

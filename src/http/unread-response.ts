@@ -1,5 +1,5 @@
-import type { Refusal } from "../errors/refusal.ts";
 import type { Clock } from "../units/clock.ts";
+import type { Refusal } from "../units/errors/refusal.ts";
 import type { ReceiptId } from "../units/id.ts";
 import { type ErrorForm, refusalBody, refusalResponse } from "./reply.ts";
 import { directStream } from "./streaming.ts";

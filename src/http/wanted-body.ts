@@ -1,6 +1,6 @@
-import { type Refusal, refuse, refused } from "../errors/refusal.ts";
-import type { Release } from "../limits/byte-budget.ts";
-import type { BytesTaken } from "../limits/unpaid-allowance.ts";
+import type { BytesTaken } from "../ledger/limits/unpaid-allowance.ts";
+import type { Release } from "../units/byte-budget.ts";
+import { type Refusal, refuse, refused } from "../units/errors/refusal.ts";
 import { declaredLength, readBody } from "./body.ts";
 import { clientBlocks } from "./client-blocks.ts";
 import type { HttpDeps } from "./deps.ts";

@@ -1,5 +1,5 @@
-import type { Budget } from "../keys/key.ts";
-import { LONGEST_RUN_MS, runSubject } from "../keys/run.ts";
+import type { Budget } from "../customers/keys/key.ts";
+import { LONGEST_RUN_MS, runSubject } from "../customers/keys/run.ts";
 import type { EpochMs } from "../units/clock.ts";
 import type { BalanceId, BudgetId, KeyId } from "../units/id.ts";
 import { MAX_NANO_USD, type NanoUsd, ZERO_USD } from "../units/usd.ts";

@@ -1,5 +1,5 @@
-import { StoreUnreachable } from "../errors/bookkeeping.ts";
 import type { EpochMs } from "../units/clock.ts";
+import { StoreUnreachable } from "../units/errors/bookkeeping.ts";
 import type { BalanceId } from "../units/id.ts";
 import { type NanoUsd, ZERO_USD } from "../units/usd.ts";
 import { type Credit, type CreditClaim, type Debit, debitEntry, lostOf, type TooMuch } from "./credit.ts";

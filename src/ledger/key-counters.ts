@@ -1,11 +1,11 @@
-import { areSameBudgets, type Budget } from "../keys/key.ts";
-import type { AgentRun } from "../keys/runs.ts";
-import { RateWindow } from "../limits/rate-window.ts";
+import { areSameBudgets, type Budget } from "../customers/keys/key.ts";
+import type { AgentRun } from "../customers/keys/runs.ts";
 import type { Clock, EpochMs } from "../units/clock.ts";
 import { MAX_NANO_USD, type NanoUsd, ZERO_USD } from "../units/usd.ts";
 import type { Window } from "../units/window.ts";
 import type { Counter, CounterId } from "./counter.ts";
 import type { Grantable } from "./grants.ts";
+import { RateWindow } from "./limits/rate-window.ts";
 
 /** Counters that a request holds on, and their names as records write them. */
 export class Counters {

@@ -1,6 +1,6 @@
-import { areSameBudgets, type Budget, isLimitedAlike, type Key } from "../keys/key.ts";
-import type { Holder } from "../keys/keyring.ts";
-import type { AgentRun } from "../keys/runs.ts";
+import { areSameBudgets, type Budget, isLimitedAlike, type Key } from "../customers/keys/key.ts";
+import type { Holder } from "../customers/keys/keyring.ts";
+import type { AgentRun } from "../customers/keys/runs.ts";
 import { assert } from "../units/assert.ts";
 import type { Clock, EpochMs } from "../units/clock.ts";
 import type { BalanceId, KeyId, ReceiptId } from "../units/id.ts";

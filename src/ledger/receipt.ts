@@ -1,6 +1,6 @@
 import type { Price } from "../catalog/catalog.ts";
-import type { ErrorCode } from "../errors/codes.ts";
 import { type EpochMs, isoTime } from "../units/clock.ts";
+import type { ErrorCode } from "../units/errors/codes.ts";
 import type { KeyId, ReceiptId } from "../units/id.ts";
 import type { Trace } from "../units/trace-context.ts";
 import { type NanoPerMillion, type NanoUsd, usdFromNano, ZERO_USD } from "../units/usd.ts";

@@ -1,6 +1,6 @@
 import type { Price } from "../catalog/catalog.ts";
-import type { Budget, Key } from "../keys/key.ts";
-import type { AgentRun } from "../keys/runs.ts";
+import type { Budget, Key } from "../customers/keys/key.ts";
+import type { AgentRun } from "../customers/keys/runs.ts";
 import type { EpochMs } from "../units/clock.ts";
 import type { ReceiptId } from "../units/id.ts";
 import { type NanoUsd, ZERO_USD } from "../units/usd.ts";

@@ -1,8 +1,8 @@
-import type { RateWindow } from "../limits/rate-window.ts";
 import type { EpochMs } from "../units/clock.ts";
 import type { NanoUsd } from "../units/usd.ts";
 import { windowAt } from "../units/window.ts";
 import type { Counter } from "./counter.ts";
+import type { RateWindow } from "./limits/rate-window.ts";
 import type { Allowance } from "./reservation.ts";
 
 /** A limit in which a request has no room, with the figures for its refusal. */

@@ -1,4 +1,4 @@
-import { type Refusal, refuse, retryAfter } from "../errors/refusal.ts";
+import { type Refusal, refuse, retryAfter } from "../units/errors/refusal.ts";
 import { formatUsd } from "../units/usd.ts";
 import { DAY_MS, HOUR_MS } from "./caps.ts";
 import type { AmountCap, CountCap, GasCap } from "./payment-store.ts";

@@ -1,6 +1,6 @@
 import type { Catalog, Model } from "../catalog/catalog.ts";
 import { autoVariant, FREE_AUTO_MODEL, FREE_SUFFIX, FREE_VARIANT } from "../catalog/model-name.ts";
-import { NOT_SOON, type Refusal, refuse, refused, retryAfter } from "../errors/refusal.ts";
+import { NOT_SOON, type Refusal, refuse, refused, retryAfter } from "../units/errors/refusal.ts";
 import type { RouteQuery } from "./candidate.ts";
 import type { HostSort } from "./provider-preferences.ts";
 

@@ -1,4 +1,4 @@
-import { invalid, type Refusal, refused } from "../errors/refusal.ts";
+import { invalid, type Refusal, refused } from "../units/errors/refusal.ts";
 import {
   type HostSort,
   isObject,

@@ -1,7 +1,7 @@
 import type { Catalog, Model, Route } from "../catalog/catalog.ts";
 import { isFree } from "../catalog/entry.ts";
 import { autoVariant, FREE_SUFFIX } from "../catalog/model-name.ts";
-import { NOT_SOON, type Refusal, refuse, refused } from "../errors/refusal.ts";
+import { NOT_SOON, type Refusal, refuse, refused } from "../units/errors/refusal.ts";
 import { alternativesSentence, workingAlternatives } from "./alternatives.ts";
 import {
   type Candidate,

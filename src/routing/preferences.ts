@@ -1,5 +1,5 @@
 import type { Price } from "../catalog/catalog.ts";
-import { type Refusal, refuse } from "../errors/refusal.ts";
+import { type Refusal, refuse } from "../units/errors/refusal.ts";
 import { answersWhole, type Candidate, type RouteQuery, type RouteState } from "./candidate.ts";
 import { streamingFirst } from "./candidate-order.ts";
 import type { Cutoff, HostSort, ProviderPreferences } from "./provider-preferences.ts";

@@ -1,5 +1,5 @@
 import { QUANTIZATIONS, type Quantization } from "../catalog/catalog.ts";
-import { invalid, type Refusal, refused } from "../errors/refusal.ts";
+import { invalid, type Refusal, refused } from "../units/errors/refusal.ts";
 import { type NanoPerMillion, pricePerMillion } from "../units/usd.ts";
 
 /**

@@ -1,9 +1,9 @@
-import { MAX_COUNT_MS } from "../counting/counting.ts";
+import { MAX_COUNT_MS } from "../generation/counting/counting.ts";
+import type { OpenStreams } from "../generation/stream/open-streams.ts";
 import type { OpenSockets } from "../http/websocket/open-sockets.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import type { OpenStreams } from "../stream/open-streams.ts";
 import { atMost, type Clock, pause } from "../units/clock.ts";
-import type { PassedRepeats } from "../workers/passed-repeats.ts";
+import type { PassedRepeats } from "./workers/passed-repeats.ts";
 
 /** Accepts no more requests, lets those that are open finish within `drainMs`, then cuts them. */
 export async function drain(

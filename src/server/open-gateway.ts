@@ -3,13 +3,12 @@ import { type Config, isDiskless, listeningUrl } from "../config/config.ts";
 import { type ConfigPlace, type FoundConfig, findConfig } from "../config/find-config.ts";
 import type { FoundHosts } from "../config/found-hosts.ts";
 import { ConfigError, formatProblems } from "../config/problem.ts";
-import { Counting } from "../counting/counting.ts";
-import { type BuiltGateway, buildGateway } from "../gateway.ts";
+import { Mailer } from "../customers/mail/mailer.ts";
+import { Counting } from "../generation/counting/counting.ts";
 import { http1Transport } from "../hosts/http1/transport.ts";
 import { startSimulatedHost } from "../hosts/simulated/host.ts";
 import { httpApp } from "../http/app.ts";
-import { Mailer } from "../mail/mailer.ts";
-import { PAYMENT_PACE, type PaymentPace } from "../rails/payment-pace.ts";
+import { PAYMENT_PACE, type PaymentPace } from "../payments/rails/payment-pace.ts";
 import type { Bookkeeping } from "../store/books/bookkeeping.ts";
 import { openKeeperBooks } from "../store/books/bookkeeping-keeper.ts";
 import { openPostgresBooks } from "../store/books/bookkeeping-postgres.ts";
@@ -28,10 +27,11 @@ import { inTurn } from "../units/in-turn.ts";
 import type { Log } from "../units/log.ts";
 import { faultsTo } from "../units/log.ts";
 import { type RandomBytes, systemRandom } from "../units/random.ts";
-import type { IpcChannel } from "../workers/messages.ts";
 import { ActiveConfig } from "./active-config.ts";
+import { type BuiltGateway, buildGateway } from "./gateway.ts";
 import { hostOf, opened, openedMetrics, portOf } from "./listening.ts";
 import { NodeComparison, networkSecret } from "./node-settings.ts";
+import type { IpcChannel } from "./workers/messages.ts";
 
 /** Finds the configuration, opens disk, database and sockets, builds the gateway on them, and opens its port. */
 export async function openGateway(options: GatewayOptions): Promise<Gateway> {

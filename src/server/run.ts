@@ -5,7 +5,6 @@ import { banner } from "../config/banner.ts";
 import { type Config, isDiskless } from "../config/config.ts";
 import { ConfigError } from "../config/problem.ts";
 import { DEFAULTS } from "../config/read-config.ts";
-import { StoreUnreachable, StoreUnusable } from "../errors/bookkeeping.ts";
 import {
   BETTER_TOKEN,
   DataFolderError,
@@ -17,13 +16,14 @@ import { isDamagedFile } from "../store/journal/journal.ts";
 import { diskRefused, isDamaged } from "../store/sqlite/database.ts";
 import { processMetrics } from "../telemetry/metrics.ts";
 import { isoTime, systemClock } from "../units/clock.ts";
+import { StoreUnreachable, StoreUnusable } from "../units/errors/bookkeeping.ts";
 import type { Log } from "../units/log.ts";
-import { channelToSupervisor } from "../workers/ipc-channel.ts";
-import { Supervisor, WorkersEnded } from "../workers/supervisor.ts";
 import { keep } from "./keep.ts";
 import { hostOf, portOf } from "./listening.ts";
 import { openGateway, writtenConfig } from "./open-gateway.ts";
 import { ownCommand } from "./runtime.ts";
+import { channelToSupervisor } from "./workers/ipc-channel.ts";
+import { Supervisor, WorkersEnded } from "./workers/supervisor.ts";
 
 /** Serves, alone or with workers, until it is told to stop. */
 const { env } = process;

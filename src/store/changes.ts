@@ -1,5 +1,5 @@
-import type { Key } from "../keys/key.ts";
-import type { StoredRun } from "../keys/run.ts";
+import type { Key } from "../customers/keys/key.ts";
+import type { StoredRun } from "../customers/keys/run.ts";
 import { runCounters } from "../ledger/counter.ts";
 import type { MembershipChange } from "../ledger/membership.ts";
 import type { BalanceId } from "../units/id.ts";

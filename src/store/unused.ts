@@ -1,5 +1,5 @@
-import type { BalanceCursor, KeyStore } from "../keys/key-store.ts";
-import type { Keyring } from "../keys/keyring.ts";
+import type { BalanceCursor, KeyStore } from "../customers/keys/key-store.ts";
+import type { Keyring } from "../customers/keys/keyring.ts";
 import type { Clock, EpochMs } from "../units/clock.ts";
 import type { BalanceId } from "../units/id.ts";
 import { Rounds } from "../units/rounds.ts";

@@ -1,6 +1,6 @@
 import { Database } from "bun:sqlite";
-import { StoreUnreachable } from "../errors/bookkeeping.ts";
 import { systemClock } from "../units/clock.ts";
+import { StoreUnreachable } from "../units/errors/bookkeeping.ts";
 import { Postgres } from "./postgres/postgres.ts";
 import type { Spending } from "./spending.ts";
 import { spendingFromPostgres, spendingFromSqlite } from "./spending-rows.ts";

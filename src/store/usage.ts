@@ -1,5 +1,5 @@
-import { StoreUnreachable } from "../errors/bookkeeping.ts";
 import type { EpochMs } from "../units/clock.ts";
+import { StoreUnreachable } from "../units/errors/bookkeeping.ts";
 import type { BalanceId, KeyId } from "../units/id.ts";
 import type { Spending, SpendingScope } from "./spending.ts";
 import type { UsageSums } from "./usage-sums.ts";

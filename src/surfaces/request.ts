@@ -1,6 +1,6 @@
 import type { SurfaceName } from "../catalog/catalog.ts";
-import { invalid, type Refusal, refuse, refused } from "../errors/refusal.ts";
 import { withoutByteOrderMark } from "../units/byte-order-mark.ts";
+import { invalid, type Refusal, refuse, refused } from "../units/errors/refusal.ts";
 import { NO_BYTES } from "./json/bytes.ts";
 import { asObject } from "./json/json.ts";
 import { JsonCursor } from "./json/json-cursor.ts";

@@ -1,6 +1,6 @@
 import type { Quirks, SurfaceName } from "../catalog/catalog.ts";
-import type { ErrorObject, Refusal } from "../errors/refusal.ts";
 import type { AnswerText } from "../tokens/answer-text.ts";
+import type { ErrorObject, Refusal } from "../units/errors/refusal.ts";
 import type { Blame } from "./blame.ts";
 
 /**

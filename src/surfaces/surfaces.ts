@@ -1,5 +1,5 @@
 import type { SurfaceName } from "../catalog/catalog.ts";
-import type { ErrorObject } from "../errors/refusal.ts";
+import type { ErrorObject } from "../units/errors/refusal.ts";
 import { chat, chatToChat } from "./chat/chat.ts";
 import { ChatJudge } from "./chat/judge.ts";
 import { MessagesJudge } from "./messages/judge.ts";

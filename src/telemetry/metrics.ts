@@ -1,7 +1,7 @@
+import type { HostSlots } from "../hosts/slots/host-slots.ts";
 import type { FinishedRequest } from "../ledger/receipt.ts";
-import type { ByteBudget } from "../limits/byte-budget.ts";
-import type { HostSlots } from "../limits/host-slots.ts";
 import type { HostReport } from "../routing/health.ts";
+import type { ByteBudget } from "../units/byte-budget.ts";
 import type { Figure } from "../units/figure.ts";
 import { type NanoUsd, usdFromNano } from "../units/usd.ts";
 import type { Metric } from "./metric.ts";

@@ -1,5 +1,5 @@
-import { StoreUnreachable } from "../errors/bookkeeping.ts";
 import type { Clock } from "../units/clock.ts";
+import { StoreUnreachable } from "../units/errors/bookkeeping.ts";
 import { faultsTo, type Log } from "../units/log.ts";
 
 /**

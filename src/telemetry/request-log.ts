@@ -1,6 +1,6 @@
-import { ERRORS } from "../errors/codes.ts";
 import type { FinishedRequest } from "../ledger/receipt.ts";
 import { type Clock, isoTime, type Timer } from "../units/clock.ts";
+import { ERRORS } from "../units/errors/codes.ts";
 import { usdFromNano } from "../units/usd.ts";
 
 /**

@@ -1,5 +1,5 @@
-import { ERRORS } from "../errors/codes.ts";
 import type { AttemptRecord, FinishedRequest, RequestTrace } from "../ledger/receipt.ts";
+import { ERRORS } from "../units/errors/codes.ts";
 import { usdFromNano } from "../units/usd.ts";
 import { statusOf } from "./request-log.ts";
 

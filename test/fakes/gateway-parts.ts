@@ -1,10 +1,10 @@
 import type { Catalog } from "../../src/catalog/catalog.ts";
 import type { Config } from "../../src/config/config.ts";
 import { DEFAULTS } from "../../src/config/read-config.ts";
-import type { ConfigInForce, GatewayParts } from "../../src/gateway.ts";
 import type { GenerationSettings } from "../../src/generation/deps.ts";
 import type { Ledger } from "../../src/ledger/ledger.ts";
-import { PAYMENT_PACE } from "../../src/rails/payment-pace.ts";
+import { PAYMENT_PACE } from "../../src/payments/rails/payment-pace.ts";
+import type { ConfigInForce, GatewayParts } from "../../src/server/gateway.ts";
 import type { Bookkeeping } from "../../src/store/books/bookkeeping.ts";
 
 /** What is handed to `buildGateway` by whoever sends it requests without a port. */

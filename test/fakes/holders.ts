@@ -1,8 +1,8 @@
-import type { SuspensionReason } from "../../src/errors/suspension.ts";
-import type { Budget, Key } from "../../src/keys/key.ts";
-import { type Holder, isLive } from "../../src/keys/keyring.ts";
+import type { Budget, Key } from "../../src/customers/keys/key.ts";
+import { type Holder, isLive } from "../../src/customers/keys/keyring.ts";
 import type { KeyHolders } from "../../src/ledger/ledger.ts";
 import type { EpochMs } from "../../src/units/clock.ts";
+import type { SuspensionReason } from "../../src/units/errors/suspension.ts";
 import type { KeyId } from "../../src/units/id.ts";
 
 /** Keys as a test last put them; those that it never did are being read for ever. */

@@ -1,4 +1,4 @@
-import type { Key } from "../../src/keys/key.ts";
+import type { Key } from "../../src/customers/keys/key.ts";
 import type { EpochMs } from "../../src/units/clock.ts";
 import type { BalanceId, KeyId } from "../../src/units/id.ts";
 

@@ -1,7 +1,7 @@
 import { afterAll, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { causeOf, SUSPENSION_REASONS } from "../../src/errors/suspension.ts";
+import { causeOf, SUSPENSION_REASONS } from "../../src/units/errors/suspension.ts";
 import { open } from "./open.ts";
 
 const gateway = await open("open_tier: { requests_per_day: 3, accountless_requests_per_day: 2 }\n");

@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { deflateSync } from "node:zlib";
-import { ERROR_CODES, ERRORS, type ErrorCode } from "../../src/errors/codes.ts";
+import { ERROR_CODES, ERRORS, type ErrorCode } from "../../src/units/errors/codes.ts";
 import { json, silence, sse, status } from "../fakes/behaviours.ts";
 import { closeAll } from "../fakes/close-all.ts";
 import { startFakeHost } from "../fakes/host.ts";

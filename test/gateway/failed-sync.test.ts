@@ -1,6 +1,6 @@
 import { afterAll, expect, spyOn, test } from "bun:test";
-import { StoreUnreachable } from "../../src/errors/bookkeeping.ts";
 import { LogSync } from "../../src/store/sqlite/log-sync.ts";
+import { StoreUnreachable } from "../../src/units/errors/bookkeeping.ts";
 import { open } from "./open.ts";
 
 const gateway = await open("");

@@ -1,5 +1,5 @@
-import { Counting } from "../../src/counting/counting.ts";
-import { PAYMENT_PACE } from "../../src/rails/payment-pace.ts";
+import { Counting } from "../../src/generation/counting/counting.ts";
+import { PAYMENT_PACE } from "../../src/payments/rails/payment-pace.ts";
 import { type Gateway, openGateway } from "../../src/server/open-gateway.ts";
 import { type Clock, systemClock } from "../../src/units/clock.ts";
 import { answeredOf, Conformity } from "../http/conformity.ts";

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from "bun:test";
+import type { Key } from "../../src/customers/keys/key.ts";
 import type { GenerationAnswer } from "../../src/generation/answer.ts";
-import type { Key } from "../../src/keys/key.ts";
-import { PAID_MS_A_MINUTE } from "../../src/limits/count-allowance.ts";
+import { PAID_MS_A_MINUTE } from "../../src/ledger/limits/count-allowance.ts";
 import type { EpochMs } from "../../src/units/clock.ts";
 import type { NanoUsd } from "../../src/units/usd.ts";
 import { json } from "../fakes/behaviours.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { Model } from "../../src/catalog/catalog.ts";
-import type { Key } from "../../src/keys/key.ts";
+import type { Key } from "../../src/customers/keys/key.ts";
 import { nanoFromUsd } from "../../src/units/usd.ts";
 import { json, status } from "../fakes/behaviours.ts";
 import { type Behaviour, type FakeHost, hostRow } from "../fakes/host.ts";

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { MAX_WAITING } from "../../src/limits/host-slots.ts";
+import { MAX_WAITING } from "../../src/hosts/slots/host-slots.ts";
 import { json, silence, sse, status } from "../fakes/behaviours.ts";
 import { type Gate, gate } from "../fakes/gate.ts";
 import { type Behaviour, type FakeHost, hostRow, startFakeHost } from "../fakes/host.ts";

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import { refused } from "../../src/errors/refusal.ts";
+import type { Holder } from "../../src/customers/keys/keyring.ts";
 import type { GenerationAnswer, GenerationCall, Sink, StreamedAnswer } from "../../src/generation/answer.ts";
 import { Repeats } from "../../src/generation/repeats.ts";
 import { SharedStream } from "../../src/generation/shared-stream.ts";
-import type { Holder } from "../../src/keys/keyring.ts";
+import { refused } from "../../src/units/errors/refusal.ts";
 import { ManualClock } from "../fakes/clock.ts";
 import { type Gate, gate } from "../fakes/gate.ts";
 import { Random } from "../sim/random.ts";

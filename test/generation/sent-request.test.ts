@@ -1,11 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import type { Quirks, Route, SurfaceName } from "../../src/catalog/catalog.ts";
-import { refused } from "../../src/errors/refusal.ts";
 import { sentRequest } from "../../src/generation/sent-request.ts";
 import { encodeFor } from "../../src/hosts/host-request.ts";
 import type { Candidate } from "../../src/routing/candidate.ts";
 import type { GenerationRequest } from "../../src/surfaces/surface.ts";
 import { pairing } from "../../src/surfaces/surfaces.ts";
+import { refused } from "../../src/units/errors/refusal.ts";
 import { Random } from "../sim/random.ts";
 import { readRequest } from "../surfaces/harness.ts";
 

@@ -7,18 +7,18 @@ import {
   type Price,
   type SurfaceName,
 } from "../../src/catalog/catalog.ts";
-import { buildGateway, type GatewayParts } from "../../src/gateway.ts";
+import type { Key } from "../../src/customers/keys/key.ts";
+import { type Holder, isLive, type Keyring } from "../../src/customers/keys/keyring.ts";
 import type { GenerationAnswer } from "../../src/generation/answer.ts";
 import type { GenerationDeps, GenerationSettings } from "../../src/generation/deps.ts";
 import { generator } from "../../src/generation/generate.ts";
 import type { PromptTurn } from "../../src/generation/prompt-count.ts";
 import { http1Transport } from "../../src/hosts/http1/transport.ts";
-import type { Key } from "../../src/keys/key.ts";
-import { type Holder, isLive, type Keyring } from "../../src/keys/keyring.ts";
+import type { HostSlots } from "../../src/hosts/slots/host-slots.ts";
 import type { Ledger, RunningSums } from "../../src/ledger/ledger.ts";
+import { CountAllowance } from "../../src/ledger/limits/count-allowance.ts";
 import { type Receipt, recoveredReceipt } from "../../src/ledger/receipt.ts";
-import { CountAllowance } from "../../src/limits/count-allowance.ts";
-import type { HostSlots } from "../../src/limits/host-slots.ts";
+import { buildGateway, type GatewayParts } from "../../src/server/gateway.ts";
 import type { Drift } from "../../src/store/audit.ts";
 import { withMemory } from "../../src/store/books/bookkeeping.ts";
 import { openLedger } from "../../src/store/books/bookkeeping-sqlite.ts";

@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from "bun:test";
 import { PromptCount, type PromptCountDeps } from "../../src/generation/prompt-count.ts";
-import { CountAllowance } from "../../src/limits/count-allowance.ts";
+import { CountAllowance } from "../../src/ledger/limits/count-allowance.ts";
 import type { GenerationRequest } from "../../src/surfaces/surface.ts";
 import type { BalanceId } from "../../src/units/id.ts";
 import type { NanoUsd } from "../../src/units/usd.ts";

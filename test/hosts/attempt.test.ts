@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 import { type AttemptCall, type AttemptDeps, type AttemptOutcome, attempt } from "../../src/hosts/attempt.ts";
 import { Destinations } from "../../src/hosts/destination.ts";
-import { HostSlots, type Slot } from "../../src/limits/host-slots.ts";
+import { HostSlots, type Slot } from "../../src/hosts/slots/host-slots.ts";
 import { paidCandidates } from "../../src/routing/candidate.ts";
 import { Health } from "../../src/routing/health.ts";
 import type { Plan } from "../../src/routing/plan.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { AddressThrottle, blocksOf } from "../../src/http/address.ts";
+import { AddressThrottle, blocksOf } from "../../src/ledger/limits/address.ts";
 import { Networks } from "../../src/units/networks.ts";
 import { ManualClock } from "../fakes/clock.ts";
 import { networks } from "./test-gateway.ts";

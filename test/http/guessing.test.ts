@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { refuse, refused } from "../../src/errors/refusal.ts";
-import { AddressThrottle, throttlesOf } from "../../src/http/address.ts";
 import { WrongTokens } from "../../src/http/admin/wrong-tokens.ts";
 import { UntrustedProxies } from "../../src/http/client-blocks.ts";
 import type { HttpDeps } from "../../src/http/deps.ts";
 import type { HttpExchange } from "../../src/http/endpoint.ts";
 import { againstForging } from "../../src/http/identity.ts";
+import { AddressThrottle, throttlesOf } from "../../src/ledger/limits/address.ts";
+import { refuse, refused } from "../../src/units/errors/refusal.ts";
 import { Networks } from "../../src/units/networks.ts";
 import { ManualClock } from "../fakes/clock.ts";
 import { ADMIN_TOKEN, networks, TestGateway } from "./test-gateway.ts";

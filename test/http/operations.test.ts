@@ -1,8 +1,8 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";
-import { ERROR_CODES, ERRORS } from "../../src/errors/codes.ts";
-import { causeOf, SUSPENSION_REASONS } from "../../src/errors/suspension.ts";
+import { ERROR_CODES, ERRORS } from "../../src/units/errors/codes.ts";
+import { causeOf, SUSPENSION_REASONS } from "../../src/units/errors/suspension.ts";
 import { ADMIN_TOKEN, storedReceipt, TestGateway } from "./test-gateway.ts";
 
 const gateway = new TestGateway();

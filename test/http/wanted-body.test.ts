@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { UNPAID_BYTES } from "../../src/limits/unpaid-allowance.ts";
+import { UNPAID_BYTES } from "../../src/ledger/limits/unpaid-allowance.ts";
 import type { BalanceId } from "../../src/units/id.ts";
 import { ManualClock } from "../fakes/clock.ts";
 import { gate } from "../fakes/gate.ts";

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, spyOn, test } from "bun:test";
 import type { GenerationAnswer, GenerationCall, Sink } from "../../src/generation/answer.ts";
 import { ResponsesConnection } from "../../src/http/websocket/responses-connection.ts";
-import { ByteBudget } from "../../src/limits/byte-budget.ts";
+import { ByteBudget } from "../../src/units/byte-budget.ts";
 import { systemClock } from "../../src/units/clock.ts";
 import { ManualClock } from "../fakes/clock.ts";
 import { CLOSE, CONTINUATION, frame, handshake, PING, PONG, TEXT } from "../fakes/frames.ts";

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
-import { StoreUnreachable } from "../../src/errors/bookkeeping.ts";
 import { type Credit, type CreditClaim, type Debit, lossKey } from "../../src/ledger/credit.ts";
 import { Debits } from "../../src/ledger/debits.ts";
 import { Ledger } from "../../src/ledger/ledger.ts";
 import { Reservation, type ReservationRequest } from "../../src/ledger/reservation.ts";
 import { epochMs } from "../../src/units/clock.ts";
+import { StoreUnreachable } from "../../src/units/errors/bookkeeping.ts";
 import type { BalanceId, ReceiptId } from "../../src/units/id.ts";
 import { type NanoUsd, ZERO_USD } from "../../src/units/usd.ts";
 import { gate } from "../fakes/gate.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { Budget, Key } from "../../src/keys/key.ts";
+import type { Budget, Key } from "../../src/customers/keys/key.ts";
 import { budgetCounter, keyCounter } from "../../src/ledger/counter.ts";
 import { Grants } from "../../src/ledger/grants.ts";
 import { Ledger } from "../../src/ledger/ledger.ts";

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from "bun:test";
-import type { Budget, Key } from "../../src/keys/key.ts";
+import type { Budget, Key } from "../../src/customers/keys/key.ts";
 import { budgetCounter, type CounterId, keyCounter } from "../../src/ledger/counter.ts";
 import { Ledger } from "../../src/ledger/ledger.ts";
 import type { LedgerRecord } from "../../src/ledger/record.ts";

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from "bun:test";
-import type { Budget, Key } from "../../src/keys/key.ts";
+import type { Budget, Key } from "../../src/customers/keys/key.ts";
 import { Ledger } from "../../src/ledger/ledger.ts";
 import { Reservation, type ReservationRequest } from "../../src/ledger/reservation.ts";
 import type { BalanceId } from "../../src/units/id.ts";

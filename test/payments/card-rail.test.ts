@@ -2,10 +2,15 @@ import { describe, expect, test } from "bun:test";
 import { type Debit, taken } from "../../src/ledger/credit.ts";
 import type { Payment } from "../../src/payments/payment.ts";
 import type { PaymentStore } from "../../src/payments/payment-store.ts";
-import { PAYMENT_PACE } from "../../src/rails/payment-pace.ts";
-import { newOrder, orderText } from "../../src/rails/stripe/card-order.ts";
-import { CardRail } from "../../src/rails/stripe/card-rail.ts";
-import { type Cents, type Checkout, type CheckoutDispute, totalOf } from "../../src/rails/stripe/checkout.ts";
+import { PAYMENT_PACE } from "../../src/payments/rails/payment-pace.ts";
+import { newOrder, orderText } from "../../src/payments/rails/stripe/card-order.ts";
+import { CardRail } from "../../src/payments/rails/stripe/card-rail.ts";
+import {
+  type Cents,
+  type Checkout,
+  type CheckoutDispute,
+  totalOf,
+} from "../../src/payments/rails/stripe/checkout.ts";
 import type { EpochMs } from "../../src/units/clock.ts";
 import type { BalanceId, PaymentId } from "../../src/units/id.ts";
 import { systemRandom } from "../../src/units/random.ts";

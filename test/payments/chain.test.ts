@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from "bun:test";
-import { openChain } from "../../src/rails/x402/chain.ts";
+import { openChain } from "../../src/payments/rails/x402/chain.ts";
 import type { NanoUsd } from "../../src/units/usd.ts";
 import { LocalChain, NETWORK, signTransfer, USDC } from "../fakes/chain/chain.ts";
 import { somewhere } from "./paid-gateway.ts";

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, expect, spyOn, test } from "bun:test";
 import { privateKeyToAddress } from "viem/accounts";
-import { GasAccount } from "../../src/rails/x402/gas-account.ts";
+import { GasAccount } from "../../src/payments/rails/x402/gas-account.ts";
 import { json } from "../fakes/behaviours.ts";
 import { LocalChain } from "../fakes/chain/chain.ts";
 import { startFakeHost } from "../fakes/host.ts";

@@ -1,10 +1,10 @@
 import { expect, test } from "bun:test";
-import { type Refusal, refuse, refused } from "../../src/errors/refusal.ts";
-import type { Balance, Key } from "../../src/keys/key.ts";
-import type { SignedPayment } from "../../src/rails/x402/authorization.ts";
-import { type InlinePayment, InlinePayments, MOST_IN_LINE } from "../../src/rails/x402/inline.ts";
-import type { X402Rail } from "../../src/rails/x402/x402.ts";
+import type { Balance, Key } from "../../src/customers/keys/key.ts";
+import type { SignedPayment } from "../../src/payments/rails/x402/authorization.ts";
+import { type InlinePayment, InlinePayments, MOST_IN_LINE } from "../../src/payments/rails/x402/inline.ts";
+import type { X402Rail } from "../../src/payments/rails/x402/x402.ts";
 import type { EpochMs } from "../../src/units/clock.ts";
+import { type Refusal, refuse, refused } from "../../src/units/errors/refusal.ts";
 import type { BalanceId, KeyId } from "../../src/units/id.ts";
 import type { NanoUsd } from "../../src/units/usd.ts";
 import { ManualClock } from "../fakes/clock.ts";

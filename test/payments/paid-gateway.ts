@@ -3,7 +3,7 @@ import { ExactEvmScheme } from "@x402/evm";
 import { wrapFetchWithPaymentFromConfig } from "@x402/fetch";
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from "viem/accounts";
 import type { PaymentAnswer } from "../../src/api/payments.ts";
-import { InlinePayments } from "../../src/rails/x402/inline.ts";
+import { InlinePayments } from "../../src/payments/rails/x402/inline.ts";
 import { systemClock } from "../../src/units/clock.ts";
 import { type LocalChain, NETWORK, USDC } from "../fakes/chain/chain.ts";
 import { oneHost } from "../fakes/one-host.ts";

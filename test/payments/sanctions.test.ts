@@ -2,7 +2,7 @@ import { afterAll, expect, test } from "bun:test";
 import { rmSync, utimesSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { readSanctionsList, Sanctions } from "../../src/rails/x402/sanctions.ts";
+import { readSanctionsList, Sanctions } from "../../src/payments/rails/x402/sanctions.ts";
 import { ManualClock } from "../fakes/clock.ts";
 import { NETWORK } from "../sim/simulated-chain.ts";
 

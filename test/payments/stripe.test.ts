@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Stripe } from "stripe";
-import type { Cents } from "../../src/rails/stripe/checkout.ts";
-import { StripeApi } from "../../src/rails/stripe/stripe-api.ts";
-import type { StripeConfig } from "../../src/rails/stripe/stripe-config.ts";
-import { readEvent } from "../../src/rails/stripe/webhook.ts";
+import type { Cents } from "../../src/payments/rails/stripe/checkout.ts";
+import { StripeApi } from "../../src/payments/rails/stripe/stripe-api.ts";
+import type { StripeConfig } from "../../src/payments/rails/stripe/stripe-config.ts";
+import { readEvent } from "../../src/payments/rails/stripe/webhook.ts";
 import type { EpochMs } from "../../src/units/clock.ts";
 import type { PaymentId } from "../../src/units/id.ts";
 import type { NanoUsd } from "../../src/units/usd.ts";

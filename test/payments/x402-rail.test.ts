@@ -1,11 +1,11 @@
 import { expect, test } from "bun:test";
 import type { Payment } from "../../src/payments/payment.ts";
-import { PAYMENT_PACE } from "../../src/rails/payment-pace.ts";
-import type { Authorization, SignedPayment } from "../../src/rails/x402/authorization.ts";
-import type { Chain, Movement } from "../../src/rails/x402/chain.ts";
-import type { Address, X402Network } from "../../src/rails/x402/network.ts";
-import { orderOf } from "../../src/rails/x402/next-step.ts";
-import { X402Rail } from "../../src/rails/x402/x402.ts";
+import { PAYMENT_PACE } from "../../src/payments/rails/payment-pace.ts";
+import type { Authorization, SignedPayment } from "../../src/payments/rails/x402/authorization.ts";
+import type { Chain, Movement } from "../../src/payments/rails/x402/chain.ts";
+import type { Address, X402Network } from "../../src/payments/rails/x402/network.ts";
+import { orderOf } from "../../src/payments/rails/x402/next-step.ts";
+import { X402Rail } from "../../src/payments/rails/x402/x402.ts";
 import { SqlPaymentStore } from "../../src/store/sql/payment-store.ts";
 import { openDatabase } from "../../src/store/sqlite/database.ts";
 import { SqliteStatements } from "../../src/store/sqlite/statements.ts";

@@ -3,7 +3,7 @@ import { migratePostgres, Postgres } from "../../src/store/postgres/postgres.ts"
 import { PostgresStatements } from "../../src/store/postgres/statements.ts";
 import { SqlAccountStore } from "../../src/store/sql/account-store.ts";
 import { systemClock } from "../../src/units/clock.ts";
-import { ALL_KINDS, walk } from "../accounts/belonging-walk.ts";
+import { ALL_KINDS, walk } from "../customers/accounts/belonging-walk.ts";
 import { describeOnPostgres } from "./fixture.ts";
 
 describeOnPostgres("whose a balance is, in PostgreSQL", (cluster) => {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { StoreUnreachable } from "../../src/errors/bookkeeping.ts";
 import { Postgres } from "../../src/store/postgres/postgres.ts";
 import { systemClock } from "../../src/units/clock.ts";
+import { StoreUnreachable } from "../../src/units/errors/bookkeeping.ts";
 import { until } from "../fakes/until.ts";
 import { describeOnPostgres } from "./fixture.ts";
 import { PostgresWire } from "./wire.ts";

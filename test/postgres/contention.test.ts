@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { StoreContended, StoreUnreachable } from "../../src/errors/bookkeeping.ts";
 import { Postgres } from "../../src/store/postgres/postgres.ts";
 import { systemClock } from "../../src/units/clock.ts";
+import { StoreContended, StoreUnreachable } from "../../src/units/errors/bookkeeping.ts";
 import { describeOnPostgres } from "./fixture.ts";
 
 const DEADLINE_MS = 30_000;

@@ -1,8 +1,8 @@
 import { beforeAll, expect, test } from "bun:test";
-import { StoreUnreachable } from "../../src/errors/bookkeeping.ts";
 import { PostgresLedgerStore } from "../../src/store/postgres/ledger-store.ts";
 import { migratePostgres, Postgres } from "../../src/store/postgres/postgres.ts";
 import { systemClock } from "../../src/units/clock.ts";
+import { StoreUnreachable } from "../../src/units/errors/bookkeeping.ts";
 import type { BalanceId } from "../../src/units/id.ts";
 import type { NanoUsd } from "../../src/units/usd.ts";
 import { describeOnOwnPostgres } from "./fixture.ts";

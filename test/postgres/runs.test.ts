@@ -1,5 +1,5 @@
 import { testRuns } from "../gateway/runs.ts";
-import { testRunsOfWorkers } from "../workers/run-cases.ts";
+import { testRunsOfWorkers } from "../server/workers/run-cases.ts";
 import { describeOnPostgres } from "./fixture.ts";
 
 describeOnPostgres("at three gateways on one PostgreSQL", (cluster) => {

@@ -1,6 +1,6 @@
 import { afterEach, beforeAll, beforeEach, expect, test } from "bun:test";
-import { StoreContended, StoreUnreachable } from "../../src/errors/bookkeeping.ts";
 import { Postgres } from "../../src/store/postgres/postgres.ts";
+import { StoreContended, StoreUnreachable } from "../../src/units/errors/bookkeeping.ts";
 import { ManualClock } from "../fakes/clock.ts";
 import { type Gate, gate } from "../fakes/gate.ts";
 import { describeOnPostgres } from "./fixture.ts";

@@ -1,4 +1,4 @@
-import { testWorkersTogether } from "../workers/together-cases.ts";
+import { testWorkersTogether } from "../server/workers/together-cases.ts";
 import { describeOnPostgres } from "./fixture.ts";
 
 describeOnPostgres("what several workers show as one", (cluster) => {

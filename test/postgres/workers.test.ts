@@ -6,8 +6,8 @@ import { startFakeHost } from "../fakes/host.ts";
 import { chatText } from "../fakes/transcripts.ts";
 import { until } from "../fakes/until.ts";
 import { ADMIN, Folder, GatewayProcess, simpleConfig } from "../process/gateway.ts";
-import { workersOf } from "../workers/processes.ts";
-import { testWorkers } from "../workers/workers-cases.ts";
+import { workersOf } from "../server/workers/processes.ts";
+import { testWorkers } from "../server/workers/workers-cases.ts";
 import { describeOnPostgres } from "./fixture.ts";
 
 const CHAT = { model: "test/model", max_tokens: 10, messages: [{ role: "user", content: "Hello" }] };

@@ -1,6 +1,6 @@
 import { start } from "../../bench/processes.ts";
 import { until } from "../fakes/until.ts";
-import { keeperOf, workersOf } from "../workers/processes.ts";
+import { keeperOf, workersOf } from "../server/workers/processes.ts";
 import { ADMIN, Folder, GatewayProcess, type Reply, simpleConfig } from "./gateway.ts";
 
 /**

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { Refusal } from "../../src/errors/refusal.ts";
 import { NO_OVERRIDES, type Overrides, readOverrides } from "../../src/routing/overrides.ts";
 import { NO_PREFERENCES } from "../../src/routing/provider-preferences.ts";
+import { Refusal } from "../../src/units/errors/refusal.ts";
 
 const read = (raw: object, surface = "chat.completions"): Overrides => {
   const overrides = readOverrides(raw, surface);

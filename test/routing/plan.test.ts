@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
-import { Refusal } from "../../src/errors/refusal.ts";
 import type { RouteQuery, RouteState } from "../../src/routing/candidate.ts";
 import { idMeantBy } from "../../src/routing/naming.ts";
 import { readOverrides } from "../../src/routing/overrides.ts";
 import { makePlan, type Plan } from "../../src/routing/plan.ts";
 import { Speed } from "../../src/routing/speed.ts";
+import { Refusal } from "../../src/units/errors/refusal.ts";
 import { BALANCE, catalogOf, model, priceOf, queryFor, route, routeStateOf, tries } from "./world.ts";
 
 const SUGGEST = () => "";

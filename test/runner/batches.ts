@@ -63,7 +63,7 @@ const SIZES: Readonly<Record<string, Size>> = {
   "test/sim": { files: 1, seconds: 10 },
   "test/surfaces/pairing": { files: 6, seconds: 1 },
   "test/tokens": { files: 3, seconds: 2 },
-  "test/workers": { files: 2, seconds: 20 },
+  "test/server/workers": { files: 2, seconds: 20 },
 };
 const ELSEWHERE: Size = { files: 12, seconds: 1 };
 const LONG_SECONDS = 60;

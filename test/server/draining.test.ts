@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
+import { OpenStreams } from "../../src/generation/stream/open-streams.ts";
 import { drain } from "../../src/server/draining.ts";
-import { OpenStreams } from "../../src/stream/open-streams.ts";
 import { ManualClock } from "../fakes/clock.ts";
 
 /** Streams that take so long to be counted and settled once they are cut, and requests that wait for their answer. */

@@ -1,6 +1,6 @@
 import type { SurfaceName } from "../../src/catalog/catalog.ts";
+import type { Budget, Key } from "../../src/customers/keys/key.ts";
 import { LOOK_EVERY_MS } from "../../src/generation/expected-output.ts";
-import type { Budget, Key } from "../../src/keys/key.ts";
 import type { Debit } from "../../src/ledger/credit.ts";
 import type { BalanceId } from "../../src/units/id.ts";
 import { NANO_PER_USD } from "../../src/units/usd.ts";

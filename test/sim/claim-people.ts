@@ -1,7 +1,7 @@
-import { type Email, readEmail } from "../../src/accounts/email.ts";
-import { requestLink, signInByLink, signInByWallet } from "../../src/accounts/sign-in.ts";
-import { refused } from "../../src/errors/refusal.ts";
+import { type Email, readEmail } from "../../src/customers/accounts/email.ts";
+import { requestLink, signInByLink, signInByWallet } from "../../src/customers/accounts/sign-in.ts";
 import type { EpochMs } from "../../src/units/clock.ts";
+import { refused } from "../../src/units/errors/refusal.ts";
 import type { AccountId } from "../../src/units/id.ts";
 import { hashSecret } from "../../src/units/secret-hash.ts";
 import type { ClaimAuditor, Credential, Person } from "./claim-auditor.ts";

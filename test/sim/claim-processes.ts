@@ -1,8 +1,8 @@
 import type { Database } from "bun:sqlite";
-import type { AccountDeps } from "../../src/accounts/deps.ts";
-import type { Mail } from "../../src/accounts/mail.ts";
-import type { KeyDeps, KeySettings } from "../../src/keys/deps.ts";
-import { Keyring } from "../../src/keys/keyring.ts";
+import type { AccountDeps } from "../../src/customers/accounts/deps.ts";
+import type { Mail } from "../../src/customers/accounts/mail.ts";
+import type { KeyDeps, KeySettings } from "../../src/customers/keys/deps.ts";
+import { Keyring } from "../../src/customers/keys/keyring.ts";
 import type { NotedChange } from "../../src/store/changes.ts";
 import { KeeperDatabase } from "../../src/store/keeper/database.ts";
 import { KeeperKeyStore } from "../../src/store/keeper/key-store.ts";

@@ -1,16 +1,21 @@
 import type { Database, Statement } from "bun:sqlite";
-import { UNDO_DAYS } from "../../src/accounts/belonging.ts";
-import { claimByEmail, claimByWallet, settleClaim, whyNoClaimant } from "../../src/accounts/claim.ts";
-import { closeBalance, deleteAccount } from "../../src/accounts/deletion.ts";
-import { replaceRecovery } from "../../src/accounts/recovery.ts";
-import { detach, takeBack } from "../../src/accounts/undo.ts";
-import { refused } from "../../src/errors/refusal.ts";
-import { createKey, setUp } from "../../src/keys/creation.ts";
-import type { Actor } from "../../src/keys/root.ts";
-import { revise, revoke, rotate } from "../../src/keys/rotation.ts";
-import { revisedRun } from "../../src/keys/run.ts";
-import { newRecoverySecret } from "../../src/keys/secret.ts";
+import { UNDO_DAYS } from "../../src/customers/accounts/belonging.ts";
+import {
+  claimByEmail,
+  claimByWallet,
+  settleClaim,
+  whyNoClaimant,
+} from "../../src/customers/accounts/claim.ts";
+import { closeBalance, deleteAccount } from "../../src/customers/accounts/deletion.ts";
+import { replaceRecovery } from "../../src/customers/accounts/recovery.ts";
+import { detach, takeBack } from "../../src/customers/accounts/undo.ts";
+import { createKey, setUp } from "../../src/customers/keys/creation.ts";
+import type { Actor } from "../../src/customers/keys/root.ts";
+import { revise, revoke, rotate } from "../../src/customers/keys/rotation.ts";
+import { revisedRun } from "../../src/customers/keys/run.ts";
+import { newRecoverySecret } from "../../src/customers/keys/secret.ts";
 import { epochMs, pause } from "../../src/units/clock.ts";
+import { refused } from "../../src/units/errors/refusal.ts";
 import type { AccountId, BalanceId, KeyId } from "../../src/units/id.ts";
 import { hashSecret } from "../../src/units/secret-hash.ts";
 import { check } from "./auditor.ts";

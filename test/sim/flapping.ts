@@ -1,6 +1,6 @@
 import { type AttemptCall, type AttemptDeps, type AttemptOutcome, attempt } from "../../src/hosts/attempt.ts";
 import { Destinations } from "../../src/hosts/destination.ts";
-import { HostSlots } from "../../src/limits/host-slots.ts";
+import { HostSlots } from "../../src/hosts/slots/host-slots.ts";
 import { Health } from "../../src/routing/health.ts";
 import { makePlan, type Plan } from "../../src/routing/plan.ts";
 import type { GenerationRequest } from "../../src/surfaces/surface.ts";

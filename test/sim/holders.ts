@@ -1,9 +1,9 @@
-import type { KeyDeps } from "../../src/keys/deps.ts";
-import type { Budget, Key } from "../../src/keys/key.ts";
-import type { KeyStore } from "../../src/keys/key-store.ts";
-import { type Holder, isLive } from "../../src/keys/keyring.ts";
-import { OPERATOR } from "../../src/keys/root.ts";
-import { revise, rotate } from "../../src/keys/rotation.ts";
+import type { KeyDeps } from "../../src/customers/keys/deps.ts";
+import type { Budget, Key } from "../../src/customers/keys/key.ts";
+import type { KeyStore } from "../../src/customers/keys/key-store.ts";
+import { type Holder, isLive } from "../../src/customers/keys/keyring.ts";
+import { OPERATOR } from "../../src/customers/keys/root.ts";
+import { revise, rotate } from "../../src/customers/keys/rotation.ts";
 import type { CounterId } from "../../src/ledger/counter.ts";
 import type { Clock, EpochMs } from "../../src/units/clock.ts";
 import type { AccountId, BalanceId, BudgetId, KeyId } from "../../src/units/id.ts";

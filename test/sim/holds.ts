@@ -1,12 +1,12 @@
 import { catalogOf, type Model, type Price, type Route } from "../../src/catalog/catalog.ts";
+import type { Key } from "../../src/customers/keys/key.ts";
+import { AgentRun } from "../../src/customers/keys/runs.ts";
 import { type AdmissionRequest, admit } from "../../src/generation/admission.ts";
 import { aheadOf, ExpectedOutput, LOOK_EVERY_MS } from "../../src/generation/expected-output.ts";
 import { type Hold, RunningStream } from "../../src/generation/hold.ts";
 import { DeferredCounts, PromptCount, type PromptCountDeps } from "../../src/generation/prompt-count.ts";
 import { RunningCount } from "../../src/generation/running-count.ts";
 import type { AttemptLimits } from "../../src/hosts/attempt.ts";
-import type { Key } from "../../src/keys/key.ts";
-import { AgentRun } from "../../src/keys/runs.ts";
 import { costOf, NO_TOKENS, type Tokens, within } from "../../src/ledger/charge.ts";
 import { Ledger } from "../../src/ledger/ledger.ts";
 import type { Reservation } from "../../src/ledger/reservation.ts";

@@ -1,7 +1,7 @@
-import type { Key } from "../../src/keys/key.ts";
-import type { BalanceWithBudgets } from "../../src/keys/key-store.ts";
-import { Keyring } from "../../src/keys/keyring.ts";
-import { newApiKey } from "../../src/keys/secret.ts";
+import type { Key } from "../../src/customers/keys/key.ts";
+import type { BalanceWithBudgets } from "../../src/customers/keys/key-store.ts";
+import { Keyring } from "../../src/customers/keys/keyring.ts";
+import { newApiKey } from "../../src/customers/keys/secret.ts";
 import {
   EpochFenced,
   LEASE_MS,

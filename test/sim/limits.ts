@@ -1,4 +1,4 @@
-import type { Key } from "../../src/keys/key.ts";
+import type { Key } from "../../src/customers/keys/key.ts";
 import { type Asked, check } from "./auditor.ts";
 import type { Served } from "./hosts.ts";
 

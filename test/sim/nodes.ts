@@ -1,4 +1,4 @@
-import type { Budget, Key } from "../../src/keys/key.ts";
+import type { Budget, Key } from "../../src/customers/keys/key.ts";
 import type { Statement } from "../../src/ledger/authority.ts";
 import {
   allowanceCounter,

@@ -1,8 +1,8 @@
-import type { Authorization, SignedPayment } from "../../src/rails/x402/authorization.ts";
-import { externalOf } from "../../src/rails/x402/authorization.ts";
-import type { Chain, Movement } from "../../src/rails/x402/chain.ts";
-import type { Address, X402Network } from "../../src/rails/x402/network.ts";
-import type { SettleHint } from "../../src/rails/x402/settler.ts";
+import type { Authorization, SignedPayment } from "../../src/payments/rails/x402/authorization.ts";
+import { externalOf } from "../../src/payments/rails/x402/authorization.ts";
+import type { Chain, Movement } from "../../src/payments/rails/x402/chain.ts";
+import type { Address, X402Network } from "../../src/payments/rails/x402/network.ts";
+import type { SettleHint } from "../../src/payments/rails/x402/settler.ts";
 import type { Clock } from "../../src/units/clock.ts";
 import type { NanoUsd } from "../../src/units/usd.ts";
 import type { Random } from "./random.ts";

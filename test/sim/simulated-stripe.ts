@@ -4,8 +4,8 @@ import {
   type CheckoutDispute,
   centsOf,
   nanoOf,
-} from "../../src/rails/stripe/checkout.ts";
-import type { CheckoutOrder, StripeApi } from "../../src/rails/stripe/stripe-api.ts";
+} from "../../src/payments/rails/stripe/checkout.ts";
+import type { CheckoutOrder, StripeApi } from "../../src/payments/rails/stripe/stripe-api.ts";
 import { epochMs } from "../../src/units/clock.ts";
 import type { PaymentId } from "../../src/units/id.ts";
 import type { NanoUsd } from "../../src/units/usd.ts";

@@ -1,8 +1,8 @@
 import type { Database } from "bun:sqlite";
 import type { Credit, Debit, TooMuch } from "../../src/ledger/credit.ts";
 import type { Payment } from "../../src/payments/payment.ts";
-import { PAYMENT_PACE } from "../../src/rails/payment-pace.ts";
-import { CardRail } from "../../src/rails/stripe/card-rail.ts";
+import { PAYMENT_PACE } from "../../src/payments/rails/payment-pace.ts";
+import { CardRail } from "../../src/payments/rails/stripe/card-rail.ts";
 import { SqlPaymentStore } from "../../src/store/sql/payment-store.ts";
 import { LedgerStore } from "../../src/store/sqlite/ledger-store.ts";
 import { SqliteStatements } from "../../src/store/sqlite/statements.ts";

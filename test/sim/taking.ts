@@ -1,7 +1,6 @@
-import { refused } from "../../src/errors/refusal.ts";
-import type { Budget, Key } from "../../src/keys/key.ts";
-import { NO_OTHERS, type RunLimits, runSubject, stricter } from "../../src/keys/run.ts";
-import { type AgentRun, Runs } from "../../src/keys/runs.ts";
+import type { Budget, Key } from "../../src/customers/keys/key.ts";
+import { NO_OTHERS, type RunLimits, runSubject, stricter } from "../../src/customers/keys/run.ts";
+import { type AgentRun, Runs } from "../../src/customers/keys/runs.ts";
 import type { Statement } from "../../src/ledger/authority.ts";
 import {
   balanceCounter,
@@ -17,6 +16,7 @@ import { Replay, recoveredEnd } from "../../src/ledger/recovery.ts";
 import { Reservation, type ReservationRequest } from "../../src/ledger/reservation.ts";
 import { addSpending } from "../../src/store/fold.ts";
 import { type EpochMs, epochMs } from "../../src/units/clock.ts";
+import { refused } from "../../src/units/errors/refusal.ts";
 import type { BalanceId, BudgetId, KeyId, ReceiptId } from "../../src/units/id.ts";
 import { MAX_NANO_USD, type NanoUsd, ZERO_USD } from "../../src/units/usd.ts";
 import { WINDOW_KINDS } from "../../src/units/window.ts";

@@ -4,9 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { StoreUnreachable } from "../../src/errors/bookkeeping.ts";
-import { refuse, refused } from "../../src/errors/refusal.ts";
-import type { Balance, Budget, Key } from "../../src/keys/key.ts";
+import type { Balance, Budget, Key } from "../../src/customers/keys/key.ts";
 import type { Statement } from "../../src/ledger/authority.ts";
 import { EpochFenced } from "../../src/ledger/membership.ts";
 import { DataFolderError } from "../../src/store/data-folder.ts";
@@ -20,6 +18,8 @@ import type { KeeperAnnouncement, KeeperOperations } from "../../src/store/keepe
 import { SettlementTurns } from "../../src/store/keeper/settlement-turns.ts";
 import { KeeperSocket } from "../../src/store/keeper/socket.ts";
 import { systemClock } from "../../src/units/clock.ts";
+import { StoreUnreachable } from "../../src/units/errors/bookkeeping.ts";
+import { refuse, refused } from "../../src/units/errors/refusal.ts";
 import type { BalanceId, KeyId } from "../../src/units/id.ts";
 import type { NanoUsd } from "../../src/units/usd.ts";
 import { ManualClock } from "../fakes/clock.ts";

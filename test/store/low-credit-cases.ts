@@ -1,9 +1,9 @@
 import type { Database } from "bun:sqlite";
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import type { LowCreditStore } from "../../src/accounts/low-credit.ts";
-import type { Mail } from "../../src/accounts/mail.ts";
-import { LowCreditWatch } from "../../src/mail/low-credit.ts";
-import type { MailOutcome } from "../../src/mail/mailer.ts";
+import type { LowCreditStore } from "../../src/customers/accounts/low-credit.ts";
+import type { Mail } from "../../src/customers/accounts/mail.ts";
+import { LowCreditWatch } from "../../src/customers/mail/low-credit.ts";
+import type { MailOutcome } from "../../src/customers/mail/mailer.ts";
 import { type Clock, type EpochMs, systemClock } from "../../src/units/clock.ts";
 import type { NanoUsd } from "../../src/units/usd.ts";
 import { until } from "../fakes/until.ts";

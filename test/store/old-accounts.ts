@@ -1,6 +1,6 @@
-import type { AccountStore } from "../../src/accounts/account-store.ts";
-import { belonging } from "../../src/accounts/belonging.ts";
-import type { KeyStore } from "../../src/keys/key-store.ts";
+import type { AccountStore } from "../../src/customers/accounts/account-store.ts";
+import { belonging } from "../../src/customers/accounts/belonging.ts";
+import type { KeyStore } from "../../src/customers/keys/key-store.ts";
 import type { EpochMs } from "../../src/units/clock.ts";
 
 const DAY_MS = 86_400_000;

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import type { BalanceCursor, RemovedUnused } from "../../src/keys/key-store.ts";
+import type { BalanceCursor, RemovedUnused } from "../../src/customers/keys/key-store.ts";
 import { UnusedRemoval } from "../../src/store/unused.ts";
 import type { EpochMs } from "../../src/units/clock.ts";
 import type { BalanceId } from "../../src/units/id.ts";

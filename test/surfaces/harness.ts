@@ -1,8 +1,8 @@
 import { expect } from "bun:test";
 import type { SurfaceName } from "../../src/catalog/catalog.ts";
-import { refused } from "../../src/errors/refusal.ts";
 import type { Billed, GenerationRequest, ReadReply, StreamJudge, Usage } from "../../src/surfaces/surface.ts";
 import { pairing, SURFACES } from "../../src/surfaces/surfaces.ts";
+import { refused } from "../../src/units/errors/refusal.ts";
 
 export const ASKED = { publicModel: "test/model", atS: 1_763_000_000 };
 

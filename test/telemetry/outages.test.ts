@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { StoreUnreachable } from "../../src/errors/bookkeeping.ts";
 import { faultsAndOutagesTo } from "../../src/telemetry/outages.ts";
+import { StoreUnreachable } from "../../src/units/errors/bookkeeping.ts";
 import { ManualClock } from "../fakes/clock.ts";
 
 test("an outage is logged once with its cause, then every ten seconds with how many requests it hit", () => {

@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 import type { BalanceAnswer, Decision } from "../../api/admin.ts";
 import type { List } from "../../api/answers.ts";
 import type { KeyAnswer } from "../../api/keys.ts";
-import { causeOf } from "../../errors/suspension.ts";
+import { causeOf } from "../../units/errors/suspension.ts";
 import { moment, usd, words } from "../format.ts";
 import { Button } from "../parts/button.tsx";
 import { FormDialog, useDialog } from "../parts/dialog.tsx";

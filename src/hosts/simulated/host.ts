@@ -1,4 +1,3 @@
-import { type Refusal, refuse, refused } from "../../errors/refusal.ts";
 import { AnswerPolicy } from "../../surfaces/pairing/answer-policy.ts";
 import { LANGUAGES } from "../../surfaces/pairing/languages.ts";
 import type { Billed, GenerationRequest } from "../../surfaces/surface.ts";
@@ -9,6 +8,7 @@ import { ObjectReader } from "../../surfaces/vocabulary/object-reader.ts";
 import { TranslationReport } from "../../surfaces/vocabulary/translation-report.ts";
 import { randomBase58 } from "../../units/base58.ts";
 import { type Clock, pause } from "../../units/clock.ts";
+import { type Refusal, refuse, refused } from "../../units/errors/refusal.ts";
 import type { RandomBytes } from "../../units/random.ts";
 import { SimulatedAnswer } from "./answer.ts";
 

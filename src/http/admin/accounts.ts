@@ -1,11 +1,11 @@
-import type { Holdings } from "../../accounts/account.ts";
-import { isPending } from "../../accounts/belonging.ts";
-import { readEmail } from "../../accounts/email.ts";
-import { detach } from "../../accounts/undo.ts";
-import type { WalletName } from "../../accounts/wallet.ts";
 import { type AccountAnswer, ADMIN } from "../../api/admin.ts";
-import { invalidField, refused } from "../../errors/refusal.ts";
+import type { Holdings } from "../../customers/accounts/account.ts";
+import { isPending } from "../../customers/accounts/belonging.ts";
+import { readEmail } from "../../customers/accounts/email.ts";
+import { detach } from "../../customers/accounts/undo.ts";
+import type { WalletName } from "../../customers/accounts/wallet.ts";
 import { type EpochMs, isoTime } from "../../units/clock.ts";
+import { invalidField, refused } from "../../units/errors/refusal.ts";
 import type { AccountId, BalanceId } from "../../units/id.ts";
 import type { Endpoint } from "../endpoint.ts";
 import { liveKeys } from "../endpoints/claims.ts";

@@ -1,10 +1,10 @@
-import type { Account } from "../../accounts/account.ts";
 import { ADMIN, type BalanceAnswer } from "../../api/admin.ts";
-import { invalidField, type Refusal, refused } from "../../errors/refusal.ts";
-import type { Balance, Key } from "../../keys/key.ts";
-import { OPERATOR } from "../../keys/root.ts";
-import { revoke } from "../../keys/rotation.ts";
+import type { Account } from "../../customers/accounts/account.ts";
+import type { Balance, Key } from "../../customers/keys/key.ts";
+import { OPERATOR } from "../../customers/keys/root.ts";
+import { revoke } from "../../customers/keys/rotation.ts";
 import { isoTime } from "../../units/clock.ts";
+import { invalidField, type Refusal, refused } from "../../units/errors/refusal.ts";
 import type { AccountId, BalanceId, KeyId } from "../../units/id.ts";
 import { usdFromNano } from "../../units/usd.ts";
 import type { HttpDeps } from "../deps.ts";

@@ -1,6 +1,6 @@
 import { BUDGETS } from "../../api/budgets.ts";
-import { refused } from "../../errors/refusal.ts";
-import { OPERATOR } from "../../keys/root.ts";
+import { OPERATOR } from "../../customers/keys/root.ts";
+import { refused } from "../../units/errors/refusal.ts";
 import type { Endpoint } from "../endpoint.ts";
 import { changedBudget, listOfBudgets } from "../endpoints/budgets.ts";
 import { operation } from "../operation.ts";

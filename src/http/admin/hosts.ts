@@ -1,6 +1,6 @@
 import { ADMIN, type HostAnswer, type RouteAnswer } from "../../api/admin.ts";
 import type { Catalog, Host, Route } from "../../catalog/catalog.ts";
-import { type LiveRoutes, type RouteReport, routeKey } from "../../routing/route-report.ts";
+import { type LiveRoutes, type RouteReport, routeKey } from "../../hosts/route-report.ts";
 import { isoTime } from "../../units/clock.ts";
 import type { Endpoint } from "../endpoint.ts";
 import { operation } from "../operation.ts";

@@ -1,7 +1,7 @@
 import { NODES } from "../../api/nodes.ts";
-import { invalidField } from "../../errors/refusal.ts";
 import type { NodeReport } from "../../store/nodes.ts";
 import { isoTime } from "../../units/clock.ts";
+import { invalidField } from "../../units/errors/refusal.ts";
 import { usdFromNano } from "../../units/usd.ts";
 import type { Endpoint } from "../endpoint.ts";
 import { repeated } from "../fields.ts";

@@ -1,10 +1,10 @@
 import { ADMIN, type CreditFields, type SuspensionAnswer, type UnsuspendFields } from "../../api/admin.ts";
-import { invalidField, type Refusal, refuse, refused } from "../../errors/refusal.ts";
-import { BY_GATEWAY, type SuspensionRecord } from "../../keys/key-store.ts";
+import { BY_GATEWAY, type SuspensionRecord } from "../../customers/keys/key-store.ts";
 import type { Credit } from "../../ledger/credit.ts";
 import { PAYMENT_KEYS } from "../../payments/payment.ts";
 import type { LedgerAudit } from "../../store/books/ledger-operations.ts";
 import { isoTime } from "../../units/clock.ts";
+import { invalidField, type Refusal, refuse, refused } from "../../units/errors/refusal.ts";
 import type { BalanceId, KeyId } from "../../units/id.ts";
 import { decimalUsd, MAX_NANO_USD, type NanoUsd, usdFromNano } from "../../units/usd.ts";
 import type { HttpDeps } from "../deps.ts";

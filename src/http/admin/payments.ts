@@ -1,8 +1,8 @@
 import { type OperatorsPayment, PAYMENTS } from "../../api/payments.ts";
-import { type Refusal, refuse } from "../../errors/refusal.ts";
 import type { Payment } from "../../payments/payment.ts";
 import { paymentKey } from "../../payments/payment.ts";
-import type { CardDecision } from "../../rails/stripe/card-rail.ts";
+import type { CardDecision } from "../../payments/rails/stripe/card-rail.ts";
+import { type Refusal, refuse } from "../../units/errors/refusal.ts";
 import type { BalanceId, PaymentId } from "../../units/id.ts";
 import { formatUsd, type NanoUsd, usdFromNano, ZERO_USD } from "../../units/usd.ts";
 import type { HttpDeps } from "../deps.ts";

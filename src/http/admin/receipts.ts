@@ -1,6 +1,6 @@
 import { ADMIN } from "../../api/admin.ts";
-import { refuse, refused } from "../../errors/refusal.ts";
 import type { StoredReceipt } from "../../store/receipts.ts";
+import { refuse, refused } from "../../units/errors/refusal.ts";
 import type { KeyId, ReceiptId } from "../../units/id.ts";
 import type { Endpoint } from "../endpoint.ts";
 import { noReceipt, noSuchBefore, receiptsReply, receiptView } from "../endpoints/receipts.ts";

@@ -1,6 +1,6 @@
 import { timingSafeEqual } from "node:crypto";
-import { type Refusal, refuse } from "../../errors/refusal.ts";
-import { takeOfAll, tooOften } from "../address.ts";
+import { takeOfAll, tooOften } from "../../ledger/limits/address.ts";
+import { type Refusal, refuse } from "../../units/errors/refusal.ts";
 import { clientBlocks } from "../client-blocks.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { HttpExchange } from "../endpoint.ts";

@@ -1,5 +1,6 @@
-import type { Account } from "../../accounts/account.ts";
-import { type Email, masked, readEmail } from "../../accounts/email.ts";
+import { ACCOUNTS, type SessionAnswer } from "../../api/accounts.ts";
+import type { Account } from "../../customers/accounts/account.ts";
+import { type Email, masked, readEmail } from "../../customers/accounts/email.ts";
 import {
   LINK_MINUTES,
   lookAtLink,
@@ -7,12 +8,11 @@ import {
   type SignedIn,
   signInByLink,
   signInByWallet,
-} from "../../accounts/sign-in.ts";
-import { walletMessage } from "../../accounts/wallet.ts";
-import { ACCOUNTS, type SessionAnswer } from "../../api/accounts.ts";
-import { invalidField, type Refusal, refused } from "../../errors/refusal.ts";
+} from "../../customers/accounts/sign-in.ts";
+import { walletMessage } from "../../customers/accounts/wallet.ts";
+import { EVERYBODY, type Throttled, takeOfAll, tooOften } from "../../ledger/limits/address.ts";
 import { isoTime } from "../../units/clock.ts";
-import { EVERYBODY, type Throttled, takeOfAll, tooOften } from "../address.ts";
+import { invalidField, type Refusal, refused } from "../../units/errors/refusal.ts";
 import { clientBlocks } from "../client-blocks.ts";
 import { fromOwnPage, sessionCookie } from "../cookie.ts";
 import type { HttpDeps } from "../deps.ts";

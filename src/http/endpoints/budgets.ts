@@ -1,10 +1,10 @@
 import { BUDGETS, type BudgetAnswer, type ChangedBudget } from "../../api/budgets.ts";
 import { MAX_BUDGET_NAME } from "../../api/keys.ts";
-import { type Refusal, refused } from "../../errors/refusal.ts";
-import { changeBudget, createBudget, dropBudget, unknownBudget } from "../../keys/budgets.ts";
-import type { Balance, Budget } from "../../keys/key.ts";
-import type { Actor } from "../../keys/root.ts";
+import { changeBudget, createBudget, dropBudget, unknownBudget } from "../../customers/keys/budgets.ts";
+import type { Balance, Budget } from "../../customers/keys/key.ts";
+import type { Actor } from "../../customers/keys/root.ts";
 import { isoTime } from "../../units/clock.ts";
+import { type Refusal, refused } from "../../units/errors/refusal.ts";
 import { usdFromNano } from "../../units/usd.ts";
 import { windowAt } from "../../units/window.ts";
 import type { HttpDeps } from "../deps.ts";

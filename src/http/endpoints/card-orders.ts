@@ -1,10 +1,10 @@
 import type { CheckoutAnswer, PaymentMethod } from "../../api/payments.ts";
-import { invalidField, type Refusal, refuse, refused } from "../../errors/refusal.ts";
 import { whyNot } from "../../payments/amounts.ts";
 import { dayCap, OPEN_PAGES } from "../../payments/caps.ts";
-import { orderOf } from "../../rails/stripe/card-order.ts";
-import { nanoOf } from "../../rails/stripe/checkout.ts";
+import { orderOf } from "../../payments/rails/stripe/card-order.ts";
+import { nanoOf } from "../../payments/rails/stripe/checkout.ts";
 import { isoTime } from "../../units/clock.ts";
+import { invalidField, type Refusal, refuse, refused } from "../../units/errors/refusal.ts";
 import type { ReceiptId } from "../../units/id.ts";
 import { usdFromNano } from "../../units/usd.ts";
 import type { HttpDeps } from "../deps.ts";

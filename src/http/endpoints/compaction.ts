@@ -1,9 +1,9 @@
 import { COMPACTION } from "../../api/generation.ts";
-import { errorObject, type Refusal, refuse, refused } from "../../errors/refusal.ts";
 import type { GenerationAnswer } from "../../generation/answer.ts";
 import { tooMuchUnpaid } from "../../generation/refusals.ts";
-import { wideNetwork } from "../../limits/wide-network.ts";
+import { wideNetwork } from "../../ledger/limits/wide-network.ts";
 import { compactionRequest, readCompaction } from "../../surfaces/responses/compaction.ts";
+import { errorObject, type Refusal, refuse, refused } from "../../units/errors/refusal.ts";
 import { clientBlocks } from "../client-blocks.ts";
 import { ClientCall } from "../client-call.ts";
 import type { HttpDeps } from "../deps.ts";

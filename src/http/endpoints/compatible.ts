@@ -1,9 +1,9 @@
 import type { AnswerTo } from "../../api/about.ts";
 import { COMPATIBLE, unknowns } from "../../api/compatible.ts";
 import type { ReceiptAnswer } from "../../api/receipts.ts";
-import { invalidField } from "../../errors/refusal.ts";
-import type { Key } from "../../keys/key.ts";
+import type { Key } from "../../customers/keys/key.ts";
 import { type EpochMs, isoTime } from "../../units/clock.ts";
+import { invalidField } from "../../units/errors/refusal.ts";
 import { hashSecret } from "../../units/secret-hash.ts";
 import { type NanoUsd, usdFromNano } from "../../units/usd.ts";
 import { windowAt } from "../../units/window.ts";

@@ -1,7 +1,7 @@
 import { COUNT_TOKENS, GENERATION } from "../../api/generation.ts";
 import type { SurfaceName } from "../../catalog/catalog.ts";
-import { type Refusal, refused } from "../../errors/refusal.ts";
-import { suspension } from "../../errors/suspension-refusal.ts";
+import { type Refusal, refused } from "../../units/errors/refusal.ts";
+import { suspension } from "../../units/errors/suspension-refusal.ts";
 import { clientBlocks } from "../client-blocks.ts";
 import { ClientCall } from "../client-call.ts";
 import type { HttpDeps } from "../deps.ts";

@@ -1,8 +1,8 @@
 import type { KeyFields } from "../../api/keys.ts";
 import { autoVariant, FREE_AUTO_MODEL, isModelId, isVariant } from "../../catalog/model-name.ts";
-import { invalidField, type Refusal, refused } from "../../errors/refusal.ts";
-import type { KeySpec } from "../../keys/key-spec.ts";
+import type { KeySpec } from "../../customers/keys/key-spec.ts";
 import type { EpochMs } from "../../units/clock.ts";
+import { invalidField, type Refusal, refused } from "../../units/errors/refusal.ts";
 import type { NanoUsd } from "../../units/usd.ts";
 import { readTime, readUsd } from "../fields.ts";
 

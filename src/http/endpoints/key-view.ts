@@ -1,6 +1,6 @@
 import type { KeyAnswer, MintedAnswer } from "../../api/keys.ts";
-import type { Minted } from "../../keys/creation.ts";
-import type { Key } from "../../keys/key.ts";
+import type { Minted } from "../../customers/keys/creation.ts";
+import type { Key } from "../../customers/keys/key.ts";
 import type { LedgerOperations } from "../../store/books/ledger-operations.ts";
 import { type EpochMs, isoTime } from "../../units/clock.ts";
 import { type NanoUsd, usdFromNano } from "../../units/usd.ts";

@@ -1,9 +1,9 @@
-import type { Account } from "../../accounts/account.ts";
-import type { Belongings } from "../../accounts/account-store.ts";
-import { type Belonging, belonging, isPending } from "../../accounts/belonging.ts";
 import type { DefaultLimits } from "../../api/keys.ts";
 import { ME } from "../../api/me.ts";
-import type { Balance } from "../../keys/key.ts";
+import type { Account } from "../../customers/accounts/account.ts";
+import type { Belongings } from "../../customers/accounts/account-store.ts";
+import { type Belonging, belonging, isPending } from "../../customers/accounts/belonging.ts";
+import type { Balance } from "../../customers/keys/key.ts";
 import { type EpochMs, isoTime } from "../../units/clock.ts";
 import { usdFromNano } from "../../units/usd.ts";
 import { windowAt } from "../../units/window.ts";

@@ -1,9 +1,9 @@
-import { closeBalance, deleteAccount } from "../../accounts/deletion.ts";
-import { replaceRecovery } from "../../accounts/recovery.ts";
 import { OWNERSHIP } from "../../api/ownership.ts";
-import { invalidField, refused } from "../../errors/refusal.ts";
+import { closeBalance, deleteAccount } from "../../customers/accounts/deletion.ts";
+import { replaceRecovery } from "../../customers/accounts/recovery.ts";
+import { newRecoverySecret } from "../../customers/keys/secret.ts";
 import { invalidRecovery } from "../../generation/refusals.ts";
-import { newRecoverySecret } from "../../keys/secret.ts";
+import { invalidField, refused } from "../../units/errors/refusal.ts";
 import { hashSecret } from "../../units/secret-hash.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Endpoint } from "../endpoint.ts";

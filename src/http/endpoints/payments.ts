@@ -1,9 +1,9 @@
 import { PAYMENTS, type PaymentAnswer, type PaymentOptions } from "../../api/payments.ts";
-import { invalidField, type Refusal, refuse, refused } from "../../errors/refusal.ts";
-import { suspension } from "../../errors/suspension-refusal.ts";
 import type { Payment } from "../../payments/payment.ts";
-import { needsSaving, SAVE_FIRST } from "../../rails/x402/inline.ts";
+import { needsSaving, SAVE_FIRST } from "../../payments/rails/x402/inline.ts";
 import { isoTime } from "../../units/clock.ts";
+import { invalidField, type Refusal, refuse, refused } from "../../units/errors/refusal.ts";
+import { suspension } from "../../units/errors/suspension-refusal.ts";
 import type { PaymentId } from "../../units/id.ts";
 import { idempotencyKeyOf } from "../../units/idempotency-key.ts";
 import { usdFromNano } from "../../units/usd.ts";

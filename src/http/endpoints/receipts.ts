@@ -1,7 +1,7 @@
 import { RECEIPTS, type ReceiptAnswer } from "../../api/receipts.ts";
-import { invalidField, type Refusal } from "../../errors/refusal.ts";
-import type { Key } from "../../keys/key.ts";
+import type { Key } from "../../customers/keys/key.ts";
 import type { StoredReceipt, StoredReceiptPage } from "../../store/receipts.ts";
+import { invalidField, type Refusal } from "../../units/errors/refusal.ts";
 import type { KeyId, ReceiptId } from "../../units/id.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Endpoint } from "../endpoint.ts";

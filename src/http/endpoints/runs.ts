@@ -1,7 +1,7 @@
 import { RUNS, type RunAnswer } from "../../api/runs.ts";
-import { refused } from "../../errors/refusal.ts";
 import type { RunUse } from "../../store/books/ledger-operations.ts";
 import { isoTime } from "../../units/clock.ts";
+import { refused } from "../../units/errors/refusal.ts";
 import { usdFromNano } from "../../units/usd.ts";
 import type { Endpoint } from "../endpoint.ts";
 import { readUsd } from "../fields.ts";

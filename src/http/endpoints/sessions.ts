@@ -1,5 +1,5 @@
-import { endSession, sessionId, signedInAt, signOut } from "../../accounts/session.ts";
 import { SESSIONS } from "../../api/sessions.ts";
+import { endSession, sessionId, signedInAt, signOut } from "../../customers/accounts/session.ts";
 import { isoTime } from "../../units/clock.ts";
 import { cookieSession, noSessionCookie } from "../cookie.ts";
 import type { Endpoint, HttpExchange } from "../endpoint.ts";

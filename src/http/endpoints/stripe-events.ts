@@ -1,5 +1,5 @@
 import { PAYMENTS } from "../../api/payments.ts";
-import { refuse, refused } from "../../errors/refusal.ts";
+import { refuse, refused } from "../../units/errors/refusal.ts";
 import { declaredLength } from "../body.ts";
 import { readControlBytes } from "../control-body.ts";
 import type { HttpDeps } from "../deps.ts";

@@ -1,7 +1,7 @@
 import { USAGE } from "../../api/usage.ts";
-import { type Refusal, refuse } from "../../errors/refusal.ts";
 import type { Sum, UsageSums } from "../../store/usage-sums.ts";
 import { type EpochMs, isoTime } from "../../units/clock.ts";
+import { type Refusal, refuse } from "../../units/errors/refusal.ts";
 import type { KeyId } from "../../units/id.ts";
 import { type NanoUsd, usdFromNano } from "../../units/usd.ts";
 import type { Endpoint } from "../endpoint.ts";

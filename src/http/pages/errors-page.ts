@@ -1,4 +1,4 @@
-import { ERROR_CODES, ERRORS, type ErrorCode } from "../../errors/codes.ts";
+import { ERROR_CODES, ERRORS, type ErrorCode } from "../../units/errors/codes.ts";
 import { escapeHtml, type HtmlPage, makePage } from "./page.ts";
 
 /**

@@ -1,5 +1,5 @@
 import type { Model } from "../../catalog/catalog.ts";
-import { type RouteReport, routeKey } from "../../routing/route-report.ts";
+import { type RouteReport, routeKey } from "../../hosts/route-report.ts";
 import type { UsageSums } from "../../store/usage-sums.ts";
 import type { EpochMs } from "../../units/clock.ts";
 import type { HttpDeps } from "../deps.ts";

@@ -1,7 +1,7 @@
 import type { About } from "../../api/about.ts";
 import { STATUS } from "../../api/status.ts";
 import type { Catalog } from "../../catalog/catalog.ts";
-import { type Refusal, refuse } from "../../errors/refusal.ts";
+import { type Refusal, refuse } from "../../units/errors/refusal.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Endpoint, HttpExchange } from "../endpoint.ts";
 import { operation } from "../operation.ts";

@@ -1,7 +1,7 @@
-import type { ByteBudget } from "../../limits/byte-budget.ts";
-import { ConnectionSlots, type FullSlots, type SocketOwner } from "../../limits/connection-slots.ts";
+import { ConnectionSlots, type FullSlots, type SocketOwner } from "../../hosts/slots/connection-slots.ts";
 import { ConversationMemory } from "../../surfaces/responses/conversation-memory.ts";
 import { boundedCache } from "../../units/bounded-cache.ts";
+import type { ByteBudget } from "../../units/byte-budget.ts";
 import type { Clock, Timer } from "../../units/clock.ts";
 import type { KeyId } from "../../units/id.ts";
 import type { ResponsesConnection } from "./responses-connection.ts";

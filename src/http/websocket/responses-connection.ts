@@ -1,4 +1,3 @@
-import { type Refusal, refuse, refused } from "../../errors/refusal.ts";
 import type { GenerationAnswer } from "../../generation/answer.ts";
 import { tooMuchUnpaid } from "../../generation/refusals.ts";
 import {
@@ -14,6 +13,7 @@ import {
   ProtocolError,
   protocolError,
 } from "../../surfaces/responses/error-event.ts";
+import { type Refusal, refuse, refused } from "../../units/errors/refusal.ts";
 import { type BalanceId, newReceiptId } from "../../units/id.ts";
 import type { HttpDeps } from "../deps.ts";
 import { paysFor } from "../sender.ts";

@@ -1,5 +1,3 @@
-import { type Refusal, refuse, refused } from "../../errors/refusal.ts";
-import { suspension } from "../../errors/suspension-refusal.ts";
 import type { GenerationAnswer, GenerationCall } from "../../generation/answer.ts";
 import { invalidKey, tooMuchUnpaid } from "../../generation/refusals.ts";
 import type { Continuation } from "../../surfaces/responses/conversation-memory.ts";
@@ -7,6 +5,8 @@ import { type CreateEvent, requestBody } from "../../surfaces/responses/create-e
 import { type ProtocolError, protocolError } from "../../surfaces/responses/error-event.ts";
 import { warmUpStream } from "../../surfaces/responses/warm-up.ts";
 import { randomBase58 } from "../../units/base58.ts";
+import { type Refusal, refuse, refused } from "../../units/errors/refusal.ts";
+import { suspension } from "../../units/errors/suspension-refusal.ts";
 import type { HttpDeps } from "../deps.ts";
 import { senderOf } from "../sender.ts";
 import { ROOM_WAIT_MS, SMALL_BYTES } from "../wanted-body.ts";

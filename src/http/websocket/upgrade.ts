@@ -1,11 +1,11 @@
 import { WEBSOCKET } from "../../api/generation.ts";
-import { type Refusal, refuse } from "../../errors/refusal.ts";
-import { suspension } from "../../errors/suspension-refusal.ts";
 import { notAKey, tooMuchUnpaid } from "../../generation/refusals.ts";
-import type { FullSlots } from "../../limits/connection-slots.ts";
-import type { Unpaid } from "../../limits/unpaid-allowance.ts";
-import { wideNetwork } from "../../limits/wide-network.ts";
+import type { FullSlots } from "../../hosts/slots/connection-slots.ts";
+import type { Unpaid } from "../../ledger/limits/unpaid-allowance.ts";
+import { wideNetwork } from "../../ledger/limits/wide-network.ts";
 import { sessionOf } from "../../routing/session-ids.ts";
+import { type Refusal, refuse } from "../../units/errors/refusal.ts";
+import { suspension } from "../../units/errors/suspension-refusal.ts";
 import { clientBlocks } from "../client-blocks.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Endpoint, HttpExchange } from "../endpoint.ts";

@@ -1,7 +1,7 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { Keyring } from "../../keys/keyring.ts";
-import { Runs } from "../../keys/runs.ts";
+import { Keyring } from "../../customers/keys/keyring.ts";
+import { Runs } from "../../customers/keys/runs.ts";
 import { balanceCounter, type CounterId, runOfCounter } from "../../ledger/counter.ts";
 import { Grants } from "../../ledger/grants.ts";
 import { balanceTotals, Ledger } from "../../ledger/ledger.ts";

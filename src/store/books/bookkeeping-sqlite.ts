@@ -1,5 +1,5 @@
-import { Keyring } from "../../keys/keyring.ts";
-import { Runs } from "../../keys/runs.ts";
+import { Keyring } from "../../customers/keys/keyring.ts";
+import { Runs } from "../../customers/keys/runs.ts";
 import { type DebitStore, Debits } from "../../ledger/debits.ts";
 import { type KeyHolders, Ledger, type RunningSums } from "../../ledger/ledger.ts";
 import { assert } from "../../units/assert.ts";

@@ -1,8 +1,8 @@
-import type { AccountStore } from "../../accounts/account-store.ts";
-import type { LowCreditStore } from "../../accounts/low-credit.ts";
-import type { KeyStore } from "../../keys/key-store.ts";
-import type { Keyring } from "../../keys/keyring.ts";
-import type { Runs } from "../../keys/runs.ts";
+import type { AccountStore } from "../../customers/accounts/account-store.ts";
+import type { LowCreditStore } from "../../customers/accounts/low-credit.ts";
+import type { KeyStore } from "../../customers/keys/key-store.ts";
+import type { Keyring } from "../../customers/keys/keyring.ts";
+import type { Runs } from "../../customers/keys/runs.ts";
 import type { CounterId } from "../../ledger/counter.ts";
 import type { CreditBooks } from "../../ledger/credit.ts";
 import type { BalanceTotals, Ledger } from "../../ledger/ledger.ts";

@@ -1,5 +1,5 @@
-import type { Balance, Budget, Key } from "../../keys/key.ts";
-import { hasEnded, type StoredRun } from "../../keys/run.ts";
+import type { Balance, Budget, Key } from "../../customers/keys/key.ts";
+import { hasEnded, type StoredRun } from "../../customers/keys/run.ts";
 import {
   ALL_BALANCES,
   allowanceCounter,

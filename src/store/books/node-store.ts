@@ -1,6 +1,6 @@
-import type { AccountStore } from "../../accounts/account-store.ts";
-import type { LowCreditStore } from "../../accounts/low-credit.ts";
-import type { KeyStore } from "../../keys/key-store.ts";
+import type { AccountStore } from "../../customers/accounts/account-store.ts";
+import type { LowCreditStore } from "../../customers/accounts/low-credit.ts";
+import type { KeyStore } from "../../customers/keys/key-store.ts";
 import type { Authority, Inquiry } from "../../ledger/authority.ts";
 import type { CounterId } from "../../ledger/counter.ts";
 import type { Credit, CreditBooks, CreditClaim } from "../../ledger/credit.ts";

@@ -1,8 +1,8 @@
-import { StoreUnreachable } from "../../errors/bookkeeping.ts";
 import type { CounterId } from "../../ledger/counter.ts";
 import type { Ledger } from "../../ledger/ledger.ts";
 import { type Recovered, Replay, recoveredEnd } from "../../ledger/recovery.ts";
 import type { Clock, Timer } from "../../units/clock.ts";
+import { StoreUnreachable } from "../../units/errors/bookkeeping.ts";
 import type { ReceiptId } from "../../units/id.ts";
 import { type StoredReceipt, storedReceipt } from "../receipts.ts";
 import { Beats, CHECKPOINT_EVERY_MS, checkpoint, FORGET_EVERY_MS, IDLE_MS } from "./beats.ts";

@@ -1,6 +1,6 @@
 import type { Database } from "bun:sqlite";
-import { StoreContended } from "../../errors/bookkeeping.ts";
-import { refused } from "../../errors/refusal.ts";
+import { StoreContended } from "../../units/errors/bookkeeping.ts";
+import { refused } from "../../units/errors/refusal.ts";
 import type { NotedResult, Steps, WriteOptions, WrittenSql } from "../sql/statement.ts";
 import { SqliteStatements } from "../sqlite/statements.ts";
 import type { KeeperOperations } from "./operations.ts";

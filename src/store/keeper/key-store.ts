@@ -1,4 +1,4 @@
-import type { BalanceCursor, InUseHere, RemovedUnused } from "../../keys/key-store.ts";
+import type { BalanceCursor, InUseHere, RemovedUnused } from "../../customers/keys/key-store.ts";
 import type { Clock, EpochMs } from "../../units/clock.ts";
 import { SqlKeyStore } from "../sql/key-store.ts";
 import type { KeeperDatabase } from "./database.ts";

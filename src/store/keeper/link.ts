@@ -1,7 +1,7 @@
 import { connect, type Socket } from "node:net";
-import { StoreUnreachable, StoreUnusable } from "../../errors/bookkeeping.ts";
 import { EpochFenced } from "../../ledger/membership.ts";
 import type { Clock, Timer } from "../../units/clock.ts";
+import { StoreUnreachable, StoreUnusable } from "../../units/errors/bookkeeping.ts";
 import { FrameReader, frameOf, KEEPER_PROTOCOL } from "./frames.ts";
 import type {
   KeeperAnnouncement,

@@ -1,4 +1,4 @@
-import type { BalanceCursor, RemovedUnused } from "../../keys/key-store.ts";
+import type { BalanceCursor, RemovedUnused } from "../../customers/keys/key-store.ts";
 import type { Grant, Inquiry, Statement } from "../../ledger/authority.ts";
 import type { EpochMs } from "../../units/clock.ts";
 import type { HeldAnswer, HeldExchange, HeldQuestion } from "../books/fleet-holds.ts";

@@ -1,5 +1,5 @@
 import { createServer, type Server, type Socket } from "node:net";
-import { StoreUnreachable } from "../../errors/bookkeeping.ts";
+import { StoreUnreachable } from "../../units/errors/bookkeeping.ts";
 import { listenPrivately } from "../private-socket.ts";
 import { diskRefused } from "../sqlite/database.ts";
 import { FrameReader, frameOf, KEEPER_PROTOCOL } from "./frames.ts";

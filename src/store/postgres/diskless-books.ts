@@ -1,7 +1,7 @@
-import { StoreUnreachable } from "../../errors/bookkeeping.ts";
 import type { CounterId } from "../../ledger/counter.ts";
 import type { Ledger } from "../../ledger/ledger.ts";
 import type { Clock } from "../../units/clock.ts";
+import { StoreUnreachable } from "../../units/errors/bookkeeping.ts";
 import { Beats, CHECKPOINT_EVERY_MS, checkpoint, FORGET_EVERY_MS, IDLE_MS } from "../journal/beats.ts";
 import type { PostgresHolds } from "./holds.ts";
 import { PostgresJournal } from "./journal.ts";

@@ -4,7 +4,7 @@ import {
   MOST_ENDS_LOOKED_AT,
   type RemovedUnused,
   SWEPT_AT_ONCE,
-} from "../../keys/key-store.ts";
+} from "../../customers/keys/key-store.ts";
 import { type CounterId, servingCounters } from "../../ledger/counter.ts";
 import type { Clock, EpochMs } from "../../units/clock.ts";
 import type { AccountId, BalanceId, KeyId } from "../../units/id.ts";

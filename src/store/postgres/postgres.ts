@@ -1,7 +1,7 @@
 import { SQL, type TransactionSQL } from "bun";
-import { StoreContended, StoreUnreachable, StoreUnusable } from "../../errors/bookkeeping.ts";
-import { FairQueue } from "../../limits/fair-queue.ts";
 import { type Clock, pause, type Timer } from "../../units/clock.ts";
+import { StoreContended, StoreUnreachable, StoreUnusable } from "../../units/errors/bookkeeping.ts";
+import { FairQueue } from "../../units/fair-queue.ts";
 import { POSTGRES_MIGRATIONS } from "./migrations.ts";
 
 /**

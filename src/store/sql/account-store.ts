@@ -1,4 +1,4 @@
-import type { Account, Claim, Holdings, Session } from "../../accounts/account.ts";
+import type { Account, Claim, Holdings, Session } from "../../customers/accounts/account.ts";
 import type {
   AccountChange,
   AccountQuery,
@@ -7,13 +7,13 @@ import type {
   Belongings,
   Link,
   WrittenChange,
-} from "../../accounts/account-store.ts";
-import type { Email } from "../../accounts/email.ts";
-import type { IssuedMessage } from "../../accounts/wallet.ts";
-import { type Refusal, refused } from "../../errors/refusal.ts";
-import type { Key } from "../../keys/key.ts";
+} from "../../customers/accounts/account-store.ts";
+import type { Email } from "../../customers/accounts/email.ts";
+import type { IssuedMessage } from "../../customers/accounts/wallet.ts";
+import type { Key } from "../../customers/keys/key.ts";
 import { assert } from "../../units/assert.ts";
 import type { Clock, EpochMs } from "../../units/clock.ts";
+import { type Refusal, refused } from "../../units/errors/refusal.ts";
 import type { AccountId, BalanceId } from "../../units/id.ts";
 import type { SecretHash } from "../../units/secret-hash.ts";
 import { changeOfBalance, changeOfKey } from "../changes.ts";

@@ -1,4 +1,4 @@
-import type { Balance, Key } from "../../keys/key.ts";
+import type { Balance, Key } from "../../customers/keys/key.ts";
 import type { EpochMs } from "../../units/clock.ts";
 import { part } from "./statement.ts";
 

@@ -1,6 +1,4 @@
-import { type Refusal, refused } from "../../errors/refusal.ts";
-import type { SuspensionReason } from "../../errors/suspension.ts";
-import type { Balance, Budget, Key } from "../../keys/key.ts";
+import type { Balance, Budget, Key } from "../../customers/keys/key.ts";
 import {
   type BalanceCursor,
   type BalanceWithBudgets,
@@ -17,7 +15,7 @@ import {
   type RemovedUnused,
   type Suspended,
   type SuspensionRecord,
-} from "../../keys/key-store.ts";
+} from "../../customers/keys/key-store.ts";
 import {
   NO_OTHERS,
   type OtherRuns,
@@ -25,9 +23,11 @@ import {
   type RunDecision,
   type RunRevision,
   type StoredRun,
-} from "../../keys/run.ts";
+} from "../../customers/keys/run.ts";
 import { assert } from "../../units/assert.ts";
 import type { Clock, EpochMs } from "../../units/clock.ts";
+import { type Refusal, refused } from "../../units/errors/refusal.ts";
+import type { SuspensionReason } from "../../units/errors/suspension.ts";
 import type { BalanceId, KeyId } from "../../units/id.ts";
 import type { SecretHash } from "../../units/secret-hash.ts";
 import { changeOfBalance, changeOfBudget, changeOfKey, changeOfRun } from "../changes.ts";

@@ -1,4 +1,9 @@
-import type { LowCreditMark, LowCreditStore, MarkChange, WatchedBalance } from "../../accounts/low-credit.ts";
+import type {
+  LowCreditMark,
+  LowCreditStore,
+  MarkChange,
+  WatchedBalance,
+} from "../../customers/accounts/low-credit.ts";
 import type { EpochMs } from "../../units/clock.ts";
 import type { NanoUsd } from "../../units/usd.ts";
 import { type SqlDatabase, type Steps, sql } from "./statement.ts";

@@ -89,7 +89,7 @@ export const FOLDED = `
 `;
 
 export const LOW_CREDIT = `
-  -- see accounts/low-credit
+  -- see customers/accounts/low-credit
   CREATE TABLE low_credit (
     balance_id TEXT PRIMARY KEY REFERENCES balances (id),
     state TEXT NOT NULL,
@@ -155,7 +155,7 @@ export const PAYMENTS = `
 `;
 
 export const RUNS = `
-  -- see keys/run
+  -- see customers/keys/run
   CREATE TABLE runs (
     balance_id TEXT NOT NULL,
     name TEXT NOT NULL,

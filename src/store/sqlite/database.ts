@@ -1,5 +1,5 @@
 import { Database, SQLiteError } from "bun:sqlite";
-import { StoreUnusable } from "../../errors/bookkeeping.ts";
+import { StoreUnusable } from "../../units/errors/bookkeeping.ts";
 import { makePrivate } from "../private-files.ts";
 import { MIGRATIONS } from "./migrations.ts";
 

@@ -1,12 +1,12 @@
 import type { Database } from "bun:sqlite";
-import type { Key } from "../../keys/key.ts";
+import type { Key } from "../../customers/keys/key.ts";
 import {
   type BalanceCursor,
   type InUseHere,
   MOST_ENDS_LOOKED_AT,
   type RemovedUnused,
   SWEPT_AT_ONCE,
-} from "../../keys/key-store.ts";
+} from "../../customers/keys/key-store.ts";
 import type { Clock, EpochMs } from "../../units/clock.ts";
 import type { BalanceId } from "../../units/id.ts";
 import { SqlKeyStore, unusedBalance } from "../sql/key-store.ts";

@@ -1,6 +1,6 @@
 import { closeSync, fdatasync, openSync } from "node:fs";
 import { dirname } from "node:path";
-import { StoreUnreachable } from "../../errors/bookkeeping.ts";
+import { StoreUnreachable } from "../../units/errors/bookkeeping.ts";
 import { syncPath } from "../journal/disk.ts";
 
 /**

@@ -1,5 +1,5 @@
 import type { Database } from "bun:sqlite";
-import { refused } from "../../errors/refusal.ts";
+import { refused } from "../../units/errors/refusal.ts";
 import {
   type NotedResult,
   part,

@@ -1,4 +1,4 @@
-import type { ErrorObject } from "../../errors/refusal.ts";
+import type { ErrorObject } from "../../units/errors/refusal.ts";
 import type { Json } from "../json/json.ts";
 import { billedUsage } from "../passing/billed.ts";
 import type { AnswerMetadata, Billed, Usage } from "../surface.ts";

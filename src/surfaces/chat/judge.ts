@@ -1,5 +1,5 @@
-import type { ErrorObject } from "../../errors/refusal.ts";
 import { ALONE } from "../../tokens/answer-text.ts";
+import type { ErrorObject } from "../../units/errors/refusal.ts";
 import type { CurrentEvent } from "../events/sse.ts";
 import { equals, NO_BYTES } from "../json/bytes.ts";
 import { asObject } from "../json/json.ts";

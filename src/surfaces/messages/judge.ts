@@ -1,4 +1,4 @@
-import type { ErrorObject } from "../../errors/refusal.ts";
+import type { ErrorObject } from "../../units/errors/refusal.ts";
 import type { CurrentEvent } from "../events/sse.ts";
 import { errorOf, untypedError } from "../host-error.ts";
 import { asObject } from "../json/json.ts";

@@ -1,4 +1,4 @@
-import { invalid, type Refusal, refuse, refused } from "../../errors/refusal.ts";
+import { invalid, type Refusal, refuse, refused } from "../../units/errors/refusal.ts";
 import { streamSynthesizer } from "../events/stream-synthesis.ts";
 import { asObject, type Json } from "../json/json.ts";
 import { encodeEvent } from "../passing/judge.ts";

@@ -1,6 +1,6 @@
 import type { SurfaceName } from "../../catalog/catalog.ts";
-import type { ErrorObject, Refusal } from "../../errors/refusal.ts";
 import type { AnswerText } from "../../tokens/answer-text.ts";
+import type { ErrorObject, Refusal } from "../../units/errors/refusal.ts";
 import { EventJudge } from "../events/event-judge.ts";
 import type { FoundText } from "../events/event-template.ts";
 import { type CurrentEvent, EVENT, eventEnd } from "../events/sse.ts";

@@ -1,5 +1,5 @@
-import type { ErrorObject } from "../../errors/refusal.ts";
 import { ALONE, AnswerText } from "../../tokens/answer-text.ts";
+import type { ErrorObject } from "../../units/errors/refusal.ts";
 import { EventJudge } from "../events/event-judge.ts";
 import type { FoundText } from "../events/event-template.ts";
 import { type CurrentEvent, EVENT, eventEnd } from "../events/sse.ts";

@@ -1,4 +1,4 @@
-import { type Refusal, refuse } from "../../errors/refusal.ts";
+import { type Refusal, refuse } from "../../units/errors/refusal.ts";
 import { asObject, type Json } from "../json/json.ts";
 import type { GenerationRequest, HostTarget } from "../surface.ts";
 

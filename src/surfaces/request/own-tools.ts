@@ -1,5 +1,5 @@
 import type { SurfaceName } from "../../catalog/catalog.ts";
-import { invalid, type Refusal } from "../../errors/refusal.ts";
+import { invalid, type Refusal } from "../../units/errors/refusal.ts";
 import { asObject } from "../json/json.ts";
 import type { GenerationRequest, HostTarget } from "../surface.ts";
 import type { BodyChanges } from "./body-changes.ts";

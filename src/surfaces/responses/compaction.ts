@@ -1,4 +1,4 @@
-import { refused } from "../../errors/refusal.ts";
+import { refused } from "../../units/errors/refusal.ts";
 import { contains } from "../json/bytes.ts";
 import { asObject, type Json } from "../json/json.ts";
 import { parseReply } from "../passing/reply.ts";

@@ -1,4 +1,4 @@
-import { invalid, type Refusal, refuse } from "../../errors/refusal.ts";
+import { invalid, type Refusal, refuse } from "../../units/errors/refusal.ts";
 import { contains, NO_BYTES, textOf } from "../json/bytes.ts";
 import { asObject } from "../json/json.ts";
 import { JsonCursor } from "../json/json-cursor.ts";

@@ -1,4 +1,4 @@
-import { type ErrorObject, errorObject, type Refusal, refusalHeaders } from "../../errors/refusal.ts";
+import { type ErrorObject, errorObject, type Refusal, refusalHeaders } from "../../units/errors/refusal.ts";
 
 /**
  * What a WebSocket is told of an error (developers.openai.com, "WebSocket mode"): the specification's error object with

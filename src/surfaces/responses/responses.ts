@@ -1,4 +1,4 @@
-import { invalid, type Refusal, refused } from "../../errors/refusal.ts";
+import { invalid, type Refusal, refused } from "../../units/errors/refusal.ts";
 import { COMMENT } from "../events/sse.ts";
 import { streamSynthesizer } from "../events/stream-synthesis.ts";
 import { asObject, type Json } from "../json/json.ts";

@@ -1,4 +1,4 @@
-import type { ErrorObject } from "../../errors/refusal.ts";
+import type { ErrorObject } from "../../units/errors/refusal.ts";
 import { bytesOf, NO_BYTES } from "../json/bytes.ts";
 import type { Billed, Usage } from "../surface.ts";
 import type { AnswerEvents, Citation, OpenBlock, StopReason } from "./answer-events.ts";

@@ -1,5 +1,5 @@
 import type { SurfaceName } from "../../catalog/catalog.ts";
-import { type Refusal, refuse } from "../../errors/refusal.ts";
+import { type Refusal, refuse } from "../../units/errors/refusal.ts";
 import type { Json } from "../json/json.ts";
 import type { HostTarget } from "../surface.ts";
 import { FIELDS, type NestedField, type Verdict } from "./fields.ts";

@@ -2,7 +2,7 @@ import { type Mutant, mutantsOf } from "./mutant.ts";
 
 /** What `sim:claims` has to notice: the rules of what derives from what, and of what ends with a claim. */
 export const CLAIM_MUTANTS: readonly Mutant[] = [
-  ...mutantsOf("src/keys/root.ts", {
+  ...mutantsOf("src/customers/keys/root.ts", {
     "what a session makes derives from set-up": [
       "return actor.account === balance.accountId ? claimOf(balance) : null;",
       "return actor.account === balance.accountId ? SET_UP : null;",
@@ -32,7 +32,7 @@ export const CLAIM_MUTANTS: readonly Mutant[] = [
       "accountId === null || setUpKey === null || reclaims < 0 ? SET_UP : 1;",
     ],
   }),
-  ...mutantsOf("src/keys/rotation.ts", {
+  ...mutantsOf("src/customers/keys/rotation.ts", {
     "a key that rotates itself derives from set-up": [
       "const root = rootOf(by, balance, key.root);",
       "const root = rootOf(by, balance);",
@@ -50,7 +50,7 @@ export const CLAIM_MUTANTS: readonly Mutant[] = [
       "",
     ],
   }),
-  ...mutantsOf("src/keys/run.ts", {
+  ...mutantsOf("src/customers/keys/run.ts", {
     "a run is changed by whoever was its owner before": [
       "    if (rootOf(by, balance) === null) return changedHands();\n",
       "",
@@ -73,13 +73,13 @@ export const CLAIM_MUTANTS: readonly Mutant[] = [
       "[...attach, ...close].map(changeOfBalance)",
     ],
   }),
-  ...mutantsOf("src/accounts/change.ts", {
+  ...mutantsOf("src/customers/accounts/change.ts", {
     "the process that takes a balance back remembers whose it was": [
       "[...attach, ...reclaim, ...close,",
       "[...attach, ...close,",
     ],
   }),
-  ...mutantsOf("src/accounts/claim.ts", {
+  ...mutantsOf("src/customers/accounts/claim.ts", {
     "a key alone claims what was taken back": [
       "if (secret === null) return takesSecret();",
       "if (secret === null) return null;",
@@ -89,7 +89,7 @@ export const CLAIM_MUTANTS: readonly Mutant[] = [
       '      return null;\n    case "offered"',
     ],
   }),
-  ...mutantsOf("src/accounts/undo.ts", {
+  ...mutantsOf("src/customers/accounts/undo.ts", {
     "whoever has the recovery secret in force undoes the claim, and nobody else": [
       'at.state === "claimed" && balance.undo === secret',
       'at.state === "claimed" && balance.recovery === secret',
@@ -102,7 +102,7 @@ export const CLAIM_MUTANTS: readonly Mutant[] = [
       ["(change.reclaim?.[0] ?? null)", "(change.decline ?? change.reclaim?.[0] ?? null)"],
     ],
   }),
-  ...mutantsOf("src/accounts/recovery.ts", {
+  ...mutantsOf("src/customers/accounts/recovery.ts", {
     "an account's new secret takes the place of the one that undoes the claim": [
       "return claimedAt === null ? null : undo;",
       "return null;",
@@ -112,7 +112,7 @@ export const CLAIM_MUTANTS: readonly Mutant[] = [
       "balance !== null;",
     ],
   }),
-  ...mutantsOf("src/accounts/deletion.ts", {
+  ...mutantsOf("src/customers/accounts/deletion.ts", {
     "an account that is deleted ends what it claimed within the week": ["now < undoEnds(at)", "now < at"],
   }),
 ];

@@ -2,7 +2,7 @@ import { type Mutant, mutantsOf } from "./mutant.ts";
 
 /** What `sim:payments` has to notice. */
 export const PAYMENT_MUTANTS: readonly Mutant[] = [
-  ...mutantsOf("src/rails/x402/next-step.ts", {
+  ...mutantsOf("src/payments/rails/x402/next-step.ts", {
     "a payment is credited in any state that it is in, again too": [
       '  if (payment.state === "credited") return { kind: "write", change: { transaction, lookAt } };\n',
       "",
@@ -16,7 +16,7 @@ export const PAYMENT_MUTANTS: readonly Mutant[] = [
       "    if (false)",
     ],
   }),
-  ...mutantsOf("src/rails/x402/x402.ts", {
+  ...mutantsOf("src/payments/rails/x402/x402.ts", {
     "one that was not needed is not watched": [
       'state: "unused", reason, lookAt: this.later() }',
       'state: "unused", reason, lookAt: null }',
@@ -26,13 +26,13 @@ export const PAYMENT_MUTANTS: readonly Mutant[] = [
       "const external = externalOf(signed) + this.deps.clock.elapsedMs();",
     ],
   }),
-  ...mutantsOf("src/rails/x402/next-step.ts", {
+  ...mutantsOf("src/payments/rails/x402/next-step.ts", {
     "a payment fails as soon as its authorization has run out, before that is final": [
       "  if (head.finalizedTime >= endS && isUnusedAtFinality) {",
       "  if (head.time >= endS) {",
     ],
   }),
-  ...mutantsOf("src/rails/x402/x402.ts", {
+  ...mutantsOf("src/payments/rails/x402/x402.ts", {
     "a node that is behind is believed that a transfer was never made": [
       "(await chain.unusedAt(order.authorization, head.finalized))",
       "true",

@@ -2,7 +2,7 @@ import { type Mutant, mutantsOf } from "./mutant.ts";
 
 /** What `sim:take-backs` has to notice, at one process unless it says otherwise. */
 export const TAKE_BACK_MUTANTS: readonly Mutant[] = [
-  ...mutantsOf("src/rails/stripe/card-standing.ts", {
+  ...mutantsOf("src/payments/rails/stripe/card-standing.ts", {
     "a dispute over a part takes all": ["sum + amount)", "sum + 1_000_000)"],
     "a dispute that is won gives nothing back": ['(outcome === "won" ? sum : sum + amount)', "sum + amount"],
     "a dispute that is lost gives everything back": ['outcome === "won" ? sum', 'outcome !== "open" ? sum'],
@@ -20,7 +20,7 @@ export const TAKE_BACK_MUTANTS: readonly Mutant[] = [
       ";",
     ],
   }),
-  ...mutantsOf("src/rails/stripe/card-fold.ts", {
+  ...mutantsOf("src/payments/rails/stripe/card-fold.ts", {
     "nothing becomes of a refunded payment any more": [
       '"charged_back", "refunded", "held"',
       '"charged_back", "held"',
@@ -42,7 +42,7 @@ export const TAKE_BACK_MUTANTS: readonly Mutant[] = [
       "false",
     ],
   }),
-  ...mutantsOf("src/rails/stripe/card-rail.ts", {
+  ...mutantsOf("src/payments/rails/stripe/card-rail.ts", {
     "what is taken back has another key each time": [
       // biome-ignore lint/suspicious/noTemplateCurlyInString: a line of the source.
       "idempotencyKey: paymentKey(id, `back:${entry}`),",
@@ -94,7 +94,7 @@ export const TAKE_BACK_MUTANTS: readonly Mutant[] = [
     "a payment does not hear what was lost": ["lost = lost + ${lost}\n", "lost = lost\n"],
   }),
   ...mutantsOf(
-    "src/rails/stripe/card-fold.ts",
+    "src/payments/rails/stripe/card-fold.ts",
     {
       "what was lost is credited a second time": ["const found = Math.min(more, lost);", "const found = 0;"],
     },

@@ -112,7 +112,7 @@ export const TAKING_MUTANTS: readonly Mutant[] = [
       "budgets, caps);",
     ],
   }),
-  ...mutantsOf("src/keys/runs.ts", {
+  ...mutantsOf("src/customers/keys/runs.ts", {
     "a run that was tightened keeps the limits that it had": [
       "const last = revision > known.revision ? { cap, calls } : stricter(known.last, { cap, calls });",
       "const { last } = known;",

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import type { SurfaceName } from "../../../src/catalog/catalog.ts";
-import { refused } from "../../../src/errors/refusal.ts";
 import { parseExactObject } from "../../../src/surfaces/json/exact-json.ts";
 import { MessagesCollector } from "../../../src/surfaces/messages/collector.ts";
 import { pairing, SURFACES } from "../../../src/surfaces/surfaces.ts";
+import { refused } from "../../../src/units/errors/refusal.ts";
 import { ASKED, bodyOf, decode, encode } from "../harness.ts";
 
 /** Longer than a double is exact, as ids of messages and people are at many services. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { SurfaceName } from "../../../src/catalog/catalog.ts";
-import { type Refusal, refused } from "../../../src/errors/refusal.ts";
 import { pairing } from "../../../src/surfaces/surfaces.ts";
+import { type Refusal, refused } from "../../../src/units/errors/refusal.ts";
 import { readRequest } from "../harness.ts";
 import { violations } from "../wire-schema.ts";
 

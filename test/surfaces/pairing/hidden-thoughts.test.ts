@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { refused } from "../../../src/errors/refusal.ts";
 import { pairing } from "../../../src/surfaces/surfaces.ts";
+import { refused } from "../../../src/units/errors/refusal.ts";
 import { ASKED, bodyOf, decode, encode, given, readRequest } from "../harness.ts";
 
 /** A chat client that does not want to see the thoughts of a host that speaks another language. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { refused } from "../../../src/errors/refusal.ts";
 import { pairing } from "../../../src/surfaces/surfaces.ts";
+import { refused } from "../../../src/units/errors/refusal.ts";
 import { messagesThinking, responsesReasoning, sseText } from "../../fakes/transcripts.ts";
 import { ASKED, bodyOf, given, inPieces, readRequest } from "../harness.ts";
 

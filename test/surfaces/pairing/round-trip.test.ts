@@ -1,6 +1,5 @@
 import { describe, expect, test } from "bun:test";
 import { SURFACE_NAMES, type SurfaceName } from "../../../src/catalog/catalog.ts";
-import { refused } from "../../../src/errors/refusal.ts";
 import { ChatWriter } from "../../../src/surfaces/chat/answer-writer.ts";
 import { writeChatRequest } from "../../../src/surfaces/chat/request-writer.ts";
 import { MessagesWriter } from "../../../src/surfaces/messages/answer-writer.ts";
@@ -12,6 +11,7 @@ import { pairing } from "../../../src/surfaces/surfaces.ts";
 import type { AnswerWriter } from "../../../src/surfaces/vocabulary/answer-writer.ts";
 import type { Conversation } from "../../../src/surfaces/vocabulary/conversation.ts";
 import { TranslationReport } from "../../../src/surfaces/vocabulary/translation-report.ts";
+import { refused } from "../../../src/units/errors/refusal.ts";
 import { rounds } from "../../rounds.ts";
 import { Random } from "../../sim/random.ts";
 import { brokenRules, wrongEvents } from "../event-order.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { SURFACE_NAMES, type SurfaceName } from "../../../src/catalog/catalog.ts";
-import type { ErrorObject } from "../../../src/errors/refusal.ts";
 import { pairing } from "../../../src/surfaces/surfaces.ts";
+import type { ErrorObject } from "../../../src/units/errors/refusal.ts";
 import { SICK } from "../../fakes/hosts/sick.ts";
 import { brokenRules, wrongEvents } from "../event-order.ts";
 import { ASKED, bodyOf, decode, encode, given, givenSoFar, inPieces, openRequest } from "../harness.ts";

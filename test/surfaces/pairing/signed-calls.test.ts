@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { SurfaceName } from "../../../src/catalog/catalog.ts";
-import { refused } from "../../../src/errors/refusal.ts";
 import { pairing } from "../../../src/surfaces/surfaces.ts";
+import { refused } from "../../../src/units/errors/refusal.ts";
 import { COMPATIBLE_CHAT } from "../../fakes/hosts/compatible-chat.ts";
 import type { Loose } from "../event-order.ts";
 import { bodyOf, decode, encode, readRequest } from "../harness.ts";

@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import { SURFACE_NAMES, type SurfaceName } from "../../../src/catalog/catalog.ts";
-import type { ErrorObject } from "../../../src/errors/refusal.ts";
 import type { StreamJudge } from "../../../src/surfaces/surface.ts";
 import { pairing, SURFACES } from "../../../src/surfaces/surfaces.ts";
+import type { ErrorObject } from "../../../src/units/errors/refusal.ts";
 import { ACCENTED, OFFICIAL } from "../../fakes/hosts/all.ts";
 import { SICK } from "../../fakes/hosts/sick.ts";
 import { Random } from "../../sim/random.ts";

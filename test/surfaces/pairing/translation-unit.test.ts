@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { SURFACE_NAMES, type SurfaceName } from "../../../src/catalog/catalog.ts";
-import { type Refusal, refused } from "../../../src/errors/refusal.ts";
 import type { GenerationRequest, HostBody, HostTarget } from "../../../src/surfaces/surface.ts";
 import { pairing, SURFACES } from "../../../src/surfaces/surfaces.ts";
+import { type Refusal, refused } from "../../../src/units/errors/refusal.ts";
 import { sseText } from "../../fakes/transcripts.ts";
 import { bodyOf, lastOf } from "../harness.ts";
 

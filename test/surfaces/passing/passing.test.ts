@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { SURFACE_NAMES, type SurfaceName } from "../../../src/catalog/catalog.ts";
-import type { ErrorObject, Refusal } from "../../../src/errors/refusal.ts";
 import type { GenerationRequest, HostBody, StreamJudge } from "../../../src/surfaces/surface.ts";
 import { pairing, SURFACES } from "../../../src/surfaces/surfaces.ts";
+import type { ErrorObject, Refusal } from "../../../src/units/errors/refusal.ts";
 import {
   chatReasoning,
   chatText,

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import type { Quirks } from "../../../src/catalog/catalog.ts";
 import { SURFACE_NAMES, type SurfaceName } from "../../../src/catalog/catalog.ts";
-import { type Refusal, refused } from "../../../src/errors/refusal.ts";
 import type { HostBody } from "../../../src/surfaces/surface.ts";
 import { pairing, SURFACES } from "../../../src/surfaces/surfaces.ts";
+import { type Refusal, refused } from "../../../src/units/errors/refusal.ts";
 
 const said = (client: SurfaceName) =>
   client === "responses" ? { input: "Hi" } : { messages: [{ role: "user", content: "Hi" }], max_tokens: 9 };

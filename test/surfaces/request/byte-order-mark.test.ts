@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { SURFACE_NAMES } from "../../../src/catalog/catalog.ts";
-import { refused } from "../../../src/errors/refusal.ts";
 import { SURFACES } from "../../../src/surfaces/surfaces.ts";
+import { refused } from "../../../src/units/errors/refusal.ts";
 
 const BODY = JSON.stringify({
   model: "a/b",

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import type { SurfaceName } from "../../../src/catalog/catalog.ts";
-import { type Refusal, refused } from "../../../src/errors/refusal.ts";
 import type { GenerationRequest, HostBody } from "../../../src/surfaces/surface.ts";
 import { pairing, SURFACES } from "../../../src/surfaces/surfaces.ts";
+import { type Refusal, refused } from "../../../src/units/errors/refusal.ts";
 
 /** Tools that hosts run themselves, and charge for beside the tokens. */
 function ask(client: SurfaceName, more: object, ownTools = false, host = client) {

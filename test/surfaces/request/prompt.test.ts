@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { SurfaceName } from "../../../src/catalog/catalog.ts";
-import { refused } from "../../../src/errors/refusal.ts";
 import { SURFACES } from "../../../src/surfaces/surfaces.ts";
+import { refused } from "../../../src/units/errors/refusal.ts";
 
 /** How large a prompt is taken to be before anybody has counted it. */
 const LONG = "word ".repeat(10_000);

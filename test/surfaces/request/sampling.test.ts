@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import type { Quirks, SurfaceName } from "../../../src/catalog/catalog.ts";
-import { refused } from "../../../src/errors/refusal.ts";
 import { pairing } from "../../../src/surfaces/surfaces.ts";
+import { refused } from "../../../src/units/errors/refusal.ts";
 import { decode, readRequest } from "../harness.ts";
 
 /** What a host is told of how to sample, and what it is not told although the client said it. */

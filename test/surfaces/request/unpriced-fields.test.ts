@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { SURFACE_NAMES, type SurfaceName } from "../../../src/catalog/catalog.ts";
-import type { Refusal } from "../../../src/errors/refusal.ts";
 import type { GenerationRequest, HostBody } from "../../../src/surfaces/surface.ts";
 import { pairing, SURFACES } from "../../../src/surfaces/surfaces.ts";
+import type { Refusal } from "../../../src/units/errors/refusal.ts";
 
 /** Nothing reaches a host that could cost more than what the gateway holds for the request. */
 const CEILING: Record<SurfaceName, string> = {

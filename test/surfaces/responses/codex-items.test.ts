@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import type { SurfaceName } from "../../../src/catalog/catalog.ts";
-import { type Refusal, refused } from "../../../src/errors/refusal.ts";
 import type { HostTarget } from "../../../src/surfaces/surface.ts";
 import { pairing } from "../../../src/surfaces/surfaces.ts";
+import { type Refusal, refused } from "../../../src/units/errors/refusal.ts";
 import { chatText, messagesText, sseText } from "../../fakes/transcripts.ts";
 import { bodyOf, given, inPieces, readRequest } from "../harness.ts";
 import { violations } from "../wire-schema.ts";

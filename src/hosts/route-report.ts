@@ -1,0 +1,103 @@
+import type { Catalog, Route } from "../catalog/catalog.ts";
+import type { Health, LastFailure } from "../routing/health.ts";
+import type { HostLoad } from "./slots/host-slots.ts";
+
+/** What past attempts say about a route, as one process may tell another. */
+export interface RouteReport {
+  readonly host: string;
+  /** By the name that the host has for it. */
+  readonly model: string;
+  /** Processes that would send it a request now, and those that let it rest. */
+  readonly usable: number;
+  readonly resting: number;
+  /** Of the usable: those at which it has rested, and served nobody since. */
+  readonly unproven: number;
+  /** In every one of them. */
+  readonly verifiedFree: boolean;
+  /** Medians of the last customers; null before the first stream. */
+  readonly firstTokenMs: number | null;
+  readonly tokensPerSecond: number | null;
+  /** Attempts since start, and why the last one that failed did. */
+  readonly served: number;
+  readonly failed: number;
+  readonly lastFailure: LastFailure | null;
+}
+
+/** Of each route once, however many models it serves. */
+export function routeReports(health: Health, { models }: Catalog): RouteReport[] {
+  const found = new Map<string, RouteReport>();
+  for (const { routes } of models.values()) {
+    for (const route of routes) {
+      const key = routeKey(route.host.id, route.model);
+      const report = reportOf(health, route);
+      const known = found.get(key) ?? report;
+      // Free requests are measured apart, and are not what customers choose by.
+      const shown = route.free ? known : report;
+      found.set(key, { ...shown, verifiedFree: known.verifiedFree || report.verifiedFree });
+    }
+  }
+  return [...found.values()];
+}
+
+/** What several processes, which each learn by themselves, know together. */
+export function routesTogether(reports: Iterable<readonly RouteReport[]>): RouteReport[] {
+  const found = new Map<string, RouteReport[]>();
+  for (const routes of reports) {
+    for (const route of routes) {
+      const key = routeKey(route.host, route.model);
+      const same = found.get(key);
+      if (same === undefined) found.set(key, [route]);
+      else same.push(route);
+    }
+  }
+  return [...found.values()].map((same) => ({
+    host: same[0]!.host,
+    model: same[0]!.model,
+    usable: sumOf(same.map(({ usable }) => usable)),
+    resting: sumOf(same.map(({ resting }) => resting)),
+    unproven: sumOf(same.map(({ unproven }) => unproven)),
+    verifiedFree: same.every(({ verifiedFree }) => verifiedFree),
+    firstTokenMs: mean(same.map(({ firstTokenMs }) => firstTokenMs)),
+    tokensPerSecond: mean(same.map(({ tokensPerSecond }) => tokensPerSecond)),
+    served: sumOf(same.map(({ served }) => served)),
+    failed: sumOf(same.map(({ failed }) => failed)),
+    lastFailure: latest(same.map(({ lastFailure }) => lastFailure)),
+  }));
+}
+
+export const routeKey = (host: string, model: string): string => `${host}\n${model}`;
+
+function reportOf(health: Health, route: Route): RouteReport {
+  const usable = health.usable(route);
+  const speed = health.speed(route);
+  const { served = 0, failed = 0, lastFailure = null } = health.record(route) ?? {};
+  return {
+    host: route.host.id,
+    model: route.model,
+    usable: usable ? 1 : 0,
+    resting: usable ? 0 : 1,
+    unproven: health.unproven(route) ? 1 : 0,
+    verifiedFree: route.free && health.verifiedFree(route),
+    firstTokenMs: speed?.firstTokenMs ?? null,
+    tokensPerSecond: speed?.tokensPerSecond ?? null,
+    served,
+    failed,
+    lastFailure,
+  };
+}
+
+const sumOf = (counts: readonly number[]): number => counts.reduce((sum, count) => sum + count, 0);
+
+const latest = (failures: readonly (LastFailure | null)[]): LastFailure | null =>
+  failures.reduce((newest, one) => (one !== null && one.at > (newest?.at ?? 0) ? one : newest), null);
+
+function mean(values: readonly (number | null)[]): number | null {
+  const known = values.filter((value) => value !== null);
+  return known.length === 0 ? null : known.reduce((sum, value) => sum + value, 0) / known.length;
+}
+
+/** What routing knows about routes, and how busy hosts are. */
+export interface LiveRoutes {
+  readonly routes: readonly RouteReport[];
+  readonly loads: readonly HostLoad[];
+}

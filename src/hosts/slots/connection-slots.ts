@@ -1,0 +1,70 @@
+import type { BalanceId } from "../../units/id.ts";
+
+/**
+ * How many connections may be kept open. The server keeps the message that is being received in memory that nobody
+ * else sees, so each connection counts as the largest: there are as many as memory allows, of which a balance has a
+ * quarter and a network half. Senders who could not pay for a large message have few.
+ */
+export class ConnectionSlots {
+  private readonly taken = new Map<string, number>();
+
+  /** As many as there may be in all. */
+  constructor(private readonly most: () => number) {}
+
+  /** What is given back when the connection is closed; or which of the limits is reached. */
+  take(owner: SocketOwner): (() => void) | FullSlots {
+    const wanted = slotsOf(owner, this.most());
+    for (const [name, most, of] of wanted) if ((this.taken.get(name) ?? 0) >= most) return { most, of };
+    for (const [name] of wanted) this.taken.set(name, (this.taken.get(name) ?? 0) + 1);
+    let isOpen = true;
+    return () => {
+      if (!isOpen) return;
+      isOpen = false;
+      for (const [name] of wanted) this.giveBack(name);
+    };
+  }
+
+  private giveBack(name: string): void {
+    const left = this.taken.get(name)! - 1;
+    if (left === 0) this.taken.delete(name);
+    else this.taken.set(name, left);
+  }
+}
+
+export interface SocketOwner {
+  readonly balance: BalanceId;
+  /** As wide as one may be had for nothing (see wide-network). */
+  readonly network: string;
+  /** Could pay for the largest body. */
+  readonly pays: boolean;
+}
+
+export interface FullSlots {
+  readonly most: number;
+  readonly of: "balance" | "network" | "gateway";
+}
+
+type CountedSlot = readonly [name: string, most: number, of: FullSlots["of"]];
+
+function slotsOf({ balance, network, pays }: SocketOwner, most: number): readonly CountedSlot[] {
+  const { aBalance, aNetwork, inAll } = pays ? paidSlots(most) : unpaidSlots(most);
+  const kind = pays ? "paid" : "unpaid";
+  return [
+    [`${kind} ${balance}`, aBalance, "balance"],
+    [`${kind} ${network}`, aNetwork, "network"],
+    [kind, inAll, "gateway"],
+  ];
+}
+
+/** An agent needs one; a fleet may share a balance, and an office a network. */
+const paidSlots = (most: number) => ({
+  aBalance: Math.ceil(most / 4),
+  aNetwork: Math.ceil(most / 2),
+  inAll: most - unpaidSlots(most).inAll,
+});
+
+const unpaidSlots = (most: number) => ({
+  aBalance: 2,
+  aNetwork: 4,
+  inAll: Math.min(16, Math.floor(most / 8)),
+});

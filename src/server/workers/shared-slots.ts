@@ -1,0 +1,36 @@
+import { SlotPool } from "../../hosts/slots/slot-pool.ts";
+import type { SlotsMessage, ToWorker } from "./messages.ts";
+
+/** The slots at hosts that workers share: a pool for each limit that any of them has in force. */
+export class SharedSlots {
+  private readonly pools = new Map<string, SlotPool>();
+
+  constructor(
+    private readonly workers: number,
+    private readonly tell: (worker: number, message: ToWorker) => void,
+  ) {}
+
+  hear(worker: number, { kind, host, most, count }: SlotsMessage): void {
+    const key = `${most} ${host}`;
+    const pool = this.pools.get(key) ?? this.open(host, most);
+    this.pools.set(key, pool);
+    if (kind === "slots_wanted") pool.asked(worker, count);
+    else pool.returned(worker, count);
+    if (pool.idle) this.pools.delete(key);
+  }
+
+  /** The worker's process has ended. */
+  ended(worker: number): void {
+    for (const [key, pool] of this.pools) {
+      pool.ended(worker);
+      if (pool.idle) this.pools.delete(key);
+    }
+  }
+
+  private open(host: string, most: number): SlotPool {
+    return new SlotPool(most, this.workers, {
+      give: (worker, count) => this.tell(worker, { kind: "slots_granted", host, most, count }),
+      recall: (worker, count) => this.tell(worker, { kind: "slots_recalled", host, most, count }),
+    });
+  }
+}

@@ -1,0 +1,306 @@
+import { AddressThrottle, type Throttled, throttlesOf } from "../../ledger/limits/address.ts";
+import { workerFolderPath } from "../../store/data-folder.ts";
+import type { Clock } from "../../units/clock.ts";
+import type { Log } from "../../units/log.ts";
+import { cannotListen } from "../listening.ts";
+import { RUNTIME } from "../runtime.ts";
+import {
+  type FromWorker,
+  KEEPER,
+  type SupervisorAnswers,
+  type SupervisorQuery,
+  type ToWorker,
+} from "./messages.ts";
+import { ReceiptSearch } from "./receipt-search.ts";
+import { SharedSlots } from "./shared-slots.ts";
+import { WorkerReport } from "./worker-report.ts";
+
+/**
+ * `workers: N`: N gateways on one port, each a node of the shared store with a data folder of its own; where that
+ * is SQLite, one more process keeps it, which is begun before them and ends after them. The
+ * kernel spreads connections over them. A worker that dies is restarted and recovers like any node. A worker
+ * that notices that this process is gone ends itself (run.ts), so that the next supervisor finds folders and
+ * port free.
+ */
+export class Supervisor {
+  private readonly workers: WorkerProcess[];
+  private readonly keeper: WorkerProcess = { number: KEEPER, failures: 0, serving: false };
+  private readonly report: WorkerReport;
+  private readonly search: ReceiptSearch;
+  private readonly slots: SharedSlots;
+  private readonly throttles: Record<Throttled, AddressThrottle>;
+  private stopping = false;
+  /** No worker needs the keeper any more. */
+  private drained = false;
+
+  private constructor(
+    private readonly options: SupervisorOptions,
+    private readonly port: number,
+  ) {
+    this.workers = Array.from({ length: options.workers }, (_, index) => ({
+      number: index + 1,
+      failures: 0,
+      serving: false,
+    }));
+    this.slots = new SharedSlots(options.workers, (number, message) => {
+      const worker = this.workers[number - 1];
+      if (worker !== undefined) send(worker, message);
+    });
+    this.throttles = throttlesOf(() => new AddressThrottle(options.clock));
+    this.search = new ReceiptSearch(options.clock);
+    this.report = new WorkerReport(options.clock, () =>
+      [...this.workers, ...(options.isKept ? [this.keeper] : [])].map((worker) => ({
+        number: worker.number,
+        tell: worker.serving ? (round) => send(worker, { kind: "state_wanted", round }) : null,
+      })),
+    );
+  }
+
+  /**
+   * Starts the first worker, then the others; resolves with the first one's announcement when all are
+   * serving.
+   */
+  static async start(options: SupervisorOptions): Promise<{ supervisor: Supervisor; announcement: string }> {
+    const { port, release } = claimPort(options.hostname, options.port);
+    const supervisor = new Supervisor(options, port);
+    if (options.isKept && (await supervisor.begin(supervisor.keeper)) === null) {
+      release();
+      await supervisor.stop();
+      throw new WorkersEnded("the keeper of the database did not start; why is said above.");
+    }
+    const ready = await Promise.all(supervisor.workers.map((worker) => supervisor.begin(worker)));
+    release();
+    const ended = ready.filter((announcement) => announcement === null).length;
+    if (ended > 0) {
+      await supervisor.stop();
+      throw new WorkersEnded(
+        `${ended} of ${ready.length} workers did not start; why is said above by each of them.`,
+      );
+    }
+    return { supervisor, announcement: ready[0]! };
+  }
+
+  /** All workers read the configuration again. */
+  reload(): void {
+    for (const { child } of this.workers) child?.kill("SIGHUP");
+  }
+
+  /** Stops all workers, or hurries those that are stopping; resolves when they have ended. */
+  async stop(): Promise<void> {
+    this.stopping = true;
+    for (const { child } of this.workers) child?.kill("SIGTERM");
+    await Promise.all(this.workers.map(({ child }) => child?.exited));
+    this.drained = true;
+    const { keeper } = this;
+    // One that has just begun has nothing to end, and may not listen yet.
+    if (keeper.serving) send(keeper, { kind: "end" });
+    else keeper.child?.kill("SIGKILL");
+    await keeper.child?.exited;
+  }
+
+  /** Null when the worker ended before it served. */
+  private async begin(worker: WorkerProcess): Promise<string | null> {
+    const { command, env, clock } = this.options;
+    const startedMs = clock.elapsedMs();
+    const child = Bun.spawn([...command], {
+      env: {
+        ...RUNTIME,
+        ...env,
+        ...this.placeOf(worker),
+      },
+      stdin: "ignore",
+      stdout: "pipe",
+      stderr: "inherit",
+      ipc: (message: FromWorker, from) => {
+        // What a process said last may arrive after its end, when another has its place.
+        if (from === worker.child) this.hear(worker, message);
+      },
+    });
+    worker.child = child;
+    const announcement = await announced(child.stdout);
+    worker.serving = announcement !== null;
+    const served = announcement !== null;
+    void child.exited.then((code) => this.ended(worker, served, startedMs, child.signalCode ?? code));
+    return announcement;
+  }
+
+  private placeOf({ number, isAgain }: WorkerProcess): Record<string, string> {
+    const { dataFolder, socketFolder, workers } = this.options;
+    return number === KEEPER
+      ? { GATEWAY_KEEPER: String(workers), GATEWAY_DATA: dataFolder }
+      : {
+          GATEWAY_WORKER: String(number),
+          GATEWAY_WORKERS: String(workers),
+          ...(isAgain === true ? { GATEWAY_WORKER_AGAIN: "1" } : {}),
+          ...(socketFolder === null ? {} : { GATEWAY_SOCKETS: socketFolder }),
+          GATEWAY_DATA: workerFolderPath(dataFolder, number),
+          PORT: String(this.port),
+        };
+  }
+
+  private hear(worker: WorkerProcess, message: FromWorker): void {
+    switch (message.kind) {
+      case "state":
+        return this.report.told(worker.number, message.round, message.state);
+      case "receipt_found":
+        return this.search.looked(message.search, message.receipt);
+      case "given_back":
+        return this.throttles[message.throttled].giveBack(message.block);
+      case "question":
+        return void this.answer(worker, message);
+      case "slots_wanted":
+      case "slots_returned":
+        return this.slots.hear(worker.number, message);
+      case "rests":
+      case "stays":
+        for (const other of this.others(worker)) send(other, message);
+    }
+  }
+
+  private async answer(worker: WorkerProcess, { id, ask }: FromWorker & { kind: "question" }): Promise<void> {
+    const { child } = worker;
+    const answer = await this.answerTo(ask, worker);
+    // Another process in its place has asked nothing.
+    if (worker.child === child) send(worker, { kind: "answer", id, answer });
+  }
+
+  private answerTo(
+    question: SupervisorQuery,
+    asker: WorkerProcess,
+  ): SupervisorAnswers[keyof SupervisorAnswers] | Promise<SupervisorAnswers[keyof SupervisorAnswers]> {
+    switch (question.about) {
+      case "metrics":
+        return this.report.metrics();
+      case "hosts":
+        return this.report.hosts();
+      case "receipt":
+        return this.search.find(
+          question.receipt,
+          this.others(asker).map((worker) => ({
+            look: (search, receipt) => send(worker, { kind: "receipt_wanted", search, receipt }),
+          })),
+        );
+      case "throttle":
+        return this.throttles[question.throttled].take(question.block, question.limit);
+    }
+  }
+
+  private others(than: WorkerProcess): readonly WorkerProcess[] {
+    return this.workers.filter((worker) => worker !== than && worker.serving);
+  }
+
+  private ended(worker: WorkerProcess, served: boolean, startedMs: number, by: string | number | null): void {
+    worker.child = undefined;
+    worker.serving = false;
+    if (this.isOver(worker)) return;
+    const { clock, log } = this.options;
+    this.report.ended(worker.number);
+    if (worker.number !== KEEPER) this.slots.ended(worker.number);
+    if (served) worker.isAgain = true;
+    const lived = served && clock.elapsedMs() - startedMs > STEADY_MS;
+    worker.failures = lived ? 0 : worker.failures + 1;
+    const restartMs = Math.min(FIRST_RESTART_MS * 2 ** worker.failures, LAST_RESTART_MS);
+    const [what, who] = worker.number === KEEPER ? ["keeper", {}] : ["worker", { worker: worker.number }];
+    log(`${what} ended`, { ...who, by, restart_ms: restartMs });
+    clock.after(restartMs, async () => {
+      if (!this.isOver(worker) && (await this.begin(worker)) !== null) log(`${what} restarted`, who);
+    });
+  }
+
+  /** Workers that are stopping ship to the keeper until their end. */
+  private isOver({ number }: WorkerProcess): boolean {
+    return number === KEEPER ? this.drained : this.stopping;
+  }
+}
+
+/** Workers ended before they served. Each has told why; this process has nothing to add. */
+export class WorkersEnded extends Error {
+  override name = "WorkersEnded";
+}
+
+export interface SupervisorOptions {
+  readonly workers: number;
+  /** The store is SQLite, and needs a process that keeps it. */
+  readonly isKept: boolean;
+  /** Begins a gateway. */
+  readonly command: readonly string[];
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly hostname: string;
+  /** 0 picks a free one. */
+  readonly port: number;
+  readonly dataFolder: string;
+  /** Where workers reach each other; null where there is no place for that. */
+  readonly socketFolder: string | null;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+interface WorkerProcess {
+  /** From 1, or `KEEPER`. */
+  readonly number: number;
+  /** Undefined between two processes. */
+  child?: Bun.Subprocess<"ignore", "pipe", "inherit"> | undefined;
+  serving: boolean;
+  /** It served before, in another process. */
+  isAgain?: true;
+  /** How often in a row it ended soon after its start. */
+  failures: number;
+}
+
+function send({ child }: WorkerProcess, message: ToWorker): void {
+  try {
+    child?.send(message);
+  } catch {
+    // It is ending, and its exit says so.
+  }
+}
+
+const STEADY_MS = 10_000;
+const FIRST_RESTART_MS = 50;
+const LAST_RESTART_MS = 5_000;
+
+/**
+ * Workers share the port with each other, and would share it with a stranger too. So this process first takes
+ * it exclusively. One that the kernel picked is kept until the workers have it; nobody knows it yet.
+ */
+function claimPort(hostname: string, wanted: number): { readonly port: number; release(): void } {
+  const port = freePort(hostname, wanted);
+  if (wanted !== 0) return { port, release() {} };
+  const kept = Bun.serve({
+    hostname,
+    port,
+    reusePort: true,
+    fetch: () => new Response(null, { status: 503 }),
+  });
+  return { port, release: () => void kept.stop(true) };
+}
+
+function freePort(hostname: string, wanted: number): number {
+  try {
+    const alone = Bun.listen({ hostname, port: wanted, socket: { data() {} } });
+    const { port } = alone;
+    alone.stop(true);
+    return port;
+  } catch (error) {
+    throw cannotListen({ hostname, port: wanted }, error);
+  }
+}
+
+/** What the worker prints until it serves; afterwards its output is only drained. */
+async function announced(stdout: ReadableStream<Uint8Array>): Promise<string | null> {
+  const reader = stdout.getReader();
+  const decoder = new TextDecoder();
+  let text = "";
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) return null;
+    text += decoder.decode(value, { stream: true });
+    if (!text.includes("listening on ") || !text.endsWith("\n")) continue;
+    void drain(reader);
+    return text;
+  }
+}
+
+async function drain(reader: { read(): Promise<{ done: boolean }> }): Promise<void> {
+  while (!(await reader.read()).done);
+}

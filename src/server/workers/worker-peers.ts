@@ -1,0 +1,105 @@
+import type { LiveRoutes } from "../../hosts/route-report.ts";
+import type { HostSlots, OpenSlotShare } from "../../hosts/slots/host-slots.ts";
+import { type Throttles, throttlesOf } from "../../ledger/limits/address.ts";
+import type { Affinity, ToldRoute } from "../../routing/affinity.ts";
+import type { Health, HostRest } from "../../routing/health.ts";
+import type { StoredReceipt } from "../../store/receipts.ts";
+import type { Metric } from "../../telemetry/metric.ts";
+import type { Clock } from "../../units/clock.ts";
+import type { ReceiptId } from "../../units/id.ts";
+import type { IpcChannel, SupervisorAnswers, SupervisorQuery, ToWorker, WorkerState } from "./messages.ts";
+
+/** What one worker shares with the others, through the supervisor. */
+export class WorkerPeers {
+  /** Of the machine: a network that has asked one worker too often has asked all of them. */
+  readonly throttles: Throttles = throttlesOf((throttled) => ({
+    take: (block, limit) => this.ask({ about: "throttle", throttled, block, limit }),
+    giveBack: (block) => this.channel.send({ kind: "given_back", throttled, block }),
+  }));
+  readonly slots: OpenSlotShare = (host, most) => ({
+    ask: (count) => this.channel.send({ kind: "slots_wanted", host, most, count }),
+    giveBack: (count) => this.channel.send({ kind: "slots_returned", host, most, count }),
+  });
+  readonly rests = (rest: HostRest): void => this.channel.send({ kind: "rests", rest });
+  readonly stays = (routes: readonly ToldRoute[]): void => this.channel.send({ kind: "stays", routes });
+  private asked = 0;
+  private readonly open = new Map<number, (answer: unknown) => void>();
+
+  constructor(
+    private readonly channel: IpcChannel,
+    private readonly clock: Clock,
+    private readonly own: OwnParts,
+  ) {
+    channel.listen((message) => this.hear(message));
+  }
+
+  /** Of all workers. */
+  metrics(): Promise<readonly Metric[]> {
+    return this.ask({ about: "metrics" });
+  }
+
+  /** At all workers that answer. */
+  hosts(): Promise<LiveRoutes> {
+    return this.ask({ about: "hosts" });
+  }
+
+  /** Of a request that another worker refused, or has ended a moment ago. */
+  receipt(receipt: ReceiptId): Promise<StoredReceipt | null> {
+    return this.ask({ about: "receipt", receipt });
+  }
+
+  private hear(message: ToWorker): void {
+    switch (message.kind) {
+      case "answer":
+        return this.open.get(message.id)?.(message.answer);
+      case "state_wanted":
+        return this.channel.send({ kind: "state", round: message.round, state: this.own.state() });
+      case "receipt_wanted":
+        return this.channel.send({
+          kind: "receipt_found",
+          search: message.search,
+          receipt: this.own.receipts().here(message.receipt),
+        });
+      case "slots_granted":
+        return this.own.slots().given(message.host, message.most, message.count);
+      case "slots_recalled":
+        return this.own.slots().recalled(message.host, message.most, message.count);
+      case "rests":
+        return this.own.health().told(message.rest);
+      case "stays":
+        return this.own.affinity().told(message.routes);
+    }
+  }
+
+  /**
+   * Fails when the supervisor does not answer: one worker's view in place of all of theirs would be wrong.
+   */
+  private async ask<Q extends SupervisorQuery>(question: Q): Promise<SupervisorAnswers[Q["about"]]> {
+    if (this.open.size >= MAX_OPEN) throw new Error("the supervisor is being asked too much");
+    const id = ++this.asked;
+    const { promise, resolve, reject } = Promise.withResolvers<SupervisorAnswers[Q["about"]]>();
+    const timer = this.clock.after(PATIENCE_MS, () => reject(new Error("the supervisor does not answer")));
+    this.open.set(id, resolve as (answer: unknown) => void);
+    this.channel.send({ kind: "question", id, ask: question });
+    try {
+      return await promise;
+    } finally {
+      this.open.delete(id);
+      timer.cancel();
+    }
+  }
+}
+
+/** What the others ask this worker about. */
+export interface OwnParts {
+  state(): WorkerState;
+  slots(): Pick<HostSlots, "given" | "recalled">;
+  health(): Pick<Health, "told">;
+  affinity(): Pick<Affinity, "told">;
+  receipts(): { here(id: ReceiptId): StoredReceipt | null };
+}
+
+/** The supervisor itself waits half a second for the slowest worker. */
+const PATIENCE_MS = 2_000;
+/** Questions that are not answered yet. */
+const MAX_OPEN = 10_000;

@@ -1,0 +1,148 @@
+import { type LiveRoutes, routesTogether } from "../../hosts/route-report.ts";
+import type { HostLoad } from "../../hosts/slots/host-slots.ts";
+import { lasting, type Metric, togetherOf } from "../../telemetry/metric.ts";
+import { labels, looked } from "../../telemetry/series.ts";
+import type { Clock } from "../../units/clock.ts";
+import { ANSWER_MS, KEEPER, type WorkerState } from "./messages.ts";
+
+/**
+ * Combines what all workers say about themselves into one answer, whichever of them was asked. Each is asked
+ * every time, with a deadline that a scraper hardly notices; a silent one is left out. Counters, however,
+ * stay as they were last heard, even those of a worker that has ended: a sum that fell and came back would
+ * look like that many new requests.
+ */
+export class WorkerReport {
+  private rounds = 0;
+  /** Resolves with the workers that kept silent. */
+  private running: Promise<ReadonlySet<number>> | null = null;
+  /** Whose answer the present round waits for. */
+  private readonly missing = new Set<number>();
+  private complete: () => void = () => {};
+  /** By worker: what its present process said last. */
+  private readonly heard = new Map<number, WorkerState>();
+  /** Of processes that have ended. */
+  private past: readonly Metric[] = [];
+  private readonly restarts = { keeper: 0, workers: 0 };
+
+  constructor(
+    private readonly clock: Clock,
+    /** And the keeper of their database, where there is one. */
+    private readonly workers: () => readonly ReportingWorker[],
+  ) {}
+
+  async metrics(): Promise<Metric[]> {
+    const silent = await this.round();
+    const reports = [...this.heard].map(([worker, { metrics }]) => ({
+      worker: worker === KEEPER ? ("keeper" as const) : worker,
+      metrics: silent.has(worker) ? lasting(metrics) : metrics,
+    }));
+    return [...togetherOf([...reports, { worker: 0, metrics: this.past }]), ...this.own(silent)];
+  }
+
+  async hosts(): Promise<LiveRoutes> {
+    const silent = await this.round();
+    const told = [...this.heard].flatMap(([worker, { hosts }]) => (silent.has(worker) ? [] : [hosts]));
+    return {
+      routes: routesTogether(told.map(({ routes }) => routes)),
+      loads: loadsTogether(told.flatMap(({ loads: lines }) => lines)),
+    };
+  }
+
+  told(worker: number, round: number, state: WorkerState): void {
+    // An answer that is too late for its round is still the newest one known.
+    this.heard.set(worker, state);
+    if (round === this.rounds) this.answered(worker);
+  }
+
+  /** The worker's process has ended; another is begun in its place. */
+  ended(worker: number): void {
+    const said = lasting(this.heard.get(worker)?.metrics ?? []);
+    this.heard.delete(worker);
+    this.past = togetherOf([
+      { worker, metrics: this.past },
+      { worker, metrics: said },
+    ]).map((metric) => ({ ...metric, samples: metric.samples.slice(0, MAX_PAST_SAMPLES) }));
+    this.restarts[worker === KEEPER ? "keeper" : "workers"] += 1;
+    this.answered(worker);
+  }
+
+  /** Callers during a round share its result. */
+  private round(): Promise<ReadonlySet<number>> {
+    this.running ??= this.ask().finally(() => {
+      this.running = null;
+    });
+    return this.running;
+  }
+
+  private async ask(): Promise<ReadonlySet<number>> {
+    this.rounds += 1;
+    const serving = this.workers().filter((worker) => worker.tell !== null);
+    for (const { number } of serving) this.missing.add(number);
+    for (const { tell } of serving) tell!(this.rounds);
+    await this.allAnswered();
+    const silent = new Set(this.missing);
+    this.missing.clear();
+    return silent;
+  }
+
+  private async allAnswered(): Promise<void> {
+    if (this.missing.size === 0) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.complete = resolve;
+    const timer = this.clock.after(ANSWER_MS, resolve);
+    await promise;
+    timer.cancel();
+  }
+
+  private answered(worker: number): void {
+    this.missing.delete(worker);
+    if (this.missing.size === 0) this.complete();
+  }
+
+  private own(silent: ReadonlySet<number>): Metric[] {
+    const all = this.workers();
+    const workers = all.filter(({ number }) => number !== KEEPER);
+    const states = { answered: 0, silent: 0, starting: 0 };
+    for (const { number, tell } of workers)
+      states[tell === null ? "starting" : silent.has(number) ? "silent" : "answered"] += 1;
+    const restarts = (name: string, what: string, count: number) =>
+      looked({ name, help: `${what} that ended and were started again.`, type: "counter" }, [["", count]]);
+    return [
+      looked(
+        {
+          name: "gateway_workers",
+          help: "Workers by their reply when these figures were collected. The gauges of a silent one are missing here.",
+        },
+        Object.entries(states).map(([state, count]) => [labels({ state }), count]),
+      ),
+      restarts("gateway_worker_restarts_total", "Workers", this.restarts.workers),
+      ...(all.length === workers.length
+        ? []
+        : [restarts("gateway_keeper_restarts_total", "Keepers of the database", this.restarts.keeper)]),
+    ];
+  }
+}
+
+export interface ReportingWorker {
+  readonly number: number;
+  /** Asks it to tell of itself; null while it does not serve. */
+  readonly tell: ((round: number) => void) | null;
+}
+
+/** Of one metric: the labels of models that were configured once and of hosts that are gone add up. */
+const MAX_PAST_SAMPLES = 100_000;
+
+function loadsTogether(loads: readonly HostLoad[]): HostLoad[] {
+  const found = new Map<string, HostLoad>();
+  for (const load of loads) {
+    const sum = found.get(load.host) ?? { host: load.host, inFlight: 0, limit: 0, waiting: 0, cut: 0 };
+    found.set(load.host, {
+      host: load.host,
+      inFlight: sum.inFlight + load.inFlight,
+      limit: sum.limit + load.limit,
+      waiting: sum.waiting + load.waiting,
+      cut: sum.cut + load.cut,
+    });
+  }
+  return [...found.values()];
+}

@@ -1,0 +1,180 @@
+import { expect, test } from "bun:test";
+import { KEEPER, type WorkerState } from "../../../src/server/workers/messages.ts";
+import { type ReportingWorker, WorkerReport } from "../../../src/server/workers/worker-report.ts";
+import { type Metric, prometheusText } from "../../../src/telemetry/metric.ts";
+import { epochMs } from "../../../src/units/clock.ts";
+import { ManualClock } from "../../fakes/clock.ts";
+
+/** Two workers that count what they are told to, and answer when they are told to. */
+class Fixture {
+  readonly clock = new ManualClock();
+  readonly counts = [0, 0];
+  readonly asked: number[][] = [[], []];
+  readonly serving = [true, true];
+  keeper: ReportingWorker | null = null;
+  readonly call = new WorkerReport(this.clock, () => [
+    this.member(0),
+    this.member(1),
+    ...(this.keeper === null ? [] : [this.keeper]),
+  ]);
+
+  answer(index: number): void {
+    for (const round of this.asked[index]!.splice(0)) this.call.told(index + 1, round, this.state(index));
+  }
+
+  async lines(): Promise<string[]> {
+    return prometheusText(await this.call.metrics())
+      .split("\n")
+      .filter((line) => line !== "" && !line.startsWith("#"));
+  }
+
+  private state(index: number): WorkerState {
+    const route = { host: "h", model: "m", verifiedFree: false, tokensPerSecond: null, served: 3, failed: 1 };
+    const usable = index === 0 ? 1 : 0;
+    const lastFailure = index === 0 ? { at: epochMs(9_000), detail: "status 500" } : null;
+    return {
+      metrics: this.read(index),
+      hosts: {
+        routes: [
+          {
+            ...route,
+            usable,
+            resting: 1 - usable,
+            unproven: usable,
+            firstTokenMs: index === 0 ? null : 20,
+            lastFailure,
+          },
+        ],
+        loads: [{ host: "h", inFlight: 2, limit: 5, waiting: index, cut: index }],
+      },
+    };
+  }
+
+  private read(index: number): Metric[] {
+    const count = this.counts[index]!;
+    const about = { help: "Help.", together: "sum" } as const;
+    return [
+      { ...about, name: "things_total", type: "counter", samples: [["", "", count]] },
+      { ...about, name: "open", type: "gauge", samples: [["", "", 1]] },
+    ];
+  }
+
+  private member(index: number): ReportingWorker {
+    const tell = this.serving[index]! ? (round: number) => void this.asked[index]!.push(round) : null;
+    return { number: index + 1, tell };
+  }
+}
+
+async function heard(deps: Fixture): Promise<string[]> {
+  const lines = deps.lines();
+  for (const index of [0, 1]) deps.answer(index);
+  return lines;
+}
+
+test("the answer comes when the last worker has answered, and waits for no clock", async () => {
+  const deps = new Fixture();
+  deps.counts.splice(0, 2, 3, 4);
+  const lines = await heard(deps);
+  expect(lines).toContain("things_total 7");
+  expect(lines).toContain("open 2");
+});
+
+test("who asks meanwhile gets the same answer, and the workers are asked once", async () => {
+  const deps = new Fixture();
+  const both = Promise.all([deps.lines(), deps.lines()]);
+  expect(deps.asked.map((rounds) => rounds.length)).toEqual([1, 1]);
+  for (const index of [0, 1]) deps.answer(index);
+  const [one, other] = await both;
+  expect(one).toEqual(other);
+});
+
+test("a silent worker's counts stand as they were last heard, its gauges are left out, and it is counted", async () => {
+  const deps = new Fixture();
+  deps.counts.splice(0, 2, 3, 4);
+  await heard(deps);
+  deps.counts.splice(0, 2, 10, 10);
+  const asked = deps.lines();
+  deps.answer(0);
+  deps.clock.advance(500);
+  const lines = await asked;
+  expect(lines).toContain("things_total 14");
+  expect(lines).toContain("open 1");
+  expect(lines).toContain('gateway_workers{state="silent"} 1');
+});
+
+test("a worker that ends while it is asked is not waited for", async () => {
+  const deps = new Fixture();
+  const asked = deps.lines();
+  deps.answer(0);
+  deps.serving[1] = false;
+  deps.call.ended(2);
+  expect(await asked).toContain('gateway_workers{state="starting"} 1');
+});
+
+test("what an ended worker had counted stays, however often it ends", async () => {
+  const deps = new Fixture();
+  for (let life = 1; life <= 3; life++) {
+    deps.counts[1] = 5;
+    expect(await heard(deps)).toContain(`things_total ${life * 5}`);
+    deps.call.ended(2);
+    deps.counts[1] = 0;
+    const lines = await heard(deps);
+    expect(lines).toContain(`things_total ${life * 5}`);
+    expect(lines).toContain(`gateway_worker_restarts_total ${life}`);
+  }
+});
+
+test("a worker that does not serve yet is not asked", async () => {
+  const deps = new Fixture();
+  deps.serving[1] = false;
+  const lines = await heard(deps);
+  expect(deps.asked[1]).toEqual([]);
+  expect(lines).toContain('gateway_workers{state="starting"} 1');
+});
+
+test("of hosts, it is said at how many workers a route rests and why, and what all workers have there", async () => {
+  const deps = new Fixture();
+  const hosts = deps.call.hosts();
+  for (const index of [0, 1]) deps.answer(index);
+  expect(await hosts).toEqual({
+    routes: [
+      {
+        host: "h",
+        model: "m",
+        usable: 1,
+        resting: 1,
+        unproven: 1,
+        verifiedFree: false,
+        firstTokenMs: 20,
+        tokensPerSecond: null,
+        served: 6,
+        failed: 2,
+        lastFailure: { at: epochMs(9_000), detail: "status 500" },
+      },
+    ],
+    loads: [{ host: "h", inFlight: 4, limit: 10, waiting: 1, cut: 1 }],
+  });
+});
+
+test("the keeper of the database tells of itself, is no worker, and its restarts are counted apart", async () => {
+  const deps = new Fixture();
+  const memory = { name: "bytes", type: "gauge", help: "Help.", together: "apart" } as const;
+  const state = {
+    metrics: [{ ...memory, samples: [["", "", 7]] as const }],
+    hosts: { routes: [], loads: [] },
+  };
+  deps.keeper = { number: KEEPER, tell: (round) => deps.call.told(KEEPER, round, state) };
+  const lines = await heard(deps);
+  expect(lines).toContain('bytes{worker="keeper"} 7');
+  expect(lines).toContain('gateway_workers{state="answered"} 2');
+  expect(lines).toContain("gateway_keeper_restarts_total 0");
+  deps.call.ended(KEEPER);
+  deps.keeper = { number: KEEPER, tell() {} };
+  const asked = heard(deps);
+  await Promise.resolve();
+  deps.clock.advance(500);
+  const without = await asked;
+  expect(without.filter((line) => line.includes("keeper"))).toEqual(["gateway_keeper_restarts_total 1"]);
+  expect(without).toContain("gateway_worker_restarts_total 0");
+  expect(without).toContain('gateway_workers{state="silent"} 0');
+});
