@@ -1,6 +1,6 @@
 /**
  * A broken invariant: a bug of ours, never a caller's mistake. It ends as `internal_error` at the edge, where
- * the message is dropped; expected refusals are returned as values instead (see errors/refusal).
+ * the message is dropped; expected refusals are returned as values instead (see units/errors/refusal).
  */
 class BrokenInvariant extends Error {
   override name = "BrokenInvariant";

@@ -33,20 +33,20 @@ describe("imports", () => {
     [
       "imports point down",
       "another room of the floor",
-      { "errors/a.ts": 'export * from "../tokens/tokens.ts";' },
-      "errors/a.ts → tokens/tokens.ts",
+      { "catalog/a.ts": 'export * from "../tokens/tokens.ts";' },
+      "catalog/a.ts → tokens/tokens.ts",
     ],
     [
       "imports point down",
       "the gateway in its configuration",
-      { "config/defaults.ts": 'import "../gateway.ts";' },
-      "config/defaults.ts → gateway.ts",
+      { "config/defaults.ts": 'import "../server/gateway.ts";' },
+      "config/defaults.ts → server/gateway.ts",
     ],
     [
       "separate folders do not import each other",
       "cards that use the chain",
-      { "rails/stripe/a.ts": 'import "../x402/chain.ts";' },
-      "rails/stripe/a.ts → rails/x402/chain.ts",
+      { "payments/rails/stripe/a.ts": 'import "../x402/chain.ts";' },
+      "payments/rails/stripe/a.ts → payments/rails/x402/chain.ts",
     ],
     [
       "Elysia is imported on the HTTP floor and nowhere below",

@@ -212,7 +212,7 @@ export const CLAIMS = `
 export const ROOTS = `
   -- How many claims of a balance were withdrawn, undone or detached: claim number reclaims + 1 is in force, or none.
   ALTER TABLE balances ADD COLUMN reclaims INTEGER NOT NULL DEFAULT 0;
-  -- The number of the claim that a key derives from, 0 for set-up: see keys/root. It takes the place of made_by.
+  -- The number of the claim that a key derives from, 0 for set-up: see customers/keys/root. It takes the place of made_by.
   ALTER TABLE keys ADD COLUMN root INTEGER NOT NULL DEFAULT 0;
   -- What was made since an account with a recovery secret of its own claimed the balance may be made with that one.
   UPDATE keys SET root = 1 WHERE balance_id IN (SELECT id FROM balances WHERE setup_key IS NOT NULL) AND (
