@@ -51,7 +51,7 @@ export class FairQueue<Slot> {
   }
 
   /** Whether nobody waits who goes before or beside this rank. */
-  isFree(rank = this.ranks.length - 1): boolean {
+  isFree(rank: number): boolean {
     for (let n = 0; n <= rank; n++) if (this.ranks[n]!.size > 0) return false;
     return true;
   }

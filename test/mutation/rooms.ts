@@ -27,8 +27,8 @@ export const ROOMS: readonly Room[] = [
   room("hosts", ["src/hosts"], ["test/hosts"], ["test/generation", "test/gateway"]),
   room(
     "limits",
-    ["src/ledger/limits", "src/hosts/slots"],
-    ["test/ledger/limits", "test/hosts/slots"],
+    ["src/ledger/limits", "src/hosts/slots", "src/units"],
+    ["test/ledger/limits", "test/hosts/slots", "test/units"],
     ["test/http", "test/generation", "test/gateway"],
   ),
   room("store", ["src/store"], ["test/store"], ["test/server/workers", "test/postgres", "test/http"]),

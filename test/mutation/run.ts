@@ -1,5 +1,4 @@
 import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
-import { dirname } from "node:path";
 import { parseArgs } from "node:util";
 import { Glob } from "bun";
 import { Random } from "../sim/random.ts";
@@ -18,13 +17,15 @@ below ${FLOOR * 100}%. Rooms: ${ROOMS.map(({ name }) => name).join(", ")}; all, 
   --each N      how many of a room (40)
   --in TEXT     only of files with this in their path
   --jobs N      copies of the tree, each with one mutant at a time (1)
-  --near        only the tests of the room itself, no wider ones
+  --near        only the tests of the room itself: neither the type checker nor wider ones
   --resume      keeps what an earlier run with this seed found
   --survivors   keeps what it found killed, and tries again what survived
 `;
 const { values: options, positionals: names } = understood();
+const RESULTS = "dist/mutation";
 const rooms = ROOMS.filter(({ name }) => names.length === 0 || names.includes(name));
-const file = `dist/mutation/seed-${options.seed}.jsonl`;
+/** One file per room, so that runs of different rooms keep out of each other's. */
+const fileOf = (room: string) => `${RESULTS}/${room}-${options.seed}.jsonl`;
 
 interface Line extends Verdict {
   readonly room: string;
@@ -45,7 +46,7 @@ for (const [signal, code] of [
   process.on(signal, () => {
     for (const bench of benches) bench.close();
     report();
-    console.log(`\nStopped. --resume goes on from here: ${file}`);
+    console.log(`\nStopped. --resume goes on from here: ${RESULTS}`);
     process.exit(code);
   });
 
@@ -83,7 +84,7 @@ async function tryOne(bench: Bench, room: Room, mutant: Mutant, nearSeconds: num
 
 function note(line: Line, whole: number): void {
   lines.push(line);
-  appendFileSync(file, `${JSON.stringify(line)}\n`);
+  appendFileSync(fileOf(line.room), `${JSON.stringify(line)}\n`);
   const { mutant, result, seconds } = line;
   console.log(
     `${lines.length}/${whole} ${line.room} ${result} (${seconds.toFixed(1)} s) ${mutant.file}:${mutant.line} ${mutant.kind}`,
@@ -104,14 +105,18 @@ function drawnOf(room: Room): Mutant[] {
 }
 
 function readResults(): Map<string, Line> {
-  mkdirSync(dirname(file), { recursive: true });
-  const keeps = options.resume || options.survivors;
-  if (!keeps) rmSync(file, { force: true });
-  if (!keeps || !existsSync(file)) return new Map();
-  const read = readFileSync(file, "utf8")
-    .split("\n")
-    .filter(Boolean)
-    .map((line) => JSON.parse(line) as Line);
+  mkdirSync(RESULTS, { recursive: true });
+  const read: Line[] = [];
+  for (const file of rooms.map(({ name }) => fileOf(name))) {
+    if (!options.resume && !options.survivors) rmSync(file, { force: true });
+    const text = existsSync(file) ? readFileSync(file, "utf8") : "";
+    read.push(
+      ...text
+        .split("\n")
+        .filter(Boolean)
+        .map((line) => JSON.parse(line) as Line),
+    );
+  }
   const last = new Map(read.map((line) => [keyOf(line.mutant), line]));
   if (options.survivors) for (const [key, { result }] of last) if (result === "survived") last.delete(key);
   return last;

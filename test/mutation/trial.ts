@@ -62,9 +62,10 @@ export class Bench {
       };
       const seenNearby = await this.verdict(this.graph.testsOf(mutant.file, near), limits);
       if (seenNearby !== null) return seenNearby;
+      if (!widely) return SURVIVED;
       if (await this.failsTypes()) return { result: "killed by types", by: "tsc" };
-      const seen = widely ? await this.verdict(this.graph.testsOf(mutant.file, wide), PATIENT) : null;
-      if (seen === null) return { result: "survived", by: "" };
+      const seen = await this.verdict(this.graph.testsOf(mutant.file, wide), PATIENT);
+      if (seen === null) return SURVIVED;
       // These were never run without the fault: a test that fails then, too, does not see it.
       writeFileSync(path, whole);
       const { fail } = await this.run([seen.by.split(":")[0]!], PATIENT);
@@ -115,5 +116,6 @@ function firstFailure({ output, files }: Outcome): string {
   return `${found(/(test\/[\w./-]+\.test\.ts)/) ?? files[0]}: ${test}`;
 }
 
+const SURVIVED: Verdict = { result: "survived", by: "" };
 const HUNG = /timed out after \d+ ?ms|^The process was ended by SIGKILL/;
 const PATIENT: Limits = { testMs: 120_000, batchMs: 20 * 60_000 };

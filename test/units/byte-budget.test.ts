@@ -105,3 +105,16 @@ test("a body larger than the part of those who could not pay has that part to it
   large();
   expect(budget.taken).toBe(1);
 });
+
+test("bodies that are paid for leave the part of those who could not pay as it is", async () => {
+  const { budget, take } = budgetOf(100);
+  const large = (await take(60, "net", false))!;
+  const paid = take(30);
+  expect(budget.taken).toBe(90);
+  (await paid)!();
+  expect(budget.scarceUnpaid).toBe(true);
+  large.keepOnly(20);
+  (await take(30))!();
+  expect(budget.scarceUnpaid).toBe(true);
+  expect(take(6, "net", false)).toBeInstanceOf(Promise);
+});

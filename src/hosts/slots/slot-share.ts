@@ -5,23 +5,23 @@
 export class SlotShare {
   /** Places that are this worker's now. */
   held = 0;
-  private asked = 0;
+  private requested = 0;
   private owed = 0;
 
   constructor(private readonly tell: SlotShareMessages) {}
 
-  /** `count` slots are used or wanted in all. Asks for those that are missing. */
+  /** `count` slots are used or wanted in all. Requests those that are missing. */
   need(count: number): void {
-    const lack = count - this.held - this.asked;
+    const lack = count - this.held - this.requested;
     if (lack <= 0) return;
-    this.asked += lack;
+    this.requested += lack;
     this.tell.ask(lack);
   }
 
   given(count: number): void {
     this.held += count;
-    // Extra slots come unasked.
-    this.asked = Math.max(0, this.asked - count);
+    // Extra slots come without a request.
+    this.requested = Math.max(0, this.requested - count);
   }
 
   recalled(count: number, used: number): void {

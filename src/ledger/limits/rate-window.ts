@@ -57,7 +57,6 @@ export class RateWindow {
     let excess = this.sum + amount - limit;
     let freeMs = atMs;
     for (let slot = this.oldest; slot <= this.newest && excess > 0; slot++) {
-      if (this.slots[mod(slot)] === 0) continue;
       excess -= this.slots[mod(slot)]!;
       freeMs = this.lastMs[mod(slot)]! + MINUTE_MS;
     }

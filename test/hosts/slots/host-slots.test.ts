@@ -92,14 +92,14 @@ describe("the line before a host", () => {
   test("each key has its turn: a hundred requests of one do not keep another waiting", async () => {
     const { host, slots, taken } = fullHost(1);
     const order: string[] = [];
-    const ask = (key: string) =>
+    const request = (key: string) =>
       void slots.wait(host, key, 1_000, STAYS).then((slot) => {
         order.push(key);
         slot!.release();
       });
-    for (let index = 0; index < 100; index++) ask("greedy");
-    ask("modest");
-    ask("modest");
+    for (let index = 0; index < 100; index++) request("greedy");
+    request("modest");
+    request("modest");
     taken[0]!.release();
     await settled();
     expect(order).toHaveLength(102);
@@ -142,5 +142,66 @@ describe("the line before a host", () => {
     clock.advance(1_000);
     expect(slots.take(host)).not.toBeNull();
     expect(await waiting).not.toBeNull();
+  });
+});
+
+test("a full line is no reason to turn away once the host takes more again", async () => {
+  const host = { id: "h", maxConcurrent: 20 };
+  const clock = new ManualClock();
+  const slots = new HostSlots(clock);
+  const taken = Array.from({ length: 20 }, () => slots.take(host)!);
+  clock.advance(1);
+  taken[0]!.overloaded();
+  for (const slot of taken.slice(0, 4)) slot.release();
+  for (let n = 0; n < MAX_WAITING; n++) void slots.wait(host, "key", 60_000, STAYS);
+  expect(slots.full(host)).toBe(true);
+  clock.advance(10_000);
+  expect(slots.full(host)).toBe(false);
+});
+
+describe("a worker's slots at a shared host", () => {
+  function shared(maxConcurrent: number) {
+    const messages: string[] = [];
+    const slots = new HostSlots(new ManualClock(), (host, most) => ({
+      ask: (count) => messages.push(`${host} of ${most}: more ${count}`),
+      giveBack: (count) => messages.push(`${host} of ${most}: give back ${count}`),
+    }));
+    const host = { id: "h", maxConcurrent };
+    slots.prepare([host]);
+    return { slots, host, sent: () => messages.splice(0) };
+  }
+
+  test("are requested one ahead and one for each who waits, and never more than the host has", () => {
+    const { slots, host, sent } = shared(4);
+    expect(sent()).toEqual(["h of 4: more 1"]);
+    slots.given("h", 4, 1);
+    expect(slots.take(host)).not.toBeNull();
+    expect(sent()).toEqual(["h of 4: more 1"]);
+    void slots.wait(host, "key", 1_000, STAYS);
+    expect(sent()).toEqual(["h of 4: more 1"]);
+    for (let n = 0; n < 10; n++) void slots.wait(host, "key", 1_000, STAYS);
+    expect(sent()).toEqual(["h of 4: more 1"]);
+  });
+
+  test("of a former limit go back: idle ones at once, ones in use with their request", () => {
+    const { slots, host, sent } = shared(4);
+    slots.given("h", 4, 2);
+    const slot = slots.take(host)!;
+    sent();
+    slots.prepare([{ ...host, maxConcurrent: 8 }]);
+    expect(sent()).toEqual(["h of 4: give back 1", "h of 8: more 1"]);
+    slot.release();
+    expect(sent()).toEqual(["h of 4: give back 1"]);
+    slots.given("h", 4, 1);
+    expect(sent()).toEqual(["h of 4: give back 1"]);
+  });
+
+  test("go back when the host has left the configuration", () => {
+    const { slots, sent } = shared(4);
+    slots.given("h", 4, 2);
+    sent();
+    slots.prepare([]);
+    expect(sent()).toEqual(["h of 4: give back 2"]);
+    expect([...slots.loads()]).toEqual([]);
   });
 });

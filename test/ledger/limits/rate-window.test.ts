@@ -74,3 +74,11 @@ test("a clock that stands still or steps back a little frees nothing", () => {
   expect(window.taken(29_000)).toBe(5);
   expect(window.taken(30_000)).toBe(5);
 });
+
+test("the wait for room counts only what is still within the minute", () => {
+  const window = new RateWindow();
+  window.take(10, 0);
+  window.take(5, 30_000);
+  expect(window.secondsUntilFits(10, 10, 60_000)).toBe(30);
+  expect(window.secondsUntilFits(1, 10, 90_000)).toBe(1);
+});
