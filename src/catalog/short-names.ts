@@ -1,4 +1,3 @@
-import type { Model } from "./catalog.ts";
 import { AUTO_PREFIX, FREE_AUTO_MODEL } from "./model-name.ts";
 
 /**
@@ -13,7 +12,7 @@ export class ShortNames {
   /** The same of ids that end in a date, without it. */
   private readonly undated = new Map<string, readonly string[]>();
 
-  constructor(models: Iterable<Model>, variants: Iterable<string>) {
+  constructor(models: Iterable<ModelNames>, variants: Iterable<string>) {
     const aliases = new Map<string, readonly string[]>();
     for (const { id, aliases: others = [] } of models) {
       this.add(id);
@@ -47,6 +46,12 @@ export class ShortNames {
 function put(ids: Map<string, readonly string[]>, name: string, id: string): void {
   const there = ids.get(name) ?? NONE;
   if (!there.includes(id)) ids.set(name, [...there, id]);
+}
+
+/** A model, as far as it has names. */
+interface ModelNames {
+  readonly id: string;
+  readonly aliases?: readonly string[];
 }
 
 const NONE: readonly string[] = [];

@@ -1,15 +1,8 @@
-import type { Model, Price } from "../catalog/catalog.ts";
-import type { Budget, Key } from "../customers/keys/key.ts";
-import type { AgentRun } from "../customers/keys/runs.ts";
-import { dearest, type PromptCharge, withAudioAnswer, worstCase } from "../ledger/charge.ts";
+import type { Model } from "../catalog/catalog.ts";
+import { dearest, withAudioAnswer, worstCase } from "../ledger/charge.ts";
 import type { GrantAnswer } from "../ledger/grants.ts";
 import type { KeyCounters } from "../ledger/key-counters.ts";
-import {
-  type Allowance,
-  type ChargeLimit,
-  Reservation,
-  type ReservationRequest,
-} from "../ledger/reservation.ts";
+import { Reservation, type ReservationRequest } from "../ledger/reservation.ts";
 import { type BalanceShortfall, type CapShortfall, isOnlyHeld, type Shortfall } from "../ledger/shortfall.ts";
 import { answersWhole, type Candidate } from "../routing/candidate.ts";
 import type { Plan } from "../routing/plan.ts";
@@ -17,9 +10,9 @@ import type { GenerationRequest } from "../surfaces/surface.ts";
 import type { EpochMs } from "../units/clock.ts";
 import { StoreContended, StoreUnreachable } from "../units/errors/bookkeeping.ts";
 import { type Refusal, refuse } from "../units/errors/refusal.ts";
-import type { ReceiptId } from "../units/id.ts";
-import { type NanoUsd, ZERO_USD } from "../units/usd.ts";
-import type { GenerationDeps, GenerationSettings } from "./deps.ts";
+import { ZERO_USD } from "../units/usd.ts";
+import type { AdmissionRequest, SizedRequest } from "./admission-request.ts";
+import type { GenerationDeps } from "./deps.ts";
 import { Hold } from "./hold.ts";
 import type { PromptCount } from "./prompt-count.ts";
 import { shortfallRefusal } from "./shortfall.ts";
@@ -106,24 +99,6 @@ function withoutDearer(
   return { ...ask, plan: { ...plan, candidates, auto } };
 }
 
-/** A request that wants to be admitted. */
-export interface AdmissionRequest {
-  readonly receipt: ReceiptId;
-  readonly key: Key;
-  readonly budgets: readonly Budget[];
-  /** That it belongs to, if to any. */
-  readonly run?: AgentRun | null;
-  readonly request: GenerationRequest;
-  readonly prompt: PromptCount;
-  readonly plan: Plan;
-  /** Open Tier allowances that it draws on; empty on the paid tier. */
-  readonly allowances: readonly Allowance[];
-  readonly settings: Pick<
-    GenerationSettings,
-    "attempts" | "contact" | "dashboardUrl" | "defaultMaxOutputTokens" | "openTierRpm" | "sellsCredit"
-  >;
-}
-
 type AdmissionDeps = Pick<GenerationDeps, "ledger" | "clock" | "expected" | "health" | "catalog">;
 
 export interface Admitted {
@@ -135,21 +110,6 @@ export interface Admitted {
 }
 
 type Outcome = Admitted | Refusal | typeof KEY_CHANGED;
-
-/** What a request may cost, and what of that is held at once. */
-export interface SizedRequest {
-  readonly worst: NanoUsd;
-  readonly amount: NanoUsd;
-  /** Output tokens, of all choices together: of the worst case, and those that are held at once. */
-  readonly outputCeiling: number;
-  readonly heldOutput: number;
-  /** The most that there can be. */
-  readonly longest: number;
-  readonly most: ChargeLimit;
-  readonly prompt: PromptCharge;
-  /** Bounds every route on the plan. */
-  readonly price: Price;
-}
 
 /** A prompt whose bound is null is held at the model's whole context, which bounds every prompt. */
 function size(ask: AdmissionRequest, promptBound: number | null, deps: AdmissionDeps): SizedRequest {

@@ -25,7 +25,7 @@ import {
   retryAfter,
 } from "../units/errors/refusal.ts";
 import { formatUsd, type NanoUsd } from "../units/usd.ts";
-import type { AdmissionRequest, SizedRequest } from "./admission.ts";
+import type { AdmissionRequest, SizedRequest } from "./admission-request.ts";
 import type { GenerationDeps } from "./deps.ts";
 
 /** The refusal of a request for whose worst case, `sized`, a limit is short. */

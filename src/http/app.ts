@@ -13,7 +13,7 @@ import { adminReceiptEndpoints } from "./admin/receipts.ts";
 import { adminUsageEndpoints } from "./admin/usage.ts";
 import { fromAnyOrigin, preflights, readable } from "./any-origin.ts";
 import type { HttpDeps } from "./deps.ts";
-import { answer, closingWhereStopping, type Endpoint, HttpExchange, isServed, refusal } from "./endpoint.ts";
+import { answer, closingWhereStopping, type Endpoint, isServed, refusal } from "./endpoint.ts";
 import { accountEndpoints } from "./endpoints/accounts.ts";
 import { budgetEndpoints } from "./endpoints/budgets.ts";
 import { catalogEndpoints } from "./endpoints/catalog.ts";
@@ -30,7 +30,9 @@ import { runEndpoints } from "./endpoints/runs.ts";
 import { sessionEndpoints } from "./endpoints/sessions.ts";
 import { stripeEventEndpoints } from "./endpoints/stripe-events.ts";
 import { usageEndpoints } from "./endpoints/usage.ts";
+import { HttpExchange } from "./exchange.ts";
 import { IdleTimeout } from "./idle-timeout.ts";
+import type { ListenAddress } from "./listen-address.ts";
 import { apiDocEndpoints } from "./pages/api-docs.ts";
 import { movedPage } from "./pages/moved-pages.ts";
 import { pageEndpoints } from "./pages/pages.ts";
@@ -184,11 +186,4 @@ export function listen(
   for (const one of process.listeners("beforeExit"))
     if (!before.includes(one)) process.off("beforeExit", one);
   return app.server!;
-}
-
-export interface ListenAddress {
-  readonly hostname: string;
-  readonly port: number;
-  /** By several processes. */
-  readonly shared: boolean;
 }

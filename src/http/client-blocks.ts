@@ -1,6 +1,6 @@
 import { type Blocks, blocksOf, plain } from "../ledger/limits/address.ts";
 import type { HttpDeps } from "./deps.ts";
-import type { HttpExchange } from "./endpoint.ts";
+import type { HttpExchange } from "./exchange.ts";
 
 /**
  * The client's network, as throttles and allowances count it. Somebody who forwards addresses without being

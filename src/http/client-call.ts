@@ -1,7 +1,7 @@
 import type { GenerationCall } from "../generation/answer.ts";
 import { clientBlocks } from "./client-blocks.ts";
 import type { HttpDeps } from "./deps.ts";
-import type { HttpExchange } from "./endpoint.ts";
+import type { HttpExchange } from "./exchange.ts";
 
 /** A generation request of the client at the other end of an exchange. */
 export class ClientCall implements GenerationCall {

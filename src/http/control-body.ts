@@ -2,7 +2,7 @@ import { hasMoreValues } from "../surfaces/json/json-scan.ts";
 import { type Refusal, refuse, refused } from "../units/errors/refusal.ts";
 import { declaredLength, readBody } from "./body.ts";
 import type { HttpDeps } from "./deps.ts";
-import type { HttpExchange } from "./endpoint.ts";
+import type { HttpExchange } from "./exchange.ts";
 import { inTime } from "./slow-body.ts";
 
 /**

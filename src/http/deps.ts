@@ -13,8 +13,7 @@ import type { LiveRoutes } from "../hosts/route-report.ts";
 import type { Throttles } from "../ledger/limits/address.ts";
 import type { UnpaidBytes, UnpaidRequest } from "../ledger/limits/unpaid-allowance.ts";
 import type { PaymentDesk } from "../payments/rails/payment-desk.ts";
-import type { RouteState } from "../routing/candidate.ts";
-import type { HostReport } from "../routing/health.ts";
+import type { Health, HostReport } from "../routing/health.ts";
 import type { LedgerOperations } from "../store/books/ledger-operations.ts";
 import type { NodeOperations } from "../store/nodes.ts";
 import type { ReceiptReader } from "../store/receipts.ts";
@@ -26,7 +25,6 @@ import type { ErrorCode } from "../units/errors/codes.ts";
 import type { Refusal } from "../units/errors/refusal.ts";
 import type { BalanceId, ReceiptId } from "../units/id.ts";
 import type { Networks } from "../units/networks.ts";
-import type { RouteStatus } from "./pages/status-page.ts";
 import type { OpenSockets } from "./websocket/open-sockets.ts";
 
 /** Everything that the HTTP floor needs. Functions reflect the latest reload. */
@@ -70,7 +68,7 @@ export interface HttpDeps {
   catalog(): Catalog;
   /** WebSockets, and the conversations that they continue. */
   readonly sockets: OpenSockets;
-  readonly routeState: RouteStatus & Pick<RouteState, "speed">;
+  readonly routeState: Pick<Health, "usable" | "unproven" | "verifiedFree" | "speed">;
   /** What routing and the hosts' lines show, over all workers. */
   hostsNow(): Promise<LiveRoutes>;
   /** Reports on every host of the catalog, as this process knows them. */

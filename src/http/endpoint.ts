@@ -1,14 +1,11 @@
 import type { About } from "../api/about.ts";
-import type { Release } from "../units/byte-budget.ts";
 import { bookkeepingDown, contended, StoreContended, StoreUnreachable } from "../units/errors/bookkeeping.ts";
 import { internalError, type Refusal, refuse, refused } from "../units/errors/refusal.ts";
-import { newReceiptId, type ReceiptId } from "../units/id.ts";
 import type { HttpDeps } from "./deps.ts";
+import { type HttpExchange, pathOf } from "./exchange.ts";
 import { foreignPage } from "./foreign-page.ts";
-import type { ClientConnection, IdleTimeout } from "./idle-timeout.ts";
 import { type JsonReply, refusalResponse, replyResponse } from "./reply.ts";
 import { unreadResponse } from "./unread-response.ts";
-import type { ResponsesConnection } from "./websocket/responses-connection.ts";
 
 /** One row of the table of operations (contract §4). Paths under `/v1` are served under `/v1/v1` too. */
 export interface Endpoint {
@@ -28,72 +25,6 @@ export interface Endpoint {
 export const isServed = ({ about: { needs } }: Endpoint, { settings }: Pick<HttpDeps, "settings">): boolean =>
   needs === undefined || settings().features.has(needs);
 
-/** A request under way. */
-export class HttpExchange implements ClientConnection {
-  isExempt = false;
-  /**
-   * Lets in once more whoever showed a credential, or says why not. A body takes as long as its sender likes, and
-   * the credential may have ended meanwhile; null for anybody else.
-   */
-  letInAgain: (() => Promise<Refusal | null>) | null = null;
-  /** The body is large, and its sender could not pay for so much. */
-  isUnpaid = false;
-  private id: ReceiptId | null = null;
-  private room: Release | null = null;
-
-  constructor(
-    readonly request: Request,
-    readonly params: Readonly<Record<string, string>>,
-    private readonly server: Bun.Server<unknown> | null,
-    private readonly keyDeps: Pick<HttpDeps["keyDeps"], "clock" | "random">,
-    private readonly idleTimeout: IdleTimeout,
-  ) {}
-
-  /** Made on first use, because generation requests make their own. */
-  get receipt(): ReceiptId {
-    this.id ??= newReceiptId(this.keyDeps.clock.now(), this.keyDeps.random);
-    return this.id;
-  }
-
-  /** Address of the other end of the connection; null when it is gone. */
-  get address(): string | null {
-    return this.server?.requestIP(this.request)?.address ?? null;
-  }
-
-  /** The client waits for the gateway; see Patience. */
-  gatewaysTurn(): void {
-    this.idleTimeout.begin(this);
-  }
-
-  /**
-   * The client has to take bytes or send its next request. Whoever calls `gatewaysTurn` must call this when
-   * done.
-   */
-  clientsTurn(): void {
-    this.idleTimeout.end(this);
-  }
-
-  /** Keeps the memory for the body until `giveRoomBack`. */
-  keepRoom(release: Release): void {
-    this.room = release;
-  }
-
-  /** The body is no longer needed. Does nothing if no room was taken. */
-  giveRoomBack(): void {
-    this.room?.();
-    this.room = null;
-  }
-
-  /** Makes the connection a WebSocket; false where the request is none for that. */
-  upgrade(connection: ResponsesConnection): boolean {
-    return this.server?.upgrade(this.request, { data: connection }) ?? false;
-  }
-
-  setTimeout(seconds: number): void {
-    this.server?.timeout(this.request, seconds);
-  }
-}
-
 /** Runs an endpoint. Whatever happens, the answer has the specification's form and a receipt id. */
 export async function answer(endpoint: Endpoint, exchange: HttpExchange, deps: HttpDeps): Promise<Response> {
   const { request } = exchange;
@@ -101,7 +32,7 @@ export async function answer(endpoint: Endpoint, exchange: HttpExchange, deps: H
     const outcome =
       severalHosts(request) ??
       trailers(request) ??
-      foreignPage(endpoint, request, deps.settings) ??
+      foreignPage(endpoint.about, request, deps.settings) ??
       (await endpoint.handle(exchange, deps));
     return closingWhereStopping(responseOf(outcome, exchange, deps), deps);
   } catch (error) {
@@ -177,13 +108,3 @@ function trailers({ headers }: Request): Refusal | null {
       })
     : null;
 }
-
-export const pathOf = ({ url }: Request): string => PARTS.exec(url)![1]!;
-
-export const queryOf = ({ url }: Request): URLSearchParams => new URLSearchParams(PARTS.exec(url)![2]);
-
-/**
- * Path and query. Not read with `URL`, which throws where the host is no host: clients may send any, or none
- * at all, and then the URL is a path.
- */
-const PARTS = /^(?:https?:\/\/[^/]*)?([^?#]*)(?:\?([^#]*))?/;

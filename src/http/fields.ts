@@ -6,7 +6,7 @@ import { invalidField, type Refusal, refuse, refused } from "../units/errors/ref
 import { type NanoUsd, nanoFromUsd } from "../units/usd.ts";
 import { readControl } from "./control-body.ts";
 import type { HttpDeps } from "./deps.ts";
-import type { HttpExchange } from "./endpoint.ts";
+import type { HttpExchange } from "./exchange.ts";
 
 /**
  * Reads a control-plane body. Each member's `description` completes the sentence "`rpm_limit` must be …",

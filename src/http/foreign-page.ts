@@ -1,19 +1,15 @@
 import { isIP } from "node:net";
+import type { About } from "../api/about.ts";
 import { type Refusal, refuse } from "../units/errors/refusal.ts";
 import { fromOwnPage } from "./cookie.ts";
 import type { HttpSettings } from "./deps.ts";
-import type { Endpoint } from "./endpoint.ts";
 
 /**
  * Refuses what a page elsewhere makes its visitor's browser send without a credential: keys would be made and
  * mails sent in the visitor's name. Browsers send such "simple" requests without asking us first; with a
  * bearer token they ask, and endpoints that pages may call say so (any-origin).
  */
-export function foreignPage(
-  { about }: Endpoint,
-  request: Request,
-  settings: () => HttpSettings,
-): Refusal | null {
+export function foreignPage(about: About, request: Request, settings: () => HttpSettings): Refusal | null {
   if (about.anyOrigin === true || !CHANGES.has(request.method)) return null;
   const { headers } = request;
   const origin = headers.get("origin");

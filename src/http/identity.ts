@@ -13,7 +13,7 @@ import { declaredLength } from "./body.ts";
 import { clientBlocks } from "./client-blocks.ts";
 import { cookieSession, fromOwnPage } from "./cookie.ts";
 import type { HttpDeps } from "./deps.ts";
-import { type HttpExchange, pathOf } from "./endpoint.ts";
+import { type HttpExchange, pathOf } from "./exchange.ts";
 
 /** Who sends a request. An owner shows the recovery secret of the balance, or a session of its account. */
 export type Identity = KeyIdentity | OwnerIdentity;

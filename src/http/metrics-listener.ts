@@ -1,7 +1,7 @@
 import { isLoopback } from "../ledger/limits/address.ts";
 import { newReceiptId } from "../units/id.ts";
-import type { ListenAddress } from "./app.ts";
 import type { HttpDeps } from "./deps.ts";
+import type { ListenAddress } from "./listen-address.ts";
 
 /**
  * Serves the metrics without a token on an address of their own (`metrics` in the configuration). On the address that

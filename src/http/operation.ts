@@ -3,7 +3,8 @@ import type { About, AnswerTo, Credential } from "../api/about.ts";
 import { type Refusal, refused } from "../units/errors/refusal.ts";
 import { notAdmin } from "./admin/token.ts";
 import type { HttpDeps } from "./deps.ts";
-import { type Endpoint, type HttpExchange, queryOf } from "./endpoint.ts";
+import type { Endpoint } from "./endpoint.ts";
+import { type HttpExchange, queryOf } from "./exchange.ts";
 import { readFields, readQuery } from "./fields.ts";
 import {
   bearerOf,

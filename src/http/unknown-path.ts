@@ -1,6 +1,7 @@
 import type { Feature } from "../api/about.ts";
 import { type Refusal, refuse } from "../units/errors/refusal.ts";
-import { type Endpoint, pathOf } from "./endpoint.ts";
+import type { Endpoint } from "./endpoint.ts";
+import { pathOf } from "./exchange.ts";
 import { asksForWebSocket } from "./websocket/upgrade.ts";
 
 /** Why no endpoint was found: another method would do, or the surface is not served. */

@@ -4,7 +4,7 @@ import { type Refusal, refuse, refused } from "../units/errors/refusal.ts";
 import { declaredLength, readBody } from "./body.ts";
 import { clientBlocks } from "./client-blocks.ts";
 import type { HttpDeps } from "./deps.ts";
-import type { HttpExchange } from "./endpoint.ts";
+import type { HttpExchange } from "./exchange.ts";
 import { type Identity, whoSends } from "./identity.ts";
 import { senderOf } from "./sender.ts";
 import { inTime, LEAST_BYTES_PER_MS, READ_GRACE_MS, tooSlow } from "./slow-body.ts";

@@ -1,6 +1,6 @@
 import { boundedCache } from "../units/bounded-cache.ts";
 import type { Clock } from "../units/clock.ts";
-import type { Candidate } from "./candidate.ts";
+import type { Candidate, StickyRoute } from "./candidate.ts";
 import type { ConversationId } from "./conversation.ts";
 
 /**
@@ -83,12 +83,6 @@ export class Affinity {
     this.isTelling = this.untold.size > 0;
     if (this.isTelling) this.clock.after(TELL_AFTER_MS, () => void this.tellAll());
   }
-}
-
-export interface StickyRoute {
-  readonly model: string;
-  readonly host: string;
-  readonly hostModel: string;
 }
 
 /** What one process tells another. */

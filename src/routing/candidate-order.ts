@@ -1,5 +1,10 @@
-import type { StickyRoute } from "./affinity.ts";
-import { answersWhole, type Candidate, type RouteQuery, type RouteState } from "./candidate.ts";
+import {
+  answersWhole,
+  type Candidate,
+  type RouteQuery,
+  type RouteState,
+  type StickyRoute,
+} from "./candidate.ts";
 
 /** A model's hosts that stream before those that cannot, where a stream is wanted. */
 export function streamingFirst(

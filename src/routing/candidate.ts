@@ -1,7 +1,6 @@
 import type { HostOrder, Model, Price, Route, SurfaceName } from "../catalog/catalog.ts";
 import type { RouteAvailability } from "../catalog/entry.ts";
 import type { BalanceId } from "../units/id.ts";
-import type { StickyRoute } from "./affinity.ts";
 import type { ConversationId } from "./conversation.ts";
 import type { Overrides } from "./overrides.ts";
 import type { Speed } from "./speed.ts";
@@ -43,6 +42,12 @@ export interface RouteQuery {
   readonly by: BalanceId;
   /** A number from 0, below 1, drawn anew each time. */
   readonly chance: () => number;
+}
+
+export interface StickyRoute {
+  readonly model: string;
+  readonly host: string;
+  readonly hostModel: string;
 }
 
 /** What is known of the routes right now; `Health` knows it. */

@@ -1,6 +1,7 @@
 import { ConfigError } from "../config/problem.ts";
-import { type httpApp, type ListenAddress, listen } from "../http/app.ts";
+import { type httpApp, listen } from "../http/app.ts";
 import type { HttpDeps } from "../http/deps.ts";
+import type { ListenAddress } from "../http/listen-address.ts";
 import { listenMetrics } from "../http/metrics-listener.ts";
 
 export function opened(

@@ -1,8 +1,8 @@
 import type { Feature } from "../../src/api/about.ts";
 import { type Catalog, catalogOf, type Host, type Model } from "../../src/catalog/catalog.ts";
 import { PAYMENTS } from "../../src/config/payment-settings.ts";
+import type { ContractAnswer } from "../../src/customers/accounts/contract-signatures.ts";
 import type { Mail } from "../../src/customers/accounts/mail.ts";
-import type { ContractAnswer } from "../../src/customers/accounts/wallet.ts";
 import { Keyring } from "../../src/customers/keys/keyring.ts";
 import { Runs } from "../../src/customers/keys/runs.ts";
 import { AppBundle } from "../../src/dashboard/bundle.ts";

@@ -1,7 +1,8 @@
 import { catalogOf, type Model, type Price, type Route } from "../../src/catalog/catalog.ts";
 import type { Key } from "../../src/customers/keys/key.ts";
 import { AgentRun } from "../../src/customers/keys/runs.ts";
-import { type AdmissionRequest, admit } from "../../src/generation/admission.ts";
+import { admit } from "../../src/generation/admission.ts";
+import type { AdmissionRequest } from "../../src/generation/admission-request.ts";
 import { aheadOf, ExpectedOutput, LOOK_EVERY_MS } from "../../src/generation/expected-output.ts";
 import { type Hold, RunningStream } from "../../src/generation/hold.ts";
 import { DeferredCounts, PromptCount, type PromptCountDeps } from "../../src/generation/prompt-count.ts";

@@ -5,7 +5,7 @@ import type { AccountId, BalanceId } from "../../units/id.ts";
 import type { SecretHash } from "../../units/secret-hash.ts";
 import type { Account, Claim, Holdings, Session } from "./account.ts";
 import type { Email } from "./email.ts";
-import type { IssuedMessage, WalletName } from "./wallet.ts";
+import type { IssuedMessage, WalletName } from "./wallet-message.ts";
 
 /**
  * Persists accounts. As with keys, a change is decided by a function that gets the current state and returns

@@ -3,7 +3,7 @@ import type { SuspensionReason } from "../../units/errors/suspension.ts";
 import type { AccountId, BalanceId } from "../../units/id.ts";
 import type { SecretHash } from "../../units/secret-hash.ts";
 import type { Email } from "./email.ts";
-import type { WalletName } from "./wallet.ts";
+import type { WalletName } from "./wallet-message.ts";
 
 /** Somebody who signed in by email or wallet, or whose email a balance was claimed for. */
 export interface Account {

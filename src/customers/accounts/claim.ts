@@ -12,7 +12,8 @@ import type { Email } from "./email.ts";
 import { claimMail } from "./mail.ts";
 import { newLinkToken } from "./secret.ts";
 import { LINK_MINUTES, linkOf, newcomer, ownBalance } from "./sign-in.ts";
-import { proveWallet, type SignedMessage, spentMessage } from "./wallet.ts";
+import { proveWallet, spentMessage } from "./wallet.ts";
+import type { SignedMessage } from "./wallet-message.ts";
 
 /** Who claims with a key of the balance. */
 export interface Claimant {

@@ -3,8 +3,8 @@ import type { BalanceId } from "../../units/id.ts";
 import type { RandomBytes } from "../../units/random.ts";
 import type { SecretHash } from "../../units/secret-hash.ts";
 import type { AccountStore } from "./account-store.ts";
+import type { ContractSignatures } from "./contract-signatures.ts";
 import type { Mail } from "./mail.ts";
-import type { ContractSignatures } from "./wallet.ts";
 
 /** What the operations on accounts work with. `links` answers anew after a reload. */
 export interface AccountDeps {

@@ -11,7 +11,8 @@ import type { Email } from "./email.ts";
 import { signInMail } from "./mail.ts";
 import { newLinkToken, newSession } from "./secret.ts";
 import { SESSION_MS } from "./session.ts";
-import { proveWallet, type SignedMessage, spentMessage } from "./wallet.ts";
+import { proveWallet, spentMessage } from "./wallet.ts";
+import type { SignedMessage } from "./wallet-message.ts";
 
 /**
  * Mails a link that signs in. Nothing here checks whether the address has an account, so neither the answer

@@ -3,6 +3,7 @@ import type { EpochMs } from "../../units/clock.ts";
 import { invalidField, type Refusal, refuse, refused } from "../../units/errors/refusal.ts";
 import { hashSecret, type SecretHash } from "../../units/secret-hash.ts";
 import type { AccountDeps } from "./deps.ts";
+import type { HexAddress, SignedMessage, WalletName } from "./wallet-message.ts";
 
 /**
  * Signing in with a wallet: EIP-4361. The gateway writes the whole message and takes back only that message,
@@ -65,23 +66,6 @@ async function writeMessage(
   }
 }
 
-/** A message on its way to being signed, by its hash. */
-export interface IssuedMessage {
-  readonly hash: SecretHash;
-  readonly address: HexAddress;
-  readonly chainId: number;
-  readonly expiresAt: EpochMs;
-}
-
-type HexAddress = `0x${string}`;
-
-/**
- * What an account knows its wallet by: the address of a key pair, which has one owner on every chain; or, for
- * a contract, `eip155:<chain>:<address>`, because whoever deploys to the same address on another chain may be
- * somebody else.
- */
-export type WalletName = string & { readonly __unit: "WalletName" };
-
 /**
  * Checks a signature and names its wallet. Uses the message up only where a change later asks about its hash.
  */
@@ -104,23 +88,10 @@ export async function proveWallet(
     : invalidField("signature", `\`signature\` is not ${address}'s signature of this message.`);
 }
 
-export interface SignedMessage {
-  readonly message: string;
-  readonly signature: `0x${string}`;
-}
-
 interface ProvedWallet {
   readonly hash: SecretHash;
   readonly wallet: WalletName;
 }
-
-/** Asks a chain whether a contract takes a signature for its own: EIP-1271. */
-export interface ContractSignatures {
-  check(signed: SignedMessage & Pick<IssuedMessage, "address" | "chainId">): Promise<ContractAnswer>;
-}
-
-/** `unknown` where no address of the chain is configured. */
-export type ContractAnswer = "valid" | "invalid" | "unreachable" | "unknown";
 
 export const spentMessage = (): Refusal =>
   invalidField(

@@ -3,10 +3,10 @@ import { suspension } from "../../units/errors/suspension-refusal.ts";
 import { newId } from "../../units/id.ts";
 import { hashSecret } from "../../units/secret-hash.ts";
 import type { KeyDeps } from "./deps.ts";
-import type { Balance, Key, KeyLimits } from "./key.ts";
+import type { Balance, Key, KeyLimits, Root } from "./key.ts";
 import { type KeySpec, missingBudget } from "./key-spec.ts";
 import type { BalanceWithBudgets, RecentKeys } from "./key-store.ts";
-import { type Actor, changedHands, type Root, rootOf, SET_UP } from "./root.ts";
+import { type Actor, changedHands, rootOf, SET_UP } from "./root.ts";
 import { newApiKey, newRecoverySecret, shownPrefix } from "./secret.ts";
 
 /** A key with the one copy of its plaintext there will ever be. */

@@ -4,7 +4,6 @@ import type { AccountId, BalanceId, BudgetId, KeyId } from "../../units/id.ts";
 import type { SecretHash } from "../../units/secret-hash.ts";
 import type { NanoUsd } from "../../units/usd.ts";
 import type { WindowKind } from "../../units/window.ts";
-import type { Root } from "./root.ts";
 
 /** Limits of a key; null means none. Specification, "API key". */
 export interface KeyLimits {
@@ -86,3 +85,10 @@ export const areSameBudgets = (one: readonly Budget[], other: readonly Budget[])
       const { id, cap, window } = other[at]!;
       return budget.id === id && budget.cap === cap && budget.window === window;
     }));
+
+/**
+ * What a credential derives from: 0 is the set-up of its balance, or the sign-in that made it; n is the nth claim of
+ * it. Whatever a credential makes derives from the same, so that undoing a claim ends all that came of it: keys that
+ * the account's sessions made, recovery secrets that they issued, and what was made or rotated with those.
+ */
+export type Root = number;

@@ -1,14 +1,7 @@
 import { type Refusal, refuse } from "../../units/errors/refusal.ts";
 import type { AccountId } from "../../units/id.ts";
 import type { SecretHash } from "../../units/secret-hash.ts";
-import type { Balance } from "./key.ts";
-
-/**
- * What a credential derives from: 0 is the set-up of its balance, or the sign-in that made it; n is the nth claim of
- * it. Whatever a credential makes derives from the same, so that undoing a claim ends all that came of it: keys that
- * the account's sessions made, recovery secrets that they issued, and what was made or rotated with those.
- */
-export type Root = number;
+import type { Balance, Root } from "./key.ts";
 
 export const SET_UP: Root = 0;
 

@@ -1,4 +1,4 @@
-import type { ContractAnswer, ContractSignatures } from "../accounts/wallet.ts";
+import type { ContractAnswer, ContractSignatures } from "../accounts/contract-signatures.ts";
 
 /**
  * Asks chains at the configured addresses, one for each chain, whether a contract takes a signature for its

@@ -1,5 +1,3 @@
-import type { HostConnection } from "./connection.ts";
-
 /**
  * What sockets received within one turn of the event loop, handed on together at its end. Answers that arrive
  * at the same time then go through the gateway side by side, a stage at a time, and find each stage's code
@@ -7,10 +5,10 @@ import type { HostConnection } from "./connection.ts";
  * (docs/performance.md, "Side by side").
  */
 export class Arrivals {
-  private waiting: HostConnection[] = [];
+  private waiting: Receiver[] = [];
 
   /** The connection keeps what has arrived for it until its turn comes. */
-  add(connection: HostConnection): void {
+  add(connection: Receiver): void {
     if (this.waiting.length === 0) setImmediate(this.deliver);
     this.waiting.push(connection);
   }
@@ -22,4 +20,9 @@ export class Arrivals {
     this.waiting = [];
     for (const connection of arrived) connection.deliver();
   };
+}
+
+/** A connection that has received bytes. */
+interface Receiver {
+  deliver(): void;
 }

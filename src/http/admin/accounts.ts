@@ -3,7 +3,7 @@ import type { Holdings } from "../../customers/accounts/account.ts";
 import { isPending } from "../../customers/accounts/belonging.ts";
 import { readEmail } from "../../customers/accounts/email.ts";
 import { detach } from "../../customers/accounts/undo.ts";
-import type { WalletName } from "../../customers/accounts/wallet.ts";
+import type { WalletName } from "../../customers/accounts/wallet-message.ts";
 import { type EpochMs, isoTime } from "../../units/clock.ts";
 import { invalidField, refused } from "../../units/errors/refusal.ts";
 import type { AccountId, BalanceId } from "../../units/id.ts";

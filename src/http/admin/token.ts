@@ -3,7 +3,7 @@ import { takeOfAll, tooOften } from "../../ledger/limits/address.ts";
 import { type Refusal, refuse } from "../../units/errors/refusal.ts";
 import { clientBlocks } from "../client-blocks.ts";
 import type { HttpDeps } from "../deps.ts";
-import type { HttpExchange } from "../endpoint.ts";
+import type { HttpExchange } from "../exchange.ts";
 import { bearerOf } from "../identity.ts";
 
 /**

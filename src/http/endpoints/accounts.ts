@@ -16,7 +16,8 @@ import { invalidField, type Refusal, refused } from "../../units/errors/refusal.
 import { clientBlocks } from "../client-blocks.ts";
 import { fromOwnPage, sessionCookie } from "../cookie.ts";
 import type { HttpDeps } from "../deps.ts";
-import type { Endpoint, HttpExchange } from "../endpoint.ts";
+import type { Endpoint } from "../endpoint.ts";
+import type { HttpExchange } from "../exchange.ts";
 import { againstForging, againstGuessing } from "../identity.ts";
 import { operation } from "../operation.ts";
 import { JsonReply, ok } from "../reply.ts";

@@ -13,7 +13,8 @@ import { hashSecret } from "../../units/secret-hash.ts";
 import { usdFromNano } from "../../units/usd.ts";
 import { clientBlocks } from "../client-blocks.ts";
 import type { HttpDeps } from "../deps.ts";
-import type { Endpoint, HttpExchange } from "../endpoint.ts";
+import type { Endpoint } from "../endpoint.ts";
+import type { HttpExchange } from "../exchange.ts";
 import { readFields } from "../fields.ts";
 import {
   againstForging,

@@ -7,7 +7,8 @@ import { errorObject, type Refusal, refuse, refused } from "../../units/errors/r
 import { clientBlocks } from "../client-blocks.ts";
 import { ClientCall } from "../client-call.ts";
 import type { HttpDeps } from "../deps.ts";
-import type { Endpoint, HttpExchange } from "../endpoint.ts";
+import type { Endpoint } from "../endpoint.ts";
+import type { HttpExchange } from "../exchange.ts";
 import { bearerOf, missingKey } from "../identity.ts";
 import { readWanted } from "../wanted-body.ts";
 

@@ -2,7 +2,8 @@ import { SESSIONS } from "../../api/sessions.ts";
 import { endSession, sessionId, signedInAt, signOut } from "../../customers/accounts/session.ts";
 import { isoTime } from "../../units/clock.ts";
 import { cookieSession, noSessionCookie } from "../cookie.ts";
-import type { Endpoint, HttpExchange } from "../endpoint.ts";
+import type { Endpoint } from "../endpoint.ts";
+import type { HttpExchange } from "../exchange.ts";
 import { operation } from "../operation.ts";
 import { JsonReply, list } from "../reply.ts";
 

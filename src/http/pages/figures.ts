@@ -4,7 +4,9 @@ import type { UsageSums } from "../../store/usage-sums.ts";
 import type { EpochMs } from "../../units/clock.ts";
 import type { HttpDeps } from "../deps.ts";
 import { memoize } from "./memoize.ts";
-import { STATUS_STRETCH_MS, STATUS_STRETCHES } from "./status-page.ts";
+
+export const STATUS_STRETCH_MS = 3_600_000;
+export const STATUS_STRETCHES = 24;
 
 /** Sums of the last day's receipts, for the public status page; null while there are none. */
 export function dailySums(deps: HttpDeps): () => Promise<UsageSums | null> {

@@ -1,4 +1,4 @@
-import { pathOf } from "../endpoint.ts";
+import { pathOf } from "../exchange.ts";
 
 /** Where a page is whose address was typed a little differently; null for every other request. */
 export function movedPage(request: Request): Response | null {

@@ -10,7 +10,7 @@ import {
 import type { HostReport } from "../../routing/health.ts";
 import type { HostSum, ModelSum, StretchSum, UsageSums } from "../../store/usage-sums.ts";
 import { type EpochMs, isoTime } from "../../units/clock.ts";
-import type { RouteFigure } from "./figures.ts";
+import { type RouteFigure, STATUS_STRETCH_MS, STATUS_STRETCHES } from "./figures.ts";
 import { escapeHtml, type HtmlPage, makePage } from "./page.ts";
 
 /**
@@ -89,9 +89,6 @@ export interface DayReport {
   /** How fast a model is at each of its hosts. */
   readonly figures: (model: Model) => readonly RouteFigure[];
 }
-
-export const STATUS_STRETCH_MS = 3_600_000;
-export const STATUS_STRETCHES = 24;
 
 type ModelState = "closed" | "half_open" | "open";
 

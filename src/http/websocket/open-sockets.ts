@@ -4,7 +4,6 @@ import { boundedCache } from "../../units/bounded-cache.ts";
 import type { ByteBudget } from "../../units/byte-budget.ts";
 import type { Clock, Timer } from "../../units/clock.ts";
 import type { KeyId } from "../../units/id.ts";
-import type { ResponsesConnection } from "./responses-connection.ts";
 
 /**
  * All WebSockets of a process: what they share, and what is done to all of them. The server shows a message once it is
@@ -15,7 +14,7 @@ export class OpenSockets {
   /** Of who pays, and of everybody else. */
   readonly memory = new ConversationMemory(MEMORY_BYTES);
   readonly unpaidMemory = new ConversationMemory(UNPAID_MEMORY_BYTES);
-  private readonly connections = new Set<ResponsesConnection>();
+  private readonly connections = new Set<OpenConnection>();
   private timer: Timer | null = null;
   private isLeaving = false;
   private readonly slots: ConnectionSlots;
@@ -74,13 +73,13 @@ export class OpenSockets {
     return atMs !== undefined && this.clock.elapsedMs() - atMs < TOO_LARGE_MS;
   }
 
-  opened(connection: ResponsesConnection): void {
+  opened(connection: OpenConnection): void {
     this.connections.add(connection);
     if (this.isLeaving) connection.leave();
-    else this.timer ??= this.clock.after(LOOK_MS, () => this.look());
+    else this.timer ??= this.clock.after(KEEP_ALIVE_MS, () => this.keepAlive());
   }
 
-  closed(connection: ResponsesConnection): void {
+  closed(connection: OpenConnection): void {
     this.connections.delete(connection);
     if (this.connections.size > 0) return;
     this.timer?.cancel();
@@ -97,10 +96,19 @@ export class OpenSockets {
     return 2 * this.messageBytes;
   }
 
-  private look(): void {
-    this.timer = this.clock.after(LOOK_MS, () => this.look());
-    for (const connection of [...this.connections]) connection.look();
+  private keepAlive(): void {
+    this.timer = this.clock.after(KEEP_ALIVE_MS, () => this.keepAlive());
+    for (const connection of [...this.connections]) connection.keepAlive();
   }
+}
+
+export interface OpenConnection {
+  /** A turn is under way. */
+  readonly isBusy: boolean;
+  /** Closes it once its turns are over. */
+  leave(): void;
+  /** Shows proxies on the way that the connection is used, and ends what is over. */
+  keepAlive(): void;
 }
 
 export interface SocketRoom {
@@ -128,6 +136,6 @@ const MAX_NAME = 128;
 const MAX_SESSIONS = 10_000;
 const TOO_LARGE_MS = 600_000;
 /** Shorter than proxies wait for a sign of life. */
-const LOOK_MS = 20_000;
+const KEEP_ALIVE_MS = 20_000;
 const MEMORY_BYTES = 268_435_456;
 const UNPAID_MEMORY_BYTES = 33_554_432;

@@ -120,7 +120,7 @@ export class ResponsesConnection {
   }
 
   /** Now and then: shows proxies on the way that the connection is used, and ends what is over. */
-  look(): void {
+  keepAlive(): void {
     const { nowMs, socket } = this;
     if (socket?.isBehind !== true) this.tookMs = nowMs;
     // Who sends pings and reads nothing keeps a host's place as well as who is gone.

@@ -9,7 +9,7 @@ import type {
   WrittenChange,
 } from "../../customers/accounts/account-store.ts";
 import type { Email } from "../../customers/accounts/email.ts";
-import type { IssuedMessage } from "../../customers/accounts/wallet.ts";
+import type { IssuedMessage } from "../../customers/accounts/wallet-message.ts";
 import type { Key } from "../../customers/keys/key.ts";
 import { assert } from "../../units/assert.ts";
 import type { Clock, EpochMs } from "../../units/clock.ts";

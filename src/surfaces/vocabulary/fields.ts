@@ -1,5 +1,4 @@
 import type { SurfaceName } from "../../catalog/catalog.ts";
-import { THINKING_WORDS } from "./vendor-words.ts";
 
 /**
  * What becomes of each field of a request whose host speaks another language: it is translated; it is left
@@ -52,6 +51,14 @@ const GATEWAY_STORES_NOTHING = omit("nothing is stored");
 const NO_SEED = omit("no API promises the same answer for the same seed");
 const NO_PENALTIES = refuse("it has no penalties", isOneOf(0));
 /** Words of single vendors for how to think (vendor-words). */
+const THINKING_WORDS = [
+  "enable_thinking",
+  "thinking_budget",
+  "thinking",
+  "chat_template_kwargs",
+  "disable_reasoning",
+] as const;
+
 const THINKING = Object.fromEntries(THINKING_WORDS.map((name) => [name, SAID]));
 
 const chat: Readonly<Record<string, FieldVerdicts>> = {

@@ -3,7 +3,6 @@ import { type Refusal, refuse } from "../../units/errors/refusal.ts";
 import type { Json } from "../json/json.ts";
 import type { HostTarget } from "../surface.ts";
 import { FIELDS, type NestedField, type Verdict } from "./fields.ts";
-import type { ObjectReader } from "./object-reader.ts";
 
 /**
  * Collects, for one request on its way into another language, what is left out, and the first thing that
@@ -13,7 +12,7 @@ import type { ObjectReader } from "./object-reader.ts";
 export class TranslationReport {
   refusal: Refusal | null = null;
   private readonly left = new Set<string>();
-  private readonly readers: ObjectReader[] = [];
+  private readonly readers: TrackedReader[] = [];
 
   constructor(
     readonly client: SurfaceName,
@@ -38,7 +37,7 @@ export class TranslationReport {
     }
   }
 
-  track(reader: ObjectReader): void {
+  track(reader: TrackedReader): void {
     this.readers.push(reader);
   }
 
@@ -74,6 +73,11 @@ export class TranslationReport {
   wrong(field: string, what: string): void {
     this.refusal ??= refuse("invalid_request", `\`${field}\` ${what}.`, { param: field });
   }
+}
+
+interface TrackedReader {
+  /** Reports each member that was not read. */
+  reportUnread(): void;
 }
 
 /** Clients and proxies bound their headers. */

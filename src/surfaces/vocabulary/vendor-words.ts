@@ -28,14 +28,6 @@ export function readThinkingWords(
   return { off: false, effort: isNamed ? effort : null, budgetTokens, summary: null };
 }
 
-export const THINKING_WORDS = [
-  "enable_thinking",
-  "thinking_budget",
-  "thinking",
-  "chat_template_kwargs",
-  "disable_reasoning",
-] as const;
-
 const OFF: ReasoningSettings = { off: true, effort: null, budgetTokens: null, summary: null };
 const THINKING = new Set<unknown>(["enabled", "adaptive", "auto"]);
 

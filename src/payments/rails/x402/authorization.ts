@@ -2,7 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import type { EpochMs } from "../../../units/clock.ts";
 import type { Address } from "./network.ts";
-import type { PaymentRequirements } from "./offer.ts";
+import { type PaymentRequirements, VALID_S } from "./offer.ts";
 
 /**
  * A transfer that its payer has signed (EIP-3009): whoever has it can have it carried out, once, until it runs out.
@@ -80,8 +80,6 @@ export function mismatch({ accepted, authorization }: SignedPayment, now: EpochM
 export const externalOf = ({ accepted, authorization }: SignedPayment): string =>
   [accepted.network, accepted.asset, authorization.from, authorization.nonce].join("/");
 
-/** A payer signs for so long. */
-export const VALID_S = 300;
 /** To get it into a block. */
 const LEAST_LEFT_MS = 20_000;
 /** Clocks differ. */

@@ -1,11 +1,8 @@
 import type { Hex } from "viem";
-import type { Clock } from "../../../units/clock.ts";
-import type { Log } from "../../../units/log.ts";
-import type { GasAccountId, GasLineStore, GasNonce } from "../../gas-line.ts";
+import type { GasAccountId, GasNonce } from "../../gas-line.ts";
 import { MAX_QUEUED } from "../../gas-line.ts";
-import type { PaymentPace } from "../payment-pace.ts";
 import { externalOf, type SignedPayment } from "./authorization.ts";
-import { GasLine } from "./gas-line.ts";
+import { type GasDeps, GasLine } from "./gas-line.ts";
 import { type GasCall, GasNode } from "./gas-node.ts";
 import type { CurrentPrice } from "./gas-price.ts";
 import { type Address, chainIdOf, type Token, type X402Network } from "./network.ts";
@@ -107,13 +104,6 @@ export class GasAccount implements Settler {
       nonce = taken.nonce;
     }
   }
-}
-
-export interface GasDeps {
-  readonly store: GasLineStore;
-  readonly clock: Pick<Clock, "now">;
-  readonly pace: Pick<PaymentPace, "resendMs">;
-  readonly log: Log;
 }
 
 /** Nonces that a node which is behind may believe to be free. */

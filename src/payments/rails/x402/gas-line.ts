@@ -1,5 +1,7 @@
-import type { GasAccountId, GasNonce } from "../../gas-line.ts";
-import type { GasDeps } from "./gas-account.ts";
+import type { Clock } from "../../../units/clock.ts";
+import type { Log } from "../../../units/log.ts";
+import type { GasAccountId, GasLineStore, GasNonce } from "../../gas-line.ts";
+import type { PaymentPace } from "../payment-pace.ts";
 import type { GasCall, GasNode } from "./gas-node.ts";
 import { type CurrentPrice, isUnderpriced, mayBeRaised, raised } from "./gas-price.ts";
 
@@ -111,6 +113,13 @@ export class GasLine {
   private get stuckMs(): number {
     return RESENDS_UNTIL_STUCK * this.deps.pace.resendMs;
   }
+}
+
+export interface GasDeps {
+  readonly store: GasLineStore;
+  readonly clock: Pick<Clock, "now">;
+  readonly pace: Pick<PaymentPace, "resendMs">;
+  readonly log: Log;
 }
 
 const AT_ONCE = 16;

@@ -1,5 +1,4 @@
 import type { NanoUsd } from "../../../units/usd.ts";
-import { VALID_S } from "./authorization.ts";
 import { type Address, type Token, unitsOf, type X402Network } from "./network.ts";
 
 /** What one offer asks for, as x402 calls it. */
@@ -42,6 +41,9 @@ export function paymentRequired(
   };
   return base64({ x402Version: 2, error, resource, accepts });
 }
+
+/** Payers sign for this long. */
+export const VALID_S = 300;
 
 const requirements = (amount: NanoUsd, network: X402Network, token: Token): PaymentRequirements => ({
   scheme: "exact",

@@ -1,7 +1,5 @@
-import type { Chain } from "./chain.ts";
 import type { Token, X402Network } from "./network.ts";
-import { redactedParts } from "./redacted-parts.ts";
-import type { Settler } from "./settler.ts";
+import { type OpenParts, redactedParts } from "./redacted-parts.ts";
 
 /** A network, once its node has told what its token is. */
 export class OpenNetwork {
@@ -31,11 +29,6 @@ export class OpenNetwork {
     }
     return this.ready;
   }
-}
-
-export interface OpenParts {
-  readonly chain: Chain;
-  readonly settler: Settler;
 }
 
 export interface ReadyNetwork extends OpenParts {

@@ -1,7 +1,7 @@
 import { OutsideParty, secretsIn } from "../../../units/outside-party.ts";
+import type { Chain } from "./chain.ts";
 import type { X402Network } from "./network.ts";
-import type { OpenParts } from "./open-network.ts";
-import type { SettleHint } from "./settler.ts";
+import type { SettleHint, Settler } from "./settler.ts";
 
 /**
  * A network's node and settler, whose words are redacted: addresses of hosted nodes are their keys, the packages that ask them
@@ -25,6 +25,11 @@ export function redactedParts({ chain, settler }: OpenParts, network: X402Networ
       },
     }),
   };
+}
+
+export interface OpenParts {
+  readonly chain: Chain;
+  readonly settler: Settler;
 }
 
 /** What the operator keeps from others about a network: its node's address, its facilitator's, and the gas key. */

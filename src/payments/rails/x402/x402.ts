@@ -18,7 +18,8 @@ import { failureChange, type GasRisk, gasAtRisk, isGivenUp, riskCaps, wasteChang
 import { amountOf, type X402Network } from "./network.ts";
 import { nextStep, orderOf, RAN_OUT, type Step, type X402Order } from "./next-step.ts";
 import type { OfferedNetwork, PaymentRequirements } from "./offer.ts";
-import { OpenNetwork, type OpenParts, type ReadyNetwork } from "./open-network.ts";
+import { OpenNetwork, type ReadyNetwork } from "./open-network.ts";
+import type { OpenParts } from "./redacted-parts.ts";
 import type { Sanctions } from "./sanctions.ts";
 
 /**

@@ -1,0 +1,44 @@
+import type { Price } from "../catalog/catalog.ts";
+import type { Budget, Key } from "../customers/keys/key.ts";
+import type { AgentRun } from "../customers/keys/runs.ts";
+import type { PromptCharge } from "../ledger/charge.ts";
+import type { Allowance, ChargeLimit } from "../ledger/reservation.ts";
+import type { Plan } from "../routing/plan.ts";
+import type { GenerationRequest } from "../surfaces/surface.ts";
+import type { ReceiptId } from "../units/id.ts";
+import type { NanoUsd } from "../units/usd.ts";
+import type { GenerationSettings } from "./deps.ts";
+import type { PromptCount } from "./prompt-count.ts";
+
+/** A request to be admitted. */
+export interface AdmissionRequest {
+  readonly receipt: ReceiptId;
+  readonly key: Key;
+  readonly budgets: readonly Budget[];
+  /** The run that the request belongs to. */
+  readonly run?: AgentRun | null;
+  readonly request: GenerationRequest;
+  readonly prompt: PromptCount;
+  readonly plan: Plan;
+  /** Open Tier allowances that it draws on; empty on the paid tier. */
+  readonly allowances: readonly Allowance[];
+  readonly settings: Pick<
+    GenerationSettings,
+    "attempts" | "contact" | "dashboardUrl" | "defaultMaxOutputTokens" | "openTierRpm" | "sellsCredit"
+  >;
+}
+
+/** What a request may cost, and what of that is held at once. */
+export interface SizedRequest {
+  readonly worst: NanoUsd;
+  readonly amount: NanoUsd;
+  /** Output tokens, of all choices together: of the worst case, and those that are held at once. */
+  readonly outputCeiling: number;
+  readonly heldOutput: number;
+  /** The most that there can be. */
+  readonly longest: number;
+  readonly most: ChargeLimit;
+  readonly prompt: PromptCharge;
+  /** Bounds every route on the plan. */
+  readonly price: Price;
+}

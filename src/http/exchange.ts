@@ -1,0 +1,82 @@
+import type { Release } from "../units/byte-budget.ts";
+import type { Refusal } from "../units/errors/refusal.ts";
+import { newReceiptId, type ReceiptId } from "../units/id.ts";
+import type { HttpDeps } from "./deps.ts";
+import type { ClientConnection, IdleTimeout } from "./idle-timeout.ts";
+import type { OpenConnection } from "./websocket/open-sockets.ts";
+
+/** A request under way. */
+export class HttpExchange implements ClientConnection {
+  isExempt = false;
+  /**
+   * Lets in once more whoever showed a credential, or says why not. A body takes as long as its sender likes, and
+   * the credential may have ended meanwhile; null for anybody else.
+   */
+  letInAgain: (() => Promise<Refusal | null>) | null = null;
+  /** The body is large, and its sender could not pay for so much. */
+  isUnpaid = false;
+  private id: ReceiptId | null = null;
+  private room: Release | null = null;
+
+  constructor(
+    readonly request: Request,
+    readonly params: Readonly<Record<string, string>>,
+    private readonly server: Bun.Server<unknown> | null,
+    private readonly keyDeps: Pick<HttpDeps["keyDeps"], "clock" | "random">,
+    private readonly idleTimeout: IdleTimeout,
+  ) {}
+
+  /** Made on first use, because generation requests make their own. */
+  get receipt(): ReceiptId {
+    this.id ??= newReceiptId(this.keyDeps.clock.now(), this.keyDeps.random);
+    return this.id;
+  }
+
+  /** Address of the other end of the connection; null when it is gone. */
+  get address(): string | null {
+    return this.server?.requestIP(this.request)?.address ?? null;
+  }
+
+  /** The client waits for the gateway; see IdleTimeout. */
+  gatewaysTurn(): void {
+    this.idleTimeout.begin(this);
+  }
+
+  /**
+   * The client has to take bytes or send its next request. Whoever calls `gatewaysTurn` must call this when
+   * done.
+   */
+  clientsTurn(): void {
+    this.idleTimeout.end(this);
+  }
+
+  /** Keeps the memory for the body until `giveRoomBack`. */
+  keepRoom(release: Release): void {
+    this.room = release;
+  }
+
+  /** The body is no longer needed. Does nothing if no room was taken. */
+  giveRoomBack(): void {
+    this.room?.();
+    this.room = null;
+  }
+
+  /** Makes the connection a WebSocket; false where the request is none for that. */
+  upgrade(connection: OpenConnection): boolean {
+    return this.server?.upgrade(this.request, { data: connection }) ?? false;
+  }
+
+  setTimeout(seconds: number): void {
+    this.server?.timeout(this.request, seconds);
+  }
+}
+
+export const pathOf = ({ url }: Request): string => PARTS.exec(url)![1]!;
+
+export const queryOf = ({ url }: Request): URLSearchParams => new URLSearchParams(PARTS.exec(url)![2]);
+
+/**
+ * Path and query. Not read with `URL`, which throws where the host is no host: clients may send any, or none
+ * at all, and then the URL is a path.
+ */
+const PARTS = /^(?:https?:\/\/[^/]*)?([^?#]*)(?:\?([^#]*))?/;

@@ -1,0 +1,6 @@
+export interface ListenAddress {
+  readonly hostname: string;
+  readonly port: number;
+  /** Several processes listen on it. */
+  readonly shared: boolean;
+}
