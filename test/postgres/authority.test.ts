@@ -153,12 +153,6 @@ describeOnPostgres("the Authority on PostgreSQL", (cluster) => {
       expect({ ...(await short(authority, 2, 2)) }).toMatchObject({ open: 0, answered: 2 });
     });
 
-    test("does not wait for a gateway of an earlier version, which knows of none", async () => {
-      const authority = await allHeld();
-      await postgres.query((sql) => sql`UPDATE grants SET heard = NULL`);
-      expect({ ...(await short(authority, 1, 1)) }).toMatchObject({ open: 0, answered: 1 });
-    });
-
     test("does not wait for a node whose lease has run out", async () => {
       const authority = await allHeld();
       await postgres.query((sql) => sql`UPDATE nodes SET lease_until = now() WHERE name = 'n0'`);
@@ -187,6 +181,8 @@ describeOnPostgres("the Authority on PostgreSQL", (cluster) => {
     ["daily limit", "day:key_1:0"],
     ["monthly limit", "month:key_1:0"],
     ["budget", "budget:bud_1:0"],
+    ["run's cap", "run:bal_1/job:5"],
+    ["run's calls", "calls:bal_1/job:5"],
   ];
   for (const [what, counter] of lowered) {
     test(`a ${what} is what its owner last set, whatever a node says that has not heard of it`, async () => {
@@ -194,6 +190,10 @@ describeOnPostgres("the Authority on PostgreSQL", (cluster) => {
       await join("n0");
       await postgres.query((sql) => sql`INSERT INTO balances (id, created_at) VALUES ('bal_1', 0)`);
       await postgres.query((sql) => sql`INSERT INTO budgets VALUES ('bud_1', 'bal_1', 'team', 50, 'total')`);
+      await postgres.query(
+        (sql) => sql`INSERT INTO runs (balance_id, name, started_at, used_at, cap, calls)
+          VALUES ('bal_1', 'job', 5, 5, 50, 50)`,
+      );
       // Of a chain the last key counts, not the one that was revoked.
       for (const [id, state, limit] of [
         ["key_1", "revoked", 900],

@@ -22,6 +22,9 @@ export class DatabaseAuthority implements FleetAuthority {
   private readonly grantedToOne = this.db.query<{ granted: number }, [string, string]>(
     "SELECT granted FROM grants WHERE counter = ? AND node = ?",
   );
+  private readonly reserved = this.db.query<{ reserved: number }, [string]>(
+    "SELECT reserved FROM counters WHERE id = ?",
+  );
   private registry = this.newRegistry();
   private authority = this.newAuthority();
   private closed = 0;
@@ -80,7 +83,7 @@ export class DatabaseAuthority implements FleetAuthority {
   granted(counter: CounterId): number {
     const known = this.sums.get(counter);
     if (known !== undefined) return known;
-    const granted = this.store.spent(counter) + this.authority.reserved(counter);
+    const granted = this.store.spent(counter) + (this.reserved.get(counter)?.reserved ?? 0);
     this.sums.set(counter, granted);
     return granted;
   }
@@ -103,8 +106,12 @@ export class DatabaseAuthority implements FleetAuthority {
   }
 
   private newAuthority(): SqliteAuthority {
-    const everybody = () => true;
-    return new SqliteAuthority(this.db, { elapsedMs: () => 0 }, everybody, (asker, { counter, inquiry }) =>
+    const everybody = () =>
+      this.db
+        .query<{ name: string }, []>("SELECT name FROM nodes")
+        .all()
+        .map(({ name }) => name);
+    return new SqliteAuthority(this.db, { now: () => epochMs(0) }, everybody, (asker, { counter, inquiry }) =>
       this.recall(counter, asker, inquiry),
     );
   }

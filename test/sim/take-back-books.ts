@@ -246,7 +246,7 @@ export class NodeBooks implements TakeBackBooks {
     this.authority = new SqliteAuthority(
       db,
       time,
-      () => true,
+      () => this.nodes.map(({ name }) => name),
       (asker, { counter, inquiry }) => {
         for (const { name, grants, life } of this.nodes)
           if (name !== asker) life.clock.after(this.random.below(5), () => grants.recall(counter, inquiry));

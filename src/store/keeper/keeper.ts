@@ -24,9 +24,8 @@ export function openKeeper({ database, clock, onFault, onLost, announce }: Keepe
   const log = new LogSync(database, onLost);
   const durable = () => log.durable();
   const registry = new SqliteRegistry(db, clock, () => announce({ kind: "changed" }));
-  const isAlive = (node: string) => registry.isAlive(node);
   const recalled = (asker: string, inquiry: Inquiry) => announce({ kind: "recalled", asker, inquiry });
-  const authority = new SqliteAuthority(db, clock, isAlive, recalled);
+  const authority = new SqliteAuthority(db, clock, () => registry.alive(), recalled);
   const ledger = new LedgerStore(db);
   const upkeep = mendsWalReset(sqliteVersion(db)) ? new Upkeep(database, clock, onFault) : null;
   const turns = new SettlementTurns((batches) => authority.settle(batches), durable, setImmediate);
@@ -43,7 +42,7 @@ export function openKeeper({ database, clock, onFault, onLost, announce }: Keepe
       retire: async (node, counters) => authority.retire(node, counters),
       inquiries: async (node) => authority.inquiries(node),
       perform: performing(db, registry, durable),
-      removeUnused: unusedRemoval({ db, durable, clock, registry, authority }),
+      removeUnused: unusedRemoval({ db, durable, clock, registry }),
       checkpoint: async () => (upkeep ?? ledger).checkpoint(),
       fold: async (before) => (upkeep ?? ledger).fold(before),
     },

@@ -6,9 +6,12 @@ import type { OrphanHold } from "../../ledger/recovery.ts";
 import type { BalanceId } from "../../units/id.ts";
 import type { SecretHash } from "../../units/secret-hash.ts";
 import type { NodeReport } from "../nodes.ts";
+import { freeGrants } from "../sql/grants.ts";
+import { part } from "../sql/statement.ts";
 import { noteChanges } from "./changes.ts";
 import { PostgresHolds } from "./holds.ts";
 import { type Postgres, URGENT } from "./postgres.ts";
+import { take } from "./statements.ts";
 
 /** Nodes, their epochs and leases, and the log of changes that they must notice, in PostgreSQL. */
 export class PostgresRegistry implements Registry {
@@ -30,7 +33,7 @@ export class PostgresRegistry implements Registry {
   async join(name: string, journal: "disk" | "postgres" = "disk"): Promise<{ epoch: number; seen: number }> {
     return this.postgres.transaction(async (sql) => {
       const last = await lockEpoch(sql, name);
-      await freeGrants(sql, name);
+      await take(sql, freeGrants(LOCKS, name));
       await sql`DELETE FROM changes WHERE at < clock_timestamp() - interval '7 days'`;
       await sql`DELETE FROM nodes
         WHERE NOT has_journal AND NOT open AND lease_until < clock_timestamp() - interval '1 day'`;
@@ -157,6 +160,7 @@ export class PostgresRegistry implements Registry {
 }
 
 const MAX_CHANGES = 1_000;
+const LOCKS = { forUpdate: part`FOR UPDATE` };
 const MAX_NODES = 10_000;
 /** Beyond its lease: a node that is paused or cut off for less goes on as the same one. */
 const GONE_MS = 10_000;
@@ -196,14 +200,6 @@ async function fence(sql: TransactionSQL, name: string): Promise<"fenced"> {
 }
 
 async function free(sql: TransactionSQL, name: string): Promise<void> {
-  await freeGrants(sql, name);
+  await take(sql, freeGrants(LOCKS, name));
   await sql`UPDATE nodes SET open = FALSE WHERE name = ${name}`;
-}
-
-async function freeGrants(sql: TransactionSQL, name: string): Promise<void> {
-  await sql`SELECT id FROM counters
-    WHERE id IN (SELECT counter FROM grants WHERE node = ${name}) ORDER BY id FOR UPDATE`;
-  await sql`UPDATE counters SET reserved = reserved - (held.granted - held.shipped)
-    FROM grants AS held WHERE held.node = ${name} AND held.counter = counters.id`;
-  await sql`DELETE FROM grants WHERE node = ${name}`;
 }

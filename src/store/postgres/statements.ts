@@ -6,6 +6,7 @@ import {
   SqlPart,
   type Steps,
   sql,
+  verbatim,
   type WriteOptions,
 } from "../sql/statement.ts";
 import { noteChanges } from "./changes.ts";
@@ -69,10 +70,15 @@ export class PostgresStatements implements SqlDatabase {
   among(values: readonly string[]): SqlPart {
     return part`(SELECT value FROM json_array_elements_text(${JSON.stringify(values)}::text::json))`;
   }
+
+  table(rows: readonly object[], columns: Readonly<Record<string, string>>): SqlPart {
+    const typed = Object.entries(columns).map(([name, type]) => `${name} ${type}`);
+    return part`(SELECT * FROM json_to_recordset(${JSON.stringify(rows)}::text::json) AS row (${verbatim(typed.join(", "))}))`;
+  }
 }
 
 /** Takes the steps of a transaction. */
-async function take<Result>(client: SQL, steps: Steps<Result>): Promise<Result> {
+export async function take<Result>(client: SQL, steps: Steps<Result>): Promise<Result> {
   let step = steps.next();
   while (!step.done) step = steps.next(await rows(client, step.value));
   return step.value;

@@ -86,6 +86,11 @@ export interface SqlDatabase {
   readonly forReference: SqlPart;
   /** A list of values, as a table. */
   among(values: readonly string[]): SqlPart;
+  /** Rows, as a table with columns of these types; has to be given a name. */
+  table<Column extends string>(
+    rows: readonly Readonly<Record<Column, string | number>>[],
+    columns: Readonly<Record<Column, "TEXT" | "BIGINT">>,
+  ): SqlPart;
 }
 
 export interface WriteOptions<Result> {

@@ -192,6 +192,7 @@ export class LedgerStore implements RunningSums, DebitStore {
   private recompute(): StoreAudit {
     const credited = new Map<string, bigint>();
     const spent = new Map<string, bigint>();
+    const reserved = new Map<string, bigint>();
     const totals = { credits: 0n, charges: 0n, losses: 0n, writeOffs: 0n };
     for (const { balanceId, amount } of this.statements.credits.iterate()) {
       totals.credits += BigInt(amount);
@@ -208,14 +209,19 @@ export class LedgerStore implements RunningSums, DebitStore {
     for (const { counter, spent: kept } of this.statements.foldedCounters.iterate()) {
       add(spent, counter, BigInt(kept));
     }
+    for (const { counter, open } of this.statements.granted.iterate()) add(reserved, counter, BigInt(open));
     const drifts: Drift[] = [];
     for (const row of this.statements.counters.iterate()) {
-      const drift = difference(credited.get(row.id), row.credited) + difference(spent.get(row.id), row.spent);
+      const drift =
+        difference(credited.get(row.id), row.credited) +
+        difference(spent.get(row.id), row.spent) +
+        difference(reserved.get(row.id), row.reserved);
       if (drift !== 0n) drifts.push({ account: row.id, driftNano: drift });
       credited.delete(row.id);
       spent.delete(row.id);
+      reserved.delete(row.id);
     }
-    for (const rest of [credited, spent]) {
+    for (const rest of [credited, spent, reserved]) {
       for (const [account, amount] of rest) if (amount !== 0n) drifts.push({ account, driftNano: amount });
     }
     return { ...totals, drifts };
@@ -262,6 +268,7 @@ interface CounterRow {
   id: string;
   credited: number;
   spent: number;
+  reserved: number;
 }
 
 /** At some 11 µs each, who changes a key waits for three milliseconds at most. */
@@ -291,9 +298,11 @@ function prepare(db: Database) {
       `INSERT INTO counters (id, spent) VALUES (?, ?)
        ON CONFLICT (id) DO UPDATE SET spent = spent + excluded.spent`,
     ),
-    counter: db.query<CounterRow, [string]>("SELECT id, credited, spent FROM counters WHERE id = ?"),
+    counter: db.query<CounterRow, [string]>(
+      "SELECT id, credited, spent, reserved FROM counters WHERE id = ?",
+    ),
     balance: db.query<object, [string]>("SELECT 1 FROM balances WHERE id = ?"),
-    counters: db.query<CounterRow, []>("SELECT id, credited, spent FROM counters"),
+    counters: db.query<CounterRow, []>("SELECT id, credited, spent, reserved FROM counters"),
     credits: db.query<{ balanceId: string; amount: number }, []>(
       "SELECT balance_id AS balanceId, amount FROM credits",
     ),
@@ -304,6 +313,9 @@ function prepare(db: Database) {
     ),
     foldedCounters: db.query<{ counter: string; spent: number }, []>(
       "SELECT counter, spent FROM folded_counters",
+    ),
+    granted: db.query<{ counter: string; open: number }, []>(
+      "SELECT counter, sum(granted - shipped) AS open FROM grants GROUP BY counter",
     ),
     oldest: db.query<SummedEnd & { seq: number }, [number]>(
       `SELECT seq, receipt, at, balance_id, charged, written_off, lost, counters, allowances FROM

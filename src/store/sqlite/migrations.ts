@@ -260,4 +260,15 @@ ${FOLDED}
     THEN substr(idempotency_key, 9, instr(substr(idempotency_key, 9) || ':', ':') - 1) END) VIRTUAL;
   CREATE INDEX credits_by_payment ON credits (payment_id) WHERE payment_id IS NOT NULL;
   `,
+  // 23: what is granted of a counter, and inquiries after it, beside what is spent
+  `
+  ALTER TABLE counters ADD COLUMN reserved INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE counters ADD COLUMN inquiries INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE counters ADD COLUMN inquired_at INTEGER;
+  CREATE INDEX counters_by_inquiry ON counters (inquired_at) WHERE inquired_at IS NOT NULL;
+  INSERT INTO counters (id, reserved, inquiries)
+    SELECT counter, sum(granted - shipped), max(max(heard), max(inquiry)) FROM grants WHERE true GROUP BY counter
+    ON CONFLICT (id) DO UPDATE SET reserved = excluded.reserved, inquiries = excluded.inquiries;
+  ALTER TABLE grants DROP COLUMN inquiry;
+  `,
 ];

@@ -37,7 +37,10 @@ export class NodeLedger {
           throw new EpochFenced(`epoch ${epoch} of ${node} is over`);
         const reached = this.reached(node);
         const spent = this.ledger.book(batch.filter(({ file, bytes }) => bytes > (reached.get(file) ?? 0)));
-        for (const [counter, amount] of spent) statements.spend.run(amount, counter, node);
+        for (const [counter, amount] of spent) {
+          const { changes } = statements.ship.run(amount, counter, node);
+          if (changes > 0) statements.release.run(amount, counter);
+        }
         for (const [file, bytes] of places(batch)) statements.reach.run(node, file, bytes);
       })
       .immediate();
@@ -71,9 +74,10 @@ export class NodeLedger {
 function prepare(db: Database) {
   return {
     epoch: db.query<{ epoch: number }, [string]>("SELECT epoch FROM nodes WHERE name = ?"),
-    spend: db.query<never, [number, string, string]>(
+    ship: db.query<never, [number, string, string]>(
       "UPDATE grants SET shipped = shipped + ? WHERE counter = ? AND node = ?",
     ),
+    release: db.query<never, [number, string]>("UPDATE counters SET reserved = reserved - ? WHERE id = ?"),
     reach: db.query<never, [string, number, number]>(
       `INSERT INTO shipped (node, file, bytes) VALUES (?, ?, ?)
        ON CONFLICT (node, file) DO UPDATE SET bytes = max(bytes, excluded.bytes)`,

@@ -6,6 +6,8 @@ import type { BalanceId } from "../../units/id.ts";
 import type { NanoUsd } from "../../units/usd.ts";
 import type { NotedChange } from "../changes.ts";
 import type { NodeReport } from "../nodes.ts";
+import { freeGrants } from "../sql/grants.ts";
+import { SqliteStatements } from "./statements.ts";
 
 /**
  * Nodes and their epochs in SQLite; their leases, and the changes that they must notice, in the memory of the
@@ -14,6 +16,7 @@ import type { NodeReport } from "../nodes.ts";
  */
 export class SqliteRegistry {
   private readonly statements;
+  private readonly sql: SqliteStatements;
   private readonly leases = new Map<string, NodeLease>();
   /** The latest, in order. */
   private changes: MembershipChange[] = [];
@@ -26,6 +29,7 @@ export class SqliteRegistry {
     private readonly announce: () => void,
   ) {
     this.statements = prepare(db);
+    this.sql = new SqliteStatements(db);
     const { lives } = this.statements.begin.get()!;
     this.latest = lives * CHANGES_OF_A_LIFE;
     const untilMs = clock.elapsedMs() + LEASE_MS;
@@ -39,7 +43,7 @@ export class SqliteRegistry {
   join(name: string): { epoch: number; seen: number } {
     return this.db
       .transaction(() => {
-        this.statements.freeGrants.run(name);
+        this.sql.take(freeGrants(this.sql, name));
         const { epoch } = this.statements.join.get(name)!;
         const { latest: seen } = this;
         this.leases.set(name, { seen, untilMs: this.leases.get(name)?.untilMs ?? 0 });
@@ -78,6 +82,11 @@ export class SqliteRegistry {
   others(name: string): string[] | null {
     const others = this.statements.openNodes.all().flatMap((node) => (node.name === name ? [] : [node.name]));
     return others.every((other) => this.isAlive(other)) ? others : null;
+  }
+
+  /** Nodes that have a lease. */
+  alive(): string[] {
+    return [...this.leases.keys()].filter((name) => this.isAlive(name));
   }
 
   /** Frees what the epoch was granted, and ends its lease. */
@@ -133,7 +142,7 @@ export class SqliteRegistry {
   private free(name: string): void {
     this.db
       .transaction(() => {
-        this.statements.freeGrants.run(name);
+        this.sql.take(freeGrants(this.sql, name));
         this.statements.leave.run(name);
       })
       .immediate();
@@ -163,7 +172,6 @@ function prepare(db: Database) {
        ON CONFLICT (name) DO UPDATE SET epoch = epoch + 1, open = 1 RETURNING epoch`,
     ),
     leave: db.query<never, [string]>("UPDATE nodes SET open = 0 WHERE name = ?"),
-    freeGrants: db.query<never, [string]>("DELETE FROM grants WHERE node = ?"),
     nodes: db.query<{ name: string; epoch: number; open: number; reserved: number }, []>(
       `SELECT name, epoch, open, coalesce((SELECT sum(granted - shipped) FROM grants
          WHERE node = nodes.name AND counter LIKE 'balance:%'), 0) AS reserved FROM nodes`,

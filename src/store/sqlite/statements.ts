@@ -6,6 +6,7 @@ import {
   type SqlDatabase,
   SqlPart,
   type Steps,
+  verbatim,
   type WriteOptions,
   type WrittenSql,
 } from "../sql/statement.ts";
@@ -18,11 +19,16 @@ export class SqliteStatements implements SqlDatabase {
   /** By text, of which there are as many as in the code. */
   private readonly prepared = new Map<string, ReturnType<Database["prepare"]>>();
 
+  /** Made once: that costs as much as a few statements. */
+  private readonly whole;
+
   constructor(
     protected readonly db: Database,
     /** Where the connection does not sync at commit: resolves once what was committed is durable. */
     private readonly durable: () => Promise<void> = async () => {},
-  ) {}
+  ) {
+    this.whole = db.transaction((run: () => void) => run());
+  }
 
   async query<Row>(...[texts, ...values]: Parameters<typeof part>): Promise<Row[]> {
     return this.rows(new SqlPart(texts, values)) as Row[];
@@ -51,9 +57,18 @@ export class SqliteStatements implements SqlDatabase {
     return part`(SELECT value FROM json_each(${JSON.stringify(values)}))`;
   }
 
+  table(rows: readonly object[], columns: Readonly<Record<string, string>>): SqlPart {
+    const named = Object.keys(columns).map((name) => `value ->> '${name}' AS ${name}`);
+    return part`(SELECT ${verbatim(named.join(", "))} FROM json_each(${JSON.stringify(rows)}))`;
+  }
+
   /** All of the steps or none, before it returns. */
   commit<Result>(steps: () => Steps<Result>): Result {
-    return this.db.transaction(() => this.take(steps())).immediate();
+    let result: Result;
+    this.whole.immediate(() => {
+      result = this.take(steps());
+    });
+    return result!;
   }
 
   /** One after another, in the turn of the caller. */
