@@ -79,7 +79,7 @@ export class Grants {
   }
 
   /** After `amount` was taken: asks for more before it is needed. */
-  foresee(counter: Grantable, amount: NanoUsd, limit: NanoUsd): void {
+  prefetch(counter: Grantable, amount: NanoUsd, limit: NanoUsd): void {
     if (!counter.isAskedAhead || room(counter, limit) >= amount * LOW_REQUESTS) return;
     const negotiation = this.negotiation(counter, limit);
     const nothingLeft = negotiation.answer !== null && negotiation.answer.free <= 0;

@@ -135,7 +135,7 @@ export class Ledger {
     const reservation = this.take(keyCounters, want, nowMs);
     this.open.set(want.receipt, reservation);
     reservation.sequence = this.journal.append(holdRecord(reservation));
-    this.foresee(reservation, want);
+    this.prefetch(reservation, want);
     return reservation;
   }
 
@@ -189,7 +189,7 @@ export class Ledger {
     const { want, money } = reservation;
     const covered = this.moneyShortfall(money, want, amount, amount) === null;
     const more = moneyAlone(want, amount);
-    this.foresee(reservation, more);
+    this.prefetch(reservation, more);
     if (!covered) {
       this.seek(reservation, more);
       return false;
@@ -582,10 +582,10 @@ export class Ledger {
     return limits;
   }
 
-  private foresee({ keyCounters, money }: Reservation, want: ReservationRequest): void {
+  private prefetch({ keyCounters, money }: Reservation, want: ReservationRequest): void {
     if (this.grants === null) return;
     for (const [counter, limit, amount] of this.limits(keyCounters, money, want))
-      this.grants.foresee(counter, amount, limit);
+      this.grants.prefetch(counter, amount, limit);
   }
 
   private seek({ keyCounters, money }: Reservation, want: ReservationRequest): void {

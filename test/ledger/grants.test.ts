@@ -391,3 +391,62 @@ test("credit that was taken back while requests hold it is given back as they en
   await pass(50);
   expect(await more).toBe("room");
 });
+
+test.each([
+  [99, "short"],
+  [100, "waits"],
+] as const)("where others could give back %i of 100, the answer is: %s", async (open, expected) => {
+  const { grants, counter, pass } = fixture((statement, to) => {
+    setImmediate(() => to.receive({ ...nothing(statement), open: open as NanoUsd }));
+  });
+  const answer = grants.ask(counter, AMOUNT, LIMIT);
+  await pass(5);
+  expect(await Promise.race([answer, "waits"])).toBe(expected);
+});
+
+test("room that is just enough needs no statement", async () => {
+  const statements: Statement[] = [];
+  const { grants, counter } = fixture((statement) => statements.push(statement));
+  counter.granted = AMOUNT;
+  expect(await grants.ask(counter, AMOUNT, LIMIT)).toBe("room");
+  expect(statements).toEqual([]);
+});
+
+test("what is given back cannot be used from the moment in which that is stated", () => {
+  const { grants, counter } = fixture(() => {});
+  grants.seek(counter, AMOUNT, LIMIT);
+  grants.receive({ ...nothing({ counter: counter.id, number: 1 } as Statement), granted: 500 as NanoUsd });
+  counter.hold(AMOUNT);
+  grants.recall(counter.id, 1);
+  expect(counter.granted).toBe(AMOUNT);
+});
+
+test("a counter of which everything was given back and answered is no longer remembered", () => {
+  const statements: Statement[] = [];
+  const { grants, counter } = fixture((statement) => statements.push(statement));
+  grants.seek(counter, AMOUNT, LIMIT);
+  grants.returnIdle();
+  expect(grants.figures.counters).toBe(1);
+  grants.forget(counter.id);
+  expect(grants.figures.counters).toBe(0);
+  counter.granted = 500 as NanoUsd;
+  grants.giveBack(counter, LIMIT);
+  grants.receive(nothing(statements.at(-1)!));
+  expect(grants.figures.counters).toBe(1);
+  grants.returnIdle();
+  expect(grants.figures.counters).toBe(0);
+});
+
+test("more is requested ahead once room for fewer than four requests of this size is left", () => {
+  const statements: Statement[] = [];
+  const { grants } = fixture((statement) => statements.push(statement));
+  const counter = new Counted();
+  counter.granted = 400 as NanoUsd;
+  grants.prefetch(counter, AMOUNT, LIMIT);
+  expect(statements).toEqual([]);
+  counter.taken = 1;
+  grants.prefetch(counter, AMOUNT, LIMIT);
+  // The second finds one under way.
+  grants.prefetch(counter, AMOUNT, LIMIT);
+  expect(statements).toHaveLength(1);
+});

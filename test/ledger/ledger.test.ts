@@ -68,7 +68,7 @@ async function ask(
   more: Partial<ReservationRequest> = {},
   meanwhile: (holders: KnownHolders) => void = () => {},
 ): Promise<Reservation | Shortfall> {
-  const want: ReservationRequest = {
+  const request: ReservationRequest = {
     receipt: `rcpt_${receipts++}` as ReceiptId,
     at: time.now,
     key,
@@ -86,11 +86,11 @@ async function ask(
     about: { surface: "messages", model: "a/b", stream: false },
     ...more,
   };
-  const keyCounters = await ledger.countersOf(key, want.budgets, want.allowances, want.at);
-  await ledger.replenish(keyCounters, want);
-  holders.put(key, want.budgets);
+  const keyCounters = await ledger.countersOf(key, request.budgets, request.allowances, request.at);
+  await ledger.replenish(keyCounters, request);
+  holders.put(key, request.budgets);
   meanwhile(holders);
-  return ledger.admit(keyCounters, want);
+  return ledger.admit(keyCounters, request);
 }
 
 const admitted = (result: Reservation | Shortfall): Reservation => {

@@ -140,7 +140,8 @@ function propertyEdits(
   textOf: Context["textOf"],
   options: Context["options"],
 ): Edit[] {
-  if (value.type !== "Literal") return [];
+  // Sentences are for people.
+  if (value.type !== "Literal" || textOf(key) === "message") return [];
   if (typeof value.value === "boolean") return flipped(value);
   const others = [...(options.get(textOf(key)) ?? [])];
   const other = others[(others.indexOf(textOf(value)) + 1) % others.length];

@@ -154,7 +154,7 @@ describe("the history checker", () => {
       /no such refusal is expected/,
     ],
     [
-      "a fault that the gateway did not foresee",
+      "a fault that the gateway did not prefetch",
       asking({ receipt: null, status: 500, code: "unforeseen" }),
       /no such refusal is expected/,
     ],

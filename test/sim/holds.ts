@@ -563,7 +563,7 @@ const tokensNano = (tokens: number): NanoUsd => costOf({ ...NO_TOKENS, output: t
 const ONE_STEP = tokensNano(64);
 /** An eighth of what an answer can come to is always held. */
 const MOST_LOST = 7;
-/** A full limit has no room for a burst that nobody could foresee. */
+/** A full limit has no room for a burst that nobody could prefetch. */
 const mostUnheld = ({ writes: { how, burst } }: Work): number =>
   ONE_LOOK + (how === "packet" || how === "bursts" ? tokensNano(burst) : 0);
 /** What a host does between two looks, and the words of one piece. */
