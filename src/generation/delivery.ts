@@ -154,7 +154,7 @@ function noteServing({ deps, opened, bill, counts, firstTokenMs }: DeliveryConte
 }
 
 function stopOf({ deps, settings, bill, hold }: DeliveryContext): StreamStop {
-  const block = deps.blockOf(bill.reservation.want.key, deps.clock.now());
+  const block = deps.keyring.blockOf(bill.reservation.want.key, deps.clock.now());
   return streamStop(hold.shortfall, block, settings);
 }
 

@@ -38,10 +38,10 @@ import { clientHeaders } from "./client-headers.ts";
 import type { ReadRequest } from "./counting/counting.ts";
 import { StreamDelivery } from "./delivery.ts";
 import type { GenerationDeps, GenerationSettings } from "./deps.ts";
-import { type NamedRun, namedRun, withoutRun } from "./named-run.ts";
+import { joinNamedRun, type NamedRun, namedRun, withoutRun } from "./named-run.ts";
 import { PromptCount } from "./prompt-count.ts";
 import { KeptPrompts, Recount, unkept } from "./recount.ts";
-import { crowded, noAnswer, noOverride, notAKey, tooMuchUnpaid } from "./refusals.ts";
+import { crowded, noAnswer, noOverride, notAKey, unpaidRefusal } from "./refusals.ts";
 import { type PricedRequest, sentRequest } from "./sent-request.ts";
 import { rateRefusal } from "./shortfall.ts";
 import { readUnpaid } from "./unpaid-request.ts";
@@ -103,7 +103,7 @@ class Run {
   async answer(): Promise<GenerationAnswer> {
     const { deps, call, surface, settings } = this;
     try {
-      const found = deps.identify(call.secret, deps.clock.now());
+      const found = deps.keyring.identify(call.secret, deps.clock.now());
       const holder = found instanceof Promise ? await found : found;
       if (holder === null) return this.refusal(notAKey(call.secret, settings.dashboardUrl));
       if (holder.balance.suspended !== null) {
@@ -116,8 +116,8 @@ class Run {
       const tooOften = deps.ledger.overRate(holder.key);
       if (tooOften !== null) return this.refusal(rateRefusal(tooOften, settings.dashboardUrl));
       const isLookedAtAgain = this.looks > 0 || this.payment !== null;
-      const unpaidWaitS = isLookedAtAgain ? null : deps.unpaidWaitS(holder.balance.id, call);
-      if (unpaidWaitS !== null) return this.refusal(tooMuchUnpaid(unpaidWaitS));
+      const unpaid = isLookedAtAgain ? null : unpaidRefusal(holder.balance.id, call, deps.unpaidRequests);
+      if (unpaid !== null) return this.refusal(unpaid);
 
       if (call.isUnpaid) this.seen ??= await this.readUnpaid();
       const { seen } = this;
@@ -156,7 +156,7 @@ class Run {
       if (!deps.journal.healthy) return this.refusal(bookkeepingDown());
       const named = namedRun(call.headers, request);
       if (refused(named)) return this.refusal(named);
-      const run = named === null ? null : await deps.joinRun(holder.key, named.spec, call);
+      const run = named === null ? null : await joinNamedRun(named, holder.key, call, deps);
       if (refused(run)) return this.refusal(run);
       const { id: receipt, allowances } = this;
       const { key, budgets } = holder;
@@ -461,7 +461,7 @@ class Run {
     deps.finished({ ...receipt, keyId: holder?.key.id ?? null, trace: this.requestTrace() });
     if (holder !== null) {
       const { id: keyId, balanceId } = holder.key;
-      deps.keepRefused({ ...receipt, keyId, balanceId });
+      deps.receipts.keepRefused({ ...receipt, keyId, balanceId });
     }
     return this.errorAnswer(refusal);
   }

@@ -1,8 +1,13 @@
+import type { Key } from "../customers/keys/key.ts";
 import { invalidRun, isSameLimits, RUN_HEADER, type RunSpec, readRunSpec } from "../customers/keys/run.ts";
+import { type AgentRun, MOST_RUNS, MOST_UNPAID_RUNS } from "../customers/keys/runs.ts";
 import { asObject } from "../surfaces/json/json.ts";
 import { BodyChanges } from "../surfaces/request/body-changes.ts";
 import type { GenerationRequest } from "../surfaces/surface.ts";
 import { type Refusal, refused } from "../units/errors/refusal.ts";
+import type { GenerationCall } from "./answer.ts";
+import type { GenerationDeps } from "./deps.ts";
+import { tooMuchUnpaid } from "./refusals.ts";
 
 /** The run that a request names, in its header or in `metadata`; null where it names none. */
 export function namedRun(
@@ -20,6 +25,19 @@ export function namedRun(
   const spec = inHeader ?? inBody;
   return spec === null ? null : { spec, isMember: inBody !== null };
 }
+
+/** At once where the run is remembered. */
+export const joinNamedRun = (
+  { spec }: NamedRun,
+  { balanceId: balance, rotationId: by }: Pick<Key, "balanceId" | "rotationId">,
+  call: GenerationCall,
+  { runs, clock, spendable, unpaidRequests }: GenerationDeps,
+): AgentRun | Promise<AgentRun | Refusal> =>
+  runs.join(balance, { spec, by, at: clock.now() }, async () => {
+    if ((await spendable.of(balance)) > 0) return MOST_RUNS;
+    const waitS = unpaidRequests.waitS(balance, () => call.blocks(), { bytes: 0, writes: true });
+    return waitS === null ? MOST_UNPAID_RUNS : tooMuchUnpaid(waitS);
+  });
 
 const readSpec = (named: unknown): RunSpec | Refusal =>
   typeof named === "string" ? readRunSpec(named) : invalidRun("must be text");

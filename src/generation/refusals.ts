@@ -4,6 +4,7 @@ import type { Key } from "../customers/keys/key.ts";
 import { isRecoverySecret, isShownPrefix } from "../customers/keys/secret.ts";
 import type { AttemptOutcome } from "../hosts/attempt.ts";
 import type { Rejected } from "../hosts/host-attempt.ts";
+import type { UnpaidRequests } from "../ledger/limits/unpaid-allowance.ts";
 import type { Settled } from "../ledger/reservation.ts";
 import { alternativesSentence, workingAlternatives } from "../routing/alternatives.ts";
 import type { RouteState } from "../routing/candidate.ts";
@@ -12,7 +13,9 @@ import type { Plan } from "../routing/plan.ts";
 import { contextLengths } from "../surfaces/context-lengths.ts";
 import type { GenerationRequest } from "../surfaces/surface.ts";
 import { type Refusal, refuse, retryAfter, sentence } from "../units/errors/refusal.ts";
+import type { BalanceId } from "../units/id.ts";
 import { formatUsd } from "../units/usd.ts";
+import type { GenerationCall } from "./answer.ts";
 
 /**
  * The sentences with which generation requests are refused, foremost why no host answered. Those about money
@@ -193,3 +196,14 @@ export const tooMuchUnpaid = (retryAfterS: number): Refusal =>
     `Requests without credit from your balance, your network or all networks have reached what is looked at for nothing within a minute. Add credit, or retry in ${retryAfterS} s.`,
     { retryAfterS },
   );
+
+/** The refusal of a request whose balance is known to have no credit, and has sent too many; null: go on. */
+export function unpaidRefusal(
+  balance: BalanceId,
+  call: GenerationCall,
+  unpaidRequests: Pick<UnpaidRequests, "waitS">,
+): Refusal | null {
+  const request = { bytes: call.body.length, writes: false };
+  const waitS = unpaidRequests.waitS(balance, () => call.blocks(), request);
+  return waitS === null ? null : tooMuchUnpaid(waitS);
+}

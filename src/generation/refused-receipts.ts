@@ -1,4 +1,5 @@
 import { formatReceipt, type Receipt } from "../ledger/receipt.ts";
+import type { SpendableCredit } from "../ledger/spendable-credit.ts";
 import type { ReceiptReader, StoredReceipt, UnbookedReceipts } from "../store/receipts.ts";
 import { boundedCache } from "../units/bounded-cache.ts";
 import type { BalanceId, ReceiptId } from "../units/id.ts";
@@ -16,6 +17,7 @@ export class Receipts implements ReceiptReader {
   constructor(
     private readonly books: ReceiptReader & UnbookedReceipts,
     private readonly peers: Pick<ReceiptReader, "receipt"> | null,
+    private readonly credit: Pick<SpendableCredit, "known">,
   ) {
     this.receipts = books.receipts;
   }
@@ -33,8 +35,10 @@ export class Receipts implements ReceiptReader {
     return this.refused(id) ?? this.books.unbooked(id);
   }
 
-  keepRefused(receipt: Receipt & { readonly balanceId: BalanceId }, pays: boolean): void {
+  /** In memory: the request opened no hold. */
+  keepRefused(receipt: Receipt & { readonly balanceId: BalanceId }): void {
     const { id, createdAt, keyId, balanceId } = receipt;
+    const pays = (this.credit.known(balanceId) ?? 0) > 0;
     const kept = pays ? this.paying : this.unpaid;
     kept.set(id, { id, at: createdAt, keyId, balanceId, body: formatReceipt(receipt) });
   }

@@ -1,11 +1,13 @@
 import type { SurfaceName } from "../catalog/catalog.ts";
-import type { Holder } from "../customers/keys/keyring.ts";
-import type { Clock, EpochMs, Timer } from "../units/clock.ts";
+import type { Keyring } from "../customers/keys/keyring.ts";
+import type { UnpaidRequests } from "../ledger/limits/unpaid-allowance.ts";
+import type { SpendableCredit } from "../ledger/spendable-credit.ts";
+import type { Clock, Timer } from "../units/clock.ts";
 import { type Refusal, refuse, refused } from "../units/errors/refusal.ts";
 import type { BalanceId } from "../units/id.ts";
 import { idempotencyKeyOf } from "../units/idempotency-key.ts";
 import type { GenerationAnswer, GenerationCall, StreamedAnswer, WholeAnswer } from "./answer.ts";
-import { tooMuchUnpaid } from "./refusals.ts";
+import { unpaidRefusal } from "./refusals.ts";
 import { type Remembered, RepeatRoom } from "./repeat-room.ts";
 import { SharedStream } from "./shared-stream.ts";
 
@@ -81,12 +83,12 @@ export class Repeats {
   private async keyed(call: GenerationCall, key: string): Promise<KeyedRequest | Refusal | null> {
     const { deps } = this;
     if (!FORM.test(key)) return malformed();
-    const holder = await deps.identify(call.secret, deps.clock.now());
+    const holder = await deps.keyring.identify(call.secret, deps.clock.now());
     // Whoever may not ask is told so there. A large body that nobody paid for is not even looked at twice.
     if (holder === null || holder.balance.suspended !== null || call.isUnpaid) return null;
     const balance = holder.balance.id;
     // A sibling may be allowed other models and budgets, and numbers its own requests.
-    return { id: `${holder.key.rotationId} ${key}`, balance, pays: await deps.pays(balance) };
+    return { id: `${holder.key.rotationId} ${key}`, balance, pays: await pays(balance, deps.spendable) };
   }
 
   /** Awaits nothing before the request is known. */
@@ -98,8 +100,8 @@ export class Repeats {
     const body = fingerprint(surface, call.body);
     const known = this.known.get(request.id);
     if (known === undefined) return this.begin(request, body, surface, call);
-    const waitS = this.deps.unpaidWaitS(request.balance, call);
-    if (waitS !== null) return tooMuchUnpaid(waitS);
+    const unpaid = unpaidRefusal(request.balance, call, this.deps.unpaidRequests);
+    if (unpaid !== null) return unpaid;
     return known.body === body ? known.answer(call.signal, true) : otherBody();
   }
 
@@ -151,14 +153,21 @@ export class Repeats {
   }
 }
 
+/** False while the store, which alone may know, is away. */
+async function pays(balance: BalanceId, spendable: Pick<SpendableCredit, "of">): Promise<boolean> {
+  try {
+    return (await spendable.of(balance)) > 0;
+  } catch {
+    return false;
+  }
+}
+
 export interface RepeatsDeps {
   readonly clock: Pick<Clock, "now" | "elapsedMs" | "after">;
   generate(surface: SurfaceName, call: GenerationCall): Promise<GenerationAnswer>;
-  identify(secret: string, at: EpochMs): Holder | null | Promise<Holder | null>;
-  /** Has credit; false while the store, which alone may know, is away. */
-  pays(balance: BalanceId): boolean | Promise<boolean>;
-  /** Seconds to wait where too much was asked without credit; null where it may be looked at. */
-  unpaidWaitS(balance: BalanceId, call: GenerationCall): number | null;
+  readonly keyring: Pick<Keyring, "identify">;
+  readonly spendable: Pick<SpendableCredit, "of">;
+  readonly unpaidRequests: Pick<UnpaidRequests, "waitS">;
   /** Null where there are no other workers. */
   readonly peers: RepeatPeers | null;
 }

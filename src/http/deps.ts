@@ -11,7 +11,7 @@ import type { Counting } from "../generation/counting/counting.ts";
 import type { ReceiptSigner } from "../generation/signing/receipt-signer.ts";
 import type { LiveRoutes } from "../hosts/route-report.ts";
 import type { Throttles } from "../ledger/limits/address.ts";
-import type { UnpaidBytes, UnpaidRequest } from "../ledger/limits/unpaid-allowance.ts";
+import type { UnpaidBytes, UnpaidRequests } from "../ledger/limits/unpaid-allowance.ts";
 import type { PaymentDesk } from "../payments/rails/payment-desk.ts";
 import type { Health, HostReport } from "../routing/health.ts";
 import type { LedgerOperations } from "../store/books/ledger-operations.ts";
@@ -23,8 +23,10 @@ import type { UsageSums } from "../store/usage-sums.ts";
 import type { ByteBudget } from "../units/byte-budget.ts";
 import type { ErrorCode } from "../units/errors/codes.ts";
 import type { Refusal } from "../units/errors/refusal.ts";
-import type { BalanceId, ReceiptId } from "../units/id.ts";
+import type { ReceiptId } from "../units/id.ts";
 import type { Networks } from "../units/networks.ts";
+import type { WrongTokens } from "./admin/wrong-tokens.ts";
+import type { UntrustedProxies } from "./untrusted-proxies.ts";
 import type { OpenSockets } from "./websocket/open-sockets.ts";
 
 /** Everything that the HTTP floor needs. Functions reflect the latest reload. */
@@ -37,10 +39,10 @@ export interface HttpDeps {
   readonly runs: Pick<Runs, "revise">;
   readonly throttles: Throttles;
   readonly adminToken: string;
-  /** Notes a wrong one and the network that sent it; its answer waits for the promise. */
-  wrongAdminToken(block: string): Promise<void> | null;
-  /** Told of an address that sent `X-Forwarded-For` and is not among the trusted proxies. */
-  untrustedProxy(address: string): void;
+  /** Records a wrong admin token; its answer waits for the promise. */
+  readonly wrongTokens: Pick<WrongTokens, "note">;
+  /** Records addresses that sent `X-Forwarded-For` and are not among the trusted proxies. */
+  readonly untrustedProxies: UntrustedProxies;
   settings(): HttpSettings;
   generate(surface: SurfaceName, call: GenerationCall): Promise<GenerationAnswer>;
   /** The same, where a request that names an `Idempotency-Key` may have been sent before. */
@@ -55,8 +57,7 @@ export interface HttpDeps {
   readonly bodies: ByteBudget;
   /** Mails were asked for beyond the limit of the hour, and those to addresses without an account were not sent. */
   mailsHeldBack(): void;
-  /** Seconds to wait where too much was asked without credit; null where the request may be looked at. */
-  unpaidWaitS(balance: BalanceId, blocks: () => readonly string[], request: UnpaidRequest): number | null;
+  readonly unpaidRequests: Pick<UnpaidRequests, "waitS">;
   /** What is read of large bodies whose senders have no credit. */
   readonly unpaidBytes: Pick<UnpaidBytes, "take" | "waitS">;
   /** Memory for all other large bodies; see control-body. */

@@ -84,7 +84,11 @@ export async function identify(
   const who = await whoSends(exchange, deps, secretOf);
   if (refused(who) || isEnding(exchange.request)) return who;
   const asked = { bytes: lengthOf(exchange.request), writes: isChange(exchange.request) };
-  const waitS = deps.unpaidWaitS(await payerOf(who, deps), () => clientBlocks(exchange, deps), asked);
+  const waitS = deps.unpaidRequests.waitS(
+    await payerOf(who, deps),
+    () => clientBlocks(exchange, deps),
+    asked,
+  );
   return waitS === null ? who : tooMuchUnpaid(waitS);
 }
 

@@ -3,7 +3,6 @@ import { suggestion } from "../catalog/closest-id.ts";
 import { configView } from "../config/config-view.ts";
 import type { Balance, Key } from "../customers/keys/key.ts";
 import { BY_GATEWAY, type SuspensionRecord } from "../customers/keys/key-store.ts";
-import { MOST_RUNS, MOST_UNPAID_RUNS } from "../customers/keys/runs.ts";
 import { LowCreditWatch } from "../customers/mail/low-credit.ts";
 import type { Mailer } from "../customers/mail/mailer.ts";
 import { contractSignatures } from "../customers/wallets/contract-signatures.ts";
@@ -16,7 +15,6 @@ import type { GenerationDeps } from "../generation/deps.ts";
 import { ExpectedOutput } from "../generation/expected-output.ts";
 import { generator } from "../generation/generate.ts";
 import { DeferredCounts, type PromptCountDeps } from "../generation/prompt-count.ts";
-import { tooMuchUnpaid } from "../generation/refusals.ts";
 import { Receipts } from "../generation/refused-receipts.ts";
 import { Repeats } from "../generation/repeats.ts";
 import { rateRefusal } from "../generation/shortfall.ts";
@@ -29,15 +27,14 @@ import { routeReports } from "../hosts/route-report.ts";
 import { HostSlots } from "../hosts/slots/host-slots.ts";
 import type { Transport } from "../hosts/transport.ts";
 import { WrongTokens } from "../http/admin/wrong-tokens.ts";
-import { UntrustedProxies } from "../http/client-blocks.ts";
 import { CONTROL_BODY_MEMORY_BYTES } from "../http/control-body.ts";
 import type { HttpDeps } from "../http/deps.ts";
 import { checkedSignature } from "../http/identity.ts";
+import { UntrustedProxies } from "../http/untrusted-proxies.ts";
 import { OpenSockets } from "../http/websocket/open-sockets.ts";
 import { AddressThrottle, throttlesOf } from "../ledger/limits/address.ts";
 import { CountAllowance } from "../ledger/limits/count-allowance.ts";
-import { UnpaidBytes, type UnpaidRequest, UnpaidRequests } from "../ledger/limits/unpaid-allowance.ts";
-import { wideNetwork } from "../ledger/limits/wide-network.ts";
+import { UnpaidBytes, UnpaidRequests } from "../ledger/limits/unpaid-allowance.ts";
 import { SpendableCredit } from "../ledger/spendable-credit.ts";
 import { PaymentCounts } from "../payments/rails/payment-counts.ts";
 import type { PaymentPace } from "../payments/rails/payment-pace.ts";
@@ -88,7 +85,7 @@ export function buildGateway(parts: GatewayParts): BuiltGateway {
   const generation = generationDeps(rooms, parts);
   const generate = generator(generation);
   const place = workerPlace(parts.env);
-  const repeats = repeatsOf(generate, generation, rooms, place);
+  const repeats = repeatsOf(generate, generation, place);
   const passed = place === null ? null : passedRepeats(repeats, rooms, parts);
   // Bound before the port is open: what the other workers find closed is answered elsewhere.
   const listening = passed?.listen(place!.socketOf(place!.number));
@@ -199,19 +196,12 @@ function roomsOf(parts: GatewayParts) {
   const onFault = faultsAndOutagesTo(log, clock);
   const catalog = () => active.config.catalog;
   const destinations = new Destinations();
-  const hostsHere = () => ({ routes: routeReports(health, catalog()), loads: [...slots.loads()] });
-  const ownParts = {
-    state: () => ({ metrics: reporting.metrics.read(), hosts: hostsHere() }),
-    slots: () => slots,
-    health: () => health,
-    affinity: () => affinity,
-    receipts: () => receipts,
-  };
-  const peers = parts.channel === null ? null : new WorkerPeers(parts.channel, clock, ownParts);
+  const peers = parts.channel === null ? null : new WorkerPeers(parts.channel, clock);
   const health = new Health(clock, peers?.rests);
   const affinity = new Affinity(clock, books.notices?.send ?? peers?.stays);
   books.notices?.listen((routes) => affinity.told(routes));
-  const receipts = new Receipts(books, peers);
+  const spendable = new SpendableCredit(books.ledger, books.balance, clock);
+  const receipts = new Receipts(books, peers, spendable);
   const slots = new HostSlots(clock, peers?.slots);
   const bodies = new ByteBudget(active.config.bodyMemoryBytes, clock);
   const sockets = new OpenSockets(clock, {
@@ -226,9 +216,10 @@ function roomsOf(parts: GatewayParts) {
   const reporting = new RequestReporting(active, parts, measured);
   const probe = (route: Route) => probeFree(route, { transport, destinations, clock });
   const freeRoutes = new FreeRoutes(health, probe, clock, catalog);
-  const spendable = new SpendableCredit(books.ledger, books.balance, clock);
   const card = cardRail(parts, paying, onFault);
-  const unpaidRequests = new UnpaidRequests(clock);
+  const hostsHere = () => ({ routes: routeReports(health, catalog()), loads: [...slots.loads()] });
+  const state = () => ({ metrics: reporting.metrics.read(), hosts: hostsHere() });
+  peers?.join({ state, slots, health, affinity, receipts });
   const pseudonym = pseudonyms(parts.networkSecret);
   return {
     onFault,
@@ -249,10 +240,7 @@ function roomsOf(parts: GatewayParts) {
     throttles: peers?.throttles ?? throttlesOf(() => new AddressThrottle(clock)),
     payments: paying.rail.store,
     card,
-    unpaidWaitS(balance: BalanceId, blocks: () => readonly string[], request: UnpaidRequest): number | null {
-      if (spendable.known(balance) !== 0) return null;
-      return unpaidRequests.take({ balance, network: wideNetwork(blocks()) }, request);
-    },
+    unpaidRequests: new UnpaidRequests(clock, spendable),
     receipts,
     suggest: (id: string) => suggestion(id, catalog(), active.links.baseUrl),
     allowances: (balance: Balance, blocks: readonly string[]) =>
@@ -346,7 +334,7 @@ function inlinePayments({ x402, throttles, onFault }: Rooms, { config: active, c
 function generationDeps(rooms: Rooms, parts: GatewayParts): GenerationDeps {
   const { config: active, clock, random, books, counting, transport, log } = parts;
   const hostCosts = new HostCosts(clock);
-  const { health, freeRoutes, reporting, receipts } = rooms;
+  const { health, freeRoutes, reporting } = rooms;
   return {
     clock,
     random,
@@ -372,8 +360,11 @@ function generationDeps(rooms: Rooms, parts: GatewayParts): GenerationDeps {
     catalog: () => active.config.catalog,
     settings: () => active.generation,
     suggest: rooms.suggest,
-    identify: (secret, at) => books.keyring.identify(secret, at),
-    blockOf: (key, at) => books.keyring.blockOf(key, at),
+    keyring: books.keyring,
+    runs: books.runs,
+    spendable: rooms.spendable,
+    unpaidRequests: rooms.unpaidRequests,
+    receipts: rooms.receipts,
     payments: inlinePayments(rooms, parts),
     allowances: ({ balance }, call) => rooms.allowances(balance, call.blocks()),
     hostCharged({ model, route }, saidUsd, cost) {
@@ -388,14 +379,6 @@ function generationDeps(rooms: Rooms, parts: GatewayParts): GenerationDeps {
       const undercharged = hostCosts.note(`${at.host} ${at.model}`, saidUsd, cost);
       if (undercharged !== null) log("host charges more", { ...at, ...undercharged });
     },
-    joinRun: ({ balanceId: balance, rotationId: by }, spec, call) =>
-      books.runs.join(balance, { spec, by, at: clock.now() }, async () => {
-        if ((await rooms.spendable.of(balance)) > 0) return MOST_RUNS;
-        const waitS = rooms.unpaidWaitS(balance, () => call.blocks(), { bytes: 0, writes: true });
-        return waitS === null ? MOST_UNPAID_RUNS : tooMuchUnpaid(waitS);
-      }),
-    unpaidWaitS: (balance, call) =>
-      rooms.unpaidWaitS(balance, () => call.blocks(), { bytes: call.body.length, writes: false }),
     counting: {
       ...promptCountDeps(rooms, parts),
       countAnswer: (texts, family) => counting.count(texts, family),
@@ -403,8 +386,6 @@ function generationDeps(rooms: Rooms, parts: GatewayParts): GenerationDeps {
     },
     openTrace: (headers) => reporting.openTrace(headers),
     finished: (done) => reporting.finished(done),
-    keepRefused: (receipt) =>
-      receipts.keepRefused(receipt, (rooms.spendable.known(receipt.balanceId) ?? 0) > 0),
     onFault: rooms.onFault,
   };
 }
@@ -427,15 +408,15 @@ const promptCountDeps = ({ spendable }: Rooms, { counting, clock }: GatewayParts
 
 const repeatsOf = (
   generate: BuiltGateway["generate"],
-  { clock, deadlines, settings, identify, unpaidWaitS }: GenerationDeps,
-  { spendable }: Rooms,
+  { clock, deadlines, settings, keyring, spendable, unpaidRequests }: GenerationDeps,
   place: WorkerPlace | null,
 ): Repeats =>
   new Repeats({
     clock,
     generate,
-    identify,
-    unpaidWaitS,
+    keyring,
+    spendable,
+    unpaidRequests,
     peers:
       place === null
         ? null
@@ -445,15 +426,6 @@ const repeatsOf = (
             silenceMs: () => settings().totalMs + SETTLED_MS,
             brokenOff: (surface, why) => BROKEN_OFF[surface](errorObject(why, settings().baseUrl)),
           }),
-    pays: (balance) => {
-      const credit = spendable.of(balance);
-      return credit instanceof Promise
-        ? credit.then(
-            (found) => found > 0,
-            () => false,
-          )
-        : credit > 0;
-    },
   });
 
 /** What an answer may take beyond its own time, until it is settled and sent. */
@@ -520,8 +492,8 @@ function depsOf(
     },
     throttles: rooms.throttles,
     adminToken: parts.adminToken,
-    wrongAdminToken: (network) => wrongTokens.note(network),
-    untrustedProxy: (address) => untrustedProxies.note(address),
+    wrongTokens,
+    untrustedProxies,
     settings: () => active.http,
     generate: serving.generate,
     generateOnce: (surface, call) => serving.repeats.answer(surface, call),
@@ -541,7 +513,7 @@ function depsOf(
           },
     bodies: rooms.bodies,
     unpaidBytes: new UnpaidBytes(clock),
-    unpaidWaitS: rooms.unpaidWaitS,
+    unpaidRequests: rooms.unpaidRequests,
     mailsHeldBack: () => mailer.heldBack(),
     controlBodies: new ByteBudget(CONTROL_BODY_MEMORY_BYTES, clock),
     compactUnpaid: (body, turn) => counting.compaction(body, turn),

@@ -3,7 +3,9 @@ import type { Holder } from "../../src/customers/keys/keyring.ts";
 import type { GenerationAnswer, GenerationCall, Sink, StreamedAnswer } from "../../src/generation/answer.ts";
 import { Repeats } from "../../src/generation/repeats.ts";
 import { SharedStream } from "../../src/generation/shared-stream.ts";
+import { UnpaidRequests } from "../../src/ledger/limits/unpaid-allowance.ts";
 import { refused } from "../../src/units/errors/refusal.ts";
+import type { NanoUsd } from "../../src/units/usd.ts";
 import { ManualClock } from "../fakes/clock.ts";
 import { type Gate, gate } from "../fakes/gate.ts";
 import { Random } from "../sim/random.ts";
@@ -24,11 +26,13 @@ class House {
       if (this.wholeBytes === null) return stream;
       return { ...stream, kind: "whole", status: 200, body: new Uint8Array(this.wholeBytes) };
     },
-    identify: (secret) =>
-      ({ key: { rotationId: secret }, balance: { id: secret, suspended: null } }) as unknown as Holder,
+    keyring: {
+      identify: (secret) =>
+        ({ key: { rotationId: secret }, balance: { id: secret, suspended: null } }) as unknown as Holder,
+    },
     // As where the store has to be asked.
-    pays: async (balance) => !this.poor.has(balance),
-    unpaidWaitS: () => null,
+    spendable: { of: async (balance) => (this.poor.has(balance) ? 0 : 1) as NanoUsd },
+    unpaidRequests: new UnpaidRequests(this.clock, { known: () => null }),
     peers: null,
   });
 

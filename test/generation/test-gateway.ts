@@ -13,6 +13,7 @@ import type { GenerationAnswer } from "../../src/generation/answer.ts";
 import type { GenerationDeps, GenerationSettings } from "../../src/generation/deps.ts";
 import { generator } from "../../src/generation/generate.ts";
 import type { PromptTurn } from "../../src/generation/prompt-count.ts";
+import { Receipts } from "../../src/generation/refused-receipts.ts";
 import { http1Transport } from "../../src/hosts/http1/transport.ts";
 import type { HostSlots } from "../../src/hosts/slots/host-slots.ts";
 import type { Ledger, RunningSums } from "../../src/ledger/ledger.ts";
@@ -118,7 +119,6 @@ export async function openTestGateway(
     pairing: options.pairing ?? generation.pairing,
     health,
     suggest: (id) => `The closest is not ${id}.`,
-    unpaidWaitS: () => null,
     allowances: () => [{ owner: BALANCE, limit: 3 }],
     finished(done) {
       generation.finished(done);
@@ -146,7 +146,7 @@ export async function openTestGateway(
       credit: () => credit,
       allowance: new CountAllowance(options.countClock ?? clock),
     },
-    keepRefused: (receipt) => void refusals.push(receipt),
+    receipts: refusedReceipts(refusals),
     onFault: (error) => void faults.push(error),
   });
   return {
@@ -196,6 +196,16 @@ export async function openTestGateway(
     },
   };
 }
+
+/** Collects the receipts that it is given to keep. */
+function refusedReceipts(refusals: Receipt[]): Receipts {
+  const store = { receipt: async () => null, receipts: async () => NONE, unbooked: () => null };
+  const receipts = new Receipts(store, null, { known: () => null });
+  receipts.keepRefused = (receipt) => void refusals.push(receipt);
+  return receipts;
+}
+
+const NONE = { receipts: [], nextBefore: null };
 
 /** An empty database, which takes 5 ms to make. */
 const MIGRATED = (() => {

@@ -11,10 +11,11 @@ import { ReceiptSigner } from "../../src/generation/signing/receipt-signer.ts";
 import type { RouteReport } from "../../src/hosts/route-report.ts";
 import { httpApp, listen } from "../../src/http/app.ts";
 import type { HttpDeps } from "../../src/http/deps.ts";
+import { UntrustedProxies } from "../../src/http/untrusted-proxies.ts";
 import { OpenSockets, type SocketRoom } from "../../src/http/websocket/open-sockets.ts";
 import { type Credit, debitEntry, taken } from "../../src/ledger/credit.ts";
 import { AddressThrottle, throttlesOf } from "../../src/ledger/limits/address.ts";
-import { UnpaidBytes } from "../../src/ledger/limits/unpaid-allowance.ts";
+import { UnpaidBytes, UnpaidRequests } from "../../src/ledger/limits/unpaid-allowance.ts";
 import { formatReceipt } from "../../src/ledger/receipt.ts";
 import type { HostReport } from "../../src/routing/health.ts";
 import type { StoredReceipt } from "../../src/store/receipts.ts";
@@ -172,11 +173,17 @@ export class TestGateway {
       },
       throttles: throttlesOf(() => new AddressThrottle(clock)),
       adminToken: ADMIN_TOKEN,
-      wrongAdminToken: (network) => {
-        this.wrongAdminTokens.push(network);
-        return null;
+      // Without the second that the real one takes for each.
+      wrongTokens: {
+        note: (network) => {
+          this.wrongAdminTokens.push(network);
+          return null;
+        },
       },
-      untrustedProxy: (address) => this.untrustedProxies.push(address),
+      untrustedProxies: new UntrustedProxies(
+        () => {},
+        (address) => this.untrustedProxies.push(address),
+      ),
       settings: () => this.settings,
       generate: (_surface, call) => {
         this.calls.push(call);
@@ -201,7 +208,7 @@ export class TestGateway {
         },
       },
       bodies: this.bodies,
-      unpaidWaitS: () => null,
+      unpaidRequests: new UnpaidRequests(clock, { known: (id) => this.creditOf(id) }),
       mailsHeldBack: () => {},
       unpaidBytes: new UnpaidBytes(clock),
       controlBodies: this.controlBodies,

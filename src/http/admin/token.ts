@@ -21,7 +21,7 @@ export async function notAdmin(exchange: HttpExchange, deps: HttpDeps): Promise<
   }
   if (sameSecret(token, deps.adminToken)) return null;
   const blocks = clientBlocks(exchange, deps);
-  const delay = deps.wrongAdminToken(blocks[0]);
+  const delay = deps.wrongTokens.note(blocks[0]);
   const wait = await takeOfAll(deps.throttles.wrong_admin_tokens, blocks, MOST_WRONG_TOKENS);
   await delay;
   return wait === null

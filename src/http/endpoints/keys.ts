@@ -59,7 +59,7 @@ export const keyEndpoints = (): Endpoint[] => [
       // The first time is never too much; each further one is synced to the disk as well, and changes nothing.
       const waitS =
         found.state === "revoked"
-          ? deps.unpaidWaitS(found.balanceId, () => clientBlocks(exchange, deps), AGAIN)
+          ? deps.unpaidRequests.waitS(found.balanceId, () => clientBlocks(exchange, deps), AGAIN)
           : null;
       return waitS === null
         ? revoked(await revoke(deps.keyDeps, found.id, actorOf(who)))

@@ -245,7 +245,7 @@ export class ResponsesConnection {
   /** What is refused before it is a turn counts as a request without credit, too. */
   private refuseEvent(why: Refusal | ProtocolError, streamId: string | null): void {
     const { balance, blocks } = this.opener;
-    const waitS = this.deps.unpaidWaitS(balance, blocks, { bytes: 0, writes: false });
+    const waitS = this.deps.unpaidRequests.waitS(balance, blocks, { bytes: 0, writes: false });
     if (waitS === null) this.refuse(why, streamId);
     else this.refuseLast(tooMuchUnpaid(waitS));
   }

@@ -74,7 +74,7 @@ async function warmUp(
   if (holder === null) return invalidKey(dashboardUrl);
   const { key, balance } = holder;
   if (balance.suspended !== null) return suspension(balance.suspended, contact);
-  const waitS = deps.unpaidWaitS(balance.id, blocks, { bytes, writes: false });
+  const waitS = deps.unpaidRequests.waitS(balance.id, blocks, { bytes, writes: false });
   if (waitS !== null) return tooMuchUnpaid(waitS);
   const atS = Math.floor(clock.now() / 1_000);
   return (

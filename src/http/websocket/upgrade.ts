@@ -79,7 +79,7 @@ async function upgraded(exchange: HttpExchange, deps: HttpDeps): Promise<Refusal
  * while one may be read for nothing: otherwise they would send one on each of ever new connections.
  */
 const waitUnpaid = (sender: Unpaid, blocks: readonly string[], deps: HttpDeps): number | null =>
-  deps.unpaidWaitS(sender.balance, () => blocks, { bytes: 0, writes: false }) ??
+  deps.unpaidRequests.waitS(sender.balance, () => blocks, { bytes: 0, writes: false }) ??
   deps.unpaidBytes.waitS(sender, deps.sockets.messageBytes);
 
 export const asksForWebSocket = ({ method, headers }: Request): boolean =>

@@ -2,7 +2,9 @@ import type { LRUCache } from "lru-cache";
 import { boundedCache } from "../../units/bounded-cache.ts";
 import type { Clock } from "../../units/clock.ts";
 import type { BalanceId } from "../../units/id.ts";
+import type { NanoUsd } from "../../units/usd.ts";
 import { RateWindow } from "./rate-window.ts";
+import { wideNetwork } from "./wide-network.ts";
 
 /**
  * What requests without credit may use of something within a minute. Balances cost nothing to make, so each has
@@ -71,8 +73,17 @@ export class UnpaidBytes {
 export class UnpaidRequests {
   private readonly allowance: UnpaidAllowance;
 
-  constructor(private readonly clock: Pick<Clock, "elapsedMs">) {
+  constructor(
+    private readonly clock: Pick<Clock, "elapsedMs">,
+    private readonly credit: { known(balance: BalanceId): NanoUsd | null },
+  ) {
     this.allowance = new UnpaidAllowance(UNPAID_REQUESTS, clock);
+  }
+
+  /** Seconds to wait where a balance is known to have no credit and sent too much; null: go on. */
+  waitS(balance: BalanceId, blocks: () => readonly string[], request: UnpaidRequest): number | null {
+    if (this.credit.known(balance) !== 0) return null;
+    return this.take({ balance, network: wideNetwork(blocks()) }, request);
   }
 
   /** Null when it may be looked at; otherwise the seconds until another may be. */

@@ -28,9 +28,11 @@ export class WorkerPeers {
   constructor(
     private readonly channel: IpcChannel,
     private readonly clock: Clock,
-    private readonly own: OwnParts,
-  ) {
-    channel.listen((message) => this.hear(message));
+  ) {}
+
+  /** From here on, this worker answers the others, and takes from them what they share. */
+  join(own: SharedRooms): void {
+    this.channel.listen((message) => this.handleMessage(message, own));
   }
 
   /** Of all workers. */
@@ -48,26 +50,26 @@ export class WorkerPeers {
     return this.ask({ about: "receipt", receipt });
   }
 
-  private hear(message: ToWorker): void {
+  private handleMessage(message: ToWorker, own: SharedRooms): void {
     switch (message.kind) {
       case "answer":
         return this.open.get(message.id)?.(message.answer);
       case "state_wanted":
-        return this.channel.send({ kind: "state", round: message.round, state: this.own.state() });
+        return this.channel.send({ kind: "state", round: message.round, state: own.state() });
       case "receipt_wanted":
         return this.channel.send({
           kind: "receipt_found",
           search: message.search,
-          receipt: this.own.receipts().here(message.receipt),
+          receipt: own.receipts.here(message.receipt),
         });
       case "slots_granted":
-        return this.own.slots().given(message.host, message.most, message.count);
+        return own.slots.given(message.host, message.most, message.count);
       case "slots_recalled":
-        return this.own.slots().recalled(message.host, message.most, message.count);
+        return own.slots.recalled(message.host, message.most, message.count);
       case "rests":
-        return this.own.health().told(message.rest);
+        return own.health.told(message.rest);
       case "stays":
-        return this.own.affinity().told(message.routes);
+        return own.affinity.told(message.routes);
     }
   }
 
@@ -90,13 +92,13 @@ export class WorkerPeers {
   }
 }
 
-/** What the others ask this worker about. */
-export interface OwnParts {
+/** What the workers of a gateway share, as this one has it. */
+interface SharedRooms {
   state(): WorkerState;
-  slots(): Pick<HostSlots, "given" | "recalled">;
-  health(): Pick<Health, "told">;
-  affinity(): Pick<Affinity, "told">;
-  receipts(): { here(id: ReceiptId): StoredReceipt | null };
+  readonly slots: Pick<HostSlots, "given" | "recalled">;
+  readonly health: Pick<Health, "told">;
+  readonly affinity: Pick<Affinity, "told">;
+  readonly receipts: { here(id: ReceiptId): StoredReceipt | null };
 }
 
 /** The supervisor itself waits half a second for the slowest worker. */

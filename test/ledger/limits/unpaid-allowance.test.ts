@@ -17,7 +17,7 @@ test.each([
   ["a body that a thread reads", { bytes: 10_000_000, writes: false }, 66],
 ] as const)("a minute of a balance without credit: %s", (_, request: UnpaidRequest, most) => {
   const clock = new ManualClock();
-  const requests = new UnpaidRequests(clock);
+  const requests = new UnpaidRequests(clock, { known: () => null });
   let admitted = 0;
   while (admitted < 1_000 && requests.take(sender("bal_a"), request) === null) admitted += 1;
   expect(admitted).toBe(most);
