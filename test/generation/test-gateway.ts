@@ -25,7 +25,7 @@ import { withMemory } from "../../src/store/books/bookkeeping.ts";
 import { openLedger } from "../../src/store/books/bookkeeping-sqlite.ts";
 import { onTheLoop } from "../../src/store/sqlite/books.ts";
 import { LedgerStore } from "../../src/store/sqlite/ledger-store.ts";
-import { MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
+import { SQLITE_SCHEMA } from "../../src/store/sqlite/migrations.ts";
 import { SURFACES } from "../../src/surfaces/surfaces.ts";
 import { countPromptTokens } from "../../src/tokens/count.ts";
 import { Families } from "../../src/tokens/families.ts";
@@ -210,7 +210,7 @@ const NONE = { receipts: [], nextBefore: null };
 /** An empty database, which takes 5 ms to make. */
 const MIGRATED = (() => {
   using db = new Database(":memory:");
-  for (const migration of MIGRATIONS) db.run(migration);
+  for (const migration of SQLITE_SCHEMA.migrations) db.run(migration);
   return db.serialize();
 })();
 

@@ -1,8 +1,9 @@
 import { SQL, type TransactionSQL } from "bun";
 import { type Clock, pause, type Timer } from "../../units/clock.ts";
-import { StoreContended, StoreUnreachable, StoreUnusable } from "../../units/errors/bookkeeping.ts";
+import { StoreContended, StoreUnreachable } from "../../units/errors/bookkeeping.ts";
 import { FairQueue } from "../../units/fair-queue.ts";
-import { POSTGRES_MIGRATIONS } from "./migrations.ts";
+import { migrationsFrom, versionOf } from "../sql/schema-version.ts";
+import { POSTGRES_SCHEMA } from "./migrations.ts";
 
 /**
  * A node's pool of connections. All work runs in transactions with a deadline: on a network that swallows
@@ -299,14 +300,9 @@ export async function migratePostgres(postgres: Postgres): Promise<void> {
     const [row] = await sql<
       { version: bigint }[]
     >`SELECT version FROM gateway_schema WHERE one = 1 FOR UPDATE`;
-    const present = Number(row!.version);
-    if (present > POSTGRES_MIGRATIONS.length) {
-      throw new StoreUnusable(
-        `the database was written by a newer gateway (schema ${present}, this one knows ${POSTGRES_MIGRATIONS.length}). Start that version, or restore a dump from before the upgrade.`,
-      );
-    }
-    for (const migration of POSTGRES_MIGRATIONS.slice(present)) await sql.unsafe(migration).simple();
-    await sql`UPDATE gateway_schema SET version = ${POSTGRES_MIGRATIONS.length} WHERE one = 1`;
+    for (const migration of migrationsFrom(Number(row!.version), POSTGRES_SCHEMA))
+      await sql.unsafe(migration).simple();
+    await sql`UPDATE gateway_schema SET version = ${versionOf(POSTGRES_SCHEMA)} WHERE one = 1`;
   };
   await postgres.transaction(bring, { deadlineMs: MIGRATION_MS });
   await postgres.tryToSay();

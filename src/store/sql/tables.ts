@@ -2,7 +2,29 @@
  * What migrations make in both databases, in the words of SQLite. Like them, what is here is never changed: what comes
  * later is another entry. Times are ms since 1970, money nano-dollars.
  */
-export const KEYS = `
+export const FIRST_TABLES = `
+  CREATE TABLE balances (
+    id TEXT PRIMARY KEY,
+    account_id TEXT,
+    suspended TEXT,
+    recovery_hash TEXT UNIQUE,
+    created_at INTEGER NOT NULL,
+    -- When it became its account's; the first is the one that a session acts on.
+    attached_at INTEGER,
+    -- The lineage of the key that was made at set-up; null for a balance that a sign-in made.
+    setup_key TEXT,
+    -- The recovery secret from before its account replaced it: see accounts/belonging.
+    undo_hash TEXT,
+    -- When its claim took effect: attached_at may be later, so that an account's balances keep their order.
+    claimed_at INTEGER,
+    closed_at INTEGER,
+    -- When both secrets of a balance were shown to be saved.
+    secrets_saved_at INTEGER
+  ) STRICT;
+  CREATE INDEX balances_by_account ON balances (account_id);
+  CREATE INDEX balances_by_time ON balances (created_at, id);
+  CREATE UNIQUE INDEX balances_by_undo ON balances (undo_hash) WHERE undo_hash IS NOT NULL;
+
   CREATE TABLE keys (
     id TEXT PRIMARY KEY,
     hash TEXT NOT NULL UNIQUE,
@@ -18,12 +40,13 @@ export const KEYS = `
     daily_limit INTEGER,
     monthly_limit INTEGER,
     allowed_models TEXT,
-    budgets TEXT NOT NULL
+    budgets TEXT NOT NULL,
+    -- The account whose session made the key; null for others.
+    made_by TEXT
   ) STRICT;
   CREATE INDEX keys_by_balance ON keys (balance_id, created_at, id);
-`;
+  CREATE INDEX keys_by_lineage ON keys (lineage);
 
-export const ACCOUNTS = `
   -- One row a person: an email or a wallet. proved_at is null until somebody signed in with it.
   CREATE TABLE accounts (
     id TEXT PRIMARY KEY,
@@ -31,11 +54,11 @@ export const ACCOUNTS = `
     wallet TEXT UNIQUE,
     suspended TEXT,
     created_at INTEGER NOT NULL,
-    proved_at INTEGER
+    proved_at INTEGER,
+    -- Its address is erased then, and its balances stay for the books.
+    deleted_at INTEGER
   ) STRICT;
-`;
 
-export const SIGN_IN = `
   -- Balances offered to an email address whose owner has not confirmed yet.
   CREATE TABLE claims (
     balance_id TEXT PRIMARY KEY REFERENCES balances (id),
@@ -69,9 +92,7 @@ export const SIGN_IN = `
     expires_at INTEGER NOT NULL
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX wallet_messages_by_end ON wallet_messages (expires_at);
-`;
 
-export const FOLDED = `
   -- What deleted ends came to, so that every sum can still be recomputed: see store/fold.
   CREATE TABLE folded (
     balance_id TEXT NOT NULL,
@@ -86,9 +107,7 @@ export const FOLDED = `
 
   -- counters besides the balance, and allowances in requests
   CREATE TABLE folded_counters (counter TEXT PRIMARY KEY, spent INTEGER NOT NULL) STRICT, WITHOUT ROWID;
-`;
 
-export const LOW_CREDIT = `
   -- see customers/accounts/low-credit
   CREATE TABLE low_credit (
     balance_id TEXT PRIMARY KEY REFERENCES balances (id),
@@ -96,9 +115,7 @@ export const LOW_CREDIT = `
     until INTEGER NOT NULL,
     credited INTEGER NOT NULL
   ) STRICT, WITHOUT ROWID;
-`;
 
-export const SIGNING_KEYS = `
   -- Parts of a JSON Web Key; d is the private one, null once a later key has taken its place.
   CREATE TABLE signing_keys (
     number INTEGER PRIMARY KEY,
@@ -106,24 +123,13 @@ export const SIGNING_KEYS = `
     x TEXT NOT NULL,
     d TEXT
   ) STRICT;
-`;
 
-export const PAYMENTS = `
   -- Of several reasons for a suspension, each stands until it is lifted; the column suspended has the gravest.
   CREATE TABLE suspension_reasons (
     subject TEXT NOT NULL,
     reason TEXT NOT NULL,
     PRIMARY KEY (subject, reason)
   ) STRICT, WITHOUT ROWID;
-  INSERT INTO suspension_reasons (subject, reason)
-    SELECT id, suspended FROM balances WHERE suspended IS NOT NULL
-    UNION ALL SELECT id, suspended FROM accounts WHERE suspended IS NOT NULL;
-  -- Which reason was lifted; null for all.
-  ALTER TABLE suspensions ADD COLUMN lifted TEXT;
-
-  -- When both secrets of a balance were shown to be saved.
-  ALTER TABLE balances ADD COLUMN secrets_saved_at INTEGER;
-
   -- See payments/payment. Rows are never deleted.
   CREATE TABLE payments (
     id TEXT PRIMARY KEY,
@@ -152,9 +158,11 @@ export const PAYMENTS = `
   -- What came to nothing gives the key free.
   CREATE UNIQUE INDEX payments_by_key ON payments (balance_id, idempotency_key)
     WHERE idempotency_key IS NOT NULL AND state NOT IN ('expired', 'failed', 'unused', 'rejected');
-`;
 
-export const RUNS = `
+  -- Those that a wallet has under way, and those of a balance that were not needed and are watched yet.
+  CREATE INDEX payments_under_way ON payments (payer) WHERE state IN ('created', 'submitted');
+  CREATE INDEX payments_unused ON payments (balance_id) WHERE state = 'unused' AND look_at IS NOT NULL;
+
   -- see customers/keys/run
   CREATE TABLE runs (
     balance_id TEXT NOT NULL,
@@ -165,18 +173,20 @@ export const RUNS = `
     calls INTEGER,
     PRIMARY KEY (balance_id, name)
   ) STRICT, WITHOUT ROWID;
+
+  -- How far each node's journal was booked, stored together with what it says.
+  CREATE TABLE shipped (
+    node TEXT NOT NULL,
+    file INTEGER NOT NULL,
+    bytes INTEGER NOT NULL,
+    PRIMARY KEY (node, file)
+  ) STRICT, WITHOUT ROWID;
 `;
 
 export const RUNS_OF_KEYS = `
   -- The lineage of the key that may lower its limits; null for a run from before that was known.
   ALTER TABLE runs ADD COLUMN started_by TEXT;
   ALTER TABLE runs ADD COLUMN revision INTEGER NOT NULL DEFAULT 0;
-`;
-
-export const PAYMENTS_AT_A_TIME = `
-  -- Those that a wallet has under way, and those of a balance that were not needed and are watched yet.
-  CREATE INDEX payments_under_way ON payments (payer) WHERE state IN ('created', 'submitted');
-  CREATE INDEX payments_unused ON payments (balance_id) WHERE state = 'unused' AND look_at IS NOT NULL;
 `;
 
 export const GAS_NONCES = `

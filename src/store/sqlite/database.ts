@@ -1,7 +1,7 @@
 import { Database, SQLiteError } from "bun:sqlite";
-import { StoreUnusable } from "../../units/errors/bookkeeping.ts";
 import { makePrivate } from "../private-files.ts";
-import { MIGRATIONS } from "./migrations.ts";
+import { migrationsFrom, versionOf } from "../sql/schema-version.ts";
+import { SQLITE_SCHEMA } from "./migrations.ts";
 
 /**
  * Opens the gateway's database and brings its tables up to date. Money is read as integers: every amount is
@@ -73,15 +73,11 @@ const AUTOMATIC_CHECKPOINT_PAGES = 32_768;
 
 function migrate(db: Database): void {
   const { user_version } = db.query<{ user_version: number }, []>("PRAGMA user_version").get()!;
-  if (user_version > MIGRATIONS.length) {
-    throw new StoreUnusable(
-      `the data folder was written by a newer gateway (schema ${user_version}, this one knows ${MIGRATIONS.length}). Start that version, or start this one on a backup from before the upgrade.`,
-    );
-  }
-  if (user_version === MIGRATIONS.length) return;
+  const missing = migrationsFrom(user_version, SQLITE_SCHEMA);
+  if (missing.length === 0) return;
   // All or none: a start that fails on the way leaves a database that the gateway of before still opens.
   db.transaction(() => {
-    for (const migration of MIGRATIONS.slice(user_version)) db.run(migration);
-    db.run(`PRAGMA user_version = ${MIGRATIONS.length}`);
+    for (const migration of missing) db.run(migration);
+    db.run(`PRAGMA user_version = ${versionOf(SQLITE_SCHEMA)}`);
   })();
 }

@@ -1,0 +1,58 @@
+import { Database } from "bun:sqlite";
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { openDatabase } from "../../src/store/sqlite/database.ts";
+import { SqliteKeyStore } from "../../src/store/sqlite/key-store.ts";
+import { LedgerStore } from "../../src/store/sqlite/ledger-store.ts";
+import { SQLITE_SCHEMA } from "../../src/store/sqlite/migrations.ts";
+import { NodeLedger } from "../../src/store/sqlite/node-ledger.ts";
+import { StoreUnusable } from "../../src/units/errors/bookkeeping.ts";
+import { ManualClock } from "../fakes/clock.ts";
+import {
+  OLD_BOOKS,
+  OLD_ROOTS,
+  oldBooks,
+  ROWS_WITHOUT_ROOTS,
+  readOldBooks,
+  readOldRoots,
+} from "./first-release.ts";
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "first-release-"));
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+function pathOf(version: number): string {
+  const path = join(folder, "gateway.sqlite");
+  const old = new Database(path);
+  old.run(SQLITE_SCHEMA.migrations[0]!);
+  old.run(`PRAGMA user_version = ${version}`);
+  old.run(ROWS_WITHOUT_ROOTS);
+  old.run(oldBooks(false));
+  old.close();
+  return path;
+}
+
+test("a database of the first release has all that it had: keys with their roots, books, grants that nodes hold", async () => {
+  const db = openDatabase(pathOf(SQLITE_SCHEMA.first));
+  const keys = new SqliteKeyStore(db, new ManualClock());
+  const store = new LedgerStore(db);
+  const nodes = new NodeLedger(db, store);
+  expect(await readOldRoots(keys)).toEqual(OLD_ROOTS);
+  const ledger = {
+    credits: store.credits.bind(store),
+    audit: store.audit.bind(store),
+    debit: nodes.debit.bind(nodes),
+  };
+  expect(await readOldBooks(keys, ledger)).toMatchObject(OLD_BOOKS);
+  db.close();
+});
+
+test("a database from before it is refused, and stays as it is", () => {
+  const path = pathOf(SQLITE_SCHEMA.first - 1);
+  expect(() => openDatabase(path)).toThrow(StoreUnusable);
+  expect(() => openDatabase(path)).toThrow("from before the first release (schema 14)");
+});
