@@ -529,3 +529,55 @@ describe("a mistake of the gateway's own", () => {
     expect([...slots.loads()].map(({ inFlight }) => inFlight)).toEqual([0]);
   });
 });
+
+describe("an error status", () => {
+  const fails = (status: number, error: object = { message: "no" }): Deed => ({
+    does: "fails",
+    status,
+    ms: 0,
+    body: JSON.stringify({ error }),
+  });
+  const hostsOwn = [401, 402, 403, 404, 405, 407, 408, 409, 410, 421, 425, 429, 498, 499, 500, 503, 529, 600];
+
+  test.each(hostsOwn)("%i is the host's failure: the next host serves", async (status) => {
+    const outcome = await start({ a: fails(status), b: answers(0) });
+    expect(tried(outcome)).toBe("a refused 0, b opened 0");
+  });
+
+  test.each([400, 406, 413, 415, 422, 451, 497])(
+    "%i is a verdict on the request: no other host gets it",
+    async (status) => {
+      const outcome = await start({ a: fails(status), b: answers(0) });
+      expect([outcome.kind, tried(outcome)]).toEqual(["rejected", "a rejected 0"]);
+    },
+  );
+
+  test.each(hostsOwn.map((status) => [status, [401, 402, 407].includes(status)] as const))(
+    "%i concerns all models of the host: %p",
+    async (status, wholeHost) => {
+      for (let count = 0; count < 3; count++) await start({ a: fails(status) });
+      expect(health.usable(route("a", { model: "another" }))).toBe(!wholeHost);
+    },
+  );
+
+  test.each(hostsOwn.map((status) => [status, [408, 429, 498, 503, 504, 529].includes(status)] as const))(
+    "%i says that the host has too much to do: %p",
+    async (status, isOverload) => {
+      await start({ a: fails(status), b: answers(0) });
+      expect([...slots.loads()].find(({ host }) => host === "a")!.cut).toBe(isOverload ? 1 : 0);
+    },
+  );
+
+  test("names no secret of the host, neither in its words nor in the field that it blames", async () => {
+    const outcome = await start({
+      a: fails(400, {
+        message: "bad host-secret",
+        param: "tools[host-secret]",
+        type: "invalid_request_error",
+      }),
+    });
+    expect(outcome.kind).toBe("rejected");
+    expect(JSON.stringify(outcome)).toContain("[hidden]");
+    expect(JSON.stringify({ ...outcome, candidate: null })).not.toContain("host-secret");
+  });
+});
