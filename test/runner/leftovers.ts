@@ -8,6 +8,7 @@ import { RUN_MARK } from "../environment.ts";
  */
 export function endLeftovers(mark: string): string[] {
   const ended: string[] = [];
+  for (let wait = 0; wait < MAX_WAITS && processes().some(isStarting); wait++) Bun.sleepSync(WAIT_MS);
   for (const pid of processes()) {
     if (pid === process.pid || !environmentOf(pid).some((entry) => entry.startsWith(`${RUN_MARK}=${mark}`)))
       continue;
@@ -30,6 +31,15 @@ export function megabytesOf(marks: readonly string[]): number {
       kilobytes += Number(/^RssAnon:\s+(\d+)/m.exec(read(`/proc/${pid}/status`))?.[1] ?? 0);
   return kilobytes / 1_000;
 }
+
+const MAX_WAITS = 1_000;
+const WAIT_MS = 5;
+
+/** In the middle of `exec`: the kernel lets the parent go on before the child's environment can be read. */
+const isStarting = (pid: number): boolean =>
+  read(`/proc/${pid}/environ`) === "" &&
+  read(`/proc/${pid}/cmdline`) === "" &&
+  /^VmSize:/m.test(read(`/proc/${pid}/status`));
 
 const environmentOf = (pid: number): string[] => read(`/proc/${pid}/environ`).split("\0");
 
