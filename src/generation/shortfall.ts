@@ -136,7 +136,7 @@ export function rateRefusal(
   if (short.retryAfterS === null) {
     return refuse(
       "rate_limited",
-      `This request alone needs ${short.wanted} of the key's \`${short.what}\` of ${short.limit} ${counted} per minute, so waiting will not help. ${raise}`,
+      `This request alone needs ${short.requested} of the key's \`${short.what}\` of ${short.limit} ${counted} per minute, so waiting will not help. ${raise}`,
       NOT_SOON,
     );
   }

@@ -21,11 +21,11 @@ export const BOOKS_AWAY: Shortfall = { what: "books" };
 /** Since its request was read, the key has changed, or what it draws from: by what it may spend now is not known. */
 export const KEY_CHANGED: Shortfall = { what: "key" };
 
-/** A minute's rate of a key; `limit` and `wanted` count requests or, for `tpm_limit`, tokens. */
+/** A minute's rate of a key; `limit` and `requested` count requests or, for `tpm_limit`, tokens. */
 export interface RateShortfall {
   readonly what: "rpm_limit" | "open_tier.rpm" | "tpm_limit";
   readonly limit: number;
-  readonly wanted: number;
+  readonly requested: number;
   /** Seconds until it fits; null when it is larger than the limit itself. */
   readonly retryAfterS: number | null;
 }
@@ -79,11 +79,11 @@ export function rateShortfall(
   what: RateShortfall["what"],
   limit: number,
   window: RateWindow,
-  wanted: number,
+  requested: number,
   nowMs: number,
 ): RateShortfall {
-  const retryAfterS = window.secondsUntilFits(wanted, limit, nowMs);
-  return { what, limit, wanted, retryAfterS };
+  const retryAfterS = window.secondsUntilFits(requested, limit, nowMs);
+  return { what, limit, requested, retryAfterS };
 }
 
 export const allowanceShortfall = ({ owner, limit }: Allowance, at: EpochMs): AllowanceShortfall => ({
