@@ -22,7 +22,7 @@ export class Bill {
   tries: readonly AttemptRecord[] = [];
 
   constructor(
-    private readonly deps: Pick<GenerationDeps, "clock" | "expected" | "ledger" | "journal" | "finished">,
+    private readonly deps: Pick<GenerationDeps, "clock" | "expected" | "ledger" | "journal" | "reporting">,
     readonly reservation: Reservation,
     /** Monotonic time of the request's arrival. */
     readonly startedMs: number,
@@ -56,7 +56,7 @@ export class Bill {
 
   /** Reports the end as the client sees it: as an error, if it could not be recorded. */
   tell({ receipt }: EndedRequest, isDurable: boolean): void {
-    this.deps.finished(isDurable ? receipt : { ...receipt, errorCode: "internal_error" });
+    this.deps.reporting.finished(isDurable ? receipt : { ...receipt, errorCode: "internal_error" });
   }
 
   /**
@@ -67,7 +67,8 @@ export class Bill {
     const { held } = ended.settlement;
     const receipt = this.receipt(FAULT, { charged: ZERO_USD, writtenOff: ZERO_USD, lost: ZERO_USD, held });
     const { deps, reservation } = this;
-    if (deps.ledger.takeBack(reservation, ended.settlement, formatReceipt(receipt))) deps.finished(receipt);
+    if (deps.ledger.takeBack(reservation, ended.settlement, formatReceipt(receipt)))
+      deps.reporting.finished(receipt);
     else this.tell(ended, false);
   }
 

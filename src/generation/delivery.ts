@@ -118,7 +118,7 @@ async function deliver(context: DeliveryContext, sink: Sink, delivery: StreamDel
     // Nothing of the settlement has begun, and until it has, the hold stands.
     const billed = counting instanceof Promise ? await counting : counting;
     if (usage?.costUsd !== undefined)
-      deps.hostCharged(candidate, usage.costUsd, costOf(billed.tokens, candidate.price));
+      deps.hostCosts.charged(candidate, usage.costUsd, costOf(billed.tokens, candidate.price));
     const requestEnd = endOf(end, billed, stop, context);
     const covering = requestEnd.writeOff === true ? null : hold.cover(costOfEnd(requestEnd));
     if (covering !== null) await covering;

@@ -1,7 +1,9 @@
 import type { Catalog, HostOrder } from "../catalog/catalog.ts";
-import type { Holder, Keyring } from "../customers/keys/keyring.ts";
+import type { Balance } from "../customers/keys/key.ts";
+import type { Keyring } from "../customers/keys/keyring.ts";
 import type { Runs } from "../customers/keys/runs.ts";
 import type { AttemptDeps, AttemptLimits } from "../hosts/attempt.ts";
+import type { HostCosts } from "../hosts/host-costs.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { UnpaidRequests } from "../ledger/limits/unpaid-allowance.ts";
 import type { FinishedRequest } from "../ledger/receipt.ts";
@@ -9,11 +11,8 @@ import type { Allowance } from "../ledger/reservation.ts";
 import type { SpendableCredit } from "../ledger/spendable-credit.ts";
 import type { InlinePayments } from "../payments/rails/x402/inline.ts";
 import type { Affinity } from "../routing/affinity.ts";
-import type { Candidate } from "../routing/candidate.ts";
 import type { ReceiptId } from "../units/id.ts";
 import type { Trace } from "../units/trace-context.ts";
-import type { NanoUsd } from "../units/usd.ts";
-import type { GenerationCall } from "./answer.ts";
 import type { DeliveredCounts } from "./delivered-counts.ts";
 import type { ExpectedOutput } from "./expected-output.ts";
 import type { PromptCountDeps } from "./prompt-count.ts";
@@ -43,15 +42,19 @@ export interface GenerationDeps extends AttemptDeps {
   readonly receipts: Receipts;
   /** Null where nobody can pay. */
   readonly payments: InlinePayments | null;
-  allowances(holder: Holder, call: GenerationCall): readonly Allowance[];
-  /** The host said what an answer cost there, USD; `cost` is what it cost here. */
-  hostCharged(candidate: Candidate, saidUsd: number, cost: NanoUsd): void;
+  allowances(balance: Balance, blocks: readonly string[]): readonly Allowance[];
+  readonly hostCosts: Pick<HostCosts, "charged">;
   readonly counting: PromptCountDeps & RecountDeps;
-  /** The request's place in a trace; null when nobody traces. */
-  openTrace(headers: Headers): Trace | null;
-  /** Told of each request's end, once. */
-  finished(done: FinishedRequest): void;
+  readonly reporting: RequestReports;
   onFault(error: unknown, receipt: ReceiptId): void;
+}
+
+/** What the operator learns of requests. */
+interface RequestReports {
+  /** The request's position in a trace; null if there are no traces. */
+  openTrace(headers: Headers): Trace | null;
+  /** Called once for each request, at its end. */
+  finished(done: FinishedRequest): void;
 }
 
 export interface GenerationSettings {

@@ -93,7 +93,7 @@ class Run {
     this.at = deps.clock.now();
     this.id = newReceiptId(this.at, deps.random);
     this.startedMs = deps.clock.elapsedMs();
-    this.trace = deps.openTrace(call.headers);
+    this.trace = deps.reporting.openTrace(call.headers);
     this.settings = deps.settings();
     this.catalog = deps.catalog();
   }
@@ -129,7 +129,7 @@ class Run {
       this.request = request;
 
       if (asksOpenTier(request.model, this.catalog)) {
-        this.allowances = deps.allowances(holder, call);
+        this.allowances = deps.allowances(holder.balance, call.blocks());
         // Loaded before anything is refused, so that every answer can say what remains.
         await deps.ledger.countersOf(holder.key, [], this.allowances, this.at);
       }
@@ -401,7 +401,7 @@ class Run {
   ): EndedRequest {
     const { usage } = reply;
     if (usage?.costUsd !== undefined)
-      this.deps.hostCharged(candidate, usage.costUsd, costOf(tokens, candidate.price));
+      this.deps.hostCosts.charged(candidate, usage.costUsd, costOf(tokens, candidate.price));
     // A host that drains was read to its end although the client had left.
     const state = this.call.signal.aborted ? "cancelled" : "settled";
     return bill.settle({ state, tokens, from, candidate, firstTokenMs: bill.elapsedMs() });
@@ -458,7 +458,7 @@ class Run {
       totalMs: deps.clock.elapsedMs() - this.startedMs,
       errorCode: refusal.code,
     });
-    deps.finished({ ...receipt, keyId: holder?.key.id ?? null, trace: this.requestTrace() });
+    deps.reporting.finished({ ...receipt, keyId: holder?.key.id ?? null, trace: this.requestTrace() });
     if (holder !== null) {
       const { id: keyId, balanceId } = holder.key;
       deps.receipts.keepRefused({ ...receipt, keyId, balanceId });

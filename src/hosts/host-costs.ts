@@ -1,4 +1,7 @@
+import type { Candidate } from "../routing/candidate.ts";
+import type { FreeRoutes } from "../routing/open-tier/open-tier.ts";
 import type { Clock } from "../units/clock.ts";
+import type { Log } from "../units/log.ts";
 import { type NanoUsd, usdFromNano } from "../units/usd.ts";
 
 /**
@@ -9,11 +12,26 @@ export class HostCosts {
   /** By host and its model: as many as routes have been configured. */
   private readonly routes = new Map<string, ComparedCosts>();
 
-  constructor(private readonly clock: Pick<Clock, "elapsedMs">) {}
+  constructor(private readonly deps: HostCostDeps) {}
 
-  /** What to tell the operator of the route now, at most once an hour; otherwise null. */
-  note(route: string, saidUsd: number, cost: NanoUsd): Undercharged | null {
-    const nowMs = this.clock.elapsedMs();
+  /** A host reported that an answer cost `saidUsd` there; `cost` is what it cost here. */
+  charged({ model, route }: Candidate, saidUsd: number, cost: NanoUsd): void {
+    if (saidUsd <= 0) return;
+    const { metrics, freeRoutes, log } = this.deps;
+    const at = { host: route.host.id, model: route.model };
+    metrics.hostCharged(model.id, at.host, saidUsd);
+    if (route.free) {
+      log("free route charges", at);
+      freeRoutes.doubt(route);
+      return;
+    }
+    const undercharged = this.note(`${at.host} ${at.model}`, saidUsd, cost);
+    if (undercharged !== null) log("host charges more", { ...at, ...undercharged });
+  }
+
+  /** What to report of the route now, at most once an hour; otherwise null. */
+  private note(route: string, saidUsd: number, cost: NanoUsd): Undercharged | null {
+    const nowMs = this.deps.clock.elapsedMs();
     let sums = this.routes.get(route);
     if (sums === undefined || nowMs - sums.sinceMs >= TOLD_EVERY_MS) {
       sums = { sinceMs: nowMs, isTold: false, saidUsd: 0, costUsd: 0 };
@@ -28,8 +46,15 @@ export class HostCosts {
   }
 }
 
+interface HostCostDeps {
+  readonly clock: Pick<Clock, "elapsedMs">;
+  readonly metrics: { hostCharged(model: string, host: string, usd: number): void };
+  readonly freeRoutes: Pick<FreeRoutes, "doubt">;
+  readonly log: Log;
+}
+
 /** Of the same answers, all within one hour. */
-export interface Undercharged {
+interface Undercharged {
   readonly host_charged_usd: number;
   readonly charged_usd: number;
 }

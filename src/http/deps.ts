@@ -4,7 +4,7 @@ import type { Catalog, SurfaceName } from "../catalog/catalog.ts";
 import type { AccountDeps } from "../customers/accounts/deps.ts";
 import type { KeyDeps } from "../customers/keys/deps.ts";
 import type { Key } from "../customers/keys/key.ts";
-import type { Runs } from "../customers/keys/runs.ts";
+import type { Mailer } from "../customers/mail/mailer.ts";
 import type { GenerationAnswer, GenerationCall } from "../generation/answer.ts";
 import type { CountRequester } from "../generation/count-tokens.ts";
 import type { Counting } from "../generation/counting/counting.ts";
@@ -14,12 +14,9 @@ import type { Throttles } from "../ledger/limits/address.ts";
 import type { UnpaidBytes, UnpaidRequests } from "../ledger/limits/unpaid-allowance.ts";
 import type { PaymentDesk } from "../payments/rails/payment-desk.ts";
 import type { Health, HostReport } from "../routing/health.ts";
+import type { Bookkeeping } from "../store/books/bookkeeping.ts";
 import type { LedgerOperations } from "../store/books/ledger-operations.ts";
-import type { NodeOperations } from "../store/nodes.ts";
 import type { ReceiptReader } from "../store/receipts.ts";
-import type { Spending, SpendingScope } from "../store/spending.ts";
-import type { UsageScope } from "../store/usage.ts";
-import type { UsageSums } from "../store/usage-sums.ts";
 import type { ByteBudget } from "../units/byte-budget.ts";
 import type { ErrorCode } from "../units/errors/codes.ts";
 import type { Refusal } from "../units/errors/refusal.ts";
@@ -35,8 +32,11 @@ export interface HttpDeps {
   readonly keyDeps: KeyDeps;
   /** Accounts, sessions and claims. */
   readonly accounts: AccountDeps;
-  /** As their owners change them. */
-  readonly runs: Pick<Runs, "revise">;
+  /** Of the store: runs, sums over receipts, nodes. */
+  readonly books: Pick<Bookkeeping, "runs" | "usage" | "spending" | "nodes" | "diskRefused">;
+  /** Counts tokens and reads large bodies, in threads. */
+  readonly counting: Pick<Counting, "compaction">;
+  readonly mailer: Pick<Mailer, "heldBack">;
   readonly throttles: Throttles;
   readonly adminToken: string;
   /** Records a wrong admin token; its answer waits for the promise. */
@@ -55,8 +55,6 @@ export interface HttpDeps {
   readonly payments: PaymentDesk | null;
   /** Memory for large bodies with prompts. */
   readonly bodies: ByteBudget;
-  /** Mails were asked for beyond the limit of the hour, and those to addresses without an account were not sent. */
-  mailsHeldBack(): void;
   readonly unpaidRequests: Pick<UnpaidRequests, "waitS">;
   /** What is read of large bodies whose senders have no credit. */
   readonly unpaidBytes: Pick<UnpaidBytes, "take" | "waitS">;
@@ -64,8 +62,6 @@ export interface HttpDeps {
   readonly controlBodies: ByteBudget;
   /** Counts the input tokens of a Messages request; refused for a model that the key could not use. */
   countTokens(body: Uint8Array, asker: CountRequester): Promise<number | Refusal>;
-  /** A body of `/v1/responses/compact` of somebody without credit as an ordinary request; null when there is too much to do. */
-  readonly compactUnpaid: Counting["compaction"];
   catalog(): Catalog;
   /** WebSockets, and the conversations that they continue. */
   readonly sockets: OpenSockets;
@@ -77,13 +73,8 @@ export interface HttpDeps {
   readonly ledger: LedgerOperations;
   readonly receipts: ReceiptReader;
   readonly receiptSigner: Pick<ReceiptSigner, keyof ReceiptSigner>;
-  readonly nodes: NodeOperations;
   /** By node: in which settings it differs from this one. */
   nodeDifferences(): Promise<ReadonlyMap<string, readonly string[]>>;
-  /** Sums over receipts; null when too many requests ask at once. */
-  usage(of: UsageScope): Promise<UsageSums | null>;
-  /** What everybody used; null when too many requests ask at once. */
-  spending(of: SpendingScope): Promise<Spending | null>;
   readonly apps: Apps;
   /** Why no requests should be sent here; null while they should. */
   unready(): string | null;
@@ -95,8 +86,6 @@ export interface HttpDeps {
   configInForce(): ConfigAnswer;
   /** Prometheus text, of all workers. */
   metrics(): Promise<string>;
-  /** The store's own disk refused: what was asked may well be done later. */
-  diskRefused(error: unknown): boolean;
   /** Told of every unhandled failure, without secrets, hashes or bodies. */
   onFault(error: unknown, receipt: ReceiptId): void;
 }

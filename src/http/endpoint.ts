@@ -50,7 +50,7 @@ function failure(error: unknown, { request, receipt }: HttpExchange, deps: HttpD
   }
   // Reading the body of a client that has left rejects, and nobody is there to be answered.
   if (!request.signal.aborted) deps.onFault(error, receipt);
-  return deps.diskRefused(error) ? bookkeepingDown() : internalError();
+  return deps.books.diskRefused(error) ? bookkeepingDown() : internalError();
 }
 
 function responseOf(

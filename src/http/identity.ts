@@ -96,7 +96,7 @@ export async function identify(
 async function payerOf(who: Identity, { keyDeps }: HttpDeps): Promise<BalanceId> {
   const isSession = who.kind === "owner" && who.by === "session";
   for (const id of isSession ? who.balances.slice(1, MOST_LOOKED_AT) : [])
-    if ((await keyDeps.credit(id)) > 0) return id;
+    if ((await keyDeps.spendable.of(id)) > 0) return id;
   return who.balance.id;
 }
 

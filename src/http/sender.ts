@@ -24,7 +24,7 @@ export async function senderOf(
   if (await paysFor(balance.id, length, deps)) return { turn: balance.id, pays: true, read: null };
   const blocks = blocksOf();
   const network = wideNetwork(blocks);
-  if (deps.bodies.scarceUnpaid && (await deps.keyDeps.credit(balance.id)) <= 0) {
+  if (deps.bodies.scarceUnpaid && (await deps.keyDeps.spendable.of(balance.id)) <= 0) {
     const { limit, used } = await deps.ledger.openTier(balance, blocks, deps.keyDeps.clock.now());
     if (used >= limit) return onlyPaid();
   }
@@ -44,7 +44,7 @@ export async function paysFor(
   { keyDeps, catalog }: Pick<HttpDeps, "keyDeps" | "catalog">,
 ): Promise<boolean> {
   const cost = Math.max(1, leastCost(length, catalog()));
-  return (await keyDeps.credit(balance, cost)) >= cost;
+  return (await keyDeps.spendable.of(balance, cost)) >= cost;
 }
 
 /** What so much text costs at least, in nano-dollars. */

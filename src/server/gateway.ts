@@ -333,7 +333,6 @@ function inlinePayments({ x402, throttles, onFault }: Rooms, { config: active, c
 /** What a generation request passes through. */
 function generationDeps(rooms: Rooms, parts: GatewayParts): GenerationDeps {
   const { config: active, clock, random, books, counting, transport, log } = parts;
-  const hostCosts = new HostCosts(clock);
   const { health, freeRoutes, reporting } = rooms;
   return {
     clock,
@@ -366,26 +365,14 @@ function generationDeps(rooms: Rooms, parts: GatewayParts): GenerationDeps {
     unpaidRequests: rooms.unpaidRequests,
     receipts: rooms.receipts,
     payments: inlinePayments(rooms, parts),
-    allowances: ({ balance }, call) => rooms.allowances(balance, call.blocks()),
-    hostCharged({ model, route }, saidUsd, cost) {
-      if (saidUsd <= 0) return;
-      const at = { host: route.host.id, model: route.model };
-      reporting.metrics.hostCharged(model.id, at.host, saidUsd);
-      if (route.free) {
-        log("free route charges", at);
-        freeRoutes.doubt(route);
-        return;
-      }
-      const undercharged = hostCosts.note(`${at.host} ${at.model}`, saidUsd, cost);
-      if (undercharged !== null) log("host charges more", { ...at, ...undercharged });
-    },
+    allowances: rooms.allowances,
+    hostCosts: new HostCosts({ clock, metrics: reporting.metrics, freeRoutes, log }),
+    reporting,
     counting: {
       ...promptCountDeps(rooms, parts),
       countAnswer: (texts, family) => counting.count(texts, family),
       countPrompt: (body, family) => counting.billedPrompt(body, family),
     },
-    openTrace: (headers) => reporting.openTrace(headers),
-    finished: (done) => reporting.finished(done),
     onFault: rooms.onFault,
   };
 }
@@ -479,16 +466,16 @@ function depsOf(
       clock,
       random,
       settings: () => active.config,
-      credit: (balance, enough) => rooms.spendable.of(balance, enough),
+      spendable: rooms.spendable,
     },
     accounts: {
       store: books.accounts,
       clock,
       random,
       contracts: contractSignatures(() => active.config.wallet.rpc),
-      post: (mail) => mailer.post(mail),
+      mailer,
       links: () => active.links,
-      forget: (keys, balances) => keyring.forget(keys, balances),
+      keyring,
     },
     throttles: rooms.throttles,
     adminToken: parts.adminToken,
@@ -514,12 +501,12 @@ function depsOf(
     bodies: rooms.bodies,
     unpaidBytes: new UnpaidBytes(clock),
     unpaidRequests: rooms.unpaidRequests,
-    mailsHeldBack: () => mailer.heldBack(),
+    mailer,
     controlBodies: new ByteBudget(CONTROL_BODY_MEMORY_BYTES, clock),
-    compactUnpaid: (body, turn) => counting.compaction(body, turn),
+    counting,
     countTokens: (body, asker) => countMessages(body, asker, countTokensDeps),
     catalog: () => active.config.catalog,
-    runs: books.runs,
+    books,
     sockets: rooms.sockets,
     routeState: health,
     hostsNow: async () => (await peers?.hosts()) ?? hostsHere(),
@@ -532,10 +519,7 @@ function depsOf(
       random,
       issuer: () => active.links.baseUrl,
     }),
-    nodes: books.nodes,
     nodeDifferences,
-    usage: books.usage,
-    spending: books.spending,
     apps: new AppBundle(),
     unready() {
       if (serving.isStopping()) return "it has been told to stop";
@@ -546,7 +530,6 @@ function depsOf(
     reload: async () => ({ problem: await reload(), needsRestart: active.needsRestart }),
     configInForce: () => configView(active.config, active.links),
     metrics: async () => prometheusText((await peers?.metrics()) ?? reporting.metrics.read()),
-    diskRefused: books.diskRefused,
     onFault: rooms.onFault,
   };
 }

@@ -120,9 +120,12 @@ export async function openTestGateway(
     health,
     suggest: (id) => `The closest is not ${id}.`,
     allowances: () => [{ owner: BALANCE, limit: 3 }],
-    finished(done) {
-      generation.finished(done);
-      told.push(done.errorCode === null ? done.state : `${done.state} ${done.errorCode}`);
+    reporting: {
+      openTrace: (headers) => generation.reporting.openTrace(headers),
+      finished(done) {
+        generation.reporting.finished(done);
+        told.push(done.errorCode === null ? done.state : `${done.state} ${done.errorCode}`);
+      },
     },
     counting: {
       ...generation.counting,

@@ -39,6 +39,7 @@ import type { BalanceId, KeyId, ReceiptId } from "../../src/units/id.ts";
 import { Networks } from "../../src/units/networks.ts";
 import { systemRandom } from "../../src/units/random.ts";
 import type { NanoPerMillion, NanoUsd } from "../../src/units/usd.ts";
+import { COUNTS_NOTHING } from "../fakes/gateway-parts.ts";
 import { answeredOf, Conformity } from "./conformity.ts";
 
 export const ADMIN_TOKEN = "or-admin-of-the-tests";
@@ -63,8 +64,8 @@ export class TestGateway {
     features: new Set<Feature>(["payments", "payments.stripe", "receipts.sign"]),
   };
   generate: (call: GenerationCall) => Promise<GenerationAnswer> = async () => wholeAnswer({ served: true });
-  usage: HttpDeps["usage"] = async () => sumUsage([], 1, 1);
-  spending: HttpDeps["spending"] = async (of) => spendingOf([], of);
+  usage: HttpDeps["books"]["usage"] = async () => sumUsage([], 1, 1);
+  spending: HttpDeps["books"]["spending"] = async (of) => spendingOf([], of);
   unready: string | null = null;
   stopping = false;
   overRate = false;
@@ -160,16 +161,16 @@ export class TestGateway {
         clock,
         random: systemRandom,
         settings: () => ({ defaults: DEFAULTS, graceMs: 86_400_000, contact: null }),
-        credit: (id) => this.creditOf(id),
+        spendable: { of: (id) => this.creditOf(id) },
       },
       accounts: {
         store: new SqlAccountStore(new SqliteStatements(this.db), clock),
         clock,
         random: systemRandom,
         contracts: { check: async () => this.contractAnswer },
-        post: (mail) => this.mails.push(mail),
+        mailer: { post: (mail) => this.mails.push(mail) },
         links: () => this.settings,
-        forget: (keys, balances) => keyring.forget(keys, balances),
+        keyring,
       },
       throttles: throttlesOf(() => new AddressThrottle(clock)),
       adminToken: ADMIN_TOKEN,
@@ -209,13 +210,19 @@ export class TestGateway {
       },
       bodies: this.bodies,
       unpaidRequests: new UnpaidRequests(clock, { known: (id) => this.creditOf(id) }),
-      mailsHeldBack: () => {},
+      mailer: { heldBack: () => {} },
       unpaidBytes: new UnpaidBytes(clock),
       controlBodies: this.controlBodies,
-      compactUnpaid: async () => null,
+      counting: COUNTS_NOTHING,
       countTokens: async (body) => body.length,
       catalog: () => CATALOG,
-      runs: new Runs(store),
+      books: {
+        runs: new Runs(store),
+        usage: (of) => this.usage(of),
+        spending: (of) => this.spending(of),
+        nodes: { list: async () => [], close: async () => "closed" },
+        diskRefused,
+      },
       sockets: this.sockets,
       routeState: {
         usable: () => true,
@@ -279,7 +286,6 @@ export class TestGateway {
           return { receipts, nextBefore: mine.length > from + limit ? receipts.at(-1)!.id : null };
         },
       },
-      nodes: { list: async () => [], close: async () => "closed" },
       nodeDifferences: async () => new Map(),
       receiptSigner: new ReceiptSigner({
         store: new SqlSigningKeyStore(new SqliteStatements(this.db)),
@@ -287,15 +293,12 @@ export class TestGateway {
         random: systemRandom,
         issuer: () => this.settings.baseUrl,
       }),
-      usage: (of) => this.usage(of),
-      spending: (of) => this.spending(of),
       apps: new AppBundle(),
       unready: () => this.unready,
       stopping: () => this.stopping,
       reload: async () => ({ problem: this.reloadProblem, needsRestart: [] }),
       configInForce: () => ({ file: "gateway.yaml", models: [] }),
       metrics: async () => "gateway_up 1\n",
-      diskRefused,
       onFault: (error, receipt) => this.faults.push({ error, receipt }),
     };
   }

@@ -29,7 +29,7 @@ describeOnPostgres("balances and keys that nobody uses", (cluster) => {
       clock: systemClock,
       random: systemRandom,
       settings: () => ({ defaults: { accountless: limits, account: limits }, graceMs: 1, contact: null }),
-      credit: () => 0 as NanoUsd,
+      spendable: { of: () => 0 as NanoUsd },
     };
     const make = async () => {
       const made = await setUp(desk, {});

@@ -74,19 +74,25 @@ export class Processes {
     const stores = keeper === null ? this.storesAlone(clock) : this.storesOfNode(clock, keeper);
     const store = this.slow(stores.keys, clock);
     const keyring = new Keyring(store);
-    const forget: AccountDeps["forget"] = (keys, balances) => keyring.forget(keys, balances);
     const over = Promise.withResolvers<void>();
     const process: Process = {
       clock,
-      keys: { store, keyring, clock, random: random.bytes, settings: () => SETTINGS, credit: () => CREDIT },
+      keys: {
+        store,
+        keyring,
+        clock,
+        random: random.bytes,
+        settings: () => SETTINGS,
+        spendable: { of: () => CREDIT },
+      },
       accounts: {
         store: this.slow(stores.accounts, clock),
         clock,
         random: random.bytes,
         contracts: { check: async () => "valid" },
-        post: this.post,
+        mailer: { post: this.post },
         links: () => LINKS,
-        forget,
+        keyring,
       },
       end: () => {
         end();
@@ -97,7 +103,7 @@ export class Processes {
     if (keeper !== null)
       this.notices.set(process, (changes) => {
         const noticing = this.someTime(clock).then(() =>
-          forget(
+          keyring.forget(
             changes.flatMap(({ key }) => (key === null ? [] : [{ hash: key }])),
             changes.flatMap(({ balance }) => balance ?? []),
           ),

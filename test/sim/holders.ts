@@ -186,7 +186,7 @@ export class Holders {
       random: random.bytes,
       settings: () => ({ graceMs: 86_400_000 }),
       keyring: { forgetKey() {} },
-      credit: () => 0,
+      spendable: { of: () => 0 },
       store: { changeKey: this.changeStored.bind(this) } as Pick<KeyStore, "changeKey">,
     };
     return desk as unknown as KeyDeps;

@@ -58,7 +58,7 @@ function openDeps(): KeyDeps {
     clock,
     random: systemRandom,
     settings,
-    credit: () => 0 as NanoUsd,
+    spendable: { of: () => 0 as NanoUsd },
   };
 }
 

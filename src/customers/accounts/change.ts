@@ -17,7 +17,7 @@ export async function changeAccounts<C extends AccountChange>(
   if (refused(change)) return change;
   const { attach = [], reclaim = [], close = [], decline, endedKeys }: WrittenChange<AccountChange> = change;
   const balances = [...attach, ...reclaim, ...close, ...(decline === undefined ? [] : [decline])];
-  deps.forget(
+  deps.keyring.forget(
     endedKeys.map((hash) => ({ hash })),
     balances,
   );

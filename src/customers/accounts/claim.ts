@@ -64,7 +64,7 @@ export async function claimByEmail(
   );
   if (refused(change)) return change;
   const { dashboardUrl } = deps.links();
-  deps.post(claimMail({ to: email, dashboardUrl, token, minutes: LINK_MINUTES, balance: balanceId }));
+  deps.mailer.post(claimMail({ to: email, dashboardUrl, token, minutes: LINK_MINUTES, balance: balanceId }));
   return change.account;
 }
 

@@ -1,7 +1,6 @@
 import type { Clock } from "../../units/clock.ts";
-import type { BalanceId } from "../../units/id.ts";
 import type { RandomBytes } from "../../units/random.ts";
-import type { SecretHash } from "../../units/secret-hash.ts";
+import type { Keyring } from "../keys/keyring.ts";
 import type { AccountStore } from "./account-store.ts";
 import type { ContractSignatures } from "./contract-signatures.ts";
 import type { Mail } from "./mail.ts";
@@ -12,11 +11,15 @@ export interface AccountDeps {
   readonly clock: Clock;
   readonly random: RandomBytes;
   readonly contracts: ContractSignatures;
+  readonly mailer: Outbox;
+  links(): AccountLinks;
+  /** Forgets keys and balances once it is durable that they ended or have another owner. */
+  readonly keyring: Pick<Keyring, "forget">;
+}
+
+interface Outbox {
   /** Takes a mail for delivery. Returns at once, whether or not a mail server will be reached. */
   post(mail: Mail): void;
-  links(): AccountLinks;
-  /** Called once it is durable that keys have ended, or that balances belong to somebody else than before. */
-  forget(keys: readonly { readonly hash: SecretHash }[], balances: readonly BalanceId[]): void;
 }
 
 interface AccountLinks {

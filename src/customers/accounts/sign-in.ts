@@ -35,7 +35,9 @@ export async function requestLink(
     },
   );
   if (refused(change) || change.link === undefined) return;
-  deps.post(signInMail({ to: email, dashboardUrl: deps.links().dashboardUrl, token, minutes: LINK_MINUTES }));
+  deps.mailer.post(
+    signInMail({ to: email, dashboardUrl: deps.links().dashboardUrl, token, minutes: LINK_MINUTES }),
+  );
 }
 
 export const LINK_MINUTES = 15;

@@ -47,7 +47,7 @@ export async function createKey(
   by: Actor,
 ): Promise<Minted | Refusal> {
   const minted = mint(deps, balance, spec);
-  const hasCredit = (await deps.credit(balance.id)) > 0;
+  const hasCredit = (await deps.spendable.of(balance.id)) > 0;
   const added = await deps.store.addKey(balance.id, (withBudgets, liveKeys, recentKeys) => {
     const root = rootOf(by, withBudgets.balance);
     if (root === null || withBudgets.balance.closed) return changedHands();

@@ -13,8 +13,12 @@ export interface KeyDeps {
   readonly clock: Clock;
   readonly random: RandomBytes;
   settings(): KeySettings;
+  readonly spendable: CreditReader;
+}
+
+interface CreditReader {
   /** What a balance could pay now, or a part of it that is at least `enough` nano-dollars. */
-  credit(balance: BalanceId, enough?: number): NanoUsd | Promise<NanoUsd>;
+  of(balance: BalanceId, enough?: number): NanoUsd | Promise<NanoUsd>;
 }
 
 export interface KeySettings {

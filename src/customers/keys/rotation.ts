@@ -22,7 +22,7 @@ export async function rotate(
   { id: named, balanceId }: Pick<Key, "id" | "balanceId">,
   by: Actor,
 ): Promise<Rotated | Refusal> {
-  const hasCredit = (await deps.credit(balanceId)) > 0;
+  const hasCredit = (await deps.spendable.of(balanceId)) > 0;
   let id = named;
   for (let tries = 0; ; tries++) {
     const outcome = await replace(deps, id, by, hasCredit);

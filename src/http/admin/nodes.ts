@@ -10,12 +10,12 @@ import { list, ok } from "../reply.ts";
 
 /** The gateways that share a store, and the closing of one that will never come back: docs/scaling.md. */
 export const adminNodeEndpoints = (): Endpoint[] => [
-  operation("GET /admin/nodes", NODES.list, async (_, { nodes, nodeDifferences }) => {
+  operation("GET /admin/nodes", NODES.list, async (_, { books, nodeDifferences }) => {
     const differences = await nodeDifferences();
-    return list((await nodes.list()).map((node) => view(node, differences.get(node.name) ?? [])));
+    return list((await books.nodes.list()).map((node) => view(node, differences.get(node.name) ?? [])));
   }),
-  operation("POST /admin/nodes/:id/close", NODES.close, async ({ params: { id } }, { nodes }) => {
-    switch (await nodes.close(id)) {
+  operation("POST /admin/nodes/:id/close", NODES.close, async ({ params: { id } }, { books }) => {
+    switch (await books.nodes.close(id)) {
       case "closed":
         return ok({ id, state: "left" });
       case "alive":

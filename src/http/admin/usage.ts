@@ -17,7 +17,7 @@ export const adminUsageEndpoints = (): Endpoint[] => [
     const { since, stretchMs, lengthMs } = period;
     const beforeMs = isKept(period, now, deps) ? lengthMs : null;
     const { order, limit: most } = query;
-    const spending = await deps.spending({ since, now, stretchMs, beforeMs, order, most });
+    const spending = await deps.books.spending({ since, now, stretchMs, beforeMs, order, most });
     return spending === null ? tooManyAtOnce() : ok({ ...periodView(period), ...view(spending) });
   }),
 ];

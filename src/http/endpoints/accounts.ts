@@ -36,7 +36,7 @@ export const accountEndpoints = (): Endpoint[] => [
     if ((await mails.take(EVERYBODY, deps.settings().mailsPerHour)) === null)
       await requestLink(deps.accounts, address);
     else {
-      deps.mailsHeldBack();
+      deps.mailer.heldBack();
       requestLink(deps.accounts, address, "accounts").catch((error) => deps.onFault(error, exchange.receipt));
     }
     return new JsonReply(202, { expires_in: LINK_MINUTES * 60 });

@@ -50,7 +50,7 @@ export const claimEndpoints = (): Endpoint[] => [
     if (refused(address)) return address;
     const busy = await tooMany("claims", "claims", MOST_MAILS, exchange, deps);
     if (busy !== null) return busy;
-    if ((await deps.keyDeps.credit(id)) <= 0) {
+    if ((await deps.keyDeps.spendable.of(id)) <= 0) {
       const blocks = clientBlocks(exchange, deps);
       const crowded = await takeOfEverybody(deps.throttles.claims, blocks, deps.settings().mailsPerHour);
       if (crowded !== null) return tooManyForAll(crowded);

@@ -43,7 +43,7 @@ async function compact(exchange: HttpExchange, deps: HttpDeps): Promise<Response
 /** Parsing ten megabytes would keep everybody else waiting. */
 function compactUnpaid(body: Uint8Array, exchange: HttpExchange, deps: HttpDeps): Promise<Uint8Array | null> {
   const key = wideNetwork(clientBlocks(exchange, deps));
-  return deps.compactUnpaid(body, { key, signal: exchange.request.signal, withinMs: COMPACT_MS });
+  return deps.counting.compaction(body, { key, signal: exchange.request.signal, withinMs: COMPACT_MS });
 }
 
 const COMPACT_MS = 10_000;

@@ -51,7 +51,7 @@ async function keyView(
     useOf(key, now, deps),
     deps.ledger.balance(balance.id),
     deps.ledger.openTier(balance, clientBlocks(exchange, deps), now),
-    deps.usage({ balanceId: balance.id, keyId: key.id, since, stretchMs: WEEK_MS }),
+    deps.books.usage({ balanceId: balance.id, keyId: key.id, since, stretchMs: WEEK_MS }),
   ]);
   // Programs ask as they start, a fleet of them at once, and want to know their limit.
   const weekly = week?.stretches.reduce((sum, { chargedNano }) => sum + chargedNano, 0) ?? null;

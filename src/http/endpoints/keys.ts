@@ -171,7 +171,7 @@ const tooManyForAll = (retryAfterS: number): Refusal =>
  * the seconds to wait.
  */
 async function unpaidKey(balance: BalanceId, exchange: HttpExchange, deps: HttpDeps): Promise<number | null> {
-  if ((await deps.keyDeps.credit(balance)) > 0) return null;
+  if ((await deps.keyDeps.spendable.of(balance)) > 0) return null;
   const { unpaid_keys: unpaidKeys } = deps.throttles;
   const blocks = clientBlocks(exchange, deps);
   const wait = await takeOfAll(unpaidKeys, blocks, UNPAID_KEYS_AN_HOUR);

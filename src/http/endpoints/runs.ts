@@ -11,19 +11,23 @@ import { ok } from "../reply.ts";
 
 /** What owners may do to runs, which requests start by naming them. */
 export const runEndpoints = (): Endpoint[] => [
-  operation("PATCH /v1/runs/:id", RUNS.change, async ({ who, fields, params }, { runs, ledger, keyDeps }) => {
-    const { cap_usd, calls } = fields;
-    const cap = cap_usd == null ? cap_usd : readUsd("cap_usd", cap_usd);
-    if (refused(cap)) return cap;
+  operation(
+    "PATCH /v1/runs/:id",
+    RUNS.change,
+    async ({ who, fields, params }, { books, ledger, keyDeps }) => {
+      const { cap_usd, calls } = fields;
+      const cap = cap_usd == null ? cap_usd : readUsd("cap_usd", cap_usd);
+      if (refused(cap)) return cap;
+      const at = keyDeps.clock.now();
+      const { id } = who.balance;
+      const limits = { ...(cap === undefined ? {} : { cap }), ...(calls === undefined ? {} : { calls }) };
+      const run = await books.runs.revise(id, shortened(params.id), at, limits, actorOf(who));
+      return refused(run) ? run : ok(runView(await ledger.useOf(id, run)));
+    },
+  ),
+  operation("DELETE /v1/runs/:id", RUNS.end, async ({ who, params }, { books, keyDeps }) => {
     const at = keyDeps.clock.now();
-    const { id } = who.balance;
-    const limits = { ...(cap === undefined ? {} : { cap }), ...(calls === undefined ? {} : { calls }) };
-    const run = await runs.revise(id, shortened(params.id), at, limits, actorOf(who));
-    return refused(run) ? run : ok(runView(await ledger.useOf(id, run)));
-  }),
-  operation("DELETE /v1/runs/:id", RUNS.end, async ({ who, params }, { runs, keyDeps }) => {
-    const at = keyDeps.clock.now();
-    const run = await runs.revise(who.balance.id, shortened(params.id), at, "end", actorOf(who));
+    const run = await books.runs.revise(who.balance.id, shortened(params.id), at, "end", actorOf(who));
     return refused(run) ? run : ok({ id: run.name, ended: true });
   }),
 ];

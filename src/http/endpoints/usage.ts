@@ -15,12 +15,12 @@ import { periodUpTo, periodView } from "./usage-period.ts";
  * key sees its own, an owner the whole balance or one of its keys.
  */
 export const usageEndpoints = (): Endpoint[] => [
-  operation("GET /v1/usage", USAGE, async ({ who, query }, { keyDeps, ledger, usage }) => {
+  operation("GET /v1/usage", USAGE, async ({ who, query }, { keyDeps, ledger, books }) => {
     const period = periodUpTo(keyDeps.clock.now(), query.period);
     const { since, stretchMs } = period;
     const keyId = who.kind === "key" ? who.key.id : (query.key_id as KeyId | null);
     const { run } = query;
-    const sums = await usage({ balanceId: who.balance.id, keyId, run, since, stretchMs });
+    const sums = await books.usage({ balanceId: who.balance.id, keyId, run, since, stretchMs });
     if (sums === null) return tooManyAtOnce();
     const use = run === null ? null : await ledger.runUse(who.balance.id, run, keyDeps.clock.now());
     // To any other key, what its siblings have spent is none of its business.

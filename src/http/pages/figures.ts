@@ -16,7 +16,8 @@ export function dailySums(deps: HttpDeps): () => Promise<UsageSums | null> {
     const now = clock.now();
     const since = (now - (now % STATUS_STRETCH_MS) - (STATUS_STRETCHES - 1) * STATUS_STRETCH_MS) as EpochMs;
     latest =
-      (await deps.usage({ balanceId: null, keyId: null, since, stretchMs: STATUS_STRETCH_MS })) ?? latest;
+      (await deps.books.usage({ balanceId: null, keyId: null, since, stretchMs: STATUS_STRETCH_MS })) ??
+      latest;
     return latest;
   };
   return memoize(read, SUMS_MS, clock);

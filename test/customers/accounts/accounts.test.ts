@@ -32,13 +32,13 @@ beforeEach(() => {
     clock,
     random: new Random(7).bytes,
     contracts: { check: async () => "unknown" },
-    post: (mail) => mails.push(mail),
+    mailer: { post: (mail) => mails.push(mail) },
     links: () => ({
       baseUrl: "http://g.test",
       dashboardUrl: "http://g.test/dashboard",
       contact: "https://g.test/help",
     }),
-    forget: (_, balances) => void forgotten.push(...balances),
+    keyring: { forget: (_, balances) => void forgotten.push(...balances) },
   };
 });
 

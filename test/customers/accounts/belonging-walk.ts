@@ -50,9 +50,9 @@ export async function walk(seed: number, steps: number, make: (clock: ManualCloc
     clock,
     random: random.bytes,
     contracts: { check: async () => "unknown" },
-    post: (mail) => mails.push(mail),
+    mailer: { post: (mail) => mails.push(mail) },
     links: () => ({ baseUrl: "http://g.test", dashboardUrl: "http://g.test/dashboard", contact: null }),
-    forget: () => {},
+    keyring: { forget: () => {} },
   };
   const newSecret = () => hashSecret(String(random.next()));
   const people = new Map<Email, AccountId>();
