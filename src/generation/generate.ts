@@ -203,7 +203,7 @@ class Run {
         }
         case "abandoned": {
           const { asked } = outcome;
-          const cost = asked === null ? null : await this.costOfLeaving(asked, whole);
+          const cost = asked === null ? null : await this.costOfLeaving(asked, priced);
           const nothing = refuse("invalid_request", "The client disconnected before the answer began.");
           return await this.unanswered(nothing, bill, { state: "cancelled", tokens: NO_TOKENS, ...cost });
         }
@@ -427,7 +427,7 @@ class Run {
     return this.unanswered(refusal, bill, { state: "failed", tokens: NO_TOKENS, errorCode: refusal.code });
   }
 
-  /** What a host costs that was asked and whose client left before its first token: its prompt, or nothing. */
+  /** A host that a client left before the first token charges for the prompt that it was sent, or for nothing. */
   private async costOfLeaving(asked: Candidate, request: GenerationRequest): Promise<Partial<RequestEnd>> {
     if (asked.route.host.billsCancelled !== "prompt") return { candidate: asked };
     const nothing = () => ({ texts: [], unkept: 0 });

@@ -233,6 +233,20 @@ describe("a client that leaves", () => {
     },
   );
 
+  test("before the first token, at a host that bills cancelled prompts: a tool that the host is not sent is not charged", async () => {
+    const row = { speaks: ["chat.completions"], billsCancelled: "prompt" } as const;
+    const search = { type: "web_search", user_location: { type: "approximate", city: "word ".repeat(200) } };
+    const billed = async (more: object): Promise<number> => {
+      const { gateway, hosts } = await serve([[(_wire, request) => request.gone, row]]);
+      const abort = new AbortController();
+      const pending = gateway.send("responses", ask("responses", { stream: true, ...more }), abort.signal);
+      await hosts[0]!.arrived(0);
+      abort.abort();
+      return gateway.receipt(await pending).tokens.input;
+    };
+    expect(await billed({ tools: [search] })).toBe(await billed({}));
+  });
+
   test("before any host was asked: nothing is charged, whatever hosts bill", async () => {
     const row = { speaks: ["chat.completions"], billsCancelled: "prompt" } as const;
     const { gateway, hosts } = await serve([[json(chatText().whole), row]]);
