@@ -184,10 +184,11 @@ export class Grants {
       if (negotiation.statedMs < sinceMs && negotiation.usedAtLastLook === negotiation.counter.used())
         this.returnSlack(negotiation);
       negotiation.usedAtLastLook = negotiation.counter.used();
-      // A rate that nobody uses is given back whole, and need not be remembered; what was spent of money must
-      // be.
+      // A rate that nobody uses is given back whole, and need not be remembered. Money must be: its grant may be
+      // zero while requests still hold credit that was taken back.
       if (
         negotiation.counter.granted === 0 &&
+        negotiation.counter.used() === 0 &&
         negotiation.lastStated === negotiation.lastHeard &&
         negotiation.asked === 0
       ) {

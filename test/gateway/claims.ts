@@ -6,21 +6,21 @@ import { oneHost } from "../fakes/one-host.ts";
 import { type FakeSession, FakeStripe, signedEvent } from "../fakes/stripe.ts";
 import { chatText } from "../fakes/transcripts.ts";
 import { until } from "../fakes/until.ts";
-import { ADMIN } from "../process/gateway.ts";
+import { ADMIN, Folder, GatewayProcess } from "../process/gateway.ts";
 
 /** Gateways on one store. */
 export interface Served {
   readonly urls: readonly string[];
   stop(): Promise<void>;
-  /** Absent where they are no processes of their own. */
-  killed?(): Promise<Served>;
+  /** Kills the gateway and starts it again; absent where it is no process of its own. */
+  restart?(gateway: number): Promise<void>;
 }
 
 /**
  * What is promised of a payment that is taken back while requests hold its credit, whatever the store and however many
- * gateways. A request holds exactly $1 and costs $0.01.
+ * gateways, of which so many are processes that can be killed. A request holds exactly $1 and costs $0.01.
  */
-export function testClaims(start: (config: string) => Promise<Served>, isProcess = false): void {
+export function testClaims(start: (config: string) => Promise<Served>, processes = 0): void {
   const stripe = new FakeStripe();
   let host: FakeHost;
   let served: Served;
@@ -143,20 +143,72 @@ payments: { stripe: { secret_key: sk_test_1, webhook_secret: whsec_1, api_base: 
     await inOrder();
   }, 120_000);
 
-  if (isProcess)
+  /** Six requests hold $1 each, half of them at each of two gateways, and the whole payment is taken back. */
+  async function claimed(): Promise<{ who: Paid; answers: Promise<number[]> }> {
+    const who = await paid();
+    held = gate();
+    const before = arrivals;
+    const early: object[] = [];
+    const statuses = Array.from({ length: 6 }, async () => {
+      try {
+        const answer = await say(who.key, "wait");
+        early.push(answer);
+        return answer.status;
+      } catch {
+        return 0;
+      }
+    });
+    await until(() => arrivals >= before + 6 || early.length > 0);
+    expect(early).toEqual([]);
+    await refunded(who, 1_061);
+    await became(who, { state: "refunded", credited_usd: 0 });
+    return { who, answers: Promise.all(statuses) };
+  }
+
+  if (processes > 0)
     test("what nobody was answered when the process was killed is taken back after the start", async () => {
-      const who = await paid();
-      held = gate();
-      const before = arrivals;
-      for (let n = 0; n < 6; n++) void say(who.key, "wait").catch(() => {});
-      await until(() => arrivals >= before + 6);
-      await refunded(who, 1_061);
-      await became(who, { state: "refunded", credited_usd: 0 });
-      served = await served.killed!();
+      const { who, answers } = await claimed();
+      await Promise.all(served.urls.map((_, gateway) => served.restart!(gateway)));
       held.open();
+      expect(await answers).toEqual([0, 0, 0, 0, 0, 0]);
       expect((await say(who.key, "hello")).status).toBe(402);
       await inOrder();
       expect(await payment(who)).toMatchObject({ state: "refunded", credited_usd: 0, lost_usd: 0 });
       expect(await me(who.owner)).toMatchObject({ balance_usd: 0, available_usd: 0 });
     }, 120_000);
+
+  if (processes > 1)
+    test("when one of two is killed, only what the other's requests cost is lost", async () => {
+      const { who, answers } = await claimed();
+      await served.restart!(1);
+      expect((await say(who.key, "hello")).status).toBe(402);
+      held.open();
+      expect((await answers).sort()).toEqual([0, 0, 0, 200, 200, 200]);
+      await became(who, { state: "refunded", credited_usd: 0.03, lost_usd: 0.03 });
+      expect((await say(who.key, "hello")).status).toBe(402);
+      expect(await me(who.owner)).toMatchObject({ balance_usd: 0, available_usd: 0 });
+      await inOrder();
+    }, 120_000);
 }
+
+/** The same at processes of their own, whose configuration has these settings as well. */
+export const claimsAtProcesses = (count: number, settings: () => Promise<string>): void =>
+  testClaims(async (config) => {
+    const all = `${config}${await settings()}\n`;
+    const folders = Array.from({ length: count }, () => new Folder(all));
+    const processes = await Promise.all(folders.map((folder) => GatewayProcess.start(folder)));
+    const urls = processes.map(({ url }) => url);
+    return {
+      urls,
+      async stop() {
+        await Promise.all(processes.map((gateway) => gateway.kill()));
+        for (const folder of folders) folder.remove();
+      },
+      async restart(at) {
+        await processes[at]!.kill();
+        const gateway = await GatewayProcess.start(folders[at]!);
+        processes[at] = gateway;
+        urls[at] = gateway.url;
+      },
+    };
+  }, count);

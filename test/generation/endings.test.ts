@@ -239,7 +239,8 @@ describe("a client that leaves", () => {
     const billed = async (more: object): Promise<number> => {
       const { gateway, hosts } = await serve([[(_wire, request) => request.gone, row]]);
       const abort = new AbortController();
-      const pending = gateway.send("responses", ask("responses", { stream: true, ...more }), abort.signal);
+      const body = { model: "test/model", input: "Hello", stream: true, ...more };
+      const pending = gateway.send("responses", body, abort.signal);
       await hosts[0]!.arrived(0);
       abort.abort();
       return gateway.receipt(await pending).tokens.input;

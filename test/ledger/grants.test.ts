@@ -450,3 +450,24 @@ test("more is requested ahead once room for fewer than four requests of this siz
   grants.prefetch(counter, AMOUNT, LIMIT);
   expect(statements).toHaveLength(1);
 });
+
+test("while requests hold what was taken back of a balance, its grant is not forgotten, however long they last", async () => {
+  const stated: Statement[] = [];
+  const { grants, counter, pass } = fixture((statement, to) => {
+    stated.push(statement);
+    // Once all of the credit is taken back, nothing of the grant may be used.
+    const granted = (stated.length === 1 ? statement.needed : 0) as NanoUsd;
+    const elsewhere = 0 as NanoUsd;
+    setImmediate(() => to.receive({ ...nothing(statement), granted, elsewhere, short: false }));
+  });
+  grants.seek(counter, AMOUNT, LIMIT);
+  await pass(50);
+  counter.hold(AMOUNT);
+  void grants.release([counter.id]);
+  await pass(50);
+  expect([counter.granted, counter.used()]).toEqual([0, 100] as NanoUsd[]);
+  grants.returnIdle();
+  counter.settle(AMOUNT, 0 as NanoUsd);
+  await pass(1_000);
+  expect(stated.at(-1)).toMatchObject({ used: 0, needed: 0 });
+});

@@ -1,4 +1,4 @@
-import { testClaims } from "../gateway/claims.ts";
+import { claimsAtProcesses, testClaims } from "../gateway/claims.ts";
 import { open } from "../gateway/open.ts";
 import { describeOnPostgres } from "./fixture.ts";
 
@@ -14,3 +14,13 @@ describeOnPostgres("a payment taken back at three gateways on one PostgreSQL", (
     };
   });
 });
+
+describeOnPostgres(
+  "a payment taken back at two gateways that are killed, with their journals on disk",
+  (cluster) => claimsAtProcesses(2, async () => `store: ${await cluster.database()}`),
+);
+
+describeOnPostgres(
+  "a payment taken back at two gateways that are killed, with their journals in PostgreSQL",
+  (cluster) => claimsAtProcesses(2, async () => `store: ${await cluster.database()}\njournal: postgres`),
+);

@@ -269,8 +269,10 @@ export class NodeBooks implements TakeBackBooks {
     const sums = { spent: () => ZERO_USD, credited: () => MAX_NANO_USD };
     const ledger = new Ledger(clock, journal, sums, this.holders, grants);
     const node: Node = { name, epoch, ledger, grants, journal, life, shipped: 0 };
+    let turns = 0;
     const tend = () => {
       grants.tend();
+      if (++turns % IDLE_EVERY === 0) grants.returnIdle();
       void journal.flushed().then(() => this.ship(node));
       clock.after(250, tend);
     };
@@ -372,6 +374,8 @@ export class NodeBooks implements TakeBackBooks {
   }
 }
 
+/** Of 250 ms, as nodes do. */
+const IDLE_EVERY = 40;
 let placeInJournal = 0;
 const placed = (records: readonly LedgerRecord[]) =>
   records.flatMap((record) =>
