@@ -54,33 +54,42 @@ export function generator(
   deps: GenerationDeps,
 ): (surface: SurfaceName, call: GenerationCall) => Promise<GenerationAnswer> {
   const prompts = new KeptPrompts();
-  return (surface, call) => new Run(deps, SURFACES[surface], call, prompts).answer();
+  return (surface, call) => new RequestFlow(deps, SURFACES[surface], call, prompts).answer();
 }
 
-/** One request, up to its answer. Its fields fill in the order of the rooms. */
-class Run {
+/**
+ * What a request keeps for its next pass. It passes through all checks again after its key changed while it waited, and
+ * after it paid for credit.
+ */
+interface Pass {
+  readonly keyChanges: number;
+  /** What a thread read of the body of a sender without credit. */
+  readonly read: ReadRequest | null;
+  readonly prompt: PromptCount | null;
+  /** Set from the request's turn to pay for credit itself. */
+  readonly payment: InlinePayment | null;
+}
+
+const FIRST_PASS: Pass = { keyChanges: 0, read: null, prompt: null, payment: null };
+
+/** One request, up to its answer. Its fields fill in the order of the rooms, and anew in each pass. */
+class RequestFlow {
   private readonly id: ReceiptId;
   private readonly at: EpochMs;
   private readonly startedMs: number;
   private readonly settings: GenerationSettings;
   private readonly catalog: Catalog;
   private readonly trace: Trace | null;
+  private pass: Pass = FIRST_PASS;
   private holder: Holder | null = null;
   private request: GenerationRequest | null = null;
   /** The request with the size of what hosts are sent of it. */
   private sent: PricedRequest | null = null;
   /** Open Tier allowances that the request draws on; empty on the paid tier. */
   private allowances: readonly Allowance[] = [];
-  /** Counted once, however often the request is looked at. */
-  private prompt: PromptCount | null = null;
-  private looks = 0;
-  /** Of a sender without credit: their body was handed over to be read, so that is done once. */
-  private seen: ReadRequest | null = null;
   private conversation: ConversationId | null = null;
-  /** It was served at a host that is not where every process would begin. */
+  /** The conversation's sticky route is not where every process would begin. */
   private isElsewhere = false;
-  /** Of a request that pays for credit itself, from its turn on. */
-  private payment: InlinePayment | null = null;
   private bill: Bill | null = null;
   private opened: Opened | null = null;
 
@@ -103,121 +112,122 @@ class Run {
   async answer(): Promise<GenerationAnswer> {
     const { deps, call, surface, settings } = this;
     try {
-      const found = deps.keyring.identify(call.secret, deps.clock.now());
-      const holder = found instanceof Promise ? await found : found;
-      if (holder === null) return this.refusal(notAKey(call.secret, settings.dashboardUrl));
-      if (holder.balance.suspended !== null) {
-        return this.refusal(suspension(holder.balance.suspended, settings.contact));
-      }
-      this.holder = holder;
-
-      // Before the body is parsed, so that a key at a hundred times its rate does not cost a hundred times as
-      // much.
-      const tooOften = deps.ledger.overRate(holder.key);
-      if (tooOften !== null) return this.refusal(rateRefusal(tooOften, settings.dashboardUrl));
-      const isLookedAtAgain = this.looks > 0 || this.payment !== null;
-      const unpaid = isLookedAtAgain ? null : unpaidRefusal(holder.balance.id, call, deps.unpaidRequests);
-      if (unpaid !== null) return this.refusal(unpaid);
-
-      if (call.isUnpaid) this.seen ??= await this.readUnpaid();
-      const { seen } = this;
-      const read = seen === null ? surface.readRequest(call.body) : seen.read;
-      if (refused(read)) return this.refusal(read, seen?.subject ?? subjectOf(call.body));
-      const meant = idMeantBy(read.model, this.catalog, deps.suggest);
-      if (refused(meant)) return this.refusal(meant, read);
-      const request = meant === read.model ? read : { ...read, model: meant };
-      this.request = request;
-
-      if (asksOpenTier(request.model, this.catalog)) {
-        this.allowances = deps.allowances(holder.balance, call.blocks());
-        // Loaded before anything is refused, so that every answer can say what remains.
-        await deps.ledger.countersOf(holder.key, [], this.allowances, this.at);
-      }
-      const plan = this.plan(request, holder);
-      if (refused(plan)) return this.refusal(plan);
-      // Of a body that was read in a thread, only short members are here.
-      const sent = seen === null ? this.sentTo(plan, request) : { priced: request, prepared: null };
-      this.sent = sent;
-      const { priced } = sent;
-      this.prompt ??= new PromptCount(
-        priced,
-        holder.balance.id,
-        deps.counting,
-        call,
-        settings.attempts.firstTokenMs,
-      );
-      const { prompt } = this;
-      const fits = checkContext(priced, prompt, plan);
-      const tooLong = fits instanceof Promise ? await fits : fits;
-      if (tooLong !== null) return this.refusal(tooLong);
-
-      // Before anything is held: shedding must cost less than serving.
-      if (this.areAllFull(plan)) return this.refusal(crowded(request, plan, deps.chance));
-      if (!deps.journal.healthy) return this.refusal(bookkeepingDown());
-      const named = namedRun(call.headers, request);
-      if (refused(named)) return this.refusal(named);
-      const run = named === null ? null : await joinNamedRun(named, holder.key, call, deps);
-      if (refused(run)) return this.refusal(run);
-      const { id: receipt, allowances } = this;
-      const { key, budgets } = holder;
-      const ask = { receipt, key, budgets, run, request: priced, prompt, plan, allowances, settings };
-      const admitting = admit(ask, deps);
-      const admitted = admitting instanceof Promise ? await admitting : admitting;
-      if (admitted === KEY_CHANGED) {
-        // As of this moment it may spend less, other models, or nothing.
-        if (++this.looks < MOST_LOOKS) return await this.answer();
-        return this.refusal(contended());
-      }
-      if (refused(admitted)) return await this.unadmitted(admitted, holder);
-      this.payment?.end();
-      const whole = seen === null && named?.isMember !== true ? request : this.parsed(request, named);
-      this.request = whole;
-      const { reservation } = admitted.hold;
-      const bill = new Bill(deps, reservation, this.startedMs, this.requestTrace());
-      this.bill = bill;
-
-      // Written while the host works, because a stream's first byte waits for it. A whole answer waits only
-      // for its settlement.
-      if (request.stream) void deps.journal.durable(reservation.sequence);
-      const outcome = await this.attempt(whole, admitted, holder);
-      bill.tries = outcome.tries;
-      // Both await here and not in a function of their own, because each async call costs four objects.
-      switch (outcome.kind) {
-        case "opened": {
-          this.opened = outcome;
-          this.served(outcome.candidate, admitted.plan);
-          const firstTokenMs = bill.elapsedMs();
-          const durable = deps.journal.durable(reservation.sequence);
-          if (durable === true || (await durable))
-            return this.stream(outcome, priced, admitted, bill, firstTokenMs);
-          outcome.cancel();
-          return await this.failed(bookkeepingDown(), bill);
+      while (true) {
+        const found = deps.keyring.identify(call.secret, deps.clock.now());
+        const holder = found instanceof Promise ? await found : found;
+        if (holder === null) return this.refusal(notAKey(call.secret, settings.dashboardUrl));
+        if (holder.balance.suspended !== null) {
+          return this.refusal(suspension(holder.balance.suspended, settings.contact));
         }
-        case "answered": {
-          this.served(outcome.candidate, admitted.plan);
-          const billed = this.billed(outcome, priced);
-          const ended = this.settle(outcome, billed instanceof Promise ? await billed : billed, bill);
-          if (ended.durable === true || (await ended.durable)) return this.whole(outcome, ended, bill);
-          bill.takeBack(ended);
-          return this.errorAnswer(bookkeepingDown());
+        this.holder = holder;
+
+        // Before the body is parsed, so that a key at a hundred times its rate does not cost a hundred times as
+        // much.
+        const tooOften = deps.ledger.overRate(holder.key);
+        if (tooOften !== null) return this.refusal(rateRefusal(tooOften, settings.dashboardUrl));
+        const isFirst = this.pass === FIRST_PASS;
+        const unpaid = isFirst ? unpaidRefusal(holder.balance.id, call, deps.unpaidRequests) : null;
+        if (unpaid !== null) return this.refusal(unpaid);
+
+        const inThread = call.isUnpaid ? (this.pass.read ?? (await this.readUnpaid())) : null;
+        const read = inThread === null ? surface.readRequest(call.body) : inThread.read;
+        if (refused(read)) return this.refusal(read, inThread?.subject ?? subjectOf(call.body));
+        const meant = idMeantBy(read.model, this.catalog, deps.suggest);
+        if (refused(meant)) return this.refusal(meant, read);
+        const request = meant === read.model ? read : { ...read, model: meant };
+        this.request = request;
+
+        if (asksOpenTier(request.model, this.catalog)) {
+          this.allowances = deps.allowances(holder.balance, call.blocks());
+          // Loaded before anything is refused, so that every answer can say what remains.
+          await deps.ledger.countersOf(holder.key, [], this.allowances, this.at);
         }
-        case "abandoned": {
-          const { asked } = outcome;
-          const cost = asked === null ? null : await this.costOfLeaving(asked, priced);
-          const nothing = refuse("invalid_request", "The client disconnected before the answer began.");
-          return await this.unanswered(nothing, bill, { state: "cancelled", tokens: NO_TOKENS, ...cost });
+        const plan = this.plan(request, holder, inThread);
+        if (refused(plan)) return this.refusal(plan);
+        // Of a body that was read in a thread, only short members are here.
+        const sent = inThread === null ? this.sentTo(plan, request) : { priced: request, prepared: null };
+        this.sent = sent;
+        const { priced } = sent;
+        const prompt = this.pass.prompt ?? this.promptCount(priced, holder);
+        const fits = checkContext(priced, prompt, plan);
+        const tooLong = fits instanceof Promise ? await fits : fits;
+        if (tooLong !== null) return this.refusal(tooLong);
+
+        // Before anything is held: shedding must cost less than serving.
+        if (this.areAllFull(plan)) return this.refusal(crowded(request, plan, deps.chance));
+        if (!deps.journal.healthy) return this.refusal(bookkeepingDown());
+        const named = namedRun(call.headers, request);
+        if (refused(named)) return this.refusal(named);
+        const run = named === null ? null : await joinNamedRun(named, holder.key, call, deps);
+        if (refused(run)) return this.refusal(run);
+        const { id: receipt, allowances } = this;
+        const { key, budgets } = holder;
+        const ask = { receipt, key, budgets, run, request: priced, prompt, plan, allowances, settings };
+        const admitting = admit(ask, deps);
+        const admitted = admitting instanceof Promise ? await admitting : admitting;
+        if (admitted === KEY_CHANGED) {
+          // As of this moment it may spend less, other models, or nothing.
+          const keyChanges = this.pass.keyChanges + 1;
+          if (keyChanges === MAX_KEY_CHANGES) return this.refusal(contended());
+          this.pass = { ...this.pass, keyChanges, read: inThread, prompt };
+          continue;
         }
-        default: {
-          const { catalog } = this;
-          const why = noAnswer(outcome, {
-            request,
-            plan: admitted.plan,
-            key,
-            catalog,
-            routeState: deps.health,
-            chance: deps.chance,
-          });
-          return await this.failed(why, bill);
+        if (refused(admitted)) {
+          const payment = await this.payment(admitted, holder);
+          if (refused(payment)) return this.refusal(payment);
+          this.pass = { ...this.pass, read: inThread, prompt, payment };
+          continue;
+        }
+        this.pass.payment?.end();
+        const whole = inThread === null && named?.isMember !== true ? request : this.parsed(request, named);
+        this.request = whole;
+        const { reservation } = admitted.hold;
+        const bill = new Bill(deps, reservation, this.startedMs, this.requestTrace());
+        this.bill = bill;
+
+        // Written while the host works, because a stream's first byte waits for it. A whole answer waits only
+        // for its settlement.
+        if (request.stream) void deps.journal.durable(reservation.sequence);
+        const outcome = await this.attempt(whole, admitted, holder);
+        bill.tries = outcome.tries;
+        // Both await here and not in a function of their own, because each async call costs four objects.
+        switch (outcome.kind) {
+          case "opened": {
+            this.opened = outcome;
+            this.served(outcome.candidate, admitted.plan);
+            const firstTokenMs = bill.elapsedMs();
+            const durable = deps.journal.durable(reservation.sequence);
+            if (durable === true || (await durable))
+              return this.stream(outcome, priced, admitted, bill, firstTokenMs);
+            outcome.cancel();
+            return await this.failed(bookkeepingDown(), bill);
+          }
+          case "answered": {
+            this.served(outcome.candidate, admitted.plan);
+            const billed = this.billed(outcome, priced);
+            const ended = this.settle(outcome, billed instanceof Promise ? await billed : billed, bill);
+            if (ended.durable === true || (await ended.durable)) return this.whole(outcome, ended, bill);
+            bill.takeBack(ended);
+            return this.errorAnswer(bookkeepingDown());
+          }
+          case "abandoned": {
+            const { asked } = outcome;
+            const cost = asked === null ? null : await this.costOfLeaving(asked, priced);
+            const nothing = refuse("invalid_request", "The client disconnected before the answer began.");
+            return await this.unanswered(nothing, bill, { state: "cancelled", tokens: NO_TOKENS, ...cost });
+          }
+          default: {
+            const { catalog } = this;
+            const why = noAnswer(outcome, {
+              request,
+              plan: admitted.plan,
+              key,
+              catalog,
+              routeState: deps.health,
+              chance: deps.chance,
+            });
+            return await this.failed(why, bill);
+          }
         }
       }
     } catch (error) {
@@ -228,36 +238,24 @@ class Run {
       this.opened?.cancel();
       this.bill?.abandon();
       return this.errorAnswer(internalError());
+    } finally {
+      this.pass.payment?.end();
     }
   }
 
   /**
-   * Whoever lacks credit only is told what to pay, or pays now: in turn with others of the balance, and only if it is
-   * still lacking then.
+   * The payment with which the request is checked again, in turn with others of the balance, where credit is all that it
+   * lacks; otherwise the refusal, which says what to pay where that would help.
    */
-  private async unadmitted(refusal: Refusal, holder: Holder): Promise<GenerationAnswer> {
+  private async payment(refusal: Refusal, holder: Holder): Promise<InlinePayment | Refusal> {
     const { payments } = this.deps;
+    const { payment } = this.pass;
     const { lacking } = refusal.details;
-    if (payments === null || lacking === undefined) return this.refusal(refusal);
-    if (this.payment !== null) {
-      const why = await this.payment.pay(refusal, lacking);
-      return why === null ? this.answer() : this.refusal(why);
-    }
+    if (payments === null || lacking === undefined) return refusal;
+    if (payment !== null) return (await payment.pay(refusal, lacking)) ?? payment;
     const header = this.call.headers.get("payment-signature");
-    if (header === null) return this.refusal(await payments.offered(refusal, holder.balance, lacking));
-    const begun = await payments.begin(
-      header,
-      refusal,
-      { ...holder, blocks: () => this.call.blocks() },
-      lacking,
-    );
-    if (refused(begun)) return this.refusal(begun);
-    this.payment = begun;
-    try {
-      return await this.answer();
-    } finally {
-      begun.end();
-    }
+    if (header === null) return payments.offered(refusal, holder.balance, lacking);
+    return payments.begin(header, refusal, { ...holder, blocks: () => this.call.blocks() }, lacking);
   }
 
   private readUnpaid(): Promise<ReadRequest> {
@@ -273,6 +271,11 @@ class Run {
     return { ...read, model: request.model };
   }
 
+  private promptCount(request: GenerationRequest, { balance }: Holder): PromptCount {
+    const { deps, call, settings } = this;
+    return new PromptCount(request, balance.id, deps.counting, call, settings.attempts.firstTokenMs);
+  }
+
   private sentTo(plan: Plan, request: GenerationRequest): PricedRequest {
     return sentRequest(request, plan, this.settings.defaultMaxOutputTokens, this.deps.pairing);
   }
@@ -282,7 +285,11 @@ class Run {
     return true;
   }
 
-  private plan(request: GenerationRequest, { key, balance }: Holder): Plan | Refusal {
+  private plan(
+    request: GenerationRequest,
+    { key, balance }: Holder,
+    inThread: ReadRequest | null,
+  ): Plan | Refusal {
     const { deps, catalog, call, settings } = this;
     if (this.allowances.length > 0) {
       const override = namesOverrides(request.overrides);
@@ -298,7 +305,7 @@ class Run {
     const mayMove = this.allowances.length === 0 && catalog.models.get(model)?.routes.length !== 1;
     let sticky: StickyRoute | null = null;
     if (mayMove) {
-      const opening = this.seen?.opening ?? null;
+      const opening = inThread?.opening ?? null;
       const { conversation, turned } = conversationOf(request, call.headers, balance.id, opening);
       this.conversation = conversation;
       const known = deps.affinity.stickyRoute(conversation);
@@ -492,7 +499,8 @@ class Run {
       const remaining = this.deps.ledger.remaining(this.allowances, this.deps.clock.now());
       if (remaining !== null) headers["x-gateway-open-tier-remaining"] = String(remaining);
     }
-    if (this.payment?.response != null) headers["payment-response"] = this.payment.response;
+    const { payment } = this.pass;
+    if (payment?.response != null) headers["payment-response"] = payment.response;
     // Whatever was not sent to the host is named, never dropped silently.
     if (omitted.length > 0) headers["x-gateway-omitted"] = omitted.join(", ");
     return headers;
@@ -507,4 +515,4 @@ class Run {
 const NOTHING: readonly string[] = [];
 const NOTABLE_MS = 1_000;
 /** Nobody changes a key as often as that while a request waits. */
-const MOST_LOOKS = 8;
+const MAX_KEY_CHANGES = 8;
