@@ -26,10 +26,10 @@ import {
   type SpendingScope,
 } from "../../src/store/spending.ts";
 import { SqlAccountStore } from "../../src/store/sql/account-store.ts";
+import { SqlKeyStore } from "../../src/store/sql/key-store.ts";
 import { SqlPaymentStore } from "../../src/store/sql/payment-store.ts";
 import { SqlSigningKeyStore } from "../../src/store/sql/signing-key-store.ts";
 import { diskRefused, openDatabase } from "../../src/store/sqlite/database.ts";
-import { SqliteKeyStore } from "../../src/store/sqlite/key-store.ts";
 import { SqliteStatements } from "../../src/store/sqlite/statements.ts";
 import { sumUsage } from "../../src/store/usage-sums.ts";
 import { ByteBudget } from "../../src/units/byte-budget.ts";
@@ -152,7 +152,7 @@ export class TestGateway {
   }
 
   private makeDeps(clock: Clock): HttpDeps {
-    const store = new SqliteKeyStore(this.db, clock);
+    const store = new SqlKeyStore(new SqliteStatements(this.db), clock);
     const keyring = new Keyring(store);
     return {
       keyDeps: {

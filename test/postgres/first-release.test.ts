@@ -1,8 +1,9 @@
 import { expect, test } from "bun:test";
-import { PostgresKeyStore } from "../../src/store/postgres/key-store.ts";
 import { PostgresLedgerStore } from "../../src/store/postgres/ledger-store.ts";
 import { POSTGRES_SCHEMA } from "../../src/store/postgres/migrations.ts";
 import { migratePostgres, Postgres } from "../../src/store/postgres/postgres.ts";
+import { PostgresStatements } from "../../src/store/postgres/statements.ts";
+import { SqlKeyStore } from "../../src/store/sql/key-store.ts";
 import { systemClock } from "../../src/units/clock.ts";
 import { StoreUnusable } from "../../src/units/errors/bookkeeping.ts";
 import {
@@ -32,7 +33,7 @@ describeOnPostgres("a PostgreSQL database", (cluster) => {
   test("of the first release has all that it had: keys with their roots, books, grants that nodes hold", async () => {
     const postgres = await old(POSTGRES_SCHEMA.first);
     await migratePostgres(postgres);
-    const keys = new PostgresKeyStore(postgres, systemClock, async () => {});
+    const keys = new SqlKeyStore(new PostgresStatements(postgres), systemClock);
     expect(await readOldRoots(keys)).toEqual(OLD_ROOTS);
     expect(await readOldBooks(keys, new PostgresLedgerStore(postgres))).toMatchObject(OLD_BOOKS);
     await postgres.close();

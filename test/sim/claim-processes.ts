@@ -8,7 +8,7 @@ import { KeeperDatabase } from "../../src/store/keeper/database.ts";
 import { KeeperKeyStore } from "../../src/store/keeper/key-store.ts";
 import { performing } from "../../src/store/keeper/rehearsal.ts";
 import { SqlAccountStore } from "../../src/store/sql/account-store.ts";
-import { SqliteKeyStore } from "../../src/store/sqlite/key-store.ts";
+import { SqlKeyStore } from "../../src/store/sql/key-store.ts";
 import type { SqliteRegistry } from "../../src/store/sqlite/registry.ts";
 import { SqliteStatements } from "../../src/store/sqlite/statements.ts";
 import { type Clock, pause } from "../../src/units/clock.ts";
@@ -116,7 +116,7 @@ export class Processes {
   private storesAlone(clock: Clock) {
     const durable = () => this.someTime(clock);
     return {
-      keys: new SqliteKeyStore(this.db, clock, durable),
+      keys: new SqlKeyStore(new SqliteStatements(this.db, durable), clock),
       accounts: new SqlAccountStore(new SqliteStatements(this.db, durable), clock),
     };
   }

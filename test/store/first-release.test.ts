@@ -3,11 +3,12 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { SqlKeyStore } from "../../src/store/sql/key-store.ts";
 import { openDatabase } from "../../src/store/sqlite/database.ts";
-import { SqliteKeyStore } from "../../src/store/sqlite/key-store.ts";
 import { LedgerStore } from "../../src/store/sqlite/ledger-store.ts";
 import { SQLITE_SCHEMA } from "../../src/store/sqlite/migrations.ts";
 import { NodeLedger } from "../../src/store/sqlite/node-ledger.ts";
+import { SqliteStatements } from "../../src/store/sqlite/statements.ts";
 import { StoreUnusable } from "../../src/units/errors/bookkeeping.ts";
 import { ManualClock } from "../fakes/clock.ts";
 import {
@@ -38,7 +39,7 @@ function pathOf(version: number): string {
 
 test("a database of the first release has all that it had: keys with their roots, books, grants that nodes hold", async () => {
   const db = openDatabase(pathOf(SQLITE_SCHEMA.first));
-  const keys = new SqliteKeyStore(db, new ManualClock());
+  const keys = new SqlKeyStore(new SqliteStatements(db), new ManualClock());
   const store = new LedgerStore(db);
   const nodes = new NodeLedger(db, store);
   expect(await readOldRoots(keys)).toEqual(OLD_ROOTS);

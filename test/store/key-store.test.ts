@@ -16,8 +16,9 @@ import { Keyring } from "../../src/customers/keys/keyring.ts";
 import { type Actor, OPERATOR } from "../../src/customers/keys/root.ts";
 import { revoke, rotate } from "../../src/customers/keys/rotation.ts";
 import { Runs } from "../../src/customers/keys/runs.ts";
+import { SqlKeyStore } from "../../src/store/sql/key-store.ts";
 import { openDatabase } from "../../src/store/sqlite/database.ts";
-import { SqliteKeyStore } from "../../src/store/sqlite/key-store.ts";
+import { SqliteStatements } from "../../src/store/sqlite/statements.ts";
 import type { EpochMs } from "../../src/units/clock.ts";
 import { refuse, refused } from "../../src/units/errors/refusal.ts";
 import type { SuspensionReason } from "../../src/units/errors/suspension.ts";
@@ -46,7 +47,7 @@ afterEach(() => {
 function openDeps(): KeyDeps {
   const db = openDatabase(join(folder, "gateway.sqlite"));
   close = () => db.close();
-  const store = new SqliteKeyStore(db, clock);
+  const store = new SqlKeyStore(new SqliteStatements(db), clock);
   const settings = () => ({
     defaults: { accountless: LIMITS, account: LIMITS },
     graceMs: DAY_MS,

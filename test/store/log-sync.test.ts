@@ -2,10 +2,11 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import { fdatasync, fstatSync, mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { SqlKeyStore } from "../../src/store/sql/key-store.ts";
 import { openDatabase } from "../../src/store/sqlite/database.ts";
-import { SqliteKeyStore } from "../../src/store/sqlite/key-store.ts";
 import { LedgerStore } from "../../src/store/sqlite/ledger-store.ts";
 import { LogSync } from "../../src/store/sqlite/log-sync.ts";
+import { SqliteStatements } from "../../src/store/sqlite/statements.ts";
 import type { EpochMs } from "../../src/units/clock.ts";
 import { StoreUnreachable } from "../../src/units/errors/bookkeeping.ts";
 import { refuse } from "../../src/units/errors/refusal.ts";
@@ -20,7 +21,7 @@ const syncs: { file: number; end: (error: Error | null) => void }[] = [];
 const told: string[] = [];
 let folder: string;
 let log: LogSync;
-let store: SqliteKeyStore;
+let store: SqlKeyStore;
 let isThere: (id: BalanceId) => boolean;
 let close: () => void;
 beforeEach(() => {
@@ -34,7 +35,7 @@ beforeEach(() => {
     (error) => told.push(error.message),
     (file, end) => void syncs.push({ file, end }),
   );
-  store = new SqliteKeyStore(db, new ManualClock(), () => log.durable());
+  store = new SqlKeyStore(new SqliteStatements(db, () => log.durable()), new ManualClock());
   isThere = (id) => new LedgerStore(db).hasBalance(id);
   close = () => db.close();
 });

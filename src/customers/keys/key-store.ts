@@ -161,7 +161,7 @@ export interface InUseHere {
 
 export interface RemovedUnused {
   readonly balances: readonly BalanceId[];
-  readonly keys: readonly Pick<Key, "hash">[];
+  readonly keys: readonly Pick<Key, "hash" | "balanceId" | "rotationId">[];
   /** Where to go on; null at the end. */
   readonly next: BalanceCursor | null;
 }

@@ -8,7 +8,6 @@ import { DisklessBooks } from "../postgres/diskless-books.ts";
 import { closeGoneNodes } from "../postgres/gone-nodes.ts";
 import { HELD, heldMessage, postgresHeldExchange } from "../postgres/held-exchange.ts";
 import { PostgresHolds } from "../postgres/holds.ts";
-import { PostgresKeyStore } from "../postgres/key-store.ts";
 import { PostgresLedgerStore } from "../postgres/ledger-store.ts";
 import { migratePostgres, Postgres } from "../postgres/postgres.ts";
 import { PostgresRegistry } from "../postgres/registry.ts";
@@ -16,6 +15,7 @@ import { PostgresStatements } from "../postgres/statements.ts";
 import { SqlAccountStore } from "../sql/account-store.ts";
 import { SqlFleetStore } from "../sql/fleet-store.ts";
 import { SqlGasLineStore } from "../sql/gas-line-store.ts";
+import { SqlKeyStore } from "../sql/key-store.ts";
 import { SqlLowCreditStore } from "../sql/low-credit-store.ts";
 import { SqlPaymentStore } from "../sql/payment-store.ts";
 import { SqlSigningKeyStore } from "../sql/signing-key-store.ts";
@@ -62,7 +62,7 @@ function postgresNodeStore(
     signingKeys: new SqlSigningKeyStore(statements),
     fleet: new SqlFleetStore(statements),
     usagePath: url,
-    keys: (acknowledged) => new PostgresKeyStore(postgres, clock, acknowledged),
+    keys: (acknowledged) => new SqlKeyStore(new PostgresStatements(postgres, acknowledged), clock),
     accounts: (acknowledged) => new SqlAccountStore(new PostgresStatements(postgres, acknowledged), clock),
     openBooks: async (parts, node) =>
       journal === "postgres"

@@ -6,11 +6,11 @@ import { assert } from "../../units/assert.ts";
 import { SqlAccountStore } from "../sql/account-store.ts";
 import { SqlFleetStore } from "../sql/fleet-store.ts";
 import { SqlGasLineStore } from "../sql/gas-line-store.ts";
+import { SqlKeyStore } from "../sql/key-store.ts";
 import { SqlLowCreditStore } from "../sql/low-credit-store.ts";
 import { SqlSigningKeyStore } from "../sql/signing-key-store.ts";
 import { Books, type BooksOptions, onTheLoop } from "../sqlite/books.ts";
 import { diskRefused, mendsWalReset, openDatabase, sqliteVersion } from "../sqlite/database.ts";
-import { SqliteKeyStore } from "../sqlite/key-store.ts";
 import { LedgerStore } from "../sqlite/ledger-store.ts";
 import { LogSync } from "../sqlite/log-sync.ts";
 import { soleSqlitePayments } from "../sqlite/payments.ts";
@@ -45,7 +45,7 @@ export async function openSqliteBooks(parts: BookkeepingParts): Promise<Bookkeep
       runs.forgetAll();
       throw error;
     });
-  const keys = new SqliteKeyStore(controlDb, clock, durable);
+  const keys = new SqlKeyStore(new SqliteStatements(controlDb, durable), clock);
   const keyring = new Keyring(keys, undefined, undefined, (concerns) => ledger.lookAgain(concerns));
   const runs = new Runs(keys);
   const { books, ledger, debits }: LedgerOnDisk = await openLedger(opening, {

@@ -14,7 +14,7 @@ export class KeeperKeyStore extends SqlKeyStore {
     super(database, clock);
   }
 
-  async removeUnused(before: EpochMs, from: BalanceCursor, here: InUseHere): Promise<RemovedUnused> {
+  override async removeUnused(before: EpochMs, from: BalanceCursor, here: InUseHere): Promise<RemovedUnused> {
     const { removed, version } = await this.keeper.removeUnused(before, from);
     here.forget(removed.keys, removed.balances);
     if (version !== null) await this.database.acknowledged(version);

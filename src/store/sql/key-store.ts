@@ -53,18 +53,21 @@ import {
   sql,
   verbatim,
 } from "./statement.ts";
+import { removeUnusedKeys } from "./unused-keys.ts";
 
 /**
  * Keys, balances and budgets. A change has its balance to itself, so `decide` sees what it changes, and two changes of
  * one balance follow each other.
  */
-export abstract class SqlKeyStore implements KeyStore {
+export class SqlKeyStore implements KeyStore {
   constructor(
     protected readonly db: SqlDatabase,
     protected readonly clock: Pick<Clock, "now">,
   ) {}
 
-  abstract removeUnused(before: EpochMs, from: BalanceCursor, here: InUseHere): Promise<RemovedUnused>;
+  removeUnused(before: EpochMs, from: BalanceCursor, here: InUseHere): Promise<RemovedUnused> {
+    return removeUnusedKeys(this.db, this.clock.now(), before, from, here);
+  }
 
   async keyByHash(hash: SecretHash): Promise<Key | null> {
     return firstKey(await this.db.query<KeyRow>`SELECT ${KEY} FROM keys WHERE hash = ${hash}`);
@@ -393,18 +396,6 @@ const BALANCES = part`balances b LEFT JOIN accounts a ON a.id = b.account_id`;
 
 /** Neither revoked nor expired. */
 const live = (now: EpochMs) => part`state <> 'revoked' AND (expires_at IS NULL OR expires_at > ${now})`;
-
-/** Whether balance `b` was never used: without an account, a claim, credit or a request. */
-export const unusedBalance = (before: EpochMs): SqlPart => part`(
-  account_id IS NULL AND suspended IS NULL AND undo_hash IS NULL AND claimed_at IS NULL AND closed_at IS NULL
-  AND NOT EXISTS (SELECT 1 FROM keys WHERE balance_id = b.id AND created_at >= ${before})
-  AND NOT EXISTS (SELECT 1 FROM credits WHERE balance_id = b.id)
-  AND NOT EXISTS (SELECT 1 FROM folded WHERE balance_id = b.id)
-  AND NOT EXISTS (SELECT 1 FROM claims WHERE balance_id = b.id)
-  AND NOT EXISTS (SELECT 1 FROM low_credit WHERE balance_id = b.id)
-  AND NOT EXISTS (SELECT 1 FROM payments WHERE balance_id = b.id)
-  AND NOT EXISTS (SELECT 1 FROM suspensions WHERE subject = b.id)
-  AND NOT EXISTS (SELECT 1 FROM ends WHERE balance_id = b.id))`;
 
 const firstKey = ([row]: readonly KeyRow[]): Key | null => (row === undefined ? null : keyFromRow(row));
 

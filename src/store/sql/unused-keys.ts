@@ -1,0 +1,159 @@
+import {
+  type BalanceCursor,
+  type InUseHere,
+  MOST_ENDS_LOOKED_AT,
+  type RemovedUnused,
+  SWEPT_AT_ONCE,
+} from "../../customers/keys/key-store.ts";
+import { type CounterId, servingCounters } from "../../ledger/counter.ts";
+import type { EpochMs } from "../../units/clock.ts";
+import type { AccountId, BalanceId, KeyId } from "../../units/id.ts";
+import { changeOfKey } from "../changes.ts";
+import { part, type SqlDatabase, type SqlPart, type Steps, sql } from "./statement.ts";
+
+/** Removes some balances and keys that nobody used, with few statements that each look at a bounded number of rows. */
+export async function removeUnusedKeys(
+  db: SqlDatabase,
+  now: EpochMs,
+  before: EpochMs,
+  from: BalanceCursor,
+  here: InUseHere,
+): Promise<RemovedUnused> {
+  const { swept, busy, next } = await boundedSweep(db, await sweep(db, before, from));
+  const withUnusedKeys =
+    busy.length === 0
+      ? []
+      : await db.query<{ id: BalanceId }>`SELECT DISTINCT balance_id AS id FROM keys
+          WHERE id IN (${unusedKeys(db, busy, before)})`;
+  const found = [
+    ...swept.filter(({ unused }) => unused).map(({ id }) => id),
+    ...withUnusedKeys.map(({ id }) => id),
+  ];
+  if (found.length === 0) return { balances: [], keys: [], next };
+  return db.change<RemovedUnused>(function* () {
+    // Whoever credits one of them holds its row until the credit can be seen by the statements after this one.
+    const locked = yield* sql<OwnedBalance>`
+      SELECT id, account_id FROM balances WHERE id IN ${db.among(found)} ORDER BY id ${db.forUpdate}`;
+    const served = yield* servedElsewhere(db, locked, now);
+    const idle = locked.map(({ id }) => id).filter((id) => !here.isInUse(id) && !served.has(id));
+    const unused = yield* sql<{ id: BalanceId }>`
+      SELECT id FROM balances b WHERE id IN ${db.among(idle)} AND ${unusedBalance(before)}`;
+    const balances = unused.map(({ id }) => id);
+    const gone = db.among(balances);
+    const kept = idle.filter((id) => !balances.includes(id));
+    const keys = [
+      ...(yield* sql<RemovedKey>`DELETE FROM keys WHERE balance_id IN ${gone} RETURNING ${REMOVED}`),
+      ...(yield* sql<RemovedKey>`DELETE FROM keys WHERE id IN (${unusedKeys(db, kept, before)})
+        RETURNING ${REMOVED}`),
+    ];
+    for (const table of [part`budgets`, part`runs`])
+      yield* sql`DELETE FROM ${table} WHERE balance_id IN ${gone}`;
+    yield* sql`DELETE FROM balances WHERE id IN ${gone}`;
+    here.forget(keys, balances);
+    return { result: { balances, keys, next }, changes: keys.map(changeOfKey) };
+  });
+}
+
+type RemovedKey = RemovedUnused["keys"][number];
+
+const REMOVED = part`hash, balance_id AS "balanceId", lineage AS "rotationId"`;
+
+interface SweptBalance {
+  readonly id: BalanceId;
+  readonly created_at: EpochMs;
+  readonly unused: boolean | 0 | 1;
+  readonly keys: number;
+  readonly has_ended: boolean | 0 | 1;
+}
+
+const sweep = (db: SqlDatabase, before: EpochMs, from: BalanceCursor): Promise<SweptBalance[]> =>
+  db.query<SweptBalance>`SELECT id, created_at, ${unusedBalance(before)} AS unused,
+      (SELECT count(*) FROM keys WHERE balance_id = b.id) AS keys,
+      EXISTS (SELECT 1 FROM keys WHERE balance_id = b.id AND ${hasEnded(before)}) AS has_ended
+    FROM balances b WHERE created_at < ${before}
+      AND (created_at, id) > (${from.createdAt}, ${from.id}) ORDER BY created_at, id LIMIT ${SWEPT_AT_ONCE}`;
+
+/** The first of them, as many as have so few ends and keys: on SQLite, everybody waits meanwhile. */
+async function boundedSweep(db: SqlDatabase, rows: readonly SweptBalance[]): Promise<BoundedSweep> {
+  const busy: BalanceId[] = [];
+  let counts: ReadonlyMap<BalanceId, number> = new Map();
+  let counted = 0;
+  for (const [index, { id, created_at, unused, keys, has_ended }] of rows.entries()) {
+    if (unused) counted += keys;
+    else if (has_ended) {
+      if (!counts.has(id)) counts = await endCounts(db, rows.slice(index));
+      const ends = counts.get(id) ?? 0;
+      if (ends <= MOST_ENDS_LOOKED_AT) {
+        counted += ends;
+        busy.push(id);
+      }
+    }
+    if (counted >= MOST_ENDS_LOOKED_AT || index === SWEPT_AT_ONCE - 1)
+      return { swept: rows.slice(0, index + 1), busy, next: { createdAt: created_at, id } };
+  }
+  return { swept: rows, busy, next: null };
+}
+
+interface BoundedSweep {
+  readonly swept: readonly SweptBalance[];
+  /** Balances that are kept, with few enough ends to look for each key that has ended. */
+  readonly busy: readonly BalanceId[];
+  readonly next: BalanceCursor | null;
+}
+
+/** Of the first that may lose keys: how many ends each has, up to one more than are looked at. */
+async function endCounts(
+  db: SqlDatabase,
+  rows: readonly SweptBalance[],
+): Promise<ReadonlyMap<BalanceId, number>> {
+  const ids = rows.flatMap(({ id, unused, has_ended }) => (has_ended && !unused ? [id] : []));
+  const counts = await db.query<{ id: BalanceId; ends: number }>`SELECT id, (SELECT count(*) FROM
+      (SELECT 1 FROM ends WHERE balance_id = b.id LIMIT ${MOST_ENDS_LOOKED_AT + 1}) AS few) AS ends
+    FROM balances b WHERE id IN ${db.among(ids.slice(0, COUNTED_AT_ONCE))}`;
+  return new Map(counts.map(({ id, ends }) => [id, ends]));
+}
+
+const COUNTED_AT_ONCE = 4;
+
+/** The ids of these balances' keys that have ended without a request. Keys that were used stay for good. */
+const unusedKeys = (db: SqlDatabase, balances: readonly BalanceId[], before: EpochMs): SqlPart => part`
+  SELECT id FROM keys WHERE balance_id IN ${db.among(balances)} AND ${hasEnded(before)}
+  EXCEPT SELECT key_id FROM ends WHERE balance_id IN ${db.among(balances)}`;
+
+const hasEnded = (before: EpochMs): SqlPart =>
+  part`created_at < ${before} AND (state = 'revoked' OR expires_at < ${before})`;
+
+/** The balances that some node may be serving: ends of their requests may be on their way. */
+function* servedElsewhere(
+  db: SqlDatabase,
+  balances: readonly OwnedBalance[],
+  now: EpochMs,
+): Steps<Set<BalanceId>> {
+  const chains = yield* sql<{ balance_id: BalanceId; lineage: KeyId }>`
+    SELECT DISTINCT balance_id, lineage FROM keys WHERE balance_id IN ${db.among(balances.map(({ id }) => id))}`;
+  const counters = new Map<CounterId, BalanceId>();
+  for (const { id, account_id } of balances) {
+    const own = chains.filter(({ balance_id }) => balance_id === id).map(({ lineage }) => lineage);
+    for (const counter of servingCounters(id, account_id, own, now)) counters.set(counter, id);
+  }
+  const rows = yield* sql<{ counter: CounterId }>`
+    SELECT DISTINCT counter FROM grants WHERE counter IN ${db.among([...counters.keys()])} AND granted > shipped`;
+  return new Set(rows.map(({ counter }) => counters.get(counter)!));
+}
+
+interface OwnedBalance {
+  readonly id: BalanceId;
+  readonly account_id: AccountId | null;
+}
+
+/** Whether balance `b` was never used: without an account, a claim, credit or a request. */
+const unusedBalance = (before: EpochMs): SqlPart => part`(
+  account_id IS NULL AND suspended IS NULL AND undo_hash IS NULL AND claimed_at IS NULL AND closed_at IS NULL
+  AND NOT EXISTS (SELECT 1 FROM keys WHERE balance_id = b.id AND created_at >= ${before})
+  AND NOT EXISTS (SELECT 1 FROM credits WHERE balance_id = b.id)
+  AND NOT EXISTS (SELECT 1 FROM folded WHERE balance_id = b.id)
+  AND NOT EXISTS (SELECT 1 FROM claims WHERE balance_id = b.id)
+  AND NOT EXISTS (SELECT 1 FROM low_credit WHERE balance_id = b.id)
+  AND NOT EXISTS (SELECT 1 FROM payments WHERE balance_id = b.id)
+  AND NOT EXISTS (SELECT 1 FROM suspensions WHERE subject = b.id)
+  AND NOT EXISTS (SELECT 1 FROM ends WHERE balance_id = b.id))`;
