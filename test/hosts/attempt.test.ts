@@ -339,6 +339,7 @@ describe("how long a host asks to be left alone", () => {
   ]);
   test.each<[string, number, Record<string, string>, string | undefined, number]>([
     ["seconds", 429, { "retry-after": "7" }, undefined, 7_000],
+    ["seconds, when it is down", 503, { "retry-after": "7" }, undefined, 7_000],
     ["a fraction of one", 429, { "retry-after": "7.66" }, undefined, 7_660],
     [
       "milliseconds, as OpenAI and Azure have them beside seconds",

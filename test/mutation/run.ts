@@ -17,7 +17,7 @@ below ${FLOOR * 100}%. Rooms: ${ROOMS.map(({ name }) => name).join(", ")}; all, 
   --each N      how many of a room (40)
   --in TEXT     only of files with this in their path
   --jobs N      copies of the tree, each with one mutant at a time (1)
-  --near        only the tests of the room itself: neither the type checker nor wider ones
+  --near        only the tests of the room itself and the type checker, no wider tests
   --resume      keeps what an earlier run with this seed found
   --survivors   keeps what it found killed, and tries again what survived
 `;

@@ -62,8 +62,8 @@ export class Bench {
       };
       const seenNearby = await this.verdict(this.graph.testsOf(mutant.file, near), limits);
       if (seenNearby !== null) return seenNearby;
-      if (!widely) return SURVIVED;
       if (await this.failsTypes()) return { result: "killed by types", by: "tsc" };
+      if (!widely) return SURVIVED;
       const seen = await this.verdict(this.graph.testsOf(mutant.file, wide), PATIENT);
       if (seen === null) return SURVIVED;
       // These were never run without the fault: a test that fails then, too, does not see it.
