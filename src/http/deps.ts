@@ -13,7 +13,7 @@ import type { LiveRoutes } from "../hosts/route-report.ts";
 import type { Throttles } from "../ledger/limits/address.ts";
 import type { UnpaidBytes, UnpaidRequests } from "../ledger/limits/unpaid-allowance.ts";
 import type { PaymentDesk } from "../payments/rails/payment-desk.ts";
-import type { Health, HostReport } from "../routing/health.ts";
+import type { Health } from "../routing/health.ts";
 import type { Bookkeeping } from "../store/books/bookkeeping.ts";
 import type { LedgerOperations } from "../store/books/ledger-operations.ts";
 import type { ReceiptReader } from "../store/receipts.ts";
@@ -55,9 +55,9 @@ export interface HttpDeps {
   readonly payments: PaymentDesk | null;
   /** Memory for large bodies with prompts. */
   readonly bodies: ByteBudget;
-  readonly unpaidRequests: Pick<UnpaidRequests, "waitS">;
+  readonly unpaidRequests: UnpaidRequests;
   /** What is read of large bodies whose senders have no credit. */
-  readonly unpaidBytes: Pick<UnpaidBytes, "take" | "waitS">;
+  readonly unpaidBytes: UnpaidBytes;
   /** Memory for all other large bodies; see control-body. */
   readonly controlBodies: ByteBudget;
   /** Counts the input tokens of a Messages request; refused for a model that the key could not use. */
@@ -65,14 +65,12 @@ export interface HttpDeps {
   catalog(): Catalog;
   /** WebSockets, and the conversations that they continue. */
   readonly sockets: OpenSockets;
-  readonly routeState: Pick<Health, "usable" | "unproven" | "verifiedFree" | "speed">;
+  readonly health: Health;
   /** What routing and the hosts' lines show, over all workers. */
   hostsNow(): Promise<LiveRoutes>;
-  /** Reports on every host of the catalog, as this process knows them. */
-  hostReports(): readonly HostReport[];
   readonly ledger: LedgerOperations;
   readonly receipts: ReceiptReader;
-  readonly receiptSigner: Pick<ReceiptSigner, keyof ReceiptSigner>;
+  readonly receiptSigner: ReceiptSigner;
   /** By node: in which settings it differs from this one. */
   nodeDifferences(): Promise<ReadonlyMap<string, readonly string[]>>;
   readonly apps: Apps;

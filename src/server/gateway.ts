@@ -508,9 +508,8 @@ function depsOf(
     catalog: () => active.config.catalog,
     books,
     sockets: rooms.sockets,
-    routeState: health,
+    health,
     hostsNow: async () => (await peers?.hosts()) ?? hostsHere(),
-    hostReports: () => health.report(active.config.catalog),
     ledger: ledgerOperations(books, rooms.allowances),
     receipts: rooms.receipts,
     receiptSigner: new ReceiptSigner({

@@ -23,9 +23,10 @@ const base = () => gateway.deps.catalog();
 function catalogWith(change: Partial<Model>, free = false): Catalog {
   const [first] = base().models.values();
   const model = { ...first!, routes: first!.routes.map((route) => ({ ...route, free })), ...change };
+  for (const route of model.routes) if (free) gateway.deps.health.verify(route, true);
   return catalogOf({ models: new Map([[model.id, model]]), auto: new Map(), hosts: base().hosts });
 }
-const shown = (catalog: Catalog): string => modelsPage(catalog, gateway.deps.routeState, "http://g").html;
+const shown = (catalog: Catalog): string => modelsPage(catalog, gateway.deps.health, "http://g").html;
 
 test("names, ids, prices per million, context, ceiling and the address, without a key", async () => {
   const { status, text, headers } = await gateway.send("GET", "/models");
@@ -84,9 +85,9 @@ test("is made once for all who ask within seconds, and anew after that", async (
   const timed = new TestGateway({ clock });
   timed.settings.catalogIsPublic = true;
   let asked = 0;
-  const { routeState } = timed.deps;
-  const usable = routeState.usable.bind(routeState);
-  routeState.usable = (route) => {
+  const { health } = timed.deps;
+  const usable = health.usable.bind(health);
+  health.usable = (route) => {
     asked += 1;
     return usable(route);
   };

@@ -512,7 +512,7 @@ describe("pages", () => {
   test("the status page tells how each host does", async () => {
     const unknown = { firstTokenMs: null, tokensPerSecond: null, served: 0, failed: 0 };
     const own = new TestGateway();
-    own.hostReports = [
+    own.health.reports = [
       { id: "fine", state: "closed", firstTokenMs: 123.4, tokensPerSecond: 56.7, served: 999, failed: 1 },
       { id: "down", state: "open", ...unknown },
       { id: "partly", state: "degraded", ...unknown },

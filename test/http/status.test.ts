@@ -44,7 +44,8 @@ test("the status page tells the last day's success and first-token time of each 
 });
 
 test("a model whose hosts have all failed, and served nobody since, is not called available", async () => {
-  gateway.unproven.add("h");
+  gateway.health.unprovenHosts.add("h");
+  gateway.health.reports = [];
   const page = await words();
   expect(page).toContain("Of 2 models, 2 are being tried again.");
   expect(page).not.toContain(" available");
@@ -77,8 +78,8 @@ test("the page and its JSON are made once a second, however many load them", asy
   gateway = new TestGateway({ clock });
   let made = 0;
   const { deps } = gateway;
-  const { usable } = deps.routeState;
-  deps.routeState.usable = (route) => {
+  const usable = deps.health.usable.bind(deps.health);
+  deps.health.usable = (route) => {
     made += 1;
     return usable(route);
   };

@@ -17,7 +17,6 @@ import { type Credit, debitEntry, taken } from "../../src/ledger/credit.ts";
 import { AddressThrottle, throttlesOf } from "../../src/ledger/limits/address.ts";
 import { UnpaidBytes, UnpaidRequests } from "../../src/ledger/limits/unpaid-allowance.ts";
 import { formatReceipt } from "../../src/ledger/receipt.ts";
-import type { HostReport } from "../../src/routing/health.ts";
 import type { StoredReceipt } from "../../src/store/receipts.ts";
 import {
   rankSpending,
@@ -41,6 +40,7 @@ import { systemRandom } from "../../src/units/random.ts";
 import type { NanoPerMillion, NanoUsd } from "../../src/units/usd.ts";
 import { COUNTS_NOTHING } from "../fakes/gateway-parts.ts";
 import { answeredOf, Conformity } from "./conformity.ts";
+import { KnownHealth } from "./known-health.ts";
 
 export const ADMIN_TOKEN = "or-admin-of-the-tests";
 
@@ -75,11 +75,9 @@ export class TestGateway {
   private readonly sockets: OpenSockets;
   readonly controlBodies = new ByteBudget(500_000, systemClock);
   reloadProblem: string | null = null;
-  hostReports: HostReport[] = [];
   /** What all workers together know of routes. */
   routes: RouteReport[] = [];
-  /** Hosts that have failed and served nobody since. */
-  readonly unproven = new Set<string>();
+  readonly health: KnownHealth;
   readonly mails: Mail[] = [];
   /** The networks that sent them. */
   readonly wrongAdminTokens: string[] = [];
@@ -97,6 +95,7 @@ export class TestGateway {
     socketRoom: room = socketRoom(clock),
   }: TestGatewayOptions = {}) {
     this.bodies = new ByteBudget(bodyMemory, clock);
+    this.health = new KnownHealth(clock);
     this.sockets = new OpenSockets(clock, room);
     this.deps = this.makeDeps(clock);
     const address = { hostname: "127.0.0.1", port: 0, shared: false };
@@ -224,14 +223,8 @@ export class TestGateway {
         diskRefused,
       },
       sockets: this.sockets,
-      routeState: {
-        usable: () => true,
-        unproven: ({ host }) => this.unproven.has(host.id),
-        verifiedFree: () => true,
-        speed: () => null,
-      },
+      health: this.health,
       hostsNow: async () => ({ routes: this.routes, loads: [] }),
-      hostReports: () => this.hostReports,
       ledger: {
         balance: async (id) => ({ credited: this.creditOf(id), total: this.creditOf(id) }),
         balanceUse: async (id) => {

@@ -19,11 +19,11 @@ export function catalogEndpoints(): Endpoint[] {
   let entries: ListedEntries | null = null;
   let listed: ListedModels | null = null;
   return [
-    operation("GET /v1/catalog", CATALOG.catalog, (_, { catalog, routeState }) => {
+    operation("GET /v1/catalog", CATALOG.catalog, (_, { catalog, health }) => {
       const of = catalog();
-      const availability = availabilityOf(of, routeState);
+      const availability = availabilityOf(of, health);
       if (entries?.of !== of || !availability.equals(entries.availability))
-        entries = { of, availability, reply: written(list(catalogEntries(of, routeState))) };
+        entries = { of, availability, reply: written(list(catalogEntries(of, health))) };
       return entries.reply;
     }),
     operation("GET /v1/models", CATALOG.models, ({ query }, deps) => {
@@ -74,8 +74,8 @@ const pageView = (
   total_count: views.length,
 });
 
-const viewsOf = ({ models }: Catalog, { routeState, settings }: HttpDeps): readonly ModelAnswer[] =>
-  [...models.values()].map((one) => modelView(namedModel(one, routeState), settings().baseUrl));
+const viewsOf = ({ models }: Catalog, { health, settings }: HttpDeps): readonly ModelAnswer[] =>
+  [...models.values()].map((one) => modelView(namedModel(one, health), settings().baseUrl));
 
 interface ModelPage {
   readonly models: readonly ModelAnswer[];
@@ -116,7 +116,7 @@ function model(name: string, deps: HttpDeps): Answered<typeof CATALOG.model> {
   const suggest = (unknown: string) => suggestion(unknown, catalog, baseUrl);
   const wanted = idMeantBy(name, catalog, suggest);
   if (refused(wanted)) return wanted;
-  const behind = modelsBehind(wanted, catalog).map((one) => namedModel(one, deps.routeState));
+  const behind = modelsBehind(wanted, catalog).map((one) => namedModel(one, deps.health));
   const [only] = behind;
   if (only === undefined) return unknownModel(wanted, suggest);
   const named = only.id === wanted ? only : together(wanted, behind, asksOpenTier(wanted, catalog));

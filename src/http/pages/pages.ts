@@ -21,14 +21,14 @@ export function pageEndpoints(deps: HttpDeps): Endpoint[] {
   const models = modelsOf(deps);
   const sums = dailySums(deps);
   const figures = routeFigures(deps);
-  const { catalog, routeState, hostReports, keyDeps, unready } = deps;
+  const { catalog, health, keyDeps, unready } = deps;
   const status = async () => {
     const [day, speeds] = await Promise.all([sums(), figures()]);
-    const report = { now: keyDeps.clock.now(), sums: day, hosts: hostReports(), figures: speeds };
-    return statusPage(catalog(), routeState, report);
+    const hosts = health.report(catalog());
+    return statusPage(catalog(), health, { now: keyDeps.clock.now(), sums: day, hosts, figures: speeds });
   };
   const statusJson = async () =>
-    statusAnswer(catalog(), routeState, { figures: await figures(), now: keyDeps.clock.now() });
+    statusAnswer(catalog(), health, { figures: await figures(), now: keyDeps.clock.now() });
   const statusNow = memoize(status, STATUS_MS, keyDeps.clock);
   const statusJsonNow = memoize(statusJson, STATUS_MS, keyDeps.clock);
   return [
@@ -61,7 +61,7 @@ export function pageEndpoints(deps: HttpDeps): Endpoint[] {
 const STATUS_MS = 1_000;
 
 /** Made anew when the configuration was read again, and every few seconds: anybody may ask for it. */
-function modelsOf({ settings, catalog, routeState, keyDeps }: HttpDeps): () => HtmlPage {
+function modelsOf({ settings, catalog, health, keyDeps }: HttpDeps): () => HtmlPage {
   const closed = closedModelsPage();
   let made: { readonly of: Catalog; readonly at: number; readonly page: HtmlPage } | null = null;
   return () => {
@@ -70,7 +70,7 @@ function modelsOf({ settings, catalog, routeState, keyDeps }: HttpDeps): () => H
     const now = keyDeps.clock.now();
     const of = catalog();
     if (made === null || made.of !== of || now - made.at > MODELS_MS || now < made.at)
-      made = { of, at: now, page: modelsPage(of, routeState, baseUrl) };
+      made = { of, at: now, page: modelsPage(of, health, baseUrl) };
     return made.page;
   };
 }
