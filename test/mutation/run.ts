@@ -62,18 +62,19 @@ async function runAll(): Promise<void> {
   });
   console.log(`${drawn.length} mutants, ${waiting.length} to be tried`);
   if (waiting.length === 0) return;
-  for (let job = 0; job < Number(options.jobs); job += 1) benches.push(new Bench("."));
-  const seconds = new Map<Room, number>();
-  for (const room of new Set(waiting.map(({ room }) => room)))
-    seconds.set(room, await benches[0]!.unbroken(room));
-  const whole = drawn.length;
-  await Promise.all(
-    benches.map(async (bench) => {
+  try {
+    for (let job = 0; job < Number(options.jobs); job += 1) benches.push(new Bench("."));
+    const seconds = new Map<Room, number>();
+    for (const room of new Set(waiting.map(({ room }) => room)))
+      seconds.set(room, await benches[0]!.unbroken(room));
+    const tryNext = async (bench: Bench) => {
       for (let next = waiting.shift(); next !== undefined; next = waiting.shift())
-        note(await tryOne(bench, next.room, next.mutant, seconds.get(next.room)!), whole);
-    }),
-  );
-  for (const bench of benches) bench.close();
+        note(await tryOne(bench, next.room, next.mutant, seconds.get(next.room)!), drawn.length);
+    };
+    await Promise.all(benches.map(tryNext));
+  } finally {
+    for (const bench of benches) bench.close();
+  }
 }
 
 async function tryOne(bench: Bench, room: Room, mutant: Mutant, nearSeconds: number): Promise<Line> {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { Ledger } from "../../src/ledger/ledger.ts";
-import { Beats } from "../../src/store/journal/beats.ts";
+import { Beats, checkpoint } from "../../src/store/journal/beats.ts";
 import { DisklessBooks } from "../../src/store/postgres/diskless-books.ts";
 import { ManualClock } from "../fakes/clock.ts";
 import { booksOn, NOTHING_OPEN } from "./open-books.ts";
@@ -56,4 +56,15 @@ describe("a count of delivered tokens that fails is reported, and the next check
     expect([written, faults.length]).toEqual([[1_000, 2_000], 2]);
     await books.close();
   });
+});
+
+test.each([
+  ["once where nothing has to be counted", null, 1],
+  ["again once what came is counted", Promise.resolve(), 2],
+])("a checkpoint is written %s", async (_, counting, times) => {
+  let written = 0;
+  let scheduled = 0;
+  const ledger = { checkpoint: () => void (written += 1), countDelivered: () => counting };
+  await checkpoint(ledger, { schedule: () => void (scheduled += 1) });
+  expect([written, scheduled]).toEqual([times, times]);
 });

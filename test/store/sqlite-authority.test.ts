@@ -314,3 +314,19 @@ test("another keeper counts with every lease there may be, and says that anythin
   expect(() => next.renew("n0", life.epoch, version)).toThrow(EpochFenced);
   expect(next.list()).toMatchObject([{ name: "n0", state: "left", epoch: 1, reserved: 0 }]);
 });
+
+test("a node that missed up to 500 changes gets just these; one that missed what is forgotten, that anything changed", () => {
+  const { registry, join } = keeper();
+  const life = join("n0");
+  const note = (count: number) => {
+    for (let n = 0; n < count; n++) registry.recall(BALANCE, []);
+  };
+  note(1_000);
+  expect(registry.renew("n0", life.epoch, life.seen)).toHaveLength(1_000);
+  note(1);
+  expect(registry.renew("n0", life.epoch, life.seen)).toMatchObject([{ balance: null, counters: [""] }]);
+  const latest = life.seen + 1_001;
+  const kept = registry.renew("n0", life.epoch, latest - 500);
+  expect(kept.map(({ version }) => version)).toEqual(Array.from({ length: 500 }, (_, n) => latest - 499 + n));
+  expect(registry.renew("n0", life.epoch, latest - 501)).toMatchObject([{ version: latest, balance: null }]);
+});

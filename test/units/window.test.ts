@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { epochMs } from "../../src/units/clock.ts";
-import { type WindowKind, windowAt } from "../../src/units/window.ts";
+import { WINDOW_KINDS, type WindowKind, windowAt } from "../../src/units/window.ts";
 
 test.each<[WindowKind, string, string, string | null]>([
   ["day", "2026-02-28T23:59:59.999Z", "2026-02-28T00:00:00.000Z", "2026-03-01T00:00:00.000Z"],
@@ -14,4 +14,9 @@ test.each<[WindowKind, string, string, string | null]>([
   const window = windowAt(kind, epochMs(Date.parse(at)));
   expect(new Date(window.startsAt).toISOString()).toBe(from);
   expect(window.resetsAt === null ? null : new Date(window.resetsAt).toISOString()).toBe(to);
+});
+
+test("every kind of window is listed", () => {
+  const kinds = { day: 0, week: 0, month: 0, total: 0 } satisfies Record<WindowKind, 0>;
+  expect<string[]>([...WINDOW_KINDS]).toEqual(Object.keys(kinds));
 });

@@ -29,3 +29,10 @@ test.each([
   const refusal = refuse("insufficient_credit", "Too little.", { balance: nanoUsd(nano) });
   expect(refusalHeaders(refusal)["x-gateway-balance-usd"]).toBe(header);
 });
+
+test.each(ERROR_CODES)("%s: its type and whether it may be repeated follow from its status", (code) => {
+  const { status, type, retryable } = ERRORS[code];
+  const expected =
+    status === 429 ? "rate_limit_error" : status >= 500 ? "api_error" : "invalid_request_error";
+  expect([type, retryable]).toEqual([expected, expected !== "invalid_request_error"]);
+});
