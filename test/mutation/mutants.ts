@@ -141,7 +141,7 @@ function propertyEdits(
   options: Context["options"],
 ): Edit[] {
   // Sentences are for people.
-  if (value.type !== "Literal" || textOf(key) === "message") return [];
+  if (value.type !== "Literal" || /\s/.test(String(value.value))) return [];
   if (typeof value.value === "boolean") return flipped(value);
   const others = [...(options.get(textOf(key)) ?? [])];
   const other = others[(others.indexOf(textOf(value)) + 1) % others.length];

@@ -1,6 +1,11 @@
 import { expect, test } from "bun:test";
 import { ERROR_CODES, ERRORS } from "../../../src/units/errors/codes.ts";
-import { errorObject, refusalHeaders, refuse } from "../../../src/units/errors/refusal.ts";
+import {
+  errorObject,
+  type RefusalDetails,
+  refusalHeaders,
+  refuse,
+} from "../../../src/units/errors/refusal.ts";
 import { nanoUsd } from "../../../src/units/usd.ts";
 
 const LINK = "See https://gw.example/docs/errors#invalid_request";
@@ -35,4 +40,28 @@ test.each(ERROR_CODES)("%s: its type and whether it may be repeated follow from 
   const expected =
     status === 429 ? "rate_limit_error" : status >= 500 ? "api_error" : "invalid_request_error";
   expect([type, retryable]).toEqual([expected, expected !== "invalid_request_error"]);
+});
+
+test.each<[string, RefusalDetails, Record<string, string>]>([
+  ["nothing of its own", {}, { "x-should-retry": "false" }],
+  ["a wait", { retryAfterS: 7 }, { "retry-after": "7", "x-should-retry": "false" }],
+  ["a retry after all", { shouldRetry: true }, { "x-should-retry": "true" }],
+  ["the connection's end", { closing: true }, { connection: "close", "x-should-retry": "false" }],
+  [
+    "another protocol",
+    { upgrade: "websocket" },
+    { connection: "upgrade", upgrade: "websocket", "x-should-retry": "false" },
+  ],
+  [
+    "how it can be paid for",
+    { paymentRequired: "x" },
+    { "payment-required": "x", "x-should-retry": "false" },
+  ],
+])("the headers of a refusal with %s", (_, details, headers) => {
+  expect(refusalHeaders(refuse("invalid_request", "No.", details))).toEqual(headers);
+});
+
+test.each(ERROR_CODES)("%s lets clients repeat by themselves only where that helps", (code) => {
+  const { retryable } = ERRORS[code];
+  expect(refusalHeaders(refuse(code, "No."))["x-should-retry"]).toEqual(retryable ? undefined : "false");
 });

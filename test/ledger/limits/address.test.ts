@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import { AddressThrottle, blocksOf } from "../../src/ledger/limits/address.ts";
-import { Networks } from "../../src/units/networks.ts";
-import { ManualClock } from "../fakes/clock.ts";
-import { networks } from "./test-gateway.ts";
+import { AddressThrottle, blocksOf } from "../../../src/ledger/limits/address.ts";
+import { Networks } from "../../../src/units/networks.ts";
+import { ManualClock } from "../../fakes/clock.ts";
+import { networks } from "../../http/test-gateway.ts";
 
 /** nginx on this machine, behind a balancer in 10/8 and in fd00::/8. */
 const PROXIES = networks("127.0.0.0/8", "::1", "10.0.0.0/8", "fd00::/8", "198.51.100.7");
