@@ -13,12 +13,8 @@ import { migratePostgres, Postgres } from "../postgres/postgres.ts";
 import { PostgresRegistry } from "../postgres/registry.ts";
 import { PostgresStatements } from "../postgres/statements.ts";
 import { SqlAccountStore } from "../sql/account-store.ts";
-import { SqlFleetStore } from "../sql/fleet-store.ts";
-import { SqlGasLineStore } from "../sql/gas-line-store.ts";
 import { SqlKeyStore } from "../sql/key-store.ts";
-import { SqlLowCreditStore } from "../sql/low-credit-store.ts";
-import { SqlPaymentStore } from "../sql/payment-store.ts";
-import { SqlSigningKeyStore } from "../sql/signing-key-store.ts";
+import { sqlStores } from "../sql/stores.ts";
 import type { JournalPlace } from "../store-config.ts";
 import type { Bookkeeping, BookkeepingParts } from "./bookkeeping.ts";
 import { journalBooks, openNodeBooks } from "./bookkeeping-node.ts";
@@ -51,16 +47,11 @@ function postgresNodeStore(
     recoveredEnd(orphan, config.generation.writeOffTokens, recoveredReceipt),
   );
   const ledger = new PostgresLedgerStore(postgres);
-  const statements = new PostgresStatements(postgres);
   return {
     registry,
     authority: new PostgresAuthority(postgres),
     ledger,
-    lowCredit: new SqlLowCreditStore(statements),
-    payments: new SqlPaymentStore(statements, clock),
-    gasLine: new SqlGasLineStore(statements),
-    signingKeys: new SqlSigningKeyStore(statements),
-    fleet: new SqlFleetStore(statements),
+    ...sqlStores(new PostgresStatements(postgres), clock),
     usagePath: url,
     keys: (acknowledged) => new SqlKeyStore(new PostgresStatements(postgres, acknowledged), clock),
     accounts: (acknowledged) => new SqlAccountStore(new PostgresStatements(postgres, acknowledged), clock),

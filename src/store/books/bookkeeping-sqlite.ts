@@ -4,11 +4,8 @@ import { type DebitStore, Debits } from "../../ledger/debits.ts";
 import { type KeyHolders, Ledger, type RunningSums } from "../../ledger/ledger.ts";
 import { assert } from "../../units/assert.ts";
 import { SqlAccountStore } from "../sql/account-store.ts";
-import { SqlFleetStore } from "../sql/fleet-store.ts";
-import { SqlGasLineStore } from "../sql/gas-line-store.ts";
 import { SqlKeyStore } from "../sql/key-store.ts";
-import { SqlLowCreditStore } from "../sql/low-credit-store.ts";
-import { SqlSigningKeyStore } from "../sql/signing-key-store.ts";
+import { sqlStores } from "../sql/stores.ts";
 import { Books, type BooksOptions, onTheLoop } from "../sqlite/books.ts";
 import { diskRefused, mendsWalReset, openDatabase, sqliteVersion } from "../sqlite/database.ts";
 import { LedgerStore } from "../sqlite/ledger-store.ts";
@@ -21,13 +18,11 @@ import { type Bookkeeping, type BookkeepingParts, journalOptions, withMemory } f
 import { lostToClaims, soleClaims } from "./claims.ts";
 
 /** One process that keeps everything in its data folder. */
-// biome-ignore lint/complexity/noExcessiveLinesPerFunction: a table: what the process keeps, and where.
 export async function openSqliteBooks(parts: BookkeepingParts): Promise<Bookkeeping> {
   const { folder, clock } = parts;
   const onFault = (error: unknown) => parts.log("books", { error: String(error) });
   const db = openDatabase(folder.databasePath);
   const store = new LedgerStore(db);
-  const statements = new SqliteStatements(db);
   const booksDb = openDatabase(folder.databasePath, "NORMAL", BOOKS_WAIT_MS);
   const ends = new LedgerStore(booksDb);
   const upkeep = mendsWalReset(sqliteVersion(db)) ? new Upkeep(folder.databasePath, clock, onFault) : null;
@@ -65,12 +60,9 @@ export async function openSqliteBooks(parts: BookkeepingParts): Promise<Bookkeep
     keys,
     nodes: { list: async () => [], close: async () => "unknown" },
     accounts: new SqlAccountStore(new SqliteStatements(controlDb, durable), clock),
-    lowCredit: new SqlLowCreditStore(statements),
-    signingKeys: new SqlSigningKeyStore(statements),
     node: null,
-    fleet: new SqlFleetStore(statements),
+    ...sqlStores(new SqliteStatements(db), clock),
     payments: soleSqlitePayments(db, clock, ({ balanceId, amount }) => ledger.credited(balanceId, amount)),
-    gasLine: new SqlGasLineStore(statements),
     keyring,
     runs,
     healthy: () => books.journal.healthy,

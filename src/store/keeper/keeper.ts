@@ -1,18 +1,20 @@
 import type { Inquiry } from "../../ledger/authority.ts";
 import { assert } from "../../units/assert.ts";
 import type { Clock } from "../../units/clock.ts";
+import { changeOfBalance, changeOfKey } from "../changes.ts";
 import { endsIn } from "../journal/journal-part.ts";
+import { SqlKeyStore } from "../sql/key-store.ts";
 import { SqliteAuthority } from "../sqlite/authority.ts";
 import { mendsWalReset, openDatabase, sqliteVersion } from "../sqlite/database.ts";
 import { LedgerStore } from "../sqlite/ledger-store.ts";
 import { LogSync } from "../sqlite/log-sync.ts";
 import { NodeLedger } from "../sqlite/node-ledger.ts";
 import { SqliteRegistry } from "../sqlite/registry.ts";
+import { SqliteStatements } from "../sqlite/statements.ts";
 import { Upkeep } from "../sqlite/upkeep.ts";
 import type { KeeperAnnouncement, KeeperOperations } from "./operations.ts";
 import { performing } from "./rehearsal.ts";
 import { SettlementTurns } from "./settlement-turns.ts";
-import { unusedRemoval } from "./unused-removal.ts";
 
 /**
  * The keeper of a SQLite database: the one process that writes it, for the nodes of this machine. Everything is
@@ -29,6 +31,7 @@ export function openKeeper({ database, clock, onFault, onLost, announce }: Keepe
   const ledger = new LedgerStore(db);
   const upkeep = mendsWalReset(sqliteVersion(db)) ? new Upkeep(database, clock, onFault) : null;
   const turns = new SettlementTurns((batches) => authority.settle(batches), durable, setImmediate);
+  const keys = new SqlKeyStore(new SqliteStatements(db, durable), clock);
   return {
     operations: {
       ...registryOperations(registry, durable),
@@ -42,7 +45,7 @@ export function openKeeper({ database, clock, onFault, onLost, announce }: Keepe
       retire: async (node, counters) => authority.retire(node, counters),
       inquiries: async (node) => authority.inquiries(node),
       perform: performing(db, registry, durable),
-      removeUnused: unusedRemoval({ db, durable, clock, registry }),
+      removeUnused: removing(keys, registry),
       checkpoint: async () => (upkeep ?? ledger).checkpoint(),
       fold: async (before) => (upkeep ?? ledger).fold(before),
     },
@@ -90,6 +93,14 @@ function registryOperations(registry: SqliteRegistry, durable: () => Promise<voi
     },
   } satisfies Partial<KeeperOperations>;
 }
+
+const removing =
+  (keys: SqlKeyStore, registry: SqliteRegistry): KeeperOperations["removeUnused"] =>
+  async (before, from) => {
+    const removed = await keys.removeUnused(before, from, { isInUse: () => false, forget() {} });
+    const changes = [...removed.keys.map(changeOfKey), ...removed.balances.map(changeOfBalance)];
+    return { removed, version: changes.length === 0 ? null : registry.note(changes) };
+  };
 
 interface SharedLedgerParts {
   readonly nodes: NodeLedger;

@@ -8,11 +8,7 @@ import type { NodeStore, SharedLedgerStore } from "../books/node-store.ts";
 import { places } from "../journal/journal.ts";
 import type { ShippedEnds } from "../journal/node-books.ts";
 import { SqlAccountStore } from "../sql/account-store.ts";
-import { SqlFleetStore } from "../sql/fleet-store.ts";
-import { SqlGasLineStore } from "../sql/gas-line-store.ts";
-import { SqlLowCreditStore } from "../sql/low-credit-store.ts";
-import { SqlPaymentStore } from "../sql/payment-store.ts";
-import { SqlSigningKeyStore } from "../sql/signing-key-store.ts";
+import { sqlStores } from "../sql/stores.ts";
 import { LedgerStore } from "../sqlite/ledger-store.ts";
 import { NodeLedger } from "../sqlite/node-ledger.ts";
 import { KeeperDatabase } from "./database.ts";
@@ -25,7 +21,6 @@ export function keeperNodeStore({ folder, clock }: NodeStoreParts, link: KeeperL
   const { keeper } = link;
   const db = new Database(folder.databasePath, { readonly: true, strict: true });
   db.run(`PRAGMA busy_timeout = ${WAIT_MS}`);
-  const database = new KeeperDatabase(db, keeper);
   const statements = new BatchQueue((some: readonly Statement[]) => keeper.settle(some), setImmediate);
   return {
     registry: keeper,
@@ -36,11 +31,7 @@ export function keeperNodeStore({ folder, clock }: NodeStoreParts, link: KeeperL
     },
     ledger: sharedLedger(db, keeper),
     held: { sendQuestion: keeper.sendHeldQuestion, sendAnswer: keeper.sendHeldAnswer },
-    lowCredit: new SqlLowCreditStore(database),
-    payments: new SqlPaymentStore(database, clock),
-    gasLine: new SqlGasLineStore(database),
-    signingKeys: new SqlSigningKeyStore(database),
-    fleet: new SqlFleetStore(database),
+    ...sqlStores(new KeeperDatabase(db, keeper), clock),
     usagePath: folder.databasePath,
     keys: (acknowledged) => new KeeperKeyStore(new KeeperDatabase(db, keeper, acknowledged), clock, keeper),
     accounts: (acknowledged) => new SqlAccountStore(new KeeperDatabase(db, keeper, acknowledged), clock),
