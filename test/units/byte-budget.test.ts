@@ -118,3 +118,14 @@ test("bodies that are paid for leave the part of those who could not pay as it i
   expect(budget.scarceUnpaid).toBe(true);
   expect(take(6, "net", false)).toBeInstanceOf(Promise);
 });
+
+test("what was given back is not taken again by keeping more", async () => {
+  const { budget, take } = budgetOf(100);
+  const release = (await take(60))!;
+  release.keepOnly(20);
+  release.keepOnly(50);
+  expect(budget.taken).toBe(20);
+  release();
+  release.keepOnly(50);
+  expect(budget.taken).toBe(0);
+});
