@@ -280,3 +280,50 @@ describe("limits that ledgers share", () => {
     expect(servingCounters(BALANCE, "acc_1", [], now)).toContain(allowanceCounter("acc_1", now));
   });
 });
+
+describe("the calls of a run", () => {
+  test("are refused after the last, before anything that is short of money", async () => {
+    const { admit, reserve } = ledgerOf({ credited: 100 });
+    const run = runOf({ cap: null, calls: 1 });
+    await reserve(100, { run });
+    expect(await admit(100, { run })).toMatchObject({ what: "calls", run: "nightly", limit: 1, held: 1 });
+  });
+
+  test("leave what it may spend as it is", async () => {
+    const { admit, reserve } = ledgerOf();
+    const run = runOf({ cap: 100, calls: 5 });
+    await reserve(60, { run });
+    expect(await admit(60, { run })).toMatchObject({ what: "run", name: "nightly", limit: 100, held: 60 });
+  });
+});
+
+test("free requests left today are those of the scarcest allowance", async () => {
+  const { ledger, reserve } = ledgerOf();
+  const allowances = [
+    { owner: "bal_a", limit: 5 },
+    { owner: "block_b", limit: 3 },
+  ];
+  expect(ledger.remaining(allowances, AT)).toBeNull();
+  await reserve(0, { allowances });
+  await reserve(0, { allowances: allowances.slice(0, 1) });
+  expect(ledger.remaining(allowances, AT)).toBe(2);
+  expect(ledger.remaining(allowances.slice(0, 1), AT)).toBe(3);
+  expect(ledger.remaining([], AT)).toBeNull();
+});
+
+test("a stream that moved is written at the next checkpoint, once, with how far it is by then", async () => {
+  const { ledger, records, reserve } = ledgerOf();
+  const reservation = await reserve(10);
+  records.length = 0;
+  ledger.delivered(reservation, 3);
+  ledger.delivered(reservation, 5);
+  ledger.checkpoint();
+  ledger.checkpoint();
+  ledger.delivered(reservation, 8);
+  ledger.checkpoint();
+  const receipt = receiptOf(reservation);
+  expect(records).toEqual([
+    { kind: "delivered", tokens: [[receipt, 5]] },
+    { kind: "delivered", tokens: [[receipt, 8]] },
+  ]);
+});

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { AddressThrottle, blocksOf } from "../../../src/ledger/limits/address.ts";
+import { AddressThrottle, blocksOf, throttlesOf } from "../../../src/ledger/limits/address.ts";
 import { Networks } from "../../../src/units/networks.ts";
 import { ManualClock } from "../../fakes/clock.ts";
 import { networks } from "../../http/test-gateway.ts";
@@ -87,4 +87,25 @@ describe("rows of trusted proxies", () => {
   ])("%s is refused", (row) => {
     expect(new Networks().add(row)).toBe(false);
   });
+});
+
+test("what strangers may do so often an hour: each has a throttle of its own, which begins anew with the hour", () => {
+  const clock = new ManualClock();
+  const throttles = throttlesOf(() => new AddressThrottle(clock));
+  expect(Object.keys(throttles)).toEqual([
+    "wrong_secrets",
+    "wrong_admin_tokens",
+    "wrong_signatures",
+    "mails",
+    "claims",
+    "messages",
+    "set_ups",
+    "unpaid_keys",
+  ]);
+  const { mails, claims } = throttles;
+  expect([mails.take("net", 1), claims.take("net", 1)]).toEqual([null, null]);
+  clock.advance(3_599_999);
+  expect(mails.take("net", 1)).toBe(1);
+  clock.advance(1);
+  expect(mails.take("net", 1)).toBeNull();
 });
