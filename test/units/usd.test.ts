@@ -113,3 +113,15 @@ test("what is kept in a cache for an hour has a price of its own, which bounds s
   expect(worstCase({ bound: 1_000_000, cachedFor1h: false, hasAudio: false }, 0, price)).toBe(nanoUsd(5));
   expect(worstCase({ bound: 1_000_000, cachedFor1h: true, hasAudio: false }, 0, other)).toBe(nanoUsd(6));
 });
+
+test.each([
+  [0, 0],
+  [0.000_000_001, 1],
+  [1_000_000, 1e15],
+  [1_000_000.01, null],
+  [-0.01, null],
+  [Number.NaN, null],
+  [Number.POSITIVE_INFINITY, null],
+])("a price of $%p per million tokens is read as %p", (usd, price) => {
+  expect<number | null>(pricePerMillion(usd)).toBe(price);
+});

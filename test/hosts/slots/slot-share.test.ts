@@ -54,3 +54,20 @@ test("a pool is idle once no worker has a slot or wants one", () => {
   pool.returned(1, 1);
   expect(pool.idle).toBeTrue();
 });
+
+test("a worker that returns more than was recalled is not made to return the same again", () => {
+  const recalled: string[] = [];
+  const pool = new SlotPool(4, 2, {
+    give: () => {},
+    recall: (worker, count) => recalled.push(`${count} of ${worker}`),
+  });
+  pool.asked(0, 4);
+  pool.returned(0, 1);
+  pool.asked(1, 1);
+  expect(recalled).toEqual([]);
+  pool.asked(1, 2);
+  expect(recalled).toEqual(["2 of 0"]);
+  pool.returned(0, 2);
+  pool.asked(1, 1);
+  expect(recalled).toEqual(["2 of 0", "1 of 0"]);
+});
