@@ -29,6 +29,7 @@ export class Bench {
   readonly folder = mkdtempSync(join(tmpdir(), "mutation-"));
   private readonly graph: ImportGraph;
   private batch: Batch | null = null;
+  private checker: Bun.Subprocess | null = null;
 
   constructor(root: string) {
     for (const file of sourceFiles(root)) {
@@ -78,6 +79,8 @@ export class Bench {
   /** Ends what runs, and removes the copy. */
   close(): void {
     this.batch?.kill();
+    // It would write its cache into the folder that is removed.
+    this.checker?.kill("SIGKILL");
     rmSync(this.folder, { recursive: true, force: true });
   }
 
@@ -98,7 +101,8 @@ export class Bench {
 
   private async failsTypes(): Promise<boolean> {
     const command = ["node_modules/.bin/tsc", "--noEmit", "--incremental", "--tsBuildInfoFile", ".types"];
-    return (await Bun.spawn(command, { cwd: this.folder, stdout: "ignore" }).exited) !== 0;
+    this.checker = Bun.spawn(command, { cwd: this.folder, stdout: "ignore" });
+    return (await this.checker.exited) !== 0;
   }
 }
 
