@@ -5,7 +5,7 @@ import type { Config } from "./config.ts";
 import { type FoundHosts, foundHosts } from "./found-hosts.ts";
 import { HEADER_TEXT } from "./host-settings.ts";
 import { listsModels, loadConfig } from "./load-config.ts";
-import { askOllama } from "./ollama.ts";
+import { findOllama } from "./ollama.ts";
 import { presentPresets } from "./presets.ts";
 import { type ConfigProblem, ENVIRONMENT } from "./problem.ts";
 
@@ -59,7 +59,7 @@ export interface FoundConfig {
  */
 async function offer(place: ConfigPlace, modelsListed: boolean): Promise<FoundHosts> {
   const { env, now, simulatedUrl, fetch = globalThis.fetch } = place;
-  const ollama = await askOllama(env, modelsListed ? null : fetch);
+  const ollama = await findOllama(env, modelsListed ? null : fetch);
   const asked = ollama === null ? [] : [ollama];
   if (modelsListed || presentPresets(env).length === 0) {
     return foundHosts({ env, simulatedUrl, asked, knownModels: () => [] });

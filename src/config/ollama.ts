@@ -8,7 +8,7 @@ import type { AskedHost } from "./found-hosts.ts";
  * who wants to sell them lists them in the file with a price. With `fetch` null, the host is found but not
  * asked.
  */
-export async function askOllama(
+export async function findOllama(
   env: Readonly<Record<string, string | undefined>>,
   fetch: typeof globalThis.fetch | null,
 ): Promise<AskedHost | null> {

@@ -35,7 +35,7 @@ function doubtOf(price: Price, known: Price | null): string | null {
 
 /** Resellers differ by less than this; mistakes of a thousand or a million by more. */
 const FAR = 100;
-/** USD per million, times 1e9: hosts ask between 0.005 and 600. */
+/** USD per million, times 1e9: hosts charge between 0.005 and 600. */
 const LEAST = 0.001e9;
 const MOST = 2_000e9;
 

@@ -21,6 +21,10 @@ export class DeliveredCounts {
     private readonly countEach: CountEach,
   ) {}
 
+  get openStreams(): number {
+    return this.streams.size;
+  }
+
   add(reservation: Reservation, text: CountedText, family: TokenizerFamily): void {
     this.streams.set(reservation, { reservation, text, family, counted: BEGINNING, tokens: 0 });
     if (this.loading.has(family)) return;

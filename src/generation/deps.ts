@@ -16,7 +16,7 @@ import type { Trace } from "../units/trace-context.ts";
 import type { DeliveredCounts } from "./delivered-counts.ts";
 import type { ExpectedOutput } from "./expected-output.ts";
 import type { PromptCountDeps } from "./prompt-count.ts";
-import type { RecountDeps } from "./recount.ts";
+import type { KeptPrompts, RecountDeps } from "./recount.ts";
 import type { Receipts } from "./refused-receipts.ts";
 import type { OpenStreams } from "./stream/open-streams.ts";
 
@@ -44,6 +44,7 @@ export interface GenerationDeps extends AttemptDeps {
   readonly payments: InlinePayments | null;
   allowances(balance: Balance, blocks: readonly string[]): readonly Allowance[];
   readonly hostCosts: Pick<HostCosts, "charged">;
+  readonly prompts: KeptPrompts;
   readonly counting: PromptCountDeps & RecountDeps;
   readonly reporting: RequestReports;
   onFault(error: unknown, receipt: ReceiptId): void;

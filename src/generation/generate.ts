@@ -40,7 +40,7 @@ import { StreamDelivery } from "./delivery.ts";
 import type { GenerationDeps, GenerationSettings } from "./deps.ts";
 import { joinNamedRun, type NamedRun, namedRun, withoutRun } from "./named-run.ts";
 import { PromptCount } from "./prompt-count.ts";
-import { KeptPrompts, Recount, unkept } from "./recount.ts";
+import { Recount, unkept } from "./recount.ts";
 import { crowded, noAnswer, noOverride, notAKey, unpaidRefusal } from "./refusals.ts";
 import { type PricedRequest, sentRequest } from "./sent-request.ts";
 import { rateRefusal } from "./shortfall.ts";
@@ -53,8 +53,7 @@ import { readUnpaid } from "./unpaid-request.ts";
 export function generator(
   deps: GenerationDeps,
 ): (surface: SurfaceName, call: GenerationCall) => Promise<GenerationAnswer> {
-  const prompts = new KeptPrompts();
-  return (surface, call) => new RequestFlow(deps, SURFACES[surface], call, prompts).answer();
+  return (surface, call) => new RequestFlow(deps, SURFACES[surface], call).answer();
 }
 
 /**
@@ -97,7 +96,6 @@ class RequestFlow {
     private readonly deps: GenerationDeps,
     private readonly surface: Surface,
     private readonly call: GenerationCall,
-    private readonly prompts: KeptPrompts,
   ) {
     this.at = deps.clock.now();
     this.id = newReceiptId(this.at, deps.random);
@@ -376,7 +374,7 @@ class RequestFlow {
     const isFree = bill.reservation.want.amount === 0;
     const isTold = isPromptReported(opened.judge.usage, { request, model: opened.candidate.model });
     // Counting a long prompt takes seconds of a thread, for which nobody would pay here.
-    const prompt = isFree || isTold ? null : this.prompts.keep(request.body);
+    const prompt = isFree || isTold ? null : deps.prompts.keep(request.body);
     return new StreamDelivery(headers, {
       deps,
       settings,

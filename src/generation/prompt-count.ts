@@ -150,7 +150,7 @@ const COUNT_MARGIN = 1.5;
 
 /** The prompts that wait to be counted although their requests are under way: so many bytes of them at a time. */
 export class DeferredCounts {
-  private bytes = 0;
+  bytes = 0;
 
   constructor(private readonly leastBytes = LEAST_LATER_BYTES) {}
 

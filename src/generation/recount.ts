@@ -59,7 +59,7 @@ export const unkept = (body: Uint8Array): PromptBody => ({ read: () => body, dro
  * they take so much memory; one for which there is no room is not kept.
  */
 export class KeptPrompts {
-  private bytes = 0;
+  bytes = 0;
 
   keep(body: Uint8Array): PromptBody | null {
     if (!this.take(body.length)) return null;

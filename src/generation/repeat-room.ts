@@ -3,8 +3,8 @@
  * that have ended make room, first of their answers, which are told to be gone from then on, and then altogether.
  */
 export class RepeatRoom {
-  private count = 0;
-  private bytes = 0;
+  count = 0;
+  bytes = 0;
   /** In the order in which they ended. */
   private readonly ended = new Set<Remembered>();
   private readonly answers = new Set<Remembered>();

@@ -32,6 +32,21 @@ export class Repeats {
 
   constructor(private readonly deps: RepeatsDeps) {}
 
+  /**
+   * Requests that have not ended; and what the rooms count beyond the requests that are remembered, which nobody would
+   * ever give back.
+   */
+  get inUse(): { readonly open: number; readonly lost: number; readonly lostBytes: number } {
+    const { known, ended, paid, unpaid } = this;
+    let bytes = 0;
+    for (const request of known.values()) bytes += request.bytes;
+    return {
+      open: known.size - ended.size,
+      lost: paid.count + unpaid.count - known.size,
+      lostBytes: paid.bytes + unpaid.bytes - bytes,
+    };
+  }
+
   answer(surface: SurfaceName, call: GenerationCall): Promise<GenerationAnswer | Refusal> {
     const key = idempotencyKeyOf(call.headers);
     return key === null ? this.deps.generate(surface, call) : this.answerOnce(surface, call, key);
@@ -187,7 +202,7 @@ export interface RepeatPeers {
   ): Promise<GenerationAnswer | Refusal | null>;
 }
 
-/** A request that names a key, of somebody who may ask. */
+/** A request that names a key, of a sender that is authenticated and not suspended. */
 export interface KeyedRequest {
   /** Names the API key's chain of rotations, and the request within it. */
   readonly id: string;
@@ -195,7 +210,7 @@ export interface KeyedRequest {
   readonly pays: boolean;
 }
 
-/** A request and its answer, as long as others may ask for it. */
+/** A request and its answer, for as long as it can be repeated. */
 class RepeatedRequest implements Remembered {
   /** On the clock's `elapsedMs`, once it has ended. */
   dueMs = Number.POSITIVE_INFINITY;
@@ -205,7 +220,7 @@ class RepeatedRequest implements Remembered {
   private isKept = true;
   /** Clients that wait for its beginning. */
   private waiting = 0;
-  private bytes = 0;
+  bytes = 0;
   private isForgotten = false;
 
   constructor(

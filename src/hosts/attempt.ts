@@ -293,7 +293,7 @@ class Walk {
     return this.running[0]!.streams && this.readyAfter(0) !== null;
   }
 
-  /** The try that ends first; null when it is time to ask another host as well. */
+  /** The try that ends first; null when it is time to try another host as well. */
   private async firstEnd(): Promise<RunningAttempt | null> {
     const [first, second] = this.running;
     if (second !== undefined) return Promise.race([whenEnded(first!), whenEnded(second)]);

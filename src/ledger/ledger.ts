@@ -423,6 +423,11 @@ export class Ledger {
     return this.open.size;
   }
 
+  /** By chain of rotated keys, where requests are open. */
+  *openHoldsOfKeys(): Generator<readonly [KeyId, number]> {
+    for (const [rotationId, { openHolds }] of this.byKey) if (openHolds !== 0) yield [rotationId, openHolds];
+  }
+
   /** The open holds and how far their streams got: the head of a new journal file. */
   openRecords(): LedgerRecord[] {
     const reservations = [...this.open.values()];

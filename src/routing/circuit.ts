@@ -37,6 +37,11 @@ export class Circuit {
     return this.openings > 0 || this.failures.length > 0 || this.deaths.length > 0;
   }
 
+  /** A probe has entered and nothing is known of it yet. */
+  isProbed(nowMs: number): boolean {
+    return nowMs < this.probeUntilMs;
+  }
+
   /**
    * Takes the one place of a half-open circuit. Each `enter` is followed by one of `served`, `failed` and
    * `left`.
@@ -132,7 +137,7 @@ const FIRST_REST_MS = 1_000;
 const LONGEST_REST_MS = 30_000;
 /** What prolongs a rest by less is not worth telling. */
 const LEAST_NEWS_MS = 500;
-/** A host may ask for more, but the gateway tries again after this. */
+/** A host may name a longer wait, but the gateway tries again after this. */
 const LONGEST_BIDDEN_REST_MS = 120_000;
 /** Longer than the wait for any first token. */
 const LONGEST_PROBE_MS = 60_000;

@@ -8,7 +8,7 @@ export type ConversationId = number & { readonly __unit: "Conversation" };
 /**
  * The conversation that a request is a turn of: what its client calls its session (session-ids), or else its
  * opening, which every later turn repeats: instructions and the first message of the user. Of one balance and
- * one model, because harnesses ask several models within a session, for titles say, and each sticks to a
+ * one model, because harnesses use several models within a session, for titles say, and each sticks to a
  * host of its own. `turned` is false when it is only known by its opening and holds no answer yet, so that it may be
  * anybody's first turn. `opening` is given where the request was read without its long members.
  */

@@ -63,6 +63,16 @@ export class Health {
     known.circuit.enter(nowMs);
   }
 
+  /** Circuits that one request is trying, which take no others until it is known how that ended. */
+  get probes(): number {
+    const nowMs = this.clock.elapsedMs();
+    const circuits = [...this.hosts.values()].flatMap(({ circuit, routes }) => [
+      circuit,
+      ...[...routes.values()].map((route) => route.circuit),
+    ]);
+    return circuits.filter((circuit) => circuit.isProbed(nowMs)).length;
+  }
+
   /** Before an attempt that is to show how fast the route is now. */
   looked({ host, model }: Route, by: BalanceId): void {
     routeHealth(this.hostHealth(host.id), model).looks.note(by, this.clock.elapsedMs());

@@ -15,6 +15,7 @@ import type { GenerationDeps } from "../generation/deps.ts";
 import { ExpectedOutput } from "../generation/expected-output.ts";
 import { generator } from "../generation/generate.ts";
 import { DeferredCounts, type PromptCountDeps } from "../generation/prompt-count.ts";
+import { KeptPrompts } from "../generation/recount.ts";
 import { Receipts } from "../generation/refused-receipts.ts";
 import { Repeats } from "../generation/repeats.ts";
 import { rateRefusal } from "../generation/shortfall.ts";
@@ -68,6 +69,7 @@ import { chanceOf, type RandomBytes } from "../units/random.ts";
 import type { ActiveConfig } from "./active-config.ts";
 import { drain } from "./draining.ts";
 import { GracefulShutdown } from "./graceful-shutdown.ts";
+import { type InUse, inUse } from "./in-use.ts";
 import { RequestReporting } from "./reporting.ts";
 import type { IpcChannel } from "./workers/messages.ts";
 import { PassedRepeats } from "./workers/passed-repeats.ts";
@@ -104,11 +106,15 @@ export function buildGateway(parts: GatewayParts): BuiltGateway {
       passed?.stop();
       repeats.stop();
       await closed(rooms, upkeep, parts);
+      const left = used();
+      if (left.length > 0) log("left in use", Object.fromEntries(left));
     },
   });
   const serving = { generate, repeats, hasStarted: () => started, isStopping: () => shutdown.begun };
   rooms.slots.prepare(active.config.catalog.hosts.values());
-  const server = listen === null ? null : listen.open(depsOf(rooms, parts, listen, serving));
+  const deps = listen === null ? null : depsOf(rooms, parts, listen, serving);
+  const server = deps === null ? null : listen!.open(deps);
+  const used = () => inUse({ ...parts.books, ...parts, ...rooms, generation, repeats, passed, deps, server });
   return {
     generation,
     generate,
@@ -128,6 +134,7 @@ export function buildGateway(parts: GatewayParts): BuiltGateway {
       rooms.slots.prepare(catalog.hosts.values());
       void rooms.freeRoutes.verify();
     },
+    inUse: used,
     stop: () => shutdown.shutDown(),
   };
 }
@@ -178,6 +185,8 @@ export interface BuiltGateway {
   start(): Promise<void>;
   /** After a reload. */
   configChanged(): void;
+  /** What requests hold, take or wait for at this moment: nothing, once all have ended. */
+  inUse(): readonly InUse[];
   /**
    * Serves for `shutdown_delay_ms` more while `/readyz` is 503, then refuses new requests, lets streams
    * finish within `drain_ms`, closes the books. Called again, it skips what is left of the delay.
@@ -368,6 +377,7 @@ function generationDeps(rooms: Rooms, parts: GatewayParts): GenerationDeps {
     allowances: rooms.allowances,
     hostCosts: new HostCosts({ clock, metrics: reporting.metrics, freeRoutes, log }),
     reporting,
+    prompts: new KeptPrompts(),
     counting: {
       ...promptCountDeps(rooms, parts),
       countAnswer: (texts, family) => counting.count(texts, family),

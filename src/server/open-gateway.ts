@@ -29,6 +29,7 @@ import { faultsTo } from "../units/log.ts";
 import { type RandomBytes, systemRandom } from "../units/random.ts";
 import { ActiveConfig } from "./active-config.ts";
 import { type BuiltGateway, buildGateway } from "./gateway.ts";
+import { type InUse, socketsInUse } from "./in-use.ts";
 import { hostOf, opened, openedMetrics, portOf } from "./listening.ts";
 import { NodeComparison, networkSecret } from "./node-settings.ts";
 import type { IpcChannel } from "./workers/messages.ts";
@@ -90,22 +91,16 @@ async function openIn(folder: DataFolder, start: Start): Promise<Gateway> {
     if (problem === null) gateway.configChanged();
     return problem ?? comparison.note();
   });
-  const mailer = new Mailer({
-    // A worker's folder is inside the operator's, who looks for one outbox.
-    folder: env.GATEWAY_WORKER === undefined ? folder.path : dirname(folder.path),
-    clock,
-    random,
-    smtp: () => active.config.smtp,
-    log,
-  });
+  const mailer = openMailer(folder, start);
   const books = await openBooks(folder, start);
   const secret = await networkSecret(books, random);
   const comparison = new NodeComparison({ books, active, adminToken: folder.adminToken, secret, log });
+  const transport = http1Transport({ clock, onFault: faultsTo(log) });
   const gateway: BuiltGateway = buildGateway({
     config: active,
     clock,
     random,
-    transport: http1Transport({ clock, onFault: faultsTo(log) }),
+    transport,
     books,
     counting: start.counting ?? new Counting(clock),
     listen: {
@@ -144,6 +139,7 @@ async function openIn(folder: DataFolder, start: Start): Promise<Gateway> {
       return active.found;
     },
     reload,
+    inUse: () => [...gateway.inUse(), ...socketsInUse(transport)],
     async stop() {
       await gateway.stop();
       await metricsServer?.stop(true);
@@ -151,6 +147,16 @@ async function openIn(folder: DataFolder, start: Start): Promise<Gateway> {
     },
   };
 }
+
+const openMailer = (folder: DataFolder, { active, clock, random, env, log }: Start): Mailer =>
+  new Mailer({
+    // A worker's folder is inside the operator's, who looks for one outbox.
+    folder: env.GATEWAY_WORKER === undefined ? folder.path : dirname(folder.path),
+    clock,
+    random,
+    smtp: () => active.config.smtp,
+    log,
+  });
 
 /** Null once the new configuration is in force; otherwise why it is not. */
 async function reread({ active, find, log }: Start): Promise<string | null> {
@@ -217,6 +223,8 @@ export interface Gateway {
   readonly found: FoundHosts;
   /** Null when the new configuration is in force; otherwise why it was refused, and the old one stays. */
   reload(): Promise<string | null>;
+  /** As `BuiltGateway`'s, and the sockets to hosts. */
+  inUse(): readonly InUse[];
   /** As `BuiltGateway`'s. */
   stop(): Promise<void>;
 }

@@ -9,7 +9,7 @@ import { FairQueue } from "./fair-queue.ts";
  */
 export class ByteBudget {
   taken = 0;
-  private takenUnpaid = 0;
+  takenUnpaid = 0;
   private readonly queue: FairQueue<Release>;
 
   constructor(

@@ -15,6 +15,10 @@ export class Deadlines {
     private readonly onFault: (error: unknown) => void,
   ) {}
 
+  get count(): number {
+    return this.all.size;
+  }
+
   /** Also for one whose deadline has come nearer; one that was put off need not be added again. */
   add(one: Deadline): void {
     this.all.add(one);

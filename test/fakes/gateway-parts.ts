@@ -56,6 +56,7 @@ export const booksOf = ({
   }) satisfies Partial<Bookkeeping> as Partial<Bookkeeping> as Bookkeeping;
 
 export const COUNTS_NOTHING: GatewayParts["counting"] = {
+  inUse: 0,
   prompt: async () => null,
   count: async () => null,
   countEach: async () => null,

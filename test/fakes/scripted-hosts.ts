@@ -30,6 +30,7 @@ export class ScriptedHosts implements Transport {
   /** Host ids, in the order in which they were asked, and of those left, in which they were left. */
   readonly asked: string[] = [];
   readonly left: string[] = [];
+  openExchanges = 0;
 
   constructor(
     private readonly clock: Clock,
@@ -38,7 +39,11 @@ export class ScriptedHosts implements Transport {
 
   open({ to: { host } }: HostCall): HostExchange {
     this.asked.push(host.id);
-    return new ScriptedExchange(this.clock, this.script(host.id), () => this.left.push(host.id));
+    this.openExchanges += 1;
+    return new ScriptedExchange(this.clock, this.script(host.id), () => {
+      this.left.push(host.id);
+      this.openExchanges -= 1;
+    });
   }
 
   close(): void {}

@@ -2,6 +2,7 @@ import { Counting } from "../../src/generation/counting/counting.ts";
 import { PAYMENT_PACE } from "../../src/payments/rails/payment-pace.ts";
 import { type Gateway, openGateway } from "../../src/server/open-gateway.ts";
 import { type Clock, systemClock } from "../../src/units/clock.ts";
+import { untilNothingIsInUse } from "../fakes/nothing-in-use.ts";
 import { answeredOf, Conformity } from "../http/conformity.ts";
 import type { Reply } from "../process/gateway.ts";
 import { ADMIN, Folder } from "../process/gateway.ts";
@@ -44,6 +45,8 @@ const SHARED = new (class extends Counting {
 })(systemClock);
 
 export class OpenGateway {
+  /** Why requests are still open when a test closes it; null: none is. */
+  leavesOpen: string | null = null;
   private conformity: Promise<Conformity> | null = null;
 
   constructor(
@@ -121,8 +124,13 @@ export class OpenGateway {
   }
 
   async close(): Promise<void> {
-    await this.gateway.stop();
-    this.folder.remove();
+    try {
+      if (this.leavesOpen === null) await untilNothingIsInUse(() => this.gateway.inUse());
+    } finally {
+      await this.gateway.stop();
+      this.folder.remove();
+    }
+    await untilNothingIsInUse(() => this.gateway.inUse());
   }
 }
 

@@ -1,17 +1,22 @@
-import { describe, expect, test } from "bun:test";
+import { afterEach, describe, expect, test } from "bun:test";
 import type { Holder } from "../../src/customers/keys/keyring.ts";
 import type { GenerationAnswer, GenerationCall, Sink, StreamedAnswer } from "../../src/generation/answer.ts";
-import { Repeats } from "../../src/generation/repeats.ts";
+import { KEPT_MS, Repeats } from "../../src/generation/repeats.ts";
 import { SharedStream } from "../../src/generation/shared-stream.ts";
 import { UnpaidRequests } from "../../src/ledger/limits/unpaid-allowance.ts";
 import { refused } from "../../src/units/errors/refusal.ts";
 import type { NanoUsd } from "../../src/units/usd.ts";
 import { ManualClock } from "../fakes/clock.ts";
 import { type Gate, gate } from "../fakes/gate.ts";
+import { untilNothingIsInUse } from "../fakes/nothing-in-use.ts";
 import { Random } from "../sim/random.ts";
 
 /** What repeats may keep in memory, and what becomes of those for which there is no room. */
 class House {
+  constructor() {
+    houses.push(this);
+  }
+
   readonly clock = new ManualClock();
   /** One for each call that was made; it writes as the test says. */
   readonly calls: FakeStream[] = [];
@@ -65,10 +70,21 @@ class House {
   }
 }
 
+const houses: House[] = [];
+afterEach(async () => {
+  for (const { calls, clock, repeats } of houses.splice(0)) {
+    for (const call of calls) if (call.isRead) await call.end();
+    clock.advance(KEPT_MS);
+    await untilNothingIsInUse(() => Object.entries(repeats.inUse));
+  }
+});
+
 class FakeStream implements StreamedAnswer {
   readonly kind = "stream";
   readonly status = 200;
   readonly headers: Record<string, string>;
+  /** A whole answer is none. */
+  isRead = false;
   private readonly begun: Gate<Sink> = gate();
   private readonly ended = gate();
 
@@ -77,6 +93,7 @@ class FakeStream implements StreamedAnswer {
   }
 
   run(sink: Sink): Promise<void> {
+    this.isRead = true;
     this.begun.open(sink);
     return this.ended.passed;
   }

@@ -20,6 +20,7 @@ import type { Ledger, RunningSums } from "../../src/ledger/ledger.ts";
 import { CountAllowance } from "../../src/ledger/limits/count-allowance.ts";
 import { type Receipt, recoveredReceipt } from "../../src/ledger/receipt.ts";
 import { buildGateway, type GatewayParts } from "../../src/server/gateway.ts";
+import { socketsInUse } from "../../src/server/in-use.ts";
 import type { Drift } from "../../src/store/audit.ts";
 import { withMemory } from "../../src/store/books/bookkeeping.ts";
 import { openLedger } from "../../src/store/books/bookkeeping-sqlite.ts";
@@ -36,6 +37,7 @@ import { type NanoUsd, nanoFromUsd, pricePerMillion } from "../../src/units/usd.
 import { BlindHealth } from "../fakes/blind-health.ts";
 import { booksOf, COUNTS_NOTHING, configOf, partsOf } from "../fakes/gateway-parts.ts";
 import { keyOf } from "../fakes/key.ts";
+import { untilNothingIsInUse } from "../fakes/nothing-in-use.ts";
 import { until } from "../fakes/until.ts";
 import { SimulatedDisk } from "../sim/disk.ts";
 
@@ -91,12 +93,13 @@ export async function openTestGateway(
       at: clock.now(),
     });
   }
+  const transport = http1Transport({ clock, onFault: (error) => faults.push(error) });
   const gateway = buildGateway(
     partsOf({
       config: configOf(catalog, { ...SETTINGS, ...options.settings }),
       clock,
       random: systemRandom,
-      transport: http1Transport({ clock, onFault: (error) => faults.push(error) }),
+      transport,
       books: booksOf({
         ledger,
         journal: books.journal,
@@ -110,7 +113,7 @@ export async function openTestGateway(
     }),
   );
   const { generation } = gateway;
-  const { slots, transport } = generation;
+  const { slots } = generation;
   const health = options.blind === true ? new BlindHealth(clock) : generation.health;
   for (const { routes } of catalog.models.values())
     for (const route of routes) if (route.free) health.verify(route, true);
@@ -152,6 +155,7 @@ export async function openTestGateway(
     receipts: refusedReceipts(refusals),
     onFault: (error) => void faults.push(error),
   });
+  const used = () => [...gateway.inUse(), ...socketsInUse(transport)];
   return {
     ledger,
     change: (key) => {
@@ -194,8 +198,12 @@ export async function openTestGateway(
       return withMemory(store.audit(), ledger, books.appliedThrough, (id) => store.spent(id)).drifts;
     },
     async close() {
-      await books.close();
-      transport.close();
+      try {
+        await untilNothingIsInUse(used);
+      } finally {
+        await books.close();
+        transport.close();
+      }
     },
   };
 }

@@ -1,16 +1,18 @@
-import { beforeEach, describe, expect, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { type AttemptCall, type AttemptDeps, type AttemptOutcome, attempt } from "../../src/hosts/attempt.ts";
 import { Destinations } from "../../src/hosts/destination.ts";
 import { HostSlots, type Slot } from "../../src/hosts/slots/host-slots.ts";
 import { paidCandidates } from "../../src/routing/candidate.ts";
 import { Health } from "../../src/routing/health.ts";
 import type { Plan } from "../../src/routing/plan.ts";
+import type { InUse } from "../../src/server/in-use.ts";
 import type { GenerationRequest } from "../../src/surfaces/surface.ts";
 import { pairing, SURFACES } from "../../src/surfaces/surfaces.ts";
 import { Deadlines } from "../../src/units/deadlines.ts";
 import type { BalanceId, ReceiptId } from "../../src/units/id.ts";
 import { systemRandom } from "../../src/units/random.ts";
 import { ManualClock } from "../fakes/clock.ts";
+import { untilNothingIsInUse } from "../fakes/nothing-in-use.ts";
 import { type Deed, ScriptedHosts } from "../fakes/scripted-hosts.ts";
 import { BALANCE, catalogOf, failedFor, model, route, servedIn } from "../routing/world.ts";
 
@@ -29,10 +31,20 @@ let health = new Health(clock);
 let hosts: ScriptedHosts;
 let slots = new HostSlots(clock);
 let faults: unknown[] = [];
+let started: { outcome: Promise<AttemptOutcome>; inUse(): InUse[] }[] = [];
 beforeEach(() => {
+  started = [];
   faults = [];
   clock = new ManualClock();
   health = new Health(clock);
+});
+
+afterEach(async () => {
+  for (const { outcome } of started) {
+    const ended = await outcome.catch(() => null);
+    if (ended?.kind === "opened") ended.cancel();
+  }
+  await untilNothingIsInUse(() => started.flatMap(({ inUse }) => inUse()));
 });
 
 interface Options {
@@ -83,7 +95,19 @@ function start(script: Readonly<Record<string, Deed>>, options: Options = {}): P
     onFault: (error) => faults.push(error),
     tried() {},
   };
-  return attempt(request as GenerationRequest, plan, call, deps);
+  const outcome = attempt(request as GenerationRequest, plan, call, deps);
+  started.push({ outcome, inUse: () => [...usedBy(deps)] });
+  return outcome;
+}
+
+function* usedBy({ deadlines, health: learnt, slots: taken, transport }: AttemptDeps): Generator<InUse> {
+  for (const { host, inFlight, waiting } of taken.loads()) {
+    yield [`requests in flight at ${host}`, inFlight];
+    yield [`requests waiting for ${host}`, waiting];
+  }
+  yield ["probes of resting hosts", learnt.probes];
+  yield ["deadlines", deadlines.count];
+  yield ["exchanges that were not ended", (transport as ScriptedHosts).openExchanges];
 }
 
 /** Lets time pass, a piece at a time, so that whatever follows from a timer can follow. */
@@ -234,9 +258,11 @@ describe("hedging", () => {
   });
 
   test("unstreamed answers are not hedged", async () => {
-    void start({ a: NOTHING }, { hedgeMs: 1_000, stream: false });
+    const abort = new AbortController();
+    void start({ a: NOTHING }, { hedgeMs: 1_000, stream: false, signal: abort.signal });
     await pass(5_000);
     expect(hosts.asked).toEqual(["a"]);
+    abort.abort();
   });
 });
 
@@ -433,6 +459,7 @@ test("for a client that has left a line no host is asked, although one is free b
   await pass(50);
   expect(hosts.asked).toEqual([]);
   expect(await outcome).toEqual({ kind: "abandoned", asked: null, tries: [] });
+  held[1]!.release();
 });
 
 test("a client that leaves as its turn in a line comes leaves the place to the next", async () => {
@@ -451,7 +478,9 @@ test("a client that leaves as its turn in a line comes leaves the place to the n
   await pass(50);
   expect(hosts.asked).toEqual([]);
   expect(await outcome).toEqual({ kind: "abandoned", asked: null, tries: [] });
-  expect(slots.take(limited.host)).not.toBeNull();
+  const taken = slots.take(limited.host);
+  expect(taken).not.toBeNull();
+  taken!.release();
 });
 
 describe("a neighbour whose requests make a host fail", () => {

@@ -17,6 +17,7 @@ import { type Credit, debitEntry, taken } from "../../src/ledger/credit.ts";
 import { AddressThrottle, throttlesOf } from "../../src/ledger/limits/address.ts";
 import { UnpaidBytes, UnpaidRequests } from "../../src/ledger/limits/unpaid-allowance.ts";
 import { formatReceipt } from "../../src/ledger/receipt.ts";
+import { bytesOf, type InUse } from "../../src/server/in-use.ts";
 import type { StoredReceipt } from "../../src/store/receipts.ts";
 import {
   rankSpending,
@@ -39,6 +40,7 @@ import { Networks } from "../../src/units/networks.ts";
 import { systemRandom } from "../../src/units/random.ts";
 import type { NanoPerMillion, NanoUsd } from "../../src/units/usd.ts";
 import { COUNTS_NOTHING } from "../fakes/gateway-parts.ts";
+import { untilNothingIsInUse } from "../fakes/nothing-in-use.ts";
 import { answeredOf, Conformity } from "./conformity.ts";
 import { KnownHealth } from "./known-health.ts";
 
@@ -140,8 +142,23 @@ export class TestGateway {
   }
 
   async stop(): Promise<void> {
-    await this.server.stop(true);
-    this.db.close();
+    try {
+      await untilNothingIsInUse(() => this.inUse());
+    } finally {
+      await this.server.stop(true);
+      this.db.close();
+    }
+  }
+
+  private inUse(): InUse[] {
+    return [
+      ...bytesOf("bodies", this.bodies),
+      ...bytesOf("control bodies", this.controlBodies),
+      ["WebSockets", this.sockets.count],
+      ["limits of WebSockets", this.sockets.slotsInUse],
+      ["bytes of conversations", this.sockets.bytes],
+      ["HTTP requests", this.server.pendingRequests],
+    ];
   }
 
   private creditOf(id: BalanceId): NanoUsd {

@@ -303,23 +303,26 @@ describe("messages in the making", () => {
     small.fund(made.balance_id);
     paying = made.key;
   });
-  afterEach(() => small.stop());
+  const clients: RawClient[] = [];
+  afterEach(async () => {
+    for (const client of clients.splice(0)) client.leave();
+    await small.stop();
+  });
 
   const opened = async (bearer: string, from: string, more = ""): Promise<[RawClient, string]> => {
     const client = new RawClient(small.port);
+    clients.push(client);
     await client.write(handshake(bearer, `x-forwarded-for: ${from}\r\n${more}`));
     return [client, (await client.until((text) => text.includes("\r\n\r\n"))).slice(9, 12)];
   };
 
   test("take their memory when the connection opens, and give it back when it closes", async () => {
-    const clients: RawClient[] = [];
     const statuses: string[] = [];
     const part = "x".repeat(50_000);
     for (let n = 0; n < 12; n++) {
       const made = await small.setUp();
       small.fund(made.balance_id);
       const [client, status] = await opened(made.key, `198.18.${n}.1`);
-      clients.push(client);
       statuses.push(status);
       // Half a message, as a part of one frame or as the first of several.
       await client.write(frame(TEXT, part, n % 2 === 0 ? { declared: 100_000 } : { last: false }));

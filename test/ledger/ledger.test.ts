@@ -401,6 +401,36 @@ test("a hold grows while there is room on everything, and not beyond", async () 
   expect(await books.ledger.use(budgetCounter(budgets[0]!.id, "total", NOON))).toMatchObject({ held: 30 });
 });
 
+test("a checkpoint records who serves an open stream and how far it got, and nothing of one that has ended", async () => {
+  const books = open();
+  const { ledger, records } = books;
+  const by = { model: "a/b", host: "h", price: FREE, attempts: [], firstTokenMs: 1 };
+  const streams: Reservation[] = [];
+  for (const amount of [10, 20]) {
+    const stream = admitted(await ask(books, amount));
+    streams.push(stream);
+    ledger.serves(stream, by);
+    ledger.delivered(stream, 5);
+  }
+  const [ended, still] = records.flatMap((record) => (record.kind === "hold" ? [record.receipt] : []));
+  ledger.settle(streams[0]!, ending(5), () => "{}");
+  // What streams deliver after their end, such as a count that comes late, is nothing any more.
+  ledger.serves(streams[0]!, by);
+  ledger.delivered(streams[0]!, 9);
+  const before = records.length;
+  ledger.checkpoint();
+  const written = records.slice(before);
+  expect(written.map((record) => ("receipt" in record ? record.receipt : record.kind))).toEqual([
+    still!,
+    "delivered",
+  ]);
+  expect(written[0]).toMatchObject({ kind: "hold", served: { model: "a/b", host: "h" } });
+  expect(written[1]).toEqual({ kind: "delivered", tokens: [[still!, 5]] });
+  expect(JSON.stringify(written)).not.toContain(ended!);
+  ledger.checkpoint();
+  expect(records).toHaveLength(before + 2);
+});
+
 test("forgetting the idle loses no open hold and no sum that the store does not have yet", async () => {
   const books = open(100);
   const open1 = admitted(await ask(books, 40));

@@ -9,7 +9,7 @@ import type { Ledger } from "../../src/ledger/ledger.ts";
 import { recoveredReceipt } from "../../src/ledger/receipt.ts";
 import type { LedgerRecord } from "../../src/ledger/record.ts";
 import type { Health } from "../../src/routing/health.ts";
-import type { GatewayParts } from "../../src/server/gateway.ts";
+import type { BuiltGateway, GatewayParts } from "../../src/server/gateway.ts";
 import { buildGateway } from "../../src/server/gateway.ts";
 import { type LedgerOnDisk, openLedger } from "../../src/store/books/bookkeeping-sqlite.ts";
 import type { StoredReceipt, StoredReceiptPage } from "../../src/store/receipts.ts";
@@ -196,9 +196,9 @@ class World {
     }
     // Streams that were relayed to clients who left end within the gap and total deadlines, too.
     await this.pass(SETTINGS.totalMs);
-    const { openHolds } = this.life!.ledger;
-    check(openHolds === 0, `${openHolds} holds are open although every client is gone`);
     await this.operator.clear(this.life!.debits, () => this.pass(1_000));
+    const left = this.life!.inUse();
+    check(left.length === 0, `every client is gone, and these were not given back: ${left.join("; ")}`);
     this.watch();
     await this.crash(this.random.chance(0.5) ? "power" : "process");
     const audit = this.database.store.audit();
@@ -542,6 +542,7 @@ interface Life {
   readonly debits: Debits;
   readonly health: Health;
   readonly generate: Generate;
+  readonly inUse: BuiltGateway["inUse"];
   end(): void;
 }
 
@@ -563,7 +564,7 @@ function openLife(parts: {
     blockOf: (key) => (holders.current(key as Key, clock) === null ? "ended" : null),
   };
   const { ledger, books, debits } = open;
-  const { generation } = buildGateway(
+  const { generation, inUse } = buildGateway(
     partsOf({
       config: configOf(
         CATALOG,
@@ -585,7 +586,7 @@ function openLife(parts: {
     expected: new SlowlyThinking(),
     counting: { ...counting, later: new DeferredCounts(0) },
   });
-  return { clock, ledger, books, debits, health, generate, end };
+  return { clock, ledger, books, debits, health, generate, end, inUse };
 }
 
 /** Counts at once, and of a prompt more than any host reports. */

@@ -23,6 +23,11 @@ export class CountingWorker {
     this.line = new FairQueue(MAX_WAITING, clock, options.ranks);
   }
 
+  /** Work that waits, and that the thread does now. */
+  get inUse(): number {
+    return this.line.waiting + (this.busy ? 1 : 0);
+  }
+
   /** Null when it cannot be done in time. What is handed over with it is no longer here, and comes back. */
   async take(work: Work, turn: WorkTurn, handedOver: ArrayBuffer[] = []): Promise<WorkDone | null> {
     const { key, rank, signal, withinMs } = turn;

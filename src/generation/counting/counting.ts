@@ -34,6 +34,11 @@ export class Counting {
     this.unpaid = new CountingWorker(clock, threadUrl, { args: [GIVES_WAY], ranks: 1 });
   }
 
+  /** Work that waits for a thread, or is done by one. */
+  get inUse(): number {
+    return this.paid.inUse + this.unpaid.inUse;
+  }
+
   /**
    * Tokens of an answer's texts, all together, in a family's vocabulary, special tokens being text; null when
    * they cannot be counted in time. Goes before all prompts, because a bill waits for it.

@@ -2,6 +2,10 @@
 export class OpenStreams {
   private readonly streams = new Set<OpenStream>();
 
+  get count(): number {
+    return this.streams.size;
+  }
+
   opened(stream: OpenStream): void {
     this.streams.add(stream);
   }

@@ -48,6 +48,11 @@ export class Pool implements ConnectionOwner {
     return this.sockets === 0;
   }
 
+  /** Sockets that are not idle. */
+  get inUse(): number {
+    return this.sockets - this.pooled.length;
+  }
+
   /** Lets go of the idle ones now, and of the others when they are done. */
   close(): void {
     this.closed = true;

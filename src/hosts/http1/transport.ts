@@ -12,7 +12,7 @@ import { encodeRequest, headStart } from "./request.ts";
  * broken socket was a stale one, and costs more CPU for each streamed event (bench/transport). It neither
  * follows redirects nor repeats a request nor reads proxies from the environment.
  */
-export function http1Transport(options: Http1Options): Transport {
+export function http1Transport(options: Http1Options): Http1Transport {
   return new Http1Transport(options);
 }
 
@@ -34,7 +34,7 @@ export interface Http1Options {
   readonly ca?: string | readonly string[];
 }
 
-class Http1Transport implements Transport {
+export class Http1Transport implements Transport {
   private readonly clock: Clock;
   private readonly onFault: Http1Options["onFault"];
   private readonly limits: PoolLimits;
@@ -61,6 +61,11 @@ class Http1Transport implements Transport {
     const exchange = new Http1Exchange(encodeRequest(call, start), this.clock);
     exchange.begin(this.poolOf(endpoint), call.fresh === true);
     return exchange;
+  }
+
+  /** By origin: sockets that an exchange has, where there are any. */
+  *socketsInUse(): Generator<readonly [string, number]> {
+    for (const [origin, { inUse }] of this.pools) if (inUse !== 0) yield [origin, inUse];
   }
 
   close(): void {

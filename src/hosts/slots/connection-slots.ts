@@ -11,6 +11,11 @@ export class ConnectionSlots {
   /** As many as there may be in all. */
   constructor(private readonly most: () => number) {}
 
+  /** Limits of which something is taken. */
+  get inUse(): number {
+    return this.taken.size;
+  }
+
   /** What is given back when the connection is closed; or which of the limits is reached. */
   take(owner: SocketOwner): (() => void) | FullSlots {
     const wanted = slotsOf(owner, this.most());

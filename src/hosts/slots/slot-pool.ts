@@ -60,7 +60,7 @@ export class SlotPool {
       this.tallies.delete(worker);
       this.tallies.set(worker, tally);
     }
-    // A few extra, so that under rising load not every request has to ask.
+    // A few extra, so that under rising load not every request has to wait for an answer.
     const spare = Math.floor(free / (SPARE_PART * this.workers));
     if (asker !== null && spare > 0) give(asker, this.tally(asker), spare);
     for (const [worker, count] of given) this.teller.give(worker, count);

@@ -53,7 +53,7 @@ async function keyView(
     deps.ledger.openTier(balance, clientBlocks(exchange, deps), now),
     deps.books.usage({ balanceId: balance.id, keyId: key.id, since, stretchMs: WEEK_MS }),
   ]);
-  // Programs ask as they start, a fleet of them at once, and want to know their limit.
+  // Programs read their limit as they start, a whole fleet at once.
   const weekly = week?.stretches.reduce((sum, { chargedNano }) => sum + chargedNano, 0) ?? null;
   return {
     label: key.name ?? `${key.prefix}…`,

@@ -108,7 +108,7 @@ async function order({ who, fields, exchange }: Asked<string, typeof PAYMENTS.cr
     return new JsonReply(202, { id: payment.id, state: payment.state, reason: payment.reason }, location);
   }
   const { total } = await deps.ledger.balance(balance.id);
-  // Whoever has left will ask again.
+  // A client that has left sends its request again.
   if (!exchange.request.signal.aborted) await deps.payments!.x402!.answered(payment);
   return new JsonReply(
     201,

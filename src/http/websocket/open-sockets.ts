@@ -42,6 +42,11 @@ export class OpenSockets {
     return this.memory.bytes + this.unpaidMemory.bytes;
   }
 
+  /** Limits of which an open connection has taken something. */
+  get slotsInUse(): number {
+    return this.slots.inUse;
+  }
+
   /** Some have a turn under way. */
   get areBusy(): boolean {
     for (const connection of this.connections) if (connection.isBusy) return true;

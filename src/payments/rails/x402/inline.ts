@@ -22,6 +22,11 @@ export class InlinePayments {
 
   constructor(private readonly deps: InlineDeps) {}
 
+  /** Balances whose requests pay, or wait for their turn to. */
+  get balancesInLine(): number {
+    return this.lines.size;
+  }
+
   /** The refusal with what can be paid; or another, where a payment is on its way already. */
   async offered(refusal: Refusal, balance: Balance, lacking: NanoUsd): Promise<Refusal> {
     if (needsSaving(balance)) return saveFirst(refusal);

@@ -1,0 +1,73 @@
+import type { GenerationDeps } from "../generation/deps.ts";
+import type { Repeats } from "../generation/repeats.ts";
+import type { Http1Transport } from "../hosts/http1/transport.ts";
+import type { HttpDeps } from "../http/deps.ts";
+import type { OpenSockets } from "../http/websocket/open-sockets.ts";
+import type { Ledger } from "../ledger/ledger.ts";
+import type { ByteBudget } from "../units/byte-budget.ts";
+import type { PassedRepeats } from "./workers/passed-repeats.ts";
+
+/**
+ * Everything that requests take and have to give back, where something is taken now. Once all requests have ended,
+ * whatever is left is lost until the gateway restarts, and a host, a balance or the memory for bodies is short of it.
+ */
+export const inUse = (rooms: RoomsInUse): InUse[] => [...counted(rooms)].filter(([, count]) => count !== 0);
+
+/** What is taken, with the host or key where there is one, and how much. Below 0: it was given back twice. */
+export type InUse = readonly [what: string, count: number];
+
+export interface RoomsInUse {
+  readonly ledger: Pick<Ledger, "openHolds" | "openHoldsOfKeys" | "booked">;
+  readonly generation: Pick<
+    GenerationDeps,
+    "slots" | "health" | "openStreams" | "delivered" | "deadlines" | "prompts" | "payments"
+  > & { readonly counting: Pick<GenerationDeps["counting"], "later"> };
+  readonly counting: { readonly inUse: number };
+  readonly bodies: ByteBudget;
+  readonly sockets: OpenSockets;
+  readonly repeats: Repeats;
+  /** Null where there are no other workers. */
+  readonly passed: Pick<PassedRepeats, "areOpen"> | null;
+  /** These two are null where no port is open. */
+  readonly deps: Pick<HttpDeps, "controlBodies"> | null;
+  readonly server: Pick<Bun.Server<unknown>, "pendingRequests"> | null;
+}
+
+function* counted(rooms: RoomsInUse): Generator<InUse> {
+  const { ledger, generation, repeats, deps, server } = rooms;
+  yield ["open holds", ledger.openHolds];
+  for (const [key, count] of ledger.openHoldsOfKeys()) yield [`open holds of key ${key}`, count];
+  for (const { id, held } of ledger.booked()) yield [`held on ${id}`, held];
+  for (const { host, inFlight, waiting } of generation.slots.loads()) {
+    yield [`requests in flight at ${host}`, inFlight];
+    yield [`requests waiting for ${host}`, waiting];
+  }
+  yield ["probes of resting hosts", generation.health.probes];
+  yield ["relayed streams", generation.openStreams.count];
+  yield ["streams that are counted", generation.delivered.openStreams];
+  yield ["deadlines", generation.deadlines.count];
+  yield ["bytes of kept prompts", generation.prompts.bytes];
+  yield ["bytes of prompts that are counted later", generation.counting.later.bytes];
+  yield ["pieces of work for the counting threads", rooms.counting.inUse];
+  yield ["balances with payments in line", generation.payments?.balancesInLine ?? 0];
+  yield* bytesOf("bodies", rooms.bodies);
+  if (deps !== null) yield* bytesOf("control bodies", deps.controlBodies);
+  yield ["WebSockets", rooms.sockets.count];
+  yield ["limits of WebSockets", rooms.sockets.slotsInUse];
+  yield ["bytes of conversations", rooms.sockets.bytes];
+  yield ["requests that may be repeated", repeats.inUse.open];
+  yield ["requests that no repeat can find", repeats.inUse.lost];
+  yield ["bytes of answers that no repeat can find", repeats.inUse.lostBytes];
+  yield ["requests of other workers", rooms.passed?.areOpen === true ? 1 : 0];
+  yield ["HTTP requests", server?.pendingRequests ?? 0];
+}
+
+export function* socketsInUse(transport: Pick<Http1Transport, "socketsInUse">): Generator<InUse> {
+  for (const [origin, count] of transport.socketsInUse()) yield [`sockets to ${origin}`, count];
+}
+
+export function* bytesOf(what: string, budget: ByteBudget): Generator<InUse> {
+  yield [`bytes of ${what}`, budget.taken];
+  yield [`bytes of ${what} without credit`, budget.takenUnpaid];
+  yield [`${what} waiting for memory`, budget.waiting];
+}
