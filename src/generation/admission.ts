@@ -1,6 +1,6 @@
 import type { Model } from "../catalog/catalog.ts";
 import { dearest, withAudioAnswer, worstCase } from "../ledger/charge.ts";
-import type { GrantAnswer } from "../ledger/grants.ts";
+import { type GrantAnswer, GrantClaim } from "../ledger/grants.ts";
 import type { KeyCounters } from "../ledger/key-counters.ts";
 import { Reservation, type ReservationRequest } from "../ledger/reservation.ts";
 import { type BalanceShortfall, type CapShortfall, isOnlyHeld, type Shortfall } from "../ledger/shortfall.ts";
@@ -194,38 +194,43 @@ async function take(
 ): Promise<Reservation | KnownShortfall> {
   const { ledger, clock } = deps;
   const { key, budgets, allowances, run } = ask;
+  const claim = new GrantClaim();
   let rereads = 0;
   let answer: GrantAnswer = "room";
-  // Counters that took long to load may be yesterday's by now, and a grant may have gone to another request.
-  for (let round = 0; round < MAX_ROUNDS; round++) {
-    const at = clock.now();
-    const loading = ledger.countersOf(key, budgets, allowances, at, run);
-    if (loading instanceof Promise) {
-      await loading;
-      continue;
+  try {
+    // Counters that took long to load may be yesterday's by now, and a grant may have gone to another request.
+    for (let round = 0; round < MAX_ROUNDS; round++) {
+      const at = clock.now();
+      const loading = ledger.countersOf(key, budgets, allowances, at, run);
+      if (loading instanceof Promise) {
+        await loading;
+        continue;
+      }
+      const want = reservationRequest(ask, sized, at);
+      const outcome = ledger.admit(loading, want);
+      if (outcome instanceof Reservation) return outcome;
+      if (outcome.what === "key") {
+        if (!(await ledger.isStillCurrent(want))) return outcome;
+        // A round in which nothing changed for this request does not count.
+        round -= 1;
+        if (++rereads > MAX_REREADS) throw new StoreContended(`the key changed ${rereads} times meanwhile`);
+        continue;
+      }
+      if (outcome.what !== "books") {
+        // No other node can have room for what is more than the limit has left.
+        if ("worst" in outcome && !isOnlyHeld(outcome)) return outcome;
+        // Others may take each time what there was room for.
+        if (answer !== "room" || round === MAX_ROUNDS - 1) return asItStands(outcome, answer);
+      }
+      const asked = ledger.replenish(loading, want, claim);
+      if (asked === null) return asItStands(outcome as KnownShortfall, "short");
+      answer = await asked;
+      if (answer === "unanswered") throw new StoreUnreachable("parts of limits are not granted: no answer");
     }
-    const want = reservationRequest(ask, sized, at);
-    const outcome = ledger.admit(loading, want);
-    if (outcome instanceof Reservation) return outcome;
-    if (outcome.what === "key") {
-      if (!(await ledger.isStillCurrent(want))) return outcome;
-      // A round in which nothing changed for this request does not count.
-      round -= 1;
-      if (++rereads > MAX_REREADS) throw new StoreContended(`the key changed ${rereads} times meanwhile`);
-      continue;
-    }
-    if (outcome.what !== "books") {
-      // No other node can have room for what is more than the limit has left.
-      if ("worst" in outcome && !isOnlyHeld(outcome)) return outcome;
-      // Others may take each time what there was room for.
-      if (answer !== "room" || round === MAX_ROUNDS - 1) return asItStands(outcome, answer);
-    }
-    const asked = ledger.replenish(loading, want);
-    if (asked === null) return asItStands(outcome as KnownShortfall, "short");
-    answer = await asked;
-    if (answer === "unanswered") throw new StoreUnreachable("parts of limits are not granted: no answer");
+    throw new StoreUnreachable("the lease, or a counter, was lost as often as it was regained");
+  } finally {
+    claim.release();
   }
-  throw new StoreUnreachable("the lease, or a counter, was lost as often as it was regained");
 }
 
 const MAX_ROUNDS = 32;

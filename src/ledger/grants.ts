@@ -35,8 +35,27 @@ export class Grants {
     readonly usable: () => boolean = () => true,
   ) {}
 
-  /** Asks for room for `amount` and some more of its kind. */
+  /** Requests room on all of these counters at once; `claim` is the request's. */
+  async requestAll(requests: readonly GrantRequest[], claim: GrantClaim): Promise<GrantAnswer> {
+    claim.release();
+    if (requests.every(([counter, limit, amount]) => room(counter, limit) >= amount)) return "room";
+    claim.hold(
+      requests.map(([counter, limit, amount]) => ({ negotiation: this.negotiation(counter, limit), amount })),
+    );
+    const answers = await Promise.all(requests.map((request) => this.answerTo(request)));
+    return WORST_FIRST.find((one) => answers.includes(one))!;
+  }
+
   async ask(counter: Grantable, amount: NanoUsd, limit: NanoUsd): Promise<GrantAnswer> {
+    const claim = new GrantClaim();
+    try {
+      return await this.requestAll([[counter, limit, amount]], claim);
+    } finally {
+      claim.release();
+    }
+  }
+
+  private async answerTo([counter, limit, amount]: GrantRequest): Promise<GrantAnswer> {
     if (room(counter, limit) >= amount) return "room";
     if (counter.used() + amount > limit) return "short";
     const negotiation = this.negotiation(counter, limit);
@@ -44,32 +63,26 @@ export class Grants {
     const untilMs = this.clock.elapsedMs() + RECALL_MS;
     /** The inquiry whose answers say whether there is room, once it is known that one is needed. */
     let awaited = 0;
-    negotiation.asked += amount;
-    try {
-      for (let round = 1; round <= MAX_ROUNDS; round++) {
-        this.need(negotiation, amount);
-        if (!(await this.heard(negotiation))) return "unanswered";
-        if (room(counter, limit) >= amount) return "room";
-        // Whatever was free went to others, or to other requests of ours.
-        const { short, granted, free, spare, open, inquiry, answered } = negotiation.answer!;
-        if (short && negotiation.lastHeard > since) {
-          // Some of what was granted may have been given back since, to somebody who asked for it.
-          const lacking = amount - (granted - counter.used()) - free;
-          if (open < lacking) return "short";
-          if (awaited > 0 && answered >= awaited && spare < lacking) return "short";
-          if (awaited === 0) awaited = inquiry + 1;
-        }
-        if (short) await pause(this.clock, Math.min(round * SPARE_MS, MAX_SPARE_MS));
-        if (room(counter, limit) >= amount) return "room";
-        negotiation.awaited = Math.max(negotiation.awaited, awaited);
-        if (this.clock.elapsedMs() >= untilMs) break;
+    for (let round = 1; round <= MAX_ROUNDS; round++) {
+      this.need(negotiation, amount);
+      if (!(await this.heard(negotiation))) return "unanswered";
+      if (room(counter, limit) >= amount) return "room";
+      // Whatever was free went to others, or to other requests of ours.
+      const { short, granted, free, spare, open, inquiry, answered } = negotiation.answer!;
+      if (short && negotiation.lastHeard > since) {
+        // Some of what was granted may have been given back since, to somebody who asked for it.
+        const lacking = amount - (granted - counter.used()) - free;
+        if (open < lacking) return "short";
+        if (awaited > 0 && answered >= awaited && spare < lacking) return "short";
+        if (awaited === 0) awaited = inquiry + 1;
       }
-      // Who was asked to give back and has not answered may have enough.
-      return "held";
-    } finally {
-      negotiation.asked -= amount;
-      if (negotiation.asked === 0) negotiation.awaited = 0;
+      if (short) await pause(this.clock, Math.min(round * SPARE_MS, MAX_SPARE_MS));
+      if (room(counter, limit) >= amount) return "room";
+      negotiation.awaited = Math.max(negotiation.awaited, awaited);
+      if (this.clock.elapsedMs() >= untilMs) break;
     }
+    // Who was asked to give back and has not answered may have enough.
+    return "held";
   }
 
   /** Asks for room for `amount` on behalf of something that cannot wait now, and will try again. */
@@ -340,6 +353,32 @@ export const onceDurable =
  * said so yet.
  */
 export type GrantAnswer = "room" | "short" | "held" | "unanswered";
+
+/**
+ * What a request waits for, on all of its counters, until it has taken it or is refused. What one of them granted would
+ * otherwise be given back while the request waits for another, and be requested again each time.
+ */
+export class GrantClaim {
+  private parts: readonly { readonly negotiation: GrantNegotiation; readonly amount: NanoUsd }[] = [];
+
+  hold(parts: GrantClaim["parts"]): void {
+    this.parts = parts;
+    for (const { negotiation, amount } of parts) negotiation.asked += amount;
+  }
+
+  release(): void {
+    for (const { negotiation, amount } of this.parts) {
+      negotiation.asked -= amount;
+      if (negotiation.asked === 0) negotiation.awaited = 0;
+    }
+    this.parts = [];
+  }
+}
+
+const WORST_FIRST: readonly GrantAnswer[] = ["unanswered", "short", "held", "room"];
+
+/** What a request takes of a counter. */
+export type GrantRequest = [counter: Grantable, limit: NanoUsd, amount: NanoUsd];
 
 /** What ledgers can share by grants: `Counter` and `RateShare`. */
 export interface Grantable {

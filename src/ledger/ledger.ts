@@ -22,7 +22,7 @@ import {
   runCounters,
 } from "./counter.ts";
 import { type Debit, type Shortage, type TakenCredit, type TooMuch, taken } from "./credit.ts";
-import type { GrantAnswer, Grantable, Grants } from "./grants.ts";
+import { type GrantAnswer, GrantClaim, type GrantRequest, type Grants } from "./grants.ts";
 import {
   type BalanceBook,
   type BudgetCap,
@@ -156,27 +156,28 @@ export class Ledger {
 
   /**
    * When other ledgers share the limits: asks for what this one lacks for the request. "room" says that
-   * another `admit` is worth it; null, that nobody can be asked.
+   * another `admit` is worth it; null, that nobody can be asked. Whoever made the claim releases it, once admitted or refused.
    */
-  replenish(keyCounters: KeyCounters, want: ReservationRequest): Promise<GrantAnswer> | null {
-    return this.ask(() => this.limits(keyCounters, this.moneyOf(keyCounters, want), want));
+  replenish(
+    keyCounters: KeyCounters,
+    want: ReservationRequest,
+    claim: GrantClaim,
+  ): Promise<GrantAnswer> | null {
+    return this.requestGrants(() => this.limits(keyCounters, this.moneyOf(keyCounters, want), want), claim);
   }
 
   /** The same for `amount` more, by which a reservation could not be extended. */
   replenishHold({ keyCounters, money, want }: Reservation, amount: NanoUsd): Promise<GrantAnswer> | null {
-    return this.ask(() => this.limits(keyCounters, money, moneyAlone(want, amount)));
+    const claim = new GrantClaim();
+    const answer = this.requestGrants(() => this.limits(keyCounters, money, moneyAlone(want, amount)), claim);
+    return answer && answer.finally(() => claim.release());
   }
 
-  private ask(limits: () => LimitWanted[]): Promise<GrantAnswer> | null {
+  private requestGrants(limits: () => GrantRequest[], claim: GrantClaim): Promise<GrantAnswer> | null {
     const { grants } = this;
     if (grants === null) return null;
     if (!grants.usable()) return grants.regain().then((again) => (again ? "room" : "unanswered"));
-    const asked = limits().map(([counter, limit, amount]) => grants.ask(counter, amount, limit));
-    return Promise.all(asked).then((answers) => {
-      if (answers.includes("unanswered")) return "unanswered";
-      if (answers.includes("short")) return "short";
-      return answers.includes("held") ? "held" : "room";
-    });
+    return grants.requestAll(limits(), claim);
   }
 
   /**
@@ -565,9 +566,9 @@ export class Ledger {
     keyCounters: KeyCounters,
     { balance, day, month, caps, run }: MoneyCounters,
     want: ReservationRequest,
-  ): LimitWanted[] {
+  ): GrantRequest[] {
     const { key, at, amount } = want;
-    const limits: LimitWanted[] = [];
+    const limits: GrantRequest[] = [];
     if (want.rpmLimit !== null)
       limits.push([keyCounters.requestShare, want.rpmLimit as NanoUsd, ONE_REQUEST]);
     if (want.freeRpmLimit !== null)
@@ -782,9 +783,6 @@ export const balanceView = (totals: BalanceTotals, held: NanoUsd): BalanceView =
   held,
   available: Math.max(0, totals.total - held) as NanoUsd,
 });
-
-/** Allowances and runs count requests in the same counters that count money. */
-type LimitWanted = [counter: Grantable, limit: NanoUsd, amount: NanoUsd];
 
 /** An open request has taken all but money already. */
 const moneyAlone = (want: ReservationRequest, amount: NanoUsd): ReservationRequest => ({

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import type { Statement } from "../../src/ledger/authority.ts";
 import { Counter, type CounterId } from "../../src/ledger/counter.ts";
-import { type GrantAnswer, type Grantable, Grants } from "../../src/ledger/grants.ts";
+import { type GrantAnswer, type Grantable, GrantClaim, Grants } from "../../src/ledger/grants.ts";
 import type { NanoUsd } from "../../src/units/usd.ts";
 import { ManualClock } from "../fakes/clock.ts";
 import { MemoryAuthority } from "../sim/memory-authority.ts";
@@ -246,6 +246,31 @@ test("what another one has left over that does not answer may be there still: th
   expect(await world.ask("other", 1_000)).toBe("room");
   world.silence("other");
   expect(await world.ask("one", 100)).toBe("held");
+});
+
+test("what a request was granted of one counter is still needed while it waits for another", async () => {
+  const slow = new Counter("run:bal_1/job:0" as CounterId);
+  slow.granted = 0 as NanoUsd;
+  const needed: number[] = [];
+  const { grants, counter, pass } = fixture((statement, to) => {
+    if (statement.counter === slow.id) return;
+    needed.push(statement.needed);
+    // As much as is needed, and no more: others may have the rest.
+    const granted = statement.needed;
+    setImmediate(() => to.receive({ ...nothing(statement), elsewhere: 0 as NanoUsd, granted, short: false }));
+  });
+  const claim = new GrantClaim();
+  const both = grants.requestAll(
+    [counter, slow].map((one) => [one, LIMIT, AMOUNT]),
+    claim,
+  );
+  await pass(5);
+  const other = grants.ask(counter, (AMOUNT + 50) as NanoUsd, LIMIT);
+  await pass(5);
+  expect(await other).toBe("room");
+  expect(needed).toEqual([AMOUNT, 2 * AMOUNT + 50]);
+  claim.release();
+  void both;
 });
 
 /** Ledgers that share one limit. */

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { Grants } from "../../src/ledger/grants.ts";
+import { GrantClaim, Grants } from "../../src/ledger/grants.ts";
 import { Ledger } from "../../src/ledger/ledger.ts";
 import { Reservation, type ReservationRequest } from "../../src/ledger/reservation.ts";
 import type { BalanceId, KeyId, ReceiptId } from "../../src/units/id.ts";
@@ -72,7 +72,12 @@ class Fleet {
     };
     this.holders.put(KEY);
     const keyCounters = await ledger.countersOf(KEY, [], [], want.at);
-    const admission = ledger.replenish(keyCounters, want)!.then(() => ledger.admit(keyCounters, want));
+    const claim = new GrantClaim();
+    const admission = ledger.replenish(keyCounters, want, claim)!.then(() => {
+      const admitted = ledger.admit(keyCounters, want);
+      claim.release();
+      return admitted;
+    });
     await this.pass(500);
     expect(await admission).toBeInstanceOf(Reservation);
     return (await admission) as Reservation;

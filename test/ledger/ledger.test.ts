@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { Budget, Key } from "../../src/customers/keys/key.ts";
 import { budgetCounter, keyCounter } from "../../src/ledger/counter.ts";
-import { Grants } from "../../src/ledger/grants.ts";
+import { GrantClaim, Grants } from "../../src/ledger/grants.ts";
 import { Ledger } from "../../src/ledger/ledger.ts";
 import type { LedgerRecord } from "../../src/ledger/record.ts";
 import { Reservation, type ReservationEnd, type ReservationRequest } from "../../src/ledger/reservation.ts";
@@ -87,7 +87,9 @@ async function ask(
     ...more,
   };
   const keyCounters = await ledger.countersOf(key, request.budgets, request.allowances, request.at);
-  await ledger.replenish(keyCounters, request);
+  const claim = new GrantClaim();
+  await ledger.replenish(keyCounters, request, claim);
+  claim.release();
   holders.put(key, request.budgets);
   meanwhile(holders);
   return ledger.admit(keyCounters, request);

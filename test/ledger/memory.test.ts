@@ -10,7 +10,7 @@ import {
   runCounters,
   servingCounters,
 } from "../../src/ledger/counter.ts";
-import { Grants } from "../../src/ledger/grants.ts";
+import { GrantClaim, Grants } from "../../src/ledger/grants.ts";
 import { RateShare } from "../../src/ledger/key-counters.ts";
 import { Ledger } from "../../src/ledger/ledger.ts";
 import type { LedgerRecord } from "../../src/ledger/record.ts";
@@ -242,10 +242,10 @@ describe("limits that ledgers share", () => {
       [allowanceCounter("bal_a", AT), 1],
       [runCounters(run).calls, 1],
     ];
-    void ledger.replenish(counters, free);
+    void ledger.replenish(counters, free, new GrantClaim());
     grantAll();
     expect(requested()).toEqual(counted);
-    void ledger.replenish(counters, requestOf(100, { run }));
+    void ledger.replenish(counters, requestOf(100, { run }), new GrantClaim());
     expect(requested()).toEqual([
       [balanceCounter(BALANCE), 100],
       [keyCounter("day", ROTATION, AT), 100],

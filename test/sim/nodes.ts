@@ -7,7 +7,7 @@ import {
   type CounterId,
   keyCounter,
 } from "../../src/ledger/counter.ts";
-import { Grants, onceDurable } from "../../src/ledger/grants.ts";
+import { GrantClaim, Grants, onceDurable } from "../../src/ledger/grants.ts";
 import { type Journal, Ledger } from "../../src/ledger/ledger.ts";
 import { EpochFenced } from "../../src/ledger/membership.ts";
 import { type LedgerRecord, partOf } from "../../src/ledger/record.ts";
@@ -393,6 +393,15 @@ class Fleet {
 
   /** As generation/admission does it. */
   private async answer(node: Node, want: ReservationRequest): Promise<"admitted" | "refused" | "unknown"> {
+    const claim = new GrantClaim();
+    return this.answerWith(claim, node, want).finally(() => claim.release());
+  }
+
+  private async answerWith(
+    claim: GrantClaim,
+    node: Node,
+    want: ReservationRequest,
+  ): Promise<"admitted" | "refused" | "unknown"> {
     const { key } = want;
     for (let round = 0; round < 4; round++) {
       const keyCounters = await node.ledger.countersOf(key, want.budgets, want.allowances, want.at);
@@ -411,7 +420,7 @@ class Fleet {
         void this.begin(node, outcome);
         return "admitted";
       }
-      const heard = await node.ledger.replenish(keyCounters, want);
+      const heard = await node.ledger.replenish(keyCounters, want, claim);
       if (heard !== "room" || node.dead) return heard === "short" ? "refused" : "unknown";
     }
     return "unknown";

@@ -3,7 +3,7 @@ import type { Statement } from "../../src/ledger/authority.ts";
 import { balanceCounter } from "../../src/ledger/counter.ts";
 import type { Credit, Debit, TooMuch } from "../../src/ledger/credit.ts";
 import { Debits } from "../../src/ledger/debits.ts";
-import { Grants } from "../../src/ledger/grants.ts";
+import { GrantClaim, Grants } from "../../src/ledger/grants.ts";
 import { Ledger } from "../../src/ledger/ledger.ts";
 import { EpochFenced } from "../../src/ledger/membership.ts";
 import type { LedgerRecord, TerminalRecord } from "../../src/ledger/record.ts";
@@ -126,8 +126,10 @@ async function admit(
   const wanted = { ...want, key: current, budgets };
   let outcome = isOver() ? null : ledger.admit(counters, wanted);
   if (outcome !== null && !(outcome instanceof Reservation)) {
-    const answer = ledger.replenish(counters, wanted);
+    const claim = new GrantClaim();
+    const answer = ledger.replenish(counters, wanted, claim);
     if (answer !== null && (await answer) === "room" && !isOver()) outcome = ledger.admit(counters, wanted);
+    claim.release();
   }
   if (!(outcome instanceof Reservation)) return;
   const reservation = outcome;

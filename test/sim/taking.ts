@@ -9,7 +9,7 @@ import {
   keyCounter,
   runCounters,
 } from "../../src/ledger/counter.ts";
-import { Grants } from "../../src/ledger/grants.ts";
+import { GrantClaim, Grants } from "../../src/ledger/grants.ts";
 import { Ledger } from "../../src/ledger/ledger.ts";
 import type { LedgerRecord } from "../../src/ledger/record.ts";
 import { Replay, recoveredEnd } from "../../src/ledger/recovery.ts";
@@ -267,9 +267,10 @@ class Fleet {
     if (this.random.chance(0.1)) await this.change();
     let outcome = node.ledger.admit(keyCounters, want);
     if (!(outcome instanceof Reservation) && outcome.what !== "key" && node.grants !== null) {
-      const answer = node.ledger.replenish(keyCounters, want)!;
-      await this.until(answer);
+      const claim = new GrantClaim();
+      await this.until(node.ledger.replenish(keyCounters, want, claim)!);
       outcome = node.ledger.admit(keyCounters, want);
+      claim.release();
     }
     if (!(outcome instanceof Reservation)) return;
     this.counts.admitted += 1;

@@ -2,7 +2,7 @@ import { boundedCache } from "../../units/bounded-cache.ts";
 import type { EpochMs } from "../../units/clock.ts";
 import { type Refusal, refused } from "../../units/errors/refusal.ts";
 import type { BalanceId } from "../../units/id.ts";
-import { SingleFlight } from "../../units/single-flight.ts";
+import { MergingFlight } from "../../units/merging-flight.ts";
 import type { KeyStore } from "./key-store.ts";
 import type { Actor } from "./root.ts";
 import {
@@ -29,8 +29,11 @@ export class Runs {
     // Nobody would tell it of a change any more.
     (run) => run.forget(),
   );
-  /** By what is asked; no more than requests in flight. */
-  private readonly joining = new SingleFlight<string, AgentRun | Refusal>();
+  /** By run and by what the request sets; every lowered limit has all processes give back what they were granted. */
+  private readonly joining = new MergingFlight<string, JoiningRequest, JoinedRun>((one, other) => ({
+    ...other,
+    spec: { ...other.spec, ...stricter(one.spec, other.spec) },
+  }));
   /** Of runs that are being read, how often each was changed meanwhile; bounded by those who read. */
   private readonly reading = new Map<string, RunReads>();
 
@@ -72,14 +75,19 @@ export class Runs {
     for (const run of this.known.values()) run.forget();
   }
 
-  private joinStored(
+  private async joinStored(
     balance: BalanceId,
     request: JoiningRequest,
     most: MostRuns,
   ): Promise<AgentRun | Refusal> {
     const { spec, by } = request;
-    const asked = `${runSubject(balance, spec.name)} ${spec.cap} ${spec.calls} ${by}`;
-    return this.joining.do(asked, () => this.change(balance, request, most));
+    const alike = `${runSubject(balance, spec.name)} ${spec.cap !== null} ${spec.calls !== null} ${by}`;
+    const { run, of } = await this.joining.do(alike, request, async (merged) => ({
+      run: await this.change(balance, merged, most),
+      of: merged.spec,
+    }));
+    // Another key's request may be refused for limits that only the one that it was merged with would lower.
+    return refused(run) && !isSameLimits(of, spec) ? this.change(balance, request, most) : run;
   }
 
   private async change(
@@ -151,6 +159,12 @@ export class Runs {
 }
 
 export type RunStore = Pick<KeyStore, "run" | "changeRun" | "reviseRun">;
+
+interface JoinedRun {
+  readonly run: AgentRun | Refusal;
+  /** What the request was merged to. */
+  readonly of: RunLimits;
+}
 
 interface RunReads {
   readers: number;

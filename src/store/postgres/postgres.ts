@@ -143,10 +143,10 @@ export class Postgres {
     const rank = urgent ? 0 : RANKS - 1;
     if (this.queue.isFree(rank) && this.takeFreeConnection() !== null) return;
     const { answered } = this;
-    const taken = await this.queue.wait("", 0, this.options.deadlineMs, null, rank);
+    const taken = await this.queue.wait("", 0, MAX_WAIT_DEADLINES * this.options.deadlineMs, null, rank);
     if (taken !== null) return;
     throw this.answered === answered && !this.queue.full
-      ? new StoreUnreachable(`PostgreSQL answered nobody within ${this.options.deadlineMs} ms`)
+      ? new StoreUnreachable("PostgreSQL answered nobody meanwhile")
       : new StoreContended("too much work waits for a connection to PostgreSQL");
   }
 
@@ -228,11 +228,13 @@ export interface PostgresOptions {
   readonly url: string;
   readonly connections: number;
   readonly deadlineMs: number;
-  /** For a connection, each for at most `deadlineMs`. */
+  /** For a connection, each for at most three times `deadlineMs`. */
   readonly maxWaiting?: number;
 }
 
 const MAX_WAITING = 5_000;
+/** A loaded database may have many to answer first. */
+const MAX_WAIT_DEADLINES = 3;
 /** Urgent work, and all other. */
 const RANKS = 2;
 const CLOSE_S = 2;

@@ -20,6 +20,7 @@ const HOUR_MS = 3_600_000;
 const after = (hours: number) => (NOW + hours * HOUR_MS) as EpochMs;
 const NOW = Date.UTC(2026, 10, 23) as EpochMs;
 const usd = (amount: number) => (amount * 1e9) as NanoUsd;
+const BALANCE: BalanceId = "bal_1";
 const STARTER: KeyId = "key_1";
 const known: StoredRun = {
   name: "job",
@@ -120,7 +121,6 @@ describe("where a balance has all the runs that it may have", () => {
 });
 
 describe("what open streams of a run may spend follows what it is tightened to", () => {
-  const BALANCE: BalanceId = "bal_1";
   const start = async () => {
     const stored = new Map<string, StoredRun>();
     const runs = new Runs({
@@ -194,5 +194,49 @@ describe("what open streams of a run may spend follows what it is tightened to",
     open.look();
     await until(() => open.limits !== null);
     expect([open.limits?.cap, next.limits?.cap]).toEqual([usd(1), usd(3)]);
+  });
+});
+
+describe("requests that lower the limits of one run at once", () => {
+  const start = (by: KeyId) => {
+    let stored: StoredRun | null = null;
+    let changes = 0;
+    const runs = new Runs({
+      run: async () => stored,
+      async changeRun(_, _name, _most, decide) {
+        await Bun.sleep(0);
+        const change = decide(stored, NO_OTHERS);
+        if (refused(change)) return change;
+        changes += change.isWritten ? 1 : 0;
+        stored = change.run;
+        return change;
+      },
+      reviseRun: () => Promise.reject(new Error("nobody revises it")),
+    });
+    const named = (text: string, who = by) =>
+      runs.join(BALANCE, { spec: readRunSpec(text) as RunSpec, by: who, at: NOW }, async () => 100_000);
+    return { named, changes: () => changes, limits: () => stored };
+  };
+
+  test("are few changes of the store, and each finds them at least as low as its own", async () => {
+    const { named, changes, limits } = start(STARTER);
+    const lowered = Array.from({ length: 50 }, (_, n) => 1_000 - n);
+    const found = await Promise.all(
+      lowered.map(async (calls) => {
+        const run = await named(`job; calls=${calls}`);
+        if (refused(run)) throw new Error(run.message);
+        return run.limits!.calls! <= calls;
+      }),
+    );
+    expect(found).toEqual(lowered.map(() => true));
+    expect(limits()).toMatchObject({ calls: 951 });
+    expect(changes()).toBeLessThan(4);
+  });
+
+  test("of a key that did not start it, only those are refused that would lower them", async () => {
+    const { named } = start(STARTER);
+    await named("job; calls=100");
+    const answers = await Promise.all([200, 50, 150].map((calls) => named(`job; calls=${calls}`, "key_2")));
+    expect(answers.map((answer) => refused(answer))).toEqual([false, true, false]);
   });
 });
