@@ -108,6 +108,6 @@ export const TAKE_BACK_MUTANTS: readonly Mutant[] = [
         "granted",
       ],
     },
-    ["--nodes", "2"],
+    ["--nodes", "2", "--payments", "5"],
   ),
 ];
