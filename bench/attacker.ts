@@ -1,6 +1,6 @@
 import { connect, type Socket } from "node:net";
 import { CONTINUATION, frame, handshake, TEXT } from "../test/fakes/frames.ts";
-import { option } from "./option.ts";
+import { numberOption, option } from "./options.ts";
 
 /**
  * One attack on a gateway, in a process of its own, until it is stopped. Sends a line of JSON every second with
@@ -8,15 +8,15 @@ import { option } from "./option.ts";
  *
  *     bun bench/attacker.ts --attack letters --port 8080 --keys a,b
  */
-const PORT = Number(option("port", "0"));
+const PORT = numberOption("port", 0);
 const KEYS = option("keys", "").split(",");
 /** The attacker's own address, where an attack does not say another. */
 const FROM = { "x-forwarded-for": option("from", "198.18.0.1") };
 /** Recovery secrets of the same balances, and the keys' ids. */
 const OWNERS = option("owners", "").split(",");
 const IDS = option("ids", "").split(",");
-const MOST = Number(option("most", "10000"));
-const SECONDS = Number(option("seconds", "20"));
+const MOST = numberOption("most", 10_000);
+const SECONDS = numberOption("seconds", 20);
 const answers: Record<string, number> = {};
 const told = (status: number | string): void => {
   answers[status] = (answers[status] ?? 0) + 1;

@@ -1,11 +1,19 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { setPriority, tmpdir } from "node:os";
-import { join } from "node:path";
+import { setPriority } from "node:os";
 import { FakeStripe } from "../test/fakes/stripe.ts";
-import { answered, type FundedKey, fundedKey, startGateway } from "./gateway-process.ts";
-import { load, percentile, type Target } from "./load.ts";
-import { option } from "./option.ts";
-import { type Measured, start } from "./processes.ts";
+import { type Quantiles, quantiles, table } from "./figures.ts";
+import {
+  answered,
+  chatBody,
+  type FundedKey,
+  fundedKey,
+  type GatewaySettings,
+  hostRow,
+  targetOf,
+} from "./gateway-process.ts";
+import { cpuOf, load } from "./load.ts";
+import { numberOption, option } from "./options.ts";
+import type { Measured } from "./processes.ts";
+import { inScene } from "./scene.ts";
 
 /**
  * What a client that pays notices of attacks that cost nothing, or next to nothing. It sends 50 small requests, ten prompts of 450 kB
@@ -14,12 +22,11 @@ import { type Measured, start } from "./processes.ts";
  *
  *     bun run bench attacks --seconds 20 [--only letters,uploads]
  */
-export async function benchAttacks(options: AttackOptions): Promise<Row[]> {
-  const folder = mkdtempSync(join(tmpdir(), "attacks-"));
-  const host = await start([process.execPath, `${import.meta.dir}/mock-host.ts`]);
-  const stripe = new FakeStripe();
-  const gateway = await startGateway(folder, configuration(host.port, stripe.url));
-  try {
+export const benchAttacks = (options: AttackOptions): Promise<Row[]> =>
+  inScene("attacks", async ({ host, gateway: open, onEnd }) => {
+    const stripe = new FakeStripe();
+    onEnd(() => stripe.close());
+    const gateway = await open("gateway", settingsOf(host.port, stripe.url));
     const owner = await fundedKey(gateway, 1_000);
     const scene = { gateway, owner, seconds: options.seconds };
     // What has not run yet is slow once, for everybody.
@@ -46,13 +53,7 @@ export async function benchAttacks(options: AttackOptions): Promise<Row[]> {
       rows.push(await measure(beside, scene, [name, ...flags]));
     }
     return rows;
-  } finally {
-    await gateway.stop();
-    await host.stop();
-    await stripe.close();
-    rmSync(folder, { recursive: true });
-  }
-}
+  });
 
 /** By the names that docs/resource-limits.md and attacker.ts have for them. */
 export const ATTACKS: Readonly<Record<string, Attack>> = {
@@ -99,9 +100,9 @@ export interface AttackOptions {
 export interface Row {
   readonly beside: string;
   /** Of the client that pays, ms. */
-  readonly small: { readonly p50: number; readonly p99: number };
-  readonly large: { readonly p50: number; readonly p99: number };
-  readonly counts: { readonly p50: number; readonly p99: number };
+  readonly small: Quantiles;
+  readonly large: Quantiles;
+  readonly counts: Quantiles;
   readonly requests: number;
   readonly errors: number;
   readonly revoked: number;
@@ -126,32 +127,33 @@ async function measure(beside: string, scene: Scene, attack: string[] | null): P
   try {
     // The attack is under way before anything is measured, unless it is short.
     if (attacker !== null) await Promise.race([attacker.begun, attacker.done]);
-    const headers = { authorization: `Bearer ${owner.key}` };
-    const target = (path: string): Target => ({ port: gateway.port, path, headers });
-    const each = (path: string, body: string, connections: number, perSecond: number) =>
-      load(target(path), { body, connections, perSecond, seconds, patienceMs: 30_000 });
-    const beforeUs = gateway.cpuUs();
-    const [small, large, counts, owned] = await Promise.all([
-      each(CHAT, SMALL_BODY, 4, 50),
-      each(CHAT, LARGE_BODY, 4, 10),
-      each(COUNT, SMALL_BODY, 4, 10),
-      revokeKeys(scene),
-    ]);
-    const cpuPercent = (gateway.cpuUs() - beforeUs) / seconds / 10_000;
-    const told = ({ totalMs }: { readonly totalMs: readonly number[] }) => ({
-      p50: percentile(totalMs, 0.5),
-      p99: percentile(totalMs, 0.99),
-    });
+    const each = (body: string, perSecond: number, path?: string) =>
+      load(targetOf(gateway, owner.key, path), {
+        body,
+        connections: 4,
+        perSecond,
+        seconds,
+        patienceMs: 30_000,
+      });
+    const { result, us } = await cpuOf(gateway, () =>
+      Promise.all([
+        each(SMALL_BODY, 50),
+        each(LARGE_BODY, 10),
+        each(SMALL_BODY, 10, COUNT_PATH),
+        revokeKeys(scene),
+      ]),
+    );
+    const [small, large, counts, owned] = result;
     const parts = [small, large, counts];
     return {
       beside,
-      small: told(small),
-      large: told(large),
-      counts: told(counts),
+      small: quantiles(small.totalMs),
+      large: quantiles(large.totalMs),
+      counts: quantiles(counts.totalMs),
       requests: parts.reduce((sum, { count, failures }) => sum + count + failures, 0),
       errors: parts.reduce((sum, { failures }) => sum + failures, 0),
       ...owned,
-      cpuPercent,
+      cpuPercent: us / seconds / 10_000,
       residentMb: gateway.residentBytes() / 1e6,
       answers: attacker?.answers() ?? {},
     };
@@ -225,13 +227,9 @@ function startAttacker(port: number, [attack = "", ...more]: readonly string[]) 
 }
 
 const LOW_PRIORITY = 15;
-const CHAT = "/v1/chat/completions";
-const COUNT = "/v1/messages/count_tokens";
-
-const bodyOf = (content: string): string =>
-  JSON.stringify({ model: "bench/model", max_tokens: 16, messages: [{ role: "user", content }] });
-const SMALL_BODY = bodyOf("ping");
-const LARGE_BODY = bodyOf("The quick brown fox jumps over the lazy dog. ".repeat(10_000));
+const COUNT_PATH = "/v1/messages/count_tokens";
+const SMALL_BODY = chatBody("ping");
+const LARGE_BODY = chatBody("The quick brown fox jumps over the lazy dog. ".repeat(10_000));
 
 /** Balances without credit, all of one address. */
 async function freeKeys({ port }: Measured, count: number, from: string): Promise<FundedKey[]> {
@@ -243,10 +241,9 @@ async function freeKeys({ port }: Measured, count: number, from: string): Promis
   return Promise.all(made);
 }
 
-const configuration = (hostPort: number, stripe: string): string => `
-hosts:
-  - { id: mock, base_url: "http://127.0.0.1:${hostPort}/v1", speaks: [chat.completions] }
-models:
+const settingsOf = (hostPort: number, stripe: string): GatewaySettings => ({
+  hosts: hostRow("mock", hostPort, "chat.completions"),
+  models: `
   - id: bench/model
     context_length: 200000
     max_output_tokens: 1000
@@ -255,60 +252,43 @@ models:
   - id: bench/free
     context_length: 200000
     max_output_tokens: 1000
-    routes: [{ host: mock, model: m, free: true }]
+    routes: [{ host: mock, model: m, free: true }]`,
+  limits: "rpm_limit: 6000, tpm_limit: null, daily_limit_usd: null, monthly_limit_usd: null",
+  more: `
 trusted_proxies: [127.0.0.0/8]
 receipts: { sign: true }
-payments: { stripe: { secret_key: sk_test_1, webhook_secret: [whsec_1, whsec_2], api_base: "${stripe}" } }
-defaults:
-  accountless: { rpm_limit: 6000, tpm_limit: null, daily_limit_usd: null, monthly_limit_usd: null }
-`;
+payments: { stripe: { secret_key: sk_test_1, webhook_secret: [whsec_1, whsec_2], api_base: "${stripe}" } }`,
+});
+
+const HEAD = [
+  "beside",
+  ...["small p50 ms", "p99", "450 kB p50", "p99", "count_tokens p50", "p99", "p99 to that beside nobody"],
+  ...["requests", "errors", "revoked", "failed", "CPU", "resident MB", "the attacker was answered"],
+];
 
 if (import.meta.main) {
   const only = option("only", "");
   const rows = await benchAttacks({
     only: only === "" ? null : only.split(","),
-    seconds: Number(option("seconds", "20")),
-    keys: Number(option("keys", "60")),
-    setUps: Number(option("set-ups", "10000")),
-    secrets: Number(option("secrets", "1000")),
+    seconds: numberOption("seconds", 20),
+    keys: numberOption("keys", 60),
+    setUps: numberOption("set-ups", 10_000),
+    secrets: numberOption("secrets", 1_000),
   });
-  console.log(
-    "| beside | small p50 ms | p99 | 450 kB p50 | p99 | count_tokens p50 | p99 | p99 to that beside nobody | requests | errors | revoked | failed | CPU | resident MB | the attacker was answered |",
-  );
-  console.log(`|${" --- |".repeat(15)}`);
-  const [quiet] = rows;
-  for (const {
-    beside,
-    small,
-    large,
-    counts,
-    requests,
-    errors,
-    revoked,
-    revokeErrors,
-    cpuPercent,
-    residentMb,
-    answers,
-  } of rows) {
-    const times = [small, large, counts].flatMap(({ p50, p99 }) => [p50.toFixed(1), p99.toFixed(1)]);
-    const ratios = [
-      small.p99 / quiet!.small.p99,
-      large.p99 / quiet!.large.p99,
-      counts.p99 / quiet!.counts.p99,
-    ];
-    const told = Object.entries(answers).map(([status, times]) => `${times} × ${status}`);
-    const cells = [
-      beside,
-      ...times,
-      ratios.map((ratio) => ratio.toFixed(1)).join(", "),
-      requests,
-      errors,
-      revoked,
-      revokeErrors,
-      `${cpuPercent.toFixed(0)}%`,
-      residentMb.toFixed(0),
-      told.join(", ") || "–",
-    ];
-    console.log(`| ${cells.join(" | ")} |`);
-  }
+  const times = ["small", "large", "counts"] as const;
+  const cells = rows.map((row) => [
+    row.beside,
+    ...times.flatMap((of) => [row[of].p50.toFixed(1), row[of].p99.toFixed(1)]),
+    times.map((of) => (row[of].p99 / rows[0]![of].p99).toFixed(1)).join(", "),
+    row.requests,
+    row.errors,
+    row.revoked,
+    row.revokeErrors,
+    `${row.cpuPercent.toFixed(0)}%`,
+    row.residentMb.toFixed(0),
+    Object.entries(row.answers)
+      .map(([status, count]) => `${count} × ${status}`)
+      .join(", ") || "–",
+  ]);
+  console.log(table(HEAD, cells));
 }

@@ -3,7 +3,7 @@
  * stream of deltas, fed one event at a time as hosts send them, the cases in turns. Each is checked to end
  * properly. "Alike" are events that differ in their text alone; the goals are multiples of chat's.
  *
- *     bun run bench events
+ *     bun run bench events [--rounds 15] [--deltas 500] [--streams 120]
  */
 import type { SurfaceName } from "../src/catalog/catalog.ts";
 import type { GenerationRequest } from "../src/surfaces/surface.ts";
@@ -16,7 +16,8 @@ import {
   responsesText,
   type SseEvent,
 } from "../test/fakes/transcripts.ts";
-import { median } from "./median.ts";
+import { median, table } from "./figures.ts";
+import { numberOption } from "./options.ts";
 
 export interface EventCost {
   readonly name: string;
@@ -147,7 +148,15 @@ const REQUESTS = Object.fromEntries(
 ) as Record<SurfaceName, GenerationRequest>;
 
 if (import.meta.main) {
-  console.log("| events of the host → for the client | µs CPU | ÷ chat, alike | goal |\n| - | - | - | - |");
-  for (const { name, eventUs, ratio, goal } of benchEvents({ rounds: 15, deltas: 500, streams: 120 }))
-    console.log(`| ${name} | ${eventUs.toFixed(2)} | ${ratio.toFixed(2)} | ${goal ?? ""} |`);
+  const rows = benchEvents({
+    rounds: numberOption("rounds", 15),
+    deltas: numberOption("deltas", 500),
+    streams: numberOption("streams", 120),
+  });
+  console.log(
+    table(
+      ["events of the host → for the client", "µs CPU", "÷ chat, alike", "goal"],
+      rows.map(({ name, eventUs, ratio, goal }) => [name, eventUs, ratio, goal ?? null]),
+    ),
+  );
 }

@@ -3,7 +3,7 @@
  * holding the whole request. One process, so that one clock measures both; the hosts are real sockets that
  * fail as real ones do.
  *
- *     bun run bench/failover.ts [--rounds 300]
+ *     bun run bench failover [--rounds 300]
  */
 import {
   closeBeforeHead,
@@ -17,13 +17,12 @@ import {
 import { type Behaviour, hostRow, REFUSED_PORT, startFakeHost } from "../test/fakes/host.ts";
 import { chatText } from "../test/fakes/transcripts.ts";
 import { ask, openTestGateway, read } from "../test/generation/test-gateway.ts";
-import { percentile } from "./load.ts";
+import { ascending, type Quantiles, quantiles, table } from "./figures.ts";
+import { numberOption } from "./options.ts";
 
-export interface FailoverResult {
+/** In ms. */
+export interface FailoverResult extends Quantiles {
   readonly failure: string;
-  /** ms. */
-  readonly p50: number;
-  readonly p99: number;
 }
 
 const FAILURES: Record<string, () => Behaviour> = {
@@ -99,18 +98,17 @@ async function through(
   }
   await gateway.close();
   await next.close();
-  const sorted = took.slice(WARM_UP).sort((a, b) => a - b);
-  return { failure, p50: percentile(sorted, 0.5), p99: percentile(sorted, 0.99) };
+  return { failure, ...quantiles(ascending(took.slice(WARM_UP))) };
 }
 
 const WARM_UP = 50;
 
-export const failoverTable = (results: readonly FailoverResult[]): string =>
-  ["| failure | p50 ms | p99 ms |", "|---|---|---|"]
-    .concat(results.map(({ failure, p50, p99 }) => `| ${failure} | ${p50.toFixed(2)} | ${p99.toFixed(2)} |`))
-    .join("\n");
-
 if (import.meta.main) {
-  const at = process.argv.indexOf("--rounds");
-  console.log(failoverTable(await benchFailover(at === -1 ? 300 : Number(process.argv[at + 1]))));
+  const rows = await benchFailover(numberOption("rounds", 300));
+  console.log(
+    table(
+      ["failure", "p50 ms", "p99 ms"],
+      rows.map(({ failure, p50, p99 }) => [failure, p50, p99]),
+    ),
+  );
 }

@@ -1,12 +1,38 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import type { SurfaceName } from "../src/catalog/catalog.ts";
+import type { Target } from "./load.ts";
 import { type Measured, start } from "./processes.ts";
 
-/** The gateway with this configuration, in a process of its own; all that it keeps is in the folder. */
-export function startGateway(folder: string, configuration: string): Promise<Measured> {
+/** Parts of the configuration that replace those below, and what is added to them. */
+export interface GatewaySettings {
+  readonly hosts?: string;
+  readonly models?: string;
+  /** Of each key without an account. */
+  readonly limits?: string;
+  /** Any other settings. */
+  readonly more?: string;
+}
+
+/** A gateway in a process of its own, in front of the host on this port; all that it keeps is in the folder. */
+export function startGateway(
+  folder: string,
+  hostPort: number,
+  { hosts, models, limits = NO_LIMITS, more = "" }: GatewaySettings,
+): Promise<Measured> {
   mkdirSync(folder, { recursive: true });
   const config = join(folder, "gateway.yaml");
-  writeFileSync(config, configuration);
+  writeFileSync(
+    config,
+    `
+hosts:
+${hosts ?? hostRow("mock", hostPort, "chat.completions")}
+models:
+${models ?? modelRow(MODEL, "mock")}
+defaults: { accountless: { ${limits} } }
+${more}
+`,
+  );
   return start([process.execPath, join(import.meta.dir, "../src/main.ts")], {
     GATEWAY_CONFIG: config,
     GATEWAY_DATA: join(folder, "data"),
@@ -14,6 +40,31 @@ export function startGateway(folder: string, configuration: string): Promise<Mea
     PORT: "0",
   });
 }
+
+export const hostRow = (id: string, port: number, speaks: SurfaceName): string =>
+  `  - { id: ${id}, base_url: "http://127.0.0.1:${port}/v1", speaks: [${speaks}] }`;
+
+/** A window wide enough for a body of 10 MB. */
+export const modelRow = (id: string, host: string, model = "m"): string => `  - id: ${id}
+    context_length: 20000000
+    max_output_tokens: 4000
+    price: { input: 0.001, output: 10 }
+    routes: [{ host: ${host}, model: ${model} }]`;
+
+export const MODEL = "bench/model";
+const NO_LIMITS = "rpm_limit: null, tpm_limit: null, daily_limit_usd: null, monthly_limit_usd: null";
+
+/** Where a client with this key sends chat completions. */
+export const targetOf = ({ port }: Pick<Measured, "port">, key: string, path = CHAT_PATH): Target => ({
+  port,
+  path,
+  headers: { authorization: `Bearer ${key}` },
+});
+
+const CHAT_PATH = "/v1/chat/completions";
+
+export const chatBody = (content: string, own: object = { max_tokens: 16 }): string =>
+  JSON.stringify({ model: MODEL, ...own, messages: [{ role: "user", content }] });
 
 /** A key on a balance of its own, with credit. */
 export async function fundedKey({ port }: Measured, usd: number): Promise<FundedKey> {

@@ -3,6 +3,8 @@
  * measured. Its own ceiling, against the bare host, is part of every report.
  */
 import type { Socket } from "bun";
+import { ascending } from "./figures.ts";
+import type { Measured } from "./processes.ts";
 
 /** Something that answers `/v1/chat/completions`. */
 export interface Target {
@@ -178,16 +180,14 @@ class Run {
       failures: answered - this.#totalMs.length,
       statuses: this.#statuses,
       seconds: (performance.now() - this.#startedMs) / 1_000,
-      firstByteMs: sorted(this.#firstByteMs),
-      totalMs: sorted(this.#totalMs),
-      gapMs: sorted(this.#gapMs),
+      firstByteMs: ascending(this.#firstByteMs),
+      totalMs: ascending(this.#totalMs),
+      gapMs: ascending(this.#gapMs),
     });
   }
 }
 
 const PATIENCE_MS = 60_000;
-
-const sorted = (values: number[]): number[] => values.sort((a, b) => a - b);
 
 interface Exchange {
   unsent: Uint8Array;
@@ -243,6 +243,19 @@ export function requestBytes({ port, path, headers }: Target, body: string, clai
   return new TextEncoder().encode(`${head}content-length: ${length}\r\n\r\n${claimedBytes > 0 ? "" : body}`);
 }
 
-/** The value below which `fraction` of the sorted list lies. */
-export const percentile = (sorted: readonly number[], fraction: number): number =>
-  sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * fraction))] ?? Number.NaN;
+/** The same, where every answer has to be a 2xx. */
+export async function served(target: Target, plan: Load): Promise<Timings> {
+  const timings = await load(target, plan);
+  if (timings.failures > 0) throw new Error(`not all were answered: ${JSON.stringify(timings.statuses)}`);
+  return timings;
+}
+
+/** What a process used its processors for meanwhile, µs. */
+export async function cpuOf<T>(
+  { cpuUs }: Pick<Measured, "cpuUs">,
+  run: () => Promise<T>,
+): Promise<{ readonly result: T; readonly us: number }> {
+  const before = cpuUs();
+  const result = await run();
+  return { result, us: cpuUs() - before };
+}

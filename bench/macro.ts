@@ -2,9 +2,9 @@
  * The short form of the peers' run: the gateway as a process beside the bare host and, where it is installed,
  * nginx.
  *
- *     bun run bench/macro.ts [--rounds 5] [--seconds 0.5] [--streams 400]
+ *     bun run bench macro [--rounds 5] [--seconds 0.5] [--streams 400] [--warm 4]
  */
-import { option } from "./option.ts";
+import { numberOption } from "./options.ts";
 import { bareHost } from "./peers/bare-host.ts";
 import { bareProxy } from "./peers/bare-proxy.ts";
 import { gateway } from "./peers/gateway.ts";
@@ -14,7 +14,7 @@ import { PARTS } from "./peers/rounds.ts";
 import { benchPeers, type PeersRun, type PeersSize } from "./peers.ts";
 
 export const benchMacro = (
-  size: Pick<PeersSize, "rounds" | "seconds" | "streams">,
+  size: Pick<PeersSize, "rounds" | "seconds" | "streams" | "warmUpSeconds">,
   progress: (line: string) => void,
 ): Promise<PeersRun> =>
   benchPeers(
@@ -33,9 +33,10 @@ const ROUNDS_ALONE = { open: [], settleMs: 0, faults: false } as const;
 
 if (import.meta.main) {
   const size = {
-    rounds: Number(option("rounds", "5")),
-    seconds: Number(option("seconds", "0.5")),
-    streams: Number(option("streams", "400")),
+    rounds: numberOption("rounds", 5),
+    seconds: numberOption("seconds", 0.5),
+    streams: numberOption("streams", 400),
+    warmUpSeconds: numberOption("warm", 4),
   };
   console.log(tables(await benchMacro(size, console.error)));
 }

@@ -3,7 +3,7 @@ import { hashSecret } from "../src/units/secret-hash.ts";
  * The hot pieces, each beside a baseline that does the least that anything could, and each with its result
  * checked: a bench that computes the wrong thing is worthless however fast.
  *
- *     bun run bench/micro.ts
+ *     bun run bench micro
  */
 
 import { LRUCache } from "lru-cache";

@@ -1,23 +1,20 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { answered, fundedKey, startGateway } from "./gateway-process.ts";
-import { load, type Target, type Timings } from "./load.ts";
-import { option } from "./option.ts";
-import { type Measured, start } from "./processes.ts";
+import { quantiles, table } from "./figures.ts";
+import { answered, chatBody, fundedKey, targetOf } from "./gateway-process.ts";
+import { cpuOf, load, type Target, type Timings } from "./load.ts";
+import { numberOption } from "./options.ts";
+import type { Measured } from "./processes.ts";
+import { inScene } from "./scene.ts";
 
 /**
  * One key at a hundred times its limit: what it costs the others, and what each refusal costs the gateway. A
  * modest key sends 50 requests a second throughout; the noisy one, which may send 300 a minute, sends 500 a
  * second beside it, first small and then with bodies of 1 MB.
  *
- *     bun run bench/neighbour.ts --rounds 5 --seconds 6
+ *     bun run bench neighbour --rounds 5 --seconds 6
  */
-export async function benchNeighbour(rounds: number, seconds: number): Promise<Row[]> {
-  const folder = mkdtempSync(join(tmpdir(), "neighbour-"));
-  const host = await start([process.execPath, `${import.meta.dir}/mock-host.ts`]);
-  const gateway = await startGateway(folder, configuration(host.port));
-  try {
+export const benchNeighbour = (rounds: number, seconds: number): Promise<Row[]> =>
+  inScene("neighbour", async ({ gateway: open }) => {
+    const gateway = await open("gateway");
     const modest = await target(gateway, 1_000_000);
     const noisy = await target(gateway, NOISY_RPM);
     const scene = { gateway, modest, noisy, seconds };
@@ -30,12 +27,7 @@ export async function benchNeighbour(rounds: number, seconds: number): Promise<R
       measured.push([alone.row, small, await measureBeside("bodies of 1 MB", LARGE_BODY, alone.us, scene)]);
     }
     return measured[0]!.map((_, at) => middle(measured.map((rows) => rows[at]!)));
-  } finally {
-    await gateway.stop();
-    await host.stop();
-    rmSync(folder, { recursive: true });
-  }
-}
+  });
 
 export interface Row {
   readonly beside: string;
@@ -82,58 +74,40 @@ const middle = (rows: readonly Row[]): Row =>
 const quiet = (modest: Target, seconds: number): Promise<Timings> =>
   load(modest, { body: BODY, connections: 4, perSecond: 50, seconds });
 
-async function cpuOf<T>(process: Measured, run: () => Promise<T>): Promise<{ result: T; us: number }> {
-  const before = process.cpuUs();
-  const result = await run();
-  return { result, us: process.cpuUs() - before };
-}
-
-const told = ({ totalMs, failures }: Timings) => ({
-  p50: totalMs[Math.floor(totalMs.length * 0.5)] ?? Number.NaN,
-  p99: totalMs[Math.floor(totalMs.length * 0.99)] ?? Number.NaN,
-  failures,
-});
+const told = ({ totalMs, failures }: Timings) => ({ ...quantiles(totalMs), failures });
 
 const NOISY_RPM = 300;
 const NOISY_PER_SECOND = (NOISY_RPM / 60) * 100;
 
-const bodyOf = (content: string): string =>
-  JSON.stringify({ model: "bench/model", max_tokens: 16, messages: [{ role: "user", content }] });
-const BODY = bodyOf("ping");
-const LARGE_BODY = bodyOf("x".repeat(1_000_000));
+const BODY = chatBody("ping");
+const LARGE_BODY = chatBody("x".repeat(1_000_000));
 
 async function target(gateway: Measured, rpm: number): Promise<Target> {
   const { id, key, recovery_secret } = await fundedKey(gateway, 1_000);
-  const { port } = gateway;
   await answered(
-    await fetch(`http://127.0.0.1:${port}/v1/keys/${id}`, {
+    await fetch(`http://127.0.0.1:${gateway.port}/v1/keys/${id}`, {
       method: "PATCH",
       headers: { authorization: `Bearer ${recovery_secret}` },
       body: JSON.stringify({ rpm_limit: rpm }),
     }),
   );
-  return { port, path: "/v1/chat/completions", headers: { authorization: `Bearer ${key}` } };
+  return targetOf(gateway, key);
 }
 
-const configuration = (hostPort: number): string => `
-hosts:
-  - { id: mock, base_url: "http://127.0.0.1:${hostPort}/v1", speaks: [chat.completions] }
-models:
-  - id: bench/model
-    context_length: 10000000
-    max_output_tokens: 1000
-    price: { input: 0.1, output: 0.1 }
-    routes: [{ host: mock, model: m }]
-defaults:
-  accountless: { rpm_limit: null, tpm_limit: null, daily_limit_usd: null, monthly_limit_usd: null }
-`;
-
 if (import.meta.main) {
-  const rows = await benchNeighbour(Number(option("rounds", "3")), Number(option("seconds", "6")));
-  console.log("| beside | p50 ms | p99 ms | failures | refused | CPU µs a refusal |");
-  console.log("| --- | --- | --- | --- | --- | --- |");
-  for (const { beside, p50, p99, failures, refused, refusalUs } of rows) {
-    const cpu = refusalUs === null ? "–" : refusalUs.toFixed(0);
-    console.log(`| ${beside} | ${p50.toFixed(2)} | ${p99.toFixed(2)} | ${failures} | ${refused} | ${cpu} |`);
-  }
+  const rows = await benchNeighbour(numberOption("rounds", 3), numberOption("seconds", 6));
+  const head = ["beside", "p50 ms", "p99 ms", "failures", "refused", "CPU µs a refusal"];
+  console.log(
+    table(
+      head,
+      rows.map(({ beside, p50, p99, failures, refused, refusalUs }) => [
+        beside,
+        p50,
+        p99,
+        failures,
+        refused,
+        refusalUs,
+      ]),
+    ),
+  );
 }

@@ -1,28 +1,24 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { type Load, load } from "./load.ts";
-import { option } from "./option.ts";
+import { median, quantiles, table } from "./figures.ts";
+import { cpuOf, type Load, served } from "./load.ts";
+import { numberOption } from "./options.ts";
 import { bareProxy } from "./peers/bare-proxy.ts";
 import { gateway } from "./peers/gateway.ts";
 import { PATH, type Peer, type Subject } from "./peers/peer.ts";
-import { bodyOf, quantiles } from "./peers/rounds.ts";
-import { start } from "./processes.ts";
+import { bodyOf } from "./peers/rounds.ts";
+import { inScene } from "./scene.ts";
 
 /**
  * What the first requests cost after a pause in which nothing happened: of the gateway as it is shipped, of
  * the gateway on a Bun that forgets what it has compiled as it usually does (runtime.ts), and of a bare proxy
  * on such a Bun. They pause together and are then asked one after the other, in turns.
  *
- *     bun run bench/pause.ts --minutes 3 --rounds 3 --requests 10000
+ *     bun run bench pause --minutes 3 --rounds 3 --requests 10000
  */
-export async function benchPause({ rounds, pauseMs, requests }: PauseSize): Promise<Row[]> {
-  const folder = mkdtempSync(join(tmpdir(), "pause-"));
-  const host = await start([process.execPath, `${import.meta.dir}/mock-host.ts`]);
-  const entrants: Entrant[] = [];
-  try {
+export const benchPause = ({ rounds, pauseMs, requests }: PauseSize): Promise<Row[]> =>
+  inScene("pause", async ({ host, peer: open }) => {
+    const entrants: Entrant[] = [];
     for (const [name, peer, env] of ENTRANTS) {
-      const subject = await begun(peer, env, host.port, join(folder, name));
+      const subject = await within(env, () => open(peer, name));
       entrants.push({ name, subject, before: [], after: [] });
     }
     // Compilers work beside the first requests.
@@ -31,7 +27,7 @@ export async function benchPause({ rounds, pauseMs, requests }: PauseSize): Prom
     for (let round = 0; round < rounds; round++) {
       await Bun.sleep(pauseMs);
       // The load generator and the host have paused too.
-      await load({ port: host.port, path: PATH, headers: {} }, askFor("", 8 * requests));
+      await served({ port: host.port, path: PATH, headers: {} }, askFor("", 8 * requests));
       for (let turn = 0; turn < entrants.length; turn++) {
         const { subject, before, after } = entrants[(round + turn) % entrants.length]!;
         after.push(await ask(subject, requests));
@@ -44,12 +40,7 @@ export async function benchPause({ rounds, pauseMs, requests }: PauseSize): Prom
       before: middle(before),
       after: middle(after),
     }));
-  } finally {
-    for (const { subject } of entrants) await subject.process.stop();
-    await host.stop();
-    rmSync(folder, { recursive: true });
-  }
-}
+  });
 
 export interface PauseSize {
   readonly rounds: number;
@@ -93,27 +84,18 @@ const ENTRANTS: readonly (readonly [name: string, peer: Peer, env: Record<string
 ];
 
 /** Peers hand their process our environment. */
-async function begun(
-  peer: Peer,
-  env: Record<string, string>,
-  hostPort: number,
-  folder: string,
-): Promise<Subject> {
-  const own = { ...process.env };
+async function within<T>(env: Record<string, string>, begin: () => Promise<T>): Promise<T> {
   Object.assign(process.env, env);
   try {
-    return await (await peer.install(folder)).start(hostPort, folder);
+    return await begin();
   } finally {
     for (const name in env) delete process.env[name];
-    Object.assign(process.env, own);
   }
 }
 
 async function ask({ process, target, prefix }: Subject, requests: number): Promise<Taken> {
-  const beforeUs = process.cpuUs();
-  const { count, failures, totalMs } = await load(target, askFor(prefix, requests));
-  if (failures > 0) throw new Error(`${failures} of ${requests} were not answered`);
-  return { us: (process.cpuUs() - beforeUs) / count, ...quantiles(totalMs) };
+  const { result, us } = await cpuOf(process, () => served(target, askFor(prefix, requests)));
+  return { us: us / result.count, ...quantiles(result.totalMs) };
 }
 
 const askFor = (prefix: string, requests: number): Load => ({
@@ -123,23 +105,22 @@ const askFor = (prefix: string, requests: number): Load => ({
 });
 
 function middle(taken: readonly Taken[]): Taken {
-  const of = (figure: keyof Taken) =>
-    taken.map((one) => one[figure]).sort((a, b) => a - b)[Math.floor(taken.length / 2)]!;
+  const of = (figure: keyof Taken) => median(taken.map((one) => one[figure]));
   return { us: of("us"), p50: of("p50"), p99: of("p99") };
 }
 
 if (import.meta.main) {
   const rows = await benchPause({
-    rounds: Number(option("rounds", "3")),
-    pauseMs: Number(option("minutes", "3")) * 60_000,
-    requests: Number(option("requests", "10000")),
+    rounds: numberOption("rounds", 3),
+    pauseMs: numberOption("minutes", 3) * 60_000,
+    requests: numberOption("requests", 10_000),
   });
-  console.log("| | CPU µs a request, before → after | p50 ms | p99 ms |");
-  console.log("| --- | --- | --- | --- |");
-  for (const { name, before, after } of rows) {
-    const figures = (["us", "p50", "p99"] as const).map(
-      (figure) => `${before[figure].toFixed(1)} → ${after[figure].toFixed(1)}`,
-    );
-    console.log(`| ${name} | ${figures.join(" | ")} |`);
-  }
+  const change = (of: keyof Taken, { before, after }: Row) =>
+    `${before[of].toFixed(1)} → ${after[of].toFixed(1)}`;
+  console.log(
+    table(
+      ["", "CPU µs a request, before → after", "p50 ms", "p99 ms"],
+      rows.map((row) => [row.name, change("us", row), change("p50", row), change("p99", row)]),
+    ),
+  );
 }

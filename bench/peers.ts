@@ -10,10 +10,10 @@
  *
  * What is measured has a core of its own, load and host share the others.
  */
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
-import { cpus, tmpdir } from "node:os";
+import { mkdirSync } from "node:fs";
+import { cpus } from "node:os";
 import { join } from "node:path";
-import { option } from "./option.ts";
+import { numberOption, option } from "./options.ts";
 import { bareHost } from "./peers/bare-host.ts";
 import { bareProxy } from "./peers/bare-proxy.ts";
 import { bifrost } from "./peers/bifrost.ts";
@@ -31,7 +31,8 @@ import { circumstances, publish } from "./peers/publish.ts";
 import { tables } from "./peers/report.ts";
 import type { PeerResult } from "./peers/result.ts";
 import { PARTS, type Part, type RoundSize, Rounds } from "./peers/rounds.ts";
-import { type Measured, onMeasuredCore, otherCores, pinTo, start } from "./processes.ts";
+import { type Measured, onMeasuredCore, otherCores, pinTo } from "./processes.ts";
+import { inScene } from "./scene.ts";
 
 export const PEERS: readonly Peer[] = [
   bareHost,
@@ -70,45 +71,42 @@ export async function benchPeers(
   const skipped: { name: string; why: string }[] = [];
   const entrants: Entrant[] = [];
   pinTo(otherCores());
-  const host = await start([process.execPath, HOST]);
-  const folder = mkdtempSync(join(tmpdir(), "peers-"));
   const leaveOut = async ({ name }: Peer, error: unknown, subject?: Subject) => {
     await subject?.process.stop("SIGKILL");
     skipped.push({ name, why: (error as Error).message });
     progress(`${name} is left out: ${(error as Error).message}`);
   };
   try {
-    for (const peer of peers) {
-      try {
-        progress(`starting ${peer.name}`);
-        entrants.push(await enter(peer, cache, host.port, folder, size));
-      } catch (error) {
-        await leaveOut(peer, error);
-      }
-    }
-    for (let round = 1; round <= size.rounds; round++) {
-      for (const entrant of [...entrants]) {
+    await inScene("peers", async ({ host, folder, onEnd }) => {
+      for (const peer of peers) {
         try {
-          progress(`round ${round} of ${size.rounds}: ${entrant.peer.name}`);
-          await entrant.rounds.round();
+          progress(`starting ${peer.name}`);
+          const entrant = await enter(peer, cache, host.port, folder, size);
+          onEnd(() => entrant.subject.process.stop());
+          entrants.push(entrant);
         } catch (error) {
-          entrants.splice(entrants.indexOf(entrant), 1);
-          await leaveOut(entrant.peer, error, entrant.subject);
+          await leaveOut(peer, error);
         }
       }
-    }
-    for (const { subject } of entrants) await subject.process.stop();
+      for (let round = 1; round <= size.rounds; round++) {
+        for (const entrant of [...entrants]) {
+          try {
+            progress(`round ${round} of ${size.rounds}: ${entrant.peer.name}`);
+            await entrant.rounds.round();
+          } catch (error) {
+            entrants.splice(entrants.indexOf(entrant), 1);
+            await leaveOut(entrant.peer, error, entrant.subject);
+          }
+        }
+      }
+    });
     const results: PeerResult[] = [];
-    for (const entrant of entrants) results.push(await alone(entrant, folder, size, progress));
+    for (const entrant of entrants) results.push(await alone(entrant, size, progress));
     return { peers: results, skipped };
   } finally {
-    await host.stop();
     pinTo(`0-${cpus().length - 1}`);
-    rmSync(folder, { recursive: true, force: true });
   }
 }
-
-const HOST = `${import.meta.dir}/mock-host.ts`;
 
 interface Entrant {
   readonly peer: Peer;
@@ -125,7 +123,8 @@ async function enter(
   size: PeersSize,
 ): Promise<Entrant> {
   const installed = await peer.install(cache);
-  const at = place(folder, peer, "rounds");
+  const at = join(folder, peer.name.replaceAll(" ", "-"));
+  mkdirSync(at);
   const subject = await onMeasuredCore(() => installed.start(hostPort, at));
   try {
     await verify(subject);
@@ -143,27 +142,18 @@ async function enter(
 
 /** What is measured once, with no other peer running, each on a fresh process. */
 async function alone(
-  { peer: { name }, peer, installed, rounds }: Entrant,
-  folder: string,
+  { peer: { name }, installed, rounds }: Entrant,
   { open, settleMs, faults, seconds }: PeersSize,
   progress: (line: string) => void,
 ): Promise<PeerResult> {
   const { version, settings } = installed;
-  const fresh = async <T>(
-    what: string,
-    run: (host: Measured, subject: Subject, at: string) => Promise<T>,
-  ) => {
-    progress(`${what}: ${name}`);
-    const at = place(folder, peer, what);
-    const host = await start([process.execPath, HOST]);
-    const subject = await onMeasuredCore(() => installed.start(host.port, at));
-    try {
-      return await run(host, subject, at);
-    } finally {
-      await subject.process.stop("SIGKILL");
-      await host.stop("SIGKILL");
-    }
-  };
+  const fresh = <T>(what: string, run: (host: Measured, subject: Subject, folder: string) => Promise<T>) =>
+    inScene(what, async ({ host, folder, onEnd }) => {
+      progress(`${what}: ${name}`);
+      const subject = await onMeasuredCore(() => installed.start(host.port, folder));
+      onEnd(() => subject.process.stop("SIGKILL"));
+      return await run(host, subject, folder);
+    });
   const memory =
     open.length === 0
       ? null
@@ -174,20 +164,14 @@ async function alone(
   return { name, version, settings, ...rounds.result(), memory, faults: faulted };
 }
 
-function place(folder: string, { name }: Peer, phase: string): string {
-  const path = join(folder, `${name.replaceAll(" ", "-")}-${phase}`);
-  mkdirSync(path, { recursive: true });
-  return path;
-}
-
 if (import.meta.main) {
   const only = option("only", "");
   const chosen = PEERS.filter(({ name }) => only === "" || only.split(",").includes(name));
   const size: PeersSize = {
-    rounds: Number(option("rounds", "5")),
-    seconds: Number(option("seconds", "0.8")),
-    streams: Number(option("streams", "400")),
-    passes: Number(option("passes", "2")),
+    rounds: numberOption("rounds", 5),
+    seconds: numberOption("seconds", 0.8),
+    streams: numberOption("streams", 400),
+    passes: numberOption("passes", 2),
     parts: option("parts", PARTS.join()).split(",") as Part[],
     connections: [1, 16, 64, 256],
     open: option("open", "1000,8000").split(",").filter(Boolean).map(Number),

@@ -74,20 +74,23 @@ export async function onMeasuredCore<T>(begin: () => Promise<T>): Promise<T> {
 }
 
 function measured(child: Bun.Subprocess, port: number): Measured {
+  let stopped: Promise<void> | null = null;
+  const stop = async (signal: "SIGTERM" | "SIGKILL") => {
+    const all = family(child.pid);
+    // Killed, a parent cannot pass it on.
+    if (signal === "SIGKILL") for (const pid of all) endOne(pid);
+    else child.kill(signal);
+    await Promise.race([child.exited, Bun.sleep(STOP_MS)]);
+    for (const pid of all) endOne(pid);
+    await child.exited;
+  };
   return {
     port,
     pid: child.pid,
     cpuUs: () => cpuUsOf(child.pid),
     residentBytes: () => family(child.pid).reduce((sum, pid) => sum + residentBytes(pid), 0),
-    async stop(signal = "SIGTERM") {
-      const all = family(child.pid);
-      // Killed, a parent cannot pass it on.
-      if (signal === "SIGKILL") for (const pid of all) endOne(pid);
-      else child.kill(signal);
-      await Promise.race([child.exited, Bun.sleep(STOP_MS)]);
-      for (const pid of all) endOne(pid);
-      await child.exited;
-    },
+    // Once: later, its id may be another process's.
+    stop: (signal = "SIGTERM") => (stopped ??= stop(signal)),
   };
 }
 

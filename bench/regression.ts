@@ -7,17 +7,16 @@
  *     bun run bench regression           # compare
  *     bun run bench regression --write   # after a change that is meant to be dearer, or became cheaper
  */
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { readFileSync, writeFileSync } from "node:fs";
 import { do_not_optimize } from "mitata";
+import { median } from "./figures.ts";
 import { pieces } from "./micro.ts";
 import { bareHost } from "./peers/bare-host.ts";
 import { bareProxy } from "./peers/bare-proxy.ts";
 import { verify } from "./peers/faults.ts";
 import { gateway } from "./peers/gateway.ts";
 import { type RoundSize, Rounds } from "./peers/rounds.ts";
-import { type Measured, start } from "./processes.ts";
+import { inScene } from "./scene.ts";
 
 export interface Figure {
   readonly name: string;
@@ -49,10 +48,10 @@ export function verdictOn({ name, ours, baseline }: Figure, reference: number | 
   return { name, ratio, noise, reference, dearer };
 }
 
-function bestAndMiddle(turns: readonly number[]): { readonly best: number; readonly middle: number } {
-  const sorted = [...turns].sort((a, b) => a - b);
-  return { best: sorted[0]!, middle: sorted[sorted.length >> 1]! };
-}
+const bestAndMiddle = (turns: readonly number[]): { readonly best: number; readonly middle: number } => ({
+  best: Math.min(...turns),
+  middle: median(turns),
+});
 
 const SLACK = 0.3;
 const TRIES = 3;
@@ -94,17 +93,11 @@ const BATCH = 512;
  * transport's, ÷ the bare host's. Who else uses the machine takes caches away, from which what needs more of
  * them suffers more: against the bare host, the gateway's request was 8.4 on one day and 13 on another.
  */
-export async function macroFigures({ turns, ...size }: MacroSize): Promise<Figure[]> {
-  const host = await start([process.execPath, `${import.meta.dir}/mock-host.ts`]);
-  const folder = mkdtempSync(join(tmpdir(), "regression-"));
-  const running: Measured[] = [];
-  try {
+export const macroFigures = ({ turns, ...size }: MacroSize): Promise<Figure[]> =>
+  inScene("regression", async ({ peer: open }) => {
     const all: Rounds[] = [];
     for (const peer of [bareHost, bareProxy, gateway]) {
-      const place = join(folder, peer.name);
-      mkdirSync(place);
-      const subject = await (await peer.install(folder)).start(host.port, place);
-      running.push(subject.process);
+      const subject = await open(peer);
       await verify(subject);
       all.push(new Rounds(subject, { ...size, passes: 1, connections: [] }));
     }
@@ -122,12 +115,7 @@ export async function macroFigures({ turns, ...size }: MacroSize): Promise<Figur
       { name: "bare proxy on Bun: CPU a request ÷ bare host", ours: proxy!.request, baseline: bare!.request },
       { name: "bare proxy on Bun: CPU an event ÷ bare host", ours: proxy!.event, baseline: bare!.event },
     ];
-  } finally {
-    for (const one of running) await one.stop();
-    await host.stop();
-    rmSync(folder, { recursive: true, force: true });
-  }
-}
+  });
 
 const REFERENCE = `${import.meta.dir}/reference.json`;
 

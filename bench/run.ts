@@ -1,6 +1,6 @@
 /**
- * `bun run bench [micro|events|failover|macro|neighbour|transport|attacks|scaling|workers|pause|payments|peers|regression|
- * sizing|soak]`: one suite, or all but the last nine, which are asked for by name. Each is described at the top of its file.
+ * `bun run bench [suite] [--option value]`: one suite, or all but those that run by name only. The top of its file says
+ * what a suite measures and which options it has.
  */
 const SUITES = ["micro", "events", "failover", "macro", "neighbour", "transport", "allocations"] as const;
 const BY_NAME = [
@@ -11,6 +11,7 @@ const BY_NAME = [
   "payments",
   "peers",
   "regression",
+  "settle",
   "sizing",
   "soak",
 ] as const;

@@ -4,17 +4,22 @@
  * The load generator, the host and PostgreSQL share the machine with what is measured. (Two workers beside
  * one: workers.ts.)
  *
- *     bun run bench/scaling.ts [--rounds 5] [--seconds 2] [--per-second 1000] [--revokes 100] [--stream yes]
+ *     bun run bench scaling [--rounds 5] [--seconds 2] [--per-second 1000] [--revokes 100] [--stream yes]
  */
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { Cluster } from "../test/postgres/cluster.ts";
-import { type FundedKey, fundedKey, metric, startGateway } from "./gateway-process.ts";
-import { load, percentile } from "./load.ts";
-import { median } from "./median.ts";
-import { option } from "./option.ts";
-import { type Measured, start } from "./processes.ts";
+import { ascending, median, percentile, table } from "./figures.ts";
+import {
+  chatBody,
+  type FundedKey,
+  fundedKey,
+  type GatewaySettings,
+  metric,
+  targetOf,
+} from "./gateway-process.ts";
+import { cpuOf, served } from "./load.ts";
+import { numberOption, option } from "./options.ts";
+import type { Measured } from "./processes.ts";
+import { inScene } from "./scene.ts";
 
 export interface ScalingSize {
   readonly rounds: number;
@@ -26,38 +31,22 @@ export interface ScalingSize {
   readonly stream: boolean;
 }
 
-/** Medians over the rounds, by arrangement. */
-type Each = Readonly<Record<string, number>>;
-
 export interface ScalingRun {
-  /** CPU µs a request of the gateway's processes. */
-  readonly cpuUs: Each;
-  readonly requestsPerSecond: Each;
-  readonly firstByteP50Ms: Each;
-  readonly totalP50Ms: Each;
-  readonly totalP99Ms: Each;
-  /** Of PostgreSQL's processes, a request. */
-  readonly postgresCpuUs: Each;
-  readonly statementsPer1000: Each;
-  /** Batches of ends that were shipped, or what was committed. */
-  readonly transactionsPer1000: Each;
-  readonly writtenBytesPerRequest: Each;
+  /** Medians over the rounds. */
+  readonly arrangements: readonly ({ readonly name: string } & Sample)[];
   /** Sorted. */
   readonly revokeMs: readonly number[];
   readonly revokeOneStoppedMs: number;
 }
 
-export async function benchScaling(size: ScalingSize): Promise<ScalingRun> {
-  const folder = mkdtempSync(join(tmpdir(), "scaling-"));
-  const cluster = await Cluster.start(["synchronous_commit=on", "fsync=on"]);
-  const host = await start([process.execPath, join(import.meta.dir, "mock-host.ts")]);
-  const running: Measured[] = [];
-  const open = async (name: string, more: string): Promise<Arrangement> => {
-    const one = await startGateway(join(folder, name), configuration(host.port, more));
-    running.push(one);
-    return { name, process: one, keys: await fundedKeys(one) };
-  };
-  try {
+export const benchScaling = (size: ScalingSize): Promise<ScalingRun> =>
+  inScene("scaling", async ({ gateway, onEnd }) => {
+    const cluster = await Cluster.start(["synchronous_commit=on", "fsync=on"]);
+    onEnd(() => cluster.stop());
+    const open = async (name: string, more: string): Promise<Arrangement> => {
+      const one = await gateway(name, withLimits(more));
+      return { name, process: one, keys: await fundedKeys(one) };
+    };
     const store = `store: ${await cluster.database()}`;
     const arrangements = [
       await open("sqlite", ""),
@@ -65,38 +54,28 @@ export async function benchScaling(size: ScalingSize): Promise<ScalingRun> {
       await open("diskless", `store: ${await cluster.database()}\njournal: postgres`),
     ];
     const samples = new Map<string, Sample[]>(arrangements.map(({ name }) => [name, []]));
-    for (const {
-      keys,
-      process: { port },
-    } of arrangements)
-      await storm(port, keys, size);
+    for (const { keys, process: one } of arrangements) await storm(one.port, keys, size);
     for (let round = 0; round < size.rounds; round++) {
       for (const one of arrangements) samples.get(one.name)!.push(await sample(one, cluster, size));
     }
-    for (const one of running.splice(0)) await one.stop();
+    for (const one of arrangements) await one.process.stop();
     const nodes = await Promise.all(["a", "b", "c"].map((name) => open(name, store)));
-    const revokes = await revoke(nodes, size.revokes);
-    const each = (what: keyof Sample) =>
-      Object.fromEntries([...samples].map(([name, all]) => [name, median(all.map((one) => one[what]))]));
     return {
-      cpuUs: each("cpuUs"),
-      requestsPerSecond: each("perSecond"),
-      firstByteP50Ms: each("firstByteP50Ms"),
-      totalP50Ms: each("totalP50Ms"),
-      totalP99Ms: each("totalP99Ms"),
-      postgresCpuUs: each("postgresCpuUs"),
-      statementsPer1000: each("statementsPer1000"),
-      transactionsPer1000: each("transactionsPer1000"),
-      writtenBytesPerRequest: each("writtenBytes"),
-      ...revokes,
+      arrangements: [...samples].map(([name, all]) => ({ name, ...middleOf(all) })),
+      ...(await revoke(nodes, size.revokes)),
     };
-  } finally {
-    for (const one of running) await one.stop("SIGKILL");
-    await host.stop("SIGKILL");
-    await cluster.stop();
-    rmSync(folder, { recursive: true });
-  }
-}
+  });
+
+const middleOf = (samples: readonly Sample[]): Sample =>
+  Object.fromEntries(
+    Object.keys(samples[0]!).map((what) => [what, median(samples.map((one) => one[what as keyof Sample]))]),
+  ) as unknown as Sample;
+
+/** Every limit that a key may have but tokens a minute, so wide that none is reached. */
+export const withLimits = (more: string): GatewaySettings => ({
+  limits: "rpm_limit: 100000000, tpm_limit: null, daily_limit_usd: 5000, monthly_limit_usd: 10000",
+  more: `setup: { accountless_keys_per_address_per_hour: 100000 }\n${more}`,
+});
 
 interface Arrangement {
   readonly name: string;
@@ -105,38 +84,35 @@ interface Arrangement {
 }
 
 interface Sample {
+  /** CPU µs a request of the gateway's processes. */
   readonly cpuUs: number;
   readonly perSecond: number;
   readonly firstByteP50Ms: number;
   readonly totalP50Ms: number;
   readonly totalP99Ms: number;
+  /** Of PostgreSQL's processes, a request. */
   readonly postgresCpuUs: number;
   readonly statementsPer1000: number;
+  /** Batches of ends that were shipped, or what was committed. */
   readonly transactionsPer1000: number;
+  /** Of a request. */
   readonly writtenBytes: number;
 }
 
 const KEYS = 16;
 const CONNECTIONS_EACH = 4;
-const body = (stream: boolean): string =>
-  JSON.stringify({
-    model: "bench/model",
-    max_tokens: 100,
-    stream,
-    messages: [{ role: "user", content: "Hello" }],
-  });
-
 async function sample(
   { process: gateway, keys }: Arrangement,
   cluster: Cluster,
   size: ScalingSize,
 ): Promise<Sample> {
-  const [cpuBefore, postgresBefore, before] = [gateway.cpuUs(), cluster.cpuUs(), await figures(gateway)];
+  const [postgresBefore, before] = [cluster.cpuUs(), await figures(gateway)];
   const writtenBefore = await cluster.written();
-  const { count, perSecond, firstByteMs, totalMs } = await storm(gateway.port, keys, size);
+  const { result, us } = await cpuOf(gateway, () => storm(gateway.port, keys, size));
+  const { count, perSecond, firstByteMs, totalMs } = result;
   const after = await figures(gateway);
   return {
-    cpuUs: (gateway.cpuUs() - cpuBefore) / count,
+    cpuUs: us / count,
     perSecond,
     firstByteP50Ms: percentile(firstByteMs, 0.5),
     totalP50Ms: percentile(totalMs, 0.5),
@@ -159,30 +135,18 @@ export async function storm(
   keys: readonly FundedKey[],
   { seconds, perSecond, stream }: Storm,
 ): Promise<{ count: number; perSecond: number; firstByteMs: number[]; totalMs: number[] }> {
-  const target = (key: string) => ({
-    port,
-    path: "/v1/chat/completions",
-    headers: { authorization: `Bearer ${key}` },
-  });
+  const body = chatBody("Hello", { max_tokens: 100, stream });
+  const plan = { body, connections: CONNECTIONS_EACH, seconds };
+  const pace = perSecond === null ? {} : { perSecond: perSecond / keys.length };
   const runs = await Promise.all(
-    keys.map(({ key }) =>
-      load(target(key), {
-        body: body(stream),
-        connections: CONNECTIONS_EACH,
-        seconds,
-        ...(perSecond === null ? {} : { perSecond: perSecond / keys.length }),
-      }),
-    ),
+    keys.map(({ key }) => served(targetOf({ port }, key), { ...plan, ...pace })),
   );
-  for (const { failures, statuses } of runs) {
-    if (failures > 0) throw new Error(`answers were refused: ${JSON.stringify(statuses)}`);
-  }
   const count = runs.reduce((sum, run) => sum + run.count, 0);
   return {
     count,
     perSecond: count / Math.max(...runs.map((run) => run.seconds)),
-    firstByteMs: runs.flatMap((run) => run.firstByteMs).sort((a, b) => a - b),
-    totalMs: runs.flatMap((run) => run.totalMs).sort((a, b) => a - b),
+    firstByteMs: ascending(runs.flatMap((run) => run.firstByteMs)),
+    totalMs: ascending(runs.flatMap((run) => run.totalMs)),
   };
 }
 
@@ -209,7 +173,7 @@ async function revoke(
   process.kill(third.process.pid, "SIGSTOP");
   const revokeOneStoppedMs = await timed(first, key!);
   process.kill(third.process.pid, "SIGCONT");
-  return { revokeMs: revokeMs.sort((a, b) => a - b), revokeOneStoppedMs };
+  return { revokeMs: ascending(revokeMs), revokeOneStoppedMs };
 }
 
 export function fundedKeys(gateway: Measured, count = KEYS): Promise<FundedKey[]> {
@@ -224,33 +188,21 @@ async function figures(gateway: Measured): Promise<{ statements: number; batches
   };
 }
 
-export const configuration = (hostPort: number, more: string): string => `
-hosts:
-  - { id: mock, base_url: "http://127.0.0.1:${hostPort}/v1", speaks: [chat.completions] }
-models:
-  - id: bench/model
-    name: Bench
-    context_length: 100000
-    max_output_tokens: 4000
-    price: { input: 1, output: 10 }
-    routes: [{ host: mock, model: bench-model }]
-defaults:
-  accountless: { rpm_limit: 100000000, tpm_limit: null, daily_limit_usd: 5000, monthly_limit_usd: 10000 }
-setup: { accountless_keys_per_address_per_hour: 100000 }
-${more}
-`;
-
 if (import.meta.main) {
-  const run = await benchScaling({
-    rounds: Number(option("rounds", "5")),
-    seconds: Number(option("seconds", "2")),
-    perSecond: Number(option("per-second", "1000")),
-    revokes: Number(option("revokes", "100")),
+  const { arrangements, revokeMs, revokeOneStoppedMs } = await benchScaling({
+    rounds: numberOption("rounds", 5),
+    seconds: numberOption("seconds", 2),
+    perSecond: numberOption("per-second", 1_000),
+    revokes: numberOption("revokes", 100),
     stream: option("stream", "no") === "yes",
   });
-  const { revokeMs, ...rest } = run;
-  console.log(rest);
   console.log(
-    `revoke over 3 nodes: p50 ${percentile(revokeMs, 0.5).toFixed(1)} ms, max ${revokeMs.at(-1)!.toFixed(1)} ms`,
+    table(
+      Object.keys(arrangements[0]!),
+      arrangements.map((row) => Object.values(row)),
+    ),
   );
+  const [p50, max] = [0.5, 1].map((part) => percentile(revokeMs, part).toFixed(1));
+  const stopped = `${revokeOneStoppedMs.toFixed(0)} ms while one is stopped`;
+  console.log(`revoke over 3 nodes: p50 ${p50} ms, max ${max} ms, ${stopped}`);
 }

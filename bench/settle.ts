@@ -3,7 +3,7 @@
  * production, with the database following. Reported: how long a last frame waits for its settlement, and how
  * late the event loop runs.
  *
- *     bun run bench/settle.ts [--rate 2000] [--seconds 10] [--folder /path]
+ *     bun run bench settle [--rate 2000] [--seconds 10] [--folder /path]
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -23,7 +23,8 @@ import { systemRandom } from "../src/units/random.ts";
 import { MAX_NANO_USD, type NanoUsd } from "../src/units/usd.ts";
 import { KnownHolders } from "../test/fakes/holders.ts";
 import { keyOf } from "../test/fakes/key.ts";
-import { percentile } from "./load.ts";
+import { ascending, percentile, table } from "./figures.ts";
+import { numberOption, option } from "./options.ts";
 
 export interface SettleReport {
   readonly syncing: string;
@@ -94,13 +95,13 @@ export async function benchSettle(rate: number, seconds: number, parent = tmpdir
   booksDb.close();
   rmSync(folder, { recursive: true, force: true });
   if (waits.length !== begun) throw new Error(`${begun - waits.length} settlements never became durable`);
-  waits.sort((a, b) => a - b);
+  const sorted = ascending(waits);
   return {
     syncing,
     settled: begun,
     perSecond: Math.round(begun / seconds),
-    waitP50: percentile(waits, 0.5),
-    waitP99: percentile(waits, 0.99),
+    waitP50: percentile(sorted, 0.5),
+    waitP99: percentile(sorted, 0.99),
     lagP50: percentile(lags, 0.5),
     lagP99: percentile(lags, 0.99),
     syncs,
@@ -163,7 +164,7 @@ function watchLoop(): { stop(): number[] } {
   return {
     stop() {
       clearInterval(timer);
-      return lags.sort((a, b) => a - b);
+      return ascending(lags);
     },
   };
 }
@@ -171,16 +172,10 @@ function watchLoop(): { stop(): number[] } {
 const SAMPLE_MS = 5;
 
 if (import.meta.main) {
-  const option = (name: string, fallback: number) => {
-    const at = process.argv.indexOf(`--${name}`);
-    return at === -1 ? fallback : Number(process.argv[at + 1]);
-  };
-  const at = process.argv.indexOf("--folder");
-  console.log(
-    await benchSettle(
-      option("rate", 2_000),
-      option("seconds", 10),
-      at === -1 ? undefined : process.argv[at + 1],
-    ),
+  const report = await benchSettle(
+    numberOption("rate", 2_000),
+    numberOption("seconds", 10),
+    option("folder", tmpdir()),
   );
+  console.log(table(Object.keys(report), [Object.values(report)]));
 }

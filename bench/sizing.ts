@@ -5,18 +5,17 @@
  *
  *     bun run bench sizing [--seconds 4] [--rounds 3] [--open 8000] [--memory 2000,8000]
  */
-import { mkdtempSync, rmSync } from "node:fs";
-import { cpus, tmpdir } from "node:os";
-import { join } from "node:path";
-import { type Load, load, type Target, type Timings } from "./load.ts";
-import { median } from "./median.ts";
-import { option } from "./option.ts";
+import { cpus } from "node:os";
+import { median, percentile, table } from "./figures.ts";
+import { cpuOf, type Load, served, type Target } from "./load.ts";
+import { numberOption, option } from "./options.ts";
 import { gateway } from "./peers/gateway.ts";
 import { KINDS, type Kind, requestOf } from "./peers/kinds.ts";
 import { measureMemory } from "./peers/memory.ts";
 import { PACES, type Subject } from "./peers/peer.ts";
 import { bodyOf } from "./peers/rounds.ts";
-import { onMeasuredCore, otherCores, pinTo, start } from "./processes.ts";
+import { onMeasuredCore, otherCores, pinTo } from "./processes.ts";
+import { inScene } from "./scene.ts";
 
 export interface SizingSize {
   readonly seconds: number;
@@ -46,42 +45,28 @@ export interface Sizing {
 
 export async function benchSizing(size: SizingSize, progress: (line: string) => void): Promise<Sizing> {
   pinTo(otherCores());
-  const folder = mkdtempSync(join(tmpdir(), "sizing-"));
-  const host = await start([process.execPath, `${import.meta.dir}/mock-host.ts`]);
-  const begin = async (place: string) => {
-    const installed = await gateway.install(folder);
-    return await onMeasuredCore(() => installed.start(host.port, join(folder, place)));
-  };
   try {
-    const subject = await begin("loads");
-    const rows: SizingRow[] = [];
-    let paced: Sizing["paced"];
-    try {
+    return await inScene("sizing", async ({ peer }) => {
+      const begin = (name: string) => onMeasuredCore(() => peer(gateway, name));
+      const subject = await begin("loads");
+      const rows: SizingRow[] = [];
       for (const one of loadsOf(subject, size.seconds)) {
         progress(one.what);
         rows.push(await saturated(subject, one, size.rounds));
       }
       progress("open streams");
-      paced = await mostPaced(subject, size.open);
-    } finally {
+      const paced = await mostPaced(subject, size.open);
       await subject.process.stop();
-    }
-    progress("memory");
-    const fresh = await begin("memory");
-    try {
-      const { idleBytes, open } = await measureMemory(fresh, size.memory, size.settleMs);
+      progress("memory");
+      const { idleBytes, open } = await measureMemory(await begin("memory"), size.memory, size.settleMs);
       const memory = open.map(({ streams, bytes }) => ({
         streams,
         kib: bytes === null ? null : (bytes - idleBytes) / streams / 1_024,
       }));
       return { rows, paced, memory };
-    } finally {
-      await fresh.process.stop("SIGKILL");
-    }
+    });
   } finally {
-    await host.stop();
     pinTo(`0-${cpus().length - 1}`);
-    rmSync(folder, { recursive: true, force: true });
   }
 }
 
@@ -123,12 +108,11 @@ async function saturated(
   { what, target, plan, eventsEach }: SizingLoad,
   rounds: number,
 ): Promise<SizingRow> {
-  await all(load(target, plan));
+  await served(target, plan);
   const taken: { perSecond: number; busy: number }[] = [];
   for (let round = 0; round < rounds; round++) {
-    const beforeUs = process.cpuUs();
-    const { count, seconds } = await all(load(target, plan));
-    taken.push({ perSecond: count / seconds, busy: (process.cpuUs() - beforeUs) / (seconds * 1e6) });
+    const { result, us } = await cpuOf(process, () => served(target, plan));
+    taken.push({ perSecond: result.count / result.seconds, busy: us / (result.seconds * 1e6) });
   }
   return {
     what,
@@ -138,22 +122,15 @@ async function saturated(
   };
 }
 
-async function all(run: Promise<Timings>): Promise<Timings> {
-  const timings = await run;
-  if (timings.failures > 0) throw new Error(`not all were answered: ${JSON.stringify(timings.statuses)}`);
-  return timings;
-}
-
 /** Twice as many each time, until their events come late. */
 async function mostPaced({ process, target, prefix }: Subject, most: number): Promise<Sizing["paced"]> {
   const body = bodyOf(prefix, "steady", true);
   let best = { streams: 0, busy: 0 };
   for (let streams = Math.min(LEAST_PACED, most); streams <= most; streams *= 2) {
-    const beforeUs = process.cpuUs();
-    const { totalMs, seconds } = await all(load(target, { body, connections: streams, requests: streams }));
-    const took = totalMs[totalMs.length >> 1]!;
-    if (took > PACED_MS * 1.1) break;
-    best = { streams, busy: (process.cpuUs() - beforeUs) / (seconds * 1e6) };
+    const plan = { body, connections: streams, requests: streams };
+    const { result, us } = await cpuOf(process, () => served(target, plan));
+    if (percentile(result.totalMs, 0.5) > PACED_MS * 1.1) break;
+    best = { streams, busy: us / (result.seconds * 1e6) };
   }
   return best;
 }
@@ -166,13 +143,16 @@ const PACED_MS = 63 * 20;
 export function sizingTable({ rows, paced, memory }: Sizing): string {
   const count = (value: number) => Math.round(value).toLocaleString("en");
   return [
-    "| one core | a second, measured | its core busy | a second of a whole core | events of it |",
-    "| --- | --- | --- | --- | --- |",
-    ...rows.map(
-      ({ what, perSecond, busy, eventsEach }) =>
-        `| ${what} | ${count(perSecond)} | ${(100 * busy).toFixed(0)}% | ${count(perSecond / busy)} | ${eventsEach === 1 ? "" : count((perSecond / busy) * eventsEach)} |`,
+    table(
+      ["one core", "a second, measured", "its core busy", "a second of a whole core", "events of it"],
+      rows.map(({ what, perSecond, busy, eventsEach }) => [
+        what,
+        count(perSecond),
+        `${(100 * busy).toFixed(0)}%`,
+        count(perSecond / busy),
+        eventsEach === 1 ? "" : count((perSecond / busy) * eventsEach),
+      ]),
     ),
-    "",
     `Open streams of 50 events a second each, with their pace: ${count(paced.streams)} with ${(100 * paced.busy).toFixed(0)}% of the core.`,
     ...memory.map(({ streams, kib }) =>
       kib === null
@@ -185,9 +165,9 @@ export function sizingTable({ rows, paced, memory }: Sizing): string {
 if (import.meta.main) {
   const sizing = await benchSizing(
     {
-      seconds: Number(option("seconds", "4")),
-      rounds: Number(option("rounds", "3")),
-      open: Number(option("open", "6400")),
+      seconds: numberOption("seconds", 4),
+      rounds: numberOption("rounds", 3),
+      open: numberOption("open", 6_400),
       memory: option("memory", "2000,8000").split(",").map(Number),
       settleMs: 4_000,
     },

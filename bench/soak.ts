@@ -5,17 +5,16 @@
  *
  *     bun run bench soak [--minutes 60] [--streams 2000] [--pace slow|steady]
  */
-import { mkdtempSync, readdirSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { readdirSync } from "node:fs";
+import { table } from "./figures.ts";
 import { metric, operator } from "./gateway-process.ts";
-import { load, requestBytes, type Timings } from "./load.ts";
-import { option } from "./option.ts";
+import { load, requestBytes, served, type Timings } from "./load.ts";
+import { numberOption, option } from "./options.ts";
 import { gateway } from "./peers/gateway.ts";
 import { KINDS, type KindRequest, requestOf } from "./peers/kinds.ts";
 import { PACES, type Subject } from "./peers/peer.ts";
 import { bodyOf } from "./peers/rounds.ts";
-import { start } from "./processes.ts";
+import { inScene } from "./scene.ts";
 
 export interface SoakSize {
   readonly seconds: number;
@@ -44,23 +43,18 @@ export interface Soak {
   readonly driftNano: string;
 }
 
-export async function benchSoak(size: SoakSize, progress: (look: Look) => void): Promise<Soak> {
-  const folder = mkdtempSync(join(tmpdir(), "soak-"));
-  const host = await start([process.execPath, `${import.meta.dir}/mock-host.ts`]);
-  const subject = await (await gateway.install(folder)).start(host.port, join(folder, "gateway"));
-  const startedMs = performance.now();
-  const look = async (): Promise<Look> => ({
-    atS: Math.round((performance.now() - startedMs) / 1_000),
-    megabytes: Math.round(subject.process.residentBytes() / 1_048_576),
-    descriptors: readdirSync(`/proc/${subject.process.pid}/fd`).length,
-    holds: await metric(subject.process, "gateway_open_holds"),
-  });
-  try {
-    await load(subject.target, {
-      body: bodyOf(subject.prefix, "burst", true),
-      connections: 64,
-      requests: 2_000,
+export const benchSoak = (size: SoakSize, progress: (look: Look) => void): Promise<Soak> =>
+  inScene("soak", async ({ peer }) => {
+    const subject = await peer(gateway);
+    const startedMs = performance.now();
+    const look = async (): Promise<Look> => ({
+      atS: Math.round((performance.now() - startedMs) / 1_000),
+      megabytes: Math.round(subject.process.residentBytes() / 1_048_576),
+      descriptors: readdirSync(`/proc/${subject.process.pid}/fd`).length,
+      holds: await metric(subject.process, "gateway_open_holds"),
     });
+    const body = bodyOf(subject.prefix, "burst", true);
+    await served(subject.target, { body, connections: 64, requests: 2_000 });
     await ended(subject);
     const before = await look();
     const looks: Look[] = [];
@@ -80,12 +74,7 @@ export async function benchSoak(size: SoakSize, progress: (look: Look) => void):
     const after = await settled(look, before.descriptors + KEPT_CONNECTIONS);
     const { drift_nano } = (await operator(subject.process, "/admin/ledger/audit")) as { drift_nano: string };
     return { before, looks, after, ...ran, driftNano: drift_nano };
-  } finally {
-    await subject.process.stop();
-    await host.stop();
-    rmSync(folder, { recursive: true, force: true });
-  }
-}
+  });
 
 /** A tenth of the clients leave in the middle, the others are all kinds in equal parts, and whole answers. */
 async function mixedLoad(
@@ -187,20 +176,19 @@ const KEPT_CONNECTIONS = 64;
 const MOST_GROWTH = 1.1;
 
 if (import.meta.main) {
-  const minutes = Number(option("minutes", "60"));
+  const minutes = numberOption("minutes", 60);
+  const pace = option("pace", "slow") === "steady" ? "steady" : "slow";
   const size = {
     seconds: minutes * 60,
-    streams: Number(option("streams", "2000")),
-    pace: option("pace", "slow") === "steady" ? ("steady" as const) : ("slow" as const),
+    streams: numberOption("streams", 2_000),
+    pace,
     everyS: Math.max(1, minutes),
   };
-  console.log("| s | MB | descriptors | holds |\n| - | - | - | - |");
-  const row = ({ atS, megabytes, descriptors, holds }: Look) =>
-    console.log(`| ${atS} | ${megabytes} | ${descriptors} | ${holds} |`);
-  const soak = await benchSoak(size, row);
-  row(soak.after);
-  const { served, failed, left, driftNano } = soak;
-  console.log(`\n${served} served, ${failed} failed, ${left} left by their clients; drift ${driftNano}.`);
+  const row = ({ atS, megabytes, descriptors, holds }: Look) => [atS, megabytes, descriptors, holds];
+  const soak = await benchSoak({ ...size, pace }, (look) => console.error(row(look).join(" ")));
+  console.log(table(["s", "MB", "descriptors", "holds"], [...soak.looks, soak.after].map(row)));
+  const { served: count, failed, left, driftNano } = soak;
+  console.log(`${count} served, ${failed} failed, ${left} left by their clients; drift ${driftNano}.`);
   const faults = faultsOf(soak);
   for (const fault of faults) console.error(fault);
   process.exit(faults.length > 0 ? 1 : 0);

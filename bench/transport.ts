@@ -3,7 +3,7 @@
  * Ours beside `fetch`, and beside two floors that only count bytes: a bare Bun socket and a node:net one,
  * which parse nothing.
  *
- *     bun run bench/transport.ts
+ *     bun run bench transport [--rounds 4] [--posts 20000] [--streams 100]
  *
  * The host is another process, so its CPU is not counted. Two noisy cores: read the numbers as ratios.
  */
@@ -13,7 +13,12 @@ import type { Host } from "../src/catalog/catalog.ts";
 import { http1Transport } from "../src/hosts/http1/transport.ts";
 import { type Destination, HostFault } from "../src/hosts/transport.ts";
 import { systemClock } from "../src/units/clock.ts";
-import { EVENT } from "./transport-mock.ts";
+import { table } from "./figures.ts";
+import { chatBody } from "./gateway-process.ts";
+import { requestBytes } from "./load.ts";
+import { DELTA } from "./mock-host.ts";
+import { numberOption } from "./options.ts";
+import { inScene } from "./scene.ts";
 
 export interface TransportLoad {
   readonly rounds: number;
@@ -30,10 +35,8 @@ export interface TransportCost {
   readonly usPerEvent: number;
 }
 
-export async function benchTransport(load: TransportLoad): Promise<TransportCost[]> {
-  const mock = Bun.spawn([process.execPath, `${import.meta.dir}/transport-mock.ts`], { stdout: "pipe" });
-  try {
-    const port = Number(await firstLine(mock.stdout));
+export const benchTransport = (load: TransportLoad): Promise<TransportCost[]> =>
+  inScene("transport", async ({ host: { port } }) => {
     const clients = [ours(port), fetching(port), bareSocket(port), nodeSocket(port)];
     const best = clients.map(({ name: client }) => ({ client, usPerPost: Infinity, usPerEvent: Infinity }));
     // Rounds by turns, the best of each client: what another process does to this machine then meets them all
@@ -49,22 +52,18 @@ export async function benchTransport(load: TransportLoad): Promise<TransportCost
     }
     for (const client of clients) client.close();
     return best;
-  } finally {
-    mock.kill();
-  }
-}
+  });
 
 /** Answers with the number of body bytes that it saw. */
 interface Client {
   readonly name: string;
-  call(path: string): Promise<number>;
+  call(body: Buffer): Promise<number>;
   close(): void;
 }
 
-const BODY = new TextEncoder().encode(
-  JSON.stringify({ model: "bench", messages: [{ role: "user", content: "ping" }] }),
-);
-const HEADERS = { "content-type": "application/json", authorization: "Bearer bench-key-that-is-not-one" };
+const PATH = "/chat/completions";
+const POST = Buffer.from(chatBody("ping"));
+const HEADERS = { authorization: "Bearer bench-key-that-is-not-one" };
 
 function ours(port: number): Client {
   const transport = http1Transport({ clock: systemClock, onFault: console.error });
@@ -78,13 +77,11 @@ function ours(port: number): Client {
     onDisconnect: "cancel",
     quirks: {},
   };
-  const destinations = new Map<string, Destination>();
+  const to: Destination = { host, method: "POST", path: PATH, headers: HEADERS };
   return {
     name: "http1Transport",
-    async call(path) {
-      const to = destinations.get(path) ?? { host, method: "POST", path, headers: HEADERS };
-      destinations.set(path, to);
-      const reply = await transport.open({ to, headers: {}, body: BODY }).reply;
+    async call(body) {
+      const reply = await transport.open({ to, headers: {}, body }).reply;
       if (reply instanceof HostFault) throw new Error(reply.message);
       let bytes = 0;
       for (;;) {
@@ -102,12 +99,11 @@ function ours(port: number): Client {
 function fetching(port: number): Client {
   return {
     name: "fetch",
-    async call(path) {
-      const url = `http://127.0.0.1:${port}${path}`;
-      const reply = await fetch(url, {
+    async call(body) {
+      const reply = await fetch(`http://127.0.0.1:${port}${PATH}`, {
         method: "POST",
         headers: HEADERS,
-        body: BODY,
+        body: body as Uint8Array<ArrayBuffer>,
         decompress: false,
         redirect: "manual",
       });
@@ -139,12 +135,8 @@ const endsAnswer = (bytes: Uint8Array): boolean => {
   );
 };
 
-function requestBytes(port: number, path: string): Buffer {
-  const head = `POST ${path} HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\ncontent-type: application/json\r\nauthorization: ${HEADERS.authorization}\r\ncontent-length: ${BODY.length}\r\n\r\n`;
-  return Buffer.concat([Buffer.from(head), BODY]);
-}
-
 function bareSocket(port: number): Client {
+  const target = { port, path: PATH, headers: HEADERS };
   const idle: Socket<Floor>[] = [];
   const socket = {
     binaryType: "uint8array" as "buffer",
@@ -157,12 +149,12 @@ function bareSocket(port: number): Client {
   };
   return {
     name: "floor: Bun socket",
-    async call(path) {
+    async call(body) {
       const { promise, resolve: done } = Promise.withResolvers<number>();
       const data = { bytes: 0, done };
       const open = idle.pop() ?? (await Bun.connect<Floor>({ hostname: "127.0.0.1", port, data, socket }));
       open.data = data;
-      open.write(requestBytes(port, path));
+      open.write(requestBytes(target, String(body)));
       return promise;
     },
     close() {
@@ -172,6 +164,7 @@ function bareSocket(port: number): Client {
 }
 
 function nodeSocket(port: number): Client {
+  const target = { port, path: PATH, headers: HEADERS };
   const idle: { socket: net.Socket; floor: Floor }[] = [];
   const dial = async (): Promise<(typeof idle)[number]> => {
     const one = { socket: net.connect(port, "127.0.0.1"), floor: { bytes: 0, done: (_bytes: number) => {} } };
@@ -187,11 +180,11 @@ function nodeSocket(port: number): Client {
   };
   return {
     name: "floor: node:net",
-    async call(path) {
+    async call(body) {
       const one = idle.pop() ?? (await dial());
       const { promise, resolve: done } = Promise.withResolvers<number>();
       one.floor = { bytes: 0, done };
-      one.socket.write(requestBytes(port, path));
+      one.socket.write(requestBytes(target, String(body)));
       return promise;
     },
     close() {
@@ -203,16 +196,16 @@ function nodeSocket(port: number): Client {
 async function posts(client: Client, { posts, postsAtOnce }: TransportLoad): Promise<void> {
   let left = posts;
   const worker = async (): Promise<void> => {
-    while (left-- > 0)
-      if ((await client.call("/json")) < 100) throw new Error(`${client.name}: a short answer`);
+    while (left-- > 0) if ((await client.call(POST)) < 100) throw new Error(`${client.name}: a short answer`);
   };
   await Promise.all(Array.from({ length: postsAtOnce }, worker));
 }
 
 async function streams(client: Client, { streams, eventsPerStream, everyMs }: TransportLoad): Promise<void> {
-  const path = `/sse?events=${eventsPerStream}&everyMs=${everyMs}`;
-  const lengths = await Promise.all(Array.from({ length: streams }, () => client.call(path)));
-  const least = EVENT.length * eventsPerStream;
+  const pace = { model: `paced-0-${eventsPerStream}-${everyMs}`, stream: true };
+  const body = Buffer.from(chatBody("ping", pace));
+  const lengths = await Promise.all(Array.from({ length: streams }, () => client.call(body)));
+  const least = DELTA.length * eventsPerStream;
   if (lengths.some((length) => length < least)) throw new Error(`${client.name}: a stream was not whole`);
 }
 
@@ -224,22 +217,27 @@ async function cpuUs(work: () => Promise<void>): Promise<number> {
   return user + system;
 }
 
-async function firstLine(stream: ReadableStream<Uint8Array>): Promise<string> {
-  for await (const bytes of stream) return new TextDecoder().decode(bytes);
-  throw new Error("the mock host said nothing");
-}
-
 if (import.meta.main) {
-  const load = { rounds: 4, posts: 20_000, postsAtOnce: 50, streams: 100, eventsPerStream: 200, everyMs: 10 };
+  const load = {
+    rounds: numberOption("rounds", 4),
+    posts: numberOption("posts", 20_000),
+    postsAtOnce: 50,
+    streams: numberOption("streams", 100),
+    eventsPerStream: 200,
+    everyMs: 10,
+  };
   const costs = await benchTransport(load);
-  const fetchCost = costs.find(({ client }) => client === "fetch")!;
-  console.table(
-    costs.map(({ client, usPerPost, usPerEvent }) => ({
-      client,
-      "CPU µs/POST": usPerPost.toFixed(1),
-      "of fetch": (usPerPost / fetchCost.usPerPost).toFixed(2),
-      "CPU µs/event": usPerEvent.toFixed(1),
-      "of fetch ": (usPerEvent / fetchCost.usPerEvent).toFixed(2),
-    })),
+  const { usPerPost: post, usPerEvent: event } = costs.find(({ client }) => client === "fetch")!;
+  console.log(
+    table(
+      ["client", "CPU µs/POST", "of fetch", "CPU µs/event", "of fetch"],
+      costs.map(({ client, usPerPost, usPerEvent }) => [
+        client,
+        usPerPost,
+        usPerPost / post,
+        usPerEvent,
+        usPerEvent / event,
+      ]),
+    ),
   );
 }

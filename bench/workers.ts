@@ -7,15 +7,13 @@
  *
  *     bun run bench workers [--rounds 9] [--seconds 1.5] [--warm 15] [--per-second 1000]
  */
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { Cluster } from "../test/postgres/cluster.ts";
-import { type FundedKey, startGateway } from "./gateway-process.ts";
-import { median } from "./median.ts";
-import { option } from "./option.ts";
-import { type Measured, start } from "./processes.ts";
-import { configuration, fundedKeys, storm } from "./scaling.ts";
+import { median, table } from "./figures.ts";
+import type { FundedKey } from "./gateway-process.ts";
+import { numberOption } from "./options.ts";
+import type { Measured } from "./processes.ts";
+import { fundedKeys, storm, withLimits } from "./scaling.ts";
+import { inScene } from "./scene.ts";
 
 export interface WorkersSize {
   readonly rounds: number;
@@ -42,18 +40,15 @@ export interface WorkersRow {
   readonly everythingRatio: number;
 }
 
-export async function benchWorkers(size: WorkersSize): Promise<WorkersRow[]> {
-  const folder = mkdtempSync(join(tmpdir(), "workers-"));
-  const cluster = await Cluster.start(["synchronous_commit=on"]);
-  const host = await start([process.execPath, join(import.meta.dir, "mock-host.ts")]);
-  const running: Measured[] = [];
-  const open = async (name: string, more: string): Promise<Gateway> => {
-    const one = await startGateway(join(folder, name), configuration(host.port, more));
-    running.push(one);
-    return { process: one, keys: await fundedKeys(one) };
-  };
-  const others = () => host.cpuUs() + cluster.cpuUs();
-  try {
+export const benchWorkers = (size: WorkersSize): Promise<WorkersRow[]> =>
+  inScene("workers", async ({ host, gateway, onEnd }) => {
+    const cluster = await Cluster.start(["synchronous_commit=on"]);
+    onEnd(() => cluster.stop());
+    const open = async (name: string, more: string): Promise<Gateway> => {
+      const one = await gateway(name, withLimits(more));
+      return { process: one, keys: await fundedKeys(one) };
+    };
+    const others = () => host.cpuUs() + cluster.cpuUs();
     const arrangements = new Map([
       ["one", [await open("one", `store: ${await cluster.database()}`)]],
       ["two workers", [await open("two", `store: ${await cluster.database()}\nworkers: 2`)]],
@@ -76,13 +71,7 @@ export async function benchWorkers(size: WorkersSize): Promise<WorkersRow[]> {
       }
     }
     return rows;
-  } finally {
-    for (const one of running) await one.stop("SIGKILL");
-    await host.stop("SIGKILL");
-    await cluster.stop();
-    rmSync(folder, { recursive: true });
-  }
-}
+  });
 
 const ONE_ON_SQLITE = "one, SQLite";
 
@@ -145,19 +134,11 @@ function rowOf(samples: readonly Sample[], base: readonly Sample[]) {
 
 if (import.meta.main) {
   const rows = await benchWorkers({
-    rounds: Number(option("rounds", "9")),
-    seconds: Number(option("seconds", "1.5")),
-    warmSeconds: Number(option("warm", "15")),
-    perSecond: Number(option("per-second", "1000")),
+    rounds: numberOption("rounds", 9),
+    seconds: numberOption("seconds", 1.5),
+    warmSeconds: numberOption("warm", 15),
+    perSecond: numberOption("per-second", 1_000),
   });
-  console.table(
-    rows.map((row) =>
-      Object.fromEntries(
-        Object.entries(row).map(([name, value]) => [
-          name,
-          typeof value === "number" ? Number(value.toPrecision(4)) : (value ?? "full speed"),
-        ]),
-      ),
-    ),
-  );
+  const cells = rows.map((row) => Object.values({ ...row, perSecond: row.perSecond ?? "full speed" }));
+  console.log(table(Object.keys(rows[0]!), cells));
 }

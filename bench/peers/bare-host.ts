@@ -1,4 +1,4 @@
-import { start } from "../processes.ts";
+import { startHost } from "../scene.ts";
 import { PATH, type Peer, relays } from "./peer.ts";
 
 /** Nothing in between: the speed of light, and what the load generator itself can do. */
@@ -9,7 +9,7 @@ export const bareHost: Peer = {
       version: `bench/mock-host.ts, bun ${Bun.version}`,
       settings: "nothing in between: the ceiling of the load generator and of the host",
       async start() {
-        const process_ = await start([process.execPath, `${import.meta.dir}/../mock-host.ts`]);
+        const process_ = await startHost();
         return {
           process: process_,
           target: { port: process_.port, path: PATH, headers: {} },

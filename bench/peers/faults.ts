@@ -1,11 +1,13 @@
 /**
  * What happens to a peer when things go wrong around it: it is killed, its host goes away, clients misbehave.
  */
+import { quantiles } from "../figures.ts";
 import { load, type Target } from "../load.ts";
-import { type Measured, onMeasuredCore, start } from "../processes.ts";
+import { type Measured, onMeasuredCore } from "../processes.ts";
+import { startHost } from "../scene.ts";
 import { BODY_BYTES, type Installed, PACES, type Subject } from "./peer.ts";
 import type { Faults, Flood } from "./result.ts";
-import { bodyOf, quantiles } from "./rounds.ts";
+import { bodyOf } from "./rounds.ts";
 
 /** Leaves `subject` and `host` ended; both are started again on the way, in the same places. */
 export async function measureFaults(
@@ -101,14 +103,7 @@ async function hostGone(subject: Subject, host: Measured): Promise<number | null
   await host.stop("SIGKILL");
   const untilMs = performance.now() + 1_000;
   while (performance.now() < untilMs) await answers(subject);
-  const again = await start([
-    process.execPath,
-    `${import.meta.dir}/../mock-host.ts`,
-    "0",
-    "64",
-    "0",
-    `${host.port}`,
-  ]);
+  const again = await startHost(host.port);
   const startedMs = performance.now();
   const served = await firstAnswer(subject).then(
     () => performance.now() - startedMs,

@@ -1,10 +1,17 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { SURFACE_NAMES, type SurfaceName } from "../../src/catalog/catalog.ts";
-import { fundedKey, startGateway } from "../gateway-process.ts";
+import { SURFACE_NAMES } from "../../src/catalog/catalog.ts";
+import {
+  fundedKey,
+  type GatewaySettings,
+  hostRow,
+  modelRow,
+  startGateway,
+  targetOf,
+} from "../gateway-process.ts";
 import type { Measured } from "../processes.ts";
 import { hostPrefix } from "./kinds.ts";
-import { PACES, PATH, PATHS, type Peer } from "./peer.ts";
+import { PACES, PATHS, type Peer } from "./peer.ts";
 
 /** As it is shipped: ledger, journal and receipts on, a real key with every limit set. */
 export const gateway: Peer = {
@@ -15,20 +22,15 @@ export const gateway: Peer = {
       version: `${version}, bun ${Bun.version}`,
       settings: "one process; key, ledger, every limit, durable journal and receipts on",
       async start(hostPort, folder) {
-        const process_ = await startGateway(folder, configuration(hostPort));
+        const process_ = await startGateway(folder, hostPort, settingsOf(hostPort));
         const key = await keptKey(process_, join(folder, "key"));
-        const target = (secret: string) => ({
-          port: process_.port,
-          path: PATH,
-          headers: { authorization: `Bearer ${secret}` },
-        });
         return {
           process: process_,
-          target: target(key),
-          stranger: target("or-live-123456789ABCDEFGHJKLMNPQRSTUVWXY"),
+          target: targetOf(process_, key),
+          stranger: targetOf(process_, "or-live-123456789ABCDEFGHJKLMNPQRSTUVWXY"),
           prefix: "bench/",
           refusesLarge: true,
-          reaches: (client) => ({ ...target(key), path: PATHS[client] }),
+          reaches: (client) => targetOf(process_, key, PATHS[client]),
           assembles: true,
         };
       },
@@ -46,21 +48,10 @@ async function keptKey(gateway: Measured, file: string): Promise<string> {
   return key;
 }
 
-const configuration = (hostPort: number): string => `
-hosts:
-${SURFACE_NAMES.map((one) => `  - { id: ${one}, base_url: "http://127.0.0.1:${hostPort}/v1", speaks: [${one}] }`).join("\n")}
-models:
-${SURFACE_NAMES.flatMap((host) => Object.values(PACES).map((pace) => model(host, pace))).join("")}
-defaults:
-  accountless: { rpm_limit: 1000000000, tpm_limit: null, daily_limit_usd: 100000, monthly_limit_usd: 100000 }
-`;
-
-/** A window wide enough for a body of 10 MB. */
-const model = (host: SurfaceName, pace: string): string => `
-  - id: bench/${hostPrefix(host)}${pace}
-    name: Bench
-    context_length: 20000000
-    max_output_tokens: 4000
-    price: { input: 0.001, output: 10 }
-    routes: [{ host: ${host}, model: ${pace} }]
-`;
+const settingsOf = (hostPort: number): GatewaySettings => ({
+  hosts: SURFACE_NAMES.map((one) => hostRow(one, hostPort, one)).join("\n"),
+  models: SURFACE_NAMES.flatMap((host) =>
+    Object.values(PACES).map((pace) => modelRow(`bench/${hostPrefix(host)}${pace}`, host, pace)),
+  ).join("\n"),
+  limits: "rpm_limit: 1000000000, tpm_limit: null, daily_limit_usd: 100000, monthly_limit_usd: 100000",
+});

@@ -1,6 +1,7 @@
+import { type Quantiles, type Spread, table } from "../figures.ts";
 import type { PeersRun } from "../peers.ts";
 import { KINDS } from "./kinds.ts";
-import type { Flood, Memory, PeerResult, Quantiles, Spread } from "./result.ts";
+import type { Flood, Memory, PeerResult } from "./result.ts";
 
 /** The run as Markdown tables: one peer a row. */
 export function tables({ peers, skipped }: PeersRun): string {
@@ -38,12 +39,8 @@ export function tables({ peers, skipped }: PeersRun): string {
 
 type Row = readonly string[];
 
-const section = (title: string, rows: readonly Row[]): string => `### ${title}\n\n${markdown(rows)}\n`;
-
-function markdown([head, ...rows]: readonly Row[]): string {
-  const lines = [head!, head!.map(() => "---"), ...rows];
-  return `${lines.map((cells) => `| ${cells.join(" | ")} |`).join("\n")}\n`;
-}
+const section = (title: string, [head, ...rows]: readonly Row[]): string =>
+  `### ${title}\n\n${table(head!, rows)}\n`;
 
 function costs(peers: readonly PeerResult[], nginx: PeerResult | undefined): Row[] {
   const over = (own: number, its: number | undefined) =>

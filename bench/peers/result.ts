@@ -1,3 +1,5 @@
+import type { Quantiles, Spread } from "../figures.ts";
+
 /** What is known of one peer after a run. Times are ms unless their name says otherwise. */
 export interface PeerResult {
   readonly name: string;
@@ -56,22 +58,4 @@ export interface Flood {
   readonly status: number;
   readonly perSecond: number;
   readonly usEach: number;
-}
-
-export interface Quantiles {
-  readonly p50: number;
-  readonly p99: number;
-}
-
-/** A value a round. */
-export interface Spread {
-  readonly median: number;
-  readonly low: number;
-  readonly high: number;
-}
-
-export function spread(values: readonly number[]): Spread {
-  const sorted = [...values].sort((a, b) => a - b);
-  const { NaN: none } = Number;
-  return { median: sorted[sorted.length >> 1] ?? none, low: sorted[0] ?? none, high: sorted.at(-1) ?? none };
 }

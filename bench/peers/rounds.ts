@@ -2,10 +2,11 @@
  * The measures that are repeated. Every round visits every peer, so that whatever else the machine does at
  * the time falls on all of them alike; what is reported is the median over rounds.
  */
-import { type Load, load, percentile, type Timings } from "../load.ts";
+import { type Quantiles, quantiles, spread } from "../figures.ts";
+import { cpuOf, type Load, served, type Timings } from "../load.ts";
 import { faultOf, KINDS, requestOf } from "./kinds.ts";
 import { PACES, type Subject } from "./peer.ts";
-import { type PeerResult, type Quantiles, spread } from "./result.ts";
+import type { PeerResult } from "./result.ts";
 
 export interface RoundSize {
   /** Of every unstreamed load, s. */
@@ -93,21 +94,14 @@ export class Rounds {
         console.error(`no streams of ${kind.name}: ${fault}`);
         continue;
       }
-      const beforeUs = process.cpuUs();
       const plan = { body: request.body, connections: streams, requests: streams };
-      const { failures, statuses } = await load(request.target, plan);
-      if (failures > 0) throw new Error(`${kind.name}: not all were answered: ${JSON.stringify(statuses)}`);
-      push(this.#kinds, kind.name, (process.cpuUs() - beforeUs) / (streams * EVENTS));
+      const { us } = await cpuOf(process, () => served(request.target, plan));
+      push(this.#kinds, kind.name, us / (streams * EVENTS));
     }
     if (this.#subject.assembles !== true) return;
-    const beforeUs = process.cpuUs();
-    const { count } = await this.#load(
-      "long",
-      false,
-      { connections: 16, seconds: this.#size.seconds },
-      2_000,
-    );
-    this.#assembled.push((process.cpuUs() - beforeUs) / count);
+    const plan = { connections: 16, seconds: this.#size.seconds };
+    const { result, us } = await cpuOf(process, () => this.#load("long", false, plan, 2_000));
+    this.#assembled.push(us / result.count);
   }
 
   readonly #unable = new Set<string>();
@@ -115,13 +109,10 @@ export class Rounds {
   /** CPU a request, and requests a second. */
   async saturated(): Promise<void> {
     const { process } = this.#subject;
-    const beforeUs = process.cpuUs();
-    const { count, seconds } = await this.#load("burst", false, {
-      connections: 64,
-      seconds: 2 * this.#size.seconds,
-    });
-    this.#cpu.push((process.cpuUs() - beforeUs) / count);
-    this.#perSecond.push(count / seconds);
+    const plan = { connections: 64, seconds: 2 * this.#size.seconds };
+    const { result, us } = await cpuOf(process, () => this.#load("burst", false, plan));
+    this.#cpu.push(us / result.count);
+    this.#perSecond.push(result.count / result.seconds);
   }
 
   async #latencies(): Promise<void> {
@@ -136,10 +127,10 @@ export class Rounds {
   async streams(): Promise<void> {
     const { process } = this.#subject;
     const { streams, passes } = this.#size;
-    const beforeUs = process.cpuUs();
-    const { gapMs } = await this.#load("steady", true, { connections: streams, requests: passes * streams });
-    this.#perEvent.push((process.cpuUs() - beforeUs) / (passes * streams * EVENTS));
-    this.#gaps.push(quantiles(gapMs));
+    const plan = { connections: streams, requests: passes * streams };
+    const { result, us } = await cpuOf(process, () => this.#load("steady", true, plan));
+    this.#perEvent.push(us / (plan.requests * EVENTS));
+    this.#gaps.push(quantiles(result.gapMs));
   }
 
   async #firstBytes(): Promise<void> {
@@ -162,16 +153,9 @@ export class Rounds {
     this.#half.push(quantiles(half.firstByteMs));
   }
 
-  async #load(
-    pace: keyof typeof PACES,
-    stream: boolean,
-    plan: Omit<Load, "body">,
-    most = 100,
-  ): Promise<Timings> {
+  #load(pace: keyof typeof PACES, stream: boolean, plan: Omit<Load, "body">, most = 100): Promise<Timings> {
     const { target, prefix } = this.#subject;
-    const timings = await load(target, { ...plan, body: bodyOf(prefix, pace, stream, QUESTION, most) });
-    if (timings.failures > 0) throw new Error(`not all were answered: ${JSON.stringify(timings.statuses)}`);
-    return timings;
+    return served(target, { ...plan, body: bodyOf(prefix, pace, stream, QUESTION, most) });
   }
 
   /** CPU, µs, a value a round. */
@@ -208,11 +192,6 @@ const WARM_UP_STREAMS = 2;
 const THINKING_MS = 300;
 /** Deltas a stream; what its request, its head and its end cost is in the figure too. */
 const EVENTS = 64;
-
-export const quantiles = (sorted: readonly number[]): Quantiles => ({
-  p50: percentile(sorted, 0.5),
-  p99: percentile(sorted, 0.99),
-});
 
 function push(map: Map<string, number[]>, name: string, value: number): void {
   map.set(name, [...(map.get(name) ?? []), value]);

@@ -1,7 +1,7 @@
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { option } from "../../bench/option.ts";
+import { option } from "../../bench/options.ts";
 import { oneHost } from "../fakes/one-host.ts";
 import { ADMIN } from "../process/gateway.ts";
 import { Random } from "../sim/random.ts";
