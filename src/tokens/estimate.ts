@@ -44,7 +44,7 @@ export function estimateJsonText(bytes: Uint8Array, from: number, to: number): n
 export const estimatePrompt = (bytes: number): number => Math.ceil(bytes / 4);
 
 /** Four hexadecimal digits. */
-export function isHex4(bytes: Uint8Array, from: number, to: number): boolean {
+function isHex4(bytes: Uint8Array, from: number, to: number): boolean {
   if (from + 4 > to) return false;
   for (let at = from; at < from + 4; at++) {
     const byte = bytes[at]!;

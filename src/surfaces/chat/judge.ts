@@ -1,7 +1,6 @@
-import { ALONE } from "../../tokens/answer-text.ts";
 import type { ErrorObject } from "../../units/errors/refusal.ts";
 import type { CurrentEvent } from "../events/sse.ts";
-import { equals, NO_BYTES } from "../json/bytes.ts";
+import { NO_BYTES } from "../json/bytes.ts";
 import { asObject } from "../json/json.ts";
 import { billedUsage } from "../passing/billed.ts";
 import { type Collector, encodeEvent, PassingJudge } from "../passing/judge.ts";
@@ -10,21 +9,20 @@ import { readOpenAiUsage } from "../usage.ts";
 import { brokeDown, errorIn } from "./answer-reader.ts";
 import { CallIndexes } from "./call-indexes.ts";
 import { makeContentPlain } from "./plain-content.ts";
-import { CHAT_TEXTS } from "./text-finder.ts";
 import { writeChatUsage } from "./usage.ts";
-import { CHANNELS_OF_A_CHOICE, forEachWritten } from "./written.ts";
+import { CHAT_TEXTS, forEachWrittenOf } from "./written.ts";
 
 /** A chat host's chunks on their way to a chat client (platform.openai.com, "Chat completion chunk"). */
 export class ChatJudge extends PassingJudge {
   protected readonly writeUsage = writeChatUsage;
-  protected readonly finder = CHAT_TEXTS;
+  protected readonly texts = CHAT_TEXTS;
   private finished = false;
   /** The last chunk's own words for the one that ends a broken stream. */
   private id = "chatcmpl-gateway";
   private created = 0;
   private readonly callIndexes = new CallIndexes();
   /** The chunk is not what the host sent. */
-  private mended = false;
+  private changed = false;
 
   constructor(
     publicModel: string,
@@ -68,18 +66,8 @@ export class ChatJudge extends PassingJudge {
     if (this.fault === null && this.collector === null) this.give(chunk, event);
   }
 
-  /** The first token's chunk is read whole, for the words of `fail`. */
-  protected override judgeText(event: CurrentEvent): boolean {
-    if (!this.tokenSeen || this.callIndexes.hasChanged || !super.judgeText(event)) return false;
-    const { edits, finder, modelJson } = this;
-    const { modelStart, modelEnd, usageStart, usageEnd } = finder;
-    const isNamed =
-      modelEnd - modelStart === modelJson.length &&
-      equals(event.bytes, modelStart, modelJson, 0, modelJson.length);
-    if (modelEnd > 0 && !isNamed) edits.replace(modelStart, modelEnd, modelJson);
-    // OpenAI puts a null into every chunk once usage is asked for, so this is the way of most of them.
-    if (usageEnd > 0 && !this.wantsUsage) edits.leaveOut(usageStart, usageEnd);
-    return true;
+  protected override get mayLearn(): boolean {
+    return !this.changed && !this.callIndexes.hasChanged;
   }
 
   /** A host may leave `[DONE]` out once it has given its reason to finish. */
@@ -91,11 +79,11 @@ export class ChatJudge extends PassingJudge {
   }
 
   protected override mend(chunk: Record<string, unknown>): void {
-    this.mended = this.callIndexes.mend(chunk);
+    this.changed = this.callIndexes.mend(chunk);
     if (Array.isArray(chunk.choices))
       for (const choice of chunk.choices)
-        if (makeContentPlain(asObject(asObject(choice)?.delta))) this.mended = true;
-    if (this.mended) this.forgetLikeness();
+        if (makeContentPlain(asObject(asObject(choice)?.delta))) this.changed = true;
+    if (this.changed) this.template.forget();
   }
 
   private note(chunk: Record<string, unknown>): void {
@@ -110,10 +98,7 @@ export class ChatJudge extends PassingJudge {
       if (typeof reason === "string") stops = true;
       if (reason === "length" || reason === "content_filter") this.stoppedShort = true;
       if (brokeDown(reason)) this.breakOff(`the host stopped with ${reason}`);
-      const nth = typeof given?.index === "number" ? given.index : at;
-      forEachWritten(asObject(given?.delta), (text, kind) => {
-        this.wrote(text, kind === ALONE ? ALONE : nth * CHANNELS_OF_A_CHOICE + kind);
-      });
+      forEachWrittenOf(given, at, (text, channel) => this.wrote(text, channel));
     }
     if (!stops) return;
     // One that tells of a fault is not passed on.
@@ -128,8 +113,8 @@ export class ChatJudge extends PassingJudge {
     if (this.wantsUsage && asObject(chunk.usage) !== null && (this.finished || isUsageAlone(chunk)))
       this.waitForBill();
     if (withholds && isUsageAlone(chunk)) this.edits.leaveOut(event.start, event.end);
-    else if (this.mended || isInLines(event)) {
-      if (this.mended || renames || withholds) this.giveAnew(chunk, event, withholds);
+    else if (this.changed || isInLines(event)) {
+      if (this.changed || renames || withholds) this.giveAnew(chunk, event, withholds);
     } else {
       if (renames) this.renameModel(event);
       if (withholds) this.withholdUsage(event);

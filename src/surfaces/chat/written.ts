@@ -1,6 +1,35 @@
 import { ALONE } from "../../tokens/answer-text.ts";
+import { TextCollector, type TextEvents } from "../events/sole-text.ts";
 import { asObject } from "../json/json.ts";
 import { forEachPart } from "./answer-reader.ts";
+
+/** Events of text alone: chunks that report neither usage nor a reason to finish. */
+export const CHAT_TEXTS: TextEvents = {
+  soleText({ choices, usage }) {
+    if (!Array.isArray(choices) || (usage !== undefined && usage !== null)) return null;
+    const texts = new TextCollector();
+    for (const [at, value] of choices.entries()) {
+      const choice = asObject(value);
+      if (typeof choice?.finish_reason === "string") return null;
+      forEachWrittenOf(choice, at, (text, channel) => texts.add(text, channel));
+    }
+    return texts.sole;
+  },
+  significant: new Set(["choices", "model", "usage", "error", "x_groq", "object"]),
+  number: null,
+};
+
+/** What the model writes in a chunk's choice, with the channels of the whole answer. */
+export function forEachWrittenOf(
+  choice: Record<string, unknown> | null,
+  at: number,
+  report: (text: unknown, channel: number) => void,
+): void {
+  const nth = typeof choice?.index === "number" ? choice.index : at;
+  forEachWritten(asObject(choice?.delta), (text, kind) =>
+    report(text, kind === ALONE ? ALONE : nth * CHANNELS_OF_A_CHOICE + kind),
+  );
+}
 
 /**
  * Everything that a model writes in a message or a delta: text, reasoning as its hosts spell it, refusals,
@@ -8,45 +37,47 @@ import { forEachPart } from "./answer-reader.ts";
  */
 export function forEachWritten(
   said: Record<string, unknown> | null,
-  tell: (text: unknown, channel: number) => void,
+  report: (text: unknown, channel: number) => void,
 ): void {
   if (said === null) return;
   if (Array.isArray(said.content))
-    forEachPart(said.content, (kind, text) => tell(text, kind === "text" ? CHANNEL.text : CHANNEL.thoughts));
-  else tell(said.content, CHANNEL.text);
+    forEachPart(said.content, (kind, text) =>
+      report(text, kind === "text" ? CHANNEL.text : CHANNEL.thoughts),
+    );
+  else report(said.content, CHANNEL.text);
   // Hosts that know both names say the same by both.
-  tell(said.reasoning_content ?? said.reasoning, CHANNEL.thoughts);
-  tell(said.refusal, CHANNEL.refusal);
-  tell(asObject(said.audio)?.transcript, CHANNEL.speech);
+  report(said.reasoning_content ?? said.reasoning, CHANNEL.thoughts);
+  report(said.refusal, CHANNEL.refusal);
+  report(asObject(said.audio)?.transcript, CHANNEL.speech);
   if (Array.isArray(said.tool_calls))
-    for (const [at, call] of said.tool_calls.entries()) tellCall(asObject(call), at, tell);
+    for (const [at, call] of said.tool_calls.entries()) tellCall(asObject(call), at, report);
   const old = asObject(said.function_call);
-  tell(old?.name, ALONE);
-  tell(old?.arguments, CHANNEL.calls);
+  report(old?.name, ALONE);
+  report(old?.arguments, CHANNEL.calls);
 }
 
 function tellCall(
   call: Record<string, unknown> | null,
   at: number,
-  tell: (text: unknown, channel: number) => void,
+  report: (text: unknown, channel: number) => void,
 ): void {
   const called = asObject(call?.function);
   const custom = asObject(call?.custom);
   const channel = callChannel(typeof call?.index === "number" ? call.index : at);
-  tell(called?.name, ALONE);
-  tell(called?.arguments, channel);
-  tell(custom?.name, ALONE);
-  tell(custom?.input, channel);
+  report(called?.name, ALONE);
+  report(called?.arguments, channel);
+  report(custom?.name, ALONE);
+  report(custom?.input, channel);
 }
 
 /** Of one choice. */
-export const CHANNEL = { text: 0, thoughts: 1, refusal: 2, speech: 3, calls: 4 } as const;
+const CHANNEL = { text: 0, thoughts: 1, refusal: 2, speech: 3, calls: 4 } as const;
 
 /** Kinds of text of a choice, its calls among them. */
-export const CHANNELS_OF_A_CHOICE = 256;
+const CHANNELS_OF_A_CHOICE = 256;
 
 const MOST_CALLS = 250;
 
 /** More calls than that share one. */
-export const callChannel = (index: number): number =>
+const callChannel = (index: number): number =>
   CHANNEL.calls + Math.min(Math.max(0, Math.trunc(index)), MOST_CALLS);

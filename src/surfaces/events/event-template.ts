@@ -97,19 +97,19 @@ export class EventTemplate {
     return true;
   }
 
-  /**
-   * The event was read, and this was found in it: it is learnt if that is one text. Its changes are those from
-   * `first` on. False where it is not learnt.
-   */
+  /** Whether it is worth looking for the text of an event that was read. */
+  mayLearn({ start, end }: CurrentEvent): boolean {
+    return this.misses <= MAX_MISSES && end - start <= MAX_BYTES;
+  }
+
+  /** Learns an event that was read, with its changes, which are those from `first` on. */
   learn(
     event: CurrentEvent,
-    { found, texts, free }: FoundTexts,
+    { start: textStart, end: textEnd, channel, free }: FoundText & { readonly free: FreeMembers },
     edits: Edits | null,
     first: number,
-  ): boolean {
+  ): void {
     const { bytes, start, end } = event;
-    if (found !== 1 || this.misses > MOST_MISSES || end - start > MOST_BYTES) return false;
-    const { start: textStart, end: textEnd, channel } = texts[0]!;
     this.text.channel = channel;
     this.learns += 1;
     this.spans.length = this.texts.length = 0;
@@ -122,7 +122,7 @@ export class EventTemplate {
         this.spans.push(from - start - taken, to - start - taken);
         this.texts.push(by);
       });
-      return true;
+      return;
     }
     this.textAt = textStart - start;
     this.around = new Uint8Array(end - start - (textEnd - textStart));
@@ -133,7 +133,6 @@ export class EventTemplate {
       this.spans.push(from - start - length, to - start - length);
       this.texts.push(by);
     });
-    return true;
   }
 
   forget(): void {
@@ -143,16 +142,9 @@ export class EventTemplate {
   /** So that hosts whose events differ in more than can be stepped over are not compared forever. */
   private miss(): -1 {
     this.misses += 1;
-    if (this.misses > MOST_MISSES) this.forget();
+    if (this.misses > MAX_MISSES) this.forget();
     return -1;
   }
-}
-
-/** What a `TextFinder` found in an event. */
-interface FoundTexts {
-  readonly found: number;
-  readonly texts: readonly FoundText[];
-  readonly free: FreeMembers;
 }
 
 /** A text in an event, between its quotes. */
@@ -275,7 +267,7 @@ export class FreeMembers {
   readonly kinds: GapKind[] = [];
 
   add(from: number, to: number, kind: GapKind): void {
-    if (this.count === MOST_FREE) return;
+    if (this.count === MAX_FREE) return;
     this.spans[2 * this.count] = from;
     this.spans[2 * this.count + 1] = to;
     this.kinds[this.count] = kind;
@@ -289,7 +281,7 @@ export class FreeMembers {
   }
 }
 
-const MOST_FREE = 16;
+const MAX_FREE = 16;
 const SPARE_BYTES = 32;
 /** Of one event while it is read. */
 const SHIFTS: number[] = [];
@@ -297,9 +289,9 @@ const STARTS: number[] = [];
 const ENDS: number[] = [];
 
 /** Of events in a row. Text, thoughts and tools' arguments follow each other in one stream. */
-const MOST_MISSES = 16;
+const MAX_MISSES = 16;
 /** A stream keeps so many at most. */
-const MOST_BYTES = 1_024;
+const MAX_BYTES = 1_024;
 
 /** Where its closing quote stands; -1 where there is none before the end of the line. */
 function endOfText(bytes: Uint8Array, from: number): number {

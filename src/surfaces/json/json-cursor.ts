@@ -5,7 +5,6 @@ import {
   CLOSE_BRACKET,
   COLON,
   COMMA,
-  exactEnd,
   isSpelt,
   NOT_JSON,
   OPEN_BRACE,
@@ -53,10 +52,6 @@ export class JsonCursor {
   /** Releases the bytes, until it is started again. */
   letGo(): void {
     this.begin(NO_BYTES, 0, 0);
-  }
-
-  giveUp(): void {
-    this.givenUp = true;
   }
 
   /** Whether everything was read, and as expected. */
@@ -113,6 +108,11 @@ export class JsonCursor {
     return this.bytes[at] === COMMA ? at + 1 : at;
   }
 
+  /** As it is spelt. */
+  get name(): string {
+    return textOf(this.bytes, this.memberStart + 1, this.nameEnd - 1);
+  }
+
   /** A name that is spelt with an escape is not found: see `escapedName`. */
   isNamed(name: string): boolean {
     return isSpelt(this.bytes, name, this.memberStart + 1, this.nameEnd - 1);
@@ -157,35 +157,6 @@ export class JsonCursor {
     else this.at = end;
   }
 
-  /** Skips a value that no parser will look at before the client's does, which may not fail on it. */
-  skipExact(): void {
-    const end = exactEnd(this.bytes, this.at, this.end);
-    if (end === NOT_JSON) this.givenUp = true;
-    else this.at = end;
-  }
-
-  /**
-   * Skips a member that means nothing here. One whose name is written with an escape might mean anything, so
-   * the cursor gives up.
-   */
-  skipOther(): void {
-    if (!this.hasPlainName) this.givenUp = true;
-    this.skipExact();
-  }
-
-  /** Neither escapes nor what may not stand in a name. */
-  private get hasPlainName(): boolean {
-    for (let at = this.memberStart + 1; at < this.nameEnd - 1; at++)
-      if (this.bytes[at] === BACKSLASH || this.bytes[at]! < SPACE) return false;
-    return true;
-  }
-
-  /** The value must be null. */
-  skipNull(): void {
-    if (isSpelt(this.bytes, "null", this.at, this.at + 4)) this.at += 4;
-    else this.givenUp = true;
-  }
-
   get isArray(): boolean {
     return this.bytes[this.at] === OPEN_BRACKET;
   }
@@ -198,30 +169,11 @@ export class JsonCursor {
     return this.bytes[this.at] === QUOTE;
   }
 
-  /** The value is a whole number that is not negative, as far as its first digit says. */
-  get isNumber(): boolean {
-    const digit = this.bytes[this.at]! - ZERO;
-    return digit >= 0 && digit <= 9;
-  }
-
   /** The value is this text, which has no signs in it that are escaped. */
   isTheText(text: string): boolean {
     const start = this.at + 1;
     const end = start + text.length;
     return this.isText && this.bytes[end] === QUOTE && isSpelt(this.bytes, text, start, end);
-  }
-
-  /** A whole number of up to 15 digits. */
-  readCount(): number {
-    let count = 0;
-    const start = this.at;
-    for (; this.at < this.end && this.at - start < 15; this.at++) {
-      const digit = this.bytes[this.at]! - ZERO;
-      if (digit < 0 || digit > 9) break;
-      count = count * 10 + digit;
-    }
-    if (this.at === start || (this.bytes[start] === ZERO && this.at > start + 1)) this.givenUp = true;
-    return count;
   }
 
   private decodedName(): string {
@@ -246,7 +198,5 @@ export class JsonCursor {
     this.at = skipSpace(this.bytes, at + 1, this.end);
   }
 }
-
-const ZERO = 0x30;
 
 const SPACE = 0x20;

@@ -1,5 +1,3 @@
-import { isHex4 } from "../../tokens/estimate.ts";
-
 /**
  * Steps over the values of JSON in its bytes, for the cursor. That the bytes are JSON at all is
  * `JSON.parse`'s to say.
@@ -72,98 +70,6 @@ export function skipValue(bytes: Uint8Array, from: number, to: number, mostDepth
   }
   return to;
 }
-
-/** The end of a value that every parser takes; `NOT_JSON` of any other, and of one that is nested deeply. */
-export function exactEnd(bytes: Uint8Array, from: number, to: number, depth = 0): number {
-  switch (bytes[from]) {
-    case QUOTE:
-      return exactStringEnd(bytes, from, to);
-    case OPEN_BRACE:
-    case OPEN_BRACKET:
-      return depth < MAX_EXACT_DEPTH ? exactListEnd(bytes, from, to, depth + 1) : NOT_JSON;
-    case LETTER_T:
-      return isSpelt(bytes, "true", from, from + 4) ? from + 4 : NOT_JSON;
-    case LETTER_F:
-      return isSpelt(bytes, "false", from, from + 5) ? from + 5 : NOT_JSON;
-    case LETTER_SMALL_N:
-      return isSpelt(bytes, "null", from, from + 4) ? from + 4 : NOT_JSON;
-    default:
-      return exactNumberEnd(bytes, from, to);
-  }
-}
-
-const MAX_EXACT_DEPTH = 8;
-
-/** Of an object or an array. */
-function exactListEnd(bytes: Uint8Array, from: number, to: number, depth: number): number {
-  const isObject = bytes[from] === OPEN_BRACE;
-  const close = isObject ? CLOSE_BRACE : CLOSE_BRACKET;
-  let at = skipSpace(bytes, from + 1, to);
-  if (bytes[at] === close) return at + 1;
-  while (at < to) {
-    if (isObject) {
-      if (bytes[at] !== QUOTE) return NOT_JSON;
-      at = skipSpace(bytes, exactStringEnd(bytes, at, to), to);
-      if (bytes[at] !== COLON) return NOT_JSON;
-      at = skipSpace(bytes, at + 1, to);
-    }
-    at = skipSpace(bytes, exactEnd(bytes, at, to, depth), to);
-    if (bytes[at] === close) return at + 1;
-    if (bytes[at] !== COMMA) return NOT_JSON;
-    at = skipSpace(bytes, at + 1, to);
-  }
-  return NOT_JSON;
-}
-
-/** From the opening quote to just behind the closing one. */
-function exactStringEnd(bytes: Uint8Array, from: number, to: number): number {
-  for (let at = from + 1; at < to; at++) {
-    const byte = bytes[at]!;
-    if (byte === QUOTE) return at + 1;
-    if (byte < 0x20) return NOT_JSON;
-    if (byte !== BACKSLASH) continue;
-    at += 1;
-    if (bytes[at] === LETTER_U) {
-      if (!isHex4(bytes, at + 1, to)) return NOT_JSON;
-      at += 4;
-    } else if (!ESCAPED.includes(bytes[at]!)) return NOT_JSON;
-  }
-  return NOT_JSON;
-}
-
-function exactNumberEnd(bytes: Uint8Array, from: number, to: number): number {
-  let at = bytes[from] === MINUS ? from + 1 : from;
-  const whole = digitsEnd(bytes, at, to);
-  if (whole === at || (bytes[at] === ZERO && whole > at + 1)) return NOT_JSON;
-  at = whole;
-  if (bytes[at] === POINT) {
-    const fraction = digitsEnd(bytes, at + 1, to);
-    if (fraction === at + 1) return NOT_JSON;
-    at = fraction;
-  }
-  if ((bytes[at]! | 0x20) !== LETTER_E || at >= to) return at;
-  const sign = bytes[at + 1] === MINUS || bytes[at + 1] === PLUS ? at + 2 : at + 1;
-  const power = digitsEnd(bytes, sign, to);
-  return power === sign ? NOT_JSON : power;
-}
-
-function digitsEnd(bytes: Uint8Array, from: number, to: number): number {
-  let at = from;
-  while (at < to && bytes[at]! >= ZERO && bytes[at]! <= ZERO + 9) at += 1;
-  return at;
-}
-
-/** `"\/bfnrt`. */
-const ESCAPED = [0x22, 0x5c, 0x2f, 0x62, 0x66, 0x6e, 0x72, 0x74];
-const LETTER_T = 0x74;
-const LETTER_F = 0x66;
-const LETTER_SMALL_N = 0x6e;
-const LETTER_U = 0x75;
-const LETTER_E = 0x65;
-const MINUS = 0x2d;
-const PLUS = 0x2b;
-const POINT = 0x2e;
-const ZERO = 0x30;
 
 /** Whether it has more values than so many, members and elements both, wherever they stand. */
 export function hasMoreValues(bytes: Uint8Array, most: number): boolean {

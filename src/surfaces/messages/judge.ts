@@ -7,13 +7,13 @@ import { encodeEvent, PassingJudge } from "../passing/judge.ts";
 import type { Billed } from "../surface.ts";
 import { readAnthropicBeginning, readAnthropicUsage } from "../usage.ts";
 import { isShort } from "./answer-reader.ts";
-import { MESSAGES_TEXTS } from "./text-finder.ts";
 import { writeMessagesUsage } from "./usage.ts";
+import { MESSAGES_TEXTS } from "./written.ts";
 
 /** A messages host's events on their way to a messages client (docs.anthropic.com, "Streaming messages"). */
 export class MessagesJudge extends PassingJudge {
   protected readonly writeUsage = writeMessagesUsage;
-  protected readonly finder = MESSAGES_TEXTS;
+  protected readonly texts = MESSAGES_TEXTS;
   /** Why it stopped, in the host's words. */
   private stopped: Record<string, unknown> = NOT_SAID;
 

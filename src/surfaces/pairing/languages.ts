@@ -5,21 +5,21 @@ import { chat } from "../chat/chat.ts";
 import { wantsUsage } from "../chat/openrouter-words.ts";
 import { readChatRequest } from "../chat/request-reader.ts";
 import { writeChatRequest } from "../chat/request-writer.ts";
-import { CHAT_TEXTS } from "../chat/text-finder.ts";
+import { CHAT_TEXTS } from "../chat/written.ts";
+import type { TextEvents } from "../events/sole-text.ts";
 import type { Json } from "../json/json.ts";
 import { MessagesReader } from "../messages/answer-reader.ts";
 import { MessagesWriter, writeMessagesAnswer } from "../messages/answer-writer.ts";
 import { messages } from "../messages/messages.ts";
 import { readMessagesRequest } from "../messages/request-reader.ts";
 import { writeMessagesRequest } from "../messages/request-writer.ts";
-import { MESSAGES_TEXTS } from "../messages/text-finder.ts";
-import type { TextFinder } from "../passing/text-finder.ts";
+import { MESSAGES_TEXTS } from "../messages/written.ts";
 import { ResponsesReader } from "../responses/answer-reader.ts";
 import { itemForm, ResponsesWriter, writeResponsesAnswer } from "../responses/answer-writer.ts";
 import { readResponsesRequest } from "../responses/request-reader.ts";
 import { writeResponsesRequest } from "../responses/request-writer.ts";
 import { responses } from "../responses/responses.ts";
-import { RESPONSES_TEXTS } from "../responses/text-finder.ts";
+import { RESPONSES_TEXTS } from "../responses/written.ts";
 import type { AnswerMetadata, GenerationRequest, Surface, Usage } from "../surface.ts";
 import type { AnswerEvents } from "../vocabulary/answer-events.ts";
 import type { AnswerReader } from "../vocabulary/answer-reader.ts";
@@ -34,7 +34,7 @@ export interface Language {
   readRequest(body: ObjectReader, json: Json): Conversation;
   writeRequest(conversation: Conversation, report: TranslationReport): Json;
   openReader(events: AnswerEvents, family: string): AnswerReader;
-  readonly finder: TextFinder;
+  readonly texts: TextEvents;
   /** A whole answer as a stream, which is read like any other. */
   readonly synthesizeStream: Surface["synthesizeStream"];
   openWriter(request: GenerationRequest, asked: AnswerMetadata, hostFamily: string): AnswerWriter;
@@ -55,7 +55,7 @@ export const LANGUAGES: Readonly<Record<SurfaceName, Language>> = {
     readRequest: readChatRequest,
     writeRequest: writeChatRequest,
     openReader: (events, family) => new ChatReader(events, family),
-    finder: CHAT_TEXTS,
+    texts: CHAT_TEXTS,
     synthesizeStream: chat.synthesizeStream,
     openWriter: ({ json }, asked) => new ChatWriter(asked, wantsUsage(json)),
     writeAnswer: (answer, usage, _request, asked) => writeChatAnswer(answer, usage, asked),
@@ -66,7 +66,7 @@ export const LANGUAGES: Readonly<Record<SurfaceName, Language>> = {
     readRequest: readResponsesRequest,
     writeRequest: writeResponsesRequest,
     openReader: (events, family) => new ResponsesReader(events, family),
-    finder: RESPONSES_TEXTS,
+    texts: RESPONSES_TEXTS,
     synthesizeStream: responses.synthesizeStream,
     // Every event repeats the request, but for its prompt.
     openWriter: ({ json }, asked) =>
@@ -79,7 +79,7 @@ export const LANGUAGES: Readonly<Record<SurfaceName, Language>> = {
     readRequest: readMessagesRequest,
     writeRequest: writeMessagesRequest,
     openReader: (events, family) => new MessagesReader(events, family),
-    finder: MESSAGES_TEXTS,
+    texts: MESSAGES_TEXTS,
     synthesizeStream: messages.synthesizeStream,
     openWriter: ({ promptEstimate }, asked, family) => new MessagesWriter(asked, family, promptEstimate),
     writeAnswer: (answer, usage, _request, asked, family) =>

@@ -2,13 +2,12 @@ import type { SurfaceName } from "../../catalog/catalog.ts";
 import type { AnswerText } from "../../tokens/answer-text.ts";
 import type { ErrorObject, Refusal } from "../../units/errors/refusal.ts";
 import { EventJudge } from "../events/event-judge.ts";
-import type { FoundText } from "../events/event-template.ts";
+import { SOLE_TEXT, type TextEvents } from "../events/sole-text.ts";
 import { type CurrentEvent, EVENT, eventEnd } from "../events/sse.ts";
 import { textOf } from "../json/bytes.ts";
 import { exactly } from "../json/exact-json.ts";
-import { asObject, type Json } from "../json/json.ts";
+import { asObject, type Json, parseObject } from "../json/json.ts";
 import { withCacheMarks } from "../messages/cache-marks.ts";
-import type { TextFinder } from "../passing/text-finder.ts";
 import { accountReference } from "../request/account-references.ts";
 import { sizeRequest } from "../request.ts";
 import type {
@@ -100,7 +99,7 @@ function readReply(
 class TranslatingJudge extends EventJudge implements StreamJudge {
   private readonly policy: AnswerPolicy;
   private readonly reader: AnswerReader;
-  private readonly finder: TextFinder;
+  private readonly texts: TextEvents;
 
   constructor(
     private readonly writer: AnswerWriter,
@@ -112,7 +111,7 @@ class TranslatingJudge extends EventJudge implements StreamJudge {
     const language = LANGUAGES[host];
     this.policy = new AnswerPolicy(writer, request, language);
     this.reader = language.openReader(this.policy, hostFamily);
-    this.finder = language.finder;
+    this.texts = language.texts;
   }
 
   get tokenSeen(): boolean {
@@ -165,12 +164,16 @@ class TranslatingJudge extends EventJudge implements StreamJudge {
     return this.writer.take();
   }
 
-  /** An event that came to one delta of its one text: the next like it goes on with the same block. */
+  /** The next event like one that brought a single delta continues the same block. */
   private learn(event: CurrentEvent): boolean {
-    const { finder, policy, template } = this;
-    if (policy.soleDelta === null || !finder.find(event) || finder.found !== 1) return false;
-    const [{ start, end }] = finder.texts as [FoundText];
-    return plainText(event.bytes, start, end) === policy.soleDelta && template.learn(event, finder, null, 0);
+    const { texts, policy, template } = this;
+    const { soleDelta } = policy;
+    if (soleDelta === null || !template.mayLearn(event)) return false;
+    const data = parseObject(event.data!);
+    if (data === null || texts.soleText(data)?.text !== soleDelta) return false;
+    if (!SOLE_TEXT.find(event, data, texts)) return false;
+    template.learn(event, SOLE_TEXT, null, 0);
+    return true;
   }
 
   private applyOutcome(outcome: ReadOutcome): void {

@@ -2,15 +2,15 @@ import { ALONE, AnswerText } from "../../tokens/answer-text.ts";
 import type { ErrorObject } from "../../units/errors/refusal.ts";
 import { EventJudge } from "../events/event-judge.ts";
 import type { FoundText } from "../events/event-template.ts";
+import { SOLE_TEXT, type TextEvents } from "../events/sole-text.ts";
 import { type CurrentEvent, EVENT, eventEnd } from "../events/sse.ts";
 import { ENDED_EARLY, NO_EVENT } from "../host-error.ts";
 import { bytesOf, copyInto, NO_BYTES, replaceSpan, textOf } from "../json/bytes.ts";
 import { Edits } from "../json/edits.ts";
-import { parseObject } from "../json/json.ts";
+import { type Json, parseObject } from "../json/json.ts";
 import { JsonCursor } from "../json/json-cursor.ts";
 import type { Billed, ReadReply, Usage, WholeJudge } from "../surface.ts";
 import { billedJson, billedUsage, type WriteUsage } from "./billed.ts";
-import type { TextFinder } from "./text-finder.ts";
 
 /**
  * What the judges of the three languages share when the host speaks the client's own: they pass unchanged events
@@ -24,8 +24,7 @@ export abstract class PassingJudge extends EventJudge implements WholeJudge {
   /** What the client is sent last of all. */
   protected endMark = NO_BYTES;
   protected abstract readonly writeUsage: WriteUsage;
-  /** Of the language's events with text. */
-  protected abstract readonly finder: TextFinder;
+  protected abstract readonly texts: TextEvents;
   /** The member of the last event that is the answer; null where the event has the usage itself. */
   protected readonly within: string | null = null;
   /** The changes for the client in what the host sent. */
@@ -39,6 +38,8 @@ export abstract class PassingJudge extends EventJudge implements WholeJudge {
   /** The event at hand may be the last with a usage. */
   private tellsUsage = false;
 
+  /** The event at hand, parsed; null where it is no object. */
+  private data: Json | null = null;
   /** Of an answer that is assembled: the texts of events that were alike. */
   private readonly gathered: Gathered | null;
 
@@ -86,15 +87,6 @@ export abstract class PassingJudge extends EventJudge implements WholeJudge {
    * The event that ends the stream is withheld whole.
    */
   protected abstract judge(event: CurrentEvent): void;
-
-  /** The same of an event with text alone, as nearly all are; false when it is another. */
-  protected judgeText(event: CurrentEvent): boolean {
-    if (!this.finder.find(event)) return false;
-    const { found, texts, count } = this.finder;
-    for (let at = 0; at < found; at++) this.wroteJson(event.bytes, texts[at]!);
-    if (count !== -1) this.wasNumbered(count);
-    return true;
-  }
 
   /** An event of text has this number. */
   protected wasNumbered(_count: number): void {}
@@ -145,6 +137,7 @@ export abstract class PassingJudge extends EventJudge implements WholeJudge {
     }
     this.mend(data);
     this.collector?.add(data);
+    this.data = data;
     return data;
   }
 
@@ -168,9 +161,9 @@ export abstract class PassingJudge extends EventJudge implements WholeJudge {
     if (this.passModel(outer, event)) this.edits.replace(cursor.valueStart, cursor.at, this.modelJson);
   }
 
-  /** What was learnt of events does not hold any more. */
-  protected forgetLikeness(): void {
-    this.template.forget();
+  /** The event at hand reached the client as the host sent it, but for its edits. */
+  protected get mayLearn(): boolean {
+    return true;
   }
 
   protected read(bytes: Uint8Array): Uint8Array {
@@ -194,13 +187,12 @@ export abstract class PassingJudge extends EventJudge implements WholeJudge {
       const { usage } = this;
       const { estimate } = this.text;
       this.tellGathered();
-      if (!this.judgeText(event)) this.judge(event);
-      else {
-        const learnt = template.learn(event, this.finder, edits, first);
-        if (this.collector !== null) this.collect(event, learnt);
-      }
+      this.judge(event);
       if (this.usage !== usage && this.usage !== null && this.usage.output > 0) this.text.report();
       if ((this.tail !== null || this.tellsUsage) && !this.over) this.holdBack(event, first, estimate);
+      else if (this.data !== null && !this.over) this.learn(event, this.data, first);
+      // Streams wait long for their next event, and hold nothing that they need not.
+      this.data = null;
     }
     if (this.over) edits.leaveOut(start, bytes.length);
     if (this.collector === null) return edits.applyTo(bytes);
@@ -208,13 +200,12 @@ export abstract class PassingJudge extends EventJudge implements WholeJudge {
     return NO_BYTES;
   }
 
-  /**
-   * An event of text for an answer that is assembled: told to the collector, or kept until it is known what those
-   * that will be passed like it add to its text.
-   */
-  private collect(event: CurrentEvent, learnt: boolean): void {
-    if (learnt) this.gathered!.begin(event, this.finder.texts[0]!);
-    else this.collector!.add(parseObject(event.data!)!);
+  /** The next event that differs in its text alone is passed without being read. */
+  private learn(event: CurrentEvent, data: Json, first: number): void {
+    const { template } = this;
+    if (!this.mayLearn || !template.mayLearn(event) || !SOLE_TEXT.find(event, data, this.texts)) return;
+    template.learn(event, SOLE_TEXT, this.edits, first);
+    this.gathered?.begin(event, SOLE_TEXT);
   }
 
   /** The texts of events that were alike are told as one. */
@@ -280,7 +271,6 @@ class Gathered {
   begin({ bytes, dataStart, dataEnd }: CurrentEvent, { start, end }: FoundText): void {
     this.before = textOf(bytes, dataStart, start);
     this.after = textOf(bytes, end, dataEnd);
-    this.more(bytes, start, end);
   }
 
   more(bytes: Uint8Array, from: number, to: number): void {

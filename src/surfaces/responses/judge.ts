@@ -4,8 +4,8 @@ import { errorOf, untypedError } from "../host-error.ts";
 import { asObject } from "../json/json.ts";
 import { encodeEvent, PassingJudge } from "../passing/judge.ts";
 import { readOpenAiUsage } from "../usage.ts";
-import { channelOf, RESPONSES_TEXTS, WRITTEN } from "./text-finder.ts";
 import { writeResponsesUsage } from "./usage.ts";
+import { channelOf, isWritten, RESPONSES_TEXTS } from "./written.ts";
 
 const LAST_WORDS: ReadonlySet<unknown> = new Set([
   "response.completed",
@@ -17,7 +17,7 @@ const LAST_WORDS: ReadonlySet<unknown> = new Set([
 /** A responses host's events on their way to a responses client (platform.openai.com, "Streaming events"). */
 export class ResponsesJudge extends PassingJudge {
   protected readonly writeUsage = writeResponsesUsage;
-  protected readonly finder = RESPONSES_TEXTS;
+  protected readonly texts = RESPONSES_TEXTS;
   protected override readonly within = "response";
   private sequence = -1;
   private response: Record<string, unknown> = {};
@@ -75,7 +75,7 @@ export class ResponsesJudge extends PassingJudge {
         this.fault = untypedError(data);
         return;
       default:
-        if (typeof type === "string" && WRITTEN.includes(type))
+        if (isWritten(type))
           this.wrote(data.delta, channelOf(data.output_index, data.content_index ?? data.summary_index));
     }
   }
