@@ -170,7 +170,7 @@ export class Ledger {
   replenishHold({ keyCounters, money, want }: Reservation, amount: NanoUsd): Promise<GrantAnswer> | null {
     const claim = new GrantClaim();
     const answer = this.requestGrants(() => this.limits(keyCounters, money, moneyAlone(want, amount)), claim);
-    return answer && answer.finally(() => claim.release());
+    return answer?.finally(() => claim.release()) ?? null;
   }
 
   private requestGrants(limits: () => GrantRequest[], claim: GrantClaim): Promise<GrantAnswer> | null {
