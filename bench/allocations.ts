@@ -1,6 +1,6 @@
 /**
  * What the gateway allocates on the JavaScript heap for a request, and for an event of a stream of 64 deltas
- * with the stream's opening and end, by type, beside the bare proxy: the figure of cost that no noise
+ * with the stream's opening and end, by type, next to the bare proxy: the figure of cost that no noise
  * touches. Each object is paid for three times: made, swept away, and in the processor's caches, out of which
  * it pushes what the next request needs.
  *
@@ -102,7 +102,7 @@ async function counted(pid: number, file: string, signal: "SIGUSR1" | "SIGUSR2")
 const difference = (after: Allocations, before: Allocations, by: number): Allocations =>
   new Map([...after].map(([type, count]) => [type, (count - (before.get(type) ?? 0)) / by]));
 
-const LEAST_SHOWN = 0.05;
+const MIN_SHOWN = 0.05;
 
 if (import.meta.main) {
   const [own, bare] = await benchAllocations({
@@ -110,7 +110,7 @@ if (import.meta.main) {
     warmUp: { seconds: numberOption("seconds", 5), streams: numberOption("streams", 4_000) },
   });
   for (const per of ["request", "event"] as const) {
-    const types = [...own![per]].filter(([, count]) => count >= LEAST_SHOWN).sort((a, b) => b[1] - a[1]);
+    const types = [...own![per]].filter(([, count]) => count >= MIN_SHOWN).sort((a, b) => b[1] - a[1]);
     console.log(
       table(
         [`objects per ${per}`, own!.name, bare!.name],

@@ -17,7 +17,7 @@ import { inScene } from "./scene.ts";
 
 /**
  * What a client that pays notices of attacks that cost nothing, or next to nothing. It sends 50 small requests, ten prompts of 450 kB
- * and ten counts of tokens a second, alone and beside each attack; its owner makes a key and revokes
+ * and ten counts of tokens a second, alone and next to each attack; its owner makes a key and revokes
  * it a second. Attackers are processes of their own, with less of the processor, as they would have none of it.
  *
  *     bun run bench attacks --seconds 20 [--only letters,uploads]

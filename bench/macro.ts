@@ -1,5 +1,5 @@
 /**
- * The short form of the peers' run: the gateway as a process beside the bare host and, where it is installed,
+ * The short form of the peers' run: the gateway as a process next to the bare host and, where it is installed,
  * nginx.
  *
  *     bun run bench macro [--rounds 5] [--seconds 0.5] [--streams 400] [--warm 4]

@@ -1,6 +1,6 @@
 import { hashSecret } from "../src/units/secret-hash.ts";
 /**
- * The hot pieces, each beside a baseline that does the least that anything could, and each with its result
+ * The hot pieces, each next to a baseline that does the least that anything could, and each with its result
  * checked: a bench that computes the wrong thing is worthless however fast.
  *
  *     bun run bench micro

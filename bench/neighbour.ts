@@ -8,7 +8,7 @@ import { inScene } from "./scene.ts";
 /**
  * One key at a hundred times its limit: what it costs the others, and what each refusal costs the gateway. A
  * modest key sends 50 requests a second throughout; the noisy one, which may send 300 a minute, sends 500 a
- * second beside it, first small and then with bodies of 1 MB.
+ * second next to it, first small and then with bodies of 1 MB.
  *
  *     bun run bench neighbour --rounds 5 --seconds 6
  */

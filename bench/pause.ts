@@ -21,7 +21,7 @@ export const benchPause = ({ rounds, pauseMs, requests }: PauseSize): Promise<Ro
       const subject = await within(env, () => open(peer, name));
       entrants.push({ name, subject, before: [], after: [] });
     }
-    // Compilers work beside the first requests.
+    // Compilers work next to the first requests.
     for (const { subject } of entrants) await ask(subject, 8 * requests);
     for (const { subject, before } of entrants) before.push(await ask(subject, requests));
     for (let round = 0; round < rounds; round++) {

@@ -1,5 +1,5 @@
 /**
- * The gateway beside a bare host, two bare proxies and its peers: same host, same load, one run. Peers are
+ * The gateway next to a bare host, two bare proxies and its peers: same host, same load, one run. Peers are
  * installed, in pinned versions, into a cache folder outside the repository (`BENCH_CACHE`); what this
  * machine cannot have is left out by name and with the reason. Two noisy cores: read ratios, and the CPU
  * before the clock.

@@ -133,7 +133,7 @@ export async function reachable(port: number, ended: () => boolean, patienceMs =
  */
 export function freePort(): number {
   for (let tries = 0; tries < MAX_PORT_TRIES; tries++) {
-    const port = LEAST_PORT + Math.floor(Math.random() * (FIRST_OUTGOING_PORT - LEAST_PORT));
+    const port = MIN_PORT + Math.floor(Math.random() * (FIRST_OUTGOING_PORT - MIN_PORT));
     try {
       Bun.listen({ hostname: "127.0.0.1", port, socket: { data() {} } }).stop(true);
       return port;
@@ -144,7 +144,7 @@ export function freePort(): number {
   throw new Error(`no free port in ${MAX_PORT_TRIES} tries`);
 }
 
-const LEAST_PORT = 16_384;
+const MIN_PORT = 16_384;
 /** Linux's default (net.ipv4.ip_local_port_range). */
 const FIRST_OUTGOING_PORT = 32_768;
 const MAX_PORT_TRIES = 100;

@@ -1,11 +1,11 @@
 /**
- * Whether anything became dearer: the hot pieces and the gateway as a process, each as a ratio to a baseline
+ * Whether anything became more expensive: the hot pieces and the gateway as a process, each as a ratio to a baseline
  * that is measured turn by turn with it, held against the ratios in bench/reference.json. A figure fails when
  * its best turn is above the reference by more than its own turns differ, and by more than `SLACK`; and then
  * only if it does so `TRIES` times, because CI must not fail for what else the machine does.
  *
  *     bun run bench regression           # compare
- *     bun run bench regression --write   # after a change that is meant to be dearer, or became cheaper
+ *     bun run bench regression --write   # after a change that is meant to be more expensive, or became cheaper
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { do_not_optimize } from "mitata";
@@ -20,7 +20,7 @@ import { inScene } from "./scene.ts";
 
 export interface Figure {
   readonly name: string;
-  /** CPU, a value a turn; each turn of ours has the baseline's beside it. */
+  /** CPU, a value a turn; each turn of ours has the baseline's next to it. */
   readonly ours: readonly number[];
   readonly baseline: readonly number[];
 }
@@ -129,13 +129,13 @@ async function figures(): Promise<Figure[]> {
   return all;
 }
 
-/** Those that are dearer now and have been each time before; null before the first. */
+/** Those that are more expensive now and have been each time before; null before the first. */
 export function dearerStill(before: readonly string[] | null, verdicts: readonly Verdict[]): string[] {
   const now = verdicts.filter(({ dearer }) => dearer).map(({ name }) => name);
   return before === null ? now : now.filter((name) => before.includes(name));
 }
 
-/** A part is measured again only while something of it has been dearer each time. */
+/** A part is measured again only while something of it has been more expensive each time. */
 async function compare(): Promise<boolean> {
   const reference = JSON.parse(readFileSync(REFERENCE, "utf8")) as Record<string, number>;
   let isGood = true;
@@ -147,7 +147,7 @@ async function comparePart(
   part: () => Promise<Figure[]>,
   reference: Readonly<Record<string, number>>,
 ): Promise<boolean> {
-  /** What has been dearer in every attempt so far. */
+  /** What has been more expensive in every attempt so far. */
   let suspects: readonly string[] | null = null;
   for (let attempt = 1; attempt <= TRIES; attempt++) {
     const verdicts = (await part()).map((figure) => verdictOn(figure, reference[figure.name] ?? null));

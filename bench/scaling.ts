@@ -1,7 +1,7 @@
 /**
- * Several gateways on one PostgreSQL: what a request costs there beside SQLite in the same run, with a
+ * Several gateways on one PostgreSQL: what a request costs there next to SQLite in the same run, with a
  * journal on disk and without, how much is asked of PostgreSQL, and how long a revoke takes over three nodes.
- * The load generator, the host and PostgreSQL share the machine with what is measured. (Two workers beside
+ * The load generator, the host and PostgreSQL share the machine with what is measured. (Two workers next to
  * one: workers.ts.)
  *
  *     bun run bench scaling [--rounds 5] [--seconds 2] [--per-second 1000] [--revokes 100] [--stream yes]

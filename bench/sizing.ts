@@ -126,7 +126,7 @@ async function saturated(
 async function mostPaced({ process, target, prefix }: Subject, most: number): Promise<Sizing["paced"]> {
   const body = bodyOf(prefix, "steady", true);
   let best = { streams: 0, busy: 0 };
-  for (let streams = Math.min(LEAST_PACED, most); streams <= most; streams *= 2) {
+  for (let streams = Math.min(MIN_PACED, most); streams <= most; streams *= 2) {
     const plan = { body, connections: streams, requests: streams };
     const { result, us } = await cpuOf(process, () => served(target, plan));
     if (percentile(result.totalMs, 0.5) > PACED_MS * 1.1) break;
@@ -135,7 +135,7 @@ async function mostPaced({ process, target, prefix }: Subject, most: number): Pr
   return best;
 }
 
-const LEAST_PACED = 100;
+const MIN_PACED = 100;
 /** Of 64 events. */
 const PACED_MS = 63 * 20;
 

@@ -163,7 +163,7 @@ export function faultsOf({ before, looks, after, failed, driftNano }: Soak): str
     looks.slice((3 * looks.length) >> 2),
   ];
   const growth = mean(late) / mean(early);
-  if (growth > MOST_GROWTH) faults.push(`memory grew by ${((growth - 1) * 100).toFixed(0)}%`);
+  if (growth > MAX_GROWTH) faults.push(`memory grew by ${((growth - 1) * 100).toFixed(0)}%`);
   return faults;
 }
 
@@ -173,7 +173,7 @@ const mean = (looks: readonly Look[]): number =>
 /** To hosts and clients. */
 const KEPT_CONNECTIONS = 64;
 /** From the second quarter to the last. */
-const MOST_GROWTH = 1.1;
+const MAX_GROWTH = 1.1;
 
 if (import.meta.main) {
   const minutes = numberOption("minutes", 60);

@@ -1,6 +1,6 @@
 /**
  * What a call to a host costs this process: CPU µs for a small POST, and for each event of paced streams.
- * Ours beside `fetch`, and beside two floors that only count bytes: a bare Bun socket and a node:net one,
+ * Ours next to `fetch`, and next to two floors that only count bytes: a bare Bun socket and a node:net one,
  * which parse nothing.
  *
  *     bun run bench transport [--rounds 4] [--posts 20000] [--streams 100]

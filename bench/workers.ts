@@ -1,6 +1,6 @@
 /**
- * What a request costs with two workers beside one process, on PostgreSQL and on SQLite, the load generator counted: at a fixed rate,
- * where two have half as much to do at each turn of their loops, and as fast as the machine goes. Beside
+ * What a request costs with two workers next to one process, on PostgreSQL and on SQLite, the load generator counted: at a fixed rate,
+ * where two have half as much to do at each turn of their loops, and as fast as the machine goes. Next to
  * them, two gateways that share nothing at all (SQLite, half of the keys each) show what any two processes
  * cost on this machine. Each arrangement is warm before it is measured, they take turns, and ratios are those
  * of the same round.

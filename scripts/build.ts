@@ -10,7 +10,7 @@ import { asExecutable, bundle, inPackage } from "./bundle.ts";
  *     bun run build [--outdir <folder>] [--target bun-linux-arm64]
  *
  *     dist/gateway    one executable, with Bun, the threads and the dashboard inside
- *     dist/npm        a package for npm: the same, bundled, beside Bun from npm, and nothing else
+ *     dist/npm        a package for npm: the same, bundled, next to Bun from npm, and nothing else
  */
 const ROOT = join(import.meta.dir, "..");
 const { values: options } = parseArgs({

@@ -9,7 +9,7 @@ const ENTRIES = [
   "src/store/sqlite/upkeep-thread.ts",
   "src/store/usage-thread.ts",
 ];
-/** Where a thread is begun. */
+/** Where a thread is started. */
 const THREAD = /"\.\/(?:[\w-]+\/)*([\w-]+)-thread\.ts", import\.meta\.url/g;
 
 /** The gateway with its threads and the dashboard, in files that Bun runs without anything else. */
@@ -32,7 +32,7 @@ export const inPackage = (outdir: string): object => ({ outdir, splitting: true 
 /** One file with Bun. Compiled ahead: 20 MB more, and a start takes a third of the time, because nothing of it has to be parsed. */
 export const asExecutable = (compile: object): object => ({ compile, bytecode: true, format: "esm" });
 
-/** A thread's source is named where it is begun; once bundled, it is a script beside all others. */
+/** A thread's source is named where it is started; once bundled, it is a script next to all others. */
 function threadsAreScripts(): BunPlugin {
   return {
     name: "threads are scripts",

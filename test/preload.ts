@@ -6,11 +6,11 @@ import { endLeftovers } from "./runner/leftovers.ts";
 // Hooks of a preloaded file run once, behind the last test of all files.
 afterAll(endAll, 600_000);
 
-/** The collector spares itself work as long as the machine has memory, which test processes beside each other share. */
-const MOST_GROWTH_BYTES = 64 * 1024 * 1024;
+/** The collector spares itself work as long as the machine has memory, which test processes next to each other share. */
+const MAX_GROWTH_BYTES = 64 * 1024 * 1024;
 let collectedBytes = process.memoryUsage.rss();
 afterEach(() => {
-  if (process.memoryUsage.rss() < collectedBytes + MOST_GROWTH_BYTES) return;
+  if (process.memoryUsage.rss() < collectedBytes + MAX_GROWTH_BYTES) return;
   Bun.gc(true);
   collectedBytes = process.memoryUsage.rss();
 });

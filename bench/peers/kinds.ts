@@ -2,7 +2,7 @@ import type { SurfaceName } from "../../src/catalog/catalog.ts";
 import type { Target } from "../load.ts";
 import { PACES, type Subject } from "./peer.ts";
 
-/** Kinds of streams beside plain chat: what the client speaks, what the host does, and how it pads its events. */
+/** Kinds of streams next to plain chat: what the client speaks, what the host does, and how it pads its events. */
 export interface Kind {
   readonly name: string;
   readonly client: SurfaceName;

@@ -1,4 +1,4 @@
-/** What is measured beside the gateway: how it is had, started and spoken to. One file each. */
+/** What is measured next to the gateway: how it is had, started and spoken to. One file each. */
 import type { SurfaceName } from "../../src/catalog/catalog.ts";
 import type { Target } from "../load.ts";
 import type { Measured } from "../processes.ts";

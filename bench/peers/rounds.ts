@@ -183,7 +183,7 @@ export class Rounds {
 }
 
 /**
- * A just-in-time compiler works beside the first thousands of requests, and its CPU would be counted as
+ * A just-in-time compiler works next to the first thousands of requests, and its CPU would be counted as
  * theirs.
  */
 const WARM_UP_SECONDS = 4;

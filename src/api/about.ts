@@ -1,7 +1,7 @@
 import type { Static, TSchema } from "@sinclair/typebox";
 
 /**
- * Describes an endpoint for the API's document (http/pages/openapi). It is declared beside the handler, with
+ * Describes an endpoint for the API's document (http/pages/openapi). It is declared next to the handler, with
  * the schemas that the handler reads its body with, and the tests check every answer of the running server
  * against it.
  */

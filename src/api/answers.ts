@@ -42,7 +42,7 @@ export const oneOf = <const T extends readonly string[]>(values: T, description?
 
 export type HeldAt = "all_processes" | "this_process";
 
-/** Beside what is held, and what is available without it. */
+/** Next to what is held, and what is available without it. */
 export const heldAt = oneOf(
   ["all_processes", "this_process"],
   "whose open requests are counted as held, and left out of what is available: `this_process` where one of several workers or nodes did not say in time what its requests hold",

@@ -40,7 +40,7 @@ const WaitingClaim = namedAnswer("WaitingClaim", {
 });
 export type WaitingClaim = Static<typeof WaitingClaim>;
 
-/** What ends with a claim beside all that derives from it. */
+/** What ends with a claim next to all that derives from it. */
 export const revokeKeysField = {
   revoke_keys: Type.Optional(
     Type.Boolean({ description: "true to end the other keys of the balance as well, or false" }),

@@ -3,11 +3,11 @@ import type { About } from "./about.ts";
 import { amountUsd, answerOf, count, heldAt, namedAnswer, orNone, time } from "./answers.ts";
 import { fieldsOf, orNull, usd } from "./fields.ts";
 
-const MOST_CALLS = 999_999_999;
+const MAX_CALLS = 999_999_999;
 const calls = Type.Integer({
   minimum: 0,
-  maximum: MOST_CALLS,
-  description: `a whole number from 0 to ${MOST_CALLS}`,
+  maximum: MAX_CALLS,
+  description: `a whole number from 0 to ${MAX_CALLS}`,
 });
 const RunFields = fieldsOf({
   cap_usd: Type.Optional(orNull(usd, "no limit")),

@@ -62,7 +62,7 @@ export interface Quirks {
   readonly strictMessages?: boolean;
   /** On chat, it wants ids of tool calls with nine letters or digits, as Mistral does. */
   readonly shortCallIds?: boolean;
-  /** On chat, it wants the tool's name beside its result, as Gemini does. */
+  /** On chat, it wants the tool's name next to its result, as Gemini does. */
   readonly namesResults?: boolean;
   /** On chat, it wants content as one string, not as a list of parts. */
   readonly plainContent?: boolean;

@@ -134,7 +134,7 @@ function editsWithin(a: string, b: string, most: number): number | null {
       if (left < least) least = left;
     }
     if (least > most) return null;
-    // Beside what is visited, for the next row.
+    // Next to what is visited, for the next row.
     current[to + 1] = most + 1;
     [above, current] = [current, above];
   }

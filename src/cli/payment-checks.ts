@@ -57,7 +57,7 @@ export async function checkPaymentsUnderWay(
   if (oldestS === undefined || queued === undefined) return [];
   const facts = `the oldest that is in no block was sent ${Number(oldestS).toFixed(0)} s ago; ${queued} transactions of the gas account wait`;
   return [
-    Number(oldestS) < MOST_WAITED_S
+    Number(oldestS) < MAX_WAITED_S
       ? ok("payments under way", facts)
       : warning(
           "payments under way",
@@ -70,7 +70,7 @@ export async function checkPaymentsUnderWay(
 const OLDEST = /^gateway_payments_oldest_submitted_seconds(?:\{[^}]*\})? (\S+)$/m;
 const QUEUED = /^gateway_gas_queued_nonces(?:\{[^}]*\})? (\S+)$/m;
 const ANSWER_MS = 2_000;
-const MOST_WAITED_S = 120;
+const MAX_WAITED_S = 120;
 
 async function checkNetwork(
   network: X402Network,
@@ -88,7 +88,7 @@ async function checkNetwork(
     const facts = `${token.name}, version ${token.version}, ${token.decimals} decimals`;
     return [
       ok(check, `the node answers; the token is ${facts}`),
-      awayS < MOST_AWAY_S
+      awayS < MAX_AWAY_S
         ? ok("clock", `within ${awayS.toFixed(0)} s of the newest block's`)
         : warning(
             "clock",
@@ -115,7 +115,7 @@ async function checkGas(network: X402Network): Promise<Finding> {
   const address = privateKeyToAddress(gasKey);
   const left = Number(await (await openChain(network)).gasOf(address)) / 1e18;
   const detail = `${left} left at ${address}`;
-  return left > LEAST_GAS
+  return left > MIN_GAS
     ? ok("gas", detail)
     : warning("gas", detail, "Send gas to this address: without it no payment is carried out.");
 }
@@ -128,7 +128,7 @@ async function checkList({ sanctions }: PaymentsConfig): Promise<Finding[]> {
     const days = Math.max(0, systemClock.now() - changedAt) / DAY_MS;
     const detail = `${addresses.size} addresses, changed ${days.toFixed(1)} days ago`;
     return [
-      days < MOST_DAYS
+      days < MAX_DAYS
         ? ok(check, detail)
         : warning(check, detail, "Load a newer one: it is read again when the file changes."),
     ];
@@ -143,7 +143,7 @@ async function checkList({ sanctions }: PaymentsConfig): Promise<Finding[]> {
   }
 }
 
-const MOST_AWAY_S = 120;
+const MAX_AWAY_S = 120;
 /** A few hundred transfers, on the chains where they are cheap. */
-const LEAST_GAS = 0.0005;
-const MOST_DAYS = 7;
+const MIN_GAS = 0.0005;
+const MAX_DAYS = 7;

@@ -112,7 +112,7 @@ const AUTO_CANDIDATES_MAX = 8;
 
 /**
  * `fast`: of each author's current models the cheapest, which is its small and quick one; cheapest first.
- * `best`: of each author's the dearest; dearest first. `free`: what the
+ * `best`: of each author's the most expensive; most expensive first. `free`: what the
  * hosts that were asked have, which is free; the simulated host only where there is nothing else.
  */
 function autoVariants(

@@ -181,7 +181,7 @@ interface Priced {
 }
 
 /**
- * Prices may change on a day, or with the hour. Of those of today the dearest holds all day, so that no hour
+ * Prices may change on a day, or with the hour. Of those of today the most expensive holds all day, so that no hour
  * is served below cost. A price that rises with the prompt's length holds up to the first step, where the
  * model's context then ends.
  */

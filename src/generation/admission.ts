@@ -21,7 +21,7 @@ import { shortfallRefusal } from "./shortfall.ts";
 export const KEY_CHANGED = "key changed";
 
 /**
- * Sizes a request, and holds what it needs. Every limit must cover its worst case beside what is spent; what is
+ * Sizes a request, and holds what it needs. Every limit must cover its worst case next to what is spent; what is
  * held at once may be less (generation/hold). The check and the take are one synchronous call of the ledger; only
  * loading what it looks at, and counting a prompt whose bound does not fit, may suspend, and both come before.
  */
@@ -71,7 +71,7 @@ function admitted(
   prompt.paid();
   const isNamed = request.maxOutputTokens !== null;
   const hold = new Hold(ledger, reservation, sized.prompt, heldOutput, longest, isNamed, expected.growth);
-  // Before it stands in anybody's way: its body is let go once the answer has begun.
+  // Before it stands in anybody's way: its body is let go once the answer has started.
   prompt.countLater(hold);
   return { hold, outputCeiling, plan };
 }

@@ -7,7 +7,7 @@ import { completed } from "./metering.ts";
 /**
  * The tokens that an answer is billed for, once it is over. What the host reports is evidence, not truth: each
  * part is believed within the bounds of the request, and otherwise counted, exactly, which takes a moment. Where
- * it cannot be counted in time, the estimate that ran beside the stream stands.
+ * it cannot be counted in time, the estimate that ran next to the stream stands.
  *
  * The prompt may have as many tokens as its text has bytes, with what hosts put around it. The answer may have
  * as many as its ceiling, and not less than half of what its text comes to, because vocabularies differ by less than

@@ -13,7 +13,7 @@ import type { AnswerTexts } from "./counting/work.ts";
 export class DeliveredCounts {
   private readonly streams = new Map<Reservation, CountedStream>();
   private isCounting = false;
-  /** Families whose vocabulary the thread has begun to load, which takes it a third of a second. */
+  /** Families whose vocabulary the thread has started to load, which takes it a third of a second. */
   private readonly loading = new Set<TokenizerFamily>();
 
   constructor(
@@ -93,7 +93,7 @@ interface Piece extends AnswerTexts {
 
 /** A little more is not worth a count: three quarters of what was delivered have to be billed. */
 const hasGrown = ({ text, counted, tokens }: CountedStream): boolean =>
-  text.moment.estimate - counted.estimate > tokens / LEAST_GROWTH;
+  text.moment.estimate - counted.estimate > tokens / MIN_GROWTH;
 
 function pieceOf(stream: CountedStream): Piece {
   const { text, counted, family } = stream;
@@ -103,6 +103,6 @@ function pieceOf(stream: CountedStream): Piece {
   return { stream, texts, family, to, bytes, estimate };
 }
 
-const LEAST_GROWTH = 16;
+const MIN_GROWTH = 16;
 /** Some 15 ms of the thread, for which a bill may have to wait. */
 const MAX_BATCH_BYTES = 256 * 1024;

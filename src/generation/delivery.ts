@@ -115,7 +115,7 @@ async function deliver(context: DeliveryContext, sink: Sink, delivery: StreamDel
     const { usage, text } = judge;
     const answer = { usage, text, isLeft: end.kind === "client_left" && end.isReadWhole !== true };
     const counting = billedTokens(answer, { request, model: candidate.model }, context.counts);
-    // Nothing of the settlement has begun, and until it has, the hold stands.
+    // Nothing of the settlement has started, and until it has, the hold stands.
     const billed = counting instanceof Promise ? await counting : counting;
     if (usage?.costUsd !== undefined)
       deps.hostCosts.charged(candidate, usage.costUsd, costOf(billed.tokens, candidate.price));

@@ -22,7 +22,7 @@ export class ExpectedOutput {
   atOnce(ceiling: number, longest: number, { rotationId, model, firstTokenMs }: ExpectedOutputQuery): number {
     const { tokensPerSecond, aheadTokens } = this.growth;
     const thought = tokensIn(firstTokenMs, tokensPerSecond) + aheadTokens;
-    const least = Math.max(thought, Math.ceil(longest / MOST_TO_ONE));
+    const least = Math.max(thought, Math.ceil(longest / MAX_TO_ONE));
     if (least >= ceiling) return ceiling;
     const lately = this.answers.get(pairOf(rotationId, model));
     return Math.min(ceiling, Math.max(least, lately?.expected ?? 0));
@@ -79,7 +79,7 @@ export const LOOK_EVERY_MS = 2_000;
 const MAX_PACE = 2_000;
 
 /** An answer comes to at most this many times what is held of it. */
-const MOST_TO_ONE = 8;
+const MAX_TO_ONE = 8;
 
 /** Keys and models whose answers are remembered; the idlest are forgotten first. A pair takes some 300 bytes. */
 const MAX_PAIRS = 20_000;
@@ -94,17 +94,17 @@ class RecentAnswers {
   private count = 0;
 
   add(tokens: number): void {
-    this.tokens[this.count % ANSWERS] = Math.min(tokens, MOST_TOKENS);
+    this.tokens[this.count % ANSWERS] = Math.min(tokens, MAX_TOKENS);
     this.count += 1;
-    if (this.count < LEAST_ANSWERS) return;
+    if (this.count < MIN_ANSWERS) return;
     const known = this.tokens.slice(0, this.count).sort();
     this.expected = Math.ceil(known[Math.floor(known.length * QUANTILE)]! * MARGIN);
   }
 }
 
 const ANSWERS = 16;
-const LEAST_ANSWERS = 4;
+const MIN_ANSWERS = 4;
 /** One in eight may be longer, and grows. */
 const QUANTILE = 0.875;
 const MARGIN = 1.5;
-const MOST_TOKENS = 2 ** 31;
+const MAX_TOKENS = 2 ** 31;

@@ -34,7 +34,7 @@ export class Hold {
   /** Why it could not grow the last time; null while it could. */
   shortfall: Shortfall | null = null;
   /** Others may take what was there, so often before it grows again. */
-  private rounds = MOST_ROUNDS;
+  private rounds = MAX_ROUNDS;
 
   constructor(
     private readonly ledger: Ledger,
@@ -79,7 +79,7 @@ export class Hold {
     this.fitPrompt(worstCase({ ...this.prompt, bound: Math.min(tokens, this.prompt.bound) }, 0, this.price));
   }
 
-  /** The answer has begun, and nobody else will be asked: from here on it is held at the price of who serves. */
+  /** The answer has started, and nobody else will be asked: from here on it is held at the price of who serves. */
   begin(stream: RunningStream): this {
     this.stream = stream;
     const { request, price } = stream;
@@ -141,7 +141,7 @@ export class Hold {
       if (this.ledger.extend(this.reservation, worstCase(NO_PROMPT, step, this.price))) {
         this.output += step;
         this.step = Math.min(stepTokens, this.step * 2);
-        this.rounds = MOST_ROUNDS;
+        this.rounds = MAX_ROUNDS;
       } else if (this.step > leastStepTokens) this.step /= 2;
       // An answer should not stop while there is credit for more of it.
       else {
@@ -164,7 +164,7 @@ export class Hold {
     const tokens = usage.input + usage.cacheRead + usage.cacheWrite;
     // Some hosts begin with a zero and tell the truth at the end.
     const isPlausible =
-      tokens >= request.promptEstimate / LEAST_SHARE && tokens <= this.prompt.bound && !request.promptUnseen;
+      tokens >= request.promptEstimate / MIN_SHARE && tokens <= this.prompt.bound && !request.promptUnseen;
     if (!isPlausible) return;
     this.fitPrompt(
       costOf({ ...completed(usage, request), output: 0, audioOutput: 0, reasoning: 0 }, this.price),
@@ -177,7 +177,7 @@ export class Hold {
     this.promptCost = Math.min(this.promptCost, cost) as NanoUsd;
     const held = (this.promptCost + worstCase(NO_PROMPT, output, price)) as NanoUsd;
     // Each change is a line in the journal.
-    if (reservation.held - held >= reservation.held / LEAST_GAIN) ledger.shrink(reservation, held);
+    if (reservation.held - held >= reservation.held / MIN_GAIN) ledger.shrink(reservation, held);
   }
 }
 
@@ -185,7 +185,7 @@ export class Hold {
 export class RunningStream {
   /** What the host last said that it used. */
   usage: Usage | null = null;
-  /** Tokens that came, and that the host may have thought beside them until the last one came. */
+  /** Tokens that came, and that the host may have thought next to them until the last one came. */
   private seen = 0;
   private unseen = 0;
   /** By how much the estimate of the tokens that came is too low; below 0, too high. */
@@ -200,7 +200,7 @@ export class RunningStream {
     readonly price: Price,
     /** Tokens a second that the host does not exceed. */
     private readonly pace: number,
-    /** When the host may have begun, and later when the last token came. */
+    /** When the host may have started, and later when the last token came. */
     private seenMs: number,
     /** Tokens that are held before they are needed. */
     readonly ahead: number,
@@ -272,8 +272,8 @@ type RunningJudge = Pick<StreamJudge, "usage"> & { readonly text: Pick<AnswerTex
 const QUIET_MS = 250;
 const STRIDE_MS = LOOK_EVERY_MS / 2;
 const LARGE_SHARE = 16;
-const MOST_ROUNDS = 32;
+const MAX_ROUNDS = 32;
 /** What is less than this part of a hold is not worth giving back. */
-const LEAST_GAIN = 16;
+const MIN_GAIN = 16;
 /** A prompt's estimate, of four bytes to a token, may be as many times too large. */
-const LEAST_SHARE = 4;
+const MIN_SHARE = 4;

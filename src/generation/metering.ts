@@ -2,7 +2,7 @@ import type { Tokens } from "../ledger/charge.ts";
 import type { GenerationRequest } from "../surfaces/surface.ts";
 
 /**
- * Tokens whose kind a host does not report count as the dearer kind, if the request has that kind. Audio
+ * Tokens whose kind a host does not report count as the more expensive kind, if the request has that kind. Audio
  * tokens are believed only for requests that contain audio.
  */
 export function completed(usage: Tokens, request: GenerationRequest): Tokens {

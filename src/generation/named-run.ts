@@ -1,6 +1,6 @@
 import type { Key } from "../customers/keys/key.ts";
 import { invalidRun, isSameLimits, RUN_HEADER, type RunSpec, readRunSpec } from "../customers/keys/run.ts";
-import { type AgentRun, MOST_RUNS, MOST_UNPAID_RUNS } from "../customers/keys/runs.ts";
+import { type AgentRun, MAX_RUNS, MAX_UNPAID_RUNS } from "../customers/keys/runs.ts";
 import { asObject } from "../surfaces/json/json.ts";
 import { BodyChanges } from "../surfaces/request/body-changes.ts";
 import type { GenerationRequest } from "../surfaces/surface.ts";
@@ -34,9 +34,9 @@ export const joinNamedRun = (
   { runs, clock, spendable, unpaidRequests }: GenerationDeps,
 ): AgentRun | Promise<AgentRun | Refusal> =>
   runs.join(balance, { spec, by, at: clock.now() }, async () => {
-    if ((await spendable.of(balance)) > 0) return MOST_RUNS;
+    if ((await spendable.of(balance)) > 0) return MAX_RUNS;
     const waitS = unpaidRequests.waitS(balance, () => call.blocks(), { bytes: 0, writes: true });
-    return waitS === null ? MOST_UNPAID_RUNS : tooMuchUnpaid(waitS);
+    return waitS === null ? MAX_UNPAID_RUNS : tooMuchUnpaid(waitS);
   });
 
 const readSpec = (named: unknown): RunSpec | Refusal =>

@@ -152,10 +152,10 @@ const COUNT_MARGIN = 1.5;
 export class DeferredCounts {
   bytes = 0;
 
-  constructor(private readonly leastBytes = LEAST_LATER_BYTES) {}
+  constructor(private readonly leastBytes = MIN_LATER_BYTES) {}
 
   mayTake(bytes: number): boolean {
-    return bytes >= this.leastBytes && this.bytes + bytes <= MOST_LATER_BYTES;
+    return bytes >= this.leastBytes && this.bytes + bytes <= MAX_LATER_BYTES;
   }
 
   take(bytes: number): void {
@@ -168,6 +168,6 @@ export class DeferredCounts {
 }
 
 /** A shorter prompt is held for a cent at most, at any price that is usual. */
-const LEAST_LATER_BYTES = 4 * 1024;
+const MIN_LATER_BYTES = 4 * 1024;
 /** Up to two seconds of the counting thread. */
-const MOST_LATER_BYTES = 4 * 1024 * 1024;
+const MAX_LATER_BYTES = 4 * 1024 * 1024;

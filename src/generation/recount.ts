@@ -63,7 +63,7 @@ export class KeptPrompts {
 
   keep(body: Uint8Array): PromptBody | null {
     if (!this.take(body.length)) return null;
-    return body.length < LEAST_PACKED_BYTES
+    return body.length < MIN_PACKED_BYTES
       ? new Kept(this, body, false)
       : new Kept(this, Bun.zstdCompress(body, { level: 1 }), true, body.length);
   }
@@ -119,5 +119,5 @@ class Kept implements PromptBody {
   }
 }
 
-const LEAST_PACKED_BYTES = 4 * 1024;
+const MIN_PACKED_BYTES = 4 * 1024;
 const MAX_KEPT_BYTES = 64 * 1024 * 1024;

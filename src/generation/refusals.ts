@@ -49,7 +49,7 @@ interface UnservedRequest {
 
 /** Nothing was tried or charged: the gateway sheds what its hosts cannot take; streams in flight continue. */
 export function crowded(request: GenerationRequest, plan: Plan, chance: () => number): Refusal {
-  const retryAfterS = 1 + Math.floor(chance() * MOST_RETRY_S);
+  const retryAfterS = 1 + Math.floor(chance() * MAX_RETRY_S);
   const code = plan.tier === "open" ? "no_free_route" : plan.auto ? "auto_unresolvable" : "model_unavailable";
   return refuse(
     code,
@@ -59,7 +59,7 @@ export function crowded(request: GenerationRequest, plan: Plan, chance: () => nu
 }
 
 /** Spread out, so that clients shed together do not come back together. */
-const MOST_RETRY_S = 5;
+const MAX_RETRY_S = 5;
 
 function rejection({ candidate, error }: Rejected, request: GenerationRequest): Refusal {
   const { model } = candidate;

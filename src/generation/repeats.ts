@@ -53,7 +53,7 @@ export class Repeats {
   }
 
   /**
-   * For another worker, which was asked. Null where it is not known and nothing is begun: because this worker is on its
+   * For another worker, which was asked. Null where it is not known and nothing is started: because this worker is on its
    * way out, or was only asked for what it keeps.
    */
   async answerPassed(

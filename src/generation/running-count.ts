@@ -27,7 +27,7 @@ export class RunningCount {
     const { from, text } = this;
     const to = text.moment;
     const estimate = to.estimate - from.estimate;
-    if (this.isBusy || estimate < LEAST_TOKENS) return;
+    if (this.isBusy || estimate < MIN_TOKENS) return;
     const { texts, unkept } = text.since(from);
     this.isBusy = true;
     this.telling = this.counts.answer(texts).then((tokens) => {
@@ -44,4 +44,4 @@ export class RunningCount {
 }
 
 /** Less is not worth a turn of the thread. */
-const LEAST_TOKENS = 64;
+const MIN_TOKENS = 64;

@@ -62,7 +62,7 @@ export class SharedStream implements Sink {
     }
     const parts: Uint8Array[] = [];
     let length = 0;
-    for (let at = position - this.gone; at < this.chunks.length && length < MOST_AT_ONCE; at++) {
+    for (let at = position - this.gone; at < this.chunks.length && length < MAX_AT_ONCE; at++) {
       parts.push(this.chunks[at]!);
       length += this.chunks[at]!.length;
     }
@@ -144,6 +144,6 @@ export interface StreamRoom {
   giveBack(): void;
 }
 
-/** What each chunk takes beside its bytes. */
+/** What each chunk takes next to its bytes. */
 const CHUNK_OVERHEAD = 128;
-const MOST_AT_ONCE = 64 * 1024;
+const MAX_AT_ONCE = 64 * 1024;

@@ -273,7 +273,7 @@ class Walk {
     return { ms: Math.min(shareMs, patienceMs), early: patienceMs < shareMs };
   }
 
-  /** The host that would be asked next, once `more` others have begun. */
+  /** The host that would be asked next, once `more` others have started. */
   private readyAfter(more: number): Candidate | null {
     if (this.begun + more >= this.call.limits.maxHosts) return null;
     for (let at = this.next; at < this.candidates.length; at++) {

@@ -39,7 +39,7 @@ export class HostCosts {
     }
     sums.saidUsd += saidUsd;
     sums.costUsd += usdFromNano(cost);
-    const isMore = sums.saidUsd - sums.costUsd >= LEAST_USD && sums.saidUsd > sums.costUsd * TOLERANCE;
+    const isMore = sums.saidUsd - sums.costUsd >= MIN_USD && sums.saidUsd > sums.costUsd * TOLERANCE;
     if (sums.isTold || !isMore) return null;
     sums.isTold = true;
     return { host_charged_usd: legible(sums.saidUsd), charged_usd: legible(sums.costUsd) };
@@ -72,4 +72,4 @@ const legible = (usd: number): number => Number(usd.toFixed(6));
 
 /** Hosts round, and count a prompt a little differently. */
 const TOLERANCE = 1.05;
-const LEAST_USD = 0.01;
+const MIN_USD = 0.01;

@@ -64,10 +64,10 @@ export function hostRequestFor(
 function marksCache({ json, promptEstimate }: GenerationRequest, { autoCache, host }: Route): boolean {
   const { auto_cache: asked } = json;
   const isWanted = typeof asked === "boolean" ? asked : (autoCache ?? host.autoCache ?? false);
-  return isWanted && promptEstimate >= LEAST_CACHED_TOKENS;
+  return isWanted && promptEstimate >= MIN_CACHED_TOKENS;
 }
 
-const LEAST_CACHED_TOKENS = 1_024;
+const MIN_CACHED_TOKENS = 1_024;
 
 const CHAT = "chat.completions";
 const isNotChat = (spoken: SurfaceName): boolean => spoken !== CHAT;

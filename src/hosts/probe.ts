@@ -53,7 +53,7 @@ export async function askRoute<Answer>(
 ): Promise<Answer | HostFault | Refusal | "late"> {
   const question =
     spoken === "responses"
-      ? { input: text, max_output_tokens: Math.max(tokens, LEAST_TOKENS) }
+      ? { input: text, max_output_tokens: Math.max(tokens, MIN_TOKENS) }
       : { messages: [{ role: "user", content: text }], max_tokens: tokens };
   const request = SURFACES[spoken].readRequest(bytesOf(JSON.stringify({ model, ...question, stream })));
   if (refused(request)) return request;
@@ -83,7 +83,7 @@ export async function askRoute<Answer>(
 }
 
 /** That OpenAI takes in Responses. */
-const LEAST_TOKENS = 16;
+const MIN_TOKENS = 16;
 
 export type ProbeDeps = Pick<HostAttemptDeps, "transport" | "destinations" | "clock">;
 

@@ -15,7 +15,7 @@ import { beginsWhole, HostFault, type HostReply, type Read } from "./transport.t
 export async function checkRoute(route: Route, spoken: SurfaceName, deps: ProbeDeps): Promise<RouteCheck> {
   const { clock } = deps;
   const stream = (route.quirks ?? route.host.quirks).noStream !== true;
-  const question = { text: "Say hi.", tokens: MOST_TOKENS, stream, withinMs: ANSWER_MS };
+  const question = { text: "Say hi.", tokens: MAX_TOKENS, stream, withinMs: ANSWER_MS };
   const startedMs = clock.elapsedMs();
   const check = await askRoute(route, spoken, question, deps, async (reply, sent) => {
     if (reply.status >= 200 && reply.status <= 299)
@@ -39,9 +39,9 @@ export type RouteCheck =
   /** In the host's own words, which may repeat the probe: it was not a customer's. */
   | { readonly kind: "failed"; readonly status: number | null; readonly message: string };
 
-const MOST_TOKENS = 16;
+const MAX_TOKENS = 16;
 const ANSWER_MS = 30_000;
-const MOST_BYTES = 256 * 1024;
+const MAX_BYTES = 256 * 1024;
 
 const failed = (status: number | null, message: string): RouteCheck => ({ kind: "failed", status, message });
 
@@ -76,7 +76,7 @@ async function readStream(
 ): Promise<number | null> {
   let firstTokenMs: number | null = null;
   let length = 0;
-  for (let next = first; length <= MOST_BYTES; next = await reply.read()) {
+  for (let next = first; length <= MAX_BYTES; next = await reply.read()) {
     if (next instanceof HostFault) return firstTokenMs;
     if (next === null) judge.end();
     else judge.push(next);

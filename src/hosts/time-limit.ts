@@ -30,7 +30,7 @@ export class TimeLimit implements Deadline {
     return this.why !== null;
   }
 
-  /** The answer has begun: from now on, `ms` for each further part of it. */
+  /** The answer has started: from now on, `ms` for each further part of it. */
   restart(ms: number): void {
     if (this.over) return;
     this.answering = true;

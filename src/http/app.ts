@@ -42,7 +42,7 @@ import { webSocketHandler } from "./websocket/handler.ts";
 
 /**
  * The gateway's HTTP interface. Elysia finds the endpoint for a path, and that is all it does here: bodies
- * are read by http/body, and responses are built whole, because touching `set.headers` beside a streamed
+ * are read by http/body, and responses are built whole, because touching `set.headers` next to a streamed
  * response makes Elysia re-encode the stream and break characters that are split across chunks.
  */
 export function httpApp(deps: HttpDeps, silenceSeconds = SILENCE_SECONDS) {

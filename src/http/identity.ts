@@ -95,13 +95,13 @@ export async function identify(
 /** A balance with credit, where a session that names none has one. */
 async function payerOf(who: Identity, { keyDeps }: HttpDeps): Promise<BalanceId> {
   const isSession = who.kind === "owner" && who.by === "session";
-  for (const id of isSession ? who.balances.slice(1, MOST_LOOKED_AT) : [])
+  for (const id of isSession ? who.balances.slice(1, MAX_LOOKED_AT) : [])
     if ((await keyDeps.spendable.of(id)) > 0) return id;
   return who.balance.id;
 }
 
 /** Each may have to be read; an account can have any number. */
-const MOST_LOOKED_AT = 16;
+const MAX_LOOKED_AT = 16;
 
 const isEnding = (request: Request): boolean =>
   request.method === "DELETE" || (request.method === "POST" && ENDING.test(pathOf(request)));
@@ -197,10 +197,10 @@ export async function againstGuessing<Opened>(
 ): Promise<Opened | Refusal> {
   const found = await lookUp();
   if (!refused(found)) return found;
-  const wait = await takeOfAll(deps.throttles.wrong_secrets, clientBlocks(exchange, deps), MOST_WRONG);
+  const wait = await takeOfAll(deps.throttles.wrong_secrets, clientBlocks(exchange, deps), MAX_WRONG);
   return wait === null
     ? found
-    : tooOften(`sent ${MOST_WRONG} wrong recovery secrets or links`, wait, "A right one is taken meanwhile.");
+    : tooOften(`sent ${MAX_WRONG} wrong recovery secrets or links`, wait, "A right one is taken meanwhile.");
 }
 
 /** Checks a wallet's signature, which may cost a question to a chain: beyond the limit none is checked. */
@@ -219,15 +219,15 @@ export async function checkedSignature<Opened>(
 ): Promise<Opened | Refusal> {
   // Each counts as wrong until it proves right, so that sending many at once does not allow more than sending
   // them one by one; also where it makes the chain's node fail, which a wallet that is a contract can.
-  const wait = await takeOfAll(wrongSignatures, blocks, MOST_WRONG);
-  if (wait !== null) return tooOften(`sent ${MOST_WRONG} wrong signatures`, wait);
+  const wait = await takeOfAll(wrongSignatures, blocks, MAX_WRONG);
+  if (wait !== null) return tooOften(`sent ${MAX_WRONG} wrong signatures`, wait);
   const outcome = await check();
   if (!refused(outcome)) for (const block of blocks) wrongSignatures.giveBack(block);
   return outcome;
 }
 
 /** Per hour and network address. */
-const MOST_WRONG = 60;
+const MAX_WRONG = 60;
 
 async function bySession(
   secret: string,

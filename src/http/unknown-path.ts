@@ -81,12 +81,12 @@ export interface Misdirected {
 
 function methodsAt(path: string, endpoints: readonly Endpoint[]): string[] {
   // Anybody may ask for a path of thousands of parts.
-  const parts = path.split("/", MOST_PARTS);
+  const parts = path.split("/", MAX_PARTS);
   return [...new Set(endpoints.filter((one) => matches(one.path, parts)).map(({ method }) => method))];
 }
 
 /** More than any endpoint has. */
-const MOST_PARTS = 16;
+const MAX_PARTS = 16;
 
 /** Counted from the end: a pattern would begin at each slash, and see where those that follow end. */
 function withoutSlashes(path: string): string {

@@ -7,14 +7,14 @@ import type { HttpDeps } from "./deps.ts";
 import type { HttpExchange } from "./exchange.ts";
 import { type Identity, whoSends } from "./identity.ts";
 import { senderOf } from "./sender.ts";
-import { inTime, LEAST_BYTES_PER_MS, READ_GRACE_MS, tooSlow } from "./slow-body.ts";
+import { inTime, MIN_BYTES_PER_MS, READ_GRACE_MS, tooSlow } from "./slow-body.ts";
 import { type Coding, codingOf, unpacked } from "./unpack.ts";
 
 /**
  * Reads the body of a request with a prompt. A small one is read at once. A large one is worth memory only if
  * its key is valid and below its rate, and only while there is room; until then it stays in the client's
  * socket. `sender` is a secret that has not been looked up yet, or whoever it turned out to be. The exchange
- * keeps the room until its answer has begun.
+ * keeps the room until its answer has started.
  */
 export function readWanted(
   exchange: HttpExchange,
@@ -158,7 +158,7 @@ async function readAtPace(
   let isLate = false;
   const look = () => {
     const nowMs = clock.elapsedMs();
-    behindMs = Math.max(0, behindMs + nowMs - lookedMs - received / LEAST_BYTES_PER_MS);
+    behindMs = Math.max(0, behindMs + nowMs - lookedMs - received / MIN_BYTES_PER_MS);
     lookedMs = nowMs;
     received = 0;
     isLate = behindMs > (bodies.waiting > 0 ? CROWDED_GRACE_MS : READ_GRACE_MS);

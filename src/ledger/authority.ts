@@ -35,7 +35,7 @@ export interface Statement {
   readonly limit: NanoUsd;
   /** The latest inquiry after the counter that this ledger had heard of: see `Grant`. */
   readonly heard: number;
-  /** If what is needed is short: the inquiry that is waited for, and begun if nobody has begun it; or 0. */
+  /** If what is needed is short: the inquiry that is waited for, and started if nobody has started it; or 0. */
   readonly inquiry: number;
 }
 
@@ -95,7 +95,7 @@ export const usable = ({ granted }: Standing, elsewhere: NanoUsd, credited: Nano
 /** How long an inquiry is still told to a ledger that missed it: nobody waits for answers for longer. */
 export const LATE_MS = 15_000;
 /** So many of them at once. */
-export const MOST_LATE = 1_000;
+export const MAX_LATE = 1_000;
 
 /** Whether a ledger cannot use what it needs: a limit may have been lowered below what it was granted before. */
 export const isShort = (granted: NanoUsd, elsewhere: NanoUsd, limit: NanoUsd, needed: NanoUsd): boolean =>

@@ -28,7 +28,7 @@ export const budgetCounter = (budget: BudgetId, window: WindowKind, at: EpochMs)
 /**
  * Everything that a budget is counted on, and what limits it there. All windows are counted, so that whoever
  * changes the window finds in it what was spent. Gateways that counted one window only did so under the last of
- * these ids: as long as one of them runs beside this one, its cap binds both.
+ * these ids: as long as one of them runs next to this one, its cap binds both.
  */
 export function budgetLimits({ id, window, cap }: Budget, at: EpochMs): [CounterId, limit: NanoUsd][] {
   const limits = WINDOW_KINDS.map((kind): [CounterId, NanoUsd] => [

@@ -292,7 +292,7 @@ export class Ledger {
   }
 
   /**
-   * Journals who answers the streams that have begun, and how far every stream that moved has got, so that a
+   * Journals who answers the streams that have started, and how far every stream that moved has got, so that a
    * crash bills what was delivered and no more.
    */
   checkpoint(): void {
@@ -518,7 +518,7 @@ export class Ledger {
     return this.moneyShortfall(this.moneyOf(keyCounters, want), want, want.amount, want.worst);
   }
 
-  /** No wait mends that, so it is said before anything else that is. */
+  /** No wait fixes that, so it is said before anything else that is. */
   private callsShortfall({ run }: ReservationRequest): CallsShortfall | null {
     if (!run) return null;
     const short = shortRoom(this.countersOfRun(run)!.calls, callsLimit(run), ONE_REQUEST, ONE_REQUEST);

@@ -143,7 +143,7 @@ export interface MembershipChange {
   readonly counters: readonly string[];
 }
 
-/** Another life of this node has begun, or the operator has declared it lost: it must not spend any more. */
+/** Another life of this node has started, or the operator has declared it lost: it must not spend any more. */
 export class EpochFenced extends Error {
   override name = "EpochFenced";
 }

@@ -28,7 +28,7 @@ export interface HoldRecord {
   readonly promptTokens: number;
   /** What a receipt written by recovery shows of the request. */
   readonly about: HoldSubject;
-  /** Who answers. It is known only once a stream has begun, and then the record is written again. */
+  /** Who answers. It is known only once a stream has started, and then the record is written again. */
   readonly served?: ServedBy;
 }
 

@@ -14,7 +14,7 @@ export interface OrphanHold {
 
 /**
  * Finds the open holds in a journal's records, in order. A repeated hold replaces the earlier one: a new
- * journal file begins with the holds that were open when it was begun.
+ * journal file begins with the holds that were open when it was started.
  */
 export class Replay {
   readonly orphans = new Map<ReceiptId, OrphanHold>();

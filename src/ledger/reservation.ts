@@ -127,12 +127,12 @@ export interface ReservationRequest {
   readonly run?: AgentRun | null;
   readonly allowances: readonly Allowance[];
   readonly rpmLimit: number | null;
-  /** On the Open Tier, its own rate, beside the key's; null on the paid tier. */
+  /** On the Open Tier, its own rate, next to the key's; null on the paid tier. */
   readonly freeRpmLimit: number | null;
   readonly tpmLimit: number | null;
   /** What is held at once; zero on the Open Tier. */
   readonly amount: NanoUsd;
-  /** What it may cost: every limit must cover that beside what is spent, whatever else is open. */
+  /** What it may cost: every limit must cover that next to what is spent, whatever else is open. */
   readonly worst: NanoUsd;
   /** Estimated input plus output tokens, for `tpm_limit`. */
   readonly rateTokens: number;

@@ -66,7 +66,7 @@ interface LimitState {
   readonly held: NanoUsd;
   /** What the request wants to hold. */
   readonly amount: NanoUsd;
-  /** What it may cost, which the limit has to cover beside what is spent. */
+  /** What it may cost, which the limit has to cover next to what is spent. */
   readonly worst: NanoUsd;
   /** Other nodes may have some of it left, and did not say so in time, or others took it each time that they did. */
   readonly undecided?: true;

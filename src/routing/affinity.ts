@@ -59,7 +59,7 @@ export class Affinity {
   }
 
   private tellSoon(conversation: ConversationId, stay: Stay): void {
-    if (this.tell === null || this.untold.size >= MOST_UNTOLD) return;
+    if (this.tell === null || this.untold.size >= MAX_UNTOLD) return;
     stay.toldMs = this.clock.elapsedMs();
     this.untold.set(conversation, stay);
     if (this.isTelling) return;
@@ -107,6 +107,6 @@ interface Stay {
 /** About 15 MB when full. */
 const MAX_CONVERSATIONS = 50_000;
 /** Of one batch; what is more is told at its next turn. */
-const MOST_UNTOLD = 1_000;
+const MAX_UNTOLD = 1_000;
 /** People and tools take longer between two turns. */
 const TELL_AFTER_MS = 100;

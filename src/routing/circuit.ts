@@ -78,7 +78,7 @@ export class Circuit {
   }
 
   /**
-   * A stream broke after it had begun. `served` came before that, so such failures are counted separately.
+   * A stream broke after it had started. `served` came before that, so such failures are counted separately.
    */
   died(nowMs: number, by: BalanceId): Rest | null {
     const { deaths } = this;
@@ -101,7 +101,7 @@ export class Circuit {
   /** Also what another process of the gateway has learnt. */
   open(nowMs: number, rest: Rest): Rest | null {
     const untilMs = nowMs + rest.ms;
-    const isNews = untilMs - Math.max(nowMs, this.restsUntilMs) >= LEAST_NEWS_MS;
+    const isNews = untilMs - Math.max(nowMs, this.restsUntilMs) >= MIN_NEWS_MS;
     if (this.state(nowMs) !== "open") {
       this.openings += 1;
       this.bidden = false;
@@ -136,7 +136,7 @@ const FAILURES_TO_OPEN = 3;
 const FIRST_REST_MS = 1_000;
 const LONGEST_REST_MS = 30_000;
 /** What prolongs a rest by less is not worth telling. */
-const LEAST_NEWS_MS = 500;
+const MIN_NEWS_MS = 500;
 /** A host may name a longer wait, but the gateway tries again after this. */
 const LONGEST_BIDDEN_REST_MS = 120_000;
 /** Longer than the wait for any first token. */

@@ -114,11 +114,11 @@ export class Health {
   patienceMs(route: Route, other: Route, { routes }: Model, promptTokens: number): number | null {
     const slowMs = this.slowMs(route, promptTokens);
     const otherSlowMs = this.slowMs(other, promptTokens);
-    if (slowMs !== null) return Math.max(LEAST_PATIENCE_MS, PATIENCE * Math.max(slowMs, otherSlowMs ?? 0));
+    if (slowMs !== null) return Math.max(MIN_PATIENCE_MS, PATIENCE * Math.max(slowMs, otherSlowMs ?? 0));
     let known = otherSlowMs ?? 0;
     if (otherSlowMs === null)
       for (const one of routes) known = Math.max(known, this.slowMs(one, promptTokens) ?? 0);
-    return known === 0 ? null : Math.max(LEAST_PATIENCE_WITH_STRANGERS_MS, PATIENCE_WITH_STRANGERS * known);
+    return known === 0 ? null : Math.max(MIN_PATIENCE_WITH_STRANGERS_MS, PATIENCE_WITH_STRANGERS * known);
   }
 
   private slowMs(route: Route, promptTokens: number): number | null {
@@ -174,7 +174,7 @@ export class Health {
     if (kind !== "complete") return;
     circuit.completed();
     // A short answer comes in a burst or two, which only shows how fast the network is.
-    if (tokens < LEAST_TOKENS || ms < LEAST_MS) return;
+    if (tokens < MIN_TOKENS || ms < MIN_MS) return;
     speedOf(known, route).wrote(tokens, ms, by, nowMs);
     host.tokensPerSecond = moved(host.tokensPerSecond, (tokens * 1_000) / ms);
   }
@@ -323,12 +323,12 @@ interface RouteHealth extends RouteRecord {
 const SLOW = 0.99;
 const PATIENCE = 1.5;
 /** A hiccup of the network or of this process is no reason to pay for a prompt twice. */
-const LEAST_PATIENCE_MS = 500;
+const MIN_PATIENCE_MS = 500;
 const PATIENCE_WITH_STRANGERS = 3;
-const LEAST_PATIENCE_WITH_STRANGERS_MS = 2_000;
+const MIN_PATIENCE_WITH_STRANGERS_MS = 2_000;
 /** Output tokens after the first piece, and their time, below which an answer says nothing about throughput. */
-const LEAST_TOKENS = 16;
-const LEAST_MS = 250;
+const MIN_TOKENS = 16;
+const MIN_MS = 250;
 /** The weight of each stream in a host's averages. */
 const WEIGHT = 0.1;
 

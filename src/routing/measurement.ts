@@ -4,7 +4,7 @@ import type { BalanceId } from "../units/id.ts";
  * A figure of a route by which requests choose, such as its time to first token: the median of what the last few
  * customers saw. A customer has one vote however many requests they send, because what they send and how they read
  * it changes what is measured: whoever wants a host to look slow, or fast, has to pay for most of the votes. A vote is
- * a moving average in which the past counts for less the longer ago it was, and votes that are old beside a new one
+ * a moving average in which the past counts for less the longer ago it was, and votes that are old next to a new one
  * are dropped, so that a host that has changed is known by that soon.
  */
 export class Measurement {
@@ -24,10 +24,10 @@ export class Measurement {
     this.dropOld(nowMs);
     const vote = this.votes.find((one) => one.by === by);
     if (vote === undefined) {
-      if (this.votes.length === MOST_VOTES) this.votes.splice(oldestOf(this.votes), 1);
+      if (this.votes.length === MAX_VOTES) this.votes.splice(oldestOf(this.votes), 1);
       this.votes.push({ by, value: sample, atMs: nowMs });
     } else {
-      const weight = Math.max(LEAST_WEIGHT, 1 - 0.5 ** ((nowMs - vote.atMs) / HALF_LIFE_MS));
+      const weight = Math.max(MIN_WEIGHT, 1 - 0.5 ** ((nowMs - vote.atMs) / HALF_LIFE_MS));
       vote.value += weight * (sample - vote.value);
       vote.atMs = nowMs;
     }
@@ -55,10 +55,10 @@ function oldestOf(votes: readonly Vote[]): number {
 }
 
 /** Few, because a route that is only looked at now and then has to be seen anew by most of them. */
-const MOST_VOTES = 9;
+const MAX_VOTES = 9;
 const VOTE_MS = 5 * 60_000;
 /** Where few customers are, the median of all is what any of them makes it. */
 const OWN_MS = 60_000;
 /** Of a vote, what each new sample makes up at least. */
-const LEAST_WEIGHT = 0.1;
+const MIN_WEIGHT = 0.1;
 const HALF_LIFE_MS = 15_000;

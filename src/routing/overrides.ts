@@ -49,7 +49,7 @@ export const sortedBy = (sort: HostSort | null, overrides: Overrides): Overrides
     ? overrides
     : { ...overrides, provider: { ...overrides.provider, sort } };
 
-/** Models that a request may name beside the first. */
+/** Models that a request may name next to the first. */
 const MAX_MODELS = 8;
 const MAX_FALLBACKS = 3;
 

@@ -26,7 +26,7 @@ import { acrossModels, isByMeasure, preferredCandidates } from "./preferences.ts
 
 /**
  * Which hosts a request is tried on, in order. A plan is made before money is held, because what is held is
- * the cost of its dearest route. Attempts then walk the plan and never leave it.
+ * the cost of its most expensive route. Attempts then walk the plan and never leave it.
  */
 export interface Plan {
   readonly tier: "paid" | "open";

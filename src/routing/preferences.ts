@@ -201,11 +201,11 @@ function shared(
 /** Exponentially distributed with its weight as the rate, so the least of several is each one's by its weight. */
 function waitOf({ route: { host, model }, price }: Candidate, seed: bigint): number {
   const drawn = (Number(Bun.hash.wyhash(`${host.id} ${model}`, seed) >> 12n) + 0.5) / 2 ** 52;
-  return -Math.log(drawn) * Math.max(plainPrice(price), LEAST_PRICE) ** 2;
+  return -Math.log(drawn) * Math.max(plainPrice(price), MIN_PRICE) ** 2;
 }
 
 /** $0.001 per million, so that a price of zero does not get everything. */
-const LEAST_PRICE = 1_000_000;
+const MIN_PRICE = 1_000_000;
 
 /**
  * In order; except that now and then the first place goes to a host that few have seen lately, as nothing else would

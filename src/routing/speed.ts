@@ -29,7 +29,7 @@ export class Speed {
     const tokensPerSecond = (tokens * 1_000) / ms;
     this.rates.add(tokensPerSecond);
     this.throughput.add(tokensPerSecond, by, nowMs);
-    if (ms >= LEAST_SUSTAINED_MS) this.sustained.add(tokensPerSecond, by, nowMs);
+    if (ms >= MIN_SUSTAINED_MS) this.sustained.add(tokensPerSecond, by, nowMs);
   }
 
   get firstTokenMs(): number | null {
@@ -56,7 +56,7 @@ export class Speed {
   }
 
   /**
-   * The time within which this share of streams gave their first token; null before `LEAST_SAMPLES` of them.
+   * The time within which this share of streams gave their first token; null before `MIN_SAMPLES` of them.
    */
   firstTokenMsWithin(share: number): number | null {
     return this.firstTokens.below(share);
@@ -67,7 +67,7 @@ export class Speed {
     return this.sized[sizeOf(promptTokens)]?.samples.below(share) ?? null;
   }
 
-  /** The throughput that this share of streams reached; null before `LEAST_SAMPLES` of them. */
+  /** The throughput that this share of streams reached; null before `MIN_SAMPLES` of them. */
   tokensPerSecondReached(share: number): number | null {
     return this.rates.below(1 - share);
   }
@@ -89,7 +89,7 @@ interface SizedLatency {
   readonly latency: Measurement;
 }
 
-const LEAST_SUSTAINED_MS = 2_000;
+const MIN_SUSTAINED_MS = 2_000;
 
 /** Prompts up to so many tokens are of one size; the last size has no end. */
 const SIZES = [1_000, 8_000, 64_000];
@@ -102,7 +102,7 @@ function sizeOf(promptTokens: number): number {
 
 const SAMPLES = 128;
 /** Fewer say nothing about a distribution. */
-const LEAST_SAMPLES = 16;
+const MIN_SAMPLES = 16;
 /** Percentiles may be this many streams old. */
 const SORT_EVERY = 8;
 class Samples {
@@ -123,7 +123,7 @@ class Samples {
 
   /** The sample below which this share of all lies. */
   below(share: number): number | null {
-    if (this.count < LEAST_SAMPLES) return null;
+    if (this.count < MIN_SAMPLES) return null;
     if (this.sortedCount === 0 || this.sinceSort >= SORT_EVERY) this.sort();
     const at = Math.ceil(share * this.sortedCount) - 1;
     return this.sorted[Math.min(Math.max(at, 0), this.sortedCount - 1)]!;

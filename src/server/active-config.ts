@@ -85,7 +85,7 @@ function settingsOf(config: Config, url: string, started: Config): ActiveSetting
   };
 }
 
-/** Payments are those of the start: what is under way is watched by what it was begun with. */
+/** Payments are those of the start: what is under way is watched by what it was started with. */
 function featuresOf({ receipts }: Config, { payments }: Config): ReadonlySet<Feature> {
   const features = new Set<Feature>();
   if (payments !== null) features.add("payments");

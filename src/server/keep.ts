@@ -8,7 +8,7 @@ import type { Log } from "../units/log.ts";
 import { systemRandom } from "../units/random.ts";
 
 /**
- * The process beside workers that keeps their SQLite database. It holds the data folder's lock, books what others
+ * The process next to workers that keeps their SQLite database. It holds the data folder's lock, books what others
  * left in journals that nobody will read, and serves the workers until they have ended.
  */
 export async function keep({ env, cwd, config, workers, log, onLost }: KeepOptions): Promise<RunningKeeper> {

@@ -26,7 +26,7 @@ export function openedMetrics(deps: HttpDeps, address: ListenAddress, taken: num
   }
 }
 
-/** An address that is taken or not this machine's is the operator's to mend, like any other setting. */
+/** An address that is taken or not this machine's is the operator's to fix, like any other setting. */
 export const cannotListen = (
   { hostname, port }: Pick<ListenAddress, "hostname" | "port">,
   error: unknown,

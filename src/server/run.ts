@@ -45,13 +45,13 @@ const log: Log = (event, fields = {}) =>
 const writeLog = (text: string): Promise<void> =>
   new Promise((resolve) => void process.stderr.write(text, () => resolve()));
 
-/** What ends a start and is for the operator to mend, so that its message says all. */
+/** What ends a start and is for the operator to fix, so that its message says all. */
 const EXPECTED = [ConfigError, DataFolderError, StoreUnreachable, StoreUnusable, WorkersEnded];
 
 /** A keeper calls none. */
 const NO_HOSTS = { routes: [], loads: [] };
 const PARENT_CHECK_MS = 50;
-const MOST_WORKERS = 256;
+const MAX_WORKERS = 256;
 
 // A signal that nobody listens to would end the start. What was read by then may be old: read it again.
 let reloadWanted = false;
@@ -127,7 +127,7 @@ async function start(): Promise<RunningServer> {
 }
 
 function workersOf(wanted: Config["workers"]): number {
-  return wanted === "auto" ? Math.min(availableParallelism(), MOST_WORKERS) : wanted;
+  return wanted === "auto" ? Math.min(availableParallelism(), MAX_WORKERS) : wanted;
 }
 
 /** Null where nobody but us could do anything about it. */

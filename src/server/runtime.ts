@@ -12,7 +12,7 @@ export const RUNTIME = {
 } as const;
 
 /**
- * The command with which this process was begun. A single executable holds its own source, under a path that
+ * The command with which this process was started. A single executable holds its own source, under a path that
  * only it can see, and takes options for Bun from `BUN_OPTIONS` alone: on its command line they would be the gateway's.
  */
 export const ownCommand = (): string[] => [

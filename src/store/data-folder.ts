@@ -177,16 +177,16 @@ function refuseWeak(from: string, token: string): void {
 
 /** Why a start refuses an admin token; null where it does not. */
 export const weaknessOf = (token: string): string | null =>
-  token.length < LEAST_TOKEN_CHARACTERS
-    ? `must have ${LEAST_TOKEN_CHARACTERS} characters or more, and has ${token.length}`
+  token.length < MIN_TOKEN_CHARACTERS
+    ? `must have ${MIN_TOKEN_CHARACTERS} characters or more, and has ${token.length}`
     : null;
 
 /** Whether an admin token that a start accepts is made of words, years and rows, which guessers try first. */
-export const isGuessable = (token: string): boolean => guessingBits(token) < LEAST_TOKEN_BITS;
+export const isGuessable = (token: string): boolean => guessingBits(token) < MIN_TOKEN_BITS;
 
-const LEAST_TOKEN_CHARACTERS = 16;
+const MIN_TOKEN_CHARACTERS = 16;
 /** At 100,000 guesses a second, 20,000 years. */
-const LEAST_TOKEN_BITS = 56;
+const MIN_TOKEN_BITS = 56;
 
 export const BETTER_TOKEN =
   "Set a random one, such as `openssl rand -hex 32` prints, or none: the gateway then makes one.";

@@ -3,7 +3,7 @@ import { join } from "node:path";
 
 /**
  * Makes a file that only its owner can read, if there is none. SQLite would make its database readable by
- * others, and gives the files beside it the mode of the database.
+ * others, and gives the files next to it the mode of the database.
  */
 export const makePrivate = (path: string): void => closeSync(openSync(path, "a", PRIVATE));
 

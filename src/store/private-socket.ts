@@ -8,9 +8,9 @@ import { DataFolderError } from "./data-folder.ts";
  */
 export async function listenPrivately(server: Server, path: string): Promise<void> {
   const bytes = Buffer.byteLength(path);
-  if (bytes > MOST_PATH_BYTES) {
+  if (bytes > MAX_PATH_BYTES) {
     throw new DataFolderError(
-      `the path of the data folder is too long for the workers' sockets in it (${bytes} bytes, at most ${MOST_PATH_BYTES}): ${path}. Set GATEWAY_DATA to a shorter one, or workers to 1.`,
+      `the path of the data folder is too long for the workers' sockets in it (${bytes} bytes, at most ${MAX_PATH_BYTES}): ${path}. Set GATEWAY_DATA to a shorter one, or workers to 1.`,
     );
   }
   rmSync(path, { force: true });
@@ -24,4 +24,4 @@ export async function listenPrivately(server: Server, path: string): Promise<voi
 }
 
 /** Of the address of a socket, on every system. */
-const MOST_PATH_BYTES = 103;
+const MAX_PATH_BYTES = 103;

@@ -3,7 +3,7 @@ import type { EpochMs } from "../units/clock.ts";
 import type { StretchSum, Sum } from "./usage-sums.ts";
 
 /**
- * What everybody used in a period, beside the same time a period earlier: in all, over time, and by balance,
+ * What everybody used in a period, next to the same time a period earlier: in all, over time, and by balance,
  * key, model and host. The lists are cut, and what is cut off is summed. Made in the thread of usage.ts.
  */
 export interface Spending {

@@ -44,7 +44,7 @@ export class UsageReader {
     if (wanted.kind !== "sums" || wanted.of.balanceId === null) return false;
     let waiting = 0;
     for (const { balanceId } of this.waiting.values()) if (balanceId === wanted.of.balanceId) waiting += 1;
-    return waiting >= MOST_CHARTS_OF_ONE;
+    return waiting >= MAX_CHARTS_OF_ONE;
   }
 
   stop(): void {
@@ -98,7 +98,7 @@ interface PendingUsage {
 }
 
 /** Questions at once: charts come from any owner, and each takes half a second at most. */
-export const MOST_CHARTS = 16;
-const MOST_CHARTS_OF_ONE = 4;
+export const MAX_CHARTS = 16;
+const MAX_CHARTS_OF_ONE = 4;
 /** From the operator alone; each may take nine seconds, which charts should not wait for. */
-export const MOST_SPENDINGS = 2;
+export const MAX_SPENDINGS = 2;

@@ -1,7 +1,7 @@
 /**
  * Whom a host's error blames. Statuses tell less than they should: providers say 400 to a key that is wrong
  * or has no credit, to a model that they have given up, and to an answer that their model spoilt. None of
- * that is a word about the client's request: told as one, it would be the client's to mend, and no other host
+ * that is a word about the client's request: told as one, it would be the client's to fix, and no other host
  * would be asked.
  *
  * Sentences count from their beginning only. Hosts repeat in them what a client sent (“Invalid value: '…'”),

@@ -26,9 +26,9 @@ const numberOf = (digits: string): number => Number(digits.replaceAll(",", ""));
 /** Up to ten million, with or without commas. */
 const TOKENS = String.raw`(?<tokens>\d[\d,]{0,10})`;
 const MORE = String.raw`(?<more>\d[\d,]{0,10})`;
-const MOST_TOKENS = String.raw`(?<most>\d[\d,]{0,10})`;
+const MAX_TOKENS = String.raw`(?<most>\d[\d,]{0,10})`;
 const pattern = (text: string): RegExp =>
-  new RegExp(text.replace("TOKENS", TOKENS).replace("MORE", MORE).replace("MOST", MOST_TOKENS), "i");
+  new RegExp(text.replace("TOKENS", TOKENS).replace("MORE", MORE).replace("MOST", MAX_TOKENS), "i");
 
 const PAIRS: readonly RegExp[] = [
   // Anthropic: the prompt; the prompt with its ceiling.

@@ -67,7 +67,7 @@ export const sizeRequest = (body: Uint8Array, json: Readonly<Record<string, unkn
   promptCachedFor1h: isCachedFor1h(body, json),
 });
 
-/** What is still needed of a request once its answer has begun. */
+/** What is still needed of a request once its answer has started. */
 export const withoutPrompt = (request: GenerationRequest): GenerationRequest => ({
   ...request,
   body: NO_BYTES,

@@ -5,7 +5,7 @@ import type { Blame } from "./blame.ts";
 
 /**
  * A surface is a wire language. Clients speak one to the gateway, hosts speak one to it, and a `Pairing`
- * joins the two: where both are the same, the host's bytes pass through beside a meter; where they differ,
+ * joins the two: where both are the same, the host's bytes pass through next to a meter; where they differ,
  * one surface's reader meets the other's writer. Everything here is pure: bytes in, bytes and facts out.
  */
 export interface Surface {

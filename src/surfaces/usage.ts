@@ -24,7 +24,7 @@ export function readOpenAiUsage(value: unknown, before: Usage | null = null): Us
   if (prompt === null && answer === null) return before;
   const promptDetails = asObject(usage.prompt_tokens_details ?? usage.input_tokens_details);
   const outputDetails = asObject(usage.completion_tokens_details ?? usage.output_tokens_details);
-  // DeepSeek and Moonshot report their caches beside the details.
+  // DeepSeek and Moonshot report their caches next to the details.
   const cacheRead =
     tokens(promptDetails?.cached_tokens ?? usage.prompt_cache_hit_tokens ?? usage.cached_tokens) ?? 0;
   const cacheWrite = tokens(promptDetails?.cache_write_tokens ?? promptDetails?.cache_creation_tokens) ?? 0;
@@ -55,9 +55,9 @@ interface ReportedUsage {
 
 /**
  * What is part of what. OpenAI counts the cache as a part of the prompt, and thoughts as a part of the answer.
- * By their total, Grok's and Gemini's thoughts are beside the answer, and billed like the rest of it (Google
- * Cloud, "Reasoning for Grok models"; Gemini's `thoughtsTokenCount` beside `candidatesTokenCount`); Grok's
- * cache on Azure is beside the prompt.
+ * By their total, Grok's and Gemini's thoughts are next to the answer, and billed like the rest of it (Google
+ * Cloud, "Reasoning for Grok models"; Gemini's `thoughtsTokenCount` next to `candidatesTokenCount`); Grok's
+ * cache on Azure is next to the prompt.
  */
 function sort({ prompt, answer, total, cached, thoughts }: ReportedUsage) {
   const isInTotal = prompt !== null && total !== null;
@@ -116,7 +116,7 @@ export function readAnthropicBeginning(value: unknown): Usage | null {
 }
 
 /**
- * Summaries of a long conversation, which Anthropic bills beside the answer and leaves out of its sums
+ * Summaries of a long conversation, which Anthropic bills next to the answer and leaves out of its sums
  * ("Compaction").
  */
 function withCompactions(used: Usage, iterations: unknown): Usage {

@@ -42,7 +42,7 @@ export class AnswerText {
     if (text === "") return;
     // As JSON spells them, halves of a pair that came apart meet again.
     const json = JSON.stringify(text);
-    if (this.goesOn(json.length * MOST_BYTES_A_UNIT, channel, estimateTokens(text)))
+    if (this.goesOn(json.length * MAX_BYTES_A_UNIT, channel, estimateTokens(text)))
       this.length += this.write(json.slice(1, -1), this.length);
   }
 
@@ -72,7 +72,7 @@ export class AnswerText {
     this.reportedUnkept = Math.min(this.reportedUnkept, this.unkept);
   }
 
-  /** The texts, each whole, and how many tokens beside them were not kept. */
+  /** The texts, each whole, and how many tokens next to them were not kept. */
   all(): Written {
     return this.between(0, 0);
   }
@@ -102,7 +102,7 @@ export class AnswerText {
     if (this.ended) return false;
     this.estimate += tokens;
     this.estimateSinceReport += tokens;
-    if (!this.hasRoom(bytes + MOST_HEAD_BYTES)) {
+    if (!this.hasRoom(bytes + MAX_HEAD_BYTES)) {
       this.unkept += tokens;
       return false;
     }
@@ -118,7 +118,7 @@ export class AnswerText {
     const needed = length + bytes;
     if (needed <= kept.length) return true;
     if (needed > MAX_KEPT_BYTES) return false;
-    const grown = new Uint8Array(Math.max(needed, Math.min(length * 1.5, MAX_KEPT_BYTES), LEAST_BYTES));
+    const grown = new Uint8Array(Math.max(needed, Math.min(length * 1.5, MAX_KEPT_BYTES), MIN_BYTES));
     grown.set(length === kept.length ? kept : kept.subarray(0, length));
     this.kept = grown;
     return true;
@@ -165,10 +165,10 @@ export const ALONE = -1;
 
 /** Of one answer: the longest that models write come to half of it. */
 const MAX_KEPT_BYTES = 1024 * 1024;
-const LEAST_BYTES = 256;
-const MOST_BYTES_A_UNIT = 3;
+const MIN_BYTES = 256;
+const MAX_BYTES_A_UNIT = 3;
 /** A channel's number, between the two signs that no text in JSON has. */
-const MOST_HEAD_BYTES = 24;
+const MAX_HEAD_BYTES = 24;
 const NOTHING = new Uint8Array();
 
 function plain(spelt: string): string {

@@ -49,7 +49,7 @@ export class BytePairs {
     let length = to - from <= SHORT_BYTES ? asciiInto(short, text, from, to) : -1;
     if (length < 0) {
       const word = text.slice(from, to);
-      if (word.length * MOST_BYTES_OF_UNIT <= SHORT_BYTES) length = utf8.encodeInto(word, short).written;
+      if (word.length * MAX_BYTES_OF_UNIT <= SHORT_BYTES) length = utf8.encodeInto(word, short).written;
       else {
         bytes = utf8.encode(word);
         length = bytes.length;
@@ -195,6 +195,6 @@ const NONE = -1;
 const WINDOW_BYTES = 8_192;
 const SHORT_BYTES = 256;
 /** UTF-8 of one UTF-16 unit. */
-const MOST_BYTES_OF_UNIT = 3;
+const MAX_BYTES_OF_UNIT = 3;
 /** What the end of a window has become may depend on what follows, though hardly ever for more than a few tokens. */
 const OVERLAP_TOKENS = 8;

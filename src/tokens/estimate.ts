@@ -1,5 +1,5 @@
 /**
- * A count of tokens that is cheap enough to run beside every delta: about four letters to a token, and
+ * A count of tokens that is cheap enough to run next to every delta: about four letters to a token, and
  * somewhat less than one character to a token outside ASCII. Against o200k it is within about 15% on English
  * prose and code, and errs upwards on Chinese and Japanese. It bills only where a host reports no usage, and
  * bounds nothing: see `bound`.
@@ -62,7 +62,7 @@ export const NO_JSON_TEXT = -1;
 
 const SPACE = 0x20;
 const BACKSLASH = 0x5c;
-/** What may follow it, beside `u`. */
+/** What may follow it, next to `u`. */
 const ESCAPED: readonly number[] = [...Buffer.from('"\\/bfnrt')];
 const LETTER_U = 0x75;
 const ZERO = 0x30;

@@ -16,7 +16,7 @@ export class PdfObjects {
   private readonly mostInflated: number;
 
   private constructor(private readonly file: Buffer) {
-    this.mostInflated = Math.min(MAX_INFLATED, INFLATED_AT_ONCE + file.length * MOST_SWELLING);
+    this.mostInflated = Math.min(MAX_INFLATED, INFLATED_AT_ONCE + file.length * MAX_SWELLING);
   }
 
   /** Null when it cannot be read surely. */
@@ -160,7 +160,7 @@ const ESCAPED_NAME = /\/[^\s/<>[\](){}%]*#/;
 const MAX_OBJECTS = 200_000;
 const MAX_INFLATED = 32 * 1024 * 1024;
 /** Text is packed to a tenth at best; what swells a thousand times is there to keep its readers busy. */
-const MOST_SWELLING = 32;
+const MAX_SWELLING = 32;
 const INFLATED_AT_ONCE = 1024 * 1024;
 /**
  * Characters, each counted as often as somebody looks at it; an honest file has hardly any looked at twice.

@@ -1,7 +1,7 @@
 import { PdfObjects, Unreadable } from "./pdf-objects.ts";
 
 /**
- * The most tokens that a PDF can come to at a host. Hosts show each page to the model as an image, and beside
+ * The most tokens that a PDF can come to at a host. Hosts show each page to the model as an image, and next to
  * it the text that the page shows (Anthropic "PDF support", OpenAI "File inputs", Gemini "Document
  * understanding"). An image is bounded by what one costs at most. Text is bounded by the strings that the
  * pages' contents show, each as often as it is shown: a file of one kilobyte can show a megabyte, by a

@@ -14,7 +14,7 @@ export class TokenTable {
   constructor(vocabulary: Vocabulary) {
     const utf8 = new TextEncoder();
     const tokens = vocabulary.map((token) => (typeof token === "string" ? utf8.encode(token) : token));
-    assert(tokens.length < MOST_TOKENS, "a vocabulary of more tokens than there are ranks");
+    assert(tokens.length < MAX_TOKENS, "a vocabulary of more tokens than there are ranks");
     let [length, longest] = [0, 0];
     for (const token of tokens) {
       length += token.length;
@@ -67,4 +67,4 @@ export type Vocabulary = readonly (string | readonly number[])[];
 const FNV_BASIS = 0x811c9dc5;
 const FNV_PRIME = 0x01000193;
 /** Ranks of 18 bits, so that a pair in a window is a number of 31. */
-const MOST_TOKENS = 2 ** 18;
+const MAX_TOKENS = 2 ** 18;

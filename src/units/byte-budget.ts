@@ -3,7 +3,7 @@ import type { Clock } from "./clock.ts";
 import { FairQueue } from "./fair-queue.ts";
 
 /**
- * Memory for large request bodies, taken before a body is read and released once its answer has begun. Bodies
+ * Memory for large request bodies, taken before a body is read and released once its answer has started. Bodies
  * for which there is no room wait unread in their clients' sockets. Those of senders who could not pay for them
  * have a quarter of it at most, and wait behind the others: whoever pays finds room, however many others send.
  */

@@ -50,7 +50,7 @@ export class FairQueue<Slot> {
     });
   }
 
-  /** Whether nobody waits who goes before or beside this rank. */
+  /** Whether nobody waits who goes before or next to this rank. */
   isFree(rank: number): boolean {
     for (let n = 0; n <= rank; n++) if (this.ranks[n]!.size > 0) return false;
     return true;

@@ -26,7 +26,7 @@ export function newId<P extends keyof IdByPrefix>(prefix: P, random: RandomBytes
 
 /**
  * A receipt's: its first characters tell the millisecond, and the rest is random. Rows that are written one
- * after another then stand beside each other in their index; wholly random ids dirtied a page of it for
+ * after another then stand next to each other in their index; wholly random ids dirtied a page of it for
  * almost every request.
  */
 export function newReceiptId(at: EpochMs, random: RandomBytes): ReceiptId {

@@ -57,7 +57,7 @@ export class OutsideParty {
     if (!text.endsWith(CUT)) return text;
     const end = text.length - CUT.length;
     for (const secret of this.secrets) {
-      for (let length = Math.min(secret.length, end); length >= LEAST_SHOWN; length--) {
+      for (let length = Math.min(secret.length, end); length >= MIN_SHOWN; length--) {
         if (text.endsWith(secret.slice(0, length), end))
           return `${text.slice(0, end - length)}${HIDDEN}${CUT}`;
       }
@@ -115,7 +115,7 @@ function inBase64(secret: string): RegExp {
   return new RegExp(cores.join("|"), "g");
 }
 
-/** Hides all of the base64 around each match: what is beside the secret may be the rest of a credential. */
+/** Hides all of the base64 around each match: what is next to the secret may be the rest of a credential. */
 function withoutRuns(text: string, form: RegExp): string {
   let clean = "";
   let from = 0;
@@ -164,4 +164,4 @@ function addressForms({ hostname, pathname }: URL): RegExp {
 const escaped = (text: string): string => text.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&");
 
 const CUT = "…";
-const LEAST_SHOWN = 4;
+const MIN_SHOWN = 4;

@@ -1,4 +1,4 @@
-/** Work by key: what is under way for a key is shared by all who ask for it, and not begun again meanwhile. */
+/** Work by key: what is under way for a key is shared by all who ask for it, and not started again meanwhile. */
 export class SingleFlight<Key, Result> {
   /** Bounded by those who wait. */
   private readonly underWay = new Map<Key, Promise<Result>>();

@@ -66,7 +66,7 @@ export function lineFemto(tokens: number, price: NanoPerMillion): number | bigin
 
 /**
  * Adds lines exactly and rounds once, up: a started nano-dollar is a nano-dollar. Never more than
- * `MAX_NANO_USD`, which no balance has either: the dearest prices and the largest reports must not end a
+ * `MAX_NANO_USD`, which no balance has either: the most expensive prices and the largest reports must not end a
  * request in an assertion.
  */
 export function sumLines(...lines: (number | bigint)[]): NanoUsd {

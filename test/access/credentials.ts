@@ -33,7 +33,7 @@ export interface Operation {
   readonly path: string;
   /** `{signed}` is a message that a wallet has signed. */
   readonly body?: object | string;
-  /** What this row is about, beside method and path. */
+  /** What this row is about, next to method and path. */
   readonly note?: string;
   /** `claimed` where none is named. */
   readonly state?: State;

@@ -23,7 +23,7 @@ const HISTORY = 200_000;
 const LOOPS = join(import.meta.dir, "loops");
 
 export async function runLoops(tools: string): Promise<boolean[]> {
-  // Programs find their packages beside them.
+  // Programs find their packages next to them.
   for (const client of CLIENTS) copyFileSync(join(LOOPS, client), join(tools, client));
   const host = await startLoopHost(CALLS);
   const gateway = await GatewayProcess.start(new Folder(configOf(host.url)));

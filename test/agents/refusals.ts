@@ -26,7 +26,7 @@ async function refuse(agent: Agent, cause: Cause, gateway: GatewayProcess, tools
   const home = mkdtempSync(join(tmpdir(), "agent-refused-"));
   const { command, env } = agent.prepare(home, line.url, key, join(tools, "node_modules/.bin"));
   // With all that it starts.
-  const child = Bun.spawn(["timeout", "-s", "KILL", String(MOST_S), ...command], {
+  const child = Bun.spawn(["timeout", "-s", "KILL", String(MAX_S), ...command], {
     cwd: home,
     env: { PATH: process.env.PATH!, HOME: home, ...env },
     stdin: "ignore",
@@ -49,7 +49,7 @@ async function refuse(agent: Agent, cause: Cause, gateway: GatewayProcess, tools
   const within = agent.otherwise?.[cause.name] ?? WITHIN_MS;
   const isFine = within === "never" ? tookMs === null : tookMs !== null && tookMs <= within;
   const shown =
-    tookMs === null ? `no sentence in ${MOST_S} s` : `a sentence after ${(tookMs / 1_000).toFixed(1)} s`;
+    tookMs === null ? `no sentence in ${MAX_S} s` : `a sentence after ${(tookMs / 1_000).toFixed(1)} s`;
   const end = child.signalCode === null ? `exit ${child.exitCode}` : "still running then";
   console.log(
     `${agent.name}, ${cause.name}: ${isFine ? "as documented" : "FAILED"}; ${shown}, ${line.posts} POST, ${end}`,
@@ -63,7 +63,7 @@ async function refuse(agent: Agent, cause: Cause, gateway: GatewayProcess, tools
 /** Begins with the refusal, and not with the agent's start, which takes some of them longer. */
 const WITHIN_MS = 5_000;
 /** Some take half of it to start. */
-const MOST_S = 60;
+const MAX_S = 60;
 
 interface Cause {
   readonly name: string;

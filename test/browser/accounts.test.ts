@@ -54,7 +54,7 @@ describe.skipIf(browserMissing)("with an account", () => {
     await reader.button("Sign in and take the balance").click();
     await reader.heading("Overview").waitFor();
     expect(reader.page.url()).not.toContain("signin");
-    // What was claimed is what is shown, beside the account's own.
+    // What was claimed is what is shown, next to the account's own.
     expect(await reader.field("Balance").inputValue()).toBe(made.balance_id);
     await reader.link("Credit").click();
     await reader.page.getByText(/its recovery secret from before takes it back, with all credit/).waitFor();

@@ -273,7 +273,7 @@ models:
     await operator.link(customer.balance_id).click();
     await operator.button(/Revoke/).click();
     await operator.button("Revoke now").click();
-    // Narrow screens have it beside the name.
+    // Narrow screens have it next to the name.
     await operator.page.getByText("revoked", { exact: true }).filter({ visible: true }).waitFor();
     expect((await ask("sim/echo")).status).toBe(401);
   });

@@ -180,7 +180,7 @@ payments: { stripe: { secret_key: sk_test_1, webhook_secret: whsec_1, api_base: 
       for (const [path, heading] of PAGES()) {
         await arrive(visitor, path, heading);
         const stops: FocusStop[] = [];
-        for (let stop = 0; stop < MOST_STOPS; stop++) {
+        for (let stop = 0; stop < MAX_STOPS; stop++) {
           await page.keyboard.press("Tab");
           const reached = await page.evaluate(focusStop);
           if (reached === null || reached.place === stops[0]?.place) break;
@@ -196,7 +196,7 @@ payments: { stripe: { secret_key: sk_test_1, webhook_secret: whsec_1, api_base: 
       await visitor.button("New key").focus();
       await page.keyboard.press("Enter");
       await page.locator("dialog :focus").waitFor();
-      for (let stop = 0; stop < MOST_STOPS; stop++) {
+      for (let stop = 0; stop < MAX_STOPS; stop++) {
         await page.keyboard.press("Tab");
         // Between its last and its first stop, browsers let the focus rest on themselves.
         expect(
@@ -296,7 +296,7 @@ const LOOKS: readonly { width: number; colorScheme: "light" | "dark"; judged: bo
 
 /** Many pages, on a machine that may be ten times slower. */
 const LONG_MS = 600_000;
-const MOST_STOPS = 60;
+const MAX_STOPS = 60;
 
 const SKIP = '<button type="button" class="skip">Skip to content</button>';
 const MENUS: readonly [path: string, links: readonly string[]][] = [
@@ -315,7 +315,7 @@ interface FocusStop {
 const focusStop = (): FocusStop | null => {
   const reached = document.activeElement;
   if (reached === null || reached === document.body) return null;
-  // A choice that looks like buttons shows the focus on the label beside it.
+  // A choice that looks like buttons shows the focus on the label next to it.
   const shown = reached.matches(".segments input") ? reached.nextElementSibling! : reached;
   const { outlineStyle, outlineWidth } = getComputedStyle(shown);
   const { width, height, right } = shown.getBoundingClientRect();

@@ -24,7 +24,7 @@ afterEach(async () => {
 const CHAT = { model: "test/model", max_tokens: 5, messages: [{ role: "user", content: "Hello" }] };
 const limitless = { rpm_limit: null, tpm_limit: null };
 
-/** A gateway on the copy, beside the one that it was made of. */
+/** A gateway on the copy, next to the one that it was made of. */
 const restored = (copy: string) => GatewayProcess.start(folder, { GATEWAY_DATA: copy });
 
 test("a backup that is made under load has all that was acknowledged before, and its books are right", async () => {

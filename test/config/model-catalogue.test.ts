@@ -11,7 +11,7 @@ const preset = (id: string) => PRESETS.find((row) => row.id === id)!;
 const model = (host: string, id: string, when = NOW) =>
   knownModels(preset(host), when).find((one) => one.id === id);
 
-/** Hosts whose models no catalogue knows: a new version of one may mend that. */
+/** Hosts whose models no catalogue knows: a new version of one may fix that. */
 const UNKNOWN = ["together"];
 
 describe.each(PRESETS.map(({ id }) => id))("%s", (id) => {

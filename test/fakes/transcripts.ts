@@ -25,7 +25,7 @@ export interface AnswerOptions {
   readonly input?: number;
   readonly cached?: number;
   /**
-   * Written to the cache; Anthropic reports it beside its `input_tokens`, OpenAI among the prompt's details.
+   * Written to the cache; Anthropic reports it next to its `input_tokens`, OpenAI among the prompt's details.
    */
   readonly cacheWrite?: number;
   /** Output tokens, reasoning among them. */

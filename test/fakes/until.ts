@@ -3,8 +3,8 @@
  * processes, which nothing announces.
  */
 export async function until(what: () => boolean | Promise<boolean>): Promise<void> {
-  const giveUpMs = performance.now() + MOST_MS;
-  for (let pauseMs = 1; performance.now() < giveUpMs; pauseMs = Math.min(2 * pauseMs, MOST_PAUSE_MS)) {
+  const giveUpMs = performance.now() + MAX_MS;
+  for (let pauseMs = 1; performance.now() < giveUpMs; pauseMs = Math.min(2 * pauseMs, MAX_PAUSE_MS)) {
     try {
       if (await what()) return;
     } catch {
@@ -12,8 +12,8 @@ export async function until(what: () => boolean | Promise<boolean>): Promise<voi
     }
     await Bun.sleep(pauseMs);
   }
-  throw new Error(`it did not come about within ${MOST_MS / 1_000} s`);
+  throw new Error(`it did not come about within ${MAX_MS / 1_000} s`);
 }
 
-const MOST_MS = 120_000;
-const MOST_PAUSE_MS = 100;
+const MAX_MS = 120_000;
+const MAX_PAUSE_MS = 100;

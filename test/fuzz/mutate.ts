@@ -6,12 +6,12 @@ import type { Random } from "../sim/random.ts";
  */
 export function mutated(bytes: Buffer, random: Random): Buffer {
   let result = bytes;
-  for (let round = 1 + random.below(MOST_CHANGES); round > 0; round--) result = changed(result, random);
-  return result.length > MOST_BYTES ? result.subarray(0, MOST_BYTES) : result;
+  for (let round = 1 + random.below(MAX_CHANGES); round > 0; round--) result = changed(result, random);
+  return result.length > MAX_BYTES ? result.subarray(0, MAX_BYTES) : result;
 }
 
-const MOST_CHANGES = 3;
-const MOST_BYTES = 300_000;
+const MAX_CHANGES = 3;
+const MAX_BYTES = 300_000;
 
 function changed(bytes: Buffer, random: Random): Buffer {
   const at = random.below(bytes.length + 1);

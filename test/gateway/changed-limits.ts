@@ -16,7 +16,7 @@ export function testChangedLimits(count: number, store: () => Promise<string>): 
   let arrivals = 0;
   let changed: Gate<void> = gate();
   let streams = 0;
-  const range = Array.from({ length: MOST_STREAMS }, (_, n) => n);
+  const range = Array.from({ length: MAX_STREAMS }, (_, n) => n);
 
   beforeAll(async () => {
     const pieces = Array.from({ length: WORDS / PIECE }, () => " word".repeat(PIECE));
@@ -234,4 +234,4 @@ type Stop = [code: string, why: RegExp];
 const WORDS = 1_600;
 const PIECE = 20;
 const COST_USD = 0.04;
-const MOST_STREAMS = 20;
+const MAX_STREAMS = 20;

@@ -8,7 +8,7 @@ import { open } from "./open.ts";
 
 /**
  * Hosts that send what no ceiling can mean: tool calls without end, and text without end. The next host serves where the
- * client has seen nothing, and a stream that has begun ends with an error; neither grows with what the host sends.
+ * client has seen nothing, and a stream that has started ends with an error; neither grows with what the host sends.
  */
 const PATHS = {
   "chat.completions": "/v1/chat/completions",

@@ -71,7 +71,7 @@ interface Row {
   readonly cause: () => Promise<Reply>;
   readonly says?: readonly (string | RegExp)[];
   readonly param?: string;
-  /** Waiting does not mend it: official clients are told not to repeat the request by themselves. */
+  /** Waiting does not fix it: official clients are told not to repeat the request by themselves. */
   readonly notSoon?: true;
 }
 

@@ -87,7 +87,7 @@ test("prompts that are too long are counted so many times a minute, and then lef
   await open({ creditUsd: 1, countClock: new ManualClock(), promptTokens: 200_000 });
   for (let n = 0; n < 3; n++) expect(await codeOf(await send(THIRD))).toBe("context_too_long");
   expect([gateway.counted.length, host.requests.length]).toEqual([3, 0]);
-  // Counted before, it would be refused like the others; now it is counted beside its request.
+  // Counted before, it would be refused like the others; now it is counted next to its request.
   expect(await codeOf(await send(THIRD))).toBe(200);
   expect(host.requests).toHaveLength(1);
 });

@@ -247,7 +247,7 @@ export interface TestGatewayOptions {
   readonly auto?: ReadonlyMap<string, readonly string[]>;
   /** Hosts that fail are tried again and again. */
   readonly blind?: boolean;
-  /** Beside `test/model`. */
+  /** Next to `test/model`. */
   readonly models?: readonly Model[];
   /**
    * What prompts and the files in them come to when they are counted: their bounds and nobody knows, unless

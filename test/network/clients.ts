@@ -29,7 +29,7 @@ export class Clients {
       const response = await fetch(`${this.urlOf(gateway)}/v1/chat/completions`, {
         method: "POST",
         headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
-        body: JSON.stringify({ model: "test/model", max_tokens: MOST_TOKENS, messages, ...options }),
+        body: JSON.stringify({ model: "test/model", max_tokens: MAX_TOKENS, messages, ...options }),
         signal: AbortSignal.timeout(PATIENCE_MS),
       });
       heard = { ...heard, status: response.status, receipt: response.headers.get("x-gateway-receipt") };
@@ -50,10 +50,10 @@ export interface Secret {
   readonly key: string;
 }
 
-export const MOST_TOKENS = 100;
+export const MAX_TOKENS = 100;
 const TOKEN_NANO = 10_000;
 /** What every request holds: prompts cost nothing here. */
-export const WORST_CASE_NANO = MOST_TOKENS * TOKEN_NANO;
+export const WORST_CASE_NANO = MAX_TOKENS * TOKEN_NANO;
 
 const PATIENCE_MS = 5_000;
 

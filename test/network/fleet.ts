@@ -2,7 +2,7 @@ import { Folder, GatewayProcess } from "../process/gateway.ts";
 import type { Network } from "./network.ts";
 
 /**
- * A gateway on each of some machines, as an operator's supervisor runs them: one that ends is begun again.
+ * A gateway on each of some machines, as an operator's supervisor runs them: one that ends is started again.
  */
 export class Fleet {
   private readonly running = new Map<string, GatewayProcess>();

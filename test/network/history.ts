@@ -25,7 +25,7 @@ export interface History {
 /** By its id. */
 export interface KeyFacts {
   readonly balance: string;
-  /** Limits that its requests count against, beside its balance: a name of our own for each. */
+  /** Limits that its requests count against, next to its balance: a name of our own for each. */
   readonly limits: readonly string[];
 }
 

@@ -190,7 +190,7 @@ export class Operator {
   /** Asks one gateway after the other until one answers; nobody knows what became of the attempts before. */
   // biome-ignore lint/suspicious/noExplicitAny: whatever the gateway said
   private async insist(call: Call, begin: () => () => void = () => () => {}): Promise<any> {
-    for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
+    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
       const answered = begin();
       const reply = await this.send(this.random.pick(this.gateways), call).catch(() => null);
       if (reply !== null && reply.status < 300) {
@@ -202,7 +202,7 @@ export class Operator {
       }
       await Bun.sleep(AGAIN_MS);
     }
-    throw new Error(`${call.method} ${call.path} was not answered ${MOST_ATTEMPTS} times`);
+    throw new Error(`${call.method} ${call.path} was not answered ${MAX_ATTEMPTS} times`);
   }
 
   // biome-ignore lint/suspicious/noExplicitAny: whatever the gateway said
@@ -242,6 +242,6 @@ const TRIED_MS = 5_000;
 /** A change of keys may wait for a lease to run out. */
 const PATIENCE_MS = 15_000;
 const AGAIN_MS = 200;
-const MOST_ATTEMPTS = 200;
+const MAX_ATTEMPTS = 200;
 
 const nano = (usd: number): number => Math.round(usd * 1e9);

@@ -6,7 +6,7 @@ import { oneHost } from "../fakes/one-host.ts";
 import { ADMIN } from "../process/gateway.ts";
 import { Random } from "../sim/random.ts";
 import { judge } from "./checker.ts";
-import { Clients, MOST_TOKENS, WORST_CASE_NANO } from "./clients.ts";
+import { Clients, MAX_TOKENS, WORST_CASE_NANO } from "./clients.ts";
 import { Databases } from "./databases.ts";
 import { plan, type Round, run, type World } from "./faults.ts";
 import { Fleet } from "./fleet.ts";
@@ -43,7 +43,7 @@ export async function storm(seed: number, rounds: number, diskless = 0): Promise
       env: { ...process.env, TMPDIR: folder },
       stdout: "ignore",
       stderr: said,
-      timeout: MOST_MS + rounds * MOST_ROUND_MS,
+      timeout: MAX_MS + rounds * MAX_ROUND_MS,
     });
     // Whoever ends this ends the storm first, and nothing of it stays.
     const end = () => child.kill("SIGKILL");
@@ -208,8 +208,8 @@ class Load {
 async function spend(clients: Clients, operator: Operator, random: Random): Promise<void> {
   for (const key of operator.spenders) {
     const untilRefused = async () => {
-      for (let request = 0; request < MOST_LEFT; request++) {
-        const { status } = await clients.ask(random.pick(GATEWAYS), key, MOST_TOKENS, false);
+      for (let request = 0; request < MAX_LEFT; request++) {
+        const { status } = await clients.ask(random.pick(GATEWAYS), key, MAX_TOKENS, false);
         if (status !== 200) return;
       }
     };
@@ -224,7 +224,7 @@ async function allReady(fleet: Fleet): Promise<void> {
       const signal = AbortSignal.timeout(READY_PATIENCE_MS);
       const ready = await fetch(`${fleet.url(gateway)}/readyz`, { signal }).catch(() => null);
       if (ready?.status === 200) break;
-      if (look > MOST_LOOKS) throw new Error(`${gateway} did not become ready again`);
+      if (look > MAX_LOOKS) throw new Error(`${gateway} did not become ready again`);
       await Bun.sleep(READY_PAUSE_MS);
     }
   }
@@ -232,7 +232,7 @@ async function allReady(fleet: Fleet): Promise<void> {
 
 /** What nodes without a disk left behind is taken care of by the others. */
 async function allClosed(fleet: Fleet): Promise<void> {
-  for (let look = 0; look < MOST_LOOKS; look++) {
+  for (let look = 0; look < MAX_LOOKS; look++) {
     const headers = { authorization: `Bearer ${ADMIN}` };
     const signal = AbortSignal.timeout(READY_PATIENCE_MS);
     const answer = await fetch(`${fleet.url(GATEWAYS[0]!)}/admin/nodes`, { headers, signal }).catch(
@@ -268,8 +268,8 @@ function counts({ requests, revokes }: History) {
 
 const ENDING = ["SIGINT", "SIGTERM"] as const;
 /** After which a storm is given up, and for each of its rounds so much more. */
-const MOST_MS = 150_000;
-const MOST_ROUND_MS = 40_000;
+const MAX_MS = 150_000;
+const MAX_ROUND_MS = 40_000;
 const LONGEST_MS = 600_000;
 const CLIENTS_EACH = 4;
 const PAUSE_MS = 30;
@@ -278,11 +278,11 @@ const LEAK_PAUSE_MS = 1_000;
 const BETWEEN_MS = 1_000;
 /** Gateways wait so long for connections that were cut off, and whoever needs one of these waits too. */
 const GIVEN_UP_MS = 5_000;
-const MOST_LEFT = 5_000;
+const MAX_LEFT = 5_000;
 const AT_ONCE = 6;
 const READY_PATIENCE_MS = 1_000;
 const READY_PAUSE_MS = 100;
-const MOST_LOOKS = 400;
+const MAX_LOOKS = 400;
 
 const configOf = (host: string, store: string): string => `${oneHost(host)}
 generation: { first_token_ms: 3000 }

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import type { Balance, Key } from "../../src/customers/keys/key.ts";
 import type { SignedPayment } from "../../src/payments/rails/x402/authorization.ts";
-import { type InlinePayment, InlinePayments, MOST_IN_LINE } from "../../src/payments/rails/x402/inline.ts";
+import { type InlinePayment, InlinePayments, MAX_IN_LINE } from "../../src/payments/rails/x402/inline.ts";
 import type { X402Rail } from "../../src/payments/rails/x402/x402.ts";
 import type { EpochMs } from "../../src/units/clock.ts";
 import { type Refusal, refuse, refused } from "../../src/units/errors/refusal.ts";
@@ -50,7 +50,7 @@ test("so many requests of a balance stand in line to pay, and those of others in
   };
   const first = await enter("bal_1");
   if (refused(first)) throw new Error(first.message);
-  const waiting = Array.from({ length: MOST_IN_LINE - 1 }, () => enter("bal_1"));
+  const waiting = Array.from({ length: MAX_IN_LINE - 1 }, () => enter("bal_1"));
   expect(await enter("bal_1")).toMatchObject({ code: "rate_limited", details: { retryAfterS: 5 } });
   expect(refused(await enter("bal_2"))).toBe(false);
   first.end();

@@ -111,7 +111,7 @@ describeOnOwnPostgres("gateways that keep nothing on disk", (cluster) => {
       expect((await gateway.audit()).json).toMatchObject({ ok: true, drift_nano: "0" });
     }
   };
-  /** Everything that was answered whole is charged; everything that was begun has a receipt. */
+  /** Everything that was answered whole is charged; everything that was started has a receipt. */
   async function judge(key: string, all: readonly Seen[]): Promise<void> {
     for (const { receipt, ended, bytes, status } of all) {
       if (status !== 200 || (!ended && bytes === 0)) continue;

@@ -10,7 +10,7 @@ import { describeOnOwnPostgres } from "./fixture.ts";
 import { PostgresWire } from "./wire.ts";
 
 /**
- * Three gateways, each a process of its own, and a PostgreSQL, all of which are ended, paused and begun again
+ * Three gateways, each a process of its own, and a PostgreSQL, all of which are ended, paused and started again
  * under load. What clients saw is judged afterwards: against the receipts, the caps and the books. A request
  * holds $0.001 and costs $0.0006.
  */

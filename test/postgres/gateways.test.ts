@@ -323,7 +323,7 @@ describeOnPostgres("three gateways on one PostgreSQL", (cluster) => {
     const messages = [{ role: "user", content: "in vain" }];
     expect((await gateways[0]!.chat(key.key, { messages })).status).toBe(503);
     for (const gateway of gateways) {
-      // A row of an earlier test may be dearer.
+      // A row of an earlier test may be more expensive.
       const seen = async () => {
         const { balances, keys } = (await gateway.admin("/admin/usage?period=day&limit=1000")).json;
         const [balance] = balances.data.filter(

@@ -90,7 +90,7 @@ function deliveredOf(receipt: string, folder: Folder): number {
   return Number([...lines.matchAll(new RegExp(`"${receipt}",(\\d+)\\]`, "g"))].at(-1)?.[1] ?? 0);
 }
 
-/** The hold covers a dear host, which does not answer. */
+/** The hold covers a expensive host, which does not answer. */
 const afterADearHost = () =>
   simpleConfig([host.port])
     .replace(

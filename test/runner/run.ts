@@ -12,7 +12,7 @@ const BYTES_PER_JOB = 768 * 1024 * 1024;
 const LOOK_MS = 1_000;
 
 /** More than these have not failed by chance. */
-const MOST_AGAIN = 3;
+const MAX_AGAIN = 3;
 
 const USAGE = `npm test [-- [--long | --all] [--each] [--jobs N] [--again] [path …]]
 
@@ -68,7 +68,7 @@ async function runAll(waiting: Batch[]): Promise<void> {
   };
   look();
   const watch = setInterval(look, LOOK_MS);
-  // Those that are begun meanwhile too.
+  // Those that are started meanwhile too.
   for (const line of lines) await line;
   clearInterval(watch);
 }
@@ -82,7 +82,7 @@ async function run(batch: Batch): Promise<Outcome> {
 
 async function runAgain(): Promise<void> {
   const failed = outcomes.filter(({ fail }) => fail > 0);
-  if (failed.length > MOST_AGAIN || !failed.every(({ files }) => mayRunAgain(files))) return;
+  if (failed.length > MAX_AGAIN || !failed.every(({ files }) => mayRunAgain(files))) return;
   for (const first of failed) {
     const second = await run(new Batch(first.files));
     report(second, "again");

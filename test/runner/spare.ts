@@ -23,13 +23,13 @@ export interface Load {
 }
 
 export const hasRoom = ({ running, jobs, busy, megabytes }: Load): boolean =>
-  running < MOST_FOR_EACH * jobs && busy < MOST_BUSY && megabytes < MOST_MEGABYTES;
+  running < MAX_FOR_EACH * jobs && busy < MAX_BUSY && megabytes < MAX_MEGABYTES;
 
 /** Tests that wait for something have only so much patience. */
-const MOST_FOR_EACH = 2;
-const MOST_BUSY = 0.8;
+const MAX_FOR_EACH = 2;
+const MAX_BUSY = 0.8;
 /** One more takes up to 600. */
-const MOST_MEGABYTES = 900;
+const MAX_MEGABYTES = 900;
 
 function timesOfCores(): { readonly idle: number; readonly whole: number } {
   let [idle, whole] = [0, 0];

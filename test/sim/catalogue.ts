@@ -94,7 +94,7 @@ export class SlowlyThinking extends ExpectedOutput {
 
 /**
  * What is held at once of an answer that may be long, at least: all who may be asked can be stopped, or those who
- * cannot were left out of the plan as dearer or unverified.
+ * cannot were left out of the plan as more expensive or unverified.
  */
 export const atOnceOf = (isStream: boolean): number | null =>
   isStream ? FIRST_TOKEN_S * GROWTH.tokensPerSecond + GROWTH.aheadTokens : null;

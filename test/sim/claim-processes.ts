@@ -154,11 +154,11 @@ export class Processes {
   }
 
   private someTime(clock: Clock): Promise<void> {
-    return pause(clock, this.random.below(MOST_MS));
+    return pause(clock, this.random.below(MAX_MS));
   }
 }
 
-const MOST_MS = 20;
+const MAX_MS = 20;
 /** Of a balance that may make as many keys as any. */
 const CREDIT = 1 as NanoUsd;
 const NONE = { rpmLimit: null, tpmLimit: null, dailyLimit: null, monthlyLimit: null };

@@ -586,7 +586,7 @@ class ClaimWorld {
       }
   }
 
-  /** With the secret beside a key, the owner can claim again, and undo that. */
+  /** With the secret next to a key, the owner can claim again, and undo that. */
   private async claimLast(process: Process, own: Credential): Promise<void> {
     await this.claimBy(process, own, null);
     const claimed = this.totals.claimed;

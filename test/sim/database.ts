@@ -42,7 +42,7 @@ export class SimulatedDatabase {
   asked(clock: Clock, random: Random, refuses: () => boolean): EndStore {
     const { store } = this;
     const someTime = () =>
-      new Promise<void>((resolve) => void clock.after(random.below(MOST_MS), () => resolve()));
+      new Promise<void>((resolve) => void clock.after(random.below(MAX_MS), () => resolve()));
     let before = Promise.resolve();
     function asked<T>(task: () => T): Promise<T> {
       const done = before.then(someTime).then(() => {
@@ -90,7 +90,7 @@ export class SimulatedDatabase {
   }
 }
 
-const MOST_MS = 40;
+const MAX_MS = 40;
 
 let empty: Uint8Array | null = null;
 

@@ -170,7 +170,7 @@ export class Holders {
     const rotated = await rotate(this.deps(random, clock), old, OPERATOR);
     check("key" in rotated, `${old.id} cannot be rotated`);
     this.inGrace.push(old);
-    if (this.inGrace.length > MOST_IN_GRACE) this.inGrace.shift();
+    if (this.inGrace.length > MAX_IN_GRACE) this.inGrace.shift();
   }
 
   /** Lowers or raises a key's rates. */
@@ -209,7 +209,7 @@ export class Holders {
   }
 }
 
-const MOST_IN_GRACE = 4;
+const MAX_IN_GRACE = 4;
 
 /** Two balances of one account, and two that belong to nobody. */
 export const accountOf = (balance: BalanceId): AccountId | null =>

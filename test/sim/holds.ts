@@ -25,7 +25,7 @@ import { Random } from "./random.ts";
  * Streams of hosts that write, and think unseen, up to the pace that holds reckon with, on keys and in runs whose
  * caps they fill. The auditor knows what each host has really done at each moment. While a limit has room, the hold covers
  * that at every moment, and nothing is lost; of a stream that could not go on, no more is lost than a host does
- * between two looks; no cap is crossed, and nobody is admitted whose worst case does not fit beside what is spent.
+ * between two looks; no cap is crossed, and nobody is admitted whose worst case does not fit next to what is spent.
  *
  * Hosts also answer in one packet, in bursts after a silence, faster than they think, and for a while only in short
  * answers. None of that may size the holds of others: a hold never exceeds the worst case of the longest answer or
@@ -80,7 +80,7 @@ const PLAN: Plan = {
   auto: null,
   movesOn: "never",
 };
-const MOST_OPEN = 12;
+const MAX_OPEN = 12;
 /** Where the client names no ceiling. */
 const DEFAULT_CEILING = 16_384;
 const SETTINGS = {
@@ -207,7 +207,7 @@ class HoldWorld {
     const dueMs = Math.min(...[...open].map(({ hold }) => hold.dueMs));
     this.nowMs = Math.min(this.nowMs + 10 + random.below(190), Math.max(this.nowMs + 1, dueMs), DAY_MS);
     if (random.chance(0.001)) this.terse = !this.terse;
-    if (open.size < MOST_OPEN && random.chance(0.05)) await this.ask();
+    if (open.size < MAX_OPEN && random.chance(0.05)) await this.ask();
     for (const work of open) this.goOn(work);
   }
 
@@ -452,7 +452,7 @@ class HoldWorld {
     if (isComplete && work.first !== null) this.measure(work, work.first);
     check(charged + lost === cost, `${charged} and ${lost} are not ${cost}`);
     check(lost === 0 || cost - before > room, `${lost} was lost, although limits had room for ${room}`);
-    check(lost <= MOST_LOST * before, `${lost} was lost of a hold of ${before}`);
+    check(lost <= MAX_LOST * before, `${lost} was lost of a hold of ${before}`);
     check(hides > 1 || lost <= mostUnheld(work), `${lost} was lost of ${reservation.want.receipt}`);
     if (lost > 0) this.counts.short += 1;
     if (cost > before && lost === 0) this.counts.grownAtEnd += 1;
@@ -477,7 +477,7 @@ class HoldWorld {
     if (ms >= LONG_MS) this.fastest = Math.max(this.fastest, (2_000 * tokens) / ms);
   }
 
-  /** What the limits of its key and its run have left beside what is spent and held. */
+  /** What the limits of its key and its run have left next to what is spent and held. */
   private roomFor({ want: { key, run } }: Reservation): number {
     return this.roomBeside(key, run ?? null);
   }
@@ -555,14 +555,14 @@ const requestOf = (promptBound: number, ceiling: number | null): GenerationReque
 const EPOCH = Date.UTC(2026, 10, 22);
 /** So that all of it is of one day. */
 const DAY_MS = 86_000_000;
-/** At the dearest that a prompt can be. */
+/** At the most expensive that a prompt can be. */
 const costAtWorst = (cacheWrite: number, output: number): number =>
   costOf({ ...NO_TOKENS, cacheWrite, output }, PRICE);
 const tokensNano = (tokens: number): NanoUsd => costOf({ ...NO_TOKENS, output: tokens }, PRICE);
 /** A limit that has room for no step is full. */
 const ONE_STEP = tokensNano(64);
 /** An eighth of what an answer can come to is always held. */
-const MOST_LOST = 7;
+const MAX_LOST = 7;
 /** A full limit has no room for a burst that nobody could prefetch. */
 const mostUnheld = ({ writes: { how, burst } }: Work): number =>
   ONE_LOOK + (how === "packet" || how === "bursts" ? tokensNano(burst) : 0);

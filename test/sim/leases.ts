@@ -55,7 +55,7 @@ const START = epochMs(Date.UTC(2026, 10, 21, 12));
 const KEYS = 12;
 const BALANCE = "bal_1" as BalanceId;
 /** Room for as many as a run has. */
-const MOST_KEYS = { keys: 1_000, unknown: 1_000 };
+const MAX_KEYS = { keys: 1_000, unknown: 1_000 };
 
 class Fleet {
   readonly counts = { accepted: 0, refused: 0, unavailable: 0, revoked: 0, lowered: 0, crashes: 0 };
@@ -324,7 +324,7 @@ class Node {
         keyByHash: (hash) => this.call(() => store.keys.get(hash) ?? null),
         balanceWithBudgets: (id) => this.call(() => store.withBudgets(id)),
       },
-      MOST_KEYS,
+      MAX_KEYS,
       () => this.membership.usable(),
     );
   }

@@ -85,7 +85,7 @@ export interface NodesSummary {
 
 const NOON = epochMs(Date.UTC(2026, 10, 21, 12));
 const MIDNIGHT = epochMs(Date.UTC(2026, 10, 22));
-const MOST_SKEW_MS = 60_000;
+const MAX_SKEW_MS = 60_000;
 const CREDIT = 1_000_000 as NanoUsd;
 const BALANCE = "bal_shared" as BalanceId;
 const CREDITED = balanceCounter(BALANCE);
@@ -122,7 +122,7 @@ for (const key of KEYS) HOLDERS.put(key, key.budgets.length > 0 ? TEAM : []);
 const FREE_KEY = keyOf({ id: "key_free" as KeyId, balanceId: BALANCE });
 HOLDERS.put(FREE_KEY, []);
 const ALLOWANCE = { owner: "acct_shared", limit: 12 };
-const MOST_WORDS = 50;
+const MAX_WORDS = 50;
 
 class Fleet {
   private readonly random: Random;
@@ -185,7 +185,7 @@ class Fleet {
     this.authority.credit(CREDITED, CREDIT);
     this.postgres = new SimulatedPostgres(this.random);
     this.limits = new Map<CounterId, NanoUsd>([[CREDITED, CREDIT]]);
-    for (const at of [this.start - MOST_SKEW_MS, this.start + MOST_SKEW_MS]) this.limitDay(epochMs(at));
+    for (const at of [this.start - MAX_SKEW_MS, this.start + MAX_SKEW_MS]) this.limitDay(epochMs(at));
     this.nodes = Array.from({ length: 3 + this.random.below(3) }, (_, index) =>
       this.random.chance(0.5) ? this.diskless() : this.birth(`n${index}`, 1),
     );
@@ -499,7 +499,7 @@ class Fleet {
     const reservation = this.random.pick(node.open.filter(({ want }) => want.about.stream));
     if (reservation === undefined) return;
     const { held, delivered, want } = reservation;
-    const left = want.allowances.length > 0 ? MOST_WORDS : held - delivered;
+    const left = want.allowances.length > 0 ? MAX_WORDS : held - delivered;
     node.ledger.delivered(reservation, delivered + this.random.below(left + 1));
     if (reservation.delivered > 0) this.free.delivered(want.receipt);
   }
@@ -576,7 +576,7 @@ class Fleet {
     const { clock, end } = this.time.life();
     return {
       name,
-      skewMs: this.random.below(2 * MOST_SKEW_MS) - MOST_SKEW_MS,
+      skewMs: this.random.below(2 * MAX_SKEW_MS) - MAX_SKEW_MS,
       clock,
       end,
       send: (statement) =>

@@ -49,7 +49,7 @@ export interface PaymentTotals {
 
 const START = epochMs(Date.UTC(2026, 0, 1));
 const BALANCES = 16;
-/** Rounds at the end in which the operator repeats what was begun. */
+/** Rounds at the end in which the operator repeats what was started. */
 const LAST_REFUNDS = 20;
 const GONE = "The chain was reorganised, and the transfer was not made again.";
 
@@ -67,7 +67,7 @@ class PaymentWorld {
   private readonly stripe: SimulatedStripe;
   /** For charge-backs. */
   private readonly suspended = new Set<BalanceId>();
-  /** What the operator has begun to refund, and repeats until it is done or there is too little left. */
+  /** What the operator has started to refund, and repeats until it is done or there is too little left. */
   private readonly refunding = new Set<PaymentId>();
   /** Recorded, and answered with an error: their customers would pay again. */
   private readonly misled: string[] = [];

@@ -65,7 +65,7 @@ export class SimulatedStripe {
     // Nobody need have heard of what became of one before the next one.
     const news = this.random.next();
     const dispute = disputes.find(({ outcome }) => outcome !== "won");
-    if (news < 0.25 && disputes.length < MOST_DISPUTES) {
+    if (news < 0.25 && disputes.length < MAX_DISPUTES) {
       const amount = (this.random.chance(0.5) ? total : 1 + this.random.below(total)) as Cents;
       disputes.push({ id: `dp_${payment}_${disputes.length}`, outcome: "open", amount });
       return true;
@@ -192,6 +192,6 @@ const checkoutOf = ({ payment, total, currency, state, refunded, disputes }: Ses
 });
 
 /** Of one charge. */
-const MOST_DISPUTES = 3;
+const MAX_DISPUTES = 3;
 /** Of so many, something happens to one. */
 const RECENT = 40;

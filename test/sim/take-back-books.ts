@@ -40,7 +40,7 @@ export interface TakeBackBooks {
   /** Nothing fails any more. */
   calm(): void;
   has(balance: BalanceId): Promise<number>;
-  /** Debits that were begun and not answered: nodes may not know of them yet. */
+  /** Debits that were started and not answered: nodes may not know of them yet. */
   readonly unanswered: ReadonlySet<string>;
   close(): void;
 }

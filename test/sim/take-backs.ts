@@ -124,7 +124,7 @@ class History {
     this.isCalm = true;
     this.stripe.calm();
     this.books.calm();
-    for (let round = 0; round < MOST_ROUNDS; round++) {
+    for (let round = 0; round < MAX_ROUNDS; round++) {
       while (this.open.length > 0) this.settleOne();
       this.tell();
       this.watch();
@@ -392,7 +392,7 @@ class History {
       () => (result = { value: null }),
     );
     const { life } = this;
-    for (let turns = 0; result === null && !life.over && turns < MOST_TURNS; turns++) await this.pass(50);
+    for (let turns = 0; result === null && !life.over && turns < MAX_TURNS; turns++) await this.pass(50);
     return (result as { readonly value: Result | null } | null)?.value ?? null;
   }
 
@@ -455,8 +455,8 @@ class History {
 
 /** Idempotency keys of the operator's debits begin so. */
 const TAKEN = "taken";
-const MOST_ROUNDS = 60;
-const MOST_TURNS = 600;
+const MAX_ROUNDS = 60;
+const MAX_TURNS = 600;
 
 /** Promises that wait for nothing but each other. */
 async function settled(): Promise<void> {

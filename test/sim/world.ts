@@ -180,7 +180,7 @@ class World {
     if (this.taking.chance(0.005)) await this.stall();
     if (this.booking.chance(0.1)) this.compareMemory();
     if (this.deleting.chance(0.3)) this.deleteReceipts();
-    if (this.booking.chance(0.004)) this.time.set(this.booking.below(MOST_LEAP_MS) - MOST_LEAP_MS / 4);
+    if (this.booking.chance(0.004)) this.time.set(this.booking.below(MAX_LEAP_MS) - MAX_LEAP_MS / 4);
   }
 
   /** Lets everything end, and has it judged. */
@@ -242,7 +242,7 @@ class World {
     let failed: unknown = null;
     const { disk, database } = this;
     disk.syncsLater = this.booking.chance(0.5)
-      ? (done) => void clock.after(this.booking.below(MOST_SYNC_MS), done)
+      ? (done) => void clock.after(this.booking.below(MAX_SYNC_MS), done)
       : null;
     const opening = {
       disk,
@@ -526,11 +526,11 @@ class World {
   }
 }
 
-const MOST_SYNC_MS = 20;
+const MAX_SYNC_MS = 20;
 /** The wall clock may be set by weeks. */
-const MOST_LEAP_MS = 40 * 86_400_000;
+const MAX_LEAP_MS = 40 * 86_400_000;
 /** What a relaxed journal told clients is synced by then. */
-const RELAXED_LOSS_MS = 1_000 + MOST_SYNC_MS;
+const RELAXED_LOSS_MS = 1_000 + MAX_SYNC_MS;
 /** A word that a client was given is in a checkpoint by then, even one that waited for a sync. */
 const CHECKPOINT_LOSS_MS = 2_500;
 

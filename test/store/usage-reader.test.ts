@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from "bun:test";
-import { MOST_CHARTS, UsageReader } from "../../src/store/usage.ts";
+import { MAX_CHARTS, UsageReader } from "../../src/store/usage.ts";
 import { epochMs } from "../../src/units/clock.ts";
 import type { BalanceId } from "../../src/units/id.ts";
 
@@ -14,13 +14,13 @@ function chartOf(balance: string | null) {
 }
 
 test("a balance has four charts drawn at once; others still have theirs, and the operator has as many as there are", async () => {
-  reader = new UsageReader("/nowhere/usage.sqlite", MOST_CHARTS);
-  const owners = [...Array(6).fill("bal_a"), "bal_b", ...Array(MOST_CHARTS).fill(null)];
+  reader = new UsageReader("/nowhere/usage.sqlite", MAX_CHARTS);
+  const owners = [...Array(6).fill("bal_a"), "bal_b", ...Array(MAX_CHARTS).fill(null)];
   // All in one turn, before the thread can have answered.
   const charts = await Promise.all(owners.map(chartOf));
   const drawn = (from: number, to: number) => charts.slice(from, to).map((one) => one === PENDING);
   expect(drawn(0, 7)).toEqual([true, true, true, true, false, false, true]);
-  expect(drawn(7, charts.length).filter(Boolean)).toHaveLength(MOST_CHARTS - 5);
+  expect(drawn(7, charts.length).filter(Boolean)).toHaveLength(MAX_CHARTS - 5);
 });
 
 test("whoever waits when the thread ends gets nothing, and there is room again", async () => {

@@ -24,7 +24,7 @@ test("an error whose code is no text is an error all the same", () => {
 });
 
 /**
- * What providers were seen to answer. Each is the client's to mend (`request`), or none of the client's
+ * What providers were seen to answer. Each is the client's to fix (`request`), or none of the client's
  * business.
  */
 const ERRORS: [string, unknown, Partial<HostError>][] = [

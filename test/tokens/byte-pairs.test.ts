@@ -89,21 +89,21 @@ describe("work grows with the bytes, whatever they are", () => {
       number,
     ];
     expect(large).toBeLessThan(small * 1.5 + 1);
-    expect(large).toBeLessThan(MOST_STEPS_A_BYTE);
+    expect(large).toBeLessThan(MAX_STEPS_A_BYTE);
   });
 
   test.each(["a", " ", "-", "\n", "\u{1F600}", "ab", "中", "A"])("%j again and again", (piece) => {
     const text = (bytes: number) => piece.repeat(bytes / Buffer.byteLength(piece));
     const [small, large] = [stepsOf(text(20_000)), stepsOf(text(120_000))];
     expect(large).toBeLessThan(small * 1.5 + 1);
-    expect(large).toBeLessThan(MOST_STEPS_A_BYTE);
+    expect(large).toBeLessThan(MAX_STEPS_A_BYTE);
   });
 
   test("one word of a megabyte", () => {
     const letters = textOf(100_000, KINDS.letters!);
-    expect(stepsOf(letters.repeat(10))).toBeLessThan(MOST_STEPS_A_BYTE);
+    expect(stepsOf(letters.repeat(10))).toBeLessThan(MAX_STEPS_A_BYTE);
   });
 });
 
 /** The most is for runs of one sign, whose tokens are long; prose takes less than one. */
-const MOST_STEPS_A_BYTE = 64;
+const MAX_STEPS_A_BYTE = 64;

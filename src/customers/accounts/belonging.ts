@@ -15,7 +15,7 @@ import type { Belongings } from "./account-store.ts";
  *   offered, claimed, kept ──operator detaches──▶ reclaimed
  *
  * Only the key made at set-up, and its rotations, may claim what is nobody's. What was reclaimed is claimed, or offered,
- * with the recovery secret beside a key: whoever claimed it against its owner's will still has the key. While a claim
+ * with the recovery secret next to a key: whoever claimed it against its owner's will still has the key. While a claim
  * can be undone, the account may do nothing to the balance that could not be taken back from it.
  */
 export type Belonging =

@@ -18,7 +18,7 @@ import type { SignedMessage } from "./wallet-message.ts";
 /** Who claims with a key of the balance. */
 export interface Claimant {
   readonly balance: BalanceId;
-  /** The recovery secret that they sent beside the key; null for none. */
+  /** The recovery secret that they sent next to the key; null for none. */
   readonly secret: SecretHash | null;
 }
 
@@ -57,7 +57,7 @@ export async function claimByEmail(
     ({ balance, holdings, liveLinks }, now) => {
       const unclaimable = whyUnclaimable(balance, claimant, deps, now);
       if (unclaimable !== null) return unclaimable;
-      if (liveLinks.claim >= MOST_CLAIM_LINKS) return tooManyClaims();
+      if (liveLinks.claim >= MAX_CLAIM_LINKS) return tooManyClaims();
       const { account } = holdings ?? newcomer({ email, wallet: null }, deps, now);
       return { account, claim: { balanceId, accountId: account.id, at: now }, link };
     },
@@ -69,7 +69,7 @@ export async function claimByEmail(
 }
 
 /** On their way to a mailbox. */
-const MOST_CLAIM_LINKS = 20;
+const MAX_CLAIM_LINKS = 20;
 
 /** Takes an accountless balance into a wallet's account, at once: the signature is the owner's word. */
 export async function claimByWallet(
@@ -166,6 +166,6 @@ const otherSecret = (): Refusal =>
 const tooManyClaims = (): Refusal =>
   refuse(
     "rate_limited",
-    `${MOST_CLAIM_LINKS} claims for this address were mailed within ${LINK_MINUTES} minutes, which is the limit. Retry in ${LINK_MINUTES} minutes.`,
+    `${MAX_CLAIM_LINKS} claims for this address were mailed within ${LINK_MINUTES} minutes, which is the limit. Retry in ${LINK_MINUTES} minutes.`,
     retryAfter(LINK_MINUTES * 60),
   );

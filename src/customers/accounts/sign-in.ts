@@ -31,7 +31,7 @@ export async function requestLink(
     whom === "anybody" ? { mailbox: email } : { email, mailbox: email },
     ({ liveLinks, holdings }): AccountChange => {
       const isWanted = whom === "anybody" || (holdings?.account.provedAt ?? null) !== null;
-      return isWanted && liveLinks.signIn < MOST_LINKS ? { link } : {};
+      return isWanted && liveLinks.signIn < MAX_LINKS ? { link } : {};
     },
   );
   if (refused(change) || change.link === undefined) return;
@@ -41,7 +41,7 @@ export async function requestLink(
 }
 
 export const LINK_MINUTES = 15;
-const MOST_LINKS = 5;
+const MAX_LINKS = 5;
 
 export const linkOf = (deps: AccountDeps, token: string, email: Email, claimed: BalanceId | null): Link => ({
   hash: hashSecret(token),

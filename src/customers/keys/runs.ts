@@ -253,5 +253,5 @@ const MAX_KNOWN = 20_000;
 const MAX_READS = 8;
 
 /** Runs of a balance with credit at once, and of one without, whose requests cost nothing. */
-export const MOST_RUNS = 1_000;
-export const MOST_UNPAID_RUNS = 20;
+export const MAX_RUNS = 1_000;
+export const MAX_UNPAID_RUNS = 20;

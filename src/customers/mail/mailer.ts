@@ -20,7 +20,7 @@ export class Mailer {
   constructor(private readonly deps: MailerDeps) {}
 
   post(mail: Mail): void {
-    if (this.sending.size >= MOST_SENDING) {
+    if (this.sending.size >= MAX_SENDING) {
       this.deps.log("mail", { problem: "too many mails are being sent; one was dropped" });
       return;
     }
@@ -113,7 +113,7 @@ export class Mailer {
       .filter((file) => file.endsWith(".eml"))
       .sort();
     // Another worker may have removed it first.
-    for (const old of kept.slice(0, -MOST_FILES)) rmSync(join(folder, old), { force: true });
+    for (const old of kept.slice(0, -MAX_FILES)) rmSync(join(folder, old), { force: true });
   }
 }
 
@@ -134,12 +134,12 @@ interface MailerDeps {
 const NOBODY_WROTE_IT = { "Auto-Submitted": "auto-generated" };
 /** Nodemailer's codes: no connection and no password is at fault. */
 const ABOUT_THE_MAIL = new Set(["EENVELOPE", "EMESSAGE"]);
-const MOST_SENDING = 1_000;
+const MAX_SENDING = 1_000;
 const ATTEMPTS = 3;
 const RETRY_MS = 2_000;
 const TOLD_EVERY_MS = 60_000;
 /** Older mails are worthless: links expire within minutes, and the log tells whose credit is low. */
-const MOST_FILES = 50;
+const MAX_FILES = 50;
 
 /**
  * Port 465 begins with TLS; on others it is asked for, and insisted on before a password is sent. Nodemailer is

@@ -11,7 +11,7 @@ export function contractSignatures(rpc: () => ReadonlyMap<number, string>): Cont
     async check(signed): Promise<ContractAnswer> {
       const url = rpc().get(signed.chainId);
       if (url === undefined) return "unknown";
-      if (asked >= MOST_ASKED) return "unreachable";
+      if (asked >= MAX_ASKED) return "unreachable";
       asked += 1;
       try {
         return await ask(url, signed);
@@ -52,6 +52,6 @@ async function ask(
 const EIP_1271 = ["function isValidSignature(bytes32, bytes) view returns (bytes4)"] as const;
 const RPC_TIMEOUT_MS = 5_000;
 /** Questions at once. Each is two calls at most, and anybody may have a few asked an hour. */
-const MOST_ASKED = 16;
+const MAX_ASKED = 16;
 /** What EIP-1271 has a contract answer for a signature of its own. */
 const VALID = "0x1626ba7e";

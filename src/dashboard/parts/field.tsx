@@ -23,7 +23,7 @@ export const Form = ({ onSubmit, children, ...rest }: FormProps) => (
   </form>
 );
 
-/** A form for an action: its fields, what went wrong, the button that sends it, and others beside that. */
+/** A form for an action: its fields, what went wrong, the button that sends it, and others next to that. */
 export const ActionForm = ({
   action,
   submit,

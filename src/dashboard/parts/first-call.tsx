@@ -48,7 +48,7 @@ export function FirstCall() {
   );
 }
 
-/** The page calls the API at addresses beside its own, so that is where programs reach it too. */
+/** The page calls the API at addresses next to its own, so that is where programs reach it too. */
 const gatewayAddress = (): string => new URL(".", location.href).href.replace(/\/$/, "");
 
 /** Free where something is, because a new balance is empty. */

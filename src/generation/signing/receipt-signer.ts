@@ -36,7 +36,7 @@ export class ReceiptSigner {
   /** A new key signs from now on, and the earlier one cannot sign any more; null where there are too many. */
   async rotate(): Promise<PublicJwk | null> {
     const newest = (await this.keys()).at(-1)!;
-    if (newest.number >= MOST_KEYS) return null;
+    if (newest.number >= MAX_KEYS) return null;
     await this.deps.store.add(this.newKey(newest.number + 1));
     return publicJwk((await this.read()).at(-1)!.x);
   }
@@ -75,5 +75,5 @@ export interface ReceiptSignerDeps {
 }
 
 /** Monthly for 80 years; each takes 150 bytes of what anybody may ask for. */
-const MOST_KEYS = 1_000;
+const MAX_KEYS = 1_000;
 const LISTED_MS = 1_000;

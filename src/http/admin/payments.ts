@@ -54,7 +54,7 @@ async function refund(payment: Payment, { ledger, payments, keyDeps }: HttpDeps)
   if (rail === "card" && payments!.card !== null)
     return answered(await payments!.card.refund(payment), payment, "credited");
   if (payment.state !== "credited" || rail !== "x402") return notIn("credited", payment);
-  // A chain that is reorganised beside it would have the credit taken back a second time.
+  // A chain that is reorganised next to it would have the credit taken back a second time.
   if (payment.lookAt !== null) return notFinal();
   const done = await ledger.debit({
     balanceId,

@@ -22,18 +22,18 @@ export async function notAdmin(exchange: HttpExchange, deps: HttpDeps): Promise<
   if (sameSecret(token, deps.adminToken)) return null;
   const blocks = clientBlocks(exchange, deps);
   const delay = deps.wrongTokens.note(blocks[0]);
-  const wait = await takeOfAll(deps.throttles.wrong_admin_tokens, blocks, MOST_WRONG_TOKENS);
+  const wait = await takeOfAll(deps.throttles.wrong_admin_tokens, blocks, MAX_WRONG_TOKENS);
   await delay;
   return wait === null
     ? refuse(
         "invalid_api_key",
         "The bearer token is not this gateway's admin token, and this endpoint takes no other.",
       )
-    : tooOften(`sent ${MOST_WRONG_TOKENS} wrong admin tokens`, wait);
+    : tooOften(`sent ${MAX_WRONG_TOKENS} wrong admin tokens`, wait);
 }
 
 /** Per hour and network address. */
-const MOST_WRONG_TOKENS = 60;
+const MAX_WRONG_TOKENS = 60;
 
 /**
  * Compares digests, which have one length, so that time tells neither where two secrets differ nor how long

@@ -8,7 +8,7 @@ import type { Clock } from "../../units/clock.ts";
 export class WrongTokens {
   private more: { count: number; network: string } | null = null;
   private isQuiet = false;
-  private readonly guessers = boundedCache<string, Guesser>(MOST_NETWORKS);
+  private readonly guessers = boundedCache<string, Guesser>(MAX_NETWORKS);
   private delayed = 0;
 
   constructor(
@@ -27,7 +27,7 @@ export class WrongTokens {
   private delay(network: string): Promise<void> | null {
     const guesser = this.guesser(network);
     guesser.wrong += 1;
-    if (guesser.wrong <= SLIPS || guesser.delayed >= MOST_DELAYED_OF_ONE || this.delayed >= MOST_DELAYED)
+    if (guesser.wrong <= SLIPS || guesser.delayed >= MAX_DELAYED_OF_ONE || this.delayed >= MAX_DELAYED)
       return null;
     guesser.delayed += 1;
     this.delayed += 1;
@@ -72,7 +72,7 @@ const INTERVAL_MS = 60_000;
 /** Of a network within an hour: people mistype, and paste the wrong secret. */
 const SLIPS = 10;
 const DELAY_MS = 1_000;
-const MOST_DELAYED_OF_ONE = 16;
-const MOST_DELAYED = 1_000;
-const MOST_NETWORKS = 10_000;
+const MAX_DELAYED_OF_ONE = 16;
+const MAX_DELAYED = 1_000;
+const MAX_NETWORKS = 10_000;
 const HOUR_MS = 3_600_000;

@@ -30,7 +30,7 @@ export const accountEndpoints = (): Endpoint[] => [
   operation("POST /v1/auth/email", ACCOUNTS.mail, async ({ fields, exchange }, deps) => {
     const address = emailOf(fields.email);
     if (refused(address)) return address;
-    const busy = await tooMany("sign-in mails", "mails", MOST_MAILS, exchange, deps);
+    const busy = await tooMany("sign-in mails", "mails", MAX_MAILS, exchange, deps);
     if (busy !== null) return busy;
     const { mails } = deps.throttles;
     if ((await mails.take(EVERYBODY, deps.settings().mailsPerHour)) === null)
@@ -54,7 +54,7 @@ export const accountEndpoints = (): Endpoint[] => [
     ),
   ),
   operation("POST /v1/auth/wallet", ACCOUNTS.message, async ({ fields, exchange }, deps) => {
-    const busy = await tooMany("messages to sign", "messages", MOST_MESSAGES, exchange, deps);
+    const busy = await tooMany("messages to sign", "messages", MAX_MESSAGES, exchange, deps);
     if (busy !== null) return busy;
     const message = await walletMessage(deps.accounts, fields.address, fields.chain_id);
     return refused(message) ? message : ok({ message });
@@ -67,8 +67,8 @@ export const accountEndpoints = (): Endpoint[] => [
 ];
 
 /** Per network address and hour. */
-export const MOST_MAILS = 60;
-const MOST_MESSAGES = 120;
+export const MAX_MAILS = 60;
+const MAX_MESSAGES = 120;
 
 /**
  * The session, once. A page of the gateway's own gets it as a cookie too; another page must not be able to

@@ -26,7 +26,7 @@ import {
 } from "../identity.ts";
 import { operation } from "../operation.ts";
 import { type JsonReply, list, ok } from "../reply.ts";
-import { emailOf, identityView, MOST_MAILS, tooMany } from "./accounts.ts";
+import { emailOf, identityView, MAX_MAILS, tooMany } from "./accounts.ts";
 import { usedKeyView } from "./key-view.ts";
 
 /** How balances come into accounts, and out of them again: decision 8. */
@@ -48,7 +48,7 @@ export const claimEndpoints = (): Endpoint[] => [
     }
     const address = emailOf(email!);
     if (refused(address)) return address;
-    const busy = await tooMany("claims", "claims", MOST_MAILS, exchange, deps);
+    const busy = await tooMany("claims", "claims", MAX_MAILS, exchange, deps);
     if (busy !== null) return busy;
     if ((await deps.keyDeps.spendable.of(id)) <= 0) {
       const blocks = clientBlocks(exchange, deps);
@@ -108,16 +108,16 @@ async function undo(exchange: HttpExchange, deps: HttpDeps): Promise<JsonReply |
 
 /** What still works after a claim ended, for whoever took the balance back to look through. */
 export async function liveKeys(balance: BalanceId, { keyDeps, ledger }: HttpDeps) {
-  const keys = await keyDeps.store.liveKeysOf(balance, MOST_LIVE_KEYS + 1);
+  const keys = await keyDeps.store.liveKeysOf(balance, MAX_LIVE_KEYS + 1);
   const now = keyDeps.clock.now();
-  const listed = keys.slice(0, MOST_LIVE_KEYS);
+  const listed = keys.slice(0, MAX_LIVE_KEYS);
   return {
     live_keys: await Promise.all(listed.map((key) => usedKeyView(key, now, ledger))),
-    has_more: keys.length > MOST_LIVE_KEYS,
+    has_more: keys.length > MAX_LIVE_KEYS,
   };
 }
 
-const MOST_LIVE_KEYS = 100;
+const MAX_LIVE_KEYS = 100;
 
 /** With what tells one's own balance from a stranger's. */
 async function claimView({ balanceId, at }: Claim, deps: HttpDeps): Promise<WaitingClaim> {

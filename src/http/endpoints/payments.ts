@@ -86,8 +86,8 @@ async function order({ who, fields, exchange }: Asked<string, typeof PAYMENTS.cr
   const amount = readUsd("amount_usd", fields.amount_usd);
   if (refused(amount)) return amount;
   const idempotencyKey = idempotencyKeyOf(exchange.request.headers);
-  if (idempotencyKey !== null && (idempotencyKey === "" || idempotencyKey.length > MOST_KEY))
-    return invalidField("Idempotency-Key", `\`Idempotency-Key\` must have 1 to ${MOST_KEY} characters.`);
+  if (idempotencyKey !== null && (idempotencyKey === "" || idempotencyKey.length > MAX_KEY))
+    return invalidField("Idempotency-Key", `\`Idempotency-Key\` must have 1 to ${MAX_KEY} characters.`);
   if (needsSaving(balance)) return refuse("invalid_request", SAVE_FIRST);
   const { x402, card } = deps.payments!;
   const { rail = x402 === null ? "card" : "x402" } = fields;
@@ -122,7 +122,7 @@ async function order({ who, fields, exchange }: Asked<string, typeof PAYMENTS.cr
   );
 }
 
-const MOST_KEY = 255;
+const MAX_KEY = 255;
 
 export const paymentView = (payment: Payment): PaymentAnswer => ({
   id: payment.id,

@@ -42,7 +42,7 @@ export class ClientSocket {
 
   /** An event that nobody waits for. Who takes none of them and causes more is not served any longer. */
   tell(text: string): void {
-    if (this.taking !== null && ++this.untaken > MOST_UNTAKEN) this.abandon();
+    if (this.taking !== null && ++this.untaken > MAX_UNTAKEN) this.abandon();
     else this.send([text]);
   }
 
@@ -80,4 +80,4 @@ export class ClientSocket {
 /** RFC 6455, section 7.4.1. */
 export const GOING_AWAY = 1001;
 export const TOO_MUCH = 1008;
-const MOST_UNTAKEN = 64;
+const MAX_UNTAKEN = 64;

@@ -22,5 +22,5 @@ export const webSocketHandler = (messageBytes: number) => ({
   perMessageDeflate: false,
 });
 
-/** With which Bun closes beside 1009. It calls the code 1006 here, as if there had been no word. */
+/** With which Bun closes next to 1009. It calls the code 1006 here, as if there had been no word. */
 const SENT_TOO_MUCH = "Received too big message";

@@ -4,7 +4,7 @@ import {
   type Continuation,
   type ConversationMemory,
   Lanes,
-  MOST_LANES,
+  MAX_LANES,
 } from "../../surfaces/responses/conversation-memory.ts";
 import { type CreateEvent, orphanResult, readCreateEvent } from "../../surfaces/responses/create-event.ts";
 import {
@@ -24,7 +24,7 @@ import { answerTurn, type TurnSender } from "./turn.ts";
 
 /**
  * A WebSocket of Responses (developers.openai.com, "WebSocket mode"). Turns of a lane follow each other, those of
- * different lanes run beside each other. What they continue is known to the connection alone, and gone with it.
+ * different lanes run next to each other. What they continue is known to the connection alone, and gone with it.
  */
 export class ResponsesConnection {
   private socket: ClientSocket | null = null;
@@ -160,9 +160,9 @@ export class ResponsesConnection {
 
   private placeFor({ streamId, bytes }: CreateEvent): Refusal | ProtocolError | null {
     if (!this.lanes.admits(streamId))
-      return protocolError("websocket_stream_limit_reached", String(MOST_LANES));
+      return protocolError("websocket_stream_limit_reached", String(MAX_LANES));
     const isFull =
-      this.waiting.length >= MOST_WAITING ||
+      this.waiting.length >= MAX_WAITING ||
       // Together they fit in the memory that the connection took for them.
       (this.turnBytes > 0 && this.turnBytes + bytes > this.deps.sockets.messageBytes);
     return isFull ? tooManyWaiting(this.deps.sockets.messageBytes) : null;
@@ -170,7 +170,7 @@ export class ResponsesConnection {
 
   /** Begins what may begin, in the order of arrival. */
   private goOn(): void {
-    for (let at = 0; at < this.waiting.length && this.busy.size < MOST_AT_ONCE; ) {
+    for (let at = 0; at < this.waiting.length && this.busy.size < MAX_AT_ONCE; ) {
       const turn = this.waiting[at]!;
       const { event } = turn;
       if (this.busy.has(event.streamId)) at += 1;
@@ -213,7 +213,7 @@ export class ResponsesConnection {
     const { streamId, previousResponseId } = event;
     const isChecked =
       previousResponseId !== null &&
-      event.items.length <= MOST_CHECKED_BYTES &&
+      event.items.length <= MAX_CHECKED_BYTES &&
       // Nothing is counted yet, and looking for calls takes time for each byte.
       (this.pays || from.bytes + event.bytes <= SMALL_BYTES);
     const orphan = isChecked ? orphanResult(event, from.items() ?? []) : null;
@@ -287,10 +287,10 @@ const isRefusal = (answer: GenerationAnswer | Uint8Array): boolean =>
   "status" in answer && answer.status >= 400;
 
 /** OpenAI's figures. */
-const MOST_AT_ONCE = 16;
+const MAX_AT_ONCE = 16;
 const LIFETIME_MS = 3_600_000;
 /** Turns that wait for their lane. */
-const MOST_WAITING = 64;
+const MAX_WAITING = 64;
 /** A client answers pings within this, or has sent a message of the largest size at 100 kB a second. */
 const SILENT_MS = 120_000;
 /** Between turns: tools may run that long, and people think. */
@@ -298,9 +298,9 @@ const IDLE_MS = 1_800_000;
 /** Of who pays nothing, and before the first message: one that is never finished looks like none. */
 const SHORT_IDLE_MS = 120_000;
 /** Larger input is parsed once, where all requests are. */
-const MOST_CHECKED_BYTES = 1_048_576;
+const MAX_CHECKED_BYTES = 1_048_576;
 
-/** What an answer's headers tell beside its events. */
+/** What an answer's headers tell next to its events. */
 const toldHeaders = (headers: Readonly<Record<string, string>>): Record<string, string> =>
   Object.fromEntries(Object.entries(headers).filter(([name]) => name.startsWith("x-gateway-")));
 
@@ -320,6 +320,6 @@ const notText = (): Refusal =>
 const tooManyWaiting = (mostBytes: number): Refusal =>
   refuse(
     "rate_limited",
-    `At most ${MOST_WAITING} turns wait on a connection, and those that wait or are being answered may have ${mostBytes} bytes together. Send this one again once an answer has ended, or with POST.`,
+    `At most ${MAX_WAITING} turns wait on a connection, and those that wait or are being answered may have ${mostBytes} bytes together. Send this one again once an answer has ended, or with POST.`,
     { retryAfterS: 1 },
   );

@@ -24,7 +24,7 @@ export class CountAllowance {
    * a balance with credit whatever its size.
    */
   take(payer: CountPayer, bytes: number): CountTaken | null {
-    const ms = LEAST_MS + bytes * MOST_MS_PER_BYTE;
+    const ms = MIN_MS + bytes * MAX_MS_PER_BYTE;
     const windows = payer.hasCredit ? this.room(payer.balance, ms) : this.unpaid.room(payer, ms);
     return windows === null || typeof windows === "number" ? null : new CountTaken(this.clock, windows, ms);
   }
@@ -43,7 +43,7 @@ export interface CountPayer extends Unpaid {
 
 export class CountTaken {
   private readonly slots: readonly number[];
-  private tookMs = LEAST_MS;
+  private tookMs = MIN_MS;
 
   constructor(
     private readonly clock: Pick<Clock, "elapsedMs">,
@@ -76,6 +76,6 @@ export const PAID_MS_A_MINUTE = 10_000;
 /** Without credit: a few long prompts, so that the refusal says what they would cost; a tenth of the thread in all. */
 export const UNPAID_MS = { aBalance: 500, aNetwork: 1_500, inAll: 6_000 };
 /** Until it is known: text without spaces takes this long, prose a tenth of it. */
-const MOST_MS_PER_BYTE = 0.000_5;
+const MAX_MS_PER_BYTE = 0.000_5;
 /** A short prompt's trip to the thread and back. */
-const LEAST_MS = 2;
+const MIN_MS = 2;

@@ -88,7 +88,7 @@ export class UnpaidRequests {
 
   /** Null when it may be looked at; otherwise the seconds until another may be. */
   take(sender: Unpaid, { bytes, writes }: UnpaidRequest): number | null {
-    const looks = (writes ? LOOKS_A_WRITE : 1) + Math.min(Math.floor(bytes / BYTES_A_LOOK), MOST_LOOKS);
+    const looks = (writes ? LOOKS_A_WRITE : 1) + Math.min(Math.floor(bytes / BYTES_A_LOOK), MAX_LOOKS);
     const room = this.allowance.room(sender, looks);
     if (typeof room === "number") return room;
     for (const window of room) window.take(looks, this.clock.elapsedMs());
@@ -107,7 +107,7 @@ export interface UnpaidRequest {
 const LOOKS_A_WRITE = 5;
 const BYTES_A_LOOK = 8_192;
 /** Larger ones are read in a thread. */
-const MOST_LOOKS = 8;
+const MAX_LOOKS = 8;
 /** A key may send 60 a minute, and a network can come to have thousands of keys. */
 const UNPAID_REQUESTS = { aBalance: 600, aNetwork: 3_000, inAll: 60_000 };
 

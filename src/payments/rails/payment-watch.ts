@@ -40,7 +40,7 @@ export class PaymentWatch {
 
   private async round(): Promise<void> {
     await Promise.all(this.rails.map((rail) => rail.prepare?.()));
-    for (let slice = 0; slice < MOST_SLICES && !this.rounds.stopped; slice++) {
+    for (let slice = 0; slice < MAX_SLICES && !this.rounds.stopped; slice++) {
       const now = this.clock.now();
       const due = await this.store.claim(now, epochMs(now + this.pace.leaseMs), SLICE);
       await Promise.all(due.map((payment) => this.lookAt(payment)));
@@ -67,4 +67,4 @@ export class PaymentWatch {
 
 /** At once, of the node that is asked. */
 const SLICE = 16;
-const MOST_SLICES = 1_000;
+const MAX_SLICES = 1_000;

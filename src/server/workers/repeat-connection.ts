@@ -14,7 +14,7 @@ export interface RepeatGreeting {
   readonly protocol: number;
 }
 
-/** Both are of one build, but a worker that is begun again may be of a newer one. */
+/** Both are of one build, but a worker that is started again may be of a newer one. */
 export const REPEAT_PROTOCOL = 2;
 
 export interface PassedRequest {
@@ -24,7 +24,7 @@ export interface PassedRequest {
   readonly headers: readonly [name: string, value: string][];
   /** What was learnt of the client's address where it is connected. */
   readonly blocks: readonly string[];
-  /** Nothing is to be begun for it: it is answered by what is kept, or absent. */
+  /** Nothing is to be started for it: it is answered by what is kept, or absent. */
   readonly ifKept: boolean;
   /** Of the body, which follows. */
   readonly bytes: number;

@@ -74,7 +74,7 @@ export class RepeatOwners implements RepeatPeers {
     ifKept: boolean,
   ): Promise<GenerationAnswer | Refusal | null> {
     for (const worker of workers) {
-      if (this.passed >= MOST_PASSED || (!request.pays && this.passedUnpaid >= MOST_UNPAID))
+      if (this.passed >= MAX_PASSED || (!request.pays && this.passedUnpaid >= MAX_UNPAID))
         return tooManyOpen();
       this.count(request, 1);
       const connection = await this.lines[worker - 1]!.open(() => this.count(request, -1));
@@ -232,5 +232,5 @@ const PATIENCE_MS = 10_000;
 /** Connections that the oldest of kernels lets wait for a process. */
 const BACKLOG = 128;
 /** At a time, by one worker: each takes an open file here and one there. */
-const MOST_PASSED = 10_000;
-const MOST_UNPAID = 1_000;
+const MAX_PASSED = 10_000;
+const MAX_UNPAID = 1_000;

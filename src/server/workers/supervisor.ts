@@ -17,7 +17,7 @@ import { WorkerReport } from "./worker-report.ts";
 
 /**
  * `workers: N`: N gateways on one port, each a node of the shared store with a data folder of its own; where that
- * is SQLite, one more process keeps it, which is begun before them and ends after them. The
+ * is SQLite, one more process keeps it, which is started before them and ends after them. The
  * kernel spreads connections over them. A worker that dies is restarted and recovers like any node. A worker
  * that notices that this process is gone ends itself (run.ts), so that the next supervisor finds folders and
  * port free.
@@ -92,7 +92,7 @@ export class Supervisor {
     await Promise.all(this.workers.map(({ child }) => child?.exited));
     this.drained = true;
     const { keeper } = this;
-    // One that has just begun has nothing to end, and may not listen yet.
+    // One that has just started has nothing to end, and may not listen yet.
     if (keeper.serving) send(keeper, { kind: "end" });
     else keeper.child?.kill("SIGKILL");
     await keeper.child?.exited;

@@ -54,7 +54,7 @@ export class WorkerReport {
     if (round === this.rounds) this.answered(worker);
   }
 
-  /** The worker's process has ended; another is begun in its place. */
+  /** The worker's process has ended; another is started in its place. */
   ended(worker: number): void {
     const said = lasting(this.heard.get(worker)?.metrics ?? []);
     this.heard.delete(worker);

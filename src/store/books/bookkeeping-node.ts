@@ -11,7 +11,7 @@ import { epochMs, pause } from "../../units/clock.ts";
 import { isLaterThan } from "../../units/id.ts";
 import { MAX_NANO_USD, ZERO_USD } from "../../units/usd.ts";
 import { NodeBooks, type ShippedEnds } from "../journal/node-books.ts";
-import { MOST_CHARTS, MOST_SPENDINGS, UsageReader } from "../usage.ts";
+import { MAX_CHARTS, MAX_SPENDINGS, UsageReader } from "../usage.ts";
 import { type Bookkeeping, type BookkeepingParts, journalOptions, withMemory } from "./bookkeeping.ts";
 import { lostToClaims, NodeClaims } from "./claims.ts";
 import { FleetHolds } from "./fleet-holds.ts";
@@ -50,8 +50,8 @@ export async function openNodeBooks(parts: BookkeepingParts, store: NodeStore): 
       else holds.handleAnswer(message);
     },
   });
-  const usage = new UsageReader(store.usagePath, MOST_CHARTS);
-  const spending = new UsageReader(store.usagePath, MOST_SPENDINGS);
+  const usage = new UsageReader(store.usagePath, MAX_CHARTS);
+  const spending = new UsageReader(store.usagePath, MAX_SPENDINGS);
   log("node", { name, epoch: membership.epoch });
 
   return {

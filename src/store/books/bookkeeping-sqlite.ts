@@ -13,7 +13,7 @@ import { LogSync } from "../sqlite/log-sync.ts";
 import { soleSqlitePayments } from "../sqlite/payments.ts";
 import { SqliteStatements } from "../sqlite/statements.ts";
 import { Upkeep } from "../sqlite/upkeep.ts";
-import { MOST_CHARTS, MOST_SPENDINGS, UsageReader } from "../usage.ts";
+import { MAX_CHARTS, MAX_SPENDINGS, UsageReader } from "../usage.ts";
 import { type Bookkeeping, type BookkeepingParts, journalOptions, withMemory } from "./bookkeeping.ts";
 import { lostToClaims, soleClaims } from "./claims.ts";
 
@@ -51,8 +51,8 @@ export async function openSqliteBooks(parts: BookkeepingParts): Promise<Bookkeep
   });
   const claims = soleClaims(debits, clock, parts.log);
   const readers = {
-    usage: new UsageReader(folder.databasePath, MOST_CHARTS),
-    spending: new UsageReader(folder.databasePath, MOST_SPENDINGS),
+    usage: new UsageReader(folder.databasePath, MAX_CHARTS),
+    spending: new UsageReader(folder.databasePath, MAX_SPENDINGS),
   };
   return {
     ledger,

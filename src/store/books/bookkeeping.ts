@@ -95,7 +95,7 @@ export interface BookkeepingParts {
   readonly folder: DataFolder;
   readonly clock: Clock;
   readonly log: Log;
-  /** Another life of this node has begun, or the operator has declared it lost. */
+  /** Another life of this node has started, or the operator has declared it lost. */
   onLost(error: Error): void;
 }
 

@@ -133,7 +133,7 @@ export class DurableJournal implements Journal {
 
   /**
    * The open holds that the current file begins with are on the disk, and so are the ends that were waiting
-   * when it was begun. Earlier files are no longer needed for the holds in them.
+   * when it was started. Earlier files are no longer needed for the holds in them.
    */
   get headWritten(): boolean {
     return !this.headWaits;

@@ -10,7 +10,7 @@ import { formatRecord, type LedgerRecord } from "../../ledger/record.ts";
  */
 export class JournalLines {
   /** Used again for every batch: what is written is on its way to the disk before the next. */
-  private buffer = Buffer.alloc(LEAST_BYTES);
+  private buffer = Buffer.alloc(MIN_BYTES);
   private length = 0;
   private salt = 0;
   private separator = SPACE;
@@ -20,13 +20,13 @@ export class JournalLines {
     this.length = 0;
     this.separator = allConfirmed ? BEHIND_CONFIRMED : SPACE;
     this.salt = saltOf(file);
-    if (this.buffer.length > MOST_KEPT_BYTES) this.buffer = Buffer.alloc(LEAST_BYTES);
+    if (this.buffer.length > MAX_KEPT_BYTES) this.buffer = Buffer.alloc(MIN_BYTES);
   }
 
   /** Returns where the record's line ends within the batch. */
   add(record: LedgerRecord): number {
     const text = formatRecord(record);
-    this.reserve(CRC_LENGTH + text.length * MOST_BYTES_A_UNIT + SEPARATORS);
+    this.reserve(CRC_LENGTH + text.length * MAX_BYTES_A_UNIT + SEPARATORS);
     const { buffer } = this;
     writeHex((Bun.hash.crc32(text) ^ this.salt) >>> 0, buffer, this.length);
     const start = this.length + CRC_LENGTH + 1;
@@ -144,6 +144,6 @@ const LF = 0x0a;
 /** The space and the line feed. */
 const SEPARATORS = 2;
 /** UTF-8 bytes of one UTF-16 unit. */
-const MOST_BYTES_A_UNIT = 3;
-const LEAST_BYTES = 64 * 1024;
-const MOST_KEPT_BYTES = 16 * 1024 * 1024;
+const MAX_BYTES_A_UNIT = 3;
+const MIN_BYTES = 64 * 1024;
+const MAX_KEPT_BYTES = 16 * 1024 * 1024;

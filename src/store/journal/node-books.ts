@@ -25,7 +25,7 @@ export class NodeBooks extends JournalBooks<NodeBooksOptions> {
     return books;
   }
 
-  /** Starts following the ledger, in the epoch that has begun. */
+  /** Starts following the ledger, in the epoch that has started. */
   follow(ledger: Ledger, epoch: number, onForgotten: (counters: readonly CounterId[]) => void): void {
     this.options.epoch = epoch;
     this.keepUp(ledger, onForgotten);

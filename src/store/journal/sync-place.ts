@@ -30,7 +30,7 @@ export class SyncPlace {
 
   private leave(nowMs: number): void {
     this.awayUntilMs = nowMs + this.awayMs;
-    this.awayMs = Math.min(2 * this.awayMs, MOST_AWAY_MS);
+    this.awayMs = Math.min(2 * this.awayMs, MAX_AWAY_MS);
     this.recent = BACK;
   }
 }
@@ -46,7 +46,7 @@ const MANY_SLOW = 4;
 const BACK = 0b11;
 /** Then one is tried on the loop again; each pause is twice as long, until eight in a row were fast. */
 const FIRST_AWAY_MS = 1_000;
-const MOST_AWAY_MS = 60_000;
+const MAX_AWAY_MS = 60_000;
 
 function slowOnes(recent: number): number {
   let count = 0;

@@ -49,7 +49,7 @@ export class KeeperDatabase extends SqliteStatements {
     turn: { end: (() => void) | null },
   ): Promise<Result> {
     let told: Answers = [];
-    for (let round = 0; round < MOST_ROUNDS; round++) {
+    for (let round = 0; round < MAX_ROUNDS; round++) {
       const rehearsed = this.rehearse(steps, told);
       if (rehearsed === null) {
         told = [];
@@ -79,7 +79,7 @@ export class KeeperDatabase extends SqliteStatements {
       // Where others came between what the keeper had told before, all of it may be old.
       told = at < told.length ? [] : [...statements.slice(0, at).map(({ rows }) => rows!), rows];
     }
-    throw new StoreContended(`other processes changed the same rows ${MOST_ROUNDS} times`);
+    throw new StoreContended(`other processes changed the same rows ${MAX_ROUNDS} times`);
   }
 
   private async nextTurn(statement: RehearsedStatement): Promise<() => void> {
@@ -140,4 +140,4 @@ const contestedBy = ({ text, values }: RehearsedStatement): string =>
 const READS = /^\s*SELECT\b/;
 const ANSWERS = /\bRETURNING\b/;
 /** One for each statement that only the keeper answers, of which a page of marks has 50, and one for each time that others came between. */
-const MOST_ROUNDS = 100;
+const MAX_ROUNDS = 100;

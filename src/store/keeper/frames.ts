@@ -36,7 +36,7 @@ export class FrameReader {
     if (this.bytes < LENGTH_BYTES) return null;
     if (this.pieces[0]!.length < LENGTH_BYTES) this.pieces = [Buffer.concat(this.pieces)];
     const length = this.pieces[0]!.readUInt32BE();
-    if (length > MOST_BYTES) throw new FrameTooLong(`a frame of ${length} bytes`);
+    if (length > MAX_BYTES) throw new FrameTooLong(`a frame of ${length} bytes`);
     return LENGTH_BYTES + length;
   }
 }
@@ -47,4 +47,4 @@ export class FrameTooLong extends Error {
 
 const LENGTH_BYTES = 4;
 /** A start may send 2,000 ends at once, of some kilobytes each. */
-const MOST_BYTES = 64 * 1024 * 1024;
+const MAX_BYTES = 64 * 1024 * 1024;

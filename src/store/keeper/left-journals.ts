@@ -30,7 +30,7 @@ export async function bookJournalOfOne(parts: BookkeepingParts): Promise<void> {
   db.close();
 }
 
-/** Books what workers left in their journals that are not begun any more, as by a start with one process. */
+/** Books what workers left in their journals that are not started any more, as by a start with one process. */
 export async function bookJournalsOfWorkers(
   parts: BookkeepingParts & { readonly random: RandomBytes },
   keeper: KeeperOperations,

@@ -61,7 +61,7 @@ export class KeeperLink {
   }
 
   private ask(call: keyof KeeperOperations, args: readonly unknown[]): Promise<unknown> {
-    if (this.closed || this.open.size >= MOST_CALLS)
+    if (this.closed || this.open.size >= MAX_CALLS)
       return Promise.reject(new StoreUnreachable("the keeper of the database takes no more calls"));
     const id = ++this.calls;
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
@@ -165,6 +165,6 @@ function errorOf({ name, message }: { readonly name: string; readonly message: s
 const ANSWER_MS = 5_000;
 /** It may have the ends of a former life to book first, on a busy machine. */
 const START_ANSWER_MS = 60_000;
-const MOST_CALLS = 10_000;
+const MAX_CALLS = 10_000;
 const FIRST_PAUSE_MS = 20;
 const LAST_PAUSE_MS = 500;

@@ -82,7 +82,7 @@ async function answerTo(keeper: KeeperOperations, { id, call, args }: KeeperCall
 function write(node: Socket, frame: Buffer): void {
   if (node.destroyed) return;
   node.write(frame);
-  if (node.writableLength > MOST_UNREAD_BYTES) node.destroy();
+  if (node.writableLength > MAX_UNREAD_BYTES) node.destroy();
 }
 
-const MOST_UNREAD_BYTES = 64 * 1024 * 1024;
+const MAX_UNREAD_BYTES = 64 * 1024 * 1024;

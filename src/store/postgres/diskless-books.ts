@@ -23,7 +23,7 @@ export class DisklessBooks {
     });
   }
 
-  /** Starts following the ledger, in the epoch that has begun. */
+  /** Starts following the ledger, in the epoch that has started. */
   follow(ledger: Ledger, epoch: number, onForgotten: (counters: readonly CounterId[]) => void): void {
     this.epoch = epoch;
     this.beats.every(CHECKPOINT_EVERY_MS, () => checkpoint(ledger, this.journal));

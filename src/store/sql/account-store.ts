@@ -142,7 +142,7 @@ function* holdingsOf(account: Account): Steps<Holdings> {
   const balances = yield* sql<{ id: BalanceId; at: EpochMs | null }>`
     SELECT id, ${CLAIMED_AT} AS at FROM balances WHERE account_id = ${account.id} ORDER BY attached_at, id`;
   const claims = yield* sql<Claim>`SELECT ${CLAIM} FROM claims WHERE account_id = ${account.id}
-    ORDER BY at DESC, balance_id LIMIT ${MOST_CLAIMS}`;
+    ORDER BY at DESC, balance_id LIMIT ${MAX_CLAIMS}`;
   return {
     account,
     balances: balances.map(({ id }) => id),
@@ -267,7 +267,7 @@ function* addSession({ hash, expiresAt }: Session, account: AccountId, now: Epoc
   yield* sql`DELETE FROM sessions WHERE expires_at <= ${now}`;
   yield* sql`INSERT INTO sessions (hash, account_id, expires_at) VALUES (${hash}, ${account}, ${expiresAt})`;
   yield* sql`DELETE FROM sessions WHERE hash IN (SELECT hash FROM sessions
-    WHERE account_id = ${account} ORDER BY expires_at DESC LIMIT ${MANY} OFFSET ${MOST_SESSIONS})`;
+    WHERE account_id = ${account} ORDER BY expires_at DESC LIMIT ${MANY} OFFSET ${MAX_SESSIONS})`;
 }
 
 function* addLink({ hash, email, claimed, expiresAt }: Link, now: EpochMs): Steps<void> {
@@ -289,8 +289,8 @@ const CLAIM = part`balance_id AS "balanceId", account_id AS "accountId", at`;
 const CLAIMED_AT = part`CASE WHEN setup_key IS NOT NULL THEN coalesce(claimed_at, attached_at) END`;
 
 /** Anybody may claim for an address; of more claims than these, the newest are read. */
-const MOST_CLAIMS = 100;
+const MAX_CLAIMS = 100;
 /** Of one account; a further sign-in ends the oldest. */
-const MOST_SESSIONS = 50;
+const MAX_SESSIONS = 50;
 /** SQLite knows no OFFSET without a LIMIT. */
 const MANY = 1_000_000;

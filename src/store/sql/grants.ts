@@ -2,7 +2,7 @@ import {
   decide,
   type Grant,
   type Inquiry,
-  MOST_LATE,
+  MAX_LATE,
   NOTHING_GRANTED,
   type SharedCounter,
   type Standing,
@@ -72,7 +72,7 @@ export function* retireGrants(db: SqlDatabase, node: string, counters: readonly 
 export const openInquiries = (node: string, since: SqlPart): SqlPart => part`
   SELECT counter, inquiries AS inquiry FROM counters JOIN grants ON grants.counter = counters.id
   WHERE inquired_at > ${since} AND node = ${node} AND granted > shipped AND coalesce(heard, 0) < inquiries
-  LIMIT ${MOST_LATE}`;
+  LIMIT ${MAX_LATE}`;
 
 /** Releases what the node was granted. */
 export function* freeGrants({ forUpdate }: Pick<SqlDatabase, "forUpdate">, node: string): Steps<void> {

@@ -45,7 +45,7 @@ import {
 } from "./statement.ts";
 
 /**
- * Payments, beside the credits that they become. Payments into one balance, and of one payer where these are counted,
+ * Payments, next to the credits that they become. Payments into one balance, and of one payer where these are counted,
  * are added one after another; of several gateways that look at one payment, each decides on what the other has
  * written.
  */

@@ -1,7 +1,7 @@
 import {
   type BalanceCursor,
   type InUseHere,
-  MOST_ENDS_LOOKED_AT,
+  MAX_ENDS_LOOKED_AT,
   type RemovedUnused,
   SWEPT_AT_ONCE,
 } from "../../customers/keys/key-store.ts";
@@ -83,12 +83,12 @@ async function boundedSweep(db: SqlDatabase, rows: readonly SweptBalance[]): Pro
     else if (has_ended) {
       if (!counts.has(id)) counts = await endCounts(db, rows.slice(index));
       const ends = counts.get(id) ?? 0;
-      if (ends <= MOST_ENDS_LOOKED_AT) {
+      if (ends <= MAX_ENDS_LOOKED_AT) {
         counted += ends;
         busy.push(id);
       }
     }
-    if (counted >= MOST_ENDS_LOOKED_AT || index === SWEPT_AT_ONCE - 1)
+    if (counted >= MAX_ENDS_LOOKED_AT || index === SWEPT_AT_ONCE - 1)
       return { swept: rows.slice(0, index + 1), busy, next: { createdAt: created_at, id } };
   }
   return { swept: rows, busy, next: null };
@@ -108,7 +108,7 @@ async function endCounts(
 ): Promise<ReadonlyMap<BalanceId, number>> {
   const ids = rows.flatMap(({ id, unused, has_ended }) => (has_ended && !unused ? [id] : []));
   const counts = await db.query<{ id: BalanceId; ends: number }>`SELECT id, (SELECT count(*) FROM
-      (SELECT 1 FROM ends WHERE balance_id = b.id LIMIT ${MOST_ENDS_LOOKED_AT + 1}) AS few) AS ends
+      (SELECT 1 FROM ends WHERE balance_id = b.id LIMIT ${MAX_ENDS_LOOKED_AT + 1}) AS few) AS ends
     FROM balances b WHERE id IN ${db.among(ids.slice(0, COUNTED_AT_ONCE))}`;
   return new Map(counts.map(({ id, ends }) => [id, ends]));
 }

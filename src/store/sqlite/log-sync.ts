@@ -16,7 +16,7 @@ export class LogSync {
   /** A kernel that fails a sync may forget what it was about, and then call the next one done. */
   private failed: StoreUnreachable | null = null;
 
-  /** `database` is the path of SQLite's file; `onFault` is told once, because nothing mends it but a new start. */
+  /** `database` is the path of SQLite's file; `onFault` is told once, because nothing fixes it but a new start. */
   constructor(
     private readonly database: string,
     private readonly onFault: (error: Error) => void,
@@ -27,7 +27,7 @@ export class LogSync {
   durable(): Promise<void> {
     if (this.failed !== null) return Promise.reject(this.failed);
     if (this.running === null) return this.begin();
-    // What runs may have begun before this commit.
+    // What runs may have started before this commit.
     this.next ??= this.running.then(() => {
       this.next = null;
       return this.begin();

@@ -127,7 +127,7 @@ ${FIRST_TABLES}
     THEN substr(idempotency_key, 9, instr(substr(idempotency_key, 9) || ':', ':') - 1) END) VIRTUAL;
   CREATE INDEX credits_by_payment ON credits (payment_id) WHERE payment_id IS NOT NULL;
   `,
-  // 23: what is granted of a counter, and inquiries after it, beside what is spent
+  // 23: what is granted of a counter, and inquiries after it, next to what is spent
   `
   ALTER TABLE counters ADD COLUMN reserved INTEGER NOT NULL DEFAULT 0;
   ALTER TABLE counters ADD COLUMN inquiries INTEGER NOT NULL DEFAULT 0;

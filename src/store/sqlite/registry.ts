@@ -105,7 +105,7 @@ export class SqliteRegistry {
   /** Writes down what has changed; returns the version to wait for. */
   note(changes: readonly NotedChange[]): number {
     for (const change of changes) this.changes.push({ ...change, version: ++this.latest });
-    if (this.changes.length > MOST_CHANGES) this.changes = this.changes.slice(-MOST_CHANGES / 2);
+    if (this.changes.length > MAX_CHANGES) this.changes = this.changes.slice(-MAX_CHANGES / 2);
     if (changes.length > 0) this.announce();
     return this.latest;
   }
@@ -158,7 +158,7 @@ interface NodeLease {
 /** More than a life can come to. */
 const CHANGES_OF_A_LIFE = 2 ** 32;
 /** Whoever missed more of them is told that anything may have changed. */
-const MOST_CHANGES = 1_000;
+const MAX_CHANGES = 1_000;
 
 function prepare(db: Database) {
   return {

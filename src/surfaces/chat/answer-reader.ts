@@ -180,7 +180,7 @@ export class ChatReader implements AnswerReader {
 }
 
 /**
- * What a chunk says of a failure, beside OpenAI's `error`: hosts made with FastAPI tell it as the chunk
+ * What a chunk says of a failure, next to OpenAI's `error`: hosts made with FastAPI tell it as the chunk
  * itself (vLLM and SGLang, `object: "error"`), Groq as the reason for which it stopped early
  * (`x_groq.error`). Null where it is none.
  */
@@ -254,7 +254,7 @@ export function faultIn(json: Json): HostError | null {
   return null;
 }
 
-/** Azure says nothing beside the reason where its filter stopped an answer ("Content filtering"). */
+/** Azure says nothing next to the reason where its filter stopped an answer ("Content filtering"). */
 const isFiltered = (choice: Json | null): boolean =>
   choice?.finish_reason === "content_filter" && (choice.message ?? null) === null;
 

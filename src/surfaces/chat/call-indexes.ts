@@ -5,7 +5,7 @@ import { StreamedCalls } from "./streamed-calls.ts";
 /**
  * Indexes for calls that a host streams without one, or with that of another call: OpenAI's clients put calls
  * together by their indexes. Gemini, which leaves them out, also ends such an answer with `stop`, which agents
- * take for the end of their work (googleapis/python-genai issue 2868), so that is mended too. Other streams
+ * take for the end of their work (googleapis/python-genai issue 2868), so that is fixed too. Other streams
  * get nothing.
  */
 export class CallIndexes {

@@ -76,8 +76,8 @@ const CHANNEL = { text: 0, thoughts: 1, refusal: 2, speech: 3, calls: 4 } as con
 /** Kinds of text of a choice, its calls among them. */
 const CHANNELS_OF_A_CHOICE = 256;
 
-const MOST_CALLS = 250;
+const MAX_CALLS = 250;
 
 /** More calls than that share one. */
 const callChannel = (index: number): number =>
-  CHANNEL.calls + Math.min(Math.max(0, Math.trunc(index)), MOST_CALLS);
+  CHANNEL.calls + Math.min(Math.max(0, Math.trunc(index)), MAX_CALLS);

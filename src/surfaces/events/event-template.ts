@@ -157,7 +157,7 @@ export interface FoundText {
   tokens: number;
 }
 
-/** What changes from event to event beside the text. Only streams in which something does have one. */
+/** What changes from event to event next to the text. Only streams in which something does have one. */
 class TemplateGaps {
   /** The number of the event that was passed; -1 where they have none. */
   count = -1;

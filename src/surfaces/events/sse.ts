@@ -30,7 +30,7 @@ export class EventCutter {
     this.append(chunk, 0);
     // Most pieces of a large event end no line, and looking for one would go back to the event's beginning.
     if (chunk.lastIndexOf(LF) === -1) return NO_BYTES;
-    // The blank line may have begun in what was there before.
+    // The blank line may have started in what was there before.
     const end = lastEventEnd(this.pending, this.length, seen - 1);
     if (end === 0) return NO_BYTES;
     // A copy: the caller keeps what it is given, and the memory is used again.

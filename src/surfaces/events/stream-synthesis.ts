@@ -25,7 +25,7 @@ export class StreamSynthesis {
   private length = 0;
 
   emit(name: string | null, data: object): void {
-    if (this.length <= MOST_SYNTHESIZED) this.add(eventText(name, data));
+    if (this.length <= MAX_SYNTHESIZED) this.add(eventText(name, data));
   }
 
   /** An event as it stands. */
@@ -35,8 +35,8 @@ export class StreamSynthesis {
   }
 
   bytes(): Uint8Array | HostError {
-    return this.length > MOST_SYNTHESIZED
-      ? fault(`the answer, told as a stream, is larger than ${MOST_SYNTHESIZED} characters`)
+    return this.length > MAX_SYNTHESIZED
+      ? fault(`the answer, told as a stream, is larger than ${MAX_SYNTHESIZED} characters`)
       : Buffer.from(this.events.join(""));
   }
 }
@@ -45,4 +45,4 @@ export class StreamSynthesis {
  * Responses repeat a text up to five times, and every event the ids of what it belongs to, which a sick host
  * may make as long as it likes.
  */
-const MOST_SYNTHESIZED = 128 * 1024 * 1024;
+const MAX_SYNTHESIZED = 128 * 1024 * 1024;

@@ -86,7 +86,7 @@ interface Message {
 
 /**
  * Anthropic wants somebody to answer: “at least one message is required”. OpenAI's hosts write from
- * instructions alone, and frameworks send them so, some with an empty turn of the user's beside them.
+ * instructions alone, and frameworks send them so, some with an empty turn of the user's next to them.
  */
 function withOneTurn(
   system: Record<string, unknown>[],

@@ -276,7 +276,7 @@ class Gathered {
   more(bytes: Uint8Array, from: number, to: number): void {
     const needed = this.length + to - from;
     if (needed > this.text.length) {
-      const grown = new Uint8Array(Math.max(LEAST_GATHERED_BYTES, 2 * needed));
+      const grown = new Uint8Array(Math.max(MIN_GATHERED_BYTES, 2 * needed));
       copyInto(grown, 0, this.text, 0, this.length);
       this.text = grown;
     }
@@ -295,7 +295,7 @@ class Gathered {
   }
 }
 
-const LEAST_GATHERED_BYTES = 512;
+const MIN_GATHERED_BYTES = 512;
 
 /** Puts an answer together from the objects of its events. */
 export interface Collector {

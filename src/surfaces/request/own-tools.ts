@@ -5,7 +5,7 @@ import type { GenerationRequest, HostTarget } from "../surface.ts";
 import type { BodyChanges } from "./body-changes.ts";
 
 /**
- * Tools that hosts run themselves and charge for by the call, the session or the image, beside the tokens:
+ * Tools that hosts run themselves and charge for by the call, the session or the image, next to the tokens:
  * holds and charges know tokens only. They are only passed to a host whose operator has said that its fees
  * need not be counted (`quirks.own_tools`). Codex offers a search by itself in every request, so that one is
  * left out: the model answers without it.

@@ -56,7 +56,7 @@ const MEDIA_MARKS = ["image", '"document"', '"file"', "input_file", "input_audio
 );
 
 /**
- * Searches, files, templates, summaries and agents of the host's own are read beside the prompt and billed as
+ * Searches, files, templates, summaries and agents of the host's own are read next to the prompt and billed as
  * that.
  */
 function isServedMore(json: Readonly<Record<string, unknown>>): boolean {

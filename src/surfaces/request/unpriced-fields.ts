@@ -33,7 +33,7 @@ export function dearerService(json: Json): string | null {
 /**
  * What is known to cost no more than the price: holds and charges know one price of a model (OpenAI “Priority
  * processing”, Anthropic “Fast mode” and “Data residency”, Groq “Service tiers”). A name that is not here may
- * be a dear one, or become one.
+ * be a expensive one, or become one.
  */
 const SERVICES: readonly { readonly name: string; readonly usual: readonly string[] }[] = [
   { name: "service_tier", usual: ["auto", "default", "standard", "standard_only", "flex", "on_demand"] },
@@ -51,7 +51,7 @@ const CEILINGS = [
   "generation_config",
   "generationConfig",
 ];
-/** Answers that are written and not shown, or shown beside the one that was asked for. */
+/** Answers that are written and not shown, or shown next to the one that was asked for. */
 const ANSWERS = ["best_of", "num_return_sequences", "candidate_count", "use_beam_search", "num_beams"];
 /** What was predicted wrongly is billed as written, beyond the ceiling (OpenAI, “Predicted outputs”). */
 const PREDICTION = "prediction";
@@ -64,5 +64,5 @@ const UNHELD: Readonly<Record<SurfaceName, readonly string[]>> = {
   responses: [...ALWAYS, "max_tokens", "max_completion_tokens", "n"],
 };
 
-/** All that is looked at here, beside the ceilings of the languages themselves. */
+/** All that is looked at here, next to the ceilings of the languages themselves. */
 export const UNHELD_NAMES: readonly string[] = [...ALWAYS, ...SERVICES.map(({ name }) => name), "extra_body"];

@@ -93,7 +93,7 @@ export class Lanes {
   /** Whether there is a place for this lane. */
   admits(name: string | null): boolean {
     if (name === null || this.lanes.has(name)) return true;
-    if (this.lanes.size - (this.lanes.has(null) ? 1 : 0) >= MOST_LANES) return false;
+    if (this.lanes.size - (this.lanes.has(null) ? 1 : 0) >= MAX_LANES) return false;
     this.lanes.set(name, { owner: this.owner, responseId: null });
     return true;
   }
@@ -162,4 +162,4 @@ const lastCompaction = (added: readonly Uint8Array[]): number =>
 const COMPACTION = Buffer.from('"compaction"');
 
 /** Named ones. */
-export const MOST_LANES = 32;
+export const MAX_LANES = 32;

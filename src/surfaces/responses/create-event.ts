@@ -8,7 +8,7 @@ import { type ProtocolError, protocolError } from "./error-event.ts";
 
 /**
  * A `response.create` that a client sends over its WebSocket (developers.openai.com, "WebSocket mode"): the body of a
- * request, and beside it what concerns the connection. Its bytes are not parsed here, only looked through: what it asks
+ * request, and next to it what concerns the connection. Its bytes are not parsed here, only looked through: what it asks
  * for is read where every request is, once the conversation that it continues stands before its input.
  */
 export interface CreateEvent {
@@ -91,7 +91,7 @@ export function orphanResult({ items }: CreateEvent, before: readonly Uint8Array
     if (typeof type !== "string" || !type.endsWith("_call_output")) continue;
     if (typeof id !== "string" || !PLAIN_ID.test(id) || known.has(id)) continue;
     searched += bytes;
-    if (searched > Math.max(bytes, MOST_SEARCHED_BYTES)) return null;
+    if (searched > Math.max(bytes, MAX_SEARCHED_BYTES)) return null;
     const spelling = Buffer.from(`"${id}"`);
     if (!before.some((list) => contains(list, spelling)))
       return refuse("invalid_request", `No tool call found for function call output with call_id ${id}.`, {
@@ -103,7 +103,7 @@ export function orphanResult({ items }: CreateEvent, before: readonly Uint8Array
 }
 
 /** Some two milliseconds; an agent's conversation has a tenth of that, and its turn a few results. */
-const MOST_SEARCHED_BYTES = 8_388_608;
+const MAX_SEARCHED_BYTES = 8_388_608;
 
 const RESULT = Buffer.from("_call_output");
 const PLAIN_ID = /^[\w.:|-]{1,256}$/;

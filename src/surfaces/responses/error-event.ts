@@ -2,7 +2,7 @@ import { type ErrorObject, errorObject, type Refusal, refusalHeaders } from "../
 
 /**
  * What a WebSocket is told of an error (developers.openai.com, "WebSocket mode"): the specification's error object with
- * its status and the headers that HTTP would have had; and beside the specification's codes, those of the protocol, by
+ * its status and the headers that HTTP would have had; and next to the specification's codes, those of the protocol, by
  * which clients know what to do about their connection.
  */
 const PROTOCOL_ERRORS = {
@@ -69,7 +69,7 @@ interface ErrorOverHttp {
 
 const OF_HTTP = new Set(["content-type", "connection", "request-id", "x-request-id"]);
 
-/** Codex reads the headers beside the error, OpenAI's own types have them within it. */
+/** Codex reads the headers next to the error, OpenAI's own types have them within it. */
 const spelt = (
   status: number,
   error: object,

@@ -45,7 +45,7 @@ function readRequest(bytes: Uint8Array): GenerationRequest | Refusal {
   return asksForSummary(json) ? withSummaryRequest(request) : request;
 }
 
-/** What hosts of other languages are told beside the prompt is held like it. */
+/** What hosts of other languages are told next to the prompt is held like it. */
 const withSummaryRequest = (request: GenerationRequest): GenerationRequest => ({
   ...request,
   promptBound: request.promptBound + SUMMARY_REQUEST.length,

@@ -5,7 +5,7 @@ import { itemForm, ResponsesWriter } from "./answer-writer.ts";
 
 /** The answer to a `response.create` with `generate: false`: a response without a word, which may be continued. */
 export function warmUpStream(members: readonly Uint8Array[], id: string, atS: number): Uint8Array {
-  const told = members.filter(({ length }) => length <= MOST_TOLD_BYTES);
+  const told = members.filter(({ length }) => length <= MAX_TOLD_BYTES);
   const asked = told.map((member) => textOf(member, 0, member.length)).join(",");
   const request = parseObject(`{${asked}}`) ?? {};
   const publicModel = typeof request.model === "string" ? request.model : "";
@@ -16,4 +16,4 @@ export function warmUpStream(members: readonly Uint8Array[], id: string, atS: nu
 }
 
 /** A response repeats what was asked for; larger members, such as many tools, are not parsed for that. */
-const MOST_TOLD_BYTES = 16_384;
+const MAX_TOLD_BYTES = 16_384;

@@ -18,8 +18,8 @@ const SHARES: Readonly<Record<Effort, number>> = {
  * Anthropic's least budget, and the most that is asked for without being named (docs.anthropic.com, "Extended
  * thinking").
  */
-const LEAST_BUDGET = 1_024;
-const MOST_BUDGET = 32_000;
+const MIN_BUDGET = 1_024;
+const MAX_BUDGET = 32_000;
 
 /**
  * Budgets that efforts are told by where the ceiling says nothing: Claude Code's own steps are of this size.
@@ -67,8 +67,8 @@ const CORE_EFFORTS = {
  */
 export function budgetOf(settings: ReasoningSettings, ceiling: number, named: number | null): number | null {
   const { effort, budgetTokens } = settings;
-  const wished = budgetTokens ?? Math.min(MOST_BUDGET, Math.floor(ceiling * SHARES[effort ?? "medium"]));
-  const budget = Math.max(wished, LEAST_BUDGET);
+  const wished = budgetTokens ?? Math.min(MAX_BUDGET, Math.floor(ceiling * SHARES[effort ?? "medium"]));
+  const budget = Math.max(wished, MIN_BUDGET);
   const isMeant = budgetTokens === null || ceiling === named;
   return isMeant && budget < ceiling ? budget : budgetUnder(ceiling, budget);
 }
@@ -78,8 +78,8 @@ export function budgetOf(settings: ReasoningSettings, ceiling: number, named: nu
  * Null where the ceiling is too low for any, because Anthropic refuses a budget that fills it.
  */
 export function budgetUnder(ceiling: number, budget: number): number | null {
-  if (ceiling <= LEAST_BUDGET) return null;
-  return Math.min(budget, Math.max(LEAST_BUDGET, Math.floor(ceiling * SHARES.high)));
+  if (ceiling <= MIN_BUDGET) return null;
+  return Math.min(budget, Math.max(MIN_BUDGET, Math.floor(ceiling * SHARES.high)));
 }
 
 /** Anthropic's efforts have no `minimal`. */

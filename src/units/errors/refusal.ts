@@ -47,19 +47,19 @@ export interface RefusalDetails {
 }
 
 /**
- * For a 429 or 5xx that waiting alone does not mend, such as a limit that is smaller than the request:
+ * For a 429 or 5xx that waiting alone does not fix, such as a limit that is smaller than the request:
  * clients that repeat by themselves are told not to, and the others not to hurry.
  */
 export const NOT_SOON = { retryAfterS: 60, shouldRetry: false } as const satisfies RefusalDetails;
 
 /**
- * For a 429 or 5xx that time mends. Official clients keep a `Retry-After` of up to a minute, and in the place
+ * For a 429 or 5xx that time fixes. Official clients keep a `Retry-After` of up to a minute, and in the place
  * of a longer one come back at once: those are told to leave it.
  */
 export const retryAfter = (seconds: number): RefusalDetails =>
   seconds > 60 ? { retryAfterS: seconds, shouldRetry: false } : { retryAfterS: seconds };
 
-/** For a 429 that no time mends. Codex ends at once without a `Retry-After`, and waits for as long as one says. */
+/** For a 429 that no time fixes. Codex ends at once without a `Retry-After`, and waits for as long as one says. */
 export const NEVER = { retryAfterS: null, shouldRetry: false } as const satisfies RefusalDetails;
 
 export const refused = (value: unknown): value is Refusal => value instanceof Refusal;

@@ -1,7 +1,7 @@
 import { named, type Story, type Transcript, used } from "./transcript.ts";
 
 /**
- * Anthropic's messages: docs.anthropic.com, "Messages", "Streaming Messages" and the guides named beside
+ * Anthropic's messages: docs.anthropic.com, "Messages", "Streaming Messages" and the guides named next to
  * each.
  */
 interface Block {

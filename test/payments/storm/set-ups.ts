@@ -71,7 +71,7 @@ async function together(
 async function started(
   folder: Folder,
   command: Command,
-  triesLeft = MOST_STARTS - 1,
+  triesLeft = MAX_STARTS - 1,
 ): Promise<GatewayProcess> {
   try {
     return await GatewayProcess.start(folder, {}, command);
@@ -96,4 +96,4 @@ async function withWorkers(config: Config, command: Command): Promise<SetUp> {
 }
 
 const WORKERS = 2;
-const MOST_STARTS = 5;
+const MAX_STARTS = 5;

@@ -133,7 +133,7 @@ export class World {
 
   /** While many orders wait for the node, the next round does: it would meet no others. */
   private async catchUp(): Promise<void> {
-    for (let pauses = 0; pauses < MOST_PAUSES && this.orders < this.tickets - CUSTOMERS; pauses++)
+    for (let pauses = 0; pauses < MAX_PAUSES && this.orders < this.tickets - CUSTOMERS; pauses++)
       await Bun.sleep(this.blockMs);
   }
 
@@ -144,7 +144,7 @@ export class World {
 
   private disturb(node: FlakyNode, fate: (typeof NODE_FATES)[number]): void {
     const { random, counts } = this;
-    node.beBehind(fate === "behind" ? 1 + random.below(MOST_BLOCKS_BEHIND) : 0);
+    node.beBehind(fate === "behind" ? 1 + random.below(MAX_BLOCKS_BEHIND) : 0);
     if (fate === "behind") counts.lags += 1;
     if (fate !== "silent") return;
     counts.silences += 1;
@@ -188,12 +188,12 @@ export class World {
 
 const QUICK: Command = ["test/payments/storm/quick-gateway.ts"];
 const CUSTOMERS = 16;
-const MOST_PAUSES = 20;
+const MAX_PAUSES = 20;
 const ORDER_USD = 2;
 export const BLOCKS_IN_EPOCH = 4;
 /** Of the last two epochs, nothing is final. */
 const DEEPEST_REORG = 5;
 const NODE_FATES = ["behind", "silent", "well", "behind", "well"] as const;
-const MOST_BLOCKS_BEHIND = 30;
+const MAX_BLOCKS_BEHIND = 30;
 /** Longer than authorizations are valid: what is not settled by then never will be. */
 const GIVE_UP_MS = 400_000;

@@ -9,7 +9,7 @@ import { KnownHolders } from "../../fakes/holders.ts";
 import { keyOf } from "../../fakes/key.ts";
 
 /**
- * The real ledger; the day has just begun, and nothing is settled, so that every request in flight counts.
+ * The real ledger; the day has just started, and nothing is settled, so that every request in flight counts.
  */
 class World {
   readonly clock = new ManualClock();

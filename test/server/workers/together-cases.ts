@@ -46,7 +46,7 @@ export function testWorkersTogether(database: () => Promise<string>): void {
     folder = new Folder(
       config
         .replace("per_hour: 100000", `per_hour: ${SET_UPS}`)
-        .replace("max_output_tokens: 4000", `max_output_tokens: ${MOST_TOKENS}`)
+        .replace("max_output_tokens: 4000", `max_output_tokens: ${MAX_TOKENS}`)
         .replace("speaks: [chat.completions]", `speaks: [chat.completions], max_concurrent: ${PLACES}`),
     );
     gateway = await GatewayProcess.start(folder);
@@ -60,7 +60,7 @@ export function testWorkersTogether(database: () => Promise<string>): void {
   });
 
   const LONG_TOKENS = 16_000;
-  const MOST_TOKENS = 32_000;
+  const MAX_TOKENS = 32_000;
   const AT_ONCE = 3;
   /** An hour, from one network. */
   const SET_UPS = 10;
@@ -250,7 +250,7 @@ export function testWorkersTogether(database: () => Promise<string>): void {
       streamed = sse(chatText(pieces, { input: 10, output: LONG_TOKENS }).events);
       const headers = { authorization: `Bearer ${funded}`, "content-type": "application/json" };
       const messages = [{ role: "user", content: "Hi" }];
-      const body = JSON.stringify({ model: "test/model", stream: true, max_tokens: MOST_TOKENS, messages });
+      const body = JSON.stringify({ model: "test/model", stream: true, max_tokens: MAX_TOKENS, messages });
       const both = Array.from({ length: AT_ONCE }, async () => {
         const answer = await ask("/v1/chat/completions", { method: "POST", headers, body });
         expect(await answer.text()).toEndWith("data: [DONE]\n\n");

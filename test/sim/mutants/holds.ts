@@ -39,7 +39,7 @@ export const HOLD_MUTANTS: readonly Mutant[] = [
       "else if (this.step > leastStepTokens) this.output += step / 2;",
     ],
     "a host that says zero of its prompt is believed": [
-      "tokens >= request.promptEstimate / LEAST_SHARE && ",
+      "tokens >= request.promptEstimate / MIN_SHARE && ",
       "",
     ],
     "giving back of the prompt gives back the answer too": [
@@ -62,7 +62,7 @@ export const HOLD_MUTANTS: readonly Mutant[] = [
     ],
     "thoughts before the first token are not held": ["tokensIn(firstTokenMs, tokensPerSecond) + ", ""],
     "holds reckon with hosts of any speed": ["Math.min(measured, MAX_PACE)", "measured"],
-    "an eighth of what an answer can come to need not be held": ["Math.ceil(longest / MOST_TO_ONE)", "0"],
+    "an eighth of what an answer can come to need not be held": ["Math.ceil(longest / MAX_TO_ONE)", "0"],
   }),
   ...mutantsOf("src/generation/hold.ts", {
     "nothing is held ahead of need": ["Math.min(bound, written + ahead)", "Math.min(bound, written)"],
@@ -92,7 +92,7 @@ export const HOLD_MUTANTS: readonly Mutant[] = [
     ],
   }),
   ...mutantsOf("src/routing/speed.ts", {
-    "a burst tells how fast a host works unseen": ["if (ms >= LEAST_SUSTAINED_MS) ", ""],
+    "a burst tells how fast a host works unseen": ["if (ms >= MIN_SUSTAINED_MS) ", ""],
   }),
   ...mutantsOf("src/ledger/ledger.ts", {
     "a hold does not grow at its end": ["    if (beyond > 0) this.extend(reservation, beyond);\n", ""],

@@ -1,6 +1,6 @@
 import { type Mutant, mutantsOf } from "./mutant.ts";
 
-/** What `sim:nodes` has to notice of leases, beside what the free requests of its grants were seen to (decision 26). */
+/** What `sim:nodes` has to notice of leases, next to what the free requests of its grants were seen to (decision 26). */
 export const LEASE_MUTANTS: readonly Mutant[] = [
   ...mutantsOf("src/ledger/ledger.ts", {
     "a stream stops without asking other nodes for what they have left": [

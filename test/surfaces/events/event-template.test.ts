@@ -174,7 +174,7 @@ test("what a host pads and numbers each event with is stepped over from the fift
   }
 });
 
-/** Assembled for a client that wants it whole, beside the collector that is told each event. */
+/** Assembled for a client that wants it whole, next to the collector that is told each event. */
 test("answers that are assembled of events that are alike have every word, and nothing of the padding", () => {
   for (let seed = 0; seed < rounds(150, 800); seed++) {
     const { language, events, pieces } = streamOf(seed);
@@ -241,7 +241,7 @@ const tail = (language: Language): string[] => {
   return [event("response.completed", { response: { id: "r", output: [], usage: null } })];
 };
 
-/** What a host puts into each of its events beside the text. */
+/** What a host puts into each of its events next to the text. */
 interface Habits {
   readonly pads: boolean;
   readonly numbers: boolean;

@@ -85,7 +85,7 @@ describe.each([...SURFACE_NAMES])("%s", (surface) => {
 
       test(`${name}, lines ending in ${JSON.stringify(eol)}: cut anywhere, the client gets the same`, () => {
         for (let at = 0; at <= bytes.length; at++) {
-          // Only beside its end does it matter how a line ends.
+          // Only next to its end does it matter how a line ends.
           if (eol !== "\n" && !isBesideLineEnd(bytes, at)) continue;
           expect(run(judgeFor(surface), [bytes.slice(0, at), bytes.slice(at)])).toEqual(whole);
         }

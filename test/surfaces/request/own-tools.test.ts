@@ -4,7 +4,7 @@ import type { GenerationRequest, HostBody } from "../../../src/surfaces/surface.
 import { pairing, SURFACES } from "../../../src/surfaces/surfaces.ts";
 import { type Refusal, refused } from "../../../src/units/errors/refusal.ts";
 
-/** Tools that hosts run themselves, and charge for beside the tokens. */
+/** Tools that hosts run themselves, and charge for next to the tokens. */
 function ask(client: SurfaceName, more: object, ownTools = false, host = client) {
   const said =
     client === "responses" ? { input: "Hi" } : { messages: [{ role: "user", content: "Hi" }], max_tokens: 9 };

@@ -43,7 +43,7 @@ export type CardStep =
 /** Its money was here. */
 const IS_PAID: ReadonlySet<string> = new Set(["credited", "disputed", "charged_back", "refunded", "held"]);
 
-/** What was begun, here or by a process that ended. Before anything of a disputed payment is taken, nothing of it is spent. */
+/** What was started, here or by a process that ended. Before anything of a disputed payment is taken, nothing of it is spent. */
 function unfinishedStep(order: CardOrder, { disputes }: Checkout): CardStep | null {
   const { back, suspension } = order;
   const isDisputed = disputes.some(({ outcome }) => outcome !== "won");
@@ -143,7 +143,7 @@ export function liftedAgainAt(payment: Payment, leaseMs: number): EpochMs | null
   return liftedAt === null ? null : epochMs(liftedAt + leaseMs);
 }
 
-/** Its entries in the balance's credit, and what they should have come to beside that: it was spent. */
+/** Its entries in the balance's credit, and what they should have come to next to that: it was spent. */
 export const booked = ({ credited, lost }: Payment): NanoUsd => (credited - lost) as NanoUsd;
 
 const taking = (order: CardOrder, upTo: NanoUsd): PaymentChange => {

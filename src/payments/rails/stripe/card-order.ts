@@ -3,7 +3,7 @@ import type { NanoUsd } from "../../../units/usd.ts";
 import type { Payment } from "../../payment.ts";
 import type { Cents } from "./checkout.ts";
 
-/** What is kept of a card payment beside what every payment has (`Payment.order`). */
+/** What is kept of a card payment next to what every payment has (`Payment.order`). */
 export interface CardOrder {
   /** What the payer is charged, with the fee. */
   readonly total: Cents;

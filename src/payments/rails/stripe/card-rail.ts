@@ -37,7 +37,7 @@ export class CardRail implements WatchedRail {
    * key. Durable before Stripe is asked.
    */
   async order(request: CardRequest): Promise<Ordered | Refusal> {
-    if (this.ordering === MOST_ORDERS) return tooManyOrders();
+    if (this.ordering === MAX_ORDERS) return tooManyOrders();
     this.ordering += 1;
     try {
       return await this.place(request);
@@ -92,7 +92,7 @@ export class CardRail implements WatchedRail {
     // Another gateway's, perhaps, with the same account at Stripe.
     if ((await store.find(id))?.rail !== "card") return;
     const payment = await store.change(id, (present) => dueAt(present, clock.now()));
-    if (this.looking < MOST_LOOKS) {
+    if (this.looking < MAX_LOOKS) {
       this.looking += 1;
       void this.look(payment)
         .catch(onFault)
@@ -137,7 +137,7 @@ export class CardRail implements WatchedRail {
 
   /**
    * Takes the credit back, all of it or nothing, and then has Stripe give the money back. That it is taken is written
-   * down before: else a dispute that comes after a crash, or beside it, would have it taken a second time.
+   * down before: else a dispute that comes after a crash, or next to it, would have it taken a second time.
    */
   async refund(payment: Payment): Promise<Payment | TooMuch | "not refundable" | "under way" | "no answer"> {
     const { store, pace, clock, onFault } = this.deps;
@@ -170,7 +170,7 @@ export class CardRail implements WatchedRail {
   /** What the operator is told is not what somebody else is about to change: who asks Stripe later decides. */
   private async lookForOperator(payment: Payment): Promise<Payment> {
     let seen = payment;
-    for (let tries = 0; tries < MOST_TRIES; tries++) {
+    for (let tries = 0; tries < MAX_TRIES; tries++) {
       const looks = orderOf(seen).look;
       seen = await this.look(seen);
       if (orderOf(seen).look === looks + 1) break;
@@ -199,7 +199,7 @@ export class CardRail implements WatchedRail {
     }
   }
 
-  /** What `refund` has begun, here or in a process that ended. */
+  /** What `refund` has started, here or in a process that ended. */
   private async takeAll(payment: Payment): Promise<{ payment: Payment; tooMuch: TooMuch | null }> {
     const { store, clock, debit } = this.deps;
     const { id, balanceId } = payment;
@@ -288,7 +288,7 @@ export class CardRail implements WatchedRail {
     const at = { now: clock.now(), leaseMs: pace.leaseMs };
     const stepOf = (payment: Payment) => (isLatest(payment, asking) ? nextStep(payment, checkout, at) : null);
     let now = asking;
-    for (let steps = 0; steps < MOST_STEPS; steps++) {
+    for (let steps = 0; steps < MAX_STEPS; steps++) {
       const step = stepOf(now);
       if (step === null) break;
       const done = await this.take(now, step);
@@ -385,7 +385,7 @@ export interface Ordered {
 const tooManyOrders = (): Refusal =>
   refuse(
     "rate_limited",
-    `Stripe is being asked for ${MOST_ORDERS} payments at this moment, which is the limit. Nothing was ordered. Retry in ${RETRY_S} s.`,
+    `Stripe is being asked for ${MAX_ORDERS} payments at this moment, which is the limit. Nothing was ordered. Retry in ${RETRY_S} s.`,
     { retryAfterS: RETRY_S },
   );
 
@@ -410,10 +410,10 @@ export interface CardRailDeps {
 const OPEN_MS = 60 * 60_000;
 const OPENED_WITHIN_MS = 30 * 60_000;
 /** At a time, of everybody: Stripe takes a hundred calls a second. */
-const MOST_ORDERS = 16;
+const MAX_ORDERS = 16;
 const RETRY_S = 5;
-/** That events have begun; of more, the watch looks. */
-const MOST_LOOKS = 16;
+/** That events have started; of more, the watch looks. */
+const MAX_LOOKS = 16;
 /** Between questions for events; each goes back as far beyond the one before, because events are listed late. */
 const ASK_MS = 10 * 60_000;
 /** At the start: as long as Stripe repeats an event. */
@@ -421,6 +421,6 @@ const FIRST_ASKED_MS = 3 * 24 * 60 * 60_000;
 /** Between looks at an open page whose events do not come. */
 const POLL_MS = 60_000;
 /** Each time, somebody else has asked Stripe at the same moment. */
-const MOST_TRIES = 5;
+const MAX_TRIES = 5;
 /** A payment that is credited and disputed at once takes five. */
-const MOST_STEPS = 20;
+const MAX_STEPS = 20;

@@ -5,7 +5,7 @@ import { type Cents, type Checkout, nanoOf } from "./checkout.ts";
 
 /**
  * What a card payment should be, by all that Stripe says of it now, whatever happened in which order before. Money that
- * has left, by refunds and by disputes that are open or lost, is no credit. The payer was charged the fee beside it, and
+ * has left, by refunds and by disputes that are open or lost, is no credit. The payer was charged the fee next to it, and
  * what leaves is credit first: Stripe keeps its fee, so the operator is left with what is credited.
  */
 export function standingOf({ amount }: Payment, order: CardOrder, checkout: Checkout): CardStanding {

@@ -41,7 +41,7 @@ export class StripeApi {
     const found = await checkout.sessions.retrieve(session, { expand: ["payment_intent.latest_charge"] });
     const charge = chargeOf(found);
     if (charge?.disputed !== true) return checkoutOf(found, []);
-    const { data } = await disputes.list({ charge: charge.id, limit: MOST_DISPUTES });
+    const { data } = await disputes.list({ charge: charge.id, limit: MAX_DISPUTES });
     return checkoutOf(found, data);
   }
 
@@ -69,7 +69,7 @@ export class StripeApi {
     const { events } = await this.stripe();
     const created = { gte: Math.floor(since / 1_000) };
     const found = events.list({ types: [...TAKE_BACK], created, limit: PAGE });
-    return (await found.autoPagingToArray({ limit: MOST_EVENTS })).map(concernOf);
+    return (await found.autoPagingToArray({ limit: MAX_EVENTS })).map(concernOf);
   }
 
   /** The package is loaded where cards are taken, and nowhere else: 95 ms and 23 MB of memory. */
@@ -165,7 +165,7 @@ const OUTCOMES: Readonly<Record<string, CheckoutDispute["outcome"]>> = {
   won: "won",
 };
 
-const MOST_DISPUTES = 10;
+const MAX_DISPUTES = 10;
 /** What becomes of a payment whose page nobody looks at any more. */
 const TAKE_BACK = [
   "charge.refunded",
@@ -175,4 +175,4 @@ const TAKE_BACK = [
   "charge.dispute.closed",
 ];
 const PAGE = 100;
-const MOST_EVENTS = 1_000;
+const MAX_EVENTS = 1_000;

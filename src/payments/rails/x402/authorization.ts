@@ -26,7 +26,7 @@ export interface SignedPayment {
 
 /** The payment in a header; a sentence where it is none that anybody could have been offered. */
 export function readPayment(header: string): SignedPayment | string {
-  const read = header.length > MOST_HEADER ? null : decoded(header);
+  const read = header.length > MAX_HEADER ? null : decoded(header);
   if (!Value.Check(Payload, read)) return NO_PAYMENT;
   const { accepted, payload } = read;
   const { authorization, signature } = payload;
@@ -71,8 +71,8 @@ export function mismatch({ accepted, authorization }: SignedPayment, now: EpochM
   if (authorization.value !== accepted.amount)
     return "The authorization is for another amount than the offer's.";
   const leftMs = Number(authorization.validBefore) * 1_000 - now;
-  if (leftMs < LEAST_LEFT_MS) return "The authorization has run out, or is about to.";
-  if (leftMs > MOST_LEFT_MS) return "The authorization is valid for longer than the offer allows.";
+  if (leftMs < MIN_LEFT_MS) return "The authorization has run out, or is about to.";
+  if (leftMs > MAX_LEFT_MS) return "The authorization is valid for longer than the offer allows.";
   return null;
 }
 
@@ -81,12 +81,12 @@ export const externalOf = ({ accepted, authorization }: SignedPayment): string =
   [accepted.network, accepted.asset, authorization.from, authorization.nonce].join("/");
 
 /** To get it into a block. */
-const LEAST_LEFT_MS = 20_000;
+const MIN_LEFT_MS = 20_000;
 /** Clocks differ. */
-const MOST_LEFT_MS = VALID_S * 1_000 + 600_000;
+const MAX_LEFT_MS = VALID_S * 1_000 + 600_000;
 
 /** A wallet's signature may be some kilobytes, where a contract checks it. */
-const MOST_HEADER = 16_384;
+const MAX_HEADER = 16_384;
 
 const NO_PAYMENT =
   "`payment-signature` is no payment of x402 version 2, scheme `exact`, by EIP-3009, for what the header `payment-required` offers.";

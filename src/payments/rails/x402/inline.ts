@@ -67,7 +67,7 @@ export class InlinePayments {
     const why = this.tooLittle(amount, lacking);
     if (why !== null) return this.offer(refusal, lacking, why);
     const line = this.lines.get(balance.id) ?? { last: Promise.resolve(), length: 0 };
-    if (line.length === MOST_IN_LINE) return lineIsFull();
+    if (line.length === MAX_IN_LINE) return lineIsFull();
     const place = Promise.withResolvers<void>();
     const before = line.last;
     line.last = place.promise;
@@ -229,12 +229,12 @@ const waitsForOperator = ({ id, reason }: Payment): Refusal =>
 const HELD_S = 3_600;
 
 /** Of one balance; each is held in memory meanwhile. */
-export const MOST_IN_LINE = 64;
+export const MAX_IN_LINE = 64;
 
 const lineIsFull = (): Refusal =>
   refuse(
     "rate_limited",
-    `${MOST_IN_LINE} requests of this balance wait to pay, one after another, which is the limit. Nothing was paid for this one. Retry in ${ON_ITS_WAY_S} s.`,
+    `${MAX_IN_LINE} requests of this balance wait to pay, one after another, which is the limit. Nothing was paid for this one. Retry in ${ON_ITS_WAY_S} s.`,
     { retryAfterS: ON_ITS_WAY_S },
   );
 

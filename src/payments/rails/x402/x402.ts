@@ -326,7 +326,7 @@ export class X402Rail {
   }
 
   private recent(balanceId: BalanceId, keyId: KeyId | null): Promise<readonly Payment[]> {
-    return this.deps.store.list({ balanceId, keyId, state: null }, MOST_RECENT, null);
+    return this.deps.store.list({ balanceId, keyId, state: null }, MAX_RECENT, null);
   }
 
   private check(signed: SignedPayment, { chain, settler, token }: ReadyNetwork): Promise<Checked> {
@@ -450,7 +450,7 @@ export class X402Rail {
     const answered = {
       ...order,
       sentAt: this.deps.clock.now(),
-      sent: [...(order.sent ?? []), ...named].slice(-MOST_SENT),
+      sent: [...(order.sent ?? []), ...named].slice(-MAX_SENT),
       isAnswerLost: order.isAnswerLost === true || hint.isAnswerLost === true,
     } satisfies X402Order;
     return still({
@@ -617,7 +617,7 @@ interface Checked {
 }
 
 /** Named by settlers for one payment, of which the latest are kept: one in ten seconds for five minutes, twice over. */
-const MOST_SENT = 64;
+const MAX_SENT = 64;
 /** Before the last final one, in which a transfer is looked for that was made before it was presented. */
 const EARLIER_BLOCKS = 2_000;
 /** The money is here. */
@@ -625,7 +625,7 @@ const NO_CAPS: readonly PaymentCap[] = [];
 const WATCHED_UNUSED: CountCap = { of: "unused", most: 16 };
 
 /** Of a balance, among which one is looked for that was not answered, or is under way. */
-const MOST_RECENT = 64;
+const MAX_RECENT = 64;
 /** After the last change of a payment, the same order again is taken for a repeated call for so long. */
 const REPEATS_MS = 600_000;
 
