@@ -44,12 +44,19 @@ ${more}
 export const hostRow = (id: string, port: number, speaks: SurfaceName): string =>
   `  - { id: ${id}, base_url: "http://127.0.0.1:${port}/v1", speaks: [${speaks}] }`;
 
-/** A window wide enough for a body of 10 MB. */
-export const modelRow = (id: string, host: string, model = "m"): string => `  - id: ${id}
-    context_length: 20000000
+export const modelRow = (
+  id: string,
+  host: string,
+  model = "m",
+  contextLength = WIDE,
+): string => `  - id: ${id}
+    context_length: ${contextLength}
     max_output_tokens: 4000
     price: { input: 0.001, output: 10 }
     routes: [{ host: ${host}, model: ${model} }]`;
+
+/** Wide enough for a body of 10 MB. */
+const WIDE = 20_000_000;
 
 export const MODEL = "bench/model";
 const NO_LIMITS = "rpm_limit: null, tpm_limit: null, daily_limit_usd: null, monthly_limit_usd: null";

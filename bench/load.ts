@@ -14,7 +14,8 @@ export interface Target {
 }
 
 export interface Load {
-  readonly body: string;
+  /** Several are sent in turn. */
+  readonly body: string | readonly string[];
   readonly connections: number;
   /** Whichever ends first. */
   readonly requests?: number;
@@ -52,7 +53,7 @@ class Run {
   readonly finished: Promise<Timings>;
   readonly #target: Target;
   readonly #plan: Load;
-  readonly #request: Uint8Array;
+  readonly #requests: readonly Uint8Array[];
   readonly #startedMs = performance.now();
   readonly #firstByteMs: number[] = [];
   readonly #totalMs: number[] = [];
@@ -69,7 +70,8 @@ class Run {
   constructor(target: Target, plan: Load) {
     this.#target = target;
     this.#plan = plan;
-    this.#request = requestBytes(target, plan.body, plan.claimedBytes);
+    const bodies = typeof plan.body === "string" ? [plan.body] : plan.body;
+    this.#requests = bodies.map((body) => requestBytes(target, body, plan.claimedBytes));
     this.finished = new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;
@@ -126,13 +128,14 @@ class Run {
   }
 
   #send(socket: Socket<Exchange>): void {
+    const request = this.#requests[this.#sent % this.#requests.length]!;
     this.#sent += 1;
     const { data } = socket;
     data.sentMs = performance.now();
     data.lastMs = data.received = 0;
     data.tail = "";
     socket.timeout(Math.ceil((this.#plan.patienceMs ?? PATIENCE_MS) / 1_000));
-    data.unsent = this.#request;
+    data.unsent = request;
     this.#write(socket);
   }
 

@@ -20,7 +20,7 @@ import { Affinity } from "../src/routing/affinity.ts";
 import { conversationOf } from "../src/routing/conversation.ts";
 import { Health } from "../src/routing/health.ts";
 import { makePlan, type Plan } from "../src/routing/plan.ts";
-import type { GenerationRequest } from "../src/surfaces/surface.ts";
+import type { GenerationRequest, HostBody, HostTarget } from "../src/surfaces/surface.ts";
 import { pairing, SURFACES } from "../src/surfaces/surfaces.ts";
 import { prometheusText } from "../src/telemetry/metric.ts";
 import { Metrics } from "../src/telemetry/metrics.ts";
@@ -52,6 +52,8 @@ export async function pieces(): Promise<Piece[]> {
     eventScan(),
     paddedEventScan(),
     requestRead(),
+    agentRequest(20),
+    agentRequest(200),
     estimate(),
     counted(),
     placed(),
@@ -68,6 +70,7 @@ function counted(): Piece {
     sockets: { count: 0, bytes: 0 },
     ledger: { openHolds: 0, lost: ZERO_USD },
     journal: { healthy: true, syncs: 0, unappliedCount: 0, undurable: 0 },
+    schema: 1,
     figures: () => [],
     dropped: () => ({}),
   });
@@ -147,6 +150,7 @@ const balance = {
   suspended: null,
   createdAt: NOW,
   setUpKey: null,
+  priceList: null,
   secretsSavedAt: null,
   closed: false,
   reclaims: 0,
@@ -339,6 +343,63 @@ function requestRead(): Piece {
     ours: () => readRequest(BODY),
     check: () => equal((readRequest(BODY) as { model: string }).model, "bench/model"),
   };
+}
+
+/** What an agent sends at one of its later turns, up to the bytes for a host of its own language. */
+function agentRequest(kB: number): Piece {
+  const { readRequest } = SURFACES["chat.completions"];
+  const { hostBody } = pairing("chat.completions", "chat.completions");
+  const decoder = new TextDecoder();
+  const body = agentBody(kB * 1_000);
+  const sent = () => hostBody(readRequest(body) as GenerationRequest, AGENT_TARGET) as HostBody;
+  return {
+    name: `an agent's request of ${kB} kB, read and written for its host (decode and JSON.parse)`,
+    baseline: () => JSON.parse(decoder.decode(body)),
+    ours: sent,
+    check: () => equal(JSON.parse(decoder.decode(sent().bytes)).model, "host-model"),
+  };
+}
+
+const AGENT_TARGET: HostTarget = {
+  stream: true,
+  model: "host-model",
+  publicModel: "bench/model",
+  quirks: {},
+  maxOutputTokens: null,
+  defaultMaxOutputTokens: 4_096,
+};
+
+/** Instructions, tools, and as many calls of them with their results, which are code, as fill the bytes. */
+function agentBody(bytes: number): Uint8Array {
+  const code = Array.from(
+    { length: 80 },
+    (_, n) => `  if (value${n} === null) return "none";\n\tawait read(${n});`,
+  );
+  const tools = Array.from({ length: 10 }, (_, n) => ({
+    type: "function",
+    function: {
+      name: `tool_${n}`,
+      description: "Reads a file, or a part of it. ".repeat(6),
+      parameters: { type: "object", properties: { path: { type: "string" }, lines: { type: "integer" } } },
+    },
+  }));
+  const head = { model: "bench/model", stream: true, max_tokens: 4_096, tools };
+  const messages: object[] = [
+    { role: "system", content: "You write code. ".repeat(bytes / 200) },
+    { role: "user", content: "Fix the failing test." },
+  ];
+  let size = JSON.stringify({ ...head, messages }).length;
+  for (let n = 0; size < bytes; n++) {
+    const path = JSON.stringify({ path: `src/file${n}.ts`, text: 'a "quoted" line\n' });
+    const call = { id: `call_${n}`, type: "function", function: { name: "tool_1", arguments: path } };
+    const turns = [
+      { role: "assistant", content: null, tool_calls: [call] },
+      { role: "tool", tool_call_id: call.id, content: code.slice(0, 10 + ((n * 7) % 70)).join("\n") },
+    ];
+    messages.push(...turns);
+    size += JSON.stringify(turns).length;
+  }
+  return new TextEncoder().encode(JSON.stringify({ ...head, messages }));
 }
 
 function estimate(): Piece {

@@ -2,7 +2,8 @@
  * The host behind every macro measurement: as little work as a host can do, on raw sockets, so that what is
  * measured is the gateway. POST …/chat/completions answers JSON, or with `"stream":true` a paced stream: a
  * first token after `firstMs`, then `deltas` of them every `everyMs`; a model called `paced-300-64-20` asks
- * for that pace by its name, and with `-obfuscated` behind it for padded deltas, as OpenAI sends them. At
+ * for that pace by its name, with `-obfuscated` behind it for padded deltas, as OpenAI sends them, and with `-tools` for a
+ * tool call behind the first third. At
  * …/messages and …/responses it streams those languages. Prints its port.
  *
  *     bun run bench/mock-host.ts [firstMs] [deltas] [everyMs] [port]
@@ -74,6 +75,30 @@ const PADDED = Array.from({ length: 16 }, (_, at) => {
 
 const OBFUSCATED: Story = { ...CHAT, delta: (at) => PADDED[at % PADDED.length]! };
 
+/** A third of the deltas is text, the others are the arguments of a tool call. */
+const TOOL_FROM = 100;
+const chunkOf = (delta: object, finish: string | null = null): string =>
+  chunked(
+    `data: ${JSON.stringify({
+      id: "chatcmpl-bench",
+      object: "chat.completion.chunk",
+      created: 1_763_000_000,
+      model: "bench-model",
+      choices: [{ index: 0, delta, logprobs: null, finish_reason: finish }],
+    })}\n\n`,
+  );
+const argumentsChunk = (text: string): string =>
+  chunkOf({ tool_calls: [{ index: 0, function: { arguments: text } }] });
+const CALL = { id: "call_bench", type: "function", function: { name: "edit_file", arguments: '{"text":"' } };
+const CHAT_CALL = chunkOf({ tool_calls: [{ index: 0, ...CALL }] });
+const CHAT_ARGUMENTS = argumentsChunk(" token");
+const CHAT_TOOLS: Story = {
+  begin: "",
+  delta: (at) => (at < TOOL_FROM ? DELTA_CHUNK : at === TOOL_FROM ? CHAT_CALL : CHAT_ARGUMENTS),
+  end: (deltas) =>
+    argumentsChunk('"}') + chunkOf({}, "tool_calls") + chunked(usageOf(deltas)) + chunked("data: [DONE]\n\n"),
+};
+
 const typed = (type: string, members: object): string =>
   chunked(`event: ${type}\ndata: ${JSON.stringify({ type, ...members })}\n\n`);
 
@@ -91,6 +116,26 @@ const MESSAGES: Story = {
   end: (deltas) =>
     typed("content_block_stop", { index: 0 }) +
     typed("message_delta", { delta: { stop_reason: "end_turn" }, usage: { output_tokens: deltas } }) +
+    typed("message_stop", {}),
+};
+
+const MESSAGES_CALL =
+  typed("content_block_stop", { index: 0 }) +
+  typed("content_block_start", {
+    index: 1,
+    content_block: { type: "tool_use", id: "toolu_bench", name: "edit_file", input: {} },
+  }) +
+  typed("content_block_delta", { index: 1, delta: { type: "input_json_delta", partial_json: '{"text":"' } });
+const jsonDelta = (text: string): string =>
+  typed("content_block_delta", { index: 1, delta: { type: "input_json_delta", partial_json: text } });
+const MESSAGES_ARGUMENTS = jsonDelta(" token");
+const MESSAGES_TOOLS: Story = {
+  begin: MESSAGES.begin,
+  delta: (at) => (at < TOOL_FROM ? MESSAGES_DELTA : at === TOOL_FROM ? MESSAGES_CALL : MESSAGES_ARGUMENTS),
+  end: (deltas) =>
+    jsonDelta('"}') +
+    typed("content_block_stop", { index: 1 }) +
+    typed("message_delta", { delta: { stop_reason: "tool_use" }, usage: { output_tokens: deltas } }) +
     typed("message_stop", {}),
 };
 
@@ -189,15 +234,25 @@ function read(socket: Socket<Connection>, bytes: Buffer, pace: Pace): void {
       return;
     }
     const line = all.toString("latin1", at, all.indexOf("\r\n", at));
-    answer(socket, line, all.toString("latin1", head + 4, Math.min(end, head + 4 + LOOKED_AT)), pace);
+    const body = all.subarray(head + 4, end);
+    answer(socket, line, isStreamed(body) ? modelIn(body) : null, pace);
     at = end;
   }
 }
 
 const lengthIn = (head: string): number => Number(/content-length: *(\d+)/i.exec(head)?.[1] ?? 0);
 
-/** The benches put `model` and `stream` first. */
-const LOOKED_AT = 4_096;
+/** The benches put `model` and `stream` first; gateways may put them behind the prompt. */
+const isStreamed = (body: Buffer): boolean =>
+  /"stream": ?true/.test(body.toString("latin1", 0, FIRST_BYTES)) || body.includes('"stream":true');
+const FIRST_BYTES = 4_096;
+
+/** From the pace that a model is named for, if it is. */
+function modelIn(body: Buffer): string {
+  const at = body.indexOf("paced-");
+  return at === -1 ? "" : body.toString("latin1", at, at + LONGEST_PACE);
+}
+const LONGEST_PACE = 64;
 
 function send(socket: Socket<Connection>, answer: string | Buffer): void {
   const { data } = socket;
@@ -210,21 +265,23 @@ function send(socket: Socket<Connection>, answer: string | Buffer): void {
   if (taken < bytes.length) data.unsent = bytes.subarray(taken);
 }
 
-function answer(socket: Socket<Connection>, line: string, body: string, pace: Pace): void {
-  if (!/"stream": ?true/.test(body)) {
+/** A whole answer where no stream is asked for. */
+function answer(socket: Socket<Connection>, line: string, streamed: string | null, pace: Pace): void {
+  if (streamed === null) {
     send(socket, WHOLE);
     return;
   }
-  const named = /paced-([\d.]+)-(\d+)-(\d+)(-obfuscated)?"/.exec(body);
-  const story = /^POST \S*\/messages/.test(line)
-    ? MESSAGES
-    : /^POST \S*\/responses/.test(line)
-      ? RESPONSES
-      : named?.[4] === undefined
-        ? CHAT
-        : OBFUSCATED;
+  const named = /paced-([\d.]+)-(\d+)-(\d+)(?:-(\w+))?"/.exec(streamed);
+  const story = storyOf(line, named?.[4]);
   const asked = named === null ? pace : { firstMs: +named[1]!, deltas: +named[2]!, everyMs: +named[3]! };
   stream(socket, asked, story);
+}
+
+function storyOf(line: string, variant: string | undefined): Story {
+  if (/^POST \S*\/messages/.test(line)) return variant === "tools" ? MESSAGES_TOOLS : MESSAGES;
+  if (/^POST \S*\/responses/.test(line)) return RESPONSES;
+  if (variant === "tools") return CHAT_TOOLS;
+  return variant === "obfuscated" ? OBFUSCATED : CHAT;
 }
 
 function stream(

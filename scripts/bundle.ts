@@ -1,13 +1,13 @@
 import { join } from "node:path";
-import type { BunPlugin } from "bun";
+import { $, type BunPlugin } from "bun";
 import { build as buildApps, pack } from "../src/dashboard/bundle.ts";
 
 const ROOT = join(import.meta.dir, "..");
 const ENTRIES = [
   "src/cli/main.ts",
   "src/generation/counting/counting-thread.ts",
-  "src/store/sqlite/upkeep-thread.ts",
-  "src/store/usage-thread.ts",
+  "src/store/database/upkeep-thread.ts",
+  "src/store/usage/usage-thread.ts",
 ];
 /** Where a thread is started. */
 const THREAD = /"\.\/(?:[\w-]+\/)*([\w-]+)-thread\.ts", import\.meta\.url/g;
@@ -20,10 +20,22 @@ export async function bundle(how: object): Promise<void> {
     naming: "[name].[ext]",
     // Names stay, because traces of faults show them.
     minify: { syntax: true, whitespace: true },
+    define: { GATEWAY_BUILD: JSON.stringify(await buildName()) },
     plugins: [threadsAreScripts(), await appsAreBuilt()],
     ...how,
   });
   if (!success) throw new Error(logs.join("\n"));
+}
+
+/** The commit of the sources, with a mark where they were changed; `GATEWAY_BUILD` where there is no git, as in an image. */
+async function buildName(): Promise<string> {
+  const named = process.env.GATEWAY_BUILD;
+  if (named) return named;
+  const { exitCode, stdout } = await $`git describe --always --abbrev=12 --exclude=${"*"} --dirty=.changed`
+    .cwd(ROOT)
+    .quiet()
+    .nothrow();
+  return exitCode === 0 ? stdout.toString().trim() : "unknown";
 }
 
 /** The package's; what only some need is in files of its own. */

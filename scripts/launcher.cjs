@@ -8,6 +8,15 @@ const child = spawn(bun(), [join(__dirname, "lib", "main.js"), ...process.argv.s
   stdio: "inherit",
 });
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
+// npx ends on SIGTERM without passing it on. A shell's background process outlives its shell on purpose, so only npx counts.
+if (process.env.npm_command === "exec") {
+  const npx = process.ppid;
+  const watch = setInterval(() => {
+    if (process.ppid === npx) return;
+    clearInterval(watch);
+    child.kill("SIGTERM");
+  }, 500);
+}
 child.on("error", ({ message }) => {
   console.error(`Bun could not be started (${message}). Install it with: npm install bun`);
   process.exit(1);

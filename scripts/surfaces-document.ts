@@ -34,6 +34,9 @@ requests are checked against.
 | what it cost, in USD, as in the receipt | \`cost\` of the last \`usage\` | \`usage.cost\` of the response that ends it | \`usage.cost\` of the last \`message_delta\`, or of the message |
 | reasoning tokens | \`completion_tokens_details.reasoning_tokens\` | \`output_tokens_details.reasoning_tokens\` | \`output_tokens_details.thinking_tokens\` |
 
+A filter that ends an answer before any of it is a refusal, after which another model may [serve](routing.md#refusals). Thoughts
+are a part of the answer, shown or not; a \`messages\` client reads in \`usage.iterations\` which models declined and which served.
+
 A seal holds a signature or encrypted reasoning of one family (the host's language plus the model's author). It is returned to
 that family only; any other host gets the conversation without that reasoning. Freeform (\`custom\`) tools become functions
 with one text argument on hosts of \`chat.completions\` and \`messages\`, and come back as freeform calls. Tools of a
@@ -62,6 +65,23 @@ What Codex puts into \`input\` works on hosts of any language. Tools of an item 
 \`tools\`. \`compaction_trigger\` as the last item asks hosts of other languages for a summary in words, which is answered as an
 item \`compaction\`: opaque to the client like OpenAI's, and told to the next host, of whatever language, as what it says. An
 item that OpenAI encrypted can go back to hosts of \`responses\` only. \`POST /v1/responses/compact\` asks for the same, whole.
+
+Marks for a prompt cache are translated: Anthropic's \`cache_control\`, and OpenAI's \`prompt_cache_breakpoint\` with
+\`prompt_cache_options\`, which models from GPT-5.6 on know ([\`quirks.cache_marks\`](configuration.md#hosts)). A mark that the
+host's language does not take at its place moves to the nearest one before it, that of a tool to the end of the instructions. What
+Anthropic's marks leave out is not cached at OpenAI either (\`mode: explicit\`), and the ends of earlier messages are marked too,
+because OpenAI finds only what is marked. A host of \`messages\` gets the first mark and the latest three. Each
+mark is kept for the nearest time that the host knows and that has a [price](configuration.md#prices) there: \`5m\` or \`1h\` at Anthropic, \`30m\` or
+\`12h\` at OpenAI. Other hosts are sent no marks.
+
+Tools that a \`messages\` client adds or removes in the middle of its conversation (\`tool_addition\`, \`tool_removal\`) are
+offered to hosts of other languages as they stand at its end; instructions with \`clear_at: next_user_message\` are not sent after
+that message. A request that asks for no answer (\`generate: false\`, \`prompt_cache_options.prewarm\`) goes to hosts of its own
+language only, and is charged what the host reports.
+
+Requests that are translated for \`messages\` are sent as of the version in the host's \`headers\` (for Anthropic 2026-10-21), or
+as of 2023-06-01 where they have a \`temperature\`, \`top_p\` or \`top_k\`, which the newer version refuses. A client's own
+\`anthropic-version\` is kept.
 
 A \`responses\` client that leaves \`store\` out, as OpenAI's Agents SDK does, expects reasoning to be kept under its ids. So it
 is given encrypted reasoning unasked: by a host of its own language if it sends \`reasoning\`, and by hosts of the other

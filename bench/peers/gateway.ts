@@ -48,10 +48,14 @@ async function keptKey(gateway: Measured, file: string): Promise<string> {
   return key;
 }
 
+const NARROW = 128_000;
+
 const settingsOf = (hostPort: number): GatewaySettings => ({
   hosts: SURFACE_NAMES.map((one) => hostRow(one, hostPort, one)).join("\n"),
   models: SURFACE_NAMES.flatMap((host) =>
-    Object.values(PACES).map((pace) => modelRow(`bench/${hostPrefix(host)}${pace}`, host, pace)),
+    Object.values(PACES).map((pace) =>
+      modelRow(`bench/${hostPrefix(host)}${pace}`, host, pace, pace === PACES.narrow ? NARROW : undefined),
+    ),
   ).join("\n"),
   limits: "rpm_limit: 1000000000, tpm_limit: null, daily_limit_usd: 100000, monthly_limit_usd: 100000",
 });

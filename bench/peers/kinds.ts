@@ -49,19 +49,38 @@ export function requestOf(
 export const hostPrefix = (host: SurfaceName): string => (host === CHAT ? "" : `${host}-`);
 
 /** That the stream comes whole and ends as its language does; null when it does. */
-export async function faultOf({ target, body }: KindRequest, { client }: Kind): Promise<string | null> {
-  const response = await fetch(`http://127.0.0.1:${target.port}${target.path}`, {
-    method: "POST",
-    headers: { ...target.headers, "content-type": "application/json" },
-    body,
-  });
-  const text = await response.text();
+export async function faultOf(request: KindRequest, { client }: Kind): Promise<string | null> {
+  const { response, text } = await answerTo(request);
   const deltas = text.split('":" token"').length - 1;
   const isWhole = response.ok && deltas === DELTAS && text.includes(END_MARKS[client]);
   return isWhole ? null : `${response.status}, ${deltas} deltas: ${text.slice(0, 200)}`;
 }
 
+/** That a chat stream with a tool call comes whole; null when it does. */
+export async function toolFaultOf(request: KindRequest): Promise<string | null> {
+  const { response, text } = await answerTo(request);
+  const deltas = text.split('" token"').length - 1;
+  const isWhole =
+    response.ok &&
+    deltas === TOOL_DELTAS &&
+    text.includes("edit_file") &&
+    text.includes('"tool_calls"') &&
+    text.includes(END_MARKS["chat.completions"]);
+  return isWhole ? null : `${response.status}, ${deltas} deltas: ${text.slice(0, 200)}`;
+}
+
+async function answerTo({ target, body }: KindRequest): Promise<{ response: Response; text: string }> {
+  const response = await fetch(`http://127.0.0.1:${target.port}${target.path}`, {
+    method: "POST",
+    headers: { ...target.headers, "content-type": "application/json" },
+    body,
+  });
+  return { response, text: await response.text() };
+}
+
 const DELTAS = Number(PACES.steady.split("-")[2]);
+/** One of them is the call's beginning. */
+const TOOL_DELTAS = Number(PACES.agent.split("-")[2]) - 1;
 
 const END_MARKS: Readonly<Record<SurfaceName, string>> = {
   "chat.completions": "data: [DONE]",

@@ -50,6 +50,9 @@ export const PACES = {
   thinking: "paced-300-64-20",
   open: "paced-0-600-1000",
   padded: "paced-0-64-20-obfuscated",
+  agent: "paced-0-300-5-tools",
+  /** Of a model whose window has fewer tokens than the prompt has bytes. */
+  narrow: "paced-0-64-0-narrow",
   long: "paced-0-500-0",
   slow: "paced-0-64-250",
   slowPadded: "paced-0-64-250-obfuscated",

@@ -1,5 +1,6 @@
 import { type Quantiles, type Spread, table } from "../figures.ts";
 import type { PeersRun } from "../peers.ts";
+import { AGENT_LOADS } from "./agents.ts";
 import { KINDS } from "./kinds.ts";
 import type { Flood, Memory, PeerResult } from "./result.ts";
 
@@ -7,7 +8,9 @@ import type { Flood, Memory, PeerResult } from "./result.ts";
 export function tables({ peers, skipped }: PeersRun): string {
   const bare = peers.find(({ name }) => name === "bare host");
   const nginx = peers.find(({ name }) => name === "nginx");
-  const parts = [section("CPU and throughput", costs(peers, nginx))];
+  const parts: string[] = [];
+  if (peers.some(({ usPerRequest, usPerEvent }) => !Number.isNaN(usPerRequest.median + usPerEvent.median)))
+    parts.push(section("CPU and throughput", costs(peers, nginx)));
   if (peers.some(({ usPerEventOf }) => Object.keys(usPerEventOf).length > 0))
     parts.push(
       section(
@@ -15,6 +18,8 @@ export function tables({ peers, skipped }: PeersRun): string {
         kinds(peers),
       ),
     );
+  if (peers.some(({ usPerAgentsAnswer }) => Object.keys(usPerAgentsAnswer).length > 0))
+    parts.push(section("CPU of an answer to an agent's request, µs", agents(peers)));
   if (peers.some(({ latencyMs }) => Object.keys(latencyMs).length > 0))
     parts.push(
       section(
@@ -75,6 +80,18 @@ function kinds(peers: readonly PeerResult[]): Row[] {
       figure(usPerEvent),
       ...KINDS.map((kind) => figure(usPerEventOf[kind.name])),
       figure(usPerAssembled),
+    ]),
+  ];
+}
+
+function agents(peers: readonly PeerResult[]): Row[] {
+  return [
+    ["", ...peers.map(({ name }) => name)],
+    ...AGENT_LOADS.map(({ name }) => [
+      name,
+      ...peers.map(({ usPerAgentsAnswer: { [name]: us } }) =>
+        us === undefined ? "–" : Math.round(us.median).toLocaleString("en"),
+      ),
     ]),
   ];
 }

@@ -24,6 +24,8 @@ export interface PeerResult {
   readonly gapMs: Quantiles;
   /** CPU of an event by kind of stream; only those that it has. */
   readonly usPerEventOf: Readonly<Record<string, Spread>>;
+  /** CPU of an answer to a request of an agent, by size, kind and how many are open. */
+  readonly usPerAgentsAnswer: Readonly<Record<string, Spread>>;
   /** CPU of a whole answer that the host streamed in 500 events; null where it does not assemble any. */
   readonly usPerAssembled: Spread | null;
   readonly memory: Memory | null;

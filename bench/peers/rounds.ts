@@ -4,7 +4,8 @@
  */
 import { type Quantiles, quantiles, spread } from "../figures.ts";
 import { cpuOf, type Load, served, type Timings } from "../load.ts";
-import { faultOf, KINDS, requestOf } from "./kinds.ts";
+import { AGENT_LOADS, agentBodies } from "./agents.ts";
+import { faultOf, hostPrefix, KINDS, type KindRequest, requestOf, toolFaultOf } from "./kinds.ts";
 import { PACES, type Subject } from "./peer.ts";
 import type { PeerResult } from "./result.ts";
 
@@ -22,7 +23,15 @@ export interface RoundSize {
 }
 
 /** What a round measures. */
-export const PARTS = ["requests", "latency", "streams", "kinds", "first bytes", "half load"] as const;
+export const PARTS = [
+  "requests",
+  "latency",
+  "streams",
+  "kinds",
+  "first bytes",
+  "half load",
+  "agents",
+] as const;
 export type Part = (typeof PARTS)[number];
 
 export class Rounds {
@@ -39,6 +48,7 @@ export class Rounds {
   readonly #burstsPerSecond: number[] = [];
   readonly #kinds = new Map<string, number[]>();
   readonly #assembled: number[] = [];
+  readonly #agents = new Map<string, number[]>();
 
   constructor(subject: Subject, size: RoundSize) {
     this.#subject = subject;
@@ -78,6 +88,8 @@ export class Rounds {
         return this.#firstBytes();
       case "half load":
         return this.#halfLoad();
+      case "agents":
+        return this.#agentRequests();
     }
   }
 
@@ -153,6 +165,32 @@ export class Rounds {
     this.#half.push(quantiles(half.firstByteMs));
   }
 
+  /** CPU of an answer to what agents send. */
+  async #agentRequests(): Promise<void> {
+    const { process, prefix, target, reaches } = this.#subject;
+    const { streams, seconds } = this.#size;
+    for (const { name, pace, host, bytes, stream, connections } of AGENT_LOADS) {
+      const reached = host === "chat.completions" ? target : (reaches?.("chat.completions", host) ?? null);
+      // Nobody is given more than it is measured with elsewhere.
+      if (reached === null || connections > streams) continue;
+      const body = agentBodies(prefix + hostPrefix(host) + pace, bytes, stream);
+      if (stream && !(await this.#tellsAll(name, { target: reached, body: body[0]! }))) continue;
+      const plan = { body, connections, ...(stream ? { requests: connections } : { seconds }) };
+      const { result, us } = await cpuOf(process, () => served(reached, plan));
+      push(this.#agents, name, us / result.count);
+    }
+  }
+
+  /** Whether a stream comes whole through the peer, its tool call included. */
+  async #tellsAll(name: string, request: KindRequest): Promise<boolean> {
+    if (this.#unable.has(name)) return false;
+    const fault = await toolFaultOf(request);
+    if (fault === null) return true;
+    this.#unable.add(name);
+    console.error(`no ${name}: ${fault}`);
+    return false;
+  }
+
   #load(pace: keyof typeof PACES, stream: boolean, plan: Omit<Load, "body">, most = 100): Promise<Timings> {
     const { target, prefix } = this.#subject;
     return served(target, { ...plan, body: bodyOf(prefix, pace, stream, QUESTION, most) });
@@ -177,6 +215,9 @@ export class Rounds {
       },
       gapMs: middle(this.#gaps),
       usPerEventOf: Object.fromEntries([...this.#kinds].map(([name, values]) => [name, spread(values)])),
+      usPerAgentsAnswer: Object.fromEntries(
+        [...this.#agents].map(([name, values]) => [name, spread(values)]),
+      ),
       usPerAssembled: this.#assembled.length === 0 ? null : spread(this.#assembled),
     };
   }

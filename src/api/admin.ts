@@ -21,7 +21,15 @@ import {
 import { liveKeysMembers, revokeKeysField } from "./claims.ts";
 import { OwnedCreditAnswer } from "./credits.ts";
 import { choice, fieldsOf, text, usd } from "./fields.ts";
-import { KeyAnswer, KeyFields, RevokedAnswer, SetUpAnswer } from "./keys.ts";
+import {
+  AdminKeyFields,
+  FindFields,
+  KeyAnswer,
+  MintedAnswer,
+  priceListField,
+  RevokedAnswer,
+  SetUpAnswer,
+} from "./keys.ts";
 import { OwnedReceiptAnswer, RotatedKeyAnswer, receiptPage, receiptQuery } from "./receipts.ts";
 
 export const CreditFields = fieldsOf({
@@ -104,6 +112,9 @@ const balanceMembers = {
   wallet: orNone(Type.String({ description: "of the account" })),
   suspended,
   closed: Type.Boolean({ description: "its owner has ended it: no key of it works" }),
+  price_list: orNone(
+    Type.String({ description: "the price list that its keys are charged by; null: the models' own prices" }),
+  ),
   created_at: time,
   credited_usd: Type.Number({ minimum: 0, description: "in all, less what was taken back" }),
   balance_usd: amountUsd,
@@ -142,6 +153,16 @@ const RouteAnswer = answerOf({
 });
 export type RouteAnswer = Static<typeof RouteAnswer>;
 
+const HostKeyAnswer = answerOf({
+  name: Type.String({ description: "the variable or file that holds it" }),
+  state: oneOf(
+    ["usable", "resting", "retired"],
+    "as the worker with the worst state has it: resting: it has reached a limit at the host; retired: the host refuses it until the variable or file holds another",
+  ),
+  in_flight: Type.Integer({ description: "requests being served with it now" }),
+  refused: orNone(answerOf({ at: time, detail: Type.String() })),
+});
+
 const HostAnswer = namedAnswer("Host", {
   id: Type.String(),
   object: Type.Literal("host"),
@@ -149,8 +170,10 @@ const HostAnswer = namedAnswer("Host", {
   speaks: several(oneOf(SURFACE_NAMES)),
   auth: oneOf(["bearer", "x-api-key"]),
   has_api_key: Type.Boolean(),
-  // Unproven: it has rested after failures, and served nobody since.
-  state: oneOf(["available", "degraded", "unproven", "resting", "paused"]),
+  state: oneOf(
+    ["available", "unused", "degraded", "unproven", "resting", "paused"],
+    "unused: not asked since the start; unproven: has rested after failures, and served nobody since",
+  ),
   max_concurrent: orNone(Type.Integer({ description: "the operator's limit; null when none is set" })),
   limit: orNone(
     Type.Integer({
@@ -162,9 +185,12 @@ const HostAnswer = namedAnswer("Host", {
   }),
   in_flight: Type.Integer({ description: "requests being served by it now" }),
   waiting: Type.Integer({ description: "requests waiting for it" }),
+  keys: several(HostKeyAnswer, { description: "empty for a host with one key or none" }),
   routes: several(RouteAnswer),
 });
 export type HostAnswer = Static<typeof HostAnswer>;
+
+export const BALANCE_STATES = ["suspended", "accountless", "closed"] as const;
 
 /** Each row asks the ledger for three sums. */
 const DEFAULT_ROWS = 50;
@@ -301,10 +327,34 @@ export const ADMIN = {
   balances: {
     ...admin,
     summary: "Lists balances, newest first",
-    query: pageQuery(DEFAULT_ROWS, MAX_ROWS),
-    answers: { 200: pageOf(ListedBalance) },
+    details:
+      "A filter may match little: a page can be short, even empty, and still say where the next one begins.",
+    query: {
+      ...pageQuery(DEFAULT_ROWS, MAX_ROWS),
+      below_usd: Type.Number({
+        minimum: 0,
+        description: "only balances that were credited and have less than this available",
+      }),
+      state: oneOf(BALANCE_STATES, "only such balances"),
+    },
+    answers: {
+      200: answerOf({
+        object: Type.Literal("list"),
+        data: several(ListedBalance),
+        has_more: Type.Boolean(),
+        next_before: orNone(Type.String({ description: "the `before` of the next page" })),
+      }),
+    },
   },
   balance: { ...admin, summary: "Shows a balance", answers: { 200: BalanceAnswer } },
+  changeBalance: {
+    ...admin,
+    summary: "Changes the price list of a balance",
+    details:
+      "Requests that are admitted from then on are charged by it, unless their key has a list of its own; those that are open stay at the prices that they were admitted at.",
+    body: fieldsOf({ price_list: priceListField }),
+    answers: { 200: BalanceAnswer },
+  },
   credits: {
     ...admin,
     summary: "Lists the credits of a balance, newest first",
@@ -322,15 +372,28 @@ export const ADMIN = {
     ...admin,
     summary: "Creates a balance without an account, and its first key",
     details: "What POST /v1/keys does for anybody, where `setup` allows it.",
-    body: KeyFields,
+    body: AdminKeyFields,
     answers: { 201: SetUpAnswer },
+  },
+  createKeyOn: {
+    ...admin,
+    summary: "Creates another key on a balance",
+    details: "For an owner who is not there to do it. The operator sees the secret this once.",
+    body: AdminKeyFields,
+    answers: { 201: MintedAnswer },
+  },
+  findKey: {
+    ...admin,
+    summary: "Finds the key that a secret is, whether or not it still works",
+    body: FindFields,
+    answers: { 200: KeyAnswer },
   },
   key: { ...admin, summary: "Shows a key with its use", answers: { 200: KeyAnswer } },
   changeKey: {
     ...admin,
     summary: "Changes a key's limits, name or expiry",
     details: "A raised limit applies from the key's next request on.",
-    body: KeyFields,
+    body: AdminKeyFields,
     answers: { 200: KeyAnswer },
   },
   revoke: {
@@ -348,6 +411,16 @@ export const ADMIN = {
     summary: "Lists the receipts of a balance, newest first",
     details: "The same list that GET /v1/receipts gives the owner.",
     query: { ...pageQuery(DEFAULT_ROWS, MAX_ROWS), ...receiptQuery },
+    answers: { 200: receiptPage(OwnedReceiptAnswer) },
+  },
+  everybodysReceipts: {
+    ...admin,
+    summary: "Lists everybody's receipts, newest first",
+    query: {
+      ...pageQuery(DEFAULT_ROWS, MAX_ROWS),
+      ...receiptQuery,
+      balance_id: Type.String({ description: "only receipts of this balance" }),
+    },
     answers: { 200: receiptPage(OwnedReceiptAnswer) },
   },
   rotateSigningKey: {

@@ -8,8 +8,8 @@ const name = Type.String({
   pattern: `^[A-Za-z0-9][A-Za-z0-9._-]{0,${MAX_BUDGET_NAME - 1}}$`,
   description: `a name of 1 to ${MAX_BUDGET_NAME} letters, digits, dots, dashes or underscores`,
 });
-const WINDOWS = ["day", "week", "month", "total"] as const;
-const window = choice(WINDOWS);
+export const BUDGET_WINDOWS = ["day", "week", "month", "total"] as const;
+const window = choice(BUDGET_WINDOWS);
 const NewBudget = fieldsOf({ name, cap_usd: usd, window });
 const ChangedBudget = fieldsOf({ cap_usd: Type.Optional(usd), window: Type.Optional(window) });
 export type ChangedBudget = Static<typeof ChangedBudget>;
@@ -18,7 +18,7 @@ const BudgetAnswer = namedAnswer("Budget", {
   id: Type.String(),
   name: Type.String(),
   cap_usd: amountUsd,
-  window: oneOf(WINDOWS),
+  window: oneOf(BUDGET_WINDOWS),
   used_usd: amountUsd,
   held_usd: amountUsd,
   held_at: heldAt,

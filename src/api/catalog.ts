@@ -1,18 +1,43 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { MODALITIES, SURFACE_NAMES } from "../catalog/catalog.ts";
 import type { About } from "./about.ts";
-import { answerOf, count, listOf, namedAnswer, oneOf, orNone, several, texts } from "./answers.ts";
+import { answerOf, count, namedAnswer, oneOf, orNone, several, texts } from "./answers.ts";
 
-export const PriceAnswer = namedAnswer("Price", {
+const kept = (how: string) => Type.Optional(Type.Number({ description: `for what is cached for ${how}` }));
+
+const RATES = {
   input: Type.Number(),
   audio_input: Type.Optional(Type.Number({ description: "for audio in a prompt, if it differs" })),
   output: Type.Number(),
   audio_output: Type.Optional(Type.Number({ description: "for audio in an answer, if it differs" })),
   cache_read: Type.Number(),
-  cache_write: Type.Number(),
-  cache_write_1h: Type.Optional(Type.Number({ description: "for what is cached for an hour" })),
+  cache_write: Type.Number({ description: "for what is cached as long as the host caches it by default" }),
+  cache_write_5m: kept("five minutes"),
+  cache_write_30m: kept("half an hour"),
+  cache_write_1h: kept("an hour"),
+  cache_write_12h: kept("twelve hours"),
+};
+
+export const PriceAnswer = namedAnswer("Price", {
+  ...RATES,
+  above: Type.Optional(
+    several(answerOf({ prompt: count, ...RATES }), {
+      description:
+        "the rates of a whole request whose prompt has more than `prompt` tokens, those of the cache among them",
+    }),
+  ),
 });
 export type PriceAnswer = Static<typeof PriceAnswer>;
+
+export const ChargedRates = namedAnswer("ChargedRates", {
+  ...RATES,
+  version: Type.Optional(
+    Type.String({ description: "names all prices that were in force: all receipts of one have the same" }),
+  ),
+  above_prompt: Type.Optional(
+    Type.Integer({ minimum: 1, description: "they are the rates of prompts with more tokens than this" }),
+  ),
+});
 
 const EntryAnswer = namedAnswer("CatalogEntry", {
   id: Type.String({ description: "<author>/<name>" }),
@@ -59,7 +84,22 @@ const ModelAnswer = namedAnswer("Model", {
     completion: perToken,
     input_cache_read: perToken,
     input_cache_write: perToken,
-    input_cache_write_1h: perToken,
+    input_cache_write_1h: Type.Optional(perToken),
+    input_cache_write_12h: Type.Optional(perToken),
+    overrides: Type.Optional(
+      several(
+        answerOf({
+          min_prompt_tokens: count,
+          prompt: perToken,
+          completion: perToken,
+          input_cache_read: perToken,
+          input_cache_write: perToken,
+          input_cache_write_1h: Type.Optional(perToken),
+          input_cache_write_12h: Type.Optional(perToken),
+        }),
+        { description: "the prices of a whole request whose prompt has at least `min_prompt_tokens` tokens" },
+      ),
+    ),
   }),
   top_provider: answerOf({
     context_length: count,
@@ -83,12 +123,23 @@ const LIKE_CLIENTS = { ...SHOWN, alsoXApiKey: true } as const;
 export const CATALOG = {
   catalog: {
     summary: "Lists the models, with prices in USD per million tokens",
+    details: "At the prices that the key, or the balance, is charged.",
     ...SHOWN,
-    answers: { 200: listOf(EntryAnswer) },
+    answers: {
+      200: answerOf({
+        object: Type.Literal("list"),
+        data: several(EntryAnswer),
+        price_list: orNone(
+          Type.String({ description: "the price list that they are of; null: the models' own prices" }),
+        ),
+        price_version: Type.String({ description: "what receipts at these prices have as `price.version`" }),
+      }),
+    },
   },
   models: {
     summary: "Lists the models as OpenAI's, Anthropic's and OpenRouter's clients expect them",
-    details: "All of them, unless a `limit` is named.",
+    details:
+      "All of them, unless a `limit` is named, at the prices that the key, or the balance, is charged.",
     ...LIKE_CLIENTS,
     query: {
       limit: Type.Integer({ minimum: 1, maximum: MAX_MODELS, description: "models per page" }),

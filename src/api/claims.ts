@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { UNDO_DAYS } from "../customers/accounts/belonging.ts";
+import { UNDO_DAYS } from "../customers/accounts/ownership.ts";
 import type { About } from "./about.ts";
 import { email, identityMembers, signedMembers } from "./accounts.ts";
 import { amountUsd, answerOf, listOf, namedAnswer, several, time } from "./answers.ts";
@@ -18,7 +18,7 @@ const ClaimFields = fieldsOf({
   recovery_secret: Type.Optional(
     Type.String({
       maxLength: 100,
-      description: "the recovery secret of the balance, beside any key of it",
+      description: "the recovery secret of the balance, next to any key of it",
     }),
   ),
 });

@@ -1,8 +1,8 @@
 import { type TProperties, type TSchema, Type } from "@sinclair/typebox";
 
 /**
- * Members of request bodies. Each `description` completes "`rpm_limit` must be …", which is what a caller who got
- * it wrong is told.
+ * Members of request bodies. Each `description` completes "`rpm_limit` must be …", which is the error of a caller who got
+ * it wrong.
  */
 
 /** A body, which has no other members. */

@@ -44,6 +44,10 @@ const headers = {
     description:
       "sent again by the same API key within 10 minutes with the same body, the request gets the same answer, for one charge; with another body, it is refused",
   }),
+  "x-gateway-tags": Type.String({
+    description:
+      "`customer=acme; feature=search`: up to 8 tags that the request is counted under; its receipt has them, hosts do not see them",
+  }),
   "x-gateway-run": Type.String({
     description:
       "`<id>[; usd=N][; calls=N]`: the run that the request belongs to, and what that may use in all",

@@ -30,6 +30,37 @@ const modelIds = several(Type.String({ minLength: 1, maxLength: MAX_MODEL_ID }),
 export const MAX_BUDGET_NAME = 64;
 const budgetName = Type.String({ minLength: 1, maxLength: MAX_BUDGET_NAME });
 
+const MAX_POLICY_NAMES = 64;
+const policyNames = several(Type.String({ minLength: 1, maxLength: 64 }), {
+  minItems: 1,
+  maxItems: MAX_POLICY_NAMES,
+  description: `a list of 1 to ${MAX_POLICY_NAMES} names`,
+});
+const perMillion = Type.Optional(
+  Type.Number({ minimum: 0, maximum: 1_000_000, description: "an amount in USD per million tokens" }),
+);
+
+const policyMembers = {
+  region: Type.Optional(policyNames),
+  zdr: Type.Optional(Type.Boolean({ description: "true or false" })),
+  hosts: Type.Optional(
+    Type.Object(
+      { only: Type.Optional(policyNames), ignore: Type.Optional(policyNames) },
+      { additionalProperties: false, description: "a map with `only`, `ignore` or both" },
+    ),
+  ),
+  max_price: Type.Optional(
+    Type.Object(
+      { prompt: perMillion, completion: perMillion },
+      { additionalProperties: false, description: "a map with `prompt`, `completion` or both" },
+    ),
+  ),
+};
+const policy = Type.Object(policyMembers, {
+  additionalProperties: false,
+  description: "a map with any of `region`, `zdr`, `hosts` and `max_price`",
+});
+
 export const KeyFields = fieldsOf({
   name: Type.Optional(orNull(text(MAX_NAME, "a text"), "none")),
   rpm_limit: Type.Optional(orNull(wholeNumber, "no limit")),
@@ -42,11 +73,27 @@ export const KeyFields = fieldsOf({
       description: `the name of a budget, a list of at most ${MAX_KEY_BUDGETS}, or null for none`,
     }),
   ),
+  policy: Type.Optional(orNull(policy, "all hosts")),
   expires_at: Type.Optional(
     orNull(Type.String({ description: "a time in ISO 8601 with a time zone" }), "never"),
   ),
 });
 export type KeyFields = Static<typeof KeyFields>;
+
+export const priceListField = orNull(
+  text(64, "the name of a price list of the configuration, a text"),
+  "none",
+);
+
+/** What only operators decide about a key, too. */
+export const AdminKeyFields = fieldsOf({
+  ...KeyFields.properties,
+  price_list: Type.Optional(priceListField),
+});
+export type AdminKeyFields = Static<typeof AdminKeyFields>;
+
+/** A whole key has no place in a path, which proxies log. */
+export const FindFields = fieldsOf({ key: text(128, "an API key, a text") });
 
 const keyMembers = {
   id: Type.String(),
@@ -63,9 +110,15 @@ const keyMembers = {
   monthly_limit_usd: orNone(amountUsd),
   allowed_models: orNone(texts),
   budget: Type.Union([Type.String(), texts, Type.Null()]),
+  policy: orNone(policy),
+  price_list: orNone(
+    Type.String({
+      description: "the price list that the key is charged by; null: that of its balance, if any",
+    }),
+  ),
 };
 
-/** Of a new key whose creator named none. */
+/** The limits of a new key whose creator named none. */
 export const DefaultLimits = answerOf({
   rpm_limit: keyMembers.rpm_limit,
   tpm_limit: keyMembers.tpm_limit,
@@ -85,7 +138,7 @@ const secret = { key: Type.String({ description: "the plaintext, shown only this
 
 export const KeyAnswer = namedAnswer("Key", usedMembers);
 export type KeyAnswer = Static<typeof KeyAnswer>;
-const MintedAnswer = namedAnswer("NewKey", { ...keyMembers, ...secret });
+export const MintedAnswer = namedAnswer("NewKey", { ...keyMembers, ...secret });
 export type MintedAnswer = Static<typeof MintedAnswer>;
 export const SetUpAnswer = namedAnswer("NewBalance", {
   ...keyMembers,
@@ -123,6 +176,13 @@ export const KEYS = {
     answers: { 200: pageOf(KeyAnswer) },
   },
   show: { summary: "Shows a key", who: ["owner", "key"], answers: { 200: KeyAnswer } },
+  find: {
+    summary: "Finds the key that a secret is, whether or not it still works",
+    who: ["owner"],
+    act: "look up keys",
+    body: FindFields,
+    answers: { 200: KeyAnswer },
+  },
   change: {
     summary: "Changes a key's limits, name or expiry",
     details: "An API key can only tighten itself.",

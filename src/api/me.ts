@@ -52,7 +52,8 @@ const MeAnswer = namedAnswer("Me", {
   key_defaults: DefaultLimits,
   account: orNone(OwnAccount),
   reclaimed: Type.Boolean({
-    description: "a claim of the balance was taken back: the next one takes the recovery secret beside a key",
+    description:
+      "a claim of the balance was taken back: the next one takes the recovery secret together with a key",
   }),
 });
 export type MeAnswer = Static<typeof MeAnswer>;

@@ -1,4 +1,4 @@
-import { Type } from "@sinclair/typebox";
+import { type Static, Type } from "@sinclair/typebox";
 import type { About } from "./about.ts";
 import { amountUsd, answerOf, count, listOf, namedAnswer, oneOf, time } from "./answers.ts";
 
@@ -11,6 +11,8 @@ const NodeAnswer = namedAnswer("Node", {
   reserved_usd: amountUsd,
   differs_in: Type.Array(Type.String()),
 });
+
+export type NodeAnswer = Static<typeof NodeAnswer>;
 
 export const NODES = {
   list: {

@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { UNDO_DAYS } from "../customers/accounts/belonging.ts";
+import { UNDO_DAYS } from "../customers/accounts/ownership.ts";
 import type { About } from "./about.ts";
 import { answerOf, texts } from "./answers.ts";
 import { fieldsOf } from "./fields.ts";

@@ -121,7 +121,7 @@ export const PAYMENTS = {
     needs: "payments",
     summary: "Orders credit",
     details:
-      "By x402: without a payment it is refused with 402, and the header `payment-required` says what to sign; sent again with `payment-signature`, it is 201 once it is credited, and 202 where that takes longer. The same authorization again is the same payment, and so is another one under the same `Idempotency-Key`. The same order again, without a payment, is answered with the payment that is under way for it, or that was credited without its customer having been told. By card, for owners: opens a page on which the card is charged; credit follows within seconds.",
+      "By x402: without a payment it is refused with 402, and the header `payment-required` says what to sign; sent again with `payment-signature`, it is 201 once it is credited, and 202 where that takes longer. The same authorization again is the same payment, and so is another one under the same `Idempotency-Key`. The same order again, without a payment, is answered with the payment that is under way for it, or that was credited before its customer got the answer. By card, for owners: opens a page on which the card is charged; credit follows within seconds.",
     who: ["key", "owner"],
     anyOrigin: true,
     body: CreditOrder,
@@ -130,7 +130,7 @@ export const PAYMENTS = {
   list: {
     needs: "payments",
     summary: "Lists payments, newest first",
-    details: "Those of the balance for its owner, and for a key those that it ordered.",
+    details: "An owner sees those of the balance, a key those that it ordered.",
     who: ["key", "owner"],
     query: pageQuery(50, 200),
     answers: { 200: pageOf(PaymentAnswer) },
@@ -169,7 +169,7 @@ export const PAYMENTS = {
     ...admin,
     summary: "Decides about a payment that is held",
     details:
-      "As `credited`, its `amount_usd` is credited: what arrived, where that is not what was ordered. Of a card payment in another currency than USD, it is what was ordered.",
+      "As `credited`, its `amount_usd` is credited: what arrived, where that is not what was ordered. For a card payment in another currency than USD, it is what was ordered.",
     body: ResolveFields,
     answers: { 200: OperatorsPayment },
   },

@@ -13,17 +13,22 @@ import {
   several,
   time,
 } from "./answers.ts";
-import { PriceAnswer } from "./catalog.ts";
+import { ChargedRates } from "./catalog.ts";
 
 const ms = Type.Number({ minimum: 0, description: "milliseconds" });
 
 /**
- * Those that are written down; the receipt of a request that was refused is kept in memory, and listed
+ * Receipts that are written down; the receipt of a request that was refused is kept in memory, and listed
  * nowhere.
  */
 const LISTED_STATES = ["settled", "written_off", "failed", "cancelled", "recovered"] as const;
 
 /** Contract §5; `ledger/receipt` writes it. */
+const kept = (how: string) =>
+  Type.Optional(
+    Type.Integer({ minimum: 1, description: `the part of \`cache_write\` that is cached for ${how}` }),
+  );
+
 const receiptMembers = {
   id: Type.String(),
   created_at: time,
@@ -31,6 +36,14 @@ const receiptMembers = {
   surface: Type.String(),
   key_id: Type.String(),
   run: Type.Optional(Type.String({ description: "the run that the request was one of" })),
+  tags: Type.Optional(
+    Type.Record(Type.String(), Type.String(), {
+      description: "what the request was sent to be counted under, with the header `x-gateway-tags`",
+    }),
+  ),
+  price_list: Type.Optional(
+    Type.String({ description: "the price list that was charged by; absent: the models' own prices" }),
+  ),
   model_requested: orNone(
     Type.String({ description: "null where the request named none, or was refused before it was read" }),
   ),
@@ -39,6 +52,7 @@ const receiptMembers = {
   attempts: several(
     answerOf({
       host: Type.String(),
+      model: Type.Optional(Type.String()),
       outcome: Type.String(),
       ms,
       detail: Type.Optional(orNone(Type.String())),
@@ -52,9 +66,10 @@ const receiptMembers = {
     ),
     cache_read: count,
     cache_write: count,
-    cache_write_1h: Type.Optional(
-      Type.Integer({ minimum: 1, description: "the part of `cache_write` that is cached for an hour" }),
-    ),
+    cache_write_5m: kept("five minutes"),
+    cache_write_30m: kept("half an hour"),
+    cache_write_1h: kept("an hour"),
+    cache_write_12h: kept("twelve hours"),
     output: count,
     audio_output: Type.Optional(
       Type.Integer({ minimum: 1, description: "the part of `output` that is audio" }),
@@ -65,7 +80,7 @@ const receiptMembers = {
       "`host`: as the host reported; `counted`: it reported nothing credible, or nobody waited for it, and the gateway counted what was sent and delivered",
     ),
   }),
-  price: orNone(PriceAnswer),
+  price: orNone(ChargedRates),
   cost_usd: amountUsd,
   held_usd: amountUsd,
   write_off: Type.Boolean(),
@@ -93,6 +108,13 @@ export const receiptQuery = {
   key_id: Type.String({ description: "only receipts of this key" }),
   model: Type.String({ description: "only receipts of requests that this model served" }),
   state: oneOf(LISTED_STATES, "only receipts in this state"),
+  host: Type.String({ description: "only receipts of requests that this host served" }),
+  error: oneOf(ERROR_CODES, "only receipts of requests that ended with this error"),
+  min_cost_usd: Type.Number({ minimum: 0, description: "only receipts of at least this cost" }),
+  since: Type.String({
+    description: "only receipts of requests that began at this time (ISO 8601) or later",
+  }),
+  until: Type.String({ description: "only receipts of requests that began before this time" }),
 };
 
 export const receiptPage = <T extends TObject>(receipt: T) =>

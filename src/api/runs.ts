@@ -31,7 +31,7 @@ const owned = { who: ["owner"], act: "change runs, other than by naming one" } a
 
 export const RUNS = {
   change: {
-    summary: "Sets the limits of a run anew, higher or lower",
+    summary: "Sets the limits of a run, higher or lower",
     details: "Requests that are open keep what they hold, and take no more than the new limits allow.",
     ...owned,
     body: RunFields,

@@ -19,7 +19,7 @@ export const SESSIONS = {
   },
   list: {
     summary: "Lists the account's sessions, newest first",
-    details: "Never a secret or a hash. Those that have expired are not listed.",
+    details: "Never a secret or a hash. Expired ones are not listed.",
     who: ["session"],
     act: "list sessions",
     answers: { 200: listOf(OpenSession) },

@@ -19,7 +19,7 @@ export const STATUS = {
       models: several(
         answerOf({
           id: Type.String(),
-          state: oneOf(["available", "being_tried_again", "unavailable"]),
+          state: oneOf(["available", "not_used_yet", "being_tried_again", "unavailable"]),
           hosts: several(RouteStatusAnswer),
         }),
       ),

@@ -1,4 +1,5 @@
 import { type Static, type TObject, type TProperties, Type } from "@sinclair/typebox";
+import { TAG_NAME } from "../customers/keys/tags.ts";
 import type { About } from "./about.ts";
 import {
   amountUsd,
@@ -13,7 +14,7 @@ import {
 } from "./answers.ts";
 import { RunAnswer } from "./runs.ts";
 
-const PERIODS = ["day", "week", "month"] as const;
+const PERIODS = ["hour", "day", "week", "month"] as const;
 export type Period = (typeof PERIODS)[number];
 const periodQuery = unlessNamed("week", oneOf(PERIODS));
 
@@ -34,8 +35,19 @@ const sumMembers = {
 
 export type UsageSum = Static<TObject<typeof sumMembers>>;
 
-const StretchAnswer = answerOf({ start: time, model: Type.String(), ...sumMembers });
+const USAGE_SPLITS = ["model", "key", "host"] as const;
+const by = unlessNamed("model", oneOf(USAGE_SPLITS, "what each stretch of time is split by"));
+
+const stretchMembers = {
+  start: time,
+  name: Type.String({
+    description: "of the model, key or host that stretches are split by; empty where no host served",
+  }),
+  ...sumMembers,
+};
+const StretchAnswer = answerOf(stretchMembers);
 const percentile = orNone(Type.Number({ minimum: 0, description: "milliseconds" }));
+const firstTokens = answerOf({ p50: percentile, p95: percentile });
 
 const UsageAnswer = namedAnswer("Usage", {
   ...periodMembers,
@@ -45,10 +57,21 @@ const UsageAnswer = namedAnswer("Usage", {
       model: Type.String(),
       host: Type.String(),
       ...sumMembers,
-      first_token_ms: answerOf({ p50: percentile, p95: percentile }),
+      first_token_ms: firstTokens,
     }),
   ),
+  keys: several(answerOf({ key_id: Type.String(), last_used_at: time, ...sumMembers })),
   truncated: Type.Boolean({ description: "true when not every receipt was counted" }),
+  groups: Type.Optional(
+    several(
+      answerOf({
+        value: orNone(Type.String({ description: "null for requests without the tag" })),
+        ...sumMembers,
+      }),
+      { description: "of the tag that `group_by` names, the most expensive values first, at most 1,000" },
+    ),
+  ),
+  other_groups: Type.Optional(orNone(answerOf(sumMembers))),
   run: Type.Optional(RunAnswer),
 });
 export type UsageAnswer = Static<typeof UsageAnswer>;
@@ -59,7 +82,12 @@ export const USAGE = {
   who: ["key", "owner"],
   query: {
     period: periodQuery,
+    by,
     key_id: Type.String({ description: "only receipts of this key" }),
+    group_by: Type.String({
+      pattern: `^tag:${TAG_NAME}$`,
+      description: "`tag:` and the name of a tag (`tag:customer`): adds sums by its values",
+    }),
     run: Type.String({
       description:
         "only receipts of this run; for owners and the key that started it, with its limits and what is used of them, while it goes on",
@@ -132,6 +160,7 @@ export const EVERYBODYS_USAGE = {
     "Each list holds the first of its order and the sum of the others. Receipts are counted up to the newest 1,000,000.",
   query: {
     period: periodQuery,
+    by,
     order: unlessNamed(
       "cost",
       oneOf(SPENDING_ORDERS, "what lists are ordered by, the most first; growth is that of the cost"),
@@ -144,4 +173,21 @@ export const EVERYBODYS_USAGE = {
   answers: {
     200: EverybodysUsage,
   },
+} as const satisfies About;
+
+const OverviewAnswer = namedAnswer("Overview", {
+  ...periodMembers,
+  object: Type.Literal("overview"),
+  stretches: several(answerOf({ start: time, ...sumMembers, first_token_ms: firstTokens })),
+  truncated: Type.Boolean({ description: "true when not every receipt was counted" }),
+});
+
+export type OverviewAnswer = Static<typeof OverviewAnswer>;
+
+export const OVERVIEW = {
+  who: ["admin"],
+  summary: "Sums up everybody's receipts over time: requests, failures, spend and time to the first token",
+  details: "Receipts are counted up to the newest 50,000.",
+  query: { period: unlessNamed("day", oneOf(PERIODS)) },
+  answers: { 200: OverviewAnswer },
 } as const satisfies About;

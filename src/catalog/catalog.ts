@@ -1,4 +1,5 @@
-import type { NanoPerMillion } from "../units/usd.ts";
+import type { Price } from "./price.ts";
+import { modelsAt, type PriceList, withoutPrices } from "./price-list.ts";
 import { ShortNames } from "./short-names.ts";
 
 /** The three wire languages, spoken by clients to the gateway and by the gateway to hosts. */
@@ -12,7 +13,10 @@ export interface Host {
   /** Without a trailing slash; the surface's path is appended: `https://api.openai.com/v1`. */
   readonly baseUrl: string;
   readonly speaks: readonly SurfaceName[];
+  /** Null where it takes none, or has several. */
   readonly apiKey: string | null;
+  /** Several keys, with limits of their own; absent: the one above. */
+  readonly keys?: readonly HostKey[];
   readonly auth: "bearer" | "x-api-key";
   /** Sent with every request, lower-case names. */
   readonly headers: Readonly<Record<string, string>>;
@@ -23,21 +27,46 @@ export interface Host {
   readonly onDisconnect: "cancel" | "drain";
   /** What the host charges for a call that is cancelled before its first token; absent: nothing. */
   readonly billsCancelled?: "prompt";
+  /** The host charges nothing for an answer that it declined to give; absent: what its usage comes to. */
+  readonly refusals?: "free";
   readonly quirks: Quirks;
   /** The most requests that it is given at once; absent: the default in limits/host-slots. */
   readonly maxConcurrent?: number;
   /** How long it keeps what it has cached of a prompt; absent: the default in routing/cache-lifetime. */
   readonly cacheMs?: number;
-  /** On Messages, it is told what to cache of requests whose clients do not say. */
+  /** On Messages, the gateway marks what to cache in requests without marks. */
   readonly autoCache?: boolean;
   /** Gets no requests for now: models have no routes to it. */
   readonly paused?: boolean;
+  /** Where it runs, as the operator calls it; absent: not known. */
+  readonly region?: string;
   /** What the operator knows about the host's handling of prompts; absent: nothing. */
   readonly privacy?: Privacy;
 }
 
+/** One of several keys of a host. */
+export interface HostKey {
+  /** The variable or file that holds it: unique within the host, and no secret. */
+  readonly name: string;
+  readonly from: "env" | "file";
+  /** Its text, which a rotated file replaces; hosts may still repeat the previous one. */
+  readonly secret: { text: string; previous?: string };
+  /** Its share of new conversations is its weight among all weights. */
+  readonly weight: number;
+  readonly maxConcurrent?: number;
+  /** Requests, and tokens, in any minute. */
+  readonly rpm?: number;
+  readonly tpm?: number;
+}
+
+/** The texts of all keys of a host. */
+export const keyTextsOf = ({ apiKey, keys = [] }: Pick<Host, "apiKey" | "keys">): string[] => [
+  ...(apiKey === null ? [] : [apiKey]),
+  ...keys.flatMap(({ secret: { text, previous } }) => (previous === undefined ? [text] : [text, previous])),
+];
+
 /** Each is true only if the operator says so. */
-export interface Privacy {
+interface Privacy {
   /** The host neither keeps prompts for itself nor trains on them. */
   readonly collectsNothing: boolean;
   /** Zero data retention: nothing of a request is kept at all. */
@@ -68,15 +97,17 @@ export interface Quirks {
   readonly plainContent?: boolean;
   /** On chat, it accepts Anthropic's `cache_control`, on parts and on the whole. */
   readonly cacheControl?: boolean;
+  /** It caches up to marks and matches exactly there, as OpenAI's models do from GPT-5.6 on: `prompt_cache_breakpoint`. */
+  readonly cacheMarks?: boolean;
   /** On chat, it wants earlier reasoning back as `reasoning_content`. */
   readonly takesReasoning?: boolean;
   /** On chat, it signs tool calls, as Gemini 3 does, and refuses unsigned ones. */
   readonly signsCalls?: boolean;
   /** Its models take a thinking effort (`thinking: adaptive`), not a token budget. */
   readonly adaptiveThinking?: boolean;
-  /** Its models choose their temperature themselves, and refuse to be told one, or `top_p` or `top_k`. */
+  /** Its models choose their temperature themselves, and refuse one in a request, and `top_p` and `top_k`. */
   readonly noSampling?: boolean;
-  /** Its models cannot be told how hard to think, and refuse to be. */
+  /** Its models have no reasoning effort, and refuse one. */
   readonly noReasoningEffort?: boolean;
   /** Refuses requests for reasoning summaries. */
   readonly noReasoningSummary?: boolean;
@@ -88,19 +119,6 @@ export interface Quirks {
   readonly knownFieldsOnly?: boolean;
 }
 
-export interface Price {
-  readonly input: NanoPerMillion;
-  readonly output: NanoPerMillion;
-  readonly cacheRead: NanoPerMillion;
-  readonly cacheWrite: NanoPerMillion;
-  /** For writes to a one-hour cache; absent: as `cacheWrite`. */
-  readonly cacheWrite1h?: NanoPerMillion;
-  /** For audio in a prompt; absent: as `input`. */
-  readonly audioInput?: NanoPerMillion;
-  /** For audio in an answer; absent: as `output`. */
-  readonly audioOutput?: NanoPerMillion;
-}
-
 /** One way to reach a model: a host, and the model's name there. */
 export interface Route {
   readonly host: Host;
@@ -110,6 +128,8 @@ export interface Route {
    * requests.
    */
   readonly price: Price | null;
+  /** What the host charges the operator, who alone sees it; absent: not known, unless the host says it with its answers. */
+  readonly cost?: Price;
   /** Used by the Open Tier only, and only while verified. */
   readonly free: boolean;
   /** The host's quirks, changed by what is peculiar to this model; absent: the host's. */
@@ -148,7 +168,7 @@ export type HostOrder = (typeof HOST_ORDERS)[number];
 export const MODALITIES = ["text", "image", "file", "audio"] as const;
 export type Modality = (typeof MODALITIES)[number];
 
-/** What a model is known to be able to do: told to clients, which choose by it. No request is refused for it. */
+/** What a model is known to be able to do: shown to clients, which choose by it. No request is refused for it. */
 export interface Abilities {
   readonly inputs: readonly Modality[];
   readonly tools: boolean;
@@ -161,6 +181,8 @@ export interface Model {
   readonly name: string;
   /** Other names that clients may ask for it by; absent: none. */
   readonly aliases?: readonly string[];
+  /** Ids of models that serve in its place when it declines, in order; absent: none. */
+  readonly fallbacks?: readonly string[];
   readonly contextLength: number;
   readonly maxOutputTokens: number;
   /** Absent: nothing is known. */
@@ -178,11 +200,48 @@ export interface Catalog {
   /** Variant → ordered model ids, for `gateway/auto:<variant>`. */
   readonly auto: ReadonlyMap<string, readonly string[]>;
   readonly hosts: ReadonlyMap<string, Host>;
+  /** Names the prices of all models, the same in every process that sells at them. */
+  readonly priceVersion: string;
+  /** The price list that the prices are of; null: the models' own. */
+  readonly priceList: string | null;
+  /** Nothing has a price, because the configuration lacks the customer's list. */
+  readonly lacksList?: true;
   /** What names that are no ids may stand for. */
   readonly shortNames: ShortNames;
 }
 
-export const catalogOf = (rows: Omit<Catalog, "shortNames">): Catalog => ({
-  ...rows,
-  shortNames: new ShortNames(rows.models.values(), rows.auto.keys()),
-});
+/** The same models at the prices of each list, so that no request has to compute one. */
+export interface CatalogWithLists extends Catalog {
+  readonly priceLists: ReadonlyMap<string, Catalog>;
+  /** For customers whose list the configuration no longer has: nothing is sold at a price that nobody decided. */
+  readonly unpriced: Catalog;
+}
+
+export function catalogOf(
+  rows: Pick<Catalog, "models" | "auto" | "hosts">,
+  lists: Iterable<PriceList> = [],
+): CatalogWithLists {
+  const { models, auto } = rows;
+  const shared = { ...rows, shortNames: new ShortNames(models.values(), auto.keys()) };
+  const pricedBy = (priceList: string | null, priced: ReadonlyMap<string, Model>): Catalog => ({
+    ...shared,
+    models: priced,
+    priceVersion: versionOf(priced.values()),
+    priceList,
+  });
+  return {
+    ...pricedBy(null, models),
+    priceLists: new Map([...lists].map((list) => [list.name, pricedBy(list.name, modelsAt(list, models))])),
+    unpriced: { ...pricedBy(null, withoutPrices(models)), lacksList: true },
+  };
+}
+
+/** The catalog as a customer with that price list sees it; null: without one. */
+export const catalogAt = (catalog: CatalogWithLists, priceList: string | null): Catalog =>
+  priceList === null ? catalog : (catalog.priceLists.get(priceList) ?? catalog.unpriced);
+
+/** Changes with any price. */
+function versionOf(models: Iterable<Model>): string {
+  const prices = [...models].map(({ id, price, routes }) => [id, price, routes.map((route) => route.price)]);
+  return Bun.hash(JSON.stringify(prices)).toString(16).padStart(16, "0");
+}

@@ -3,11 +3,11 @@ import {
   type Catalog,
   type Modality,
   type Model,
-  type Price,
   type Route,
   SURFACE_NAMES,
   type SurfaceName,
 } from "./catalog.ts";
+import { type ByRetention, type Price, type Rates, RETENTIONS } from "./price.ts";
 
 /** One row of `GET /v1/catalog` (contract §4). */
 export interface CatalogEntry {
@@ -29,7 +29,16 @@ export interface CatalogEntry {
   readonly available: boolean;
 }
 
-export interface PriceEntry {
+interface PriceEntry extends RatesEntry {
+  /** Rates of a whole request whose prompt has more than `prompt` tokens. */
+  readonly above?: readonly StepEntry[];
+}
+
+interface StepEntry extends RatesEntry {
+  readonly prompt: number;
+}
+
+interface RatesEntry {
   readonly input: number;
   /** Where sound has a price of its own. */
   readonly audio_input?: number;
@@ -37,7 +46,10 @@ export interface PriceEntry {
   readonly audio_output?: number;
   readonly cache_read: number;
   readonly cache_write: number;
-  readonly cache_write_1h: number;
+  readonly cache_write_5m?: number;
+  readonly cache_write_30m?: number;
+  readonly cache_write_1h?: number;
+  readonly cache_write_12h?: number;
 }
 
 /** Whether routes can serve right now; routing's `RouteState` has this shape. */
@@ -73,8 +85,7 @@ export function availabilityOf({ models }: Catalog, routeState: RouteAvailabilit
 }
 
 export function catalogEntry(model: Model, routeState: RouteAvailability): CatalogEntry {
-  const paid = model.routes.filter(({ free, price }) => !free && price !== null);
-  const price = model.price ?? paid[0]?.price ?? null;
+  const price = soldAt(model);
   return {
     id: model.id,
     name: model.name,
@@ -88,6 +99,10 @@ export function catalogEntry(model: Model, routeState: RouteAvailability): Catal
     available: servingRoutes(model, routeState).length > 0,
   };
 }
+
+/** Null where it is served on the Open Tier alone. */
+export const soldAt = ({ price, routes }: Model): Price | null =>
+  price ?? routes.find((route) => !route.free && route.price !== null)?.price ?? null;
 
 const TEXT: readonly Modality[] = ["text"];
 
@@ -119,15 +134,30 @@ export const servingRoutes = ({ routes }: Model, routeState: RouteAvailability):
       (route.free ? routeState.verifiedFree(route) : route.price !== null) && routeState.usable(route),
   );
 
-/** In USD per million tokens, as files and answers have it. */
-export const priceEntry = (price: Price): PriceEntry => ({
-  input: usdPerMillion(price.input),
-  ...(price.audioInput === undefined ? {} : { audio_input: usdPerMillion(price.audioInput) }),
-  output: usdPerMillion(price.output),
-  ...(price.audioOutput === undefined ? {} : { audio_output: usdPerMillion(price.audioOutput) }),
-  cache_read: usdPerMillion(price.cacheRead),
-  cache_write: usdPerMillion(price.cacheWrite),
-  cache_write_1h: usdPerMillion(price.cacheWrite1h ?? price.cacheWrite),
+/** In USD per million tokens, as answers have it. */
+const priceEntry = (price: Price): PriceEntry => ({
+  ...ratesEntry(price),
+  ...(price.above === undefined
+    ? {}
+    : { above: price.above.map((step) => ({ prompt: step.prompt, ...ratesEntry(step) })) }),
 });
+
+const ratesEntry = (rates: Omit<Rates, "above">): RatesEntry => ({
+  input: usdPerMillion(rates.input),
+  ...(rates.audioInput === undefined ? {} : { audio_input: usdPerMillion(rates.audioInput) }),
+  output: usdPerMillion(rates.output),
+  ...(rates.audioOutput === undefined ? {} : { audio_output: usdPerMillion(rates.audioOutput) }),
+  cache_read: usdPerMillion(rates.cacheRead),
+  cache_write: usdPerMillion(rates.cacheWrite),
+  ...writesEntry(rates.cacheWrites ?? { "1h": rates.cacheWrite }),
+});
+
+/** `cache_write_12h` and the like. */
+const writesEntry = (writes: ByRetention<NanoPerMillion>): Readonly<Record<string, number>> =>
+  Object.fromEntries(
+    RETENTIONS.flatMap((one) =>
+      writes[one] === undefined ? [] : [[`cache_write_${one}`, usdPerMillion(writes[one])]],
+    ),
+  );
 
 const usdPerMillion = (price: NanoPerMillion): number => price / NANO_PER_USD;

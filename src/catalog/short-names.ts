@@ -24,7 +24,7 @@ export class ShortNames {
     for (const [alias, ids] of aliases) this.named.set(alias, ids);
   }
 
-  /** None: nothing is like it. Several: whoever asks has to choose. */
+  /** None: nothing is like it. Several: the client has to choose. */
   idsOf(asked: string): readonly string[] {
     if (asked.length > MAX_CHARACTERS) return NONE;
     const name = plain(asked.replace(LONG_CONTEXT, ""));

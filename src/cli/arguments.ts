@@ -1,4 +1,5 @@
 import { InvalidArgumentError, Option } from "@commander-js/extra-typings";
+import { MAX_NANO_USD, usdFromNano } from "../units/usd.ts";
 
 /** Options that several commands share, and readers of what is typed. */
 export const jsonOption = () => new Option("--json", "print one JSON document, for programs").default(false);
@@ -32,6 +33,15 @@ export const orUnlimited =
   (text: string): Value | "none" =>
     text === "none" ? text : read(text);
 
+/** The gateway says what is wrong within it. */
+export function jsonObject(text: string): object {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value === "object" && value !== null && !Array.isArray(value)) return value;
+  } catch {}
+  throw new InvalidArgumentError("It must be a JSON object.");
+}
+
 /** A day, or a moment with its zone; a day begins at midnight UTC. */
 export function moment(text: string): Date {
   if (
@@ -44,11 +54,15 @@ export function moment(text: string): Date {
 }
 
 export function amountUsd(text: string): number {
-  if (!/^\d{1,7}(\.\d{1,9})?$/.test(text)) {
-    throw new InvalidArgumentError("It must be an amount in USD with at most nine decimals, like 12.50.");
+  if (!/^\d{1,7}(\.\d{1,9})?$/.test(text) || Number(text) > MAX_USD) {
+    throw new InvalidArgumentError(
+      `It must be an amount in USD from 0 to ${MAX_USD.toLocaleString("en-US")} with at most nine decimals, like 12.50.`,
+    );
   }
   return Number(text);
 }
+
+const MAX_USD = usdFromNano(MAX_NANO_USD);
 
 /** For an option that may be given several times. */
 export const several = (text: string, before: readonly string[] | undefined): readonly string[] => [

@@ -1,17 +1,17 @@
 import { statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { DATABASE } from "../store/data-folder.ts";
-import { BackupError, backUp } from "../store/sqlite/backup.ts";
+import { BackupError, backUp } from "../store/database/backup.ts";
 import { dataFolder } from "./connection.ts";
 import { type CommandContext, show } from "./console.ts";
 import { CommandFailure, EXIT } from "./failure.ts";
 
 /** Copies the data folder, while the gateway serves or while it is stopped. */
-export function backup(to: string, { json }: { readonly json: boolean }, place: CommandContext): void {
-  const from = dataFolder(place);
-  const folder = resolve(place.cwd, to);
+export function backup(to: string, { json }: { readonly json: boolean }, context: CommandContext): void {
+  const from = dataFolder(context);
+  const folder = resolve(context.cwd, to);
   try {
-    if (place.columns !== null) place.err(`copying ${resolve(from)} …\n`);
+    if (context.columns !== null) context.err(`copying ${resolve(from)} …\n`);
     backUp(from, folder);
   } catch (error) {
     if (!(error instanceof BackupError)) throw error;
@@ -22,7 +22,7 @@ export function backup(to: string, { json }: { readonly json: boolean }, place: 
     );
   }
   const bytes = statSync(join(folder, DATABASE)).size;
-  show(place, json, { folder, database_bytes: bytes }, [
+  show(context, json, { folder, database_bytes: bytes }, [
     `${folder} holds everything that was acknowledged until now (database: ${(bytes / 1e6).toFixed(1)} MB).`,
     `To start a gateway from it, set GATEWAY_DATA=${folder}`,
   ]);

@@ -10,9 +10,9 @@ import { type CommandContext, printable } from "./console.ts";
 import { CommandFailure, EXIT } from "./failure.ts";
 import { isRefusedConnection, whyUnanswered } from "./unanswered.ts";
 
-export function adminClient(options: ConnectionOptions, place: CommandContext): Client {
-  const url = gatewayUrl(options, place);
-  return new Client(place, url, adminToken(options, url, place));
+export function adminClient(options: ConnectionOptions, context: CommandContext): Client {
+  const url = gatewayUrl(options, context);
+  return new Client(context, url, adminToken(options, url, context));
 }
 
 export interface OwnerOptions extends OperationOptions {
@@ -25,18 +25,18 @@ export interface OwnerOptions extends OperationOptions {
 }
 
 /** Null where nobody has named an owner's credential. */
-export function ownerClient(options: OwnerOptions, place: CommandContext): Client | null {
-  const owner = options.owner ?? (place.env.GATEWAY_OWNER || null);
+export function ownerClient(options: OwnerOptions, context: CommandContext): Client | null {
+  const owner = options.owner ?? (context.env.GATEWAY_OWNER || null);
   if (owner === null) return null;
-  const url = gatewayUrl(options, place);
+  const url = gatewayUrl(options, context);
   refuseClearText(url, options);
-  return new Client(place, url, owner, options.balance ?? null);
+  return new Client(context, url, owner, options.balance ?? null);
 }
 
 /** The gateway's HTTP operations, with one credential. */
 export class Client {
   constructor(
-    private readonly place: Pick<CommandContext, "fetch">,
+    private readonly context: Pick<CommandContext, "fetch">,
     readonly url: string,
     /** Null for operations that need none. */
     private readonly bearer: string | null,
@@ -65,18 +65,19 @@ export class Client {
     path: string,
     most: number,
     onPage: (rows: number) => void,
+    filters: Readonly<Record<string, string>> = {},
   ): Promise<{ readonly rows: Row[]; readonly more: boolean }> {
     const rows: Row[] = [];
+    let before: string | null = null;
     for (;;) {
-      const last = rows.at(-1);
       const limit = Math.min(PAGE, most - rows.length);
-      const query = `?limit=${limit}${last === undefined ? "" : `&before=${encodeURIComponent(last.id)}`}`;
-      const page = await this.get<List<Row>>(path + query);
+      const query: Record<string, string> = { ...filters, limit: String(limit) };
+      if (before !== null) query.before = before;
+      const page: ListPage<Row> = await this.get(`${path}?${new URLSearchParams(query)}`);
       rows.push(...page.data);
       onPage(rows.length);
-      if (!page.has_more || page.data.length === 0 || rows.length >= most) {
-        return { rows, more: page.has_more };
-      }
+      before = nextOf(page);
+      if (before === null || rows.length >= most) return { rows, more: page.has_more };
     }
   }
 
@@ -85,9 +86,9 @@ export class Client {
     let before: string | null = null;
     do {
       const query: string = `?limit=${PAGE}${before === null ? "" : `&before=${encodeURIComponent(before)}`}`;
-      const page: List<Row> & { readonly next_before?: string | null } = await this.get(path + query);
+      const page: ListPage<Row> = await this.get(path + query);
       yield page.data;
-      before = page.has_more ? (page.next_before ?? page.data.at(-1)?.id ?? null) : null;
+      before = nextOf(page);
     } while (before !== null);
   }
 
@@ -115,7 +116,7 @@ export class Client {
 
   private async send(method: string, path: string, body: object | undefined): Promise<Sent> {
     try {
-      const response = await this.place.fetch(this.url + path, {
+      const response = await this.context.fetch(this.url + path, {
         method,
         // A redirect would carry the credential to wherever it points.
         redirect: "manual",
@@ -145,6 +146,12 @@ const answered = (status: number, receipt: string | null): string =>
   status < 500 || receipt === null
     ? `The gateway answered ${status}.`
     : `The gateway answered ${status}; its log says more, under ${receipt}.`;
+
+type ListPage<Row> = List<Row> & { readonly next_before?: string | null };
+
+/** A page may be empty and not the last. */
+const nextOf = <Row extends { readonly id: string }>(page: ListPage<Row>): string | null =>
+  page.has_more ? (page.next_before ?? page.data.at(-1)?.id ?? null) : null;
 
 interface Sent {
   readonly status: number;

@@ -1,8 +1,9 @@
-import type { Catalog } from "../catalog/catalog.ts";
+import type { CatalogWithLists } from "../catalog/catalog.ts";
 import type { Config } from "../config/config.ts";
 import { type FoundConfig, findConfig } from "../config/find-config.ts";
-import { priceDoubts } from "../config/price-doubts.ts";
+import { costDoubts, priceDoubts } from "../config/price-doubts.ts";
 import { type ConfigProblem, formatProblems } from "../config/problem.ts";
+import { timeDoubts } from "../config/time-doubts.ts";
 import { systemClock } from "../units/clock.ts";
 import { type CommandContext, counted, pairs, show } from "./console.ts";
 import { CommandFailure, EXIT } from "./failure.ts";
@@ -10,12 +11,12 @@ import { CommandFailure, EXIT } from "./failure.ts";
 /** Reads a configuration as a start would, without starting anything. */
 export async function checkConfig(
   file: string | undefined,
-  { json }: { readonly json: boolean },
-  place: CommandContext,
+  { json, strict = false }: { readonly json: boolean; readonly strict?: boolean | undefined },
+  context: CommandContext,
 ): Promise<void> {
-  const found = await readConfiguration(file, place);
+  const found = await readConfiguration(file, context);
   if (Array.isArray(found)) {
-    if (json) show(place, json, { ok: false, problems: found }, []);
+    if (json) show(context, json, { ok: false, problems: found }, []);
     throw new CommandFailure(
       EXIT.found,
       `${counted(found.length, "problem")} in the configuration\n${formatProblems(found)}`,
@@ -25,17 +26,26 @@ export async function checkConfig(
   const { config } = found;
   const { catalog } = config;
   const unpriced = unpricedModels(catalog);
+  const times = timeDoubts(config);
   const idle = idleHosts(catalog);
   const doubts = await doubtfulPrices(catalog);
   const paused = [...catalog.hosts.values()].filter((host) => host.paused === true).map(({ id }) => id);
   const unserved = [...catalog.models.values()]
     .filter(({ routes }) => routes.length === 0)
     .map(({ id }) => id);
+  const warnings = [
+    ...unpriced.map((id) => `${id} has no price, so paid requests for it are refused`),
+    ...idle.map((id) => `no model has a route to the host ${id}`),
+    ...paused.map((id) => `the host ${id} is paused`),
+    ...unserved.map((id) => `all hosts of ${id} are paused`),
+    ...doubts,
+    ...times,
+  ];
   show(
-    place,
+    context,
     json,
     {
-      ok: true,
+      ok: warnings.length === 0 || !strict,
       file: config.file,
       hosts: [...catalog.hosts.keys()],
       models: catalog.models.size,
@@ -43,6 +53,7 @@ export async function checkConfig(
       unpriced_models: unpriced,
       unused_hosts: idle,
       doubtful_prices: doubts,
+      doubtful_times: times,
       paused_hosts: paused,
       paused_models: unserved,
     },
@@ -53,14 +64,12 @@ export async function checkConfig(
         ["models", catalog.models.size],
         ["auto", [...catalog.auto.keys()].map((variant) => `gateway/auto:${variant}`).join(", ") || "none"],
       ]),
-      ...unpriced.map((id) => `warning: ${id} has no price, so paid requests for it are refused`),
-      ...idle.map((id) => `warning: no model has a route to the host ${id}`),
-      ...paused.map((id) => `warning: the host ${id} is paused`),
-      ...unserved.map((id) => `warning: all hosts of ${id} are paused`),
-      ...doubts.map((doubt) => `warning: ${doubt}`),
+      ...warnings.map((warning) => `warning: ${warning}`),
       "The configuration is valid.",
     ],
   );
+  if (strict && warnings.length > 0)
+    throw new CommandFailure(EXIT.found, `${counted(warnings.length, "warning")}, and --strict allows none`);
 }
 
 /** `file` undefined: as the gateway would find it. */
@@ -82,7 +91,7 @@ const SIMULATED_URL = "http://simulated.invalid/v1";
 export const isSimulated = ({ baseUrl }: { readonly baseUrl: string }): boolean => baseUrl === SIMULATED_URL;
 
 /** Neither bought at a price nor free. */
-export function unpricedModels({ models }: Catalog): string[] {
+export function unpricedModels({ models }: CatalogWithLists): string[] {
   const served = ({ price, free }: { readonly price: unknown; readonly free: boolean }) =>
     free || price !== null;
   return [...models.values()]
@@ -91,10 +100,10 @@ export function unpricedModels({ models }: Catalog): string[] {
 }
 
 /** Held against what is known of models elsewhere; the catalogue is only loaded to be asked. */
-export async function doubtfulPrices(catalog: Catalog): Promise<string[]> {
+export async function doubtfulPrices(catalog: CatalogWithLists): Promise<string[]> {
   const { knownPrice } = await import("../config/model-catalogue.ts");
   const now = systemClock.now();
-  return priceDoubts(catalog, (model) => knownPrice(model, now));
+  return [...priceDoubts(catalog, (model) => knownPrice(model, now)), ...costDoubts(catalog)];
 }
 
 function idleHosts({ hosts, models }: Config["catalog"]): string[] {

@@ -45,14 +45,14 @@ export const dataFolder = ({ env, cwd }: Pick<CommandContext, "env" | "cwd">): s
 export function adminToken(
   options: ConnectionOptions,
   url: string,
-  place: Pick<CommandContext, "env" | "cwd">,
+  context: Pick<CommandContext, "env" | "cwd">,
 ): string {
   refuseClearText(url, options);
-  const token = knownAdminToken(options, place);
+  const token = knownAdminToken(options, context);
   if (token !== null) return token;
   throw new CommandFailure(
     EXIT.usage,
-    `there is no admin token: ${tokenPath(place)} does not exist or cannot be read`,
+    `there is no admin token: ${tokenPath(context)} does not exist or cannot be read`,
     "Set GATEWAY_ADMIN_TOKEN, or GATEWAY_DATA to the gateway's data folder, or run this where the gateway was started.",
   );
 }
@@ -60,19 +60,19 @@ export function adminToken(
 /** Null where none is found. */
 export function knownAdminToken(
   options: ConnectionOptions,
-  place: Pick<CommandContext, "env" | "cwd">,
+  context: Pick<CommandContext, "env" | "cwd">,
 ): string | null {
-  const given = options.adminToken ?? place.env.GATEWAY_ADMIN_TOKEN;
+  const given = options.adminToken ?? context.env.GATEWAY_ADMIN_TOKEN;
   if (given !== undefined && given !== "") return given;
   try {
-    return readFileSync(tokenPath(place), "utf8").trim();
+    return readFileSync(tokenPath(context), "utf8").trim();
   } catch {
     return null;
   }
 }
 
-const tokenPath = (place: Pick<CommandContext, "env" | "cwd">): string =>
-  join(dataFolder(place), "admin-token");
+const tokenPath = (context: Pick<CommandContext, "env" | "cwd">): string =>
+  join(dataFolder(context), "admin-token");
 
 export function refuseClearText(url: string, { allowHttp = false }: ConnectionOptions): void {
   const { protocol, hostname } = new URL(url);

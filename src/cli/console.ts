@@ -1,4 +1,5 @@
 import type { Cell } from "../units/csv.ts";
+import { redacted } from "../units/redacted.ts";
 import { CommandFailure, EXIT, type ExitCode } from "./failure.ts";
 
 /** Where a command runs: everything outside of it that it reads or writes. */
@@ -20,18 +21,20 @@ export interface CommandContext {
  * Results for people as text, or with `--json` for programs: one JSON document on stdout and nothing else
  * there.
  */
-export function show(place: CommandContext, json: boolean, value: unknown, lines: readonly string[]): void {
-  place.out(json ? `${JSON.stringify(value, null, 2)}\n` : lines.map((line) => `${line}\n`).join(""));
+export function show(context: CommandContext, json: boolean, value: unknown, lines: readonly string[]): void {
+  context.out(json ? `${JSON.stringify(value, null, 2)}\n` : lines.map((line) => `${line}\n`).join(""));
 }
 
 /** What failed and the next step, on stderr; returns the exit code. */
-export function showFailure(place: CommandContext, json: boolean, error: unknown): ExitCode {
+export function showFailure(context: CommandContext, json: boolean, error: unknown): ExitCode {
   const failure = error instanceof CommandFailure ? error : new CommandFailure(EXIT.found, messageOf(error));
   const { message, next, exitCode } = failure;
-  place.err(
-    json
-      ? `${JSON.stringify({ error: { message, next, exit_code: exitCode } })}\n`
-      : `error: ${message}\n${next === null ? "" : `${next}\n`}`,
+  context.err(
+    redacted(
+      json
+        ? `${JSON.stringify({ error: { message, next, exit_code: exitCode } })}\n`
+        : `error: ${message}\n${next === null ? "" : `${next}\n`}`,
+    ),
   );
   return exitCode;
 }
@@ -67,6 +70,16 @@ export const counted = (count: number, noun: string): string => `${count} ${noun
 export function pairs(rows: readonly (readonly [string, Cell])[]): string[] {
   const width = Math.max(...rows.map(([name]) => name.length));
   return rows.map(([name, value]) => `${name.padEnd(width)}  ${cellText(value)}`);
+}
+
+/** `name  value` lines of an answer's members. */
+export const members = (of: object): string[] =>
+  pairs(Object.entries(of).map(([name, value]) => [name, memberText(value)]));
+
+function memberText(value: unknown): Cell {
+  if (value === null || typeof value === "string" || typeof value === "number") return value;
+  const isWords = Array.isArray(value) && value.every((one) => typeof one === "string");
+  return isWords ? value.join(", ") : JSON.stringify(value);
 }
 
 /** Behind the rows of a list. */

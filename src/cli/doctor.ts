@@ -1,11 +1,12 @@
 import type { Catalog, Host } from "../catalog/catalog.ts";
 import { isDiskless } from "../config/config.ts";
 import { formatProblems } from "../config/problem.ts";
+import { timeDoubts } from "../config/time-doubts.ts";
 import { doubtfulPrices, isSimulated, readConfiguration, unpricedModels } from "./config.ts";
 import { dataFolder, knownAdminToken, localUrl } from "./connection.ts";
 import { type CommandContext, counted } from "./console.ts";
 import { type Finding, failing, ok, showFindings, warning } from "./finding.ts";
-import { checkHost } from "./host-check.ts";
+import { checkKeys } from "./host-check.ts";
 import {
   checkAdminToken,
   checkDisk,
@@ -25,43 +26,43 @@ import { knownTransactions } from "./shared-address.ts";
  * mail server where they are configured, and that each host can be reached and takes its key. It changes
  * nothing, and asks hosts for nothing that costs.
  */
-export async function doctor(options: { readonly json: boolean }, place: CommandContext): Promise<void> {
-  const findings = await withProgress(place, (progress) => examine(place, progress));
-  showFindings(findings, "check", options, place);
+export async function doctor(options: { readonly json: boolean }, context: CommandContext): Promise<void> {
+  const findings = await withProgress(context, (progress) => examine(context, progress));
+  showFindings(findings, "check", options, context);
 }
 
-async function examine(place: CommandContext, progress: Progress): Promise<Finding[]> {
+async function examine(context: CommandContext, progress: Progress): Promise<Finding[]> {
   progress(0, null, "reading the configuration");
-  const found = await readConfiguration(undefined, place);
-  const folder = dataFolder(place);
-  const running = await checkPort(localUrl(place.env), place.fetch);
+  const found = await readConfiguration(undefined, context);
+  const folder = dataFolder(context);
+  const running = await checkPort(localUrl(context.env), context.fetch);
   const disk =
     !Array.isArray(found) && isDiskless(found.config)
       ? []
       : [checkFolder(folder, running.gateway), checkDisk(folder)];
-  const url = localUrl(place.env);
+  const url = localUrl(context.env);
   const machine = [
     ...disk,
     running.finding,
-    ...checkAdminToken(place.env.GATEWAY_ADMIN_TOKEN),
-    ...(running.gateway ? await checkProxies(url, knownAdminToken({}, place), place.fetch) : []),
-    ...(running.gateway ? await checkNodes(url, knownAdminToken({}, place), place.fetch) : []),
+    ...checkAdminToken(context.env.GATEWAY_ADMIN_TOKEN),
+    ...(running.gateway ? await checkProxies(url, knownAdminToken({}, context), context.fetch) : []),
+    ...(running.gateway ? await checkNodes(url, knownAdminToken({}, context), context.fetch) : []),
   ];
   if (Array.isArray(found)) {
     return [failing("configuration", formatProblems(found), "See docs/configuration.md."), ...machine];
   }
   const { config } = found;
   const hosts = [...config.catalog.hosts.values()].filter((host) => !isSimulated(host));
-  const asked = await askHosts(hosts, config.catalog, place, progress);
+  const asked = await askHosts(hosts, config.catalog, context, progress);
   progress(0, null, "checking database, mail server and payments");
   const services = [
-    ...(await checkDatabase(config.store, place.env.GATEWAY_ADMIN_TOKEN)),
+    ...(await checkDatabase(config.store, context.env.GATEWAY_ADMIN_TOKEN)),
     ...(await checkMail(config.smtp)),
     ...(await checkPayments(config.payments, async () =>
-      running.gateway ? knownTransactions(url, knownAdminToken({}, place), place.fetch) : null,
+      running.gateway ? knownTransactions(url, knownAdminToken({}, context), context.fetch) : null,
     )),
     ...(running.gateway && config.payments !== null && config.payments.x402.length > 0
-      ? await checkPaymentsUnderWay(url, knownAdminToken({}, place), place.fetch)
+      ? await checkPaymentsUnderWay(url, knownAdminToken({}, context), context.fetch)
       : []),
   ];
   return [
@@ -74,21 +75,26 @@ async function examine(place: CommandContext, progress: Progress): Promise<Findi
     ...services,
     ...(hosts.length === 0 ? [noHosts] : asked),
     prices(unpricedModels(config.catalog), config.catalog.models.size),
-    ...doubts(await doubtfulPrices(config.catalog)),
+    ...doubts(
+      "price",
+      await doubtfulPrices(config.catalog),
+      "Prices in the configuration are in USD per million tokens.",
+    ),
+    ...doubts("time", timeDoubts(config), "Times that end in _ms are in milliseconds: 30 seconds are 30000."),
   ];
 }
 
 function askHosts(
   hosts: readonly Host[],
   { models }: Catalog,
-  place: CommandContext,
+  context: CommandContext,
   progress: Progress,
 ): Promise<Finding[]> {
   const routes = [...models.values()].flatMap((model) => model.routes);
   const modelsAt = (host: Host) =>
     new Set(routes.filter((route) => route.host.id === host.id).map(({ model }) => model));
   return askedInTurns(hosts, MAX_ASKED_AT_ONCE, "checking hosts", progress, (host) =>
-    checkHost(host, modelsAt(host), place.fetch),
+    checkKeys(host, modelsAt(host), context.fetch),
   );
 }
 
@@ -113,7 +119,5 @@ function prices(unpriced: readonly string[], models: number): Finding {
   );
 }
 
-const doubts = (found: readonly string[]): Finding[] =>
-  found
-    .slice(0, MAX_NAMED)
-    .map((detail) => warning("price", detail, "Prices in the configuration are in USD per million tokens."));
+const doubts = (check: string, found: readonly string[], next: string): Finding[] =>
+  found.slice(0, MAX_NAMED).map((detail) => warning(check, detail, next));

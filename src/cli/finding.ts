@@ -30,10 +30,10 @@ export function showFindings(
   findings: readonly Finding[],
   kind: "check" | "trial",
   { json }: { readonly json: boolean },
-  place: CommandContext,
+  context: CommandContext,
 ): void {
   const failed = findings.filter(({ state }) => state === "fail");
-  show(place, json, { ok: failed.length === 0, findings }, findings.flatMap(linesOf));
+  show(context, json, { ok: failed.length === 0, findings }, findings.flatMap(linesOf));
   if (failed.length === 0) return;
   const which = kind === "check" ? `: ${failed.map(({ check }) => check).join(", ")}` : "";
   throw new CommandFailure(

@@ -6,15 +6,15 @@ import { whyUnanswered } from "./unanswered.ts";
 /** A container's health check, where there is no curl. */
 export async function health(
   options: { readonly url?: string | undefined },
-  place: CommandContext,
+  context: CommandContext,
 ): Promise<void> {
-  const url = `${gatewayUrl(options, place)}/healthz`;
+  const url = `${gatewayUrl(options, context)}/healthz`;
   const signal = AbortSignal.timeout(ANSWER_MS);
-  const response = await place.fetch(url, { redirect: "manual", signal }).catch((error: unknown) => {
+  const response = await context.fetch(url, { redirect: "manual", signal }).catch((error: unknown) => {
     throw new CommandFailure(EXIT.unreachable, `${url} cannot be reached: ${whyUnanswered(error)}`);
   });
   if (!response.ok) throw new CommandFailure(EXIT.found, `${url} answered ${response.status}`);
-  place.out(`${url} answered ${response.status}\n`);
+  context.out(`${url} answered ${response.status}\n`);
 }
 
 const ANSWER_MS = 5_000;

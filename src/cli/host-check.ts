@@ -4,12 +4,27 @@ import { printable } from "./console.ts";
 import { type Finding, failing, ok, warning } from "./finding.ts";
 import { whyUnanswered } from "./unanswered.ts";
 
+/** Checks a host with each of its keys. */
+export async function checkKeys(
+  host: Host,
+  models: ReadonlySet<string>,
+  fetch: typeof globalThis.fetch,
+): Promise<Finding[]> {
+  if (host.keys === undefined) return checkHost(host, models, fetch);
+  const findings: Finding[] = [];
+  for (const { name, secret } of host.keys) {
+    const withKey = { ...host, id: `${host.id}, key ${name}`, apiKey: secret.text };
+    findings.push(...(await checkHost(withKey, models, fetch)));
+  }
+  return findings;
+}
+
 /**
  * Whether a host can be reached and takes its key: asked for the list of its models, which costs nothing and
  * which all three languages' hosts have, or for what only a good key is told. Where the list comes, `models`
  * that it does not name are doubted: their rows may have a mistake in them.
  */
-export async function checkHost(
+async function checkHost(
   host: Host,
   models: ReadonlySet<string>,
   fetch: typeof globalThis.fetch,

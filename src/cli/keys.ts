@@ -1,8 +1,9 @@
-import type { KeyAnswer, KeyFields, MintedAnswer, RevokedAnswer, SetUpAnswer } from "../api/keys.ts";
+import type { AdminKeyFields, KeyAnswer, MintedAnswer, RevokedAnswer, SetUpAnswer } from "../api/keys.ts";
 import { adminClient, Client, type OwnerOptions, ownerClient } from "./client.ts";
 import { gatewayUrl, knownAdminToken, refuseClearText } from "./connection.ts";
-import { andMore, type CommandContext, pairs, show, table } from "./console.ts";
+import { andMore, type CommandContext, members, pairs, show, table } from "./console.ts";
 import { CommandFailure, EXIT } from "./failure.ts";
+import { balanceIdOf, keyIdOf } from "./named.ts";
 import { withProgress } from "./progress.ts";
 
 export interface KeySpecOptions extends OwnerOptions {
@@ -14,23 +15,34 @@ export interface KeySpecOptions extends OwnerOptions {
   readonly allowModel?: readonly string[] | undefined;
   readonly budget?: readonly string[] | undefined;
   readonly expiresAt?: string | undefined;
+  readonly priceList?: string | undefined;
+  readonly policy?: object | "none" | undefined;
 }
 
+const keysAt = (balance: string): string => `/admin/balances/${encodeURIComponent(balance)}/keys`;
+
 /**
- * Without an owner's credential: a balance without an account, with its first key; as the operator where that
+ * On the balance that is named, or the owner's. Without either: a balance without an account, with its first key; as the operator where that
  * is who asks.
  */
-export async function createKey(options: KeySpecOptions, place: CommandContext): Promise<void> {
-  const url = gatewayUrl(options, place);
+export async function createKey(options: KeySpecOptions, context: CommandContext): Promise<void> {
+  const url = gatewayUrl(options, context);
   // The answer holds secrets whether or not a credential is sent.
   refuseClearText(url, options);
-  const owner = ownerClient(options, place);
-  const token = owner === null ? knownAdminToken(options, place) : null;
-  const path = token === null ? "/v1/keys" : "/admin/keys";
-  const client = owner ?? new Client(place, url, token);
+  const owner = ownerClient(options, context);
+  const token = owner === null ? knownAdminToken(options, context) : null;
+  const isFor = owner === null ? options.balance : undefined;
+  const client =
+    owner ?? (isFor === undefined ? new Client(context, url, token) : adminClient(options, context));
+  const path =
+    isFor !== undefined
+      ? keysAt(await balanceIdOf(isFor, client))
+      : token === null
+        ? "/v1/keys"
+        : "/admin/keys";
   const made = await client.post<MintedAnswer | SetUpAnswer>(path, specOf(options));
   const recovery = "recovery_secret" in made ? made.recovery_secret : null;
-  show(place, options.json, made, [
+  show(context, options.json, made, [
     ...pairs([
       ["key", made.key],
       ...(recovery === null ? [] : [["recovery secret", recovery] as const]),
@@ -45,7 +57,7 @@ export async function createKey(options: KeySpecOptions, place: CommandContext):
 }
 
 /** What is undefined is not sent. */
-const specOf = (options: KeySpecOptions): { [F in keyof KeyFields]: KeyFields[F] | undefined } => ({
+const specOf = (options: KeySpecOptions): { [F in keyof AdminKeyFields]: AdminKeyFields[F] | undefined } => ({
   name: options.name,
   rpm_limit: limitOf(options.rpmLimit),
   tpm_limit: limitOf(options.tpmLimit),
@@ -54,6 +66,8 @@ const specOf = (options: KeySpecOptions): { [F in keyof KeyFields]: KeyFields[F]
   allowed_models: options.allowModel,
   budget: options.budget,
   expires_at: options.expiresAt,
+  policy: options.policy === "none" ? null : (options.policy as AdminKeyFields["policy"]),
+  price_list: options.priceList === "none" ? null : options.priceList,
 });
 
 const limitOf = (limit: number | "none" | undefined) => (limit === "none" ? null : limit);
@@ -61,9 +75,9 @@ const limitOf = (limit: number | "none" | undefined) => (limit === "none" ? null
 export async function listKeys(
   balance: string | undefined,
   options: OwnerOptions & { readonly limit: number },
-  place: CommandContext,
+  context: CommandContext,
 ): Promise<void> {
-  const owner = ownerClient(options, place);
+  const owner = ownerClient(options, context);
   if (owner === null && balance === undefined) {
     throw new CommandFailure(
       EXIT.usage,
@@ -71,12 +85,12 @@ export async function listKeys(
       "Name one of `gateway balances`, or set GATEWAY_OWNER to act as an owner.",
     );
   }
-  const path = owner === null ? `/admin/balances/${encodeURIComponent(balance!)}/keys` : "/v1/keys";
-  const client = owner ?? adminClient(options, place);
-  const { rows, more } = await withProgress(place, (progress) =>
+  const client = owner ?? adminClient(options, context);
+  const path = owner === null ? keysAt(await balanceIdOf(balance!, client)) : "/v1/keys";
+  const { rows, more } = await withProgress(context, (progress) =>
     client.all<KeyAnswer>(path, options.limit, (count) => progress(count, null, "keys")),
   );
-  show(place, options.json, { data: rows, has_more: more }, [
+  show(context, options.json, { data: rows, has_more: more }, [
     ...table(
       ["id", "prefix", "name", "state", "rpm", "tpm", "day USD", "used", "month USD", "used", "budget"],
       rows.map((key) => [
@@ -97,14 +111,14 @@ export async function listKeys(
   ]);
 }
 
-export async function showKey(id: string, options: OwnerOptions, place: CommandContext): Promise<void> {
-  const { client, path } = keyAt(id, options, place);
+export async function showKey(id: string, options: OwnerOptions, context: CommandContext): Promise<void> {
+  const { client, path } = await keyAt(id, options, context);
   const key = await client.get<KeyAnswer>(path);
-  show(place, options.json, key, linesOf(key));
+  show(context, options.json, key, members(key));
 }
 
 /** Changes what was named and leaves the rest as it is. */
-export async function changeKey(id: string, options: KeySpecOptions, place: CommandContext): Promise<void> {
+export async function changeKey(id: string, options: KeySpecOptions, context: CommandContext): Promise<void> {
   const spec = specOf(options);
   if (Object.values(spec).every((value) => value === undefined)) {
     throw new CommandFailure(
@@ -113,30 +127,24 @@ export async function changeKey(id: string, options: KeySpecOptions, place: Comm
       "Name at least one, such as --daily-limit-usd 20.",
     );
   }
-  const { client, path } = keyAt(id, options, place);
+  const { client, path } = await keyAt(id, options, context);
   const key = await client.patch<KeyAnswer>(path, spec);
-  show(place, options.json, key, linesOf(key));
+  show(context, options.json, key, members(key));
 }
 
-const linesOf = (key: KeyAnswer): string[] =>
-  pairs(
-    Object.entries(key).map(([name, value]) => [
-      name,
-      Array.isArray(value) ? value.join(", ") : (value as string | number | null),
-    ]),
-  );
-
-export async function revokeKey(id: string, options: OwnerOptions, place: CommandContext): Promise<void> {
-  const { client, path } = keyAt(id, options, place);
+export async function revokeKey(id: string, options: OwnerOptions, context: CommandContext): Promise<void> {
+  const { client, path } = await keyAt(id, options, context);
   const revoked = await client.post<RevokedAnswer>(`${path}/revoke`);
-  show(place, options.json, revoked, [`${revoked.id} is revoked: its next request is refused.`]);
+  show(context, options.json, revoked, [`${revoked.id} is revoked: its next request is refused.`]);
 }
 
 /** As its owner sees it, or as the operator does where no owner is named. */
-function keyAt(id: string, options: OwnerOptions, place: CommandContext) {
-  const owner = ownerClient(options, place);
-  const path = `${owner === null ? "/admin" : "/v1"}/keys/${encodeURIComponent(id)}`;
-  return { client: owner ?? adminClient(options, place), path };
+async function keyAt(named: string, options: OwnerOptions, context: CommandContext) {
+  const owner = ownerClient(options, context);
+  const client = owner ?? adminClient(options, context);
+  const as = owner === null ? "admin" : "v1";
+  const id = await keyIdOf(named, client, as);
+  return { client, path: `/${as}/keys/${encodeURIComponent(id)}` };
 }
 
 const budgetText = (budget: KeyAnswer["budget"]): string | null =>

@@ -3,7 +3,7 @@ import type { CommandContext } from "./console.ts";
 /** `bun run gateway <command>`. */
 const args = process.argv.slice(2);
 const serve = async () => void (await import("../main.ts"));
-const place: CommandContext = {
+const context: CommandContext = {
   env: process.env,
   cwd: process.cwd(),
   fetch,
@@ -15,4 +15,4 @@ const place: CommandContext = {
 };
 // A start begins the process again (main.ts), and so loads no commands before.
 if (args.length === 1 && args[0] === "start") await serve();
-else process.exitCode = await (await import("./program.ts")).run(args, place);
+else process.exitCode = await (await import("./program.ts")).run(args, context);

@@ -1,10 +1,10 @@
 import { Document, isMap, isSeq, visit } from "yaml";
-import type { Host, Model, Price, Route } from "../catalog/catalog.ts";
+import type { Host, Model, Route } from "../catalog/catalog.ts";
 import { foundHosts } from "../config/found-hosts.ts";
 import { PRESETS } from "../config/presets.ts";
+import { priceRow } from "../config/price-settings.ts";
 import { type QuirkRow, quirkRow } from "../config/quirks.ts";
 import { systemClock } from "../units/clock.ts";
-import { NANO_PER_USD } from "../units/usd.ts";
 import { type CommandContext, counted } from "./console.ts";
 import { CommandFailure, EXIT } from "./failure.ts";
 
@@ -21,8 +21,8 @@ export interface ImportOptions {
  * Prints what the catalogue packages know of hosts as rows of a configuration file, for an operator who wants
  * to decide about models and prices by hand. Keys stay in the environment: a row names their variable.
  */
-export async function importModels(options: ImportOptions, place: CommandContext): Promise<void> {
-  const presets = chosenPresets(options.host, place.env);
+export async function importModels(options: ImportOptions, context: CommandContext): Promise<void> {
+  const presets = chosenPresets(options.host, context.env);
   const { knownModels } = await import("../config/model-catalogue.ts");
   const found = foundHosts({
     env: Object.fromEntries(presets.map(({ env }) => [env, "named in the row"])),
@@ -46,8 +46,8 @@ export async function importModels(options: ImportOptions, place: CommandContext
   const rows = options.modelsOnly
     ? { models: wanted.map(modelRow) }
     : { hosts, models: wanted.map(modelRow) };
-  place.out(options.json ? `${JSON.stringify(rows, null, 2)}\n` : yamlOf(rows));
-  place.err(
+  context.out(options.json ? `${JSON.stringify(rows, null, 2)}\n` : yamlOf(rows));
+  context.err(
     `${counted(wanted.length, "model")} of ${presets.map(({ id }) => id).join(", ")}. Check the prices against the hosts' own lists before you sell at them.\n`,
   );
 }
@@ -116,17 +116,8 @@ function quirksOf({ host, quirks = host.quirks }: Route) {
   return own.length === 0 ? {} : { quirks: Object.fromEntries(own) };
 }
 
-const priceRow = ({ input, output, cacheRead, cacheWrite, audioInput, audioOutput }: Price) => ({
-  input: input / NANO_PER_USD,
-  output: output / NANO_PER_USD,
-  cache_read: cacheRead / NANO_PER_USD,
-  cache_write: cacheWrite / NANO_PER_USD,
-  ...(audioInput === undefined ? {} : { audio_input: audioInput / NANO_PER_USD }),
-  ...(audioOutput === undefined ? {} : { audio_output: audioOutput / NANO_PER_USD }),
-});
-
 /** One line for each price, route and list of languages, as people write them. */
-function yamlOf(rows: object): string {
+export function yamlOf(rows: object): string {
   const document = new Document(rows, { aliasDuplicateObjects: false });
   visit(document, {
     Pair: (_, { key, value }) => {

@@ -1,5 +1,6 @@
 import type {
   AuditAnswer,
+  BalanceAnswer,
   CreditedAnswer,
   DebitedAnswer,
   DetachedAnswer,
@@ -10,11 +11,12 @@ import type {
 } from "../api/admin.ts";
 import type { List } from "../api/answers.ts";
 import { limitInForce } from "../api/host-limit.ts";
-import { adminClient, type Client } from "./client.ts";
+import { adminClient } from "./client.ts";
 import type { OperationOptions } from "./connection.ts";
 import { andMore, type CommandContext, counted, pairs, printable, show, table } from "./console.ts";
 import { CommandFailure, EXIT } from "./failure.ts";
 import { liveKeyLines, type RevokeKeysOption, revokeKeysIn } from "./live-keys.ts";
+import { balanceIdOf, keyIdOf } from "./named.ts";
 import { withProgress } from "./progress.ts";
 
 /** The operator's commands that are one operation of the running gateway each. */
@@ -22,11 +24,11 @@ export async function credit(
   target: string,
   usd: number,
   options: CreditOptions,
-  place: CommandContext,
+  context: CommandContext,
 ): Promise<void> {
-  const done = await once<CreditedAnswer>("credit", target, usd, options, place);
+  const done = await once<CreditedAnswer>("credit", target, usd, options, context);
   const { balance_id, amount_usd, credited_at, idempotency_key } = done;
-  show(place, options.json, done, [
+  show(context, options.json, done, [
     `${balance_id} was credited ${amount_usd} USD at ${credited_at}.`,
     `idempotency key: ${idempotency_key}`,
   ]);
@@ -37,11 +39,11 @@ export async function debit(
   target: string,
   usd: number | "all",
   options: CreditOptions,
-  place: CommandContext,
+  context: CommandContext,
 ): Promise<void> {
-  const done = await once<DebitedAnswer>("debit", target, usd, options, place);
+  const done = await once<DebitedAnswer>("debit", target, usd, options, context);
   const { balance_id, amount_usd, debited_at, idempotency_key } = done;
-  show(place, options.json, done, [
+  show(context, options.json, done, [
     `${amount_usd} USD were taken back from ${balance_id} at ${debited_at}.`,
     `idempotency key: ${idempotency_key}`,
   ]);
@@ -53,22 +55,23 @@ async function once<Done>(
   target: string,
   usd: number | "all",
   options: CreditOptions,
-  place: CommandContext,
+  context: CommandContext,
 ): Promise<Done> {
-  const kind = target.startsWith("bal_") ? "balance_id" : target.startsWith("key_") ? "key_id" : null;
-  if (kind === null) {
+  if (!/^(bal_|key_|or-)/.test(target)) {
     throw new CommandFailure(
       EXIT.usage,
       `"${target}" is neither a balance (bal_…) nor a key (key_…)`,
       "`gateway balances` lists balances.",
     );
   }
+  const client = adminClient(options, context);
+  const id = await keyIdOf(target, client);
   const { note, idempotencyKey = crypto.randomUUID() } = options;
-  const body = { [kind]: target, amount_usd: usd, idempotency_key: idempotencyKey, note };
-  const client = adminClient(options, place);
+  const kind = id.startsWith("bal_") ? "balance_id" : "key_id";
+  const body = { [kind]: id, amount_usd: usd, idempotency_key: idempotencyKey, note };
   return client.post<Done>(`/admin/${what}s`, body).catch((error: unknown) => {
     if (!(error instanceof CommandFailure) || !error.inDoubt) throw error;
-    const again = `gateway ${what} ${target} ${usd} --idempotency-key ${idempotencyKey}`;
+    const again = `gateway ${what} ${id} ${usd} --idempotency-key ${idempotencyKey}`;
     throw new CommandFailure(
       error.exitCode,
       error.message,
@@ -88,14 +91,14 @@ export async function setSuspension(
   id: string,
   reason: string | null,
   { by, note, ...options }: OperationOptions & { readonly by?: string; readonly note?: string },
-  place: CommandContext,
+  context: CommandContext,
   decision: "suspend" | "unsuspend" = "suspend",
 ): Promise<void> {
-  const client = adminClient(options, place);
-  const path = `/admin/accounts/${encodeURIComponent(id)}/${decision}`;
+  const client = adminClient(options, context);
+  const path = `/admin/accounts/${encodeURIComponent(await balanceIdOf(id, client))}/${decision}`;
   const done = await client.post<SuspensionAnswer>(path, { reason: reason ?? undefined, by, note });
   const balances = done.balance_ids.join(", ");
-  show(place, options.json, done, [
+  show(context, options.json, done, [
     done.suspended === null
       ? `${balances}: no longer suspended.`
       : `${balances}: suspended for ${done.suspended} from the next request on.`,
@@ -106,25 +109,25 @@ export async function detach(
   account: string,
   balance: string,
   options: OperationOptions & RevokeKeysOption,
-  place: CommandContext,
+  context: CommandContext,
 ): Promise<void> {
   const path = `/admin/accounts/${encodeURIComponent(account)}/detach`;
   const body = { balance_id: balance, ...revokeKeysIn(options) };
-  const done = await adminClient(options, place).post<DetachedAnswer>(path, body);
-  show(place, options.json, done, [
+  const done = await adminClient(options, context).post<DetachedAnswer>(path, body);
+  show(context, options.json, done, [
     `${balance} belongs to no account: the recovery secret that it was claimed with opens it again.`,
     ...liveKeyLines(done),
   ]);
 }
 
 /** Fails when the books do not add up, so that a scheduled run is noticed. */
-export async function audit(options: OperationOptions, place: CommandContext): Promise<void> {
-  const client = adminClient(options, place);
-  const books = await withProgress(place, (progress) => {
+export async function audit(options: OperationOptions, context: CommandContext): Promise<void> {
+  const client = adminClient(options, context);
+  const books = await withProgress(context, (progress) => {
     progress(0, null, "recomputing every balance");
     return client.get<AuditAnswer>("/admin/ledger/audit");
   });
-  show(place, options.json, books, [
+  show(context, options.json, books, [
     ...pairs([
       ["credits", usd(books.credits_nano)],
       ["charges", usd(books.charges_nano)],
@@ -158,20 +161,26 @@ function usd(nano: string): string {
 const NANO = 1_000_000_000n;
 
 export async function listBalances(
-  options: OperationOptions & { readonly limit: number; readonly below?: number | undefined },
-  place: CommandContext,
+  options: OperationOptions & {
+    readonly limit: number;
+    readonly below?: number | undefined;
+    readonly state?: string | undefined;
+  },
+  context: CommandContext,
 ): Promise<void> {
-  const client = adminClient(options, place);
-  const { below, limit } = options;
-  const { rows, more } = await withProgress(place, (progress) => {
+  const client = adminClient(options, context);
+  const { below, state, limit } = options;
+  const { rows, more } = await withProgress(context, (progress) => {
+    const filters = {
+      ...(below === undefined ? {} : { below_usd: String(below) }),
+      ...(state === undefined ? {} : { state }),
+    };
     const onPage = (count: number) => progress(count, null, "balances");
-    return below === undefined
-      ? client.all<ListedBalance>("/admin/balances", limit, onPage)
-      : lowBalances(client, below, limit, onPage);
+    return client.all<ListedBalance>("/admin/balances", limit, onPage, filters);
   });
-  show(place, options.json, { data: rows, has_more: more }, [
+  show(context, options.json, { data: rows, has_more: more }, [
     ...table(
-      ["id", "account", "balance USD", "available", "held", "keys", "suspended", "created"],
+      ["id", "account", "balance USD", "available", "held", "keys", "price list", "suspended", "created"],
       rows.map((row) => [
         row.id,
         row.account_id,
@@ -179,6 +188,7 @@ export async function listBalances(
         row.available_usd,
         row.held_usd,
         row.live_keys,
+        row.price_list,
         row.suspended,
         row.created_at,
       ]),
@@ -188,34 +198,39 @@ export async function listBalances(
   ]);
 }
 
+/** What requests of the balance are charged by from now on. */
+export async function setPriceList(
+  target: string,
+  name: string,
+  options: OperationOptions,
+  context: CommandContext,
+): Promise<void> {
+  const client = adminClient(options, context);
+  const id = await balanceIdOf(target, client);
+  const price_list = name === "none" ? null : name;
+  const balance = await client.patch<BalanceAnswer>(`/admin/balances/${encodeURIComponent(id)}`, {
+    price_list,
+  });
+  const by = price_list === null ? "the models' own prices" : `the price list ${price_list}`;
+  show(context, options.json, balance, [`Requests of ${id} are charged by ${by} from now on.`]);
+}
+
 /** Where another process could not say what its open requests hold. */
 const onePart = (shown: readonly Pick<ListedBalance, "held_at">[]): string[] =>
   shown.some(({ held_at }) => held_at === "this_process")
     ? ["Held and available count the open requests of one process only: another did not answer."]
     : [];
 
-/** Those that were credited and have so little left. */
-async function lowBalances(client: Client, below: number, most: number, onPage: (rows: number) => void) {
-  const low: ListedBalance[] = [];
-  let read = 0;
-  for await (const page of client.pages<ListedBalance>("/admin/balances")) {
-    low.push(...page.filter((row) => row.credited_usd > 0 && row.available_usd < below));
-    onPage((read += page.length));
-    if (low.length > most) break;
-  }
-  return { rows: low.slice(0, most), more: low.length > most };
-}
-
 /** A file with a mistake is refused whole; what the gateway says of it is the failure's message. */
-export async function reload(options: OperationOptions, place: CommandContext): Promise<void> {
-  const done = await adminClient(options, place).post<ReloadAnswer>("/admin/reload");
+export async function reload(options: OperationOptions, context: CommandContext): Promise<void> {
+  const done = await adminClient(options, context).post<ReloadAnswer>("/admin/reload");
   const waiting = done.needs_restart.map((field) => `\`${field}\` was changed, and needs a restart.`);
-  show(place, options.json, done, ["The configuration was read again and is in force.", ...waiting]);
+  show(context, options.json, done, ["The configuration was read again and is in force.", ...waiting]);
 }
 
-export async function listHosts(options: OperationOptions, place: CommandContext): Promise<void> {
-  const { data } = await adminClient(options, place).get<List<HostAnswer>>("/admin/hosts");
-  show(place, options.json, data, [
+export async function listHosts(options: OperationOptions, context: CommandContext): Promise<void> {
+  const { data } = await adminClient(options, context).get<List<HostAnswer>>("/admin/hosts");
+  show(context, options.json, data, [
     ...table(
       ["host", "state", "in flight", "limit", "waiting", "routes", "speaks", "key", "address"],
       data.map((host) => [
@@ -226,11 +241,12 @@ export async function listHosts(options: OperationOptions, place: CommandContext
         host.waiting,
         usableRoutes(host),
         host.speaks.join(", "),
-        host.has_api_key ? "yes" : "no",
+        keysOf(host),
         host.base_url,
       ]),
     ),
     ...data.flatMap(failures),
+    ...data.flatMap(unusableKeys),
   ]);
 }
 
@@ -242,6 +258,23 @@ function failures({ id, routes }: HostAnswer): string[] {
       ? []
       : [
           `${id}, ${printable(host_model)}: ${failed} of ${served + failed} failed, last at ${last_failure.at}: ${printable(last_failure.detail)}`,
+        ],
+  );
+}
+
+function keysOf({ has_api_key, keys }: HostAnswer): string {
+  if (keys.length === 0) return has_api_key ? "yes" : "no";
+  return `${keys.filter(({ state }) => state === "usable").length} of ${keys.length} usable`;
+}
+
+function unusableKeys({ id, keys }: HostAnswer): string[] {
+  return keys.flatMap(({ name, state, refused }) =>
+    state === "usable"
+      ? []
+      : [
+          refused === null
+            ? `${id}, key ${printable(name)}: resting, at a limit of the host`
+            : `${id}, key ${printable(name)}: refused by the host at ${refused.at}: ${printable(refused.detail)}`,
         ],
   );
 }

@@ -8,9 +8,9 @@ import { CommandFailure, EXIT } from "./failure.ts";
 import { liveKeyLines, type RevokeKeysOption, revokeKeysIn } from "./live-keys.ts";
 
 /** What owners do about their own credentials, with the recovery secret or a session. */
-export async function replaceRecovery(options: OwnerOptions, place: CommandContext): Promise<void> {
-  const made = await clientFor(options, place).post<RecoveryAnswer>("/v1/me/recovery");
-  show(place, options.json, made, [
+export async function replaceRecovery(options: OwnerOptions, context: CommandContext): Promise<void> {
+  const made = await clientFor(options, context).post<RecoveryAnswer>("/v1/me/recovery");
+  show(context, options.json, made, [
     `The recovery secret of ${made.balance_id}, which is not shown again; the old one has ended:`,
     made.recovery_secret,
     made.recovery_url,
@@ -19,18 +19,21 @@ export async function replaceRecovery(options: OwnerOptions, place: CommandConte
 
 export async function undoClaim(
   options: OwnerOptions & RevokeKeysOption,
-  place: CommandContext,
+  context: CommandContext,
 ): Promise<void> {
-  const undone = await clientFor(options, place).delete<UndoneAnswer>("/v1/me/claim", revokeKeysIn(options));
-  show(place, options.json, undone, [
+  const undone = await clientFor(options, context).delete<UndoneAnswer>(
+    "/v1/me/claim",
+    revokeKeysIn(options),
+  );
+  show(context, options.json, undone, [
     `${undone.balance_id} belongs to no account, and is claimed for none.`,
     ...liveKeyLines(undone),
   ]);
 }
 
-export async function listSessions(options: OwnerOptions, place: CommandContext): Promise<void> {
-  const { data } = await clientFor(options, place).get<List<OpenSession>>("/v1/auth/sessions");
-  show(place, options.json, { data }, [
+export async function listSessions(options: OwnerOptions, context: CommandContext): Promise<void> {
+  const { data } = await clientFor(options, context).get<List<OpenSession>>("/v1/auth/sessions");
+  show(context, options.json, { data }, [
     ...table(
       ["id", "signed in", "until", ""],
       data.map(({ id, signed_in_at, expires_at, current }) => [
@@ -44,22 +47,22 @@ export async function listSessions(options: OwnerOptions, place: CommandContext)
 }
 
 /** One by its id, or all. */
-export async function endSession(id: string, options: OwnerOptions, place: CommandContext): Promise<void> {
-  const client = clientFor(options, place);
+export async function endSession(id: string, options: OwnerOptions, context: CommandContext): Promise<void> {
+  const client = clientFor(options, context);
   const done =
     id === "all"
       ? await client.delete<object>("/v1/auth/sessions")
       : await client.delete<object>(`/v1/auth/sessions/${encodeURIComponent(id)}`);
-  show(place, options.json, done, [
+  show(context, options.json, done, [
     id === "all" ? "All sessions of the account have ended." : `${id} has ended.`,
   ]);
 }
 
 /** The id is typed, because nothing brings back what it names. */
-export async function deleteAll(id: string, options: OwnerOptions, place: CommandContext): Promise<void> {
-  const done = await clientFor(options, place).delete<DeletionAnswer>("/v1/me", { confirm: id });
+export async function deleteAll(id: string, options: OwnerOptions, context: CommandContext): Promise<void> {
+  const done = await clientFor(options, context).delete<DeletionAnswer>("/v1/me", { confirm: id });
   const { closed_balance_ids: closed, detached_balance_ids: detached } = done;
-  show(place, options.json, done, [
+  show(context, options.json, done, [
     `${id} is deleted. Keys and recovery secrets have ended on: ${closed.join(", ") || "no balance"}.`,
     ...(detached.length === 0
       ? []
@@ -67,8 +70,8 @@ export async function deleteAll(id: string, options: OwnerOptions, place: Comman
   ]);
 }
 
-function clientFor(options: OwnerOptions, place: CommandContext): Client {
-  const client = ownerClient(options, place);
+function clientFor(options: OwnerOptions, context: CommandContext): Client {
+  const client = ownerClient(options, context);
   if (client !== null) return client;
   throw new CommandFailure(
     EXIT.usage,

@@ -1,10 +1,9 @@
 import type { PaymentsConfig } from "../config/payment-settings.ts";
-import { DAY_MS } from "../payments/caps.ts";
 import { openChain } from "../payments/rails/x402/chain.ts";
 import type { X402Network } from "../payments/rails/x402/network.ts";
 import { partyOf } from "../payments/rails/x402/redacted-parts.ts";
 import { oracleOf, readSanctionsList } from "../payments/rails/x402/sanctions.ts";
-import { systemClock } from "../units/clock.ts";
+import { DAY_MS, systemClock } from "../units/clock.ts";
 import { messageOf } from "./console.ts";
 import { type Finding, failing, ok, warning } from "./finding.ts";
 import { checkAddress } from "./shared-address.ts";

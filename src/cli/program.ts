@@ -1,9 +1,15 @@
 import { Argument, Command, CommanderError, type CommandOptions, Option } from "@commander-js/extra-typings";
-import manifest from "../../package.json" with { type: "json" };
+import { BALANCE_STATES } from "../api/admin.ts";
+import { BUDGET_WINDOWS } from "../api/budgets.ts";
+import { PAYMENT_STATES } from "../payments/payment.ts";
+import { schemaVersion } from "../store/schema/schemas.ts";
 import { SUSPENSION_REASONS } from "../units/errors/suspension.ts";
+import { redacted } from "../units/redacted.ts";
+import { RELEASE } from "../units/version.ts";
 import {
   allowHttpOption,
   amountUsd,
+  jsonObject,
   jsonOption,
   limitOption,
   moment,
@@ -14,6 +20,16 @@ import {
   wholeNumber,
 } from "./arguments.ts";
 import { type CommandContext, showFailure } from "./console.ts";
+import {
+  changeBudget,
+  closeNode,
+  listBudgets,
+  listNodes,
+  listPayments,
+  refundPayment,
+  resolvePayment,
+  showAccount,
+} from "./customers.ts";
 import { EXIT, type ExitCode } from "./failure.ts";
 import { health } from "./health.ts";
 import { changeKey, createKey, listKeys, revokeKey, showKey } from "./keys.ts";
@@ -25,6 +41,7 @@ import {
   listBalances,
   listHosts,
   reload,
+  setPriceList,
   setSuspension,
 } from "./operations.ts";
 import { deleteAll, endSession, listSessions, replaceRecovery, undoClaim } from "./owner.ts";
@@ -35,37 +52,46 @@ import { showUsage } from "./usage.ts";
  * Runs one command line; whatever goes wrong becomes a message and an exit code. Commands that read configuration or
  * disk themselves are loaded when they are called: they load half the gateway.
  */
-export async function run(args: readonly string[], place: CommandContext): Promise<ExitCode> {
+export async function run(args: readonly string[], context: CommandContext): Promise<ExitCode> {
   try {
-    await program(place).parseAsync([...args], { from: "user" });
+    await program(context).parseAsync([...args], { from: "user" });
     return EXIT.ok;
   } catch (error) {
     // Commander has written its message, or the help that was asked for.
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
-    return showFailure(place, args.includes("--json"), error);
+    return showFailure(context, args.includes("--json"), error);
   }
 }
 
-function program(place: CommandContext) {
+function program(context: CommandContext) {
   const gateway = new Command("gateway")
     .description("Operates a text generation gateway, on this machine or over HTTP.")
-    .version(`${manifest.version} on Bun ${Bun.version}`, "--version", "print the version")
+    .version(versionLine(), "--version", "print version, build and schemas")
     .exitOverride()
-    .configureOutput({ writeOut: (text) => place.out(text), writeErr: (text) => place.err(text) })
+    .configureOutput({
+      writeOut: (text) => context.out(text),
+      writeErr: (text) => context.err(redacted(text)),
+    })
     .showHelpAfterError("Add --help to see the usage.")
     .addHelpText("after", HELP);
   gateway.commandsGroup("To run it:");
-  addStarting(gateway, place);
-  addModels(gateway, place);
-  addWatching(gateway, place);
+  addStarting(gateway, context);
+  addModels(gateway, context);
+  addImports(gateway, context);
+  addWatching(gateway, context);
   gateway.commandsGroup("For customers:");
-  addKeys(gateway, place);
-  addOwner(gateway, place);
-  addMoney(gateway, place);
-  addSuspensions(gateway, place);
-  addReceipts(gateway, place);
+  addKeys(gateway, context);
+  addOwner(gateway, context);
+  addMoney(gateway, context);
+  addPayments(gateway, context);
+  addBudgets(gateway, context);
+  addSuspensions(gateway, context);
+  addReceipts(gateway, context);
   return gateway;
 }
+
+const versionLine = (): string =>
+  `${RELEASE} (SQLite schema ${schemaVersion({ kind: "sqlite" })}, PostgreSQL schema ${schemaVersion({ kind: "postgres" })}) on Bun ${Bun.version}`;
 
 /** A command that asks a gateway. It inherits from its parent how errors and output are handled. */
 const connected = (parent: Command, name: string, options: CommandOptions = {}) =>
@@ -76,41 +102,65 @@ const connected = (parent: Command, name: string, options: CommandOptions = {}) 
     .addOption(allowHttpOption())
     .addOption(jsonOption());
 
-function addStarting(gateway: Command, place: CommandContext): void {
+function addStarting(gateway: Command, context: CommandContext): void {
   gateway
     .command("start")
     .description(
       "Run the gateway until SIGTERM or Ctrl-C; the configuration is read as docs/configuration.md says.",
     )
-    .action(() => place.serve());
+    .action(() => context.serve());
   gateway
     .command("doctor")
     .description(
       "Check configuration, data folder, disk, port, hosts and their keys; exit code 1 if a check fails.",
     )
     .addOption(jsonOption())
-    .action(async (options) => (await import("./doctor.ts")).doctor(options, place));
+    .action(async (options) => (await import("./doctor.ts")).doctor(options, context));
+  gateway
+    .command("upgrade")
+    .description("Say what a start of this release does to the store; exit code 1 if it cannot start on it.")
+    .requiredOption("--check", "only say it; a start upgrades by itself")
+    .addOption(jsonOption())
+    .action(async (options) => (await import("./upgrade.ts")).checkUpgrade(options, context));
   gateway
     .command("config")
     .description("Check a configuration file.")
     .command("check")
     .description("Read a configuration as a start would; exit code 1 if it has problems.")
     .argument("[file]", "default: GATEWAY_CONFIG, else gateway.yaml here")
+    .option("--strict", "fail on warnings, too: for CI")
     .addOption(jsonOption())
-    .action(async (file, options) => (await import("./config.ts")).checkConfig(file, options, place));
+    .action(async (file, options) => (await import("./config.ts")).checkConfig(file, options, context));
 }
 
-function addModels(gateway: Command, place: CommandContext): void {
+function addModels(gateway: Command, context: CommandContext): void {
   const models = gateway
     .command("models")
-    .description("Import known models and prices, and try whether models answer.");
+    .description("Import and update models and prices, and try whether models answer.");
   models
     .command("try")
     .description("Ask each model once at each of its hosts, for a few tokens each; exit code 1 if one fails.")
     .argument("[model...]", "ids of models (default: all)")
     .addOption(new Option("--host <id>", "only at this host; repeatable").argParser(several))
     .addOption(jsonOption())
-    .action(async (ids, options) => (await import("./trial.ts")).tryModels(ids, options, place));
+    .action(async (ids, options) => (await import("./trial.ts")).tryModels(ids, options, context));
+  connected(models as Command, "sync")
+    .description(
+      "Show how a list of models differs from what is on offer; with --apply, sell by it without a restart.",
+    )
+    .argument("[source]", "a file or an address: rows as in gateway.yaml, or a provider's list of models")
+    .option("--host <id>", "whose list it is; without a source, its own list is read")
+    .addOption(new Option("--match <text>", "only ids that contain this; repeatable").argParser(several))
+    .option("--apply", "apply it, in all processes of the store at once; without it, nothing changes")
+    .addOption(
+      new Option("--accept <model>", "apply this model although it is held back; repeatable").argParser(
+        several,
+      ),
+    )
+    .option("--undo", "go back to the models from before the last list")
+    .action(async (source, options) =>
+      (await import("./models-sync.ts")).syncModels(source, options, context),
+    );
   models
     .command("import")
     .description("Print known models as rows for gateway.yaml.")
@@ -120,33 +170,94 @@ function addModels(gateway: Command, place: CommandContext): void {
     .addOption(new Option("--match <text>", "only ids that contain this; repeatable").argParser(several))
     .option("--models-only", "print the rows of models without those of hosts")
     .addOption(jsonOption())
-    .action(async (options) => (await import("./models.ts")).importModels(options, place));
+    .action(async (options) => (await import("./models.ts")).importModels(options, context));
 }
 
-function addWatching(gateway: Command, place: CommandContext): void {
+function addImports(gateway: Command, context: CommandContext): void {
+  const imports = gateway
+    .command("import")
+    .description("Move here from another gateway: docs/moving.md.") as Command;
+  imports
+    .command("litellm")
+    .description("Print LiteLLM's configuration as this gateway's, and what it cannot carry.")
+    .argument("<file>", "LiteLLM's config.yaml")
+    .addOption(outOption())
+    .addOption(envFileOption())
+    .action(async (file, options) =>
+      (await import("./moving/import.ts")).importLiteLLM(file, options, context),
+    );
+  withCustomers(imports.command("new-api") as Command)
+    .description("The same for new-api's channels and prices; users and tokens become balances and keys.")
+    .argument("<database>", "new-api's SQLite file, one-api.db")
+    .action(async (file, options) =>
+      (await import("./moving/import.ts")).importNewApi(file, options, context),
+    );
+  withCustomers(imports.command("openrouter") as Command)
+    .description("The same for OpenRouter's models and keys.")
+    .argument(
+      "<export>",
+      "what GET /api/v1/keys answers: a file, or the address, with OPENROUTER_MANAGEMENT_KEY",
+    )
+    .action(async (from, options) =>
+      (await import("./moving/import.ts")).importOpenRouter(from, options, context),
+    );
+}
+
+/** Options for sources that have customers. */
+const withCustomers = (command: Command) =>
+  command
+    .addOption(outOption())
+    .addOption(envFileOption())
+    .option(
+      "--customers <file>",
+      "make balances, keys and credit at the running gateway, and write their ids and secrets to this file; repeated with it, nothing is made twice",
+    )
+    .option("--source <name>", "tells several sources of a kind apart", "default")
+    .addOption(urlOption())
+    .addOption(tokenOption())
+    .addOption(allowHttpOption());
+
+const outOption = () => new Option("--out <file>", "a new file for the configuration (default: print it)");
+const envFileOption = () =>
+  new Option(
+    "--env-file <file>",
+    "a new file for secrets that the source holds in the clear (default: gateway.env next to it)",
+  );
+
+function addWatching(gateway: Command, context: CommandContext): void {
   connected(gateway, "reload")
     .description("Make the gateway reload its configuration; a bad file is refused as a whole.")
-    .action((options) => reload(options, place));
+    .action((options) => reload(options, context));
+  const nodes = gateway
+    .command("nodes")
+    .description("List the gateways that share the database, and close one that is gone.") as Command;
+  connected(nodes, "list")
+    .description("List the gateways that share the database.")
+    .action((options) => listNodes(options, context));
+  connected(nodes, "close")
+    .description("Free what is reserved for a node whose journal is lost for good.")
+    .argument("<node>", "name of the node")
+    .action((id, options) => closeNode(id, options, context));
   connected(gateway, "audit")
     .description("Recompute every balance from its entries; exit code 1 if one is off.")
-    .action((options) => audit(options, place));
+    .action((options) => audit(options, context));
   connected(gateway, "hosts")
     .description("Show hosts with their health, as the gateway sees them.")
-    .action((options) => listHosts(options, place));
+    .action((options) => listHosts(options, context));
   gateway
     .command("backup")
     .description("Copy the data folder as it is now, even while the gateway runs.")
     .argument("<folder>", "a new or empty folder")
     .addOption(jsonOption())
-    .action(async (folder, options) => (await import("./backup.ts")).backup(folder, options, place));
+    .action(async (folder, options) => (await import("./backup.ts")).backup(folder, options, context));
   gateway
     .command("health")
     .description("Ask the gateway on this machine whether it serves; exit code 4 if not. For containers.")
     .addOption(urlOption())
-    .action((options) => health(options, place));
+    .action((options) => health(options, context));
 }
 
-function addKeys(gateway: Command, place: CommandContext): void {
+function addKeys(gateway: Command, context: CommandContext): void {
   const keys = gateway
     .command("keys")
     .description("Create, list, show, change and revoke API keys.") as Command;
@@ -160,33 +271,40 @@ function addKeys(gateway: Command, place: CommandContext): void {
       .option("--monthly-limit-usd <usd>", "spend per calendar month, or none", orUnlimited(amountUsd))
       .addOption(new Option("--allow-model <id>", "a model it may call; repeatable").argParser(several))
       .addOption(new Option("--budget <name>", "a budget it draws from; repeatable").argParser(several))
-      .option("--expires-at <time>", "a time in ISO 8601 with a time zone");
+      .option(
+        "--policy <json>",
+        `which hosts may serve it, such as '{"region":["eu"],"zdr":true}', or none`,
+        orUnlimited(jsonObject),
+      )
+      .option("--expires-at <time>", "a time in ISO 8601 with a time zone")
+      .option("--price-list <name>", "the price list that it is charged by, or none; operators only");
   withKeySpec("create")
-    .description("Create a key, on a new balance without an account or on the balance of --owner.")
-    .action((options) => createKey(options, place));
+    .description("Create a key: on a new balance without an account, or on that of --balance or --owner.")
+    .option("--balance <id>", "the balance it is for, bal_…; of --owner: which of its balances")
+    .action((options) => createKey(options, context));
   withKeySpec("change")
     .description("Change a key's limits, name or expiry; what is not named stays as it is.")
-    .argument("<key>", "id of a key, key_…")
-    .action((id, options) => changeKey(id, options, place));
+    .argument("<key>", "id of a key, key_…, or the key itself")
+    .action((id, options) => changeKey(id, options, context));
   connected(keys, "list")
     .description("List the keys of a balance, or of --owner.")
     .argument("[balance]", "id of a balance, bal_…")
     .addOption(ownerOption())
     .addOption(limitOption())
-    .action((balance, options) => listKeys(balance, options, place));
+    .action((balance, options) => listKeys(balance, options, context));
   connected(keys, "show")
     .description("Show a key with its use.")
-    .argument("<key>", "id of a key, key_…")
+    .argument("<key>", "id of a key, key_…, or the key itself")
     .addOption(ownerOption())
-    .action((id, options) => showKey(id, options, place));
+    .action((id, options) => showKey(id, options, context));
   connected(keys, "revoke")
     .description("Revoke a key: its very next request is refused.")
-    .argument("<key>", "id of a key, key_…")
+    .argument("<key>", "id of a key, key_…, or the key itself")
     .addOption(ownerOption())
-    .action((id, options) => revokeKey(id, options, place));
+    .action((id, options) => revokeKey(id, options, context));
 }
 
-function addOwner(gateway: Command, place: CommandContext): void {
+function addOwner(gateway: Command, context: CommandContext): void {
   const owners = gateway
     .command("owner")
     .description("Act as an owner: end what leaked, with the recovery secret or a session.") as Command;
@@ -200,42 +318,52 @@ function addOwner(gateway: Command, place: CommandContext): void {
       .addOption(jsonOption());
   owned("recovery")
     .description("Replace the recovery secret of the balance; the new one is shown once.")
-    .action((options) => replaceRecovery(options, place));
+    .action((options) => replaceRecovery(options, context));
   owned("undo-claim")
     .description("Withdraw the claim of the balance, or take it back within 7 days; recovery secret only.")
     .option("--revoke-keys", "end every key of the balance, not only what derives from the claim")
-    .action((options) => undoClaim(options, place));
+    .action((options) => undoClaim(options, context));
   owned("sessions")
     .description("List the account's sessions; with a session only.")
-    .action((options) => listSessions(options, place));
+    .action((options) => listSessions(options, context));
   owned("end-session")
     .description("End a session of the account, or all; with a session only.")
     .argument("<session>", "sess_…, or all")
-    .action((id, options) => endSession(id, options, place));
+    .action((id, options) => endSession(id, options, context));
   owned("delete")
     .description("Delete the account, or with the recovery secret the balance without one, for good.")
     .argument("<id>", "to confirm: acct_… of the session, or bal_… of the recovery secret")
-    .action((id, options) => deleteAll(id, options, place));
+    .action((id, options) => deleteAll(id, options, context));
 }
 
-function addMoney(gateway: Command, place: CommandContext): void {
+function addMoney(gateway: Command, context: CommandContext): void {
   connected(gateway, "balances")
     .description("List balances, newest first.")
     .addOption(limitOption())
     .addOption(
       new Option("--below <usd>", "only those with less than this left of their credit").argParser(amountUsd),
     )
-    .action((options) => listBalances(options, place));
+    .addOption(new Option("--state <state>", "only such balances").choices(BALANCE_STATES))
+    .action((options) => listBalances(options, context));
+  connected(gateway, "price-list")
+    .description("Charge the keys of a balance by a price list of the configuration.")
+    .argument("<balance>", "bal_…, or a key of the balance")
+    .argument("<name>", "name of a list of `price_lists`, or none for the models' own prices")
+    .action((id, name, options) => setPriceList(id, name, options, context));
+  connected(gateway, "account")
+    .description("Show an account with its balances.")
+    .argument("<account>", "acct_…, an email address or a wallet")
+    .action((who, options) => showAccount(who, options, context));
   connected(gateway, "credit")
     .description("Add prepaid credit, once for each idempotency key.")
-    .argument("<target>", "a balance, bal_…, or one of its keys, key_…")
+    .argument("<target>", "a balance, bal_…, or one of its keys, key_… or whole")
     .addArgument(new Argument("<usd>", "amount in USD").argParser(amountUsd))
     .option("--note <text>", "kept with the credit")
     .option("--idempotency-key <text>", "a credit repeated with the same key is made only once")
-    .action((target, usd, options) => credit(target, usd, options, place));
+    .action((target, usd, options) => credit(target, usd, options, context));
   connected(gateway, "debit")
     .description("Take credit back that is neither spent nor held, once for each idempotency key.")
-    .argument("<target>", "a balance, bal_…, or one of its keys, key_…")
+    .argument("<target>", "a balance, bal_…, or one of its keys, key_… or whole")
     .addArgument(
       new Argument("<usd>", "amount in USD, or all that is available").argParser((text) =>
         text === "all" ? text : amountUsd(text),
@@ -243,13 +371,58 @@ function addMoney(gateway: Command, place: CommandContext): void {
     )
     .option("--note <text>", "kept with the debit; the owner sees it")
     .option("--idempotency-key <text>", "a debit repeated with the same key is made only once")
-    .action((target, usd, options) => debit(target, usd, options, place));
+    .action((target, usd, options) => debit(target, usd, options, context));
 }
 
-function addSuspensions(gateway: Command, place: CommandContext): void {
+function addPayments(gateway: Command, context: CommandContext): void {
+  const payments = gateway
+    .command("payments")
+    .description("List payments, and decide about them.") as Command;
+  connected(payments, "list")
+    .description("List payments of all balances, newest first.")
+    .addOption(
+      new Option("--state <state>", "only these; held ones wait for a decision").choices(PAYMENT_STATES),
+    )
+    .option("--balance <id>", "only of this balance")
+    .addOption(limitOption())
+    .action((options) => listPayments(options, context));
+  connected(payments, "refund")
+    .description("Take the credit of a payment back, and refund the card.")
+    .argument("<payment>", "id of a payment, pay_…")
+    .action((id, options) => refundPayment(id, options, context));
+  connected(payments, "resolve")
+    .description("Decide about a payment that is held.")
+    .argument("<payment>", "id of a payment, pay_…")
+    .addOption(
+      new Option("--as <decision>", "credited: what arrived becomes credit; refunded: it is paid back")
+        .choices(["credited", "refunded"])
+        .makeOptionMandatory(),
+    )
+    .addOption(noteOption())
+    .action((id, options) => resolvePayment(id, options, context));
+}
+
+function addBudgets(gateway: Command, context: CommandContext): void {
+  const budgets = gateway.command("budgets").description("List and change spending caps.") as Command;
+  connected(budgets, "list")
+    .description("List the budgets of a balance, or of --owner.")
+    .argument("[balance]", "id of a balance, bal_…")
+    .addOption(ownerOption())
+    .action((balance, options) => listBudgets(balance, options, context));
+  connected(budgets, "change")
+    .description("Change a budget's cap or window.")
+    .argument("<name>", "name of the budget")
+    .option("--balance <id>", "the balance it belongs to, bal_…")
+    .addOption(ownerOption())
+    .addOption(new Option("--cap-usd <usd>", "the most that may be spent").argParser(amountUsd))
+    .addOption(new Option("--window <window>", "how long it counts").choices(BUDGET_WINDOWS))
+    .action((name, options) => changeBudget(name, options, context));
+}
+
+function addSuspensions(gateway: Command, context: CommandContext): void {
   connected(gateway, "suspend")
     .description("Suspend an account or balance: every generation is refused.")
-    .argument("<id>", "acct_… or bal_…")
+    .argument("<id>", "acct_…, bal_…, or a key of the balance")
     .addOption(
       new Option("--reason <reason>", "the reason, which the owner is told")
         .choices(SUSPENSION_REASONS)
@@ -257,30 +430,30 @@ function addSuspensions(gateway: Command, place: CommandContext): void {
     )
     .addOption(byOption())
     .addOption(noteOption())
-    .action((id, options) => setSuspension(id, options.reason, options, place));
+    .action((id, options) => setSuspension(id, options.reason, options, context));
   connected(gateway, "unsuspend")
     .description("Lift a suspension.")
-    .argument("<id>", "acct_… or bal_…")
+    .argument("<id>", "acct_…, bal_…, or a key of the balance")
     .addOption(new Option("--reason <reason>", "lift this one only, of several").choices(SUSPENSION_REASONS))
     .addOption(byOption())
     .addOption(noteOption())
-    .action((id, options) => setSuspension(id, options.reason ?? null, options, place, "unsuspend"));
+    .action((id, options) => setSuspension(id, options.reason ?? null, options, context, "unsuspend"));
   connected(gateway, "detach")
     .description("Take a balance that was claimed out of an account; its recovery secret opens it again.")
     .argument("<account>", "acct_…")
     .argument("<balance>", "bal_…")
     .option("--revoke-keys", "end every key of the balance, not only what derives from the claim")
-    .action((account, balance, options) => detach(account, balance, options, place));
+    .action((account, balance, options) => detach(account, balance, options, context));
 }
 
-function addReceipts(gateway: Command, place: CommandContext): void {
+function addReceipts(gateway: Command, context: CommandContext): void {
   const receipts = gateway
     .command("receipt")
     .description("Show the receipt of a request, or verify a signed one.") as Command;
   connected(receipts, "show", { isDefault: true })
     .description("Show the receipt of a request; `gateway receipt rcpt_…` is the same.")
     .argument("<receipt>", "rcpt_…, from the header x-gateway-receipt")
-    .action((id, options) => showReceipt(id, options, place));
+    .action((id, options) => showReceipt(id, options, context));
   receipts
     .command("verify")
     .description("Verify a signed receipt; exit code 1 if it is not what the gateway signed.")
@@ -291,17 +464,18 @@ function addReceipts(gateway: Command, place: CommandContext): void {
     .option("--jwks <address or file>", "the issuer's keys (default: /.well-known/jwks.json of the gateway)")
     .addOption(urlOption())
     .addOption(jsonOption())
-    .action((file, options) => verifyReceipt(file, options, place));
+    .action((file, options) => verifyReceipt(file, options, context));
   connected(receipts, "rotate-key")
     .description("Have receipts signed with a new key; earlier keys still verify what they signed.")
-    .action((options) => rotateSigningKey(options, place));
+    .action((options) => rotateSigningKey(options, context));
   connected(gateway, "usage")
     .description("Sum up each key's use of each model from receipts, for billing.")
     .argument("[balance]", "id of a balance, bal_… (default: all balances)")
     .option("--since <time>", "a UTC day or a time (default: the first of the month)", moment)
     .option("--until <time>", "the end, itself not included (default: now)", moment)
+    .option("--tag <name>", "a line for each value of a tag of `x-gateway-tags`, such as customer")
     .option("--csv", "as comma-separated values")
-    .action((balance, options) => showUsage(balance, options, place));
+    .action((balance, options) => showUsage(balance, options, context));
 }
 
 const ownerOption = () =>

@@ -5,19 +5,19 @@ import { type CommandContext, printable } from "./console.ts";
  * is not.
  */
 export async function withProgress<Result>(
-  place: Pick<CommandContext, "columns" | "err">,
+  context: Pick<CommandContext, "columns" | "err">,
   work: (progress: Progress) => Promise<Result>,
 ): Promise<Result> {
-  const { columns } = place;
+  const { columns } = context;
   if (columns === null) return work(() => {});
   let drawn = false;
   try {
     return await work((done, total, doing) => {
       drawn = true;
-      place.err(`\r${CLEAR_LINE}${bar(done, total, doing, columns)}`);
+      context.err(`\r${CLEAR_LINE}${bar(done, total, doing, columns)}`);
     });
   } finally {
-    if (drawn) place.err(`\r${CLEAR_LINE}`);
+    if (drawn) context.err(`\r${CLEAR_LINE}`);
   }
 }
 

@@ -1,10 +1,9 @@
 import { readFileSync } from "node:fs";
 import type { OwnedReceiptAnswer, RotatedKeyAnswer } from "../api/receipts.ts";
 import { type JwkSet, type Verified, verifyCompact } from "../generation/signing/jws.ts";
-import type { Cell } from "../units/csv.ts";
 import { adminClient } from "./client.ts";
 import { gatewayUrl, type OperationOptions } from "./connection.ts";
-import { type CommandContext, messageOf, pairs, show } from "./console.ts";
+import { type CommandContext, members, messageOf, show } from "./console.ts";
 import { CommandFailure, EXIT } from "./failure.ts";
 import { whyUnanswered } from "./unanswered.ts";
 
@@ -12,18 +11,12 @@ import { whyUnanswered } from "./unanswered.ts";
 export async function showReceipt(
   id: string,
   options: OperationOptions,
-  place: CommandContext,
+  context: CommandContext,
 ): Promise<void> {
   const path = `/admin/receipts/${encodeURIComponent(id)}`;
-  const receipt = await adminClient(options, place).get<OwnedReceiptAnswer>(path);
-  show(place, options.json, receipt, members(receipt));
+  const receipt = await adminClient(options, context).get<OwnedReceiptAnswer>(path);
+  show(context, options.json, receipt, members(receipt));
 }
-
-const members = (receipt: object): string[] =>
-  pairs(Object.entries(receipt).map(([name, value]) => [name, cellOf(value)]));
-
-const cellOf = (value: unknown): Cell =>
-  value === null || typeof value === "string" || typeof value === "number" ? value : JSON.stringify(value);
 
 /**
  * Verifies a signed receipt, by the keys that the caller names: those that the receipt itself points to would
@@ -32,14 +25,17 @@ const cellOf = (value: unknown): Cell =>
 export async function verifyReceipt(
   file: string,
   options: Pick<OperationOptions, "url" | "json"> & { readonly jwks?: string | undefined },
-  place: CommandContext,
+  context: CommandContext,
 ): Promise<void> {
-  const keysAt = options.jwks ?? `${gatewayUrl(options, place)}/.well-known/jwks.json`;
-  const keys = parsedKeys(/^https?:\/\//.test(keysAt) ? await fetched(keysAt, place) : read(keysAt), keysAt);
-  const verified = verifyCompact((file === "-" ? await place.input() : read(file)).trim(), keys);
+  const keysAt = options.jwks ?? `${gatewayUrl(options, context)}/.well-known/jwks.json`;
+  const keys = parsedKeys(
+    /^https?:\/\//.test(keysAt) ? await fetched(keysAt, context) : read(keysAt),
+    keysAt,
+  );
+  const verified = verifyCompact((file === "-" ? await context.input() : read(file)).trim(), keys);
   if (typeof verified === "string")
     throw new CommandFailure(EXIT.found, `the receipt is not valid: ${verified}`);
-  show(place, options.json, { valid: true, ...verified }, [
+  show(context, options.json, { valid: true, ...verified }, [
     said(verified, keysAt),
     ...members(verified.payload),
   ]);
@@ -48,9 +44,9 @@ export async function verifyReceipt(
 const said = ({ kid }: Verified, keysAt: string): string => `valid: signed with the key ${kid} of ${keysAt}`;
 
 /** A new key signs from now on. */
-export async function rotateSigningKey(options: OperationOptions, place: CommandContext): Promise<void> {
-  const key = await adminClient(options, place).post<RotatedKeyAnswer>("/admin/signing-keys");
-  show(place, options.json, key, [
+export async function rotateSigningKey(options: OperationOptions, context: CommandContext): Promise<void> {
+  const key = await adminClient(options, context).post<RotatedKeyAnswer>("/admin/signing-keys");
+  show(context, options.json, key, [
     `Receipts are signed with the key ${key.kid} from now on.`,
     "What earlier keys signed can still be verified.",
   ]);
@@ -64,9 +60,9 @@ function read(path: string): string {
   }
 }
 
-async function fetched(url: string, place: CommandContext): Promise<string> {
+async function fetched(url: string, context: CommandContext): Promise<string> {
   try {
-    const response = await place.fetch(url, { signal: AbortSignal.timeout(ANSWER_MS) });
+    const response = await context.fetch(url, { signal: AbortSignal.timeout(ANSWER_MS) });
     if (response.ok) return await response.text();
     throw new Error(`it answered ${response.status}`);
   } catch (error) {
@@ -85,7 +81,7 @@ function parsedKeys(text: string, from: string): JwkSet {
     const { keys } = JSON.parse(text);
     if (Array.isArray(keys)) return { keys };
   } catch {
-    // Said below.
+    // Printed below.
   }
   throw new CommandFailure(EXIT.usage, `${from} holds no JSON Web Key Set: {"keys": […]}`);
 }

@@ -1,8 +1,9 @@
 import { type SmtpConfig, transportTo } from "../customers/mail/mailer.ts";
-import { ADMIN_TOKEN, hashOfToken, NETWORKS } from "../store/fleet.ts";
-import { Postgres } from "../store/postgres/postgres.ts";
-import { PostgresStatements } from "../store/postgres/statements.ts";
-import { SqlFleetStore } from "../store/sql/fleet-store.ts";
+import { SqlFleetStore } from "../store/books/stores.ts";
+import { connectionMistake } from "../store/database/connection-mistake.ts";
+import { Postgres } from "../store/database/postgres.ts";
+import { PostgresDatabase } from "../store/database/postgres-database.ts";
+import { ADMIN_TOKEN, hashOfToken, NETWORKS } from "../store/nodes/fleet.ts";
 import type { StoreConfig } from "../store/store-config.ts";
 import { systemClock } from "../units/clock.ts";
 import { OutsideParty } from "../units/outside-party.ts";
@@ -29,8 +30,8 @@ export async function checkDatabase(store: StoreConfig, adminToken?: string): Pr
       ...(adminToken ? await checkSharedToken(postgres, adminToken) : []),
     ];
   } catch (error) {
-    const next = "Check `store` in the configuration: host, port, database, user, password, sslmode.";
-    return [failing(check, messageOf(error), next)];
+    const mistake = await connectionMistake(store.url, error);
+    return [failing(check, mistake ?? messageOf(error), "docs/scaling.md says what `store` has to be.")];
   } finally {
     await postgres.close();
   }
@@ -43,7 +44,7 @@ async function checkSharedToken(postgres: Postgres, adminToken: string): Promise
   );
   // No gateway of this version has started on it yet.
   if (!table!.made) return [];
-  const fleet = new SqlFleetStore(new PostgresStatements(postgres));
+  const fleet = new SqlFleetStore(new PostgresDatabase(postgres));
   const [secret] = await postgres.query<{ secret: string }>(
     (sql) => sql`SELECT secret FROM fleet_secrets WHERE name = ${NETWORKS}`,
   );

@@ -1,4 +1,4 @@
-import type { Catalog, Route, SurfaceName } from "../catalog/catalog.ts";
+import { type Catalog, keyTextsOf, type Route, type SurfaceName } from "../catalog/catalog.ts";
 import { formatProblems } from "../config/problem.ts";
 import { Destinations } from "../hosts/destination.ts";
 import { http1Transport } from "../hosts/http1/transport.ts";
@@ -24,9 +24,9 @@ export interface TrialOptions {
 export async function tryModels(
   ids: readonly string[],
   options: TrialOptions,
-  place: CommandContext,
+  context: CommandContext,
 ): Promise<void> {
-  const found = await readConfiguration(undefined, place);
+  const found = await readConfiguration(undefined, context);
   if (Array.isArray(found)) throw new CommandFailure(EXIT.found, formatProblems(found));
   const trials = trialsOf(found.config.catalog, ids, options.host);
   if (trials.length === 0 && ids.length === 0 && options.host === undefined) {
@@ -46,13 +46,13 @@ export async function tryModels(
   const transport = http1Transport({ clock: systemClock, onFault: () => {} });
   const destinations = new Destinations();
   const tools = { transport, destinations, clock: systemClock };
-  const findings = await withProgress(place, (progress) =>
+  const findings = await withProgress(context, (progress) =>
     askedInTurns(trials, MAX_AT_ONCE, "asking models", progress, async (trial) => [
       findingOf(trial, await checkRoute(trial.route, trial.spoken, tools)),
     ]),
   );
   transport.close();
-  showFindings(findings, "trial", options, place);
+  showFindings(findings, "trial", options, context);
 }
 
 /** Of hosts that charge for it, and that would call more a burst. */
@@ -112,7 +112,7 @@ function findingOf(
       );
     case "failed": {
       const said = printable(
-        host.apiKey === null ? check.message : check.message.replaceAll(host.apiKey, "…"),
+        keyTextsOf(host).reduce((said, key) => said.replaceAll(key, "…"), check.message),
       );
       const detail = check.status === null ? said : `answers ${check.status}: ${said}`;
       return failing(name, detail, adviceOf(check, hostModel));

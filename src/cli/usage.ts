@@ -7,12 +7,15 @@ import { adminClient, type Client } from "./client.ts";
 import type { OperationOptions } from "./connection.ts";
 import { type CommandContext, show, table } from "./console.ts";
 import { CommandFailure, EXIT } from "./failure.ts";
+import { balanceIdOf } from "./named.ts";
 import { type Progress, withProgress } from "./progress.ts";
 
 export interface UsageOptions extends OperationOptions {
   readonly csv?: true | undefined;
   readonly since?: Date | undefined;
   readonly until?: Date | undefined;
+  /** The name of a tag, whose values have lines of their own. */
+  readonly tag?: string | undefined;
 }
 
 /**
@@ -22,7 +25,7 @@ export interface UsageOptions extends OperationOptions {
 export async function showUsage(
   balance: string | undefined,
   options: UsageOptions,
-  place: CommandContext,
+  context: CommandContext,
 ): Promise<void> {
   const until = options.until ?? new Date();
   const since = options.since ?? new Date(Date.UTC(until.getUTCFullYear(), until.getUTCMonth()));
@@ -33,20 +36,25 @@ export async function showUsage(
       "Both are UTC unless they name a zone.",
     );
   }
-  const client = adminClient(options, place);
-  const lines = await withProgress(place, async (progress) => {
-    const book = new UsageBook();
+  const client = adminClient(options, context);
+  const lines = await withProgress(context, async (progress) => {
+    const book = new UsageBook(options.tag ?? null);
     const balances =
       balance === undefined
         ? await everyBalance(client, progress)
-        : [await client.get<BalanceAnswer>(`/admin/balances/${encodeURIComponent(balance)}`)];
+        : [
+            await client.get<BalanceAnswer>(
+              `/admin/balances/${encodeURIComponent(await balanceIdOf(balance, client))}`,
+            ),
+          ];
     for (const one of balances) await addBalance(one, { since, until }, book, client, progress);
     return book.lines();
   });
   const range = { since: since.toISOString(), until: until.toISOString() };
   const cells = lines.map(({ cost_usd, ...line }) => [...Object.values(line), cost_usd]);
-  if (options.csv === true) place.out([COLUMNS, ...cells].map(csvLine).join(""));
-  else show(place, options.json, { ...range, data: lines }, table(COLUMNS, cells));
+  const columns = options.tag === undefined ? COLUMNS : COLUMNS.toSpliced(AFTER_MODEL, 0, "tag");
+  if (options.csv === true) context.out([columns, ...cells].map(csvLine).join(""));
+  else show(context, options.json, { ...range, data: lines }, table(columns, cells));
 }
 
 const COLUMNS = [
@@ -64,6 +72,8 @@ const COLUMNS = [
   "output",
   "cost_usd",
 ];
+
+const AFTER_MODEL = COLUMNS.indexOf("model") + 1;
 
 interface Range {
   readonly since: Date;
@@ -140,11 +150,15 @@ class UsageBook {
   readonly keyNames = new Map<string, string | null>();
   private readonly sums = new Map<string, UsageTotal>();
 
-  add({ balance_id, key_id, model, model_requested, state, tokens, cost_usd }: OwnedReceiptAnswer): void {
+  constructor(private readonly tag: string | null) {}
+
+  add(receipt: OwnedReceiptAnswer): void {
+    const { balance_id, key_id, model, model_requested, state, tokens, cost_usd, tags = {} } = receipt;
     this.receipts += 1;
     const served = model ?? model_requested ?? "";
-    const name = `${balance_id} ${key_id} ${served}`;
-    const sum = this.sums.get(name) ?? emptySum(balance_id, key_id, served);
+    const tag = this.tag === null ? {} : { tag: Object.hasOwn(tags, this.tag) ? tags[this.tag]! : null };
+    const name = JSON.stringify([balance_id, key_id, served, tag.tag]);
+    const sum = this.sums.get(name) ?? emptySum(balance_id, key_id, served, tag);
     this.sums.set(name, sum);
     sum.requests += 1;
     if (state === "failed") sum.failed += 1;
@@ -176,10 +190,11 @@ class UsageBook {
   }
 }
 
-const emptySum = (balance_id: string, key_id: string, model: string) => ({
+const emptySum = (balance_id: string, key_id: string, model: string, tag: { tag?: string | null }) => ({
   balance_id,
   key_id,
   model,
+  ...tag,
   requests: 0,
   failed: 0,
   input: 0,
@@ -190,4 +205,5 @@ const emptySum = (balance_id: string, key_id: string, model: string) => ({
 });
 type UsageTotal = ReturnType<typeof emptySum>;
 
-const nameOf = ({ balance_id, key_id, model }: UsageTotal): string => `${balance_id} ${key_id} ${model}`;
+const nameOf = ({ balance_id, key_id, model, tag }: UsageTotal): string =>
+  `${balance_id} ${key_id} ${model} ${tag ?? ""}`;

@@ -1,16 +1,19 @@
+import { RELEASE } from "../units/version.ts";
 import { type Config, isDiskless, isWildcard, type Links, linksOf } from "./config.ts";
 import type { FoundHosts } from "./found-hosts.ts";
-import { priceDoubts } from "./price-doubts.ts";
+import { costDoubts, priceDoubts } from "./price-doubts.ts";
+import { timeDoubts } from "./time-doubts.ts";
 
 /** What the start prints: where it listens, what it serves, and the two commands of a first request. */
 export function banner(facts: BannerFacts): string[] {
-  const { config, found, listening, adminTokenPath, dataPath, damagedFiles } = facts;
+  const { config, found, listening, adminTokenPath, dataPath, damagedFiles, schema } = facts;
   const links = linksOf(config, listening);
   return [
     `listening on ${listening}`,
     ...everywhere(facts),
     "",
     ...table([
+      ["version", `${RELEASE}, schema ${schema}`],
       ["config", config.file ?? "built-in defaults (write a gateway.yaml, or set GATEWAY_CONFIG)"],
       ["data", isDiskless(config) ? "only in PostgreSQL (journal: postgres)" : dataPath],
       ["admin token", adminTokenPath ?? "GATEWAY_ADMIN_TOKEN"],
@@ -24,7 +27,9 @@ export function banner(facts: BannerFacts): string[] {
     ]),
     ...unlisted(config, found),
     ...(facts.guessableToken === null ? [] : [`  ${facts.guessableToken}`]),
-    ...priceDoubts(config.catalog).map((doubt) => `  ${doubt}`),
+    ...[...priceDoubts(config.catalog), ...costDoubts(config.catalog), ...timeDoubts(config)].map(
+      (doubt) => `  ${doubt}`,
+    ),
     ...damagedFiles.map(
       (path) =>
         `  ${path} is a journal that was damaged; some of it may not be booked. Keep it until you know why.`,
@@ -40,6 +45,8 @@ export function banner(facts: BannerFacts): string[] {
 
 export interface BannerFacts {
   readonly config: Config;
+  /** The version of the store's tables. */
+  readonly schema: number;
   readonly found: FoundHosts;
   /** `http://HOST:PORT` of the server. */
   readonly listening: string;

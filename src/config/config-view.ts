@@ -10,7 +10,7 @@ import { SETTINGS } from "./settings.ts";
  * secret. The kind of a setting decides how it is shown.
  */
 export function configView(config: Config, links: Links): ConfigAnswer {
-  const { catalog, catalogIsPublic, file, ...settings } = config;
+  const { catalog, catalogIsPublic, modelsOfFile: _listed, file, ...settings } = config;
   const view = SETTINGS.show({
     ...settings,
     ...links,

@@ -1,4 +1,4 @@
-import type { Catalog } from "../catalog/catalog.ts";
+import type { CatalogWithLists } from "../catalog/catalog.ts";
 import { hostAndPort } from "./address.ts";
 import { memberName, type ValueOf } from "./setting.ts";
 import { SETTINGS } from "./settings.ts";
@@ -10,13 +10,15 @@ import { SETTINGS } from "./settings.ts";
 export interface Config extends Settings {
   /** The file it was read from; null when there was none. */
   readonly file: string | null;
-  readonly catalog: Catalog;
+  readonly catalog: CatalogWithLists;
+  /** Ids of the models that the file lists: no model list changes them. */
+  readonly modelsOfFile: ReadonlySet<string>;
   /** Whether the catalog may be read without a key. */
   readonly catalogIsPublic: boolean;
 }
 
 /** What needs neither the file's name nor the hosts that the environment offers. */
-export type Settings = Omit<ValueOf<typeof SETTINGS>, "hosts" | "models" | "auto" | "catalog">;
+export type Settings = Omit<ValueOf<typeof SETTINGS>, "hosts" | "models" | "addModels" | "auto" | "catalog">;
 
 /** The settings that differ although only a start reads them, by their names in the file. */
 export function startOnlyChanges(started: Config, now: Config): string[] {

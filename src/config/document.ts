@@ -12,6 +12,7 @@ import {
   visit,
 } from "yaml";
 import { type ConfigProblem, formatPath, type Path } from "./problem.ts";
+import { yamlMistake } from "./yaml-mistake.ts";
 
 /** Aliases multiply: a few lines of them could name a billion nodes. */
 const ALIASES_MAX = 100;
@@ -36,7 +37,7 @@ export class ConfigDocument {
     // What follows the first is mostly its consequence: one stray brace makes hundreds.
     const [first] = [...this.document.errors, ...this.document.warnings];
     if (first === undefined) this.interpolate(env);
-    else this.add([], first.pos[0], first.message, `well-formed YAML${bracesHint(text, first.pos[0])}`);
+    else this.add([], first.pos[0], yamlMistake(first) + bracesHint(text, first.pos[0]), null);
   }
 
   /** Whether there are values to be looked at. */
@@ -55,12 +56,12 @@ export class ConfigDocument {
     try {
       return this.document.toJS({ maxAliasCount: ALIASES_MAX }) ?? {};
     } catch (error) {
-      this.add([], 0, error instanceof Error ? error.message : String(error), "well-formed YAML");
+      this.add([], 0, error instanceof Error ? error.message : String(error), null);
       return {};
     }
   }
 
-  report(path: Path, found: string, expected: string, at: "key" | "value" = "value"): void {
+  report(path: Path, found: string, expected: string | null, at: "key" | "value" = "value"): void {
     this.add(path, this.offsetOf(path, at), found, expected);
   }
 
@@ -70,7 +71,7 @@ export class ConfigDocument {
     return this.interpolated.get(isAlias(node) ? node.resolve(this.document) : node) ?? null;
   }
 
-  private add(path: Path, offset: number, found: string, expected: string): void {
+  private add(path: Path, offset: number, found: string, expected: string | null): void {
     const { line, col } = this.lines.linePos(offset);
     this.problems.push({
       file: this.file,

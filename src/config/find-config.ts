@@ -81,20 +81,21 @@ type ReadFile = { readonly path: string | null; readonly text: string } | { read
 function readFile(named: string | undefined, cwd: string): ReadFile {
   const explicit = named !== undefined && named !== "";
   const path = explicit ? resolve(cwd, named) : join(cwd, DEFAULT_FILE);
-  const problem = (found: string, expected: string): ReadFile => ({
-    problem: { file: path, line: 1, column: 1, path: "", found, expected },
+  const problem = (found: string): ReadFile => ({
+    problem: { file: path, line: 1, column: 1, path: "", found, expected: null },
   });
   try {
     const bytes = readFileSync(path);
-    if (bytes.length > FILE_BYTES_MAX) return problem(`${bytes.length} bytes`, `at most ${FILE_BYTES_MAX}`);
+    if (bytes.length > FILE_BYTES_MAX)
+      return problem(`the file has ${bytes.length} bytes, and may have at most ${FILE_BYTES_MAX}`);
     return { path, text: new TextDecoder("utf-8", { fatal: true }).decode(bytes) };
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === "ENOENT" && !explicit) return { path: null, text: "" };
     if (code === "ENOENT")
-      return problem("no such file", "the file that GATEWAY_CONFIG or the command names");
-    if (code === "EISDIR") return problem("a folder", "a readable file");
-    if (error instanceof TypeError) return problem("bytes that are not UTF-8", "a text file");
-    return problem(`${code ?? error}`, "a readable file");
+      return problem("there is no such file: correct GATEWAY_CONFIG, or the name in the command");
+    if (code === "EISDIR") return problem("this is a folder: name a file");
+    if (error instanceof TypeError) return problem("the file is not text in UTF-8");
+    return problem(`the file cannot be read (${code ?? error}): let the gateway's user read it`);
   }
 }

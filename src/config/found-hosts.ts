@@ -18,7 +18,7 @@ export interface FoundHosts {
   readonly sources: readonly FoundSource[];
 }
 
-export interface FoundSource {
+interface FoundSource {
   readonly host: string;
   readonly env: string;
   /** It was asked for its models. */

@@ -2,6 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { type Host, SURFACE_NAMES } from "../catalog/catalog.ts";
 import { DEFAULT_CONCURRENT } from "../hosts/slots/host-slots.ts";
 import { MASK, readAddress } from "./address.ts";
+import { HOST_KEYS, reportKeys } from "./host-keys.ts";
 import { count, ms, oneOf, plain, secret, text, webAddress, yesOrNo } from "./kinds.ts";
 import { describe, type Path, type ReportProblem } from "./problem.ts";
 import { QUIRKS } from "./quirks.ts";
@@ -35,6 +36,10 @@ const ROWS = mapOf(
       doc: "the host's key, usually from an environment variable",
       otherwise: "none is sent",
     }),
+    keys: setting(HOST_KEYS, undefined, {
+      doc: "several keys of this host, in place of `api_key`: see [several keys](hosts.md#several-keys)",
+      otherwise: "only `api_key`",
+    }),
     auth: setting(oneOf(["bearer", "x-api-key"]), "bearer", {
       doc: "how the key is sent: `bearer` (`Authorization: Bearer`), `x-api-key`",
     }),
@@ -59,6 +64,10 @@ const ROWS = mapOf(
       doc: "`prompt`: the host charges the prompt of a call that the client leaves before the first token, and so does the gateway",
       otherwise: "nothing",
     }),
+    refusals: setting(oneOf(["free"]), undefined, {
+      doc: "`free`: the host charges nothing for a [refusal](routing.md#refusals) without content, and neither does the gateway",
+      otherwise: "charged by the host's usage",
+    }),
     max_concurrent: setting(count(1, 100_000), undefined, {
       doc: "the most requests in flight at the host, across all workers; the gateway lowers it while the host complains",
       shown: DEFAULT_CONCURRENT,
@@ -75,6 +84,14 @@ const ROWS = mapOf(
       doc: "`true`: the host gets no new requests; those it has are finished",
       shown: false,
     }),
+    region: setting(
+      text("letters, digits, dots, dashes or underscores, at most 64", "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"),
+      undefined,
+      {
+        doc: "where the host runs, in a word of yours such as `eu`: a key's [policy](routing.md#a-keys-policy) can allow certain regions only",
+        otherwise: "not known",
+      },
+    ),
     data_collection: setting(oneOf(["allow", "deny"]), undefined, {
       doc: "`deny`: the host neither keeps prompts for itself nor trains on them; requests can ask for such hosts",
       shown: "allow",
@@ -88,7 +105,7 @@ const ROWS = mapOf(
   "a host: { id, base_url, speaks, … }",
 );
 
-export const HOST = joined(ROWS, joinPrivacy, ({ privacy, ...host }) => {
+export const HOST = joined(ROWS, join, ({ privacy, ...host }) => {
   if (privacy === undefined) return host;
   return {
     ...host,
@@ -97,7 +114,13 @@ export const HOST = joined(ROWS, joinPrivacy, ({ privacy, ...host }) => {
   } as const;
 });
 
-function joinPrivacy({ dataCollection, zdr, ...host }: ValueOf<typeof ROWS>): Host {
+function join(
+  { dataCollection, zdr, ...host }: ValueOf<typeof ROWS>,
+  _: unknown,
+  path: Path,
+  report: ReportProblem,
+): Host {
+  reportKeys(host, path, report);
   if (dataCollection === undefined && zdr === undefined) return host;
   return { ...host, privacy: { collectsNothing: dataCollection === "deny", retainsNothing: zdr ?? false } };
 }

@@ -41,6 +41,17 @@ export const secret = (
   show: () => MASK,
 });
 
+/** One, or a list while one replaces another. */
+export const secrets = (expected = "a secret", pattern?: string) => {
+  const one = secret(pattern === undefined ? undefined : expected, pattern);
+  const several = Type.Array(one.schema, { minItems: 1, expected: "a list of at least one secret" });
+  return {
+    schema: Type.Union([one.schema, several], { expected: `${expected}, or a list of them`, secret: true }),
+    read: (written: string | readonly string[]): readonly string[] => [written].flat() as readonly string[],
+    show: (shown: readonly string[]) => shown.map((each) => one.show(each)),
+  };
+};
+
 export const count = (least: number, most = MAX_COUNT) => {
   const expected = `a whole number from ${least}${most === MAX_COUNT ? "" : ` to ${most}`}`;
   return plain(Type.Integer({ minimum: least, maximum: most, expected }));

@@ -2,6 +2,7 @@ import { isMap, parseDocument } from "yaml";
 import type { Config } from "./config.ts";
 import { ConfigDocument } from "./document.ts";
 import type { FoundHosts } from "./found-hosts.ts";
+import { openKeys } from "./host-keys.ts";
 import type { ConfigProblem } from "./problem.ts";
 import { readConfig } from "./read-config.ts";
 import { validate } from "./validate.ts";
@@ -18,6 +19,11 @@ export function loadConfig({ file, text, env, found }: ConfigSource): Config | C
     // What came out of the environment may be a secret in the wrong place.
     document.report(path, document.sourceText(path) ?? what, expected),
   );
+  // Hosts of the environment have no list of keys, so the file's are all that do, in its order.
+  if (document.problems.length === 0)
+    openKeys([...config.catalog.hosts.values()], env, (path, what, expected) =>
+      document.report(path, what, expected),
+    );
   return document.problems.length === 0 ? config : inOrder(document.problems);
 }
 

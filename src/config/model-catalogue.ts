@@ -6,8 +6,9 @@ import {
   type ModelPrice,
 } from "@pydantic/genai-prices";
 import { MODEL_CONFIGS } from "llm-zoo";
-import { type Abilities, MODALITIES, type Price } from "../catalog/catalog.ts";
+import { type Abilities, MODALITIES } from "../catalog/catalog.ts";
 import { isModelId } from "../catalog/model-name.ts";
+import { highestPrice, type Price, type Rates, ratesAt } from "../catalog/price.ts";
 import type { EpochMs } from "../units/clock.ts";
 import { type NanoPerMillion, pricePerMillion } from "../units/usd.ts";
 import { PRESETS, type Preset } from "./presets.ts";
@@ -49,7 +50,7 @@ export function knownPrice(model: string, at: EpochMs): Price | null {
   for (const name of [model, model.slice(model.lastIndexOf("/") + 1)]) {
     const match = calcPrice({}, name);
     const priced = match === null ? null : priceAt(match.model.prices, at);
-    if (priced !== null) return priced.price;
+    if (priced !== null) return priced;
   }
   return null;
 }
@@ -62,7 +63,7 @@ function authorsModels(preset: Preset, zoo: string, at: EpochMs): KnownModel[] {
     if (model.provider !== zoo || model.retired === true || model.openRouterOnly) return [];
     const match = calcPrice({}, model.fullName, { providerId: preset.prices });
     if (match === null) return [];
-    return listed(match.model, model.fullName, `${preset.author}/${plainName(model)}`, model, at);
+    return listed(preset, match.model, model.fullName, `${preset.author}/${plainName(model)}`, model, at);
   });
 }
 
@@ -74,7 +75,7 @@ function pricedModels(preset: Preset, at: EpochMs): KnownModel[] {
     if (model.deprecated === true || NO_TEXT_MODEL.test(model.id) || !names(model.match, wireName)) return [];
     if (preset.namesAuthors === true && !model.id.includes("/")) return [];
     const twin = zooTwin(model.id, zoo);
-    return listed(model, wireName, publishedId(preset, model.id, twin), twin, at);
+    return listed(preset, model, wireName, publishedId(preset, model.id, twin), twin, at);
   });
 }
 
@@ -82,6 +83,7 @@ const NO_TEXT_MODEL =
   /embed|whisper|tts|transcribe|realtime|audio|voice|voxtral|image|lyria|ocr|guard|moderation|safety|:/i;
 
 function listed(
+  preset: Preset,
   model: ModelInfo,
   wireName: string,
   id: string,
@@ -89,13 +91,10 @@ function listed(
   at: EpochMs,
 ): KnownModel[] {
   const priced = priceAt(model.prices, at);
-  const context = Math.min(limits?.contextWindow ?? Infinity, model.context_window ?? Infinity);
-  if (priced === null || !Number.isSafeInteger(context)) return [];
-  const contextLength = Math.min(
-    context,
-    priced.upToTokens,
-    limits === null ? Infinity : authorsStep(limits, at),
-  );
+  const contextLength = Math.min(limits?.contextWindow ?? Infinity, model.context_window ?? Infinity);
+  if (priced === null || !Number.isSafeInteger(contextLength)) return [];
+  const stepped = limits === null ? priced : withStepsOf(authorsPrice(limits, at), priced);
+  const price = withRetentions(preset, reachable(stepped, contextLength));
   return [
     {
       id,
@@ -104,7 +103,7 @@ function listed(
       contextLength,
       // Where nothing says less, an answer can fill the context and no more.
       maxOutputTokens: Math.min(limits?.maxOutputTokens ?? contextLength, contextLength),
-      price: priced.price,
+      price,
       abilities: limits === null ? null : abilitiesOf(limits),
       current: limits !== null && limits.deprecated !== true,
     },
@@ -123,12 +122,65 @@ const abilitiesOf = ({ capabilities }: ZooModel): Abilities => ({
   reasoning: capabilities.supportsReasoning,
 });
 
-/** Where the author's own price rises with the prompt's length: whoever resells the model passes that on. */
-function authorsStep(model: ZooModel, at: EpochMs): number {
+function authorsPrice(model: ZooModel, at: EpochMs): Price | null {
   const author = PRESETS.find(({ zoo }) => zoo === model.provider);
   const match = author === undefined ? null : calcPrice({}, model.fullName, { providerId: author.prices });
-  return (match === null ? null : priceAt(match.model.prices, at))?.upToTokens ?? Infinity;
+  return match === null ? null : priceAt(match.model.prices, at);
 }
+
+/**
+ * Where the author's own price rises with the prompt, whoever resells the model passes that on: a list that has no
+ * steps for it lacks them, and gets them in the same proportion.
+ */
+function withStepsOf(author: Price | null, own: Price): Price {
+  if (author?.above === undefined || own.above !== undefined) return own;
+  const above = author.above.map((step) => ({
+    ...raised(ratesAt(own, 0), author, step),
+    prompt: step.prompt,
+  }));
+  return { ...own, above };
+}
+
+function raised(own: Rates, from: TextRates, to: TextRates): Rates {
+  const by = (line: NanoPerMillion, low: NanoPerMillion, high: NanoPerMillion): NanoPerMillion =>
+    (low === 0 ? Math.max(line, high) : Math.ceil((line * high) / low)) as NanoPerMillion;
+  const { cacheWrites = {}, audioInput } = own;
+  const asWrites = (line: NanoPerMillion) => by(line, from.cacheWrite, to.cacheWrite);
+  return {
+    input: by(own.input, from.input, to.input),
+    output: by(own.output, from.output, to.output),
+    cacheRead: by(own.cacheRead, from.cacheRead, to.cacheRead),
+    cacheWrite: asWrites(own.cacheWrite),
+    cacheWrites: Object.fromEntries(
+      Object.entries(cacheWrites).map(([name, line]) => [name, asWrites(line)]),
+    ),
+    ...(audioInput === undefined ? {} : { audioInput: by(audioInput, from.input, to.input) }),
+  };
+}
+
+/** Without steps that no prompt reaches. */
+function reachable({ above = [], ...base }: Price, contextLength: number): Price {
+  const reached = above.filter(({ prompt }) => prompt < contextLength);
+  return reached.length === 0 ? base : { ...base, above: reached };
+}
+
+/** Where writes to a cache have a price of their own, the host's longer retentions are multiples of the input's. */
+function withRetentions({ retentions }: Preset, price: Price): Price {
+  if (retentions === undefined || price.cacheWrite <= price.input) return price;
+  const priced = <R extends Rates>(rates: R): R => ({
+    ...rates,
+    cacheWrites: {
+      [retentions.own]: rates.cacheWrite,
+      ...Object.fromEntries(
+        Object.entries(retentions.longer).map(([name, factor]) => [name, Math.round(factor * rates.input)]),
+      ),
+    },
+  });
+  const { above } = price;
+  return { ...priced(ratesAt(price, 0)), above: above?.map(priced) };
+}
+
+type TextRates = Pick<Rates, "input" | "output" | "cacheRead" | "cacheWrite">;
 
 /**
  * Whether the host knows the model under exactly this name; other rules describe families or dated copies.
@@ -174,18 +226,11 @@ const authorOf = ({ openrouterFullName, provider }: ZooModel): string | null =>
 
 const plainName = ({ shortName, fullName }: ZooModel): string => (shortName ?? fullName).toLowerCase();
 
-interface Priced {
-  readonly price: Price;
-  /** Longer prompts cost more: the price does not hold for them. */
-  readonly upToTokens: number;
-}
-
 /**
  * Prices may change on a day, or with the hour. Of those of today the most expensive holds all day, so that no hour
- * is served below cost. A price that rises with the prompt's length holds up to the first step, where the
- * model's context then ends.
+ * is served below cost.
  */
-function priceAt(prices: ModelInfo["prices"], at: EpochMs): Priced | null {
+function priceAt(prices: ModelInfo["prices"], at: EpochMs): Price | null {
   let today: ModelPrice[] = [];
   for (const { constraint, prices: price } of Array.isArray(prices) ? prices : [{ prices }]) {
     if (constraint === undefined) today = [price];
@@ -193,50 +238,55 @@ function priceAt(prices: ModelInfo["prices"], at: EpochMs): Priced | null {
       if (Date.parse(constraint.start_date) <= at) today = [price];
     } else today.push(price);
   }
-  const known = today.flatMap((price) => flatPrice(price) ?? []);
-  if (known.length === 0) return null;
-  const hears = known.some(({ price }) => price.audioInput !== undefined);
-  const dearest = (line: keyof Price): NanoPerMillion =>
-    Math.max(...known.map(({ price }) => price[line] ?? 0)) as NanoPerMillion;
-  return {
-    price: {
-      input: dearest("input"),
-      output: dearest("output"),
-      cacheRead: dearest("cacheRead"),
-      cacheWrite: dearest("cacheWrite"),
-      cacheWrite1h: dearest("cacheWrite1h"),
-      ...(hears ? { audioInput: dearest("audioInput") } : {}),
-    },
-    upToTokens: Math.min(...known.map(({ upToTokens }) => upToTokens)),
-  };
+  const known = today.flatMap((price) => steppedPrice(price) ?? []);
+  return known.length === 0 ? null : highestPrice(known);
 }
 
 /** Null when a line is missing or the whole costs nothing: that is not a price to sell at. */
-function flatPrice(price: ModelPrice): Priced | null {
-  const { input_mtok, output_mtok, cache_read_mtok, cache_write_mtok, input_audio_mtok } = price;
-  const input = base(input_mtok);
-  const output = base(output_mtok);
-  if (input === null || output === null || (input === 0 && output === 0)) return null;
-  const steps = [input_mtok, output_mtok, cache_read_mtok, cache_write_mtok, input_audio_mtok].flatMap(
-    (line) => (typeof line === "object" ? line.tiers.map(({ start }) => start) : []),
+function steppedPrice(price: ModelPrice): Price | null {
+  const base = ratesOf(price, 0);
+  if (base === null || (base.input === 0 && base.output === 0)) return null;
+  const starts = new Set(
+    Object.values(price).flatMap((line) =>
+      typeof line === "object" ? line.tiers.map(({ start }) => start) : [],
+    ),
   );
+  if (starts.size === 0) return base;
+  const above = [...starts]
+    .sort((a, b) => a - b)
+    .flatMap((start) => {
+      const rates = ratesOf(price, start + 1);
+      return rates === null ? [] : [{ ...rates, prompt: start === MISREAD_STEP ? OPENAI_STEP : start }];
+    });
+  return { ...base, above };
+}
+
+/** “Prompts with more than 272K input tokens” (OpenAI, models); the package has it for exactly as many, too. */
+const OPENAI_STEP = 272_000;
+const MISREAD_STEP = OPENAI_STEP - 1;
+
+/** The rates of a prompt with so many tokens. */
+function ratesOf(price: ModelPrice, prompt: number): Rates | null {
+  const line = (name: string): NanoPerMillion | null => lineAt(price[name], prompt);
+  const input = line("input_mtok");
+  const output = line("output_mtok");
+  if (input === null || output === null) return null;
   // Some lists name only what the cache adds to the input's price.
-  const audioInput = base(input_audio_mtok);
-  const cacheWrite = Math.max(base(cache_write_mtok) ?? 0, input) as NanoPerMillion;
+  const audioInput = line("input_audio_mtok");
+  const cacheWrite = Math.max(line("cache_write_mtok") ?? 0, input) as NanoPerMillion;
+  const anHour = Math.max(line("cache_write_1h_mtok") ?? 2 * input, cacheWrite) as NanoPerMillion;
   return {
-    price: {
-      input,
-      output,
-      cacheRead: base(cache_read_mtok) ?? input,
-      cacheWrite,
-      cacheWrite1h: Math.max(2 * input, cacheWrite) as NanoPerMillion,
-      ...(audioInput === null ? {} : { audioInput }),
-    },
-    upToTokens: Math.min(...steps),
+    input,
+    output,
+    cacheRead: line("cache_read_mtok") ?? input,
+    cacheWrite,
+    cacheWrites: { "1h": anHour },
+    ...(audioInput === null ? {} : { audioInput }),
   };
 }
 
-function base(line: ModelPrice[string]): NanoPerMillion | null {
+function lineAt(line: ModelPrice[string], prompt: number): NanoPerMillion | null {
   if (line === undefined) return null;
-  return pricePerMillion(typeof line === "object" ? line.base : line);
+  if (typeof line === "number") return pricePerMillion(line);
+  return pricePerMillion(line.tiers.findLast(({ start }) => prompt > start)?.price ?? line.base);
 }

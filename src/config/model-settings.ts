@@ -1,36 +1,12 @@
-import { type Static, type TSchema, Type } from "@sinclair/typebox";
-import { HOST_ORDERS, MODALITIES, type Price, QUANTIZATIONS } from "../catalog/catalog.ts";
-import { priceEntry } from "../catalog/entry.ts";
-import { nanoFromUsd, pricePerMillion } from "../units/usd.ts";
+import { type TSchema, Type } from "@sinclair/typebox";
+import { HOST_ORDERS, MODALITIES, QUANTIZATIONS } from "../catalog/catalog.ts";
 import { count, ms, oneOf, plain, text, yesOrNo } from "./kinds.ts";
-import type { Path, ReportProblem } from "./problem.ts";
+import { price } from "./price-settings.ts";
 import { QUIRKS } from "./quirks.ts";
 import { mapOf, required, setting } from "./setting.ts";
 
 const list = <T extends TSchema>(items: T, expected: string) =>
   plain(Type.Array(items, { minItems: 1, expected }));
-
-const usdPerMillion = () =>
-  Type.Number({ minimum: 0, expected: "USD per million tokens, from 0, with at most nine decimals" });
-
-const PriceSchema = Type.Object(
-  {
-    input: usdPerMillion(),
-    output: usdPerMillion(),
-    cache_read: Type.Optional(usdPerMillion()),
-    cache_write: Type.Optional(usdPerMillion()),
-    cache_write_1h: Type.Optional(usdPerMillion()),
-    audio_input: Type.Optional(usdPerMillion()),
-    audio_output: Type.Optional(usdPerMillion()),
-  },
-  {
-    additionalProperties: false,
-    expected:
-      "a price: { input, output, cache_read, cache_write, cache_write_1h, audio_input, audio_output }",
-  },
-);
-
-const price = () => ({ schema: PriceSchema, read: readPrice, show: priceEntry });
 
 /** A row of a model's `routes`. */
 export const ROUTE = mapOf(
@@ -38,6 +14,11 @@ export const ROUTE = mapOf(
     host: required(text("the id of a host"), "a host's id"),
     model: required(text("the model's id at the host"), "the model's name at that host"),
     price: setting(price(), null, { doc: "the route's own price", otherwise: "the model's" }),
+    cost: setting(price(), undefined, {
+      doc: "what the host charges you, with the members of a price: [what hosts charge](operating.md#what-hosts-charge). No customer sees it",
+      shown: null,
+      otherwise: "unknown",
+    }),
     free: setting(yesOrNo(), false, {
       doc: "a free route, which has no price; used by the Open Tier only, and only while verified",
     }),
@@ -74,6 +55,9 @@ export const ROUTE = mapOf(
   "a route: { host, model, price?, free?, … }",
 );
 
+/** As many as a request may name. */
+const MAX_FALLBACKS = 3;
+
 /** What a model id may hold, and a name without an author. */
 const ALIAS = "^[A-Za-z0-9][A-Za-z0-9._:@+/-]{0,127}$";
 
@@ -93,6 +77,20 @@ export const MODEL = mapOf(
         otherwise: "none",
       },
     ),
+    fallbacks: setting(
+      plain(
+        Type.Array(text("the id of a model").schema, {
+          minItems: 1,
+          maxItems: MAX_FALLBACKS,
+          expected: `a list of one to ${MAX_FALLBACKS} ids of models`,
+        }),
+      ),
+      undefined,
+      {
+        doc: "models that serve in its place, at their prices, when it [declines](routing.md#refusals) a request that names no others",
+        otherwise: "none",
+      },
+    ),
     context_length: required(count(1), "the most tokens that a prompt may have"),
     max_output_tokens: required(
       count(1),
@@ -105,7 +103,7 @@ export const MODEL = mapOf(
     tools: setting(yesOrNo(), undefined, { doc: "`true`: the model calls tools", otherwise: "unknown" }),
     reasoning: setting(yesOrNo(), undefined, { doc: "`true`: the model thinks", otherwise: "unknown" }),
     price: setting(price(), null, {
-      doc: "`{ input, output, cache_read, cache_write, cache_write_1h, audio_input, audio_output }` in USD per million tokens; `cache_read`, `cache_write` and `audio_input` default to `input`, `audio_output` to `output`, and `cache_write_1h` (Anthropic's one-hour cache) to twice `input`",
+      doc: "`{ input, output, cache_read, cache_write, cache_write_1h, audio_input, audio_output, above }` in USD per million tokens ([prices](#prices)); `cache_read`, `cache_write` and `audio_input` default to `input`, `audio_output` to `output`, and `cache_write_1h` (Anthropic's one-hour cache) to twice `input`",
       otherwise: "none",
     }),
     order: setting(oneOf(HOST_ORDERS), undefined, {
@@ -124,29 +122,3 @@ export const MODEL = mapOf(
   },
   "a model: { id, context_length, max_output_tokens, price, routes, … }",
 );
-
-function readPrice(row: Static<typeof PriceSchema>, path: Path, report: ReportProblem): Price {
-  const line = (key: keyof Static<typeof PriceSchema>, otherwise: number): Price["input"] => {
-    const usd = row[key] ?? otherwise;
-    const perMillion = nanoFromUsd(usd) === null ? null : pricePerMillion(usd);
-    if (perMillion === null && row[key] !== undefined) {
-      report(
-        [...path, key],
-        String(usd),
-        "USD per million tokens, at most 1000000, with at most nine decimals",
-      );
-    }
-    return perMillion ?? (0 as Price["input"]);
-  };
-  return {
-    input: line("input", 0),
-    output: line("output", 0),
-    // A host that says nothing about its cache bills such tokens as any others.
-    cacheRead: line("cache_read", row.input),
-    cacheWrite: line("cache_write", row.input),
-    // What Anthropic documents, the one that has such a cache ("Prompt caching", pricing).
-    cacheWrite1h: line("cache_write_1h", Math.max(2 * row.input, row.cache_write ?? 0)),
-    ...(row.audio_input === undefined ? {} : { audioInput: line("audio_input", 0) }),
-    ...(row.audio_output === undefined ? {} : { audioOutput: line("audio_output", 0) }),
-  };
-}

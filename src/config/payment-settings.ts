@@ -4,7 +4,7 @@ import type { StripeConfig } from "../payments/rails/stripe/stripe-config.ts";
 import type { Address, X402Network } from "../payments/rails/x402/network.ts";
 import type { SanctionsConfig } from "../payments/rails/x402/sanctions.ts";
 import { NANO_PER_USD, type NanoUsd } from "../units/usd.ts";
-import { cents, count, ms, nodeAddress, plain, secret, text, webAddress, yesOrNo } from "./kinds.ts";
+import { cents, count, ms, nodeAddress, plain, secret, secrets, text, webAddress, yesOrNo } from "./kinds.ts";
 import { describe, type Path, type ReportProblem } from "./problem.ts";
 import { joined, listOf, mapOf, required, type SettingKind, section, setting } from "./setting.ts";
 
@@ -101,16 +101,6 @@ const NETWORK = joined(
   ({ settledBy, ...rest }) => ({ ...rest, ...settledBy }),
 );
 
-const webhookSecrets = () => {
-  const one = secret().schema;
-  const several = Type.Array(one, { minItems: 1, expected: "a list of at least one secret" });
-  return {
-    schema: Type.Union([one, several], { expected: "a secret, or a list of them", secret: true }),
-    read: (written: string | readonly string[]): readonly string[] => [written].flat() as readonly string[],
-    show: (secrets: readonly string[]) => secrets.map((each) => secret().show(each)),
-  };
-};
-
 const FEE = section(
   mapOf({
     percent: setting(
@@ -128,7 +118,7 @@ const STRIPE = joined(
   mapOf(
     {
       secret_key: required(secret(), "Stripe's secret key"),
-      webhook_secret: required(webhookSecrets(), "one, or a list while one replaces another"),
+      webhook_secret: required(secrets(), "one, or a list while one replaces another"),
       fee: FEE,
       api_base: setting(webAddress(), null, {
         doc: "another address for Stripe's API",

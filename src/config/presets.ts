@@ -1,4 +1,5 @@
 import type { Host, Quirks, SurfaceName } from "../catalog/catalog.ts";
+import type { ByRetention, CacheRetention } from "../catalog/price.ts";
 
 /**
  * Hosts that an environment variable is enough for. A row is what the provider documents about its API; which
@@ -12,9 +13,16 @@ export interface Preset {
   readonly speaks: readonly SurfaceName[];
   readonly auth: Host["auth"];
   readonly headers?: Readonly<Record<string, string>>;
+  /** The provider documents that it charges nothing for a refusal without content. */
+  readonly refusals?: Host["refusals"];
   readonly quirks?: Quirks;
   /** What holds for some of its models only, by their names on the wire. */
   readonly modelQuirks?: readonly { readonly names: RegExp; readonly quirks: Quirks }[];
+  /**
+   * How long it keeps what it caches by default, and what longer retentions cost, in inputs; absent: as Anthropic
+   * documents, an hour for twice the input.
+   */
+  readonly retentions?: { readonly own: CacheRetention; readonly longer: ByRetention<number> };
   /** The provider's name in @pydantic/genai-prices. */
   readonly prices: string;
   /**
@@ -48,11 +56,20 @@ export const PRESETS: readonly Preset[] = [
     quirks: { maxCompletionTokens: true },
     modelQuirks: [
       { names: /^(gpt-[34]|chatgpt|gpt-5(\.\d)?-chat|chat-latest)/, quirks: { noReasoningEffort: true } },
-      // “This model is only supported in v1/responses and not in v1/chat/completions.”
+      // “This model is only supported in v1/responses and not in v1/chat/completions.” From 5.6 on, the cache matches at marks.
+      {
+        names: /^gpt-(5\.[6-9]|[6-9]).*-(pro|codex)(-|$)/,
+        quirks: { noChat: true, cacheMarks: true, noSampling: true },
+      },
       { names: /-(pro|codex)(-|$)|^codex/, quirks: { noChat: true, noSampling: true } },
-      { names: /^gpt-(5\.[2-9]|[6-9])/, quirks: { noChatTools: true, noSampling: true } },
+      {
+        names: /^gpt-(5\.[6-9]|[6-9])/,
+        quirks: { noChatTools: true, cacheMarks: true, noSampling: true },
+      },
+      { names: /^gpt-5\.[2-5]/, quirks: { noChatTools: true, noSampling: true } },
       { names: /^(o\d|gpt-5)/, quirks: { noSampling: true } },
     ],
+    retentions: { own: "30m", longer: { "12h": 2.5 } },
     prices: "openai",
     author: "openai",
     zoo: "openai",
@@ -63,7 +80,9 @@ export const PRESETS: readonly Preset[] = [
     baseUrl: "https://api.anthropic.com/v1",
     speaks: ["messages"],
     auth: "x-api-key",
-    headers: { "anthropic-version": "2023-06-01" },
+    headers: { "anthropic-version": "2026-10-21" },
+    // "Refusals and fallback": a request that is refused before any output is not billed.
+    refusals: "free",
     // Models up to 4.5 take a budget of thoughts, the later ones only an effort; up to 4.6 a temperature, the
     // later ones none.
     quirks: { adaptiveThinking: true, noSampling: true },
@@ -213,6 +232,7 @@ export const hostOf = (preset: Preset, env: Readonly<Record<string, string | und
   apiKey: keyOf(preset, env),
   auth: preset.auth,
   headers: preset.headers ?? {},
+  ...(preset.refusals === undefined ? {} : { refusals: preset.refusals }),
   onDisconnect: "cancel",
   quirks: preset.quirks ?? {},
 });

@@ -1,4 +1,5 @@
-import type { Catalog, Price } from "../catalog/catalog.ts";
+import type { Catalog, CatalogWithLists } from "../catalog/catalog.ts";
+import { type Price, type Rates, ratesAt } from "../catalog/price.ts";
 import type { NanoPerMillion } from "../units/usd.ts";
 
 /**
@@ -15,6 +16,37 @@ export function priceDoubts({ models }: Pick<Catalog, "models">, known: KnownPri
     return [];
   });
 }
+
+/** Finds routes that are sold for less than their host charges: by the models' own prices, and by each price list. */
+export function costDoubts(catalog: CatalogWithLists): string[] {
+  return [catalog, ...catalog.priceLists.values()].flatMap(({ models, priceList }) =>
+    [...models.values()].flatMap(({ id, routes }) =>
+      routes.flatMap(({ host, price, cost }) => {
+        const lines = price === null || cost === undefined ? [] : linesBelow(price, cost);
+        if (lines.length === 0) return [];
+        const by = priceList === null ? "" : ` by the price list ${priceList}`;
+        return [`${id} at ${host.id} is sold${by} for less than its cost: ${lines.join(", ")}`];
+      }),
+    ),
+  );
+}
+
+/** At any length of prompt. */
+function linesBelow(price: Price, cost: Price): string[] {
+  const prompts = [0, ...[price, cost].flatMap(({ above = [] }) => above.map(({ prompt }) => prompt + 1))];
+  const rates = prompts.map((prompt) => [ratesAt(price, prompt), ratesAt(cost, prompt)] as const);
+  return LINES.flatMap(([name, line]) => {
+    const below = rates.find(([sold, paid]) => line(sold) < line(paid));
+    return below === undefined ? [] : [`${name} ${usd(line(below[0]))} of ${usd(line(below[1]))} USD`];
+  });
+}
+
+const LINES: readonly (readonly [string, (rates: Rates) => number])[] = [
+  ["input", ({ input }) => input],
+  ["output", ({ output }) => output],
+  ["cache_read", ({ cacheRead }) => cacheRead],
+  ["cache_write", ({ cacheWrite }) => cacheWrite],
+];
 
 /** What a model costs according to a catalogue, by its name at a host. */
 export type KnownPrice = (model: string) => Price | null;

@@ -9,7 +9,8 @@ export interface ConfigProblem {
   readonly path: string;
   /** What the file says there, in words; secrets and interpolated values are never shown. */
   readonly found: string;
-  readonly expected: string;
+  /** Null where `found` is a whole statement. */
+  readonly expected: string | null;
 }
 
 /** The configuration, or a variable of the environment, cannot be used; the message lists every problem. */
@@ -31,7 +32,8 @@ export function formatProblems(problems: readonly ConfigProblem[]): string {
 /** `gateway.yaml:12:15: models[2].routes[0].host: found "opena", expected a host id: openai, groq` */
 function formatProblem({ file, line, column, path, found, expected }: ConfigProblem): string {
   const where = file === ENVIRONMENT ? file : `${file}:${line}:${column}`;
-  return `${where}: ${path === "" ? "" : `${path}: `}found ${found}, expected ${expected}`;
+  const what = expected === null ? found : `found ${found}, expected ${expected}`;
+  return `${where}: ${path === "" ? "" : `${path}: `}${what}`;
 }
 
 /** Steps into the document: keys and indexes. */

@@ -23,6 +23,8 @@ const MEANINGS = {
   plain_content: "on chat, the host takes content as one string only, not as a list of parts",
   cache_control:
     "on chat, the host accepts Anthropic's `cache_control`, on parts and on the whole, as OpenRouter does",
+  cache_marks:
+    "on chat and Responses, the host caches a prompt up to marks (`prompt_cache_breakpoint`) and keeps it for 30 minutes, as OpenAI does from GPT-5.6 on",
   takes_reasoning: "on chat, the host needs earlier reasoning back as `reasoning_content`",
   signs_calls: "on chat, the host signs tool calls, as Gemini 3 does, and refuses unsigned ones",
   adaptive_thinking:

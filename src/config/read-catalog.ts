@@ -1,13 +1,15 @@
 import {
-  type Catalog,
+  type CatalogWithLists,
   catalogOf,
   type Host,
   MODALITIES,
   type Model,
-  type Price,
   type Route,
 } from "../catalog/catalog.ts";
 import { FREE_VARIANT, isModelId, isVariant } from "../catalog/model-name.ts";
+import type { Price } from "../catalog/price.ts";
+import { highestMember, matcherOf, type PriceList } from "../catalog/price-list.ts";
+import { NANO_PER_USD } from "../units/usd.ts";
 import type { FoundHosts } from "./found-hosts.ts";
 import { HOST } from "./host-settings.ts";
 import { MODEL, ROUTE } from "./model-settings.ts";
@@ -16,12 +18,17 @@ import type { ConfigFile } from "./settings.ts";
 import { SIMULATED_ADDRESS, SIMULATED_MODEL_ID, simulatedHost, simulatedModel } from "./simulated-model.ts";
 
 /**
- * A file that lists hosts or models gets exactly those. Where it lists none, the hosts found in the
+ * A file that lists hosts or models gets exactly those; `add_models` adds to those of the environment. Where it lists none, the hosts found in the
  * environment serve, and the simulated one; where it lists models alone, their routes may name the found
  * hosts. `sim` can always be named.
  */
-export function readCatalog(rows: ConfigFile, found: FoundHosts, report: ReportProblem): Catalog {
-  return new CatalogReader(rows, found, report).read();
+export function readCatalog(
+  rows: ConfigFile,
+  lists: ReadonlyMap<string, PriceList>,
+  found: FoundHosts,
+  report: ReportProblem,
+): CatalogWithLists {
+  return new CatalogReader(rows, lists, found, report).read();
 }
 
 type CatalogRows = Required<ConfigFile>;
@@ -35,22 +42,30 @@ class CatalogReader {
 
   constructor(
     private readonly rows: ConfigFile,
+    private readonly lists: ReadonlyMap<string, PriceList>,
     private readonly found: FoundHosts,
     private readonly report: ReportProblem,
   ) {}
 
-  read(): Catalog {
+  read(): CatalogWithLists {
     const { rows, found, hosts, models } = this;
     if (rows.hosts === undefined) for (const host of found.hosts) hosts.set(host.id, host);
     else this.readHosts(rows.hosts);
     if (rows.models === undefined) for (const model of found.models) models.set(model.id, model);
-    else this.readModels(rows.models);
+    this.readModels();
     if (rows.hosts !== undefined && rows.models === undefined) {
       this.report(["hosts"], "`hosts` without `models`", "a list of models with routes to these hosts");
     }
+    for (const [index, row] of this.listed.rows.entries())
+      this.checkFallbacks(row, [this.listed.name, index]);
     const auto = this.readAuto();
     const paused = [...hosts.values()].some((host) => host.paused === true);
-    return catalogOf({ hosts, models: paused ? withoutPaused(models) : models, auto });
+    const catalog = catalogOf(
+      { hosts, models: paused ? withoutPaused(models) : models, auto },
+      this.lists.values(),
+    );
+    for (const list of this.lists.values()) this.checkPriceList(list, catalog);
+    return catalog;
   }
 
   private readHosts(rows: CatalogRows["hosts"]): void {
@@ -65,14 +80,27 @@ class CatalogReader {
     }
   }
 
-  private readModels(rows: CatalogRows["models"]): void {
+  private readModels(): void {
+    const { name, rows } = this.listed;
+    if (name === "models" && this.rows.add_models !== undefined)
+      this.report(
+        ["add_models"],
+        "`add_models` next to `models`",
+        "one list: `models` has all that are served",
+      );
+    const ids = new Set<string>();
     for (const [index, row] of rows.entries()) {
-      const path: Path = ["models", index];
-      if (this.models.has(row.id)) {
-        this.report([...path, "id"], describe(row.id), "an id that no other model has");
-      }
+      const path: Path = [name, index];
+      if (ids.has(row.id)) this.report([...path, "id"], describe(row.id), "an id that no other model has");
+      ids.add(row.id);
       this.models.set(row.id, this.readModel(row, path));
     }
+  }
+
+  /** The file's rows of models: all that are served, or those that are added to what the environment offers. */
+  private get listed(): { readonly name: "models" | "add_models"; readonly rows: CatalogRows["models"] } {
+    const { models, add_models: added = [] } = this.rows;
+    return models === undefined ? { name: "add_models", rows: added } : { name: "models", rows: models };
   }
 
   private readModel(row: CatalogRows["models"][number], path: Path): Model {
@@ -111,9 +139,19 @@ class CatalogReader {
       const own: Path = [...path, "aliases", at];
       const other = this.aliases.get(alias);
       if (other !== undefined) this.report(own, describe(alias), `an alias that ${other} does not have`);
-      if (this.rows.models?.some((model) => model.id === alias) === true)
+      if (this.models.has(alias) || this.listed.rows.some((model) => model.id === alias))
         this.report(own, describe(alias), "a name that is not the id of a model");
       this.aliases.set(alias, id);
+    }
+  }
+
+  /** Once all models are known. */
+  private checkFallbacks({ id, fallbacks = [] }: CatalogRows["models"][number], path: Path): void {
+    for (const [at, other] of fallbacks.entries()) {
+      const own: Path = [...path, "fallbacks", at];
+      if (!this.models.has(other)) this.report(own, describe(other), "the id of a listed model");
+      else if (other === id || fallbacks.indexOf(other) < at)
+        this.report(own, describe(other), "another model, each only once");
     }
   }
 
@@ -126,6 +164,8 @@ class CatalogReader {
     const { host: id, price, quirks, ...route } = ROUTE.read(row, path, report)!;
     if (route.free && price !== null)
       report([...path, "price"], "a price on a free route", "either `free: true` or a price");
+    if (route.free && route.cost !== undefined)
+      report([...path, "cost"], "a cost on a free route", "either `free: true` or a cost");
     const host = hosts.get(id) ?? this.namedSimulatedHost(id);
     if (host === null) {
       const known = [...hosts.keys()].join(", ") || "none is listed or found in the environment";
@@ -138,6 +178,31 @@ class CatalogReader {
       price: route.free ? null : (price ?? modelPrice),
       ...(quirks === undefined ? {} : { quirks: { ...host.quirks, ...quirks } }),
     };
+  }
+
+  /** A name that is mistyped would sell its model at another price. */
+  private checkPriceList({ name, rules }: PriceList, { priceLists }: CatalogWithLists): void {
+    const { models, report } = this;
+    const path: Path = ["price_lists", name];
+    for (const [at, { model }] of rules.entries())
+      if (!model.includes("*") && !models.has(model))
+        report(
+          [...path, at, "model"],
+          describe(model),
+          "the id of a listed model, or a pattern such as openai/*",
+        );
+    const ids = [...models.keys()];
+    if (!rules.some(({ model }) => ids.some(matcherOf(model))))
+      report(
+        path,
+        "a list that names no model",
+        "a rule with the id of a listed model, or a pattern such as openai/*",
+      );
+    const dearest = [...priceLists.get(name)!.models.values()].find(
+      (model) => highestMember(model) > MAX_PRICE,
+    );
+    if (dearest !== undefined)
+      report(path, `a price of ${dearest.id} above 1000000`, "USD per million tokens, at most 1000000");
   }
 
   private readAuto(): ReadonlyMap<string, readonly string[]> {
@@ -179,6 +244,8 @@ class CatalogReader {
     return model;
   }
 }
+
+const MAX_PRICE = 1_000_000 * NANO_PER_USD;
 
 /** Nothing is known of a row that says nothing. */
 function abilitiesOf({ inputs, tools, reasoning }: CatalogRows["models"][number]): Pick<Model, "abilities"> {

@@ -15,10 +15,12 @@ export function readConfig(
   found: FoundHosts,
   report: ReportProblem,
 ): Config {
+  const settings = readSettings(rows, report);
   return {
-    ...readSettings(rows, report),
+    ...settings,
     file,
-    catalog: readCatalog(rows, found, report),
+    catalog: readCatalog(rows, settings.priceLists, found, report),
+    modelsOfFile: new Set([...(rows.models ?? []), ...(rows.add_models ?? [])].map(({ id }) => id)),
     catalogIsPublic: rows.catalog === "public",
   };
 }
@@ -30,6 +32,7 @@ function readSettings(rows: ConfigFile, report: ReportProblem): Settings {
   const {
     hosts: _hosts,
     models: _models,
+    addModels: _addModels,
     auto: _auto,
     catalog: _catalog,
     ...settings

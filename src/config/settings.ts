@@ -1,5 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { HOST_ORDERS } from "../catalog/catalog.ts";
+import type { PriceList } from "../catalog/price-list.ts";
 import type { StoreConfig } from "../store/store-config.ts";
 import { NANO_PER_USD, type NanoUsd } from "../units/usd.ts";
 import { withoutPassword } from "./address.ts";
@@ -24,8 +25,10 @@ import {
 } from "./kinds.ts";
 import { MODEL } from "./model-settings.ts";
 import { PAYMENTS } from "./payment-settings.ts";
+import { priceLists } from "./price-list-settings.ts";
 import { describe, type Path, type ReportProblem } from "./problem.ts";
 import { joined, listOf, mapOf, orNull, required, section, setting } from "./setting.ts";
+import { WEBHOOKS } from "./webhook-settings.ts";
 
 const dollars = (amount: number): NanoUsd => (amount * NANO_PER_USD) as NanoUsd;
 
@@ -118,6 +121,11 @@ export const SETTINGS = mapOf(
       undefined,
       { doc: "" },
     ),
+    add_models: setting(plain(listOf(MODEL, "a list of at least one model").schema), undefined, {
+      doc: "rows of [`models`](#models) that are added to the models found in the environment; one with the id of such a model takes its place. `GET /admin/config` lists all of them under `models`",
+      shown: null,
+      otherwise: "none",
+    }),
     auto: setting(
       plain(
         mapFrom(
@@ -131,12 +139,16 @@ export const SETTINGS = mapOf(
         otherwise: "made from the models that are there",
       },
     ),
+    price_lists: setting(priceLists(), new Map() as ReadonlyMap<string, PriceList>, {
+      doc: "what some customers pay instead of the models' own prices, by name of the list: [`price_lists`](#price_lists)",
+      otherwise: "none",
+    }),
     defaults: section(
       mapOf({ accountless: limits(60, 400_000, 5, 50), account: limits(300, 1_000_000, 25, 250) }),
     ),
     low_credit_usd: setting(orNull(usd(), "for no notice"), null, {
-      doc: "the owner of an account gets a mail when the credit of a balance falls below this, and again only after there was more in between ([operating](operating.md#low-credit))",
-      otherwise: "`null`: no mails",
+      doc: "the owner of an account gets a mail when the credit of a balance falls below this, and [endpoints](webhooks.md) an event ([operating](operating.md#low-credit))",
+      otherwise: "`null`: neither",
     }),
     open_tier: section(
       mapOf({
@@ -189,6 +201,7 @@ export const SETTINGS = mapOf(
       doc: "",
       restart: true,
     }),
+    webhooks: setting(WEBHOOKS, null, { doc: "" }),
     receipts: section(
       mapOf({
         keep_days: setting(orNull(days(USAGE_DAYS), "to keep them forever"), null, {

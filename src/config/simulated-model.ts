@@ -1,5 +1,6 @@
-import type { Host, Model, Price } from "../catalog/catalog.ts";
+import type { Host, Model } from "../catalog/catalog.ts";
 import { SIMULATED_HOST_ID } from "../catalog/model-name.ts";
+import type { Price } from "../catalog/price.ts";
 import { SIMULATED_LIMITS, SIMULATED_MODEL } from "../hosts/simulated/host.ts";
 import { NANO_PER_USD, type NanoPerMillion } from "../units/usd.ts";
 

@@ -8,6 +8,10 @@ import { type ConfigFile, SETTINGS } from "./settings.ts";
 /** Holds the document's values against the schema; null when something is wrong, which is then reported. */
 export function validate(document: ConfigDocument): ConfigFile | null {
   const value = document.value();
+  if (isLiteLLM(value)) {
+    document.report(["model_list"], LITELLM, null, "key");
+    return null;
+  }
   readNumbers(value, document);
   const seen = new Set<string>();
   for (const error of Value.Errors(SETTINGS.schema, value)) {
@@ -23,6 +27,15 @@ export function validate(document: ConfigDocument): ConfigFile | null {
   }
   return document.problems.length === 0 ? (value as ConfigFile) : null;
 }
+
+/** The file of another gateway, whose members would all be unknown here. */
+const isLiteLLM = (value: unknown): boolean =>
+  typeof value === "object" &&
+  value !== null &&
+  Array.isArray((value as { model_list?: unknown }).model_list);
+
+const LITELLM =
+  "this looks like the configuration of LiteLLM. `gateway import litellm` prints it as this gateway reads it, and says what it cannot carry; docs/moving.md has the steps";
 
 /** `port: ${SMTP_PORT}`: the environment holds text only, so a number is read where one is expected. */
 function readNumbers(value: unknown, document: ConfigDocument): void {
@@ -63,9 +76,15 @@ function found(error: ValueError, path: Path, document: ConfigDocument): string 
   return error.schema.secret === true ? kindOf(value) : describe(value);
 }
 
-const expected = ({ schema, message }: ValueError): string => schema.expected ?? message;
+function expected(error: ValueError): string {
+  const { schema, message, value } = error;
+  const isQuoted = typeof value === "string" && NUMERIC.test(value) && takesNumber(error);
+  return (schema.expected ?? message) + (isQuoted ? ", without quotes" : "");
+}
 
 function knownKeys(unknown: string, { schema }: ValueError): string {
+  // `{ input: 0,15 }` is a price of 0 and a member called 15.
+  if (/^\d+$/.test(unknown)) return `a decimal point in place of the comma: 0.${unknown}`;
   const known = Object.keys(schema.properties);
   const meant = misspelt(unknown, known);
   const others = known.filter((key) => key !== meant).join(", ");

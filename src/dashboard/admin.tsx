@@ -6,8 +6,10 @@ import { Books } from "./admin/books.tsx";
 import { ConfigPage } from "./admin/config.tsx";
 import { Hosts } from "./admin/hosts.tsx";
 import { OperatorProvider } from "./admin/operator.ts";
+import { Overview } from "./admin/overview.tsx";
 import { Payments } from "./admin/payments.tsx";
 import { ReceiptPage } from "./admin/receipt.tsx";
+import { Requests } from "./admin/requests.tsx";
 import { Usage } from "./admin/usage.tsx";
 import { Api, ApiRefusal } from "./api.ts";
 import { Button } from "./parts/button.tsx";
@@ -69,14 +71,14 @@ function Inside({ token, onLeave }: { token: string; onLeave: () => void }) {
   return (
     <Frame
       places={PLACES.filter(({ path }) => path !== "payments" || takesPayments)}
-      route={route[0] === "receipts" ? ["balances"] : route}
+      route={route[0] === "receipts" ? ["requests"] : route}
       links={
         <>
           <a href="status">Status</a>
           <a href="dashboard">Dashboard</a>
         </>
       }
-      foot={<Button label="Forget the token" onClick={onLeave} />}
+      foot={<Button label="Sign out" onClick={onLeave} />}
     >
       <OperatorProvider value={api}>
         <PageAt route={route} places={[...PLACES, RECEIPT]} />
@@ -86,7 +88,9 @@ function Inside({ token, onLeave }: { token: string; onLeave: () => void }) {
 }
 
 const PLACES: readonly AppPlace[] = [
-  { path: "", name: "Hosts", page: Hosts },
+  { path: "", name: "Overview", page: Overview },
+  { path: "requests", name: "Requests", page: Requests },
+  { path: "hosts", name: "Hosts", page: Hosts },
   { path: "balances", name: "Balances", page: Balances, one: Balance },
   { path: "payments", name: "Payments", page: Payments },
   { path: "usage", name: "Usage", page: Usage },
@@ -94,7 +98,7 @@ const PLACES: readonly AppPlace[] = [
   { path: "config", name: "Configuration", page: ConfigPage },
 ];
 
-/** In no menu: receipts are reached from their balance. */
-const RECEIPT: AppPlace = { path: "receipts", name: "Receipts", page: Balances, one: ReceiptPage };
+/** In no menu: a receipt is one of the requests. */
+const RECEIPT: AppPlace = { path: "receipts", name: "Receipts", page: Requests, one: ReceiptPage };
 
 render(<Admin />, document.getElementById("app")!);

@@ -10,7 +10,7 @@ export class Api {
     private readonly credential: string | null,
     /** Of an account that has several: the one that is meant. Null: what is listed is of all of them. */
     private readonly balance: string | null = null,
-    /** Told when the credential opens nothing any more. */
+    /** Called when the credential opens nothing any more. */
     private readonly onEnded: () => void = () => {},
     private readonly more: Readonly<Record<string, string>> = {},
   ) {}

@@ -1,7 +1,7 @@
 import type { Api } from "./api.ts";
 
 export interface ChatMessage {
-  readonly role: "user" | "assistant";
+  readonly role: "system" | "user" | "assistant";
   readonly content: string;
 }
 
@@ -9,7 +9,17 @@ export interface ChatRequest {
   readonly model: string;
   readonly messages: readonly ChatMessage[];
   readonly maxTokens: number;
+  /** Null: the model's own. */
+  readonly temperature: number | null;
 }
+
+/** What is sent, as every client of the API writes it. */
+export const chatBody = ({ model, messages, maxTokens, temperature }: ChatRequest) => ({
+  model,
+  messages,
+  max_tokens: maxTokens,
+  ...(temperature === null ? {} : { temperature }),
+});
 
 /** As much of an answer as is known. Times are those of this browser, from the sending of the request. */
 export interface ChatAnswer {
@@ -24,7 +34,7 @@ export interface ChatAnswer {
   readonly finishReason: string | null;
 }
 
-export interface ChatUsage {
+interface ChatUsage {
   readonly inputTokens: number;
   readonly outputTokens: number;
   /** Null where the gateway does not tell. */
@@ -37,18 +47,12 @@ export interface ChatUsage {
  */
 export async function streamChat(
   api: Api,
-  { model, messages, maxTokens }: ChatRequest,
+  request: ChatRequest,
   onAnswer: (answer: ChatAnswer) => void,
   signal: AbortSignal,
 ): Promise<void> {
   const began = performance.now();
-  const body = {
-    model,
-    messages,
-    max_tokens: maxTokens,
-    stream: true,
-    stream_options: { include_usage: true },
-  };
+  const body = { ...chatBody(request), stream: true, stream_options: { include_usage: true } };
   const response = await api.open("POST", "v1/chat/completions", body, signal);
   let answer: ChatAnswer = { ...NOTHING, receipt: response.headers.get("x-gateway-receipt") };
   const tell = (more: Partial<ChatAnswer>) => {

@@ -10,7 +10,7 @@ import { Budgets } from "./pages/budgets.tsx";
 import { CreditPage } from "./pages/credit.tsx";
 import { KeyPage } from "./pages/key.tsx";
 import { Keys } from "./pages/keys.tsx";
-import { Models } from "./pages/models.tsx";
+import { ModelPage, Models } from "./pages/models.tsx";
 import { Overview } from "./pages/overview.tsx";
 import { PaymentPage } from "./pages/payment.tsx";
 import { Playground } from "./pages/playground.tsx";
@@ -148,7 +148,7 @@ function Inside({ visit, begins, secrets, onRecovery, onLeave, onEnded }: Inside
       foot={
         <>
           <Balances of={me.data} value={balance} onValue={setBalance} />
-          <Button label={by === "recovery" ? "Forget the secret" : "Sign out"} onClick={onLeave} />
+          <Button label="Sign out" onClick={onLeave} />
         </>
       }
     >
@@ -237,7 +237,7 @@ const PLACES: readonly AppPlace[] = [
   { path: "budgets", name: "Budgets", page: Budgets },
   { path: "receipts", name: "Receipts", page: Receipts, one: ReceiptPage },
   { path: "credit", name: "Credit", page: CreditPage, one: PaymentPage },
-  { path: "models", name: "Models", page: Models },
+  { path: "models", name: "Models", page: Models, one: ModelPage },
   { path: "playground", name: "Playground", page: Playground },
   { path: "account", name: "Account", page: AccountPage },
 ];

@@ -50,15 +50,25 @@ export const milliseconds = (ms: number): string =>
         : `${Math.round(ms)} ms`;
 
 /** The year only where it is another one. */
-export const moment = (iso: string): string =>
+export const moment = (iso: string, precision: "minute" | "second" = "minute"): string =>
   new Date(iso).toLocaleString("en", {
     ...(new Date(iso).getFullYear() === new Date().getFullYear() ? {} : { year: "numeric" }),
     month: "short",
     day: "numeric",
     hour: "2-digit",
     minute: "2-digit",
+    ...(precision === "second" ? { second: "2-digit" } : {}),
     hour12: false,
   });
+
+/** To the second, for rows that have to be told apart; the zone is in the heading. */
+export const second = (iso: string): string => moment(iso, "second");
+
+/** The browser's, in which all times are shown: "UTC", "GMT+1". */
+export const timeZone = (): string =>
+  new Intl.DateTimeFormat("en", { timeZoneName: "short" })
+    .formatToParts()
+    .find(({ type }) => type === "timeZoneName")!.value;
 
 export const words = (identifier: string): string => identifier.replaceAll("_", " ");
 

@@ -1,5 +1,6 @@
 import type { ReceiptAnswer, ReceiptPage } from "../api/receipts.ts";
 import { type CsvColumns, usdCell } from "./parts/export-button.tsx";
+import { tagsText } from "./tags-text.ts";
 
 export const receiptColumns = (keyNames: ReadonlyMap<string, string>): CsvColumns<ReceiptAnswer> => ({
   created_at: (of) => of.created_at,
@@ -11,6 +12,7 @@ export const receiptColumns = (keyNames: ReadonlyMap<string, string>): CsvColumn
   model_requested: (of) => of.model_requested,
   model: (of) => of.model,
   host: (of) => of.host,
+  tags: (of) => tagsText(of.tags ?? {}),
   surface: (of) => of.surface,
   stream: (of) => String(of.stream),
   input: (of) => of.tokens.input,

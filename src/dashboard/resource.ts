@@ -31,6 +31,18 @@ export function useResource<T>(ask: () => Promise<T>, on: readonly unknown[]): R
   return { ...state, reload: () => setRound((before) => before + 1) };
 }
 
+/** Asks again every ten seconds, while the page is in sight. */
+export function useLive({ reload }: Pick<Resource<unknown>, "reload">): void {
+  const latest = useRef(reload);
+  latest.current = reload;
+  useEffect(() => {
+    const timer = setInterval(() => document.hidden || latest.current(), LIVE_MS);
+    return () => clearInterval(timer);
+  }, []);
+}
+
+const LIVE_MS = 10_000;
+
 /** The answer to one request of the API, asked for as above. */
 export const useGet = <T>(api: Api, path: string): Resource<T> =>
   useResource(() => api.get<T>(path), [api, path]);

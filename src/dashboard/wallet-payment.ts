@@ -9,7 +9,7 @@ export interface PaymentRequired {
   readonly accepts: readonly SignableOffer[];
 }
 
-export interface SignableOffer {
+interface SignableOffer {
   readonly scheme: string;
   /** `eip155:` and the chain's id. */
   readonly network: string;

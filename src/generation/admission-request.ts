@@ -1,6 +1,7 @@
-import type { Price } from "../catalog/catalog.ts";
+import type { Price, Rates } from "../catalog/price.ts";
 import type { Budget, Key } from "../customers/keys/key.ts";
 import type { AgentRun } from "../customers/keys/runs.ts";
+import type { Tags } from "../customers/keys/tags.ts";
 import type { PromptCharge } from "../ledger/charge.ts";
 import type { Allowance, ChargeLimit } from "../ledger/reservation.ts";
 import type { Plan } from "../routing/plan.ts";
@@ -15,6 +16,10 @@ export interface AdmissionRequest {
   readonly receipt: ReceiptId;
   readonly key: Key;
   readonly budgets: readonly Budget[];
+  /** What the plan's prices are of; null: the models' own. */
+  readonly priceList: string | null;
+  /** Null: none. */
+  readonly tags: Tags | null;
   /** The run that the request belongs to. */
   readonly run?: AgentRun | null;
   readonly request: GenerationRequest;
@@ -41,4 +46,6 @@ export interface SizedRequest {
   readonly prompt: PromptCharge;
   /** Bounds every route on the plan. */
   readonly price: Price;
+  /** The rates of the step that the prompt can reach. */
+  readonly rates: Rates;
 }

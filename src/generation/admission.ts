@@ -1,10 +1,11 @@
 import type { Model } from "../catalog/catalog.ts";
-import { dearest, withAudioAnswer, worstCase } from "../ledger/charge.ts";
+import { highestPrice } from "../catalog/price.ts";
+import { withAudioAnswer, worstCase } from "../ledger/charge.ts";
 import { type GrantAnswer, GrantClaim } from "../ledger/grants.ts";
 import type { KeyCounters } from "../ledger/key-counters.ts";
 import { Reservation, type ReservationRequest } from "../ledger/reservation.ts";
 import { type BalanceShortfall, type CapShortfall, isOnlyHeld, type Shortfall } from "../ledger/shortfall.ts";
-import { answersWhole, type Candidate } from "../routing/candidate.ts";
+import { answersWhole, type Candidate, ceilingAt } from "../routing/candidate.ts";
 import type { Plan } from "../routing/plan.ts";
 import type { GenerationRequest } from "../surfaces/surface.ts";
 import type { EpochMs } from "../units/clock.ts";
@@ -12,12 +13,14 @@ import { StoreContended, StoreUnreachable } from "../units/errors/bookkeeping.ts
 import { type Refusal, refuse } from "../units/errors/refusal.ts";
 import { ZERO_USD } from "../units/usd.ts";
 import type { AdmissionRequest, SizedRequest } from "./admission-request.ts";
+import { reachedRates } from "./billed-tokens.ts";
 import type { GenerationDeps } from "./deps.ts";
 import { Hold } from "./hold.ts";
 import type { PromptCount } from "./prompt-count.ts";
+import { type ConversationSize, textBytesOf } from "./prompt-sizes.ts";
 import { shortfallRefusal } from "./shortfall.ts";
 
-/** Said where the key, or what it draws from, has changed while the request waited: it has to be looked at anew. */
+/** Returned when the key or its budgets have changed while the request waited: it has to be checked again. */
 export const KEY_CHANGED = "key changed";
 
 /**
@@ -51,7 +54,7 @@ async function admitSlowly(
   const counted = size(ask, tokens, deps);
   const second = counted.worst < sized.worst ? await take(ask, counted, deps) : first;
   if (second instanceof Reservation) return admitted(second, ask, counted, deps);
-  const modest = isMoney(second) ? withoutDearer(ask, tokens, deps) : null;
+  const modest = isMoney(second) ? withoutMoreExpensive(ask, tokens, deps) : null;
   if (modest === null) return refused(second, ask, counted, deps);
   const least = size(modest, tokens, deps);
   const third = await take(modest, least, deps);
@@ -77,10 +80,10 @@ function admitted(
 }
 
 /**
- * The same request without the places to go on to that could cost more than where it begins; null where there
- * are none. Whoever can pay for the model that they named is not refused for what might take its place.
+ * The same request without alternatives that could cost more than its first candidate; null where there
+ * are none. Who can pay for the model that they named is not refused for what might take its place.
  */
-function withoutDearer(
+function withoutMoreExpensive(
   ask: AdmissionRequest,
   promptBound: number | null,
   deps: AdmissionDeps,
@@ -94,7 +97,7 @@ function withoutDearer(
   if (candidates.length === plan.candidates.length) return null;
   const kept = new Set(candidates.map(({ model }) => model.id));
   const dropped = new Set(others.map(({ model }) => model.id).filter((id) => !kept.has(id)));
-  const skipped = [...dropped].map((id) => `${id} (dearer than what is left to spend)`);
+  const skipped = [...dropped].map((id) => `${id} (more expensive than what is left to spend)`);
   const auto = plan.auto && { skipped: [...plan.auto.skipped, ...skipped] };
   return { ...ask, plan: { ...plan, candidates, auto } };
 }
@@ -115,22 +118,25 @@ type Outcome = Admitted | Refusal | typeof KEY_CHANGED;
 function size(ask: AdmissionRequest, promptBound: number | null, deps: AdmissionDeps): SizedRequest {
   const { plan, request, settings } = ask;
   const longestOne = longestAnswer(plan);
-  const ceiling = Math.min(request.maxOutputTokens ?? settings.defaultMaxOutputTokens, longestOne);
+  const named = highestCeiling(ask);
+  const ceiling = Math.min(named ?? settings.defaultMaxOutputTokens, longestOne);
   const outputCeiling = ceiling * request.choices;
   // Where the client named no ceiling, the answer may be as long as the model's longest.
-  const longest = request.maxOutputTokens === null ? longestOne * request.choices : outputCeiling;
+  const longest = named === null ? longestOne * request.choices : outputCeiling;
   const heldOutput = heldAtOnce(outputCeiling, longest, ask, deps);
   const widest = widestModel(plan).contextLength;
   const bound = promptBound === null || request.promptUnseen ? widest : Math.min(promptBound, widest);
-  const { promptCachedFor1h: cachedFor1h, promptBesideAudio } = request;
-  const prompt = { bound, cachedFor1h, hasAudio: promptBesideAudio !== null };
-  const price = request.answersInAudio ? withAudioAnswer(dearestOf(plan)) : dearestOf(plan);
+  const { promptRetentions: retentions, promptBesideAudio } = request;
+  const prompt = { bound, retentions, hasAudio: promptBesideAudio !== null };
+  const bounding = highestPrice(plan.candidates.map((candidate) => candidate.price));
+  const price = request.answersInAudio ? withAudioAnswer(bounding) : bounding;
+  const rates = reachedRates(price, bound);
   const isFree = plan.tier === "open";
-  const worst = isFree ? ZERO_USD : worstCase(prompt, outputCeiling, price);
-  const amount = isFree || heldOutput === outputCeiling ? worst : worstCase(prompt, heldOutput, price);
-  const mostAmount = isFree || longest === outputCeiling ? worst : worstCase(prompt, longest, price);
+  const worst = isFree ? ZERO_USD : worstCase(prompt, outputCeiling, rates);
+  const amount = isFree || heldOutput === outputCeiling ? worst : worstCase(prompt, heldOutput, rates);
+  const mostAmount = isFree || longest === outputCeiling ? worst : worstCase(prompt, longest, rates);
   const most = { amount: mostAmount, tokens: bound + longest };
-  return { worst, amount, outputCeiling, heldOutput, longest, most, prompt, price };
+  return { worst, amount, outputCeiling, heldOutput, longest, most, prompt, price, rates };
 }
 
 /**
@@ -163,6 +169,16 @@ function longestAnswer({ candidates }: Plan): number {
   let longest = 0;
   for (const { model } of candidates) longest = Math.max(longest, model.maxOutputTokens);
   return longest;
+}
+
+/** The highest output ceiling that the request names for any candidate; null: it names none. */
+function highestCeiling({ plan, request }: AdmissionRequest): number | null {
+  let highest = request.maxOutputTokens;
+  for (const candidate of plan.candidates) {
+    const named = ceilingAt(candidate, request);
+    if (named !== null) highest = Math.max(highest ?? 0, named);
+  }
+  return highest;
 }
 
 function widestModel({ candidates }: Plan): Model {
@@ -206,11 +222,11 @@ async function take(
         await loading;
         continue;
       }
-      const want = reservationRequest(ask, sized, at);
-      const outcome = ledger.admit(loading, want);
+      const request = reservationRequest(ask, sized, at);
+      const outcome = ledger.admit(loading, request);
       if (outcome instanceof Reservation) return outcome;
       if (outcome.what === "key") {
-        if (!(await ledger.isStillCurrent(want))) return outcome;
+        if (!(await ledger.isStillCurrent(request))) return outcome;
         // A round in which nothing changed for this request does not count.
         round -= 1;
         if (++rereads > MAX_REREADS) throw new StoreContended(`the key changed ${rereads} times meanwhile`);
@@ -222,7 +238,7 @@ async function take(
         // Others may take each time what there was room for.
         if (answer !== "room" || round === MAX_ROUNDS - 1) return asItStands(outcome, answer);
       }
-      const asked = ledger.replenish(loading, want, claim);
+      const asked = ledger.replenish(loading, request, claim);
       if (asked === null) return asItStands(outcome as KnownShortfall, "short");
       answer = await asked;
       if (answer === "unanswered") throw new StoreUnreachable("parts of limits are not granted: no answer");
@@ -262,12 +278,16 @@ function reservationRequest(ask: AdmissionRequest, sized: SizedRequest, at: Epoc
     most: sized.most,
     promptTokens: request.promptEstimate,
     price: sized.price,
-    about: { surface: request.surface, model: request.modelAsked, stream: request.stream, run: run?.name },
+    about: {
+      surface: request.surface,
+      model: request.modelAsked,
+      stream: request.stream,
+      run: run?.name,
+      tags: ask.tags ?? undefined,
+      priceList: ask.priceList ?? undefined,
+    },
   };
 }
-
-const dearestOf = ({ candidates }: Plan) =>
-  candidates.length === 1 ? candidates[0]!.price : dearest(candidates.map(({ price }) => price));
 
 const refused = (
   short: KnownShortfall,
@@ -283,7 +303,7 @@ const isMoney = (short: KnownShortfall): short is BalanceShortfall | CapShortfal
 /**
  * The ceiling to impose on hosts that answer whole, per choice; null for none. Their answer cannot be stopped
  * midway. If the client named no ceiling and there is plenty of room, the model's own ceiling is held;
- * otherwise the host is told the ceiling that is already held. Checking for room without taking it is not
+ * otherwise the host gets the ceiling that is already held. Checking for room without taking it is not
  * enough: many requests at once would each find the same room.
  */
 export function imposedCeiling(
@@ -305,26 +325,47 @@ export function imposedCeiling(
 const PLENTY = 4;
 
 /**
- * Refuses a prompt whose text cannot fit, naming its exact count. Counts only when the text's bytes leave
- * doubt; a prompt that cannot be counted now is left to the host.
+ * Whether the exact count of a prompt has to be known, because its text may not fit its model's context; null where it
+ * surely fits.
  */
 export function checkContext(
   request: GenerationRequest,
-  prompt: PromptCount,
   plan: Plan,
-): null | Promise<Refusal | null> {
+  sizeOf: () => ConversationSize,
+): ContextCheck | null {
   const model = widestModel(plan);
-  const textBytes = request.promptBound - request.mediaTokens;
-  return textBytes <= model.contextLength ? null : compareCount(request, prompt, model);
+  const textBytes = textBytesOf(request);
+  // Smaller prompts need no count, and the next turn will be no larger than the context either.
+  if (textBytes * REMEMBERED_SHARE <= model.contextLength) return null;
+  const size = sizeOf();
+  const doubt =
+    size.most <= model.contextLength ? "none" : size.estimate <= model.contextLength ? "small" : "large";
+  return { size, doubt, refusal: (prompt) => compareCount(request, prompt, model, size) };
 }
+
+export interface ContextCheck {
+  readonly size: ConversationSize;
+  /** Where it is small, the host can start meanwhile; where it is large, the host would be sent a long body in vain. */
+  readonly doubt: "none" | "small" | "large";
+  /** Why the prompt is refused, by its exact count; null where it fits, or cannot be counted now and is left to the host. */
+  refusal(prompt: PromptCount): Promise<Refusal | null>;
+}
+
+/** A conversation is remembered from this part of its model's context on. */
+const REMEMBERED_SHARE = 2;
 
 async function compareCount(
   request: GenerationRequest,
   prompt: PromptCount,
   { id, contextLength: widest }: Model,
+  size: ConversationSize,
 ): Promise<Refusal | null> {
   const tokens = await prompt.text();
-  if (tokens === null || tokens <= widest) return null;
+  if (tokens === null) return null;
+  if (tokens <= widest) {
+    size.has(tokens);
+    return null;
+  }
   // Agents know that they have to shorten a conversation by the words of Anthropic's host, and of OpenAI's.
   return refuse(
     "context_too_long",

@@ -35,7 +35,7 @@ export interface Sink {
 export interface GenerationCall {
   /** The plaintext of the bearer token. */
   readonly secret: string;
-  /** Of the client's request, lower-case names. */
+  /** Headers of the client's request, lower-case names. */
   readonly headers: Headers;
   readonly body: Uint8Array;
   /** The network blocks that the client is in, the narrowest first. */

@@ -1,4 +1,4 @@
-import { costOf, NO_TOKENS, type Tokens, within } from "../ledger/charge.ts";
+import { costOf, NO_TOKENS, promptOf, ratesFor, type Tokens, within } from "../ledger/charge.ts";
 import {
   type AttemptRecord,
   type FinishedRequest,
@@ -8,6 +8,7 @@ import {
 } from "../ledger/receipt.ts";
 import type { Reservation, ReservationEnd, Settled, Settlement } from "../ledger/reservation.ts";
 import type { Candidate } from "../routing/candidate.ts";
+import { iterationsOf } from "../surfaces/messages/iterations.ts";
 import type { Billed } from "../surfaces/surface.ts";
 import type { Refusal } from "../units/errors/refusal.ts";
 import { type NanoUsd, usdFromNano, ZERO_USD } from "../units/usd.ts";
@@ -15,7 +16,7 @@ import type { GenerationDeps } from "./deps.ts";
 
 /**
  * Ends a request that holds money: once, with one receipt. The caller waits until the end is durable, then
- * reports it with `tell` or `takeBack`, and only then answers the client.
+ * reports it with `report` or `takeBack`, and only then answers the client.
  */
 export class Bill {
   /** The hosts that were asked; set once they have been. */
@@ -27,6 +28,7 @@ export class Bill {
     /** Monotonic time of the request's arrival. */
     readonly startedMs: number,
     private readonly trace: RequestTrace | null,
+    private readonly priceVersion: string,
   ) {}
 
   settle(end: RequestEnd): EndedRequest {
@@ -36,14 +38,14 @@ export class Bill {
       cost: costOfEnd(end),
       within: (most) => costOfEnd(end, most),
       writeOff: end.writeOff ?? false,
-      rateTokens: end.tokens.input + end.tokens.cacheRead + end.tokens.cacheWrite + end.tokens.output,
-      // A host that was asked has worked, also where the client left before it heard anything.
+      rateTokens: promptOf(end.tokens) + end.tokens.output,
+      // A host that got the request has worked, also where the client left before its answer.
       allowanceUsed:
         end.tokens.output > 0 ||
         end.state === "settled" ||
         (end.state === "cancelled" && end.candidate !== undefined),
     };
-    const { key } = reservation.want;
+    const { key } = reservation.request;
     if (end.state === "settled" && end.candidate !== undefined)
       deps.expected.note(key.rotationId, end.candidate.model.id, end.tokens.output);
     let receipt: FinishedReceipt;
@@ -55,7 +57,7 @@ export class Bill {
   }
 
   /** Reports the end as the client sees it: as an error, if it could not be recorded. */
-  tell({ receipt }: EndedRequest, isDurable: boolean): void {
+  report({ receipt }: EndedRequest, isDurable: boolean): void {
     this.deps.reporting.finished(isDurable ? receipt : { ...receipt, errorCode: "internal_error" });
   }
 
@@ -69,12 +71,12 @@ export class Bill {
     const { deps, reservation } = this;
     if (deps.ledger.takeBack(reservation, ended.settlement, formatReceipt(receipt)))
       deps.reporting.finished(receipt);
-    else this.tell(ended, false);
+    else this.report(ended, false);
   }
 
   /** After a bug of ours: releases what is still held. */
   abandon(): void {
-    if (this.reservation.isOpen) this.tell(this.settle(FAULT), true);
+    if (this.reservation.isOpen) this.report(this.settle(FAULT), true);
   }
 
   /** Milliseconds since the request arrived. */
@@ -83,26 +85,30 @@ export class Bill {
   }
 
   private receipt(end: RequestEnd, settled: Settled): FinishedReceipt {
-    const { tries, trace } = this;
-    const { want } = this.reservation;
+    const { tries, trace, priceVersion } = this;
+    const { request } = this.reservation;
     // A receipt's cost is always its tokens at its price, also where the hold did not cover all of them.
+    const price = ratesFor(end.candidate?.price ?? request.price, end.tokens);
     const limited = settled.lost > 0 && end.candidate !== undefined;
-    const tokens = limited ? within(end.tokens, end.candidate.price, settled.held) : end.tokens;
+    const tokens = limited ? within(end.tokens, price, settled.held) : end.tokens;
     return {
-      id: want.receipt,
-      createdAt: want.at,
+      id: request.receipt,
+      createdAt: request.at,
       state: end.state,
-      surface: want.about.surface,
-      keyId: want.key.id,
-      run: want.about.run,
-      modelRequested: want.about.model,
+      surface: request.about.surface,
+      keyId: request.key.id,
+      run: request.about.run,
+      modelRequested: request.about.model,
       model: end.candidate?.model.id ?? null,
       host: end.candidate?.route.host.id ?? null,
       attempts: tries,
-      stream: want.about.stream,
+      stream: request.about.stream,
       tokens,
       tokensFrom: end.from ?? "counted",
-      price: end.candidate?.price ?? want.price,
+      price,
+      priceVersion,
+      tags: request.about.tags,
+      priceList: request.about.priceList,
       cost: settled.charged,
       held: settled.held,
       writeOff: settled.writtenOff,
@@ -133,11 +139,21 @@ export interface EndedRequest {
   readonly receipt: FinishedReceipt;
 }
 
-/** What the client is told of it. */
-export const billedBy = ({ settlement, receipt }: EndedRequest): Billed => ({
-  tokens: receipt.tokens,
-  costUsd: usdFromNano(settlement.charged),
-});
+/** What the client gets of it. */
+export function billedBy({ settlement, receipt }: EndedRequest): Billed {
+  const { tokens, surface, model, attempts } = receipt;
+  const costUsd = usdFromNano(settlement.charged);
+  const declined = attempts.filter(({ outcome }) => outcome === "declined");
+  if (declined.length === 0 || surface !== "messages") return { tokens, costUsd };
+  const isServed = declined.every((one) => one.model !== model);
+  const served = isServed && model !== null ? { model, usage: tokens } : null;
+  const tried = declined.map(({ model: declining, tokens: usage = null }) => ({ model: declining, usage }));
+  return { tokens, costUsd, more: { iterations: iterationsOf(tried, served) } };
+}
+
+/** Models that declined, in order. */
+export const declinedModels = (tries: readonly AttemptRecord[]): readonly string[] =>
+  tries.filter(({ outcome }) => outcome === "declined").map(({ model }) => model);
 
 /** Both what is stored and what is reported. */
 type FinishedReceipt = Receipt & FinishedRequest;
@@ -147,5 +163,6 @@ const FAULT: RequestEnd = { state: "failed", tokens: NO_TOKENS, errorCode: "inte
 /** What the tokens cost, or as many of them as cost no more than `most`. */
 export function costOfEnd({ tokens, candidate }: RequestEnd, most?: NanoUsd): NanoUsd {
   if (candidate === undefined) return ZERO_USD;
-  return costOf(most === undefined ? tokens : within(tokens, candidate.price, most), candidate.price);
+  const rates = ratesFor(candidate.price, tokens);
+  return costOf(most === undefined ? tokens : within(tokens, rates, most), rates);
 }

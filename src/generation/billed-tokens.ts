@@ -1,8 +1,10 @@
 import type { Model } from "../catalog/catalog.ts";
+import { type Price, type Rates, ratesAt, writesWithin } from "../catalog/price.ts";
 import { NO_TOKENS, type Tokens } from "../ledger/charge.ts";
 import type { GenerationRequest, Usage } from "../surfaces/surface.ts";
 import type { AnswerText, Written } from "../tokens/answer-text.ts";
 import { completed } from "./metering.ts";
+import type { ConversationSize } from "./prompt-sizes.ts";
 
 /**
  * The tokens that an answer is billed for, once it is over. What the host reports is evidence, not truth: each
@@ -15,19 +17,26 @@ import { completed } from "./metering.ts";
  */
 export function billedTokens(
   answer: EndedAnswer,
-  asked: BilledRequest,
+  billed: BilledRequest,
   count: Counts,
 ): BilledTokens | Promise<BilledTokens> {
-  const prompt = believedPrompt(answer.usage, asked);
-  const output = answer.isLeft ? null : believedOutput(answer, asked);
+  if (answer.isFree) return { tokens: NO_TOKENS, from: "host" };
+  const prompt = believedPrompt(answer.usage, billed);
+  const output = answer.isLeft ? null : believedOutput(answer, billed);
   return prompt !== null && output !== null
-    ? { tokens: completed({ ...prompt, ...output }, asked.request), from: "host" }
-    : countedTokens(answer, prompt, output, asked, count);
+    ? { tokens: completed({ ...prompt, ...output }, billed.request), from: "host" }
+    : countedTokens(answer, prompt, output, billed, count);
 }
 
 /** Whether the prompt need not be counted any more, as messages hosts tell its size at the beginning. */
-export const isPromptReported = (usage: Usage | null, asked: BilledRequest): boolean =>
-  believedPrompt(usage, asked) !== null;
+export const isPromptReported = (usage: Usage | null, billed: BilledRequest): boolean =>
+  believedPrompt(usage, billed) !== null;
+
+/** Keeps for the conversation's next turn how many tokens the host reported for this prompt. */
+export function notePrompt(size: ConversationSize, usage: Usage | null, served: BilledRequest): void {
+  const prompt = believedPrompt(usage, served);
+  if (prompt !== null) size.has(prompt.input + prompt.cacheRead + prompt.cacheWrite);
+}
 
 /** An answer that is over, however it ended. */
 export interface EndedAnswer {
@@ -35,6 +44,8 @@ export interface EndedAnswer {
   /** What was written of it; of one whose client left, what that was given. */
   readonly text: Pick<AnswerText, "estimate" | "estimateSinceReport" | "all" | "sinceReport">;
   readonly isLeft: boolean;
+  /** It was declined by a host that charges nothing for that. */
+  readonly isFree: boolean;
 }
 
 interface BilledRequest {
@@ -45,7 +56,7 @@ interface BilledRequest {
 /** Exact counts, which may take a while; null when there is too much to do. */
 export interface Counts {
   answer(texts: readonly string[]): Promise<number | null>;
-  /** Of the prompt's text. */
+  /** Tokens of the prompt's text. */
   prompt(): Promise<number | null>;
 }
 
@@ -54,23 +65,26 @@ export interface BilledTokens {
   readonly from: "host" | "counted";
 }
 
-type PromptTokensBilled = Pick<Tokens, "input" | "cacheRead" | "cacheWrite" | "audioInput" | "cacheWrite1h">;
+type PromptTokensBilled = Pick<
+  Tokens,
+  "input" | "cacheRead" | "cacheWrite" | "audioInput" | "cacheWrites" | "longestPrompt"
+>;
 type OutputTokensBilled = Pick<Tokens, "output" | "audioOutput" | "reasoning">;
 
 async function countedTokens(
   answer: EndedAnswer,
   prompt: PromptTokensBilled | null,
   output: OutputTokensBilled | null,
-  asked: BilledRequest,
+  billed: BilledRequest,
   count: Counts,
 ): Promise<BilledTokens> {
   const [read, written] = await Promise.all([
-    prompt ?? countedPrompt(asked, count),
-    output === null ? judgedOutput(answer, asked, count) : { ...output, isTold: true },
+    prompt ?? countedPrompt(billed, count),
+    output === null ? judgedOutput(answer, billed, count) : { ...output, isReported: true },
   ]);
-  const { isTold, ...wrote } = written;
-  const tokens = completed({ ...NO_TOKENS, ...read, ...wrote }, asked.request);
-  return { tokens, from: prompt !== null && isTold ? "host" : "counted" };
+  const { isReported, ...wrote } = written;
+  const tokens = completed({ ...NO_TOKENS, ...read, ...wrote }, billed.request);
+  return { tokens, from: prompt !== null && isReported ? "host" : "counted" };
 }
 
 /** What the host said of the prompt, without what cannot be true of it; null when nothing is left. */
@@ -85,62 +99,68 @@ function believedPrompt(usage: Usage | null, { request, model }: BilledRequest):
   const [input, cacheRead, cacheWrite] = [usage.input, usage.cacheRead, usage.cacheWrite].map(believed);
   const sum = input! + cacheRead! + cacheWrite!;
   if (sum === 0 || sum > bound) return null;
-  const { audioInput, cacheWrite1h } = usage;
+  const { audioInput, cacheWrites, longestPrompt } = usage;
   return {
     input: input!,
     cacheRead: cacheRead!,
     cacheWrite: cacheWrite!,
     ...(audioInput === undefined ? {} : { audioInput: Math.min(audioInput, input!) }),
-    ...(cacheWrite1h === undefined ? {} : { cacheWrite1h: Math.min(cacheWrite1h, cacheWrite!) }),
+    ...(cacheWrites === undefined ? {} : { cacheWrites: writesWithin(cacheWrites, cacheWrite!) }),
+    ...(longestPrompt === undefined ? {} : { longestPrompt }),
   };
 }
 
 /** What the host said of the answer, where there is no doubt; null where it has to be counted to know. */
-function believedOutput({ usage, text }: EndedAnswer, asked: BilledRequest): OutputTokensBilled | null {
+function believedOutput({ usage, text }: EndedAnswer, billed: BilledRequest): OutputTokensBilled | null {
   if (usage === null) return null;
   if (usage.output === 0) return text.estimate === 0 ? NO_OUTPUT : null;
-  if (text.estimateSinceReport > 0 || usage.output > mostOutput(usage, asked)) return null;
+  if (text.estimateSinceReport > 0 || usage.output > mostOutput(usage, billed)) return null;
   if (isTooLittle(usage.output, text.estimate)) return null;
-  return outputOf(usage, usage.output, asked);
+  return outputOf(usage, usage.output, billed);
 }
 
 /** The same where it is in doubt, or the client left before its end. */
-async function judgedOutput(answer: EndedAnswer, asked: BilledRequest, count: Counts): Promise<JudgedOutput> {
+async function judgedOutput(
+  answer: EndedAnswer,
+  billed: BilledRequest,
+  count: Counts,
+): Promise<JudgedOutput> {
   const { usage, text, isLeft } = answer;
   const delivered = await exactly(text.all(), text.estimate, count);
-  const counted = { ...NO_OUTPUT, output: Math.min(delivered, allowed(asked)), isTold: false };
+  const counted = { ...NO_OUTPUT, output: Math.min(delivered, allowed(billed)), isReported: false };
   if (usage === null || usage.output === 0) return counted;
   const rest = text.estimateSinceReport;
-  const told = usage.output + (rest === 0 ? 0 : await exactly(text.sinceReport(), rest, count));
-  if (told > mostOutput(usage, asked) || isTooLittle(told, delivered)) return counted;
-  const most = isLeft ? delivered + usage.reasoning : told;
-  return { ...outputOf(usage, Math.min(told, most), asked), isTold: rest === 0 && told <= most };
+  const reported = usage.output + (rest === 0 ? 0 : await exactly(text.sinceReport(), rest, count));
+  if (reported > mostOutput(usage, billed) || isTooLittle(reported, delivered)) return counted;
+  const most = isLeft ? delivered + usage.reasoning : reported;
+  return { ...outputOf(usage, Math.min(reported, most), billed), isReported: rest === 0 && reported <= most };
 }
 
 interface JudgedOutput extends OutputTokensBilled {
   /** It is the host's number. */
-  readonly isTold: boolean;
+  readonly isReported: boolean;
 }
 
 /** Whether a host says less than anything can come to that was written. */
-export const isTooLittle = (told: number, written: number): boolean => told * VOCABULARIES_DIFFER < written;
+export const isTooLittle = (reported: number, written: number): boolean =>
+  reported * VOCABULARIES_DIFFER < written;
 
 /** Thoughts beyond the ceiling are left out: the hold does not cover them, and they may be no more than a claim. */
-function outputOf(usage: Usage, told: number, asked: BilledRequest): OutputTokensBilled {
+function outputOf(usage: Usage, reported: number, billed: BilledRequest): OutputTokensBilled {
   const { reasoning, audioOutput } = usage;
-  const output = Math.min(told, ceilingOf(asked));
+  const output = Math.min(reported, ceilingOf(billed));
   return {
     output,
-    reasoning: Math.max(0, Math.min(reasoning, told) - (told - output)),
+    reasoning: Math.max(0, Math.min(reasoning, reported) - (reported - output)),
     ...(audioOutput === undefined ? {} : { audioOutput: Math.min(audioOutput, output) }),
   };
 }
 
 /** Thoughts are not under every host's ceiling; more of them than the model writes at all are none. */
-const mostOutput = ({ reasoning }: Usage, asked: BilledRequest): number =>
-  ceilingOf(asked) + Math.min(reasoning, asked.model.maxOutputTokens * asked.request.choices);
+const mostOutput = ({ reasoning }: Usage, billed: BilledRequest): number =>
+  ceilingOf(billed) + Math.min(reasoning, billed.model.maxOutputTokens * billed.request.choices);
 
-/** Of all choices together. */
+/** The ceiling of all choices together. */
 function ceilingOf({ request, model }: BilledRequest): number {
   const { maxOutputTokens: longest } = model;
   return Math.min(request.maxOutputTokens ?? longest, longest) * request.choices;
@@ -169,6 +189,10 @@ const NO_OUTPUT: OutputTokensBilled = { output: 0, reasoning: 0 };
  * a conversation that has none, 650; gpt-oss's, 70.
  */
 const FRAMING_TOKENS = 1_024;
+
+/** The rates of the step that a prompt of at most so many tokens can reach, with what a host puts around it. */
+export const reachedRates = (price: Price, mostTokens: number): Rates =>
+  ratesAt(price, mostTokens + FRAMING_TOKENS);
 /** A host that searches reads the prompt again for each result, and counts it as often. */
 const SERVED_READINGS = 16;
 const VOCABULARIES_DIFFER = 2;

@@ -1,17 +1,17 @@
 import type { Host } from "../catalog/catalog.ts";
 import type { Opened } from "../hosts/host-attempt.ts";
 import { redact } from "../hosts/redact.ts";
-import { costOf } from "../ledger/charge.ts";
 import type { Billed, GenerationRequest } from "../surfaces/surface.ts";
 import { SURFACES } from "../surfaces/surfaces.ts";
 import { bookkeepingDown } from "../units/errors/bookkeeping.ts";
 import { errorObject, internalError, type Refusal } from "../units/errors/refusal.ts";
 import type { Sink, StreamedAnswer } from "./answer.ts";
 import { type Bill, billedBy, costOfEnd, type EndedRequest, type RequestEnd } from "./bill.ts";
-import { type BilledTokens, billedTokens } from "./billed-tokens.ts";
+import { type BilledTokens, billedTokens, notePrompt } from "./billed-tokens.ts";
 import type { GenerationDeps, GenerationSettings } from "./deps.ts";
 import { aheadOf } from "./expected-output.ts";
 import { type Hold, RunningStream } from "./hold.ts";
+import type { ConversationSize } from "./prompt-sizes.ts";
 import type { Recount } from "./recount.ts";
 import { upstreamError } from "./refusals.ts";
 import { RunningCount } from "./running-count.ts";
@@ -26,7 +26,7 @@ export class StreamDelivery implements StreamedAnswer {
   readonly kind = "stream";
   readonly status = 200;
   cameToNothing = false;
-  private begun = false;
+  private started = false;
 
   constructor(
     readonly headers: Readonly<Record<string, string>>,
@@ -40,12 +40,12 @@ export class StreamDelivery implements StreamedAnswer {
   }
 
   run(sink: Sink): Promise<void> {
-    if (this.begun) {
+    if (this.started) {
       // Pulled after the client had left.
       sink.close();
       return Promise.resolve();
     }
-    this.begun = true;
+    this.started = true;
     this.context.signal.removeEventListener("abort", this);
     return deliver(this.context, sink, this);
   }
@@ -63,6 +63,8 @@ interface DeliveryContext {
   readonly deps: GenerationDeps;
   readonly settings: GenerationSettings;
   readonly request: GenerationRequest;
+  /** Null where the prompt takes little of its model's context. */
+  readonly promptSize: ConversationSize | null;
   readonly opened: Opened;
   readonly bill: Bill;
   readonly counts: Recount;
@@ -77,7 +79,7 @@ const DEAD_SINK: Sink = { write: () => false, close() {} };
 
 /** Never rejects. */
 async function deliver(context: DeliveryContext, sink: Sink, delivery: StreamDelivery): Promise<void> {
-  const { deps, settings, request, opened, bill, hold, firstTokenMs, signal } = context;
+  const { deps, settings, request, promptSize, opened, bill, hold, firstTokenMs, signal } = context;
   const { judge, candidate } = opened;
   try {
     noteServing(context);
@@ -105,7 +107,7 @@ async function deliver(context: DeliveryContext, sink: Sink, delivery: StreamDel
     };
     const firstTokens = judge.countedTokens;
     const end = ofCustomers(await relay(line, opened.takeFirst()), candidate.route.host);
-    const by = bill.reservation.want.key.balanceId;
+    const by = bill.reservation.request.key.balanceId;
     const stop = end.kind === "out_of_credit" ? stopOf(context) : null;
     // Neither one piece nor a client that reads slowly shows how fast the host writes.
     const isTimed = !opened.isWhole && !("isHeldUp" in end);
@@ -113,23 +115,25 @@ async function deliver(context: DeliveryContext, sink: Sink, delivery: StreamDel
     const tokens = judge.countedTokens - firstTokens;
     deps.health.streamEnded(candidate.route, { kind: end.kind, tokens, ms, by });
     const { usage, text } = judge;
-    const answer = { usage, text, isLeft: end.kind === "client_left" && end.isReadWhole !== true };
+    if (promptSize !== null) notePrompt(promptSize, usage, { request, model: candidate.model });
+    const isLeft = end.kind === "client_left" && end.isReadWhole !== true;
+    const isFree = judge.isDeclined && candidate.route.host.refusals === "free";
+    const answer = { usage, text, isLeft, isFree };
     const counting = billedTokens(answer, { request, model: candidate.model }, context.counts);
     // Nothing of the settlement has started, and until it has, the hold stands.
     const billed = counting instanceof Promise ? await counting : counting;
-    if (usage?.costUsd !== undefined)
-      deps.hostCosts.charged(candidate, usage.costUsd, costOf(billed.tokens, candidate.price));
+    deps.hostCosts.answered(candidate, billed.tokens, opened.judge.usage?.costUsd);
     const requestEnd = endOf(end, billed, stop, context);
     const covering = requestEnd.writeOff === true ? null : hold.cover(costOfEnd(requestEnd));
     if (covering !== null) await covering;
     const ended = bill.settle(requestEnd);
     const isDurable = ended.durable === true || (await ended.durable);
-    bill.tell(ended, isDurable);
+    bill.report(ended, isDurable);
     delivery.cameToNothing = end.kind !== "complete" && ended.settlement.charged === 0;
     const last = lastFrames(end, stop, context, ended, isDurable);
     if (last !== null) await sink.write(last);
   } catch (error) {
-    deps.onFault(error, bill.reservation.want.receipt);
+    deps.onFault(error, bill.reservation.request.receipt);
     opened.cancel();
     bill.abandon();
     await sink.write(failure(internalError(), context, null));
@@ -154,11 +158,11 @@ function noteServing({ deps, opened, bill, counts, firstTokenMs }: DeliveryConte
 }
 
 function stopOf({ deps, settings, bill, hold }: DeliveryContext): StreamStop {
-  const block = deps.keyring.blockOf(bill.reservation.want.key, deps.clock.now());
+  const block = deps.keyring.blockOf(bill.reservation.request.key, deps.clock.now());
   return streamStop(hold.shortfall, block, settings);
 }
 
-/** The customer is told why the host failed. */
+/** The customer gets the reason why the host failed. */
 const ofCustomers = (end: RelayEnd, host: Host): RelayEnd =>
   end.kind === "host_failed" ? { ...end, message: redact(end.message, host) } : end;
 

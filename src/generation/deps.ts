@@ -1,4 +1,4 @@
-import type { Catalog, HostOrder } from "../catalog/catalog.ts";
+import type { CatalogWithLists, HostOrder } from "../catalog/catalog.ts";
 import type { Balance } from "../customers/keys/key.ts";
 import type { Keyring } from "../customers/keys/keyring.ts";
 import type { Runs } from "../customers/keys/runs.ts";
@@ -16,11 +16,12 @@ import type { Trace } from "../units/trace-context.ts";
 import type { DeliveredCounts } from "./delivered-counts.ts";
 import type { ExpectedOutput } from "./expected-output.ts";
 import type { PromptCountDeps } from "./prompt-count.ts";
+import type { PromptSizes } from "./prompt-sizes.ts";
 import type { KeptPrompts, RecountDeps } from "./recount.ts";
 import type { Receipts } from "./refused-receipts.ts";
 import type { OpenStreams } from "./stream/open-streams.ts";
 
-/** Everything a request passes through. `catalog` and `settings` answer anew after a reload. */
+/** Everything a request passes through. `catalog` and `settings` follow reloads. */
 export interface GenerationDeps extends AttemptDeps {
   /** Numbers from 0, below 1. */
   chance(): number;
@@ -30,7 +31,7 @@ export interface GenerationDeps extends AttemptDeps {
   readonly expected: ExpectedOutput;
   readonly openStreams: OpenStreams;
   readonly delivered: DeliveredCounts;
-  catalog(): Catalog;
+  catalog(): CatalogWithLists;
   settings(): GenerationSettings;
   /** The sentence that suggests the closest published id, and where the catalog is. */
   suggest(id: string): string;
@@ -43,8 +44,9 @@ export interface GenerationDeps extends AttemptDeps {
   /** Null where nobody can pay. */
   readonly payments: InlinePayments | null;
   allowances(balance: Balance, blocks: readonly string[]): readonly Allowance[];
-  readonly hostCosts: Pick<HostCosts, "charged">;
+  readonly hostCosts: Pick<HostCosts, "answered">;
   readonly prompts: KeptPrompts;
+  readonly promptSizes: PromptSizes;
   readonly counting: PromptCountDeps & RecountDeps;
   readonly reporting: RequestReports;
   onFault(error: unknown, receipt: ReceiptId): void;
@@ -77,7 +79,7 @@ export interface GenerationSettings {
 }
 
 /** See store/journal. */
-export interface JournalDurability {
+interface JournalDurability {
   durable(sequence: number): true | Promise<boolean>;
   readonly healthy: boolean;
 }

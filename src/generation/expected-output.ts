@@ -67,10 +67,10 @@ export const tokensIn = (ms: number, pace: number): number => Math.ceil((ms * pa
 
 /** Tokens to hold before they are needed: those on the way, and what a host writes between two looks. */
 export const aheadOf = (pace: number, { aheadTokens }: HoldGrowth): number =>
-  Math.max(aheadTokens, tokensIn(LOOK_EVERY_MS, pace));
+  Math.max(aheadTokens, tokensIn(CHECK_EVERY_MS, pace));
 
 /** While nothing comes, a hold is looked at this often. */
-export const LOOK_EVERY_MS = 2_000;
+export const CHECK_EVERY_MS = 2_000;
 
 /**
  * A host that stalls and then sends what it wrote at once looks faster than any is. Where one does think faster than

@@ -1,13 +1,15 @@
-import type { Catalog, SurfaceName } from "../catalog/catalog.ts";
+import { type Catalog, catalogAt, type SurfaceName } from "../catalog/catalog.ts";
+import { priceListOf } from "../customers/keys/key.ts";
 import type { Holder } from "../customers/keys/keyring.ts";
+import { readTags } from "../customers/keys/tags.ts";
 import { type AttemptOutcome, attempt } from "../hosts/attempt.ts";
 import type { AnsweredWhole, Opened } from "../hosts/host-attempt.ts";
-import { costOf, NO_TOKENS } from "../ledger/charge.ts";
+import { NO_TOKENS } from "../ledger/charge.ts";
 import { type RequestTrace, refusedReceipt } from "../ledger/receipt.ts";
 import type { Allowance } from "../ledger/reservation.ts";
 import type { InlinePayment } from "../payments/rails/x402/inline.ts";
 import { cacheLifetimeMs } from "../routing/cache-lifetime.ts";
-import type { Candidate, RouteQuery, StickyRoute } from "../routing/candidate.ts";
+import { type Candidate, ceilingAt, type RouteQuery, type StickyRoute } from "../routing/candidate.ts";
 import { type ConversationId, conversationOf } from "../routing/conversation.ts";
 import { asksOpenTier, idMeantBy, idsMeantBy, sortMeantBy } from "../routing/naming.ts";
 import { namesOverrides, readOverrides, sortedBy } from "../routing/overrides.ts";
@@ -32,19 +34,22 @@ import { newReceiptId, type ReceiptId } from "../units/id.ts";
 import type { Trace } from "../units/trace-context.ts";
 import { type Admitted, admit, checkContext, imposedCeiling, KEY_CHANGED } from "./admission.ts";
 import type { GenerationAnswer, GenerationCall, StreamedAnswer, WholeAnswer } from "./answer.ts";
-import { Bill, billedBy, type EndedRequest, type RequestEnd } from "./bill.ts";
-import { type BilledTokens, billedTokens, isPromptReported } from "./billed-tokens.ts";
+import { Bill, billedBy, declinedModels, type EndedRequest, type RequestEnd } from "./bill.ts";
+import { type BilledTokens, billedTokens, isPromptReported, notePrompt } from "./billed-tokens.ts";
 import { clientHeaders } from "./client-headers.ts";
+import { ContextWatch, countedRefusal } from "./context-watch.ts";
 import type { ReadRequest } from "./counting/counting.ts";
 import { StreamDelivery } from "./delivery.ts";
 import type { GenerationDeps, GenerationSettings } from "./deps.ts";
 import { joinNamedRun, type NamedRun, namedRun, withoutRun } from "./named-run.ts";
 import { PromptCount } from "./prompt-count.ts";
+import type { ConversationSize } from "./prompt-sizes.ts";
 import { Recount, unkept } from "./recount.ts";
 import { crowded, noAnswer, noOverride, notAKey, unpaidRefusal } from "./refusals.ts";
 import { type PricedRequest, sentRequest } from "./sent-request.ts";
 import { rateRefusal } from "./shortfall.ts";
 import { readUnpaid } from "./unpaid-request.ts";
+import { pricedRetentions } from "./unpriced-retention.ts";
 
 /**
  * A generation request from the bearer token to the last byte. Every decision about it is made here, in
@@ -71,13 +76,14 @@ interface Pass {
 
 const FIRST_PASS: Pass = { keyChanges: 0, read: null, prompt: null, payment: null };
 
-/** One request, up to its answer. Its fields fill in the order of the rooms, and anew in each pass. */
+/** One request, up to its answer. Its fields fill in the order of the rooms, and again in each pass. */
 class RequestFlow {
   private readonly id: ReceiptId;
   private readonly at: EpochMs;
   private readonly startedMs: number;
   private readonly settings: GenerationSettings;
-  private readonly catalog: Catalog;
+  /** At the prices of the key's list, as of the latest pass. */
+  private catalog: Catalog;
   private readonly trace: Trace | null;
   private pass: Pass = FIRST_PASS;
   private holder: Holder | null = null;
@@ -87,8 +93,12 @@ class RequestFlow {
   /** Open Tier allowances that the request draws on; empty on the paid tier. */
   private allowances: readonly Allowance[] = [];
   private conversation: ConversationId | null = null;
+  /** Null where the prompt takes little of its model's context. */
+  private promptSize: ConversationSize | null = null;
   /** The conversation's sticky route is not where every process would begin. */
   private isElsewhere = false;
+  /** It wants the default fallbacks of a model that has none. */
+  private lacksFallbacks = false;
   private bill: Bill | null = null;
   private opened: Opened | null = null;
 
@@ -118,6 +128,8 @@ class RequestFlow {
           return this.refusal(suspension(holder.balance.suspended, settings.contact));
         }
         this.holder = holder;
+        const priceList = priceListOf(holder);
+        this.catalog = catalogAt(deps.catalog(), priceList);
 
         // Before the body is parsed, so that a key at a hundred times its rate does not cost a hundred times as
         // much.
@@ -140,27 +152,46 @@ class RequestFlow {
           // Loaded before anything is refused, so that every answer can say what remains.
           await deps.ledger.countersOf(holder.key, [], this.allowances, this.at);
         }
-        const plan = this.plan(request, holder, inThread);
+        const planned = this.plan(request, holder, inThread);
+        if (refused(planned)) return this.refusal(planned);
+        const plan = pricedRetentions(planned, request, inThread === null ? deps.pairing : null, settings);
         if (refused(plan)) return this.refusal(plan);
-        // Of a body that was read in a thread, only short members are here.
+        // After a body was read in a thread, only its short members are here.
         const sent = inThread === null ? this.sentTo(plan, request) : { priced: request, prepared: null };
         this.sent = sent;
         const { priced } = sent;
         const prompt = this.pass.prompt ?? this.promptCount(priced, holder);
-        const fits = checkContext(priced, prompt, plan);
-        const tooLong = fits instanceof Promise ? await fits : fits;
+        const context = checkContext(priced, plan, () => this.sizeOf(request, priced, holder, inThread));
+        this.promptSize = context?.size ?? null;
+        const tooLong = context?.doubt === "large" ? await context.refusal(prompt) : null;
         if (tooLong !== null) return this.refusal(tooLong);
+        // A host that may well serve it need not wait for the count.
+        const watch = context?.doubt === "small" ? new ContextWatch(context, prompt, call.signal) : null;
 
         // Before anything is held: shedding must cost less than serving.
         if (this.areAllFull(plan)) return this.refusal(crowded(request, plan, deps.chance));
         if (!deps.journal.healthy) return this.refusal(bookkeepingDown());
+        const tags = readTags(call.headers);
+        if (refused(tags)) return this.refusal(tags);
         const named = namedRun(call.headers, request);
         if (refused(named)) return this.refusal(named);
         const run = named === null ? null : await joinNamedRun(named, holder.key, call, deps);
         if (refused(run)) return this.refusal(run);
         const { id: receipt, allowances } = this;
         const { key, budgets } = holder;
-        const ask = { receipt, key, budgets, run, request: priced, prompt, plan, allowances, settings };
+        const ask = {
+          receipt,
+          key,
+          budgets,
+          priceList,
+          tags,
+          run,
+          request: priced,
+          prompt,
+          plan,
+          allowances,
+          settings,
+        };
         const admitting = admit(ask, deps);
         const admitted = admitting instanceof Promise ? await admitting : admitting;
         if (admitted === KEY_CHANGED) {
@@ -180,29 +211,42 @@ class RequestFlow {
         const whole = inThread === null && named?.isMember !== true ? request : this.parsed(request, named);
         this.request = whole;
         const { reservation } = admitted.hold;
-        const bill = new Bill(deps, reservation, this.startedMs, this.requestTrace());
+        const bill = new Bill(
+          deps,
+          reservation,
+          this.startedMs,
+          this.requestTrace(),
+          this.catalog.priceVersion,
+        );
         this.bill = bill;
 
         // Written while the host works, because a stream's first byte waits for it. A whole answer waits only
         // for its settlement.
         if (request.stream) void deps.journal.durable(reservation.sequence);
-        const outcome = await this.attempt(whole, admitted, holder);
+        const outcome = await this.attempt(whole, admitted, holder, watch?.signal ?? call.signal);
+        watch?.end();
         bill.tries = outcome.tries;
         // Both await here and not in a function of their own, because each async call costs four objects.
         switch (outcome.kind) {
           case "opened": {
             this.opened = outcome;
-            this.served(outcome.candidate, admitted.plan);
+            if (!outcome.judge.isDeclined) this.served(outcome.candidate, admitted.plan);
             const firstTokenMs = bill.elapsedMs();
             const durable = deps.journal.durable(reservation.sequence);
             if (durable === true || (await durable))
-              return this.stream(outcome, priced, admitted, bill, firstTokenMs);
+              return this.stream(
+                outcome,
+                servedRequest(priced, outcome.candidate),
+                admitted,
+                bill,
+                firstTokenMs,
+              );
             outcome.cancel();
             return await this.failed(bookkeepingDown(), bill);
           }
           case "answered": {
-            this.served(outcome.candidate, admitted.plan);
-            const billed = this.billed(outcome, priced);
+            if (!outcome.reply.isDeclined) this.served(outcome.candidate, admitted.plan);
+            const billed = this.billed(outcome, servedRequest(priced, outcome.candidate));
             const ended = this.settle(outcome, billed instanceof Promise ? await billed : billed, bill);
             if (ended.durable === true || (await ended.durable)) return this.whole(outcome, ended, bill);
             bill.takeBack(ended);
@@ -210,12 +254,15 @@ class RequestFlow {
           }
           case "abandoned": {
             const { asked } = outcome;
+            if (watch !== null && watch.tooLong !== null) return await this.failed(watch.tooLong, bill);
             const cost = asked === null ? null : await this.costOfLeaving(asked, priced);
             const nothing = refuse("invalid_request", "The client disconnected before the answer began.");
             return await this.unanswered(nothing, bill, { state: "cancelled", tokens: NO_TOKENS, ...cost });
           }
           default: {
             const { catalog } = this;
+            const counted = context === null ? null : await countedRefusal(outcome, context, prompt);
+            if (counted !== null) return await this.failed(counted, bill);
             const why = noAnswer(outcome, {
               request,
               plan: admitted.plan,
@@ -229,7 +276,7 @@ class RequestFlow {
         }
       }
     } catch (error) {
-      // The store is only asked before anything is held.
+      // The store is only read before anything is held.
       if (error instanceof StoreContended && this.bill === null) return this.refusal(contended());
       deps.onFault(error, this.id);
       if (error instanceof StoreUnreachable && this.bill === null) return this.refusal(bookkeepingDown());
@@ -274,6 +321,19 @@ class RequestFlow {
     return new PromptCount(request, balance.id, deps.counting, call, settings.attempts.firstTokenMs);
   }
 
+  /** What is known of the size of the conversation's prompt, of which hosts are sent `priced`. */
+  private sizeOf(
+    request: GenerationRequest,
+    priced: GenerationRequest,
+    { balance }: Holder,
+    inThread: ReadRequest | null,
+  ): ConversationSize {
+    const { call, deps, conversation } = this;
+    const opening = inThread?.opening ?? null;
+    const known = conversation ?? conversationOf(request, call.headers, balance.id, opening).conversation;
+    return deps.promptSizes.of(known, priced);
+  }
+
   private sentTo(plan: Plan, request: GenerationRequest): PricedRequest {
     return sentRequest(request, plan, this.settings.defaultMaxOutputTokens, this.deps.pairing);
   }
@@ -299,8 +359,10 @@ class RequestFlow {
     if (refused(moreModels)) return moreModels;
     const sort = sortMeantBy(request.modelAsked, catalog);
     const { model, surface, promptEstimate, json } = request;
-    // With a single host there is no choice to remember, and free requests are not to fill the memory.
-    const mayMove = this.allowances.length === 0 && catalog.models.get(model)?.routes.length !== 1;
+    // With a single host of one key there is no choice to remember, and free requests are not to fill the memory.
+    const routes = catalog.models.get(model)?.routes;
+    const isOneHost = routes?.length === 1 && routes[0]!.host.keys === undefined;
+    const mayMove = this.allowances.length === 0 && !isOneHost;
     let sticky: StickyRoute | null = null;
     if (mayMove) {
       const opening = inThread?.opening ?? null;
@@ -319,6 +381,7 @@ class RequestFlow {
         moreModels === overrides.moreModels ? overrides : { ...overrides, moreModels },
       ),
       allowedModels: key.allowedModels,
+      policy: key.policy ?? null,
       promptEstimate,
       // Needed only when the client asks for hosts that support all of them.
       members: overrides.provider.requireParameters ? Object.keys(json) : [],
@@ -329,12 +392,21 @@ class RequestFlow {
       by: balance.id,
       chance: deps.chance,
     };
-    return makePlan(query, catalog, deps.health, deps.suggest);
+    const plan = makePlan(query, catalog, deps.health, deps.suggest);
+    const isDefault = request.overrides.fallbacks === "default";
+    this.lacksFallbacks =
+      isDefault && !refused(plan) && !plan.candidates.some(({ isFallback }) => isFallback === true);
+    return plan;
   }
 
-  private attempt(request: GenerationRequest, admitted: Admitted, { key }: Holder): Promise<AttemptOutcome> {
+  private attempt(
+    request: GenerationRequest,
+    admitted: Admitted,
+    { key }: Holder,
+    signal: AbortSignal,
+  ): Promise<AttemptOutcome> {
     const { settings, trace } = this;
-    const { headers, signal } = this.call;
+    const { headers } = this.call;
     const call = {
       signal,
       limits: this.limitsLeft(),
@@ -344,13 +416,14 @@ class RequestFlow {
       prepared: this.sent!.prepared,
       keyId: key.rotationId,
       balanceId: key.balanceId,
+      conversation: this.conversation,
       trace,
       receipt: this.id,
     };
     return attempt(request, admitted.plan, call, this.deps);
   }
 
-  /** Whoever waited for a count has that much less time for a first token. */
+  /** Time spent counting is deducted from the time for a first token. */
   private limitsLeft(): GenerationSettings["attempts"] {
     const { attempts } = this.settings;
     const spentMs = this.deps.clock.elapsedMs() - this.startedMs;
@@ -367,18 +440,19 @@ class RequestFlow {
   ): StreamedAnswer {
     const { deps, settings, call } = this;
     const headers = {
-      ...this.headers("text/event-stream", opened.omitted),
+      ...this.headers("text/event-stream", opened),
       "cache-control": "no-cache",
       "x-accel-buffering": "no",
     };
-    const isFree = bill.reservation.want.amount === 0;
-    const isTold = isPromptReported(opened.judge.usage, { request, model: opened.candidate.model });
+    const isFree = bill.reservation.request.amount === 0;
+    const isReported = isPromptReported(opened.judge.usage, { request, model: opened.candidate.model });
     // Counting a long prompt takes seconds of a thread, for which nobody would pay here.
-    const prompt = isFree || isTold ? null : deps.prompts.keep(request.body);
+    const prompt = isFree || isReported ? null : deps.prompts.keep(request.body);
     return new StreamDelivery(headers, {
       deps,
       settings,
       request: withoutPrompt(request),
+      promptSize: this.promptSize,
       opened,
       bill,
       counts: new Recount(deps.counting, opened.candidate, prompt),
@@ -392,11 +466,12 @@ class RequestFlow {
     { reply, candidate }: AnsweredWhole,
     request: GenerationRequest,
   ): BilledTokens | Promise<BilledTokens> {
-    const { usage, countedTokens: estimate, texts } = reply;
+    const { usage, countedTokens: estimate, isDeclined, texts } = reply;
     const all = () => ({ texts: texts(), unkept: 0 });
     const text = { estimate, estimateSinceReport: 0, all, sinceReport: all };
     const counts = new Recount(this.deps.counting, candidate, unkept(request.body));
-    return billedTokens({ usage, text, isLeft: false }, { request, model: candidate.model }, counts);
+    const isFree = isDeclined && candidate.route.host.refusals === "free";
+    return billedTokens({ usage, text, isLeft: false, isFree }, { request, model: candidate.model }, counts);
   }
 
   private settle(
@@ -405,17 +480,19 @@ class RequestFlow {
     bill: Bill,
   ): EndedRequest {
     const { usage } = reply;
-    if (usage?.costUsd !== undefined)
-      this.deps.hostCosts.charged(candidate, usage.costUsd, costOf(tokens, candidate.price));
+    const { promptSize } = this;
+    if (promptSize !== null)
+      notePrompt(promptSize, usage, { request: this.request!, model: candidate.model });
+    this.deps.hostCosts.answered(candidate, tokens, usage?.costUsd);
     // A host that drains was read to its end although the client had left.
     const state = this.call.signal.aborted ? "cancelled" : "settled";
     return bill.settle({ state, tokens, from, candidate, firstTokenMs: bill.elapsedMs() });
   }
 
-  private whole({ reply, omitted }: AnsweredWhole, ended: EndedRequest, bill: Bill): WholeAnswer {
-    bill.tell(ended, true);
-    const headers = this.headers("application/json", omitted);
-    return { kind: "whole", status: 200, headers, body: reply.body(billedBy(ended)) };
+  private whole(answered: AnsweredWhole, ended: EndedRequest, bill: Bill): WholeAnswer {
+    bill.report(ended, true);
+    const headers = this.headers("application/json", answered);
+    return { kind: "whole", status: 200, headers, body: answered.reply.body(billedBy(ended)) };
   }
 
   private served(candidate: Candidate, { home }: Plan): void {
@@ -439,7 +516,11 @@ class RequestFlow {
     const text = { estimate: 0, estimateSinceReport: 0, all: nothing, sinceReport: nothing };
     const counts = new Recount(this.deps.counting, asked, unkept(request.body));
     const about = { request, model: asked.model };
-    const { tokens, from } = await billedTokens({ usage: null, text, isLeft: true }, about, counts);
+    const { tokens, from } = await billedTokens(
+      { usage: null, text, isLeft: true, isFree: false },
+      about,
+      counts,
+    );
     return { candidate: asked, tokens, from };
   }
 
@@ -447,7 +528,7 @@ class RequestFlow {
   private async unanswered(refusal: Refusal, bill: Bill, end: RequestEnd): Promise<WholeAnswer> {
     const ended = bill.settle(end);
     const isDurable = ended.durable === true || (await ended.durable);
-    bill.tell(ended, isDurable);
+    bill.report(ended, isDurable);
     return this.errorAnswer(isDurable ? refusal : bookkeepingDown());
   }
 
@@ -486,7 +567,7 @@ class RequestFlow {
     };
   }
 
-  private headers(contentType: string, omitted = NOTHING): Record<string, string> {
+  private headers(contentType: string, answer?: ServedAnswer): Record<string, string> {
     const headers: Record<string, string> = {
       "content-type": contentType,
       "x-gateway-receipt": this.id,
@@ -499,8 +580,16 @@ class RequestFlow {
     }
     const { payment } = this.pass;
     if (payment?.response != null) headers["payment-response"] = payment.response;
+    if (answer === undefined) return headers;
+    const { candidate } = answer;
     // Whatever was not sent to the host is named, never dropped silently.
+    const omitted = this.lacksFallbacks ? [...answer.omitted, "fallbacks"] : answer.omitted;
     if (omitted.length > 0) headers["x-gateway-omitted"] = omitted.join(", ");
+    const declined = declinedModels(this.bill!.tries);
+    if (declined.length > 0) {
+      headers["x-gateway-declined"] = declined.join(", ");
+      headers["x-gateway-model"] = candidate.model.id;
+    }
     return headers;
   }
 
@@ -510,7 +599,12 @@ class RequestFlow {
   }
 }
 
-const NOTHING: readonly string[] = [];
+/** With the ceiling that an entry of `fallbacks` names for the model that serves. */
+const servedRequest = (request: GenerationRequest, candidate: Candidate): GenerationRequest =>
+  candidate.changes === undefined ? request : { ...request, maxOutputTokens: ceilingAt(candidate, request) };
+
+type ServedAnswer = Pick<AnsweredWhole, "candidate" | "omitted">;
+
 const NOTABLE_MS = 1_000;
 /** Nobody changes a key as often as that while a request waits. */
 const MAX_KEY_CHANGES = 8;

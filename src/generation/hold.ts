@@ -1,14 +1,22 @@
-import type { Price } from "../catalog/catalog.ts";
-import { costOf, NO_PROMPT, type PromptCharge, withAudioAnswer, worstCase } from "../ledger/charge.ts";
+import type { Price, Rates } from "../catalog/price.ts";
+import {
+  costOf,
+  NO_PROMPT,
+  type PromptCharge,
+  promptOf,
+  ratesFor,
+  withAudioAnswer,
+  worstCase,
+} from "../ledger/charge.ts";
 import type { GrantAnswer } from "../ledger/grants.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Reservation } from "../ledger/reservation.ts";
 import type { Shortfall } from "../ledger/shortfall.ts";
 import type { GenerationRequest, StreamJudge, Usage } from "../surfaces/surface.ts";
 import type { AnswerText } from "../tokens/answer-text.ts";
-import type { NanoUsd } from "../units/usd.ts";
-import { isTooLittle } from "./billed-tokens.ts";
-import { type HoldGrowth, LOOK_EVERY_MS, tokensIn } from "./expected-output.ts";
+import { type NanoUsd, ZERO_USD } from "../units/usd.ts";
+import { isTooLittle, reachedRates } from "./billed-tokens.ts";
+import { CHECK_EVERY_MS, type HoldGrowth, tokensIn } from "./expected-output.ts";
 import { completed } from "./metering.ts";
 import type { RunningCount } from "./running-count.ts";
 
@@ -23,7 +31,14 @@ import type { RunningCount } from "./running-count.ts";
  */
 export class Hold {
   private price: Price;
+  /** The rates of the step that the prompt can reach, as far as is known. */
+  private rates: Rates;
   private promptCost: NanoUsd;
+  /** Tokens that the prompt has at most. */
+  private bound: number;
+  private isPromptReported = false;
+  /** What is missing since the host reported a prompt of a higher step. */
+  private behind = ZERO_USD;
   private step: number;
   /** A hold never exceeds the ceiling that the client named; without one, what was written counts on. */
   private readonly most: number;
@@ -48,20 +63,22 @@ export class Hold {
     private readonly growth: HoldGrowth,
   ) {
     this.step = growth.stepTokens;
-    this.price = reservation.want.price;
-    this.promptCost = worstCase(prompt, 0, this.price);
+    this.price = reservation.request.price;
+    this.bound = prompt.bound;
+    this.rates = reachedRates(this.price, prompt.bound);
+    this.promptCost = worstCase(prompt, 0, this.rates);
     this.most = isCeilingNamed ? longest : Number.POSITIVE_INFINITY;
-    this.grows = reservation.want.amount > 0 && output < this.most;
+    this.grows = reservation.request.amount > 0 && output < this.most;
   }
 
   get coversLongest(): boolean {
-    return this.output >= this.longest || this.price.output === 0;
+    return this.output >= this.longest || this.rates.output === 0;
   }
 
   /** Takes all that the answer can have, if there is room for `plenty` times what is missing. */
   coverLongest(plenty: number): boolean {
-    const { ledger, reservation, longest, output, price } = this;
-    const beyond = worstCase(NO_PROMPT, longest - output, price);
+    const { ledger, reservation, longest, output, rates } = this;
+    const beyond = worstCase(NO_PROMPT, longest - output, rates);
     if (!ledger.coversMore(reservation, (beyond * plenty) as NanoUsd)) return false;
     if (!ledger.extend(reservation, beyond)) return false;
     this.output = longest;
@@ -76,10 +93,15 @@ export class Hold {
 
   /** The prompt has at most so many tokens. */
   promptHas(tokens: number): void {
-    this.fitPrompt(worstCase({ ...this.prompt, bound: Math.min(tokens, this.prompt.bound) }, 0, this.price));
+    // What the host itself reports is exact.
+    if (this.isPromptReported) return;
+    const bound = Math.min(tokens, this.bound);
+    this.bound = bound;
+    const rates = reachedRates(this.price, bound);
+    this.fitPrompt(worstCase({ ...this.prompt, bound }, 0, rates), rates);
   }
 
-  /** The answer has started, and nobody else will be asked: from here on it is held at the price of who serves. */
+  /** The answer has started, and no other host will be tried: from here on it is held at the price of who serves. */
   begin(stream: RunningStream): this {
     this.stream = stream;
     const { request, price } = stream;
@@ -91,42 +113,44 @@ export class Hold {
   /** Whether what the host may have written by now is held; else the stream has to stop. */
   covers(deliveredTokens: number, nowMs: number): boolean {
     const { reservation, stream } = this;
-    if (stream === null || reservation.want.amount === 0) return true;
-    stream.look(deliveredTokens, nowMs, this.longest);
+    if (stream === null || reservation.request.amount === 0) return true;
+    stream.update(deliveredTokens, nowMs, this.longest);
     const { usage } = stream.judge;
-    if (usage !== stream.usage) this.told(usage, stream);
+    if (usage !== stream.usage) this.onUsage(usage, stream);
+    if (this.behind > 0 && !this.catchUp()) return false;
     return !this.grows || this.growTo(stream.written(nowMs, this.longest), stream.ahead);
   }
 
   /**
-   * Of what was short, others may have some left, and what came may count less than it is estimated at: when that is
-   * known. Null if it is known.
+   * Resolves when a grant of other nodes, or an exact count of what came, may have made room. Null when neither
+   * is under way.
    */
   more(): Promise<void> | null {
-    const { stream, reservation, price } = this;
+    const { stream, reservation, rates } = this;
     if (stream === null || this.rounds === 0) return null;
     stream.pause();
     const counting = stream.counting;
     if (counting !== null) return counting;
     const missing = Math.max(this.growth.leastStepTokens, this.written - this.output);
-    const asked = this.ledger.replenishHold(reservation, worstCase(NO_PROMPT, missing, price));
-    return asked === null ? null : this.heard(asked);
+    const beyond = this.behind > 0 ? this.behind : worstCase(NO_PROMPT, missing, rates);
+    const asked = this.ledger.replenishHold(reservation, beyond);
+    return asked === null ? null : this.awaitGrants(asked);
   }
 
-  /** Holds all that an ended answer costs; where that is more than there is here, others are asked first. */
+  /** Holds all that an ended answer costs; where there is too little here, requests room from others first. */
   cover(cost: NanoUsd): Promise<void> | null {
     const { ledger, reservation } = this;
     const beyond = reservation.beyond(cost);
     if (beyond <= 0 || ledger.extend(reservation, beyond) || this.rounds === 0) return null;
     const asked = ledger.replenishHold(reservation, beyond);
-    return asked === null ? null : this.heard(asked).then(() => this.cover(cost) ?? undefined);
+    return asked === null ? null : this.awaitGrants(asked).then(() => this.cover(cost) ?? undefined);
   }
 
-  private async heard(asked: Promise<GrantAnswer>): Promise<void> {
+  private async awaitGrants(asked: Promise<GrantAnswer>): Promise<void> {
     this.rounds = (await asked) === "room" ? this.rounds - 1 : 0;
   }
 
-  /** When to look again although nothing came. */
+  /** When to check again although nothing came. */
   get dueMs(): number {
     return this.stream === null || this.output >= this.longest || !this.grows ? Infinity : this.stream.dueMs;
   }
@@ -138,7 +162,7 @@ export class Hold {
     const target = Math.min(bound, written + ahead);
     while (this.output < target) {
       const step = Math.min(this.step, bound - this.output);
-      if (this.ledger.extend(this.reservation, worstCase(NO_PROMPT, step, this.price))) {
+      if (this.ledger.extend(this.reservation, worstCase(NO_PROMPT, step, this.rates))) {
         this.output += step;
         this.step = Math.min(stepTokens, this.step * 2);
         this.rounds = MAX_ROUNDS;
@@ -149,7 +173,7 @@ export class Hold {
         this.written = written;
         this.shortfall = this.ledger.growthShortfall(
           this.reservation,
-          worstCase(NO_PROMPT, step, this.price),
+          worstCase(NO_PROMPT, step, this.rates),
         );
         return written < this.output;
       }
@@ -157,27 +181,43 @@ export class Hold {
     return true;
   }
 
-  private told(usage: Usage | null, stream: RunningStream): void {
+  private onUsage(usage: Usage | null, stream: RunningStream): void {
     stream.usage = usage;
     if (usage === null) return;
     const { request } = stream;
-    const tokens = usage.input + usage.cacheRead + usage.cacheWrite;
+    const tokens = promptOf(usage);
     // Some hosts begin with a zero and tell the truth at the end.
     const isPlausible =
       tokens >= request.promptEstimate / MIN_SHARE && tokens <= this.prompt.bound && !request.promptUnseen;
     if (!isPlausible) return;
-    this.fitPrompt(
-      costOf({ ...completed(usage, request), output: 0, audioOutput: 0, reasoning: 0 }, this.price),
-    );
+    this.isPromptReported = true;
+    const rates = ratesFor(this.price, usage);
+    const read = { ...completed(usage, request), output: 0, audioOutput: 0, reasoning: 0 };
+    this.fitPrompt(costOf(read, rates), rates);
   }
 
-  private fitPrompt(cost: NanoUsd): void {
-    const { ledger, reservation, price, output } = this;
-    if (!reservation.isOpen || reservation.want.amount === 0) return;
-    this.promptCost = Math.min(this.promptCost, cost) as NanoUsd;
-    const held = (this.promptCost + worstCase(NO_PROMPT, output, price)) as NanoUsd;
+  private fitPrompt(cost: NanoUsd, rates: Rates): void {
+    const { ledger, reservation, output } = this;
+    if (!reservation.isOpen || reservation.request.amount === 0) return;
+    const isHigherStep = (rates.prompt ?? 0) > (this.rates.prompt ?? 0);
+    this.promptCost = cost;
+    this.rates = rates;
+    const held = (cost + worstCase(NO_PROMPT, output, rates)) as NanoUsd;
+    const beyond = (held - reservation.held) as NanoUsd;
+    this.behind = isHigherStep && beyond > 0 ? beyond : ZERO_USD;
     // Each change is a line in the journal.
-    if (reservation.held - held >= reservation.held / MIN_GAIN) ledger.shrink(reservation, held);
+    if (-beyond >= reservation.held / MIN_GAIN) ledger.shrink(reservation, held);
+  }
+
+  /** Takes what a higher step adds to what is held of prompt and answer. */
+  private catchUp(): boolean {
+    const { ledger, reservation, behind } = this;
+    if (ledger.extend(reservation, behind)) {
+      this.behind = ZERO_USD;
+      return true;
+    }
+    this.shortfall = ledger.growthShortfall(reservation, behind);
+    return false;
   }
 }
 
@@ -190,13 +230,13 @@ export class RunningStream {
   private unseen = 0;
   /** By how much the estimate of the tokens that came is too low; below 0, too high. */
   private tooLow = 0;
-  private lookedMs: number;
+  private checkedMs: number;
   private paused = false;
 
   constructor(
     readonly request: GenerationRequest,
     readonly judge: RunningJudge,
-    /** Of the route that serves. */
+    /** The price of the route that serves. */
     readonly price: Price,
     /** Tokens a second that the host does not exceed. */
     private readonly pace: number,
@@ -204,30 +244,30 @@ export class RunningStream {
     private seenMs: number,
     /** Tokens that are held before they are needed. */
     readonly ahead: number,
-    private readonly count: Pick<RunningCount, "look" | "reported" | "telling"> | null = null,
+    private readonly count: Pick<RunningCount, "update" | "reported" | "counting"> | null = null,
   ) {
-    this.lookedMs = seenMs;
+    this.checkedMs = seenMs;
   }
 
   /** Has the tokens that came counted, where there is no room for what they are estimated at. */
   countExactly(): void {
-    this.count?.look((tooLow) => {
+    this.count?.update((tooLow) => {
       this.tooLow += tooLow;
       this.seen = Math.max(0, this.seen + tooLow);
     });
   }
 
   get counting(): Promise<void> | null {
-    return this.count?.telling ?? null;
+    return this.count?.counting ?? null;
   }
 
-  /** Until the next look nothing is read, so what comes then is what was written meanwhile. */
+  /** Until the next check nothing is read, so what comes then is what was written meanwhile. */
   pause(): void {
     this.paused = true;
   }
 
-  look(deliveredTokens: number, nowMs: number, longest: number): void {
-    this.lookedMs = nowMs;
+  update(deliveredTokens: number, nowMs: number, longest: number): void {
+    this.checkedMs = nowMs;
     if (this.paused) this.seenMs = nowMs;
     this.paused = false;
     const { usage } = this.judge;
@@ -240,10 +280,10 @@ export class RunningStream {
     if (usage === this.usage || usage === null || usage.output === 0) return;
     // It says so itself. Its own tokens are billed, unless they are too few to be true, and what comes after them.
     this.count?.reported();
-    const told = usage.output + this.judge.text.estimateSinceReport;
-    if (told < this.seen && !isTooLittle(told, deliveredTokens)) {
-      this.tooLow = told - deliveredTokens;
-      this.seen = told;
+    const reported = usage.output + this.judge.text.estimateSinceReport;
+    if (reported < this.seen && !isTooLittle(reported, deliveredTokens)) {
+      this.tooLow = reported - deliveredTokens;
+      this.seen = reported;
     }
     this.unseen = Math.max(0, Math.min(usage.output, longest) - this.seen);
     this.seenMs = nowMs;
@@ -257,7 +297,7 @@ export class RunningStream {
 
   /** In even steps: thousands of streams must not wake the timer one by one. */
   get dueMs(): number {
-    return Math.ceil((Math.max(this.seenMs, this.lookedMs) + LOOK_EVERY_MS / 2) / STRIDE_MS) * STRIDE_MS;
+    return Math.ceil((Math.max(this.seenMs, this.checkedMs) + CHECK_EVERY_MS / 2) / STRIDE_MS) * STRIDE_MS;
   }
 
   private silently(nowMs: number): number {
@@ -270,7 +310,7 @@ type RunningJudge = Pick<StreamJudge, "usage"> & { readonly text: Pick<AnswerTex
 
 /** Between the tokens of a host that writes pass less. */
 const QUIET_MS = 250;
-const STRIDE_MS = LOOK_EVERY_MS / 2;
+const STRIDE_MS = CHECK_EVERY_MS / 2;
 const LARGE_SHARE = 16;
 const MAX_ROUNDS = 32;
 /** What is less than this part of a hold is not worth giving back. */

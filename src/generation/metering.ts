@@ -1,16 +1,25 @@
+import { type ByRetention, RETENTIONS } from "../catalog/price.ts";
 import type { Tokens } from "../ledger/charge.ts";
 import type { GenerationRequest } from "../surfaces/surface.ts";
 
 /**
- * Tokens whose kind a host does not report count as the more expensive kind, if the request has that kind. Audio
+ * Tokens whose kind a host does not report count as the most expensive kind that the request has. Audio
  * tokens are believed only for requests that contain audio.
  */
 export function completed(usage: Tokens, request: GenerationRequest): Tokens {
-  const { promptCachedFor1h, promptBesideAudio, answersInAudio } = request;
-  const { input, cacheWrite, audioInput: heard, audioOutput: spoken = 0, cacheWrite1h: kept } = usage;
-  const cacheWrite1h = kept ?? (promptCachedFor1h ? cacheWrite : 0);
+  const { promptRetentions, promptBesideAudio, answersInAudio } = request;
+  const { input, cacheWrite, audioInput: heard, audioOutput: spoken = 0, cacheWrites: kept } = usage;
+  const cacheWrites = kept ?? longestOf(promptRetentions, cacheWrite);
   const audioInput = promptBesideAudio === null ? 0 : (heard ?? Math.max(0, input - promptBesideAudio));
   const audioOutput = answersInAudio ? spoken : 0;
-  const isComplete = audioInput === (heard ?? 0) && audioOutput === spoken && cacheWrite1h === (kept ?? 0);
-  return isComplete ? usage : { ...usage, audioInput, audioOutput, cacheWrite1h };
+  const isComplete = audioInput === (heard ?? 0) && audioOutput === spoken && cacheWrites === kept;
+  return isComplete
+    ? usage
+    : { ...usage, audioInput, audioOutput, ...(cacheWrites === undefined ? {} : { cacheWrites }) };
+}
+
+/** All that was written, with the longest retention that the request names. */
+function longestOf(named: ByRetention<unknown>, cacheWrite: number): ByRetention<number> | undefined {
+  const longest = RETENTIONS.findLast((one) => named[one] !== undefined);
+  return longest === undefined || cacheWrite === 0 ? undefined : { [longest]: cacheWrite };
 }

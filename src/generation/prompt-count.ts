@@ -14,9 +14,13 @@ import type { Hold } from "./hold.ts";
 export class PromptCount {
   /** The balance has had too many prompts counted in vain, so the bounds stand. */
   isSpent = false;
-  /** Null where it could not be counted: whoever is looked at again has waited for that already. */
+  /** Null where it could not be counted: a request that is checked again has waited for that already. */
   private textTokens: number | null | undefined = undefined;
+  private counting: Promise<number | null> | null = null;
   private taken: CountTaken | null = null;
+  private isAdmitted = false;
+  /** The count of its text may refuse it although it was admitted. */
+  private mayRefuse = false;
   private hasCredit = false;
 
   constructor(
@@ -29,8 +33,19 @@ export class PromptCount {
 
   /** Tokens of its text in a common vocabulary; null when it cannot be counted now. */
   async text(): Promise<number | null> {
-    if (this.textTokens === undefined) this.textTokens = await this.counted("text");
+    if (this.textTokens !== undefined) return this.textTokens;
+    this.counting ??= this.counted("text");
+    this.textTokens = await this.counting;
     return this.textTokens;
+  }
+
+  /** The request goes on while its text is counted for `refusal`, which may refuse it after all. */
+  async meanwhile<R>(refusal: Promise<R | null>): Promise<R | null> {
+    this.mayRefuse = true;
+    const refused = await refusal;
+    this.mayRefuse = refused !== null;
+    if (this.isAdmitted) this.paid();
+    return refused;
   }
 
   /**
@@ -60,7 +75,13 @@ export class PromptCount {
   countLater(hold: Pick<Hold, "isPromptLarge" | "promptHas">): void {
     const { request, deps, textTokens } = this;
     const { length } = request.body;
-    if (typeof textTokens === "number" || request.promptUnseen || !deps.later.mayTake(length)) return;
+    if (
+      typeof textTokens === "number" ||
+      this.mayRefuse ||
+      request.promptUnseen ||
+      !deps.later.mayTake(length)
+    )
+      return;
     if (!hold.isPromptLarge) return;
     deps.later.take(length);
     // What cannot be counted stays held by its bound.
@@ -87,6 +108,8 @@ export class PromptCount {
 
   /** The request was admitted, so nothing was counted in vain. */
   paid(): void {
+    this.isAdmitted = true;
+    if (this.mayRefuse) return;
     this.taken?.giveBack();
     this.taken = null;
   }
@@ -131,9 +154,9 @@ export interface PromptCountDeps {
   readonly later: DeferredCounts;
 }
 
-export interface PromptTokens {
+interface PromptTokens {
   readonly tokens: number | null;
-  /** Of the thread's time. */
+  /** Milliseconds of the thread's time. */
   readonly ms: number;
 }
 

@@ -41,7 +41,7 @@ const orNull = (counting: Promise<number | null>): Promise<number | null> => cou
 export interface RecountDeps {
   /** Tokens of texts, all together. */
   countAnswer(texts: readonly string[], family: TokenizerFamily): Promise<number | null>;
-  /** Of a request body's text. */
+  /** Tokens of a request body's text. */
   countPrompt(body: Uint8Array, family: TokenizerFamily): Promise<number | null>;
 }
 
@@ -50,11 +50,11 @@ interface PromptBody {
   drop(): void;
 }
 
-/** Of a whole answer, whose request is in memory until it has ended. */
+/** The prompt of a whole answer, whose request is in memory until it has ended. */
 export const unkept = (body: Uint8Array): PromptBody => ({ read: () => body, drop() {} });
 
 /**
- * The prompts of open streams, for those that break or are left before their host has told its usage: most hosts
+ * The prompts of open streams, for those that break or are left before their host has reported its usage: most hosts
  * do at the end only. Longer ones are packed, on a thread of Bun's, to a quarter of their size or less. Together
  * they take so much memory; one for which there is no room is not kept.
  */

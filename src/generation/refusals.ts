@@ -37,7 +37,7 @@ export function noAnswer(
   }
 }
 
-/** Said of a request that was planned and could not be served. */
+/** A request that was planned and could not be served. */
 interface UnservedRequest {
   readonly request: GenerationRequest;
   readonly plan: Plan;
@@ -90,10 +90,10 @@ function exhaustion(
   const { model, surface } = request;
   const tried = `${tries.length} ${tries.length === 1 ? "host was" : "hosts were"} tried`;
   if (timedOut) {
-    const seconds = Math.round(waitedMs / 100) / 10;
+    const waited = waitedMs < 1_000 ? `${Math.round(waitedMs)} ms` : `${Math.round(waitedMs / 100) / 10} s`;
     return refuse(
       "request_timeout",
-      `No host produced a first token for ${model} within ${seconds} s; ${tried}. Retry, or choose a faster model.`,
+      `No host produced a first token for ${model} within ${waited}; ${tried}. Retry, or choose a faster model.`,
     );
   }
   if (plan.tier === "open") {
@@ -114,8 +114,8 @@ function exhaustion(
       rest,
     );
   }
-  const { allowedModels } = key;
-  const others = workingAlternatives(model, catalog, routeState, { surface, allowedModels });
+  const { allowedModels, policy = null } = key;
+  const others = workingAlternatives(model, catalog, routeState, { surface, allowedModels, policy });
   return refuse(
     "model_unavailable",
     `All hosts of ${model} failed: ${tried}. ${alternativesSentence(others)}`,
@@ -136,8 +136,8 @@ export function upstreamError(message: string, { charged, writtenOff }: Settled)
 }
 
 /**
- * What stands in the place of a key, where the limits of a key apply, is told from its form alone: whether it
- * is good is not looked up.
+ * Decides by its form alone what stands in the place of a key, where the limits of a key apply: whether it
+ * is valid is not checked.
  */
 export function notAKey(secret: string, dashboardUrl: string): Refusal {
   const what = ownersSecret(secret);

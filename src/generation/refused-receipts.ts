@@ -1,13 +1,13 @@
 import { formatReceipt, type Receipt } from "../ledger/receipt.ts";
 import type { SpendableCredit } from "../ledger/spendable-credit.ts";
-import type { ReceiptReader, StoredReceipt, UnbookedReceipts } from "../store/receipts.ts";
+import type { ReceiptReader, StoredReceipt, UnbookedReceipts } from "../store/ledger/receipts.ts";
 import { boundedCache } from "../units/bounded-cache.ts";
 import type { BalanceId, ReceiptId } from "../units/id.ts";
 
 /**
  * The books' receipts, and in memory the latest of requests that were refused: those opened no hold and are
- * not written down. Those of balances without credit are apart, because they could push out all others. Of several
- * workers, each has its own of both until the store has them, so the others are asked.
+ * not written down. Those of balances without credit are apart, because they could push out all others. Each
+ * worker has its own of both until the store has them, so the others are searched.
  */
 export class Receipts implements ReceiptReader {
   readonly receipts: ReceiptReader["receipts"];

@@ -1,6 +1,6 @@
 /**
  * How many requests are remembered, and how many bytes of their answers: for one balance, and for all. The oldest
- * that have ended make room, first of their answers, which are told to be gone from then on, and then altogether.
+ * that have ended make room, first of their answers, which are refused as gone from then on, and then altogether.
  */
 export class RepeatRoom {
   count = 0;

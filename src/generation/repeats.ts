@@ -17,15 +17,15 @@ import { SharedStream } from "./shared-stream.ts";
  * its first byte. One call, one receipt, one charge. An answer that is an error, or a stream that broke off and
  * was not charged, is forgotten at its end: the next request is a new one.
  *
- * All of that is in memory, and ends with the process. Of several workers, one answers for a key, and is asked by the
- * others.
+ * All of that is in memory, and ends with the process. One of several workers answers for a key, and the
+ * others forward to it.
  */
 export class Repeats {
   private readonly known = new Map<string, RepeatedRequest>();
   private readonly rooms = new Map<BalanceId, RepeatRoom>();
   private readonly paid = new RepeatRoom(ALL_PAID);
   private readonly unpaid = new RepeatRoom(ALL_UNPAID);
-  /** Those that have ended, in that order. */
+  /** Requests that have ended, in that order. */
   private readonly ended = new Set<RepeatedRequest>();
   private timer: Timer | null = null;
   private isLeaving = false;
@@ -99,7 +99,7 @@ export class Repeats {
     const { deps } = this;
     if (!FORM.test(key)) return malformed();
     const holder = await deps.keyring.identify(call.secret, deps.clock.now());
-    // Whoever may not ask is told so there. A large body that nobody paid for is not even looked at twice.
+    // An invalid key is refused by `generate`. A large body that nobody paid for is not even compared.
     if (holder === null || holder.balance.suspended !== null || call.isUnpaid) return null;
     const balance = holder.balance.id;
     // A sibling may be allowed other models and budgets, and numbers its own requests.
@@ -245,9 +245,9 @@ class RepeatedRequest implements Remembered {
     const { stream, whole } = this;
     const headers = isRepeat ? { ...first, ...REPEATED } : first;
     const reader = stream?.canBegin === true ? stream.reader(status, headers, signal) : null;
-    // Those that waited for its beginning get it, whether there is room to keep it or not.
+    // Requests that waited for its beginning get it, whether there is room to keep it or not.
     if (!this.isKept && this.waiting === 0) this.whole = null;
-    stream?.look();
+    stream?.shrink();
     return reader ?? (whole === null ? isGone(first) : { ...whole, headers });
   }
 

@@ -9,8 +9,8 @@ import type { Counts } from "./billed-tokens.ts";
 export class RunningCount {
   private from: TextMoment = BEGINNING;
   private isBusy = false;
-  /** Until what is being counted is told; null while nothing is. */
-  telling: Promise<void> | null = null;
+  /** Resolves when the count under way is known; null while there is none. */
+  counting: Promise<void> | null = null;
 
   constructor(
     private readonly text: Pick<AnswerText, "moment" | "reportMoment" | "since">,
@@ -22,23 +22,23 @@ export class RunningCount {
     this.from = this.text.reportMoment;
   }
 
-  /** Counts what has come since the last time, and tells by how many tokens its estimate was too low. */
-  look(tell: (tooLow: number) => void): void {
+  /** Counts what has come since the last time, and reports by how many tokens its estimate was too low. */
+  update(notify: (tooLow: number) => void): void {
     const { from, text } = this;
     const to = text.moment;
     const estimate = to.estimate - from.estimate;
     if (this.isBusy || estimate < MIN_TOKENS) return;
     const { texts, unkept } = text.since(from);
     this.isBusy = true;
-    this.telling = this.counts.answer(texts).then((tokens) => {
-      this.telling = null;
+    this.counting = this.counts.answer(texts).then((tokens) => {
+      this.counting = null;
       // There is too much to count: from here on the estimate stands.
       if (tokens === null) return;
       this.isBusy = false;
       // Its host has said so meanwhile.
       if (this.from !== from) return;
       this.from = to;
-      tell(tokens + unkept - estimate);
+      notify(tokens + unkept - estimate);
     });
   }
 }

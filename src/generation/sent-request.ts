@@ -16,6 +16,8 @@ export function sentRequest(
   defaultMaxOutputTokens: number,
   pairing: PairingOf,
 ): PricedRequest {
+  // What entries of `fallbacks` put into the request is a part of its body.
+  if (candidates.some(({ changes }) => changes !== undefined)) return { priced: request, prepared: null };
   const ceilings = { outputCeiling: null, defaultMaxOutputTokens };
   const encode = (candidate: Candidate) => encodeFor(request, candidate, ceilings, pairing);
   const first = encode(candidates[0]!);
@@ -45,7 +47,14 @@ export function sentRequest(
   }
   if (largest === null) return { priced: request, prepared };
   return {
-    priced: { ...request, ...largest.size, ...smallerEstimate(request, largest), body: largest.bytes },
+    priced: {
+      ...request,
+      ...largest.size,
+      ...smallerEstimate(request, largest),
+      body: largest.bytes,
+      // Where it stands in the client's body says nothing about these bytes.
+      list: null,
+    },
     prepared,
   };
 }
@@ -104,7 +113,7 @@ function larger(one: HostContent | null, other: HostContent): HostContent {
       promptHasFiles: a.size.promptHasFiles || b.size.promptHasFiles,
       promptUnseen: a.size.promptUnseen || b.size.promptUnseen,
       answersInAudio: a.size.answersInAudio || b.size.answersInAudio,
-      promptCachedFor1h: a.size.promptCachedFor1h || b.size.promptCachedFor1h,
+      promptRetentions: { ...a.size.promptRetentions, ...b.size.promptRetentions },
     },
   };
 }

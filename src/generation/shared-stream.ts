@@ -2,8 +2,8 @@ import type { Sink, StreamedAnswer } from "./answer.ts";
 
 /**
  * A stream that several clients read, each from its first byte and at its own pace. As long as there is room for
- * all of it, the host writes on whoever reads. Once there is not, what all readers have had is let go, so that
- * nobody else can begin; the host waits for the slowest, and is left with the last of them.
+ * all of it, the host writes on, even without readers. Once there is not, what all readers have had is dropped, so that
+ * nobody else can start; the host waits for the slowest, and is left with the last of them.
  */
 export class SharedStream implements Sink {
   private chunks: Uint8Array[] = [];
@@ -45,13 +45,13 @@ export class SharedStream implements Sink {
   close(): void {
     this.ended = true;
     this.wake();
-    this.look();
+    this.shrink();
   }
 
   /** Keeps nothing for those who might come. */
   letGo(): void {
     this.kept = false;
-    this.look();
+    this.shrink();
   }
 
   /** What there is from then on, a part of it at a time; null at the end. */
@@ -70,11 +70,11 @@ export class SharedStream implements Sink {
   }
 
   leave(reader: SharedStreamReader): void {
-    if (this.readers.delete(reader)) this.look();
+    if (this.readers.delete(reader)) this.shrink();
   }
 
   /** A reader has gone on, or one that was expected has come. */
-  look(): void {
+  shrink(): void {
     if (this.kept || this.expected() > 0) return;
     let slowest = this.gone + this.chunks.length;
     for (const { position } of this.readers) slowest = Math.min(slowest, position);
@@ -89,7 +89,7 @@ export class SharedStream implements Sink {
   private untilDrained(): Promise<boolean> {
     this.drained ??= Promise.withResolvers<boolean>();
     const { promise } = this.drained;
-    this.look();
+    this.shrink();
     return promise;
   }
 
@@ -104,7 +104,7 @@ class SharedStreamReader implements StreamedAnswer {
   readonly kind = "stream";
   /** Chunks that its client has taken. */
   position = 0;
-  private begun = false;
+  private started = false;
 
   constructor(
     private readonly stream: SharedStream,
@@ -116,7 +116,7 @@ class SharedStreamReader implements StreamedAnswer {
   }
 
   async run(sink: Sink): Promise<void> {
-    this.begun = true;
+    this.started = true;
     this.signal.removeEventListener("abort", this);
     for (;;) {
       const part = await this.stream.from(this.position);
@@ -124,7 +124,7 @@ class SharedStreamReader implements StreamedAnswer {
       const taken = sink.write(part.bytes);
       if (!(taken === true || (await taken))) break;
       this.position = part.next;
-      this.stream.look();
+      this.stream.shrink();
     }
     this.stream.leave(this);
     sink.close();
@@ -132,7 +132,7 @@ class SharedStreamReader implements StreamedAnswer {
 
   /** @internal The client leaves before its response is pulled. */
   handleEvent(): void {
-    if (!this.begun) this.stream.leave(this);
+    if (!this.started) this.stream.leave(this);
   }
 }
 

@@ -1,4 +1,4 @@
-import type { Model } from "../catalog/catalog.ts";
+import type { Catalog, Model } from "../catalog/catalog.ts";
 import { isFree } from "../catalog/entry.ts";
 import { FREE_SUFFIX } from "../catalog/model-name.ts";
 import { affordableOutput } from "../ledger/charge.ts";
@@ -11,6 +11,7 @@ import {
   type RateShortfall,
   type Shortfall,
 } from "../ledger/shortfall.ts";
+import { NO_PRICE, permits } from "../routing/key-policies.ts";
 import { asObject } from "../surfaces/json/json.ts";
 import type { GenerationRequest } from "../surfaces/surface.ts";
 import { budgetUnder } from "../surfaces/vocabulary/reasoning.ts";
@@ -63,7 +64,7 @@ function allowanceRefusal({ limit, owner, resetsAt, undecided }: AllowanceShortf
   if (undecided) {
     return refuse(
       "free_quota_exceeded",
-      `Open requests hold what is left of the Open Tier allowance of ${limit} requests per day. Those that fail give theirs back: retry in ${UNDECIDED_RETRY_S} s. ${shared}`,
+      `Open requests hold what is left of the Open Tier allowance of ${limit} requests per day. Failed ones give theirs back: retry in ${UNDECIDED_RETRY_S} s. ${shared}`,
       UNDECIDED,
     );
   }
@@ -112,7 +113,7 @@ function untilRoom(short: CapShortfall, now: EpochMs): RefusalDetails {
   return short.resetsAt === null ? NOT_SOON : { ...untilEnd(short.resetsAt, now), shouldRetry: false };
 }
 
-/** Requests end within seconds, and clients that are told to wait spread out by themselves. */
+/** Requests end within seconds, and clients that wait spread out by themselves. */
 const HELD_RETRY_S = 5;
 
 /** What makes a request fit that needs more tokens by itself than a minute has; null where nothing does. */
@@ -171,10 +172,10 @@ function balanceMessage(
 ): string {
   const { plan, request } = ask;
   const { available, held, worst } = short;
-  const fits = affordableOutput(available, sized.prompt, request.choices, sized.price);
+  const fits = affordableOutput(available, sized.prompt, request.choices, sized.rates);
   // A node of several does not know the whole credit: what others hold, it cannot tell from what is spent.
   const isHeld = held > 0 && isOnlyHeld(short);
-  const balance = `The balance of ${formatUsd(available)}${held > 0 ? `, beside ${formatUsd(held)} held by open requests,` : ""}`;
+  const balance = `The balance of ${formatUsd(available)}${held > 0 ? `, with ${formatUsd(held)} more held by open requests,` : ""}`;
   const wait = isHeld ? "Wait until open requests end, which give back what they do not use; or add" : "Add";
   const advice =
     fits >= 1
@@ -186,7 +187,7 @@ function balanceMessage(
   return `${balance} cannot cover this request, whose worst case is ${formatUsd(worst)}. Nothing was sent or charged. ${advice} ${whereCredit(ask)}${free}${uncounted(ask)}`;
 }
 
-/** Who adds credit to what: whoever reads this may be an agent that has to tell a person. */
+/** Who adds credit to what: the reader may be an agent that has to ask a person. */
 const whereCredit = ({ key, settings: { contact, dashboardUrl, sellsCredit } }: AdmissionRequest): string =>
   sellsCredit
     ? `Credit of balance \`${key.balanceId}\` is paid for at ${dashboardUrl}, or added by ${operatorAt(contact)}.`
@@ -197,21 +198,26 @@ function freeInstead(model: Model, { key }: AdmissionRequest, { catalog, health 
   const isAllowed = ({ id }: Model) =>
     key.allowedModels === null ||
     key.allowedModels.some((one) => one === id || one === `${id}${FREE_SUFFIX}`);
-  const free = [model, ...catalog().models.values()].find((one) => isFree(one, health) && isAllowed(one));
+  const isPermitted = ({ routes }: Model) =>
+    routes.some((route) => health.verifiedFree(route) && permits(key.policy, route, NO_PRICE));
+  const free = [model, ...catalog().models.values()].find(
+    (one) => isFree(one, health) && isAllowed(one) && isPermitted(one),
+  );
   return free === undefined ? "" : ` \`${free.id}${FREE_SUFFIX}\` needs no credit.`;
 }
 
 /** What is served, to look for a model that costs nothing. */
-type Models = Pick<GenerationDeps, "catalog"> & {
+interface Models {
+  catalog(): Pick<Catalog, "models">;
   readonly health: Pick<GenerationDeps["health"], "verifiedFree">;
-};
+}
 
 /** The largest ceiling with which the request would be admitted now; 0 where not even its prompt fits. */
 const outputThatFits = (
   { limit, spent, held }: CapShortfall,
   { request }: AdmissionRequest,
-  { prompt, price }: SizedRequest,
-): number => affordableOutput((limit - spent - held) as NanoUsd, prompt, request.choices, price);
+  { prompt, rates }: SizedRequest,
+): number => affordableOutput((limit - spent - held) as NanoUsd, prompt, request.choices, rates);
 
 const lowered = (ceiling: number, request: GenerationRequest): string =>
   `set ${ceilingField(request)} to at most ${ceiling}${thinkingUnder(ceiling, request)}`;

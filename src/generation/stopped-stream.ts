@@ -49,7 +49,7 @@ function cause(short: Shortfall | null, block: KeyBlock | null, settings: StopSe
     case "balance":
       return refuse(
         "insufficient_credit",
-        `The balance does not cover the rest of it: ${formatUsd(short.available)} is left beside what open requests hold. ${creditAdvice(settings)}`,
+        `The balance does not cover the rest of it: ${formatUsd(short.available)} is left, without what open requests hold. ${creditAdvice(settings)}`,
       );
     default:
       return bookkeepingDown();

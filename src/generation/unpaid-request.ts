@@ -12,12 +12,12 @@ import { tooMuchUnpaid } from "./refusals.ts";
  * admitted is parsed once more: that costs a free request, of which there are few.
  */
 export async function readUnpaid(
-  asked: Omit<ReadWork, "what">,
+  work: Omit<ReadWork, "what">,
   call: Pick<GenerationCall, "blocks" | "signal">,
   deps: Pick<PromptCountDeps, "readUnpaid">,
 ): Promise<ReadRequest> {
   const turn = { key: wideNetwork(call.blocks()), signal: call.signal, withinMs: MAX_COUNT_MS };
-  return (await deps.readUnpaid(asked, turn)) ?? { read: tooMuchUnpaid(RETRY_S), subject: NOTHING_KNOWN };
+  return (await deps.readUnpaid(work, turn)) ?? { read: tooMuchUnpaid(RETRY_S), subject: NOTHING_KNOWN };
 }
 
 const NOTHING_KNOWN: Subject = { model: "", stream: false };

@@ -3,6 +3,7 @@ import type { AttemptRecord } from "../ledger/receipt.ts";
 import type { Candidate } from "../routing/candidate.ts";
 import type { Health, Observation } from "../routing/health.ts";
 import type { Plan } from "../routing/plan.ts";
+import { changedRequest } from "../surfaces/messages/changed-request.ts";
 import type { GenerationRequest } from "../surfaces/surface.ts";
 import { atMost } from "../units/clock.ts";
 import type { Deadlines } from "../units/deadlines.ts";
@@ -12,6 +13,7 @@ import type { RandomBytes } from "../units/random.ts";
 import { childSpan, formatTraceparent, type TraceContext } from "../units/trace-context.ts";
 import {
   type AnsweredWhole,
+  type Declined,
   HostAttempt,
   type HostAttemptCall,
   type HostAttemptDeps,
@@ -27,6 +29,7 @@ import {
   type PairingOf,
   type PreparedRequest,
 } from "./host-request.ts";
+import type { KeyRequest } from "./slots/host-key-slots.ts";
 import type { HostSlots, Slot } from "./slots/host-slots.ts";
 import { TimeLimit } from "./time-limit.ts";
 
@@ -52,7 +55,7 @@ export interface AttemptDeps extends HostAttemptDeps {
   readonly slots: HostSlots;
   readonly deadlines: Deadlines;
   readonly random: RandomBytes;
-  /** Told of each try, once health has learnt from it. */
+  /** Called with each try, once health has learnt from it. */
   tried(candidate: Candidate, outcome: AttemptRecord["outcome"], observation: Observation): void;
 }
 
@@ -64,6 +67,8 @@ export interface AttemptCall extends HostAttemptCall, OutputCeilings {
   readonly prepared?: PreparedRequest | null;
   /** Whose turn it is in a line. */
   readonly keyId: string;
+  /** Stays with one of a host's keys; null or absent: any. */
+  readonly conversation?: number | null;
   /** Whose request it is. */
   readonly balanceId: BalanceId;
   /** Parent of each try's span; null when nobody traces. */
@@ -105,17 +110,25 @@ class Walk {
   private deadlineMs: number;
   /** The plan's candidates, followed by those that were passed over the first time. */
   private candidates: readonly Candidate[];
+  /** How many of these are the plan's. */
+  private listed: number;
   private next = 0;
   /** In the order in which they began. */
   private readonly running: RunningAttempt[] = [];
   private readonly tries: AttemptRecord[] = [];
   private begun = 0;
+  /** Of these, those that followed another key of the same host. */
+  private followedKeys = 0;
   private hedged = false;
   private crowded = false;
   private untranslatable: Refusal | null = null;
+  /** The first refusal: the answer where nobody else has one. */
+  private declined: Declined["answer"] | null = null;
+  /** A model has declined, with an answer or an error. */
+  private mayFallBack = false;
   /** The last host's verdict on the request that the walk moved on from. */
   private verdict: Rejected | null = null;
-  /** The models that it moved on from with one. */
+  /** The models that it moved on from with one, or that declined. */
   private judged: readonly Model[] = NONE;
   /** A host that was working when the client left; one that charges for that, if there is one. */
   private asked: Candidate | null = null;
@@ -127,7 +140,10 @@ class Walk {
     private readonly deps: AttemptDeps,
   ) {
     this.deadlineMs = deps.clock.elapsedMs() + call.limits.firstTokenMs;
-    this.candidates = plan.candidates;
+    const { candidates } = plan;
+    const own = candidates.findIndex(({ isFallback }) => isFallback === true);
+    this.candidates = own === -1 ? candidates : candidates.slice(0, own);
+    this.listed = this.candidates.length;
   }
 
   async walk(): Promise<AttemptOutcome> {
@@ -162,12 +178,12 @@ class Walk {
    * Asks the next host; false when there is none left. Synchronous, unless the request has to wait in a line.
    */
   private start(): boolean | Promise<boolean> {
-    const { call, request, plan } = this;
+    const { call } = this;
     const { signal, limits } = call;
     const { clock, health, slots, pairing } = this.deps;
     while (
       this.next < this.candidates.length &&
-      this.begun < limits.maxHosts &&
+      this.hostsAsked < limits.maxHosts &&
       clock.elapsedMs() < this.deadlineMs
     ) {
       // The client may have left while the request stood in a line.
@@ -175,39 +191,53 @@ class Walk {
       const at = this.next++;
       const candidate = this.candidates[at]!;
       if (this.isJudged(candidate)) continue;
-      const hostRequest = hostRequestFor(request, candidate, call, pairing, call.prepared);
-      if (refused(hostRequest)) {
-        this.untranslatable ??= hostRequest;
+      const request = this.requestFor(candidate);
+      const hostRequest = refused(request)
+        ? request
+        : hostRequestFor(request, candidate, call, pairing, call.prepared);
+      if (refused(request) || refused(hostRequest)) {
+        this.untranslatable ??= hostRequest as Refusal;
         continue;
       }
-      const isLast = at >= plan.candidates.length - 1;
-      const slot = slots.take(candidate.route.host);
+      const isLast = at >= this.listed - 1;
+      const slot = slots.take(candidate.route.host, this.keyRequest(candidate));
       if (!isLast && (slot === null || !health.usable(candidate.route))) {
         // The host is full, resting, or being probed by another request: try it after the others.
         slot?.release();
         this.candidates = [...this.candidates, candidate];
         continue;
       }
-      if (this.begun > 0 && !health.mayRetry(candidate.model)) {
+      if (this.hostsAsked > 0 && !health.mayRetry(candidate.model)) {
         slot?.release();
         return false;
       }
       if (slot !== null) {
-        this.ask(candidate, hostRequest, slot);
+        this.ask(candidate, request, hostRequest, slot);
         return true;
       }
       // Nobody stands in a line while another host is already being asked.
-      if (this.running.length === 0) return this.startInLine(candidate, hostRequest);
+      if (this.running.length === 0) return this.startInLine(candidate, request, hostRequest);
       this.crowded = true;
     }
     return false;
   }
 
-  private async startInLine(candidate: Candidate, hostRequest: HostRequest): Promise<boolean> {
+  /** With what an entry of `fallbacks` changes for the candidate's model. */
+  private requestFor({ changes }: Candidate): GenerationRequest | Refusal {
+    return changes === undefined ? this.request : changedRequest(this.request, changes);
+  }
+
+  private async startInLine(
+    candidate: Candidate,
+    request: GenerationRequest,
+    hostRequest: HostRequest,
+  ): Promise<boolean> {
     const { clock, slots } = this.deps;
     const { keyId, signal } = this.call;
     const leftMs = this.deadlineMs - clock.elapsedMs();
-    const slot = await slots.wait(candidate.route.host, keyId, Math.min(MAX_LINE_MS, leftMs / 2), signal);
+    const { host } = candidate.route;
+    const waitMs = Math.min(MAX_LINE_MS, leftMs / 2);
+    const slot = await slots.wait(host, keyId, waitMs, signal, this.keyRequest(candidate));
     if (slot === null) {
       this.crowded = true;
       return this.start();
@@ -217,12 +247,31 @@ class Walk {
       slot.release();
       return false;
     }
-    this.ask(candidate, hostRequest, slot);
+    this.ask(candidate, request, hostRequest, slot);
     return true;
   }
 
-  private ask(candidate: Candidate, hostRequest: HostRequest, slot: Slot): void {
-    const { call, deps, request } = this;
+  private get hostsAsked(): number {
+    return this.begun - this.followedKeys;
+  }
+
+  /** Undefined where the host has one key. */
+  private keyRequest({ route }: Candidate): KeyRequest | undefined {
+    if (route.host.keys === undefined) return undefined;
+    const { promptEstimate, maxOutputTokens } = this.request;
+    const tokens = promptEstimate + (maxOutputTokens ?? 0);
+    return { conversation: this.call.conversation ?? null, model: route.model, tokens };
+  }
+
+  /** The same host has its turn again before the next one: it has another key. */
+  private addKey(candidate: Candidate): void {
+    this.followedKeys += 1;
+    this.candidates = this.candidates.toSpliced(this.next, 0, candidate);
+    this.listed += 1;
+  }
+
+  private ask(candidate: Candidate, request: GenerationRequest, hostRequest: HostRequest, slot: Slot): void {
+    const { call, deps } = this;
     const { clock, health, deadlines, random } = deps;
     const startedMs = clock.elapsedMs();
     health.enter(candidate.route);
@@ -263,7 +312,7 @@ class Walk {
   ): { readonly ms: number; readonly early: boolean } {
     const { limits } = this.call;
     const { health } = this.deps;
-    const left = Math.min(limits.maxHosts - this.begun, this.candidates.length - this.next + 1);
+    const left = Math.min(limits.maxHosts - this.hostsAsked, this.candidates.length - this.next + 1);
     const shareMs = (this.deadlineMs - nowMs) / left;
     const other = this.request.stream && hostRequest.stream ? this.readyAfter(1) : null;
     if (other === null) return { ms: shareMs, early: false };
@@ -275,7 +324,7 @@ class Walk {
 
   /** The host that would be asked next, once `more` others have started. */
   private readyAfter(more: number): Candidate | null {
-    if (this.begun + more >= this.call.limits.maxHosts) return null;
+    if (this.hostsAsked + more >= this.call.limits.maxHosts) return null;
     for (let at = this.next; at < this.candidates.length; at++) {
       const candidate = this.candidates[at]!;
       if (!this.isJudged(candidate) && this.deps.health.usable(candidate.route)) return candidate;
@@ -313,26 +362,50 @@ class Walk {
       case "opened":
       case "answered":
         return outcome;
+      case "declined":
+        return this.afterRefusal(outcome.answer);
       case "abandoned":
         if (this.asked?.route.host.billsCancelled !== "prompt") this.asked = ended.candidate;
         return this.running.length === 0 ? this.abandoned() : null;
       case "rejected":
         return this.movesOn(outcome) ? null : outcome;
+      case "refused":
+        if (outcome.hasOtherKey === true) this.addKey(ended.candidate);
+        return null;
       default:
         return null;
     }
   }
 
+  /** One model's refusal is no other's, but it is that of all of the model's hosts. */
+  private afterRefusal(answer: Declined["answer"]): FinalOutcome | null {
+    this.declined ??= answer;
+    if (this.plan.movesOn === "never") return this.declined;
+    this.judged = [...this.judged, answer.candidate.model];
+    this.addFallbacks();
+    return null;
+  }
+
+  /** The operator's fallbacks have their turn once a model has declined. */
+  private addFallbacks(): void {
+    if (this.mayFallBack) return;
+    this.mayFallBack = true;
+    const fallbacks = this.plan.candidates.filter(({ isFallback }) => isFallback === true);
+    this.candidates = [...this.candidates, ...fallbacks];
+    this.listed = this.candidates.length;
+  }
+
   /** Whether somebody else is asked although a host found something wrong with the request. */
   private movesOn(rejected: Rejected): boolean {
     const { movesOn } = this.plan;
-    const { contextTooLong } = rejected.error;
-    const toNextModel = movesOn === "always" || (movesOn === "too_long" && contextTooLong);
-    // With a good status it came as the first event, after which the next host has its turn (contract §6). Of
-    // a prompt that is too long, every host says so.
+    const { contextTooLong, isPolicy } = rejected.error;
+    const toNextModel = movesOn === "always" || (movesOn === "unfit" && (contextTooLong || isPolicy));
+    // With a good status it came as the first event, after which the next host has its turn (contract §6). Every
+    // host says so of a prompt that is too long.
     if (!toNextModel && (contextTooLong || !isGood(rejected.status))) return false;
     this.verdict = rejected;
     if (toNextModel) this.judged = [...this.judged, rejected.candidate.model];
+    if (isPolicy) this.addFallbacks();
     return true;
   }
 
@@ -348,6 +421,7 @@ class Walk {
       ms,
       detail: detailOf(outcome),
       ...causeOf(outcome),
+      ...usageOf(outcome),
     };
     this.tries[at] = span === null ? tried : { ...tried, span: { id: span.spanId, startedMs } };
     const observation = observationOf(outcome, ms, this.request.promptEstimate, call.balanceId);
@@ -378,7 +452,8 @@ class Walk {
   }
 
   private exhausted(): AttemptOutcome {
-    const { tries, untranslatable, verdict } = this;
+    const { tries, untranslatable, verdict, declined } = this;
+    if (declined !== null) return Object.assign(declined, { tries });
     if (verdict !== null && tries.at(-1)?.outcome === "rejected") return { ...verdict, tries };
     if (tries.length === 0 && this.crowded) return { kind: "crowded", tries };
     if (tries.length === 0 && untranslatable !== null)
@@ -394,7 +469,7 @@ const NONE: readonly Model[] = [];
 
 const isGood = (status: number): boolean => status < 300;
 
-/** The longest wait in the line for a host. Beyond that, a client is better told to come back later. */
+/** The longest wait in the line for a host. Beyond that, a client does better to come back later. */
 const MAX_LINE_MS = 5_000;
 
 const traced = (call: AttemptCall, span: TraceContext | null): HostAttemptCall =>
@@ -434,13 +509,15 @@ function observationOf(
       return { kind: "served", firstTokenMs: outcome.isWhole ? null : ms, promptTokens, by };
     case "answered":
       return { kind: "served", firstTokenMs: null, promptTokens, by };
-    // A host's verdict on a request, a client that leaves, and a faster host say nothing about the host's
-    // health.
+    // A refusal, a host's verdict on a request, a client that leaves, and a faster host say nothing about the
+    // host's health.
+    case "declined":
     case "rejected":
     case "abandoned":
     case "outrun":
       return { kind: "nothing" };
     default: {
+      if (outcome.hasOtherKey === true) return { kind: "nothing" };
       const { wholeHost = false, restMs = null, certain = outcome.kind === "unreachable" } = outcome;
       return { kind: "failed", wholeHost, restMs, by, doubtful: !certain, detail: outcome.message };
     }
@@ -452,9 +529,16 @@ function causeOf(outcome: HostAttemptOutcome): Pick<AttemptRecord, "status" | "f
   return "fault" in outcome ? { fault: outcome.fault } : null;
 }
 
+function usageOf(outcome: HostAttemptOutcome): Pick<AttemptRecord, "tokens"> | null {
+  if (outcome.kind !== "declined") return null;
+  const { answer } = outcome;
+  return { tokens: answer.kind === "opened" ? answer.judge.usage : answer.reply.usage };
+}
+
 const detailOf = (outcome: HostAttemptOutcome): string | null => {
   if (outcome.kind === "opened" || outcome.kind === "answered") return null;
-  // A host's sentence about a request may quote it, and receipts are stored. Only the client is told the
+  if (outcome.kind === "declined") return "the model declined";
+  // A host's sentence about a request may quote it, and receipts are stored. Only the client gets the
   // whole sentence.
   return outcome.kind === "rejected" ? `status ${outcome.status}: ${outcome.error.kept}` : outcome.message;
 };

@@ -1,38 +1,51 @@
-import type { Host, SurfaceName } from "../catalog/catalog.ts";
+import type { Host, HostKey, SurfaceName } from "../catalog/catalog.ts";
+import { OLDER_VERSION } from "../surfaces/messages/version.ts";
 import { SURFACES } from "../surfaces/surfaces.ts";
 import type { Destination } from "./transport.ts";
 
 /** Where requests go at each host, by language and by whether they ask for a stream; each made once. */
 export class Destinations {
-  private readonly known = new WeakMap<Host, Record<"whole" | "streamed", Map<SurfaceName, Destination>>>();
+  private readonly known = new WeakMap<Host | HostKey, KnownDestinations>();
 
-  at(host: Host, spoken: SurfaceName, stream: boolean): Destination {
-    let known = this.known.get(host);
-    if (known === undefined) {
-      known = { whole: new Map(), streamed: new Map() };
-      this.known.set(host, known);
+  /** `key` is the one of several; the first where nobody chose. */
+  at(
+    host: Host,
+    spoken: SurfaceName,
+    stream: boolean,
+    key: HostKey | undefined = host.keys?.[0],
+  ): Destination {
+    const secret = key === undefined ? host.apiKey : key.secret.text;
+    let known = this.known.get(key ?? host);
+    // A rotated file has changed the key.
+    if (known === undefined || known.secret !== secret) {
+      known = { secret, whole: new Map(), streamed: new Map() };
+      this.known.set(key ?? host, known);
     }
     const destinations = stream ? known.streamed : known.whole;
     let destination = destinations.get(spoken);
     if (destination === undefined) {
       const { path } = SURFACES[spoken];
-      destination = { host, method: "POST", path, headers: standingHeaders(host, stream) };
+      destination = { host, method: "POST", path, headers: standingHeaders(host, stream, secret) };
       destinations.set(spoken, destination);
     }
     return destination;
   }
 }
 
+interface KnownDestinations extends Record<"whole" | "streamed", Map<SurfaceName, Destination>> {
+  readonly secret: string | null;
+}
+
 /** The operator's headers that no client may override. */
-function standingHeaders(host: Host, stream: boolean): Record<string, string> {
+function standingHeaders(host: Host, stream: boolean, secret: string | null): Record<string, string> {
   const headers: Record<string, string> = { ...host.headers };
   delete headers[VERSION];
   delete headers[BETA];
   headers["content-type"] = "application/json";
   headers.accept = stream ? "text/event-stream" : "application/json";
-  if (host.apiKey !== null) {
-    if (host.auth === "x-api-key") headers["x-api-key"] = host.apiKey;
-    else headers.authorization = `Bearer ${host.apiKey}`;
+  if (secret !== null) {
+    if (host.auth === "x-api-key") headers["x-api-key"] = secret;
+    else headers.authorization = `Bearer ${secret}`;
   }
   return headers;
 }
@@ -40,17 +53,20 @@ function standingHeaders(host: Host, stream: boolean): Record<string, string> {
 /**
  * A request's own headers: those of the client that the host should see, including its language's where the
  * host speaks that language. The client's version of Anthropic's language wins over the operator's, because
- * it wrote its body for it; betas of both are joined.
+ * it wrote its body for it, and so does the one that the body needs; betas of both are joined. Hosts of Messages
+ * insist on a version.
  */
 export function ownHeaders(
   { headers }: Host,
   surface: SurfaceName,
   spoken: SurfaceName,
   client: Readonly<Record<string, string>>,
+  /** The version that the body needs. */
+  needed?: string,
 ): Readonly<Record<string, string>> {
   const passed = surface === spoken ? client : withoutLanguage(client);
   const version =
-    passed[VERSION] ?? headers[VERSION] ?? (spoken === "messages" ? ANTHROPIC_VERSION : undefined);
+    passed[VERSION] ?? needed ?? headers[VERSION] ?? (spoken === "messages" ? OLDER_VERSION : undefined);
   const beta = joined(headers[BETA], passed[BETA]);
   if (version === passed[VERSION] && beta === passed[BETA]) return passed;
   const own = { ...passed };
@@ -61,12 +77,6 @@ export function ownHeaders(
 
 const VERSION = "anthropic-version";
 const BETA = "anthropic-beta";
-/**
- * The version of Messages that translated requests are written for (docs.anthropic.com, "Versions"); hosts
- * insist on one.
- */
-const ANTHROPIC_VERSION = "2023-06-01";
-
 const OF_A_LANGUAGE = /^(anthropic|openai|x-stainless)-/;
 
 function withoutLanguage(headers: Readonly<Record<string, string>>): Record<string, string> {

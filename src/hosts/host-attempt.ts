@@ -10,6 +10,7 @@ import type {
   HostError,
   ReadReply,
   StreamJudge,
+  Usage,
   WholeJudge,
 } from "../surfaces/surface.ts";
 import { SURFACES } from "../surfaces/surfaces.ts";
@@ -19,6 +20,7 @@ import type { ReceiptId } from "../units/id.ts";
 import { type Destinations, ownHeaders } from "./destination.ts";
 import type { HostRequest } from "./host-request.ts";
 import { redact } from "./redact.ts";
+import type { KeyLease } from "./slots/host-key-slots.ts";
 import type { Slot } from "./slots/host-slots.ts";
 import type { TimeLimit } from "./time-limit.ts";
 import {
@@ -27,6 +29,7 @@ import {
   type HostExchange,
   HostFault,
   type HostReply,
+  isStream,
   type Read,
   type Transport,
 } from "./transport.ts";
@@ -36,7 +39,7 @@ export class HostAttempt {
   private exchange: HostExchange | null = null;
   /** When the first token of a collected answer arrived. */
   private firstMs: number | null = null;
-  /** Of the reply. */
+  /** Status of the reply. */
   private status = 0;
 
   constructor(
@@ -54,7 +57,7 @@ export class HostAttempt {
    * except for an opened stream, which keeps it until the host is done.
    */
   async run(): Promise<HostAttemptOutcome> {
-    const { limit, slot } = this;
+    const { limit, slot, deps } = this;
     let outcome: HostAttemptOutcome | null = null;
     try {
       let reply = await this.ask(false);
@@ -70,13 +73,15 @@ export class HostAttempt {
       } catch (error) {
         outcome = this.unreadable(error);
       }
+      const { key } = slot;
+      if (key !== undefined && key !== null) outcome = judgedKey(outcome, key, this.candidate, deps.clock);
       return outcome;
     } finally {
       limit.stop();
       if (outcome?.kind === "opened" && !outcome.isWhole) {
         outcome.occupy(slot);
       } else {
-        if (outcome?.kind === "answered" || outcome?.kind === "opened") this.exchange?.done();
+        if (outcome !== null && ANSWERS.has(outcome.kind)) this.exchange?.done();
         else this.exchange?.cancel();
         if (outcome !== null && overloads(outcome)) slot.overloaded();
         slot.release();
@@ -89,8 +94,8 @@ export class HostAttempt {
     const { host } = this.candidate.route;
     const { spoken, stream, body } = this.hostRequest;
     const exchange = deps.transport.open({
-      to: deps.destinations.at(host, spoken, stream),
-      headers: ownHeaders(host, request.surface, spoken, call.clientHeaders),
+      to: deps.destinations.at(host, spoken, stream, this.slot.key?.key),
+      headers: ownHeaders(host, request.surface, spoken, call.clientHeaders, body.version),
       body: body.bytes,
       fresh,
     });
@@ -105,18 +110,18 @@ export class HostAttempt {
     this.status = reply.status;
     if (reply.status < 200 || reply.status > 299) return this.judgeStatus(reply);
     const endS = () => Math.floor(deps.clock.now() / 1_000);
-    const asked = { publicModel: candidate.model.id, atS: endS(), endS };
+    const metadata = { publicModel: candidate.model.id, atS: endS(), endS };
     if (!stream) {
       const body = readWhole(reply, this.mostWholeBytes);
-      return body instanceof Promise ? this.awaitWhole(body, asked) : this.judgeWhole(body, asked);
+      return body instanceof Promise ? this.awaitWhole(body, metadata) : this.judgeWhole(body, metadata);
     }
-    if (!request.stream) return this.collect(reply, pairing.openWhole(request, asked), asked);
-    const judge = pairing.openStream(request, asked);
+    if (!request.stream) return this.collect(reply, pairing.openWhole(request, metadata), metadata);
+    const judge = pairing.openStream(request, metadata);
     judge.limitTo(this.mostBytes);
-    return this.awaitFirstToken(reply, judge, asked);
+    return this.awaitFirstToken(reply, judge, metadata);
   }
 
-  /** Of the answer, by the client's ceiling or the model's longest. */
+  /** Most bytes of the answer, by the client's ceiling or the model's longest. */
   private get mostBytes(): number {
     const { maxOutputTokens, choices } = this.request;
     const longest = this.candidate.model.maxOutputTokens;
@@ -129,17 +134,36 @@ export class HostAttempt {
 
   private async awaitWhole(
     body: Promise<Uint8Array | HostFault>,
-    asked: AnswerMetadata,
+    metadata: AnswerMetadata,
   ): Promise<HostAttemptOutcome> {
-    return this.judgeWhole(await body, asked);
+    return this.judgeWhole(await body, metadata);
   }
 
-  private judgeWhole(read: Uint8Array | HostFault, asked: AnswerMetadata): HostAttemptOutcome {
+  private judgeWhole(read: Uint8Array | HostFault, metadata: AnswerMetadata): HostAttemptOutcome {
     if (read instanceof HostFault) return this.faulted(read);
     const body = withoutByteOrderMark(read);
-    if (this.request.stream) return this.synthesized(body, asked);
-    const reply = this.hostRequest.pairing.readReply(body, this.request, asked);
+    const { request, hostRequest } = this;
+    const { pairing, spoken } = hostRequest;
+    if (request.stream) {
+      const events = isStream(body) ? body : SURFACES[spoken].synthesizeStream(body);
+      return events instanceof Uint8Array ? this.allAtOnce(events, metadata) : this.failed(events);
+    }
+    if (isStream(body)) return this.collected(body, pairing.openWhole(request, metadata));
+    const reply = pairing.readReply(body, request, metadata);
     return reply.kind === "reply" ? this.answered(reply) : this.failed(reply.error);
+  }
+
+  private collected(events: Uint8Array, judge: WholeJudge): HostAttemptOutcome {
+    judge.push(events);
+    judge.end();
+    return judge.fault === null ? this.completed(judge) : this.failed(judge.fault);
+  }
+
+  private completed(judge: WholeJudge): HostAttemptOutcome {
+    const reply = judge.reply();
+    return reply.kind === "reply" && saysAnything(judge)
+      ? this.answered(reply)
+      : { kind: "refused", message: "the stream ended without a token" };
   }
 
   /**
@@ -150,23 +174,36 @@ export class HostAttempt {
     const { candidate, status } = this;
     return error.isVerdict
       ? { kind: "rejected", candidate, status, error }
-      : { kind: "refused", message: error.kept, wholeHost: error.blames === "account" };
+      : {
+          kind: "refused",
+          message: error.kept,
+          ofAccount: error.blames === "account",
+          wholeHost: error.blames === "account",
+        };
   }
 
-  /** All of a whole answer comes with its first token. */
-  private synthesized(body: Uint8Array, asked: AnswerMetadata): HostAttemptOutcome {
-    const { request, candidate, hostRequest } = this;
-    const events = SURFACES[hostRequest.spoken].synthesizeStream(body);
-    if (!(events instanceof Uint8Array)) return this.failed(events);
-    const judge = hostRequest.pairing.openStream(request, asked);
+  /** All of an answer comes with its first token. */
+  private allAtOnce(events: Uint8Array, metadata: AnswerMetadata): HostAttemptOutcome {
+    const { request, hostRequest } = this;
+    const judge = hostRequest.pairing.openStream(request, metadata);
     const first = judge.push(events);
     if (judge.fault !== null) return this.failed(judge.fault);
     if (!saysAnything(judge)) return { kind: "refused", message: "the answer is empty" };
-    return new Opened(candidate, hostRequest.body.omitted, ALL_READ, judge, first, this.exchange!, true);
+    return this.openedWhole(judge, first);
   }
 
-  private answered(reply: AnsweredWhole["reply"]): AnsweredWhole {
-    return { kind: "answered", candidate: this.candidate, omitted: this.hostRequest.body.omitted, reply };
+  /** A streamed answer of which all is here. */
+  private openedWhole(judge: StreamJudge, first: Uint8Array): Opened | Declined {
+    const { candidate, hostRequest } = this;
+    const { omitted } = hostRequest.body;
+    const opened = new Opened(candidate, omitted, ALL_READ, judge, first, this.exchange!, true);
+    return judge.isDeclined ? { kind: "declined", answer: opened } : opened;
+  }
+
+  private answered(reply: AnsweredWhole["reply"]): AnsweredWhole | Declined {
+    const { candidate, hostRequest } = this;
+    const answer = { kind: "answered", candidate, omitted: hostRequest.body.omitted, reply } as const;
+    return reply.isDeclined ? { kind: "declined", answer } : answer;
   }
 
   private async judgeStatus(reply: HostReply): Promise<HostAttemptOutcome> {
@@ -183,6 +220,7 @@ export class HostAttempt {
       kind: "refused",
       status,
       message: `status ${status}: ${error.kept}`,
+      ofAccount,
       wholeHost: ofAccount || WHOLE_HOST_FAILURES.has(status),
       certain: !(isClients || DOUBTFUL_STATUSES.has(status)),
       // Fewer at once do not fill an account.
@@ -194,7 +232,7 @@ export class HostAttempt {
   private async awaitFirstToken(
     source: HostReply,
     judge: StreamJudge,
-    asked: AnswerMetadata,
+    metadata: AnswerMetadata,
   ): Promise<HostAttemptOutcome> {
     const held: Uint8Array[] = [];
     const most = MAX_PRELUDE_BYTES + REPEATED_REQUEST * this.request.body.length;
@@ -202,15 +240,16 @@ export class HostAttempt {
       const read = source.read();
       const next = read instanceof Promise ? await read : read;
       if (next instanceof HostFault) return this.faulted(next);
-      // A host that was asked to stream and does not still gives the whole answer.
+      // A host that ignores `stream` still gives the whole answer.
       if (held.length === 0 && next !== null && beginsWhole(next, source))
-        return this.judgeWhole(await readOn(source, this.mostWholeBytes, [], next), asked);
+        return this.judgeWhole(await readOn(source, this.mostWholeBytes, [], next), metadata);
       const bytes = next === null ? judge.end() : judge.push(next);
       held.push(bytes);
       readBytes += next?.length ?? 0;
       if (judge.tokenSeen || (judge.isComplete && judge.fault === null && saysAnything(judge))) {
         this.limit.stop();
         const first = held.length === 1 ? bytes : Buffer.concat(held);
+        if (judge.isDeclined) return this.openedWhole(judge, first);
         return new Opened(
           this.candidate,
           this.hostRequest.body.omitted,
@@ -234,7 +273,7 @@ export class HostAttempt {
   private async collect(
     source: HostReply,
     judge: WholeJudge,
-    asked: AnswerMetadata,
+    metadata: AnswerMetadata,
   ): Promise<HostAttemptOutcome> {
     const { clock } = this.deps;
     const { limits } = this.call;
@@ -244,17 +283,12 @@ export class HostAttempt {
       const next = read instanceof Promise ? await read : read;
       if (next instanceof HostFault) return this.late(this.faulted(next));
       if (bytes === 0 && next !== null && beginsWhole(next, source))
-        return this.judgeWhole(await readOn(source, this.mostWholeBytes, [], next), asked);
+        return this.judgeWhole(await readOn(source, this.mostWholeBytes, [], next), metadata);
       if (next === null) judge.end();
       else judge.push(next);
       bytes += next?.length ?? 0;
       if (judge.fault !== null) return this.late(this.failed(judge.fault));
-      if (judge.isComplete) {
-        const reply = judge.reply();
-        return reply.kind === "reply" && saysAnything(judge)
-          ? this.answered(reply)
-          : { kind: "refused", message: "the stream ended without a token" };
-      }
+      if (judge.isComplete) return this.completed(judge);
       if (!judge.tokenSeen) continue;
       this.firstMs ??= clock.elapsedMs();
       const leftMs = Math.max(0, limits.totalMs - (clock.elapsedMs() - this.firstMs));
@@ -287,6 +321,43 @@ export class HostAttempt {
   }
 }
 
+/**
+ * At a host with several keys, what the outcome says of the one that was used. While another key can serve the
+ * request, a failure of this one says nothing about the host.
+ */
+function judgedKey(
+  outcome: HostAttemptOutcome,
+  key: KeyLease,
+  { route }: Candidate,
+  clock: Clock,
+): HostAttemptOutcome {
+  if (outcome.kind !== "refused") return noteAnswer(outcome, key, clock);
+  const { status, ofAccount = false, restMs = null } = outcome;
+  if (status === 401 || (status === 403 && ofAccount)) key.refused(outcome.message);
+  else if (ofAccount) key.limited(null, restMs);
+  else if (status === 429) key.limited(route.model, restMs);
+  else return outcome;
+  if (key.hasOther) return { ...outcome, hasOtherKey: true };
+  // The host rests until the first of its keys has.
+  return status === 429 ? { ...outcome, restMs: key.restMs } : outcome;
+}
+
+function noteAnswer(outcome: HostAttemptOutcome, key: KeyLease, clock: Clock): HostAttemptOutcome {
+  if (!ANSWERS.has(outcome.kind)) return outcome;
+  key.served();
+  const usage =
+    outcome.kind === "answered"
+      ? outcome.reply.usage
+      : outcome.kind === "opened" && outcome.isWhole
+        ? outcome.judge.usage
+        : null;
+  if (usage !== null) key.used(tokensIn(usage), clock.elapsedMs());
+  return outcome;
+}
+
+const tokensIn = ({ input, cacheRead, cacheWrite, output }: Usage): number =>
+  input + cacheRead + cacheWrite + output;
+
 /** A host's words go to customers, into receipts and into the log. */
 function withoutSecrets(outcome: HostAttemptOutcome, host: Host): HostAttemptOutcome {
   if (outcome.kind === "rejected") {
@@ -308,12 +379,12 @@ const saysAnything = ({ tokenSeen, usage, stoppedShort }: StreamJudge): boolean 
 const isStale = (reply: HostReply | HostFault, limit: TimeLimit): boolean =>
   reply instanceof HostFault && reply.stale && !limit.over;
 
-/** What hosts are asked with, whoever asks. */
+/** What every host attempt uses. */
 export interface HostAttemptDeps {
   readonly transport: Transport;
   readonly destinations: Destinations;
   readonly clock: Clock;
-  /** Told of a mistake in the gateway that an answer brought to light. */
+  /** Called with a mistake in the gateway that an answer brought to light. */
   onFault(error: unknown, receipt: ReceiptId): void;
 }
 
@@ -334,6 +405,7 @@ export interface HostAttemptLimits {
 export type HostAttemptOutcome =
   | Opened
   | AnsweredWhole
+  | Declined
   | Rejected
   | HostFailure
   | { readonly kind: "abandoned" | "outrun"; readonly message: string };
@@ -347,6 +419,10 @@ interface HostFailure {
   readonly fault?: HostFaultKind;
   /** It concerns the whole host, not only this model. */
   readonly wholeHost?: boolean;
+  /** It concerns the gateway's account or key there. */
+  readonly ofAccount?: boolean;
+  /** Only the key of this attempt failed, and the host has others for the request. */
+  readonly hasOtherKey?: boolean;
   /** It is the host's own doing: no request could have caused it. */
   readonly certain?: boolean;
   /** The host has too much to do. */
@@ -395,6 +471,8 @@ export class Opened {
   cancel(): void {
     if (this.judge.isComplete) this.exchange.done();
     else this.exchange.cancel();
+    const { usage } = this.judge;
+    if (usage !== null) this.slot?.used?.(tokensIn(usage));
     this.slot?.release();
   }
 }
@@ -406,12 +484,21 @@ export interface AnsweredWhole {
   readonly reply: Extract<ReadReply, { kind: "reply" }>;
 }
 
+/** The host declined, which another model may not: see `isDeclined` in surfaces. */
+export interface Declined {
+  readonly kind: "declined";
+  /** What it said: a refusal without content. */
+  readonly answer: Opened | AnsweredWhole;
+}
+
 export interface Rejected {
   readonly kind: "rejected";
   readonly candidate: Candidate;
   readonly status: number;
   readonly error: HostError;
 }
+
+const ANSWERS: ReadonlySet<HostAttemptOutcome["kind"]> = new Set(["opened", "answered", "declined"]);
 
 /** Unstreamed answers and error bodies are read whole, up to this. */
 const MAX_REPLY_BYTES = 64 * 1024 * 1024;
@@ -468,7 +555,7 @@ async function readOn(
 
 const overloads = (outcome: HostAttemptOutcome): boolean =>
   (outcome.kind === "silent" && outcome.early !== true) ||
-  (outcome.kind === "refused" && outcome.overloaded === true);
+  (outcome.kind === "refused" && outcome.overloaded === true && outcome.hasOtherKey !== true);
 
 /**
  * Seconds or a date, as RFC 9110 has it, or OpenAI's and Azure's milliseconds; null when the host named none.

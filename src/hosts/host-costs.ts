@@ -1,3 +1,4 @@
+import { costOf, ratesFor, type Tokens } from "../ledger/charge.ts";
 import type { Candidate } from "../routing/candidate.ts";
 import type { FreeRoutes } from "../routing/open-tier/open-tier.ts";
 import type { Clock } from "../units/clock.ts";
@@ -5,8 +6,8 @@ import type { Log } from "../units/log.ts";
 import { type NanoUsd, usdFromNano } from "../units/usd.ts";
 
 /**
- * Compares what hosts say that they charged for answers with what balances were charged for the same ones.
- * A price that went up at a host would otherwise show only on its bill.
+ * Compares what hosts charge for answers, as they say or else as the operator knows, with what balances were charged for
+ * the same ones. A price that went up at a host would otherwise show only on its bill.
  */
 export class HostCosts {
   /** By host and its model: as many as routes have been configured. */
@@ -14,9 +15,15 @@ export class HostCosts {
 
   constructor(private readonly deps: HostCostDeps) {}
 
-  /** A host reported that an answer cost `saidUsd` there; `cost` is what it cost here. */
-  charged({ model, route }: Candidate, saidUsd: number, cost: NanoUsd): void {
-    if (saidUsd <= 0) return;
+  /** An answer of so many tokens has ended; `saidUsd` is what its host reports that it cost there, if it reports that. */
+  answered(candidate: Candidate, tokens: Tokens, saidUsd: number | undefined): void {
+    const { cost } = candidate.route;
+    if (saidUsd === undefined && cost === undefined) return;
+    const usd = saidUsd ?? usdFromNano(costOf(tokens, ratesFor(cost!, tokens)));
+    if (usd > 0) this.charged(candidate, usd, costOf(tokens, ratesFor(candidate.price, tokens)));
+  }
+
+  private charged({ model, route }: Candidate, saidUsd: number, cost: NanoUsd): void {
     const { metrics, freeRoutes, log } = this.deps;
     const at = { host: route.host.id, model: route.model };
     metrics.hostCharged(model.id, at.host, saidUsd);
@@ -53,7 +60,7 @@ interface HostCostDeps {
   readonly log: Log;
 }
 
-/** Of the same answers, all within one hour. */
+/** Both costs of the same answers, all within one hour. */
 interface Undercharged {
   readonly host_charged_usd: number;
   readonly charged_usd: number;

@@ -9,7 +9,7 @@ import { type Refusal, refused } from "../units/errors/refusal.ts";
  */
 export function encodeFor(
   request: GenerationRequest,
-  { model, route, hostSurface }: Candidate,
+  { model, route, price, hostSurface }: Candidate,
   ceilings: OutputCeilings,
   pairing: PairingOf,
 ): HostRequest | Refusal {
@@ -20,6 +20,7 @@ export function encodeFor(
     stream,
     publicModel: model.id,
     quirks,
+    price,
     marksCache: marksCache(request, route),
     maxOutputTokens: ceilingFor(request, model, stream, ceilings),
     defaultMaxOutputTokens: Math.min(ceilings.defaultMaxOutputTokens, model.maxOutputTokens),
@@ -102,7 +103,7 @@ function mayThinkWithTools({ json }: GenerationRequest): boolean {
   return Array.isArray(tools) && tools.length > 0 && effort !== "none";
 }
 
-/** What a host is told, and in which language. */
+/** What a host is sent, and in which language. */
 export interface HostRequest {
   readonly spoken: SurfaceName;
   readonly pairing: Pairing;

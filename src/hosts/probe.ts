@@ -33,7 +33,7 @@ interface ProbeQuestion {
   readonly withinMs: number;
 }
 
-/** As it was sent, for whoever reads the answer. */
+/** As it was sent, for the reader of the answer. */
 export interface SentProbe {
   readonly request: GenerationRequest;
   readonly pair: Pairing;

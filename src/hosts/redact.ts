@@ -1,20 +1,20 @@
-import type { Host } from "../catalog/catalog.ts";
+import { type Host, keyTextsOf } from "../catalog/catalog.ts";
 import { OutsideParty, secretsIn } from "../units/outside-party.ts";
 
 /** Takes out of a host's words what is the operator's: customers read them. */
 export const redact = (text: string, host: Host): string => partyOf(host).redact(text);
 
-const partyOf = ({ apiKey, headers, baseUrl }: Host): OutsideParty =>
+const partyOf = (host: Host): OutsideParty =>
   new OutsideParty({
     called: "host",
     secrets: [
-      ...(apiKey === null ? [] : [apiKey]),
-      ...Object.entries(headers).flatMap(([name, value]) =>
+      ...keyTextsOf(host),
+      ...Object.entries(host.headers).flatMap(([name, value]) =>
         PUBLIC.has(name) ? [] : [value, value.replace(SCHEME, "")],
       ),
-      ...secretsIn(baseUrl),
+      ...secretsIn(host.baseUrl),
     ],
-    addresses: [baseUrl],
+    addresses: [host.baseUrl],
   });
 
 /** Headers that say nothing of the operator. */

@@ -10,7 +10,7 @@ export interface RouteReport {
   /** Processes that would send it a request now, and those that let it rest. */
   readonly usable: number;
   readonly resting: number;
-  /** Of the usable: those at which it has rested, and served nobody since. */
+  /** The usable ones at which it has rested, and served nobody since. */
   readonly unproven: number;
   /** In every one of them. */
   readonly verifiedFree: boolean;
@@ -23,7 +23,7 @@ export interface RouteReport {
   readonly lastFailure: LastFailure | null;
 }
 
-/** Of each route once, however many models it serves. */
+/** Reports each route once, however many models it serves. */
 export function routeReports(health: Health, { models }: Catalog): RouteReport[] {
   const found = new Map<string, RouteReport>();
   for (const { routes } of models.values()) {

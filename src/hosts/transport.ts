@@ -14,7 +14,7 @@ export interface Transport {
 
 export interface HostCall {
   readonly to: Destination;
-  /** The request's own, lower-case names. Of those that the destination has too, the destination's count. */
+  /** The request's own, lower-case names. Where the destination has the same, the destination's count. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array | null;
   /** Never on a pooled socket: for the one repetition after a `stale` fault. */
@@ -84,12 +84,17 @@ export function beginsWhole(read: Uint8Array, { headers }: Pick<HostReply, "head
     : bytes[at] === OPENING_BRACE;
 }
 
+/** Whether a whole body is a stream of events: some hosts always stream. */
+export const isStream = (body: Uint8Array): boolean =>
+  body[0] !== OPENING_BRACE &&
+  /^\s*(?:data|event|id|retry)?:/.test(Buffer.from(body.subarray(0, 64)).toString());
+
 const SPACE = 0x20;
 const OPENING_BRACE = 0x7b;
 
 export interface HostBytes {
   /**
-   * The next bytes at once, or how they ended; undefined when nothing is there yet: then `reader` is told,
+   * The next bytes at once, or how they ended; undefined when nothing is there yet: then `reader` is called,
    * once. A promise per event would cost more than reading it.
    */
   next(reader: ReadListener): Read | undefined;

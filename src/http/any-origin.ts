@@ -43,6 +43,8 @@ const EXPOSED = [
   "x-gateway-receipt",
   "x-gateway-balance-usd",
   "x-gateway-omitted",
+  "x-gateway-model",
+  "x-gateway-declined",
   "x-gateway-open-tier-remaining",
   "idempotent-replayed",
   "x-request-id",

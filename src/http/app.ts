@@ -6,6 +6,7 @@ import { adminAccountEndpoints } from "./admin/accounts.ts";
 import { adminBalanceEndpoints } from "./admin/balances.ts";
 import { adminBudgetEndpoints } from "./admin/budgets.ts";
 import { adminHostEndpoints } from "./admin/hosts.ts";
+import { adminModelListEndpoints } from "./admin/model-lists.ts";
 import { adminNodeEndpoints } from "./admin/nodes.ts";
 import { adminEndpoints } from "./admin/operations.ts";
 import { adminPaymentEndpoints } from "./admin/payments.ts";
@@ -119,6 +120,7 @@ export const controlEndpoints = (): Endpoint[] => [
   ...adminHostEndpoints(),
   ...adminNodeEndpoints(),
   ...adminPaymentEndpoints(),
+  ...adminModelListEndpoints(),
 ];
 
 type EndpointHandler = (endpoint: Endpoint, request: Request, params: Params) => Promise<Response>;

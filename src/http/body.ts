@@ -23,7 +23,7 @@ export function readBody(
     : readDeclared(request.body, declared, arrived);
 }
 
-/** Told of each part of a body; false when nobody wants the rest. */
+/** Called with each part of a body; false when the rest is not needed. */
 export type Arrived = (bytes: number) => boolean;
 
 /**

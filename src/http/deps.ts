@@ -1,6 +1,7 @@
 import type { Feature } from "../api/about.ts";
 import type { ConfigAnswer } from "../api/admin.ts";
-import type { Catalog, SurfaceName } from "../catalog/catalog.ts";
+import type { ModelListAnswer, RestoredAnswer } from "../api/model-lists.ts";
+import type { CatalogWithLists, SurfaceName } from "../catalog/catalog.ts";
 import type { AccountDeps } from "../customers/accounts/deps.ts";
 import type { KeyDeps } from "../customers/keys/deps.ts";
 import type { Key } from "../customers/keys/key.ts";
@@ -15,8 +16,8 @@ import type { UnpaidBytes, UnpaidRequests } from "../ledger/limits/unpaid-allowa
 import type { PaymentDesk } from "../payments/rails/payment-desk.ts";
 import type { Health } from "../routing/health.ts";
 import type { Bookkeeping } from "../store/books/bookkeeping.ts";
-import type { LedgerOperations } from "../store/books/ledger-operations.ts";
-import type { ReceiptReader } from "../store/receipts.ts";
+import type { LedgerOperations } from "../store/ledger/ledger-operations.ts";
+import type { ReceiptReader } from "../store/ledger/receipts.ts";
 import type { ByteBudget } from "../units/byte-budget.ts";
 import type { ErrorCode } from "../units/errors/codes.ts";
 import type { Refusal } from "../units/errors/refusal.ts";
@@ -47,7 +48,7 @@ export interface HttpDeps {
   generate(surface: SurfaceName, call: GenerationCall): Promise<GenerationAnswer>;
   /** The same, where a request that names an `Idempotency-Key` may have been sent before. */
   generateOnce(surface: SurfaceName, call: GenerationCall): Promise<GenerationAnswer | Refusal>;
-  /** Told of a generation request that was refused before its body was read. */
+  /** Called with a generation request that was refused before its body was read. */
   turnedAway(surface: SurfaceName, code: ErrorCode): void;
   /** The refusal for a key that has reached its rate, null for any other; takes nothing. */
   overRate(key: Key): Refusal | null;
@@ -62,7 +63,7 @@ export interface HttpDeps {
   readonly controlBodies: ByteBudget;
   /** Counts the input tokens of a Messages request; refused for a model that the key could not use. */
   countTokens(body: Uint8Array, asker: CountRequester): Promise<number | Refusal>;
-  catalog(): Catalog;
+  catalog(): CatalogWithLists;
   /** WebSockets, and the conversations that they continue. */
   readonly sockets: OpenSockets;
   readonly health: Health;
@@ -73,18 +74,21 @@ export interface HttpDeps {
   readonly receiptSigner: ReceiptSigner;
   /** By node: in which settings it differs from this one. */
   nodeDifferences(): Promise<ReadonlyMap<string, readonly string[]>>;
+  /** The version of the store's tables. */
+  readonly schema: number;
   readonly apps: Apps;
   /** Why no requests should be sent here; null while they should. */
   unready(): string | null;
-  /** Told to stop: each connection is closed with its next answer. */
+  /** Whether the gateway is stopping: each connection is closed with its next answer. */
   stopping(): boolean;
   /** Reads the configuration again; a problem is what a bad file is refused with. */
   reload(): Promise<{ readonly problem: string | null; readonly needsRestart: readonly string[] }>;
+  readonly modelLists: ModelLists;
   /** The configuration in force as JSON, without any secret. */
   configInForce(): ConfigAnswer;
   /** Prometheus text, of all workers. */
   metrics(): Promise<string>;
-  /** Told of every unhandled failure, without secrets, hashes or bodies. */
+  /** Called with every unhandled failure, without secrets, hashes or bodies. */
   onFault(error: unknown, receipt: ReceiptId): void;
 }
 
@@ -107,8 +111,24 @@ export interface HttpSettings {
   readonly features: ReadonlySet<Feature>;
 }
 
+/** Models and prices that come from lists while the gateway runs. */
+export interface ModelLists {
+  apply(list: ModelList): Promise<ModelListAnswer | Refusal>;
+  undo(): Promise<RestoredAnswer | Refusal>;
+}
+
+export interface ModelList {
+  /** Where it comes from, for the record. */
+  readonly source: string;
+  readonly rows: readonly unknown[];
+  /** Models that are applied although they look wrong. */
+  readonly accept: readonly string[];
+  /** False: the difference is only shown. */
+  readonly apply: boolean;
+}
+
 /** The pages that are applications, and the files that they load. */
-export interface Apps {
+interface Apps {
   /** Names of the files that an application starts with. */
   entry(app: "dashboard" | "admin"): Promise<{ readonly script: string; readonly style: string }>;
   /** Null when there is none of this name. A name is never used for another content. */

@@ -89,6 +89,10 @@ export function readQuery(
 const MAX_COUNT = 999_999_999;
 
 function readParameter(name: string, given: string, schema: TSchema): string | number | Refusal {
+  if (schema.type === "number") {
+    const value = /^\d{1,12}(\.\d{1,9})?$/.test(given) ? Number(given) : -1;
+    return value >= 0 ? value : unfit(name, "a number of 0 or more with at most 9 decimals", given);
+  }
   if (schema.type === "integer") {
     const { minimum = 0, maximum = MAX_COUNT } = schema as TInteger;
     const value = /^\d{1,9}$/.test(given) ? Number(given) : -1;

@@ -1,4 +1,4 @@
-import type { Holdings } from "../customers/accounts/account.ts";
+import type { AccountBalances } from "../customers/accounts/account.ts";
 import { isSession } from "../customers/accounts/secret.ts";
 import type { Balance, Key } from "../customers/keys/key.ts";
 import type { Actor } from "../customers/keys/root.ts";
@@ -40,7 +40,7 @@ export interface SessionIdentity {
   readonly balance: Balance;
   /** The balances that may be seen: the named one, or all of the account's. */
   readonly balances: readonly BalanceId[];
-  readonly holdings: Holdings;
+  readonly accountBalances: AccountBalances;
   readonly session: SecretHash;
 }
 
@@ -53,7 +53,7 @@ export function actorOf(who: Identity): Actor {
   if (who.kind === "key") return { by: "key" };
   return who.by === "recovery"
     ? { by: "recovery", secret: who.secret }
-    : { by: "session", account: who.holdings.account.id };
+    : { by: "session", account: who.accountBalances.account.id };
 }
 
 /** The bearer token; null when there is none. */
@@ -251,7 +251,14 @@ async function bySession(
     if (refused(now)) return now;
     return balances.every((one) => now.balances.includes(one)) ? null : notOfAccount();
   };
-  return { kind: "owner", by: "session", balance: withBudgets.balance, balances, holdings: held, session };
+  return {
+    kind: "owner",
+    by: "session",
+    balance: withBudgets.balance,
+    balances,
+    accountBalances: held,
+    session,
+  };
 }
 
 export const notOfAccount = (): Refusal =>

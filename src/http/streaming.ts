@@ -86,7 +86,7 @@ export interface DirectSource {
   pull(controller: DirectController): Promise<void>;
 }
 
-export interface DirectController {
+interface DirectController {
   /** Bytes taken, 0 when the client is gone; a promise of that while its buffer is full. */
   write(bytes: Uint8Array): number | Promise<number>;
   flush(): number | Promise<number>;

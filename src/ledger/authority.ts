@@ -33,7 +33,7 @@ export interface Statement {
   readonly wanted: NanoUsd;
   /** As the ledger knows it; what a balance was credited, the Authority knows better. */
   readonly limit: NanoUsd;
-  /** The latest inquiry after the counter that this ledger had heard of: see `Grant`. */
+  /** The latest inquiry about the counter that this ledger had received: see `Grant`. */
   readonly heard: number;
   /** If what is needed is short: the inquiry that is waited for, and started if nobody has started it; or 0. */
   readonly inquiry: number;
@@ -55,7 +55,7 @@ export interface Grant {
   readonly open: NanoUsd;
   /**
    * What requests held when their ledger last stated its use, they may have left over since, and nobody knows
-   * of it. An inquiry has every ledger state its use anew. They are numbered; this is the latest one.
+   * of it. After an inquiry, every ledger states its use again. They are numbered; this is the latest one.
    */
   readonly inquiry: number;
   /** The latest one that everybody has answered who has something open. */
@@ -92,7 +92,7 @@ export function grant(statement: Statement, known: Standing, elsewhere: NanoUsd,
 export const usable = ({ granted }: Standing, elsewhere: NanoUsd, credited: NanoUsd): NanoUsd =>
   Math.max(0, Math.min(granted, credited - elsewhere)) as NanoUsd;
 
-/** How long an inquiry is still told to a ledger that missed it: nobody waits for answers for longer. */
+/** How long a ledger that missed an inquiry still gets it: nobody waits for answers for longer. */
 export const LATE_MS = 15_000;
 /** So many of them at once. */
 export const MAX_LATE = 1_000;

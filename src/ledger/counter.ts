@@ -1,6 +1,7 @@
 import type { Budget } from "../customers/keys/key.ts";
 import { LONGEST_RUN_MS, runSubject } from "../customers/keys/run.ts";
 import type { EpochMs } from "../units/clock.ts";
+import { DAY_MS } from "../units/clock.ts";
 import type { BalanceId, BudgetId, KeyId } from "../units/id.ts";
 import { MAX_NANO_USD, type NanoUsd, ZERO_USD } from "../units/usd.ts";
 import { WINDOW_KINDS, type WindowKind, windowAt } from "../units/window.ts";
@@ -26,8 +27,8 @@ export const budgetCounter = (budget: BudgetId, window: WindowKind, at: EpochMs)
   `budget:${budget}:${window}:${windowAt(window, at).startsAt}` as CounterId;
 
 /**
- * Everything that a budget is counted on, and what limits it there. All windows are counted, so that whoever
- * changes the window finds in it what was spent. Gateways that counted one window only did so under the last of
+ * Everything that a budget is counted on, and what limits it there. All windows are counted, so that a budget
+ * whose window changes finds in the new one what was spent. Gateways that counted one window only did so under the last of
  * these ids: as long as one of them runs next to this one, its cap binds both.
  */
 export function budgetLimits({ id, window, cap }: Budget, at: EpochMs): [CounterId, limit: NanoUsd][] {
@@ -95,7 +96,7 @@ export function servingCounters(
 export function isOver(id: CounterId, now: EpochMs): boolean {
   const parts = id.split(":");
   const startsAt = parts.at(-1);
-  // Of a budget's counter: its window, where its id says that.
+  // The id of a budget's counter may name its window.
   const longestMs = LONGEST_WINDOW_MS[parts.length === 4 ? parts[2]! : parts[0]!];
   // A window without an end begins at 0.
   return (
@@ -103,7 +104,6 @@ export function isOver(id: CounterId, now: EpochMs): boolean {
   );
 }
 
-const DAY_MS = 86_400_000;
 /** By kind of counter. */
 const LONGEST_WINDOW_MS: Readonly<Record<string, number>> = {
   day: DAY_MS,
@@ -117,17 +117,17 @@ const LONGEST_WINDOW_MS: Readonly<Record<string, number>> = {
 const OVER_AFTER_MS = 2 * DAY_MS;
 
 /**
- * In memory, and only ever touched between two turns of the event loop: whoever checks `room` may `hold`
- * without anybody coming between. `granted` is what the Authority lets this ledger use (see
+ * In memory, and only ever touched between two turns of the event loop: after a check of `room`, nothing
+ * comes between before `hold`. `granted` is what the Authority lets this ledger use (see
  * ledger/authority); a ledger that is alone is granted everything, and the limit alone decides.
  */
 export class Counter {
   spent: NanoUsd = ZERO_USD;
   held: NanoUsd = ZERO_USD;
   granted: NanoUsd = MAX_NANO_USD;
-  /** Spent by other ledgers, or granted to them, as this one last heard. */
+  /** Spent by other ledgers, or granted to them, in the latest answer of the Authority. */
   elsewhere: NanoUsd = ZERO_USD;
-  /** Of that, what may not be spent, and come back. */
+  /** The part of `elsewhere` that may stay unspent and come back. */
   openElsewhere: NanoUsd = ZERO_USD;
   /** See ledger/grants: a refill is small against what is left, so that a node that dies freezes little. */
   readonly aheadShare = 32;
@@ -141,7 +141,7 @@ export class Counter {
   constructor(readonly id: CounterId) {}
 
   /** There are few free requests in a day, and each answer says how many are left of all nodes'. */
-  get isAskedAhead(): boolean {
+  get isPrefetched(): boolean {
     return !this.id.startsWith("allowance:");
   }
 
@@ -175,7 +175,7 @@ export class Counter {
 /**
  * The most that one ledger may use of a limit. A grant is within the limit of its time. One that was lowered
  * since is for all ledgers together: what a request held under the old one and did not use, would be spent
- * beyond it. What the others had when this ledger last heard is the most that they can have until all have come
+ * beyond it. What the others had in the Authority's latest answer is the most that they can have until all have come
  * below the limit; from then on, the Authority counts the whole grant.
  */
 export const boundOf = ({ granted, elsewhere }: Granted, limit: NanoUsd): number =>

@@ -67,7 +67,7 @@ export function taken(wanted: Debit["amount"], { available, unspent }: Takeable)
   return amount > 0 && amount <= available ? { amount: amount as NanoUsd, claimed: ZERO_USD } : null;
 }
 
-/** Of a balance; `available` is below zero while open requests hold more than what is left. */
+/** What a balance can give; `available` is below zero while open requests hold more than what is left. */
 export interface Takeable {
   readonly available: number;
   readonly unspent: number;

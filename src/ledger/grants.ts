@@ -46,7 +46,7 @@ export class Grants {
     return WORST_FIRST.find((one) => answers.includes(one))!;
   }
 
-  async ask(counter: Grantable, amount: NanoUsd, limit: NanoUsd): Promise<GrantAnswer> {
+  async requestOne(counter: Grantable, amount: NanoUsd, limit: NanoUsd): Promise<GrantAnswer> {
     const claim = new GrantClaim();
     try {
       return await this.requestAll([[counter, limit, amount]], claim);
@@ -65,11 +65,11 @@ export class Grants {
     let awaited = 0;
     for (let round = 1; round <= MAX_ROUNDS; round++) {
       this.need(negotiation, amount);
-      if (!(await this.heard(negotiation))) return "unanswered";
+      if (!(await this.isAnswered(negotiation))) return "unanswered";
       if (room(counter, limit) >= amount) return "room";
       // Whatever was free went to others, or to other requests of ours.
       const { short, granted, free, spare, open, inquiry, answered } = negotiation.answer!;
-      if (short && negotiation.lastHeard > since) {
+      if (short && negotiation.lastAnswered > since) {
         // Some of what was granted may have been given back since, to somebody who asked for it.
         const lacking = amount - (granted - counter.used()) - free;
         if (open < lacking) return "short";
@@ -87,16 +87,16 @@ export class Grants {
 
   /** Asks for room for `amount` on behalf of something that cannot wait now, and will try again. */
   seek(counter: Grantable, amount: NanoUsd, limit: NanoUsd): void {
-    if (room(counter, limit) >= amount || this.negotiation(counter, limit).asked > 0) return;
-    void this.ask(counter, amount, limit);
+    if (room(counter, limit) >= amount || this.negotiation(counter, limit).waitingAmount > 0) return;
+    void this.requestOne(counter, amount, limit);
   }
 
   /** After `amount` was taken: asks for more before it is needed. */
   prefetch(counter: Grantable, amount: NanoUsd, limit: NanoUsd): void {
-    if (!counter.isAskedAhead || room(counter, limit) >= amount * LOW_REQUESTS) return;
+    if (!counter.isPrefetched || room(counter, limit) >= amount * LOW_REQUESTS) return;
     const negotiation = this.negotiation(counter, limit);
     const nothingLeft = negotiation.answer !== null && negotiation.answer.free <= 0;
-    if (negotiation.lastStated > negotiation.lastHeard || nothingLeft || this.scarce(negotiation)) return;
+    if (negotiation.lastStated > negotiation.lastAnswered || nothingLeft || this.scarce(negotiation)) return;
     this.state(negotiation, counter.used(), this.ahead(negotiation, amount));
   }
 
@@ -107,7 +107,7 @@ export class Grants {
 
   /**
    * After a limit was lowered: gives back what is not in use of counters whose ids begin with one of these, and
-   * hears what the others have of them; true once the Authority has answered.
+   * learns what the others have of them; true once the Authority has answered.
    */
   async release(prefixes: readonly string[]): Promise<boolean> {
     const negotiations = [...this.negotiations.values()].filter(({ counter }) =>
@@ -122,9 +122,9 @@ export class Grants {
     });
     for (const { negotiation, number } of stated) {
       // Requests may state more all the while; an answer to that says that this has arrived, too.
-      while (negotiation.lastHeard < number)
+      while (negotiation.lastAnswered < number)
         // The lease is renewed only once this is done.
-        if (!(await this.heard(negotiation, this.usable))) return false;
+        if (!(await this.isAnswered(negotiation, this.usable))) return false;
     }
     return true;
   }
@@ -134,20 +134,20 @@ export class Grants {
     const negotiation = this.negotiations.get(id);
     if (negotiation === undefined) return;
     this.recalls += 1;
-    negotiation.heard = Math.max(negotiation.heard, inquiry);
+    negotiation.inquiry = Math.max(negotiation.inquiry, inquiry);
     this.markScarce(negotiation);
     this.returnSlack(negotiation);
-    // The Authority does not know that a recent grant is in use: until it is told, the others wait for it. So
+    // The Authority does not know that a recent grant is in use, and the others wait until it does. So
     // they do for an answer.
     const used = negotiation.counter.used();
-    if (negotiation.statedUse < used || negotiation.statedHeard < negotiation.heard)
+    if (negotiation.statedUse < used || negotiation.statedInquiry < negotiation.inquiry)
       this.state(negotiation, used, Math.max(negotiation.wanted, used));
   }
 
   /** Waits for a lease that ran out a moment ago, which a loaded store may renew late; false where it does not. */
-  async regain(): Promise<boolean> {
+  async awaitLease(): Promise<boolean> {
     while (!this.usable()) {
-      if (this.clock.elapsedMs() - this.usableMs > REGAIN_MS) return false;
+      if (this.clock.elapsedMs() - this.usableMs > AWAIT_LEASE_MS) return false;
       await pause(this.clock, SPARE_MS);
     }
     return true;
@@ -158,9 +158,9 @@ export class Grants {
     const { counter, number, granted, elsewhere, short, open } = grant;
     const negotiation = this.negotiations.get(counter);
     // If less was asked for since, what this answer grants may have been given back already.
-    if (negotiation === undefined || number <= negotiation.lastHeard || number < negotiation.lastLowered)
+    if (negotiation === undefined || number <= negotiation.lastAnswered || number < negotiation.lastLowered)
       return;
-    negotiation.lastHeard = number;
+    negotiation.lastAnswered = number;
     negotiation.answer = grant;
     negotiation.counter.granted = granted;
     negotiation.counter.elsewhere = elsewhere;
@@ -180,12 +180,12 @@ export class Grants {
     const nowMs = this.clock.elapsedMs();
     if (this.usable()) this.usableMs = nowMs;
     for (const negotiation of this.watched) {
-      const unanswered = negotiation.lastStated > negotiation.lastHeard;
+      const unanswered = negotiation.lastStated > negotiation.lastAnswered;
       if (unanswered && nowMs - negotiation.statedMs > RESTATE_MS) {
         this.state(negotiation, negotiation.needed, Math.max(negotiation.wanted, negotiation.counter.used()));
-      } else if (!unanswered && negotiation.asked === 0) this.returnSlack(negotiation);
+      } else if (!unanswered && negotiation.waitingAmount === 0) this.returnSlack(negotiation);
       // What was returned just now is watched until that is answered: it may not arrive.
-      const isAnswered = negotiation.lastStated === negotiation.lastHeard;
+      const isAnswered = negotiation.lastStated === negotiation.lastAnswered;
       if (isAnswered && !this.scarce(negotiation) && !isOver(negotiation)) this.watched.delete(negotiation);
     }
   }
@@ -194,16 +194,16 @@ export class Grants {
   returnIdle(): void {
     const sinceMs = this.clock.elapsedMs() - IDLE_MS;
     for (const negotiation of this.negotiations.values()) {
-      if (negotiation.statedMs < sinceMs && negotiation.usedAtLastLook === negotiation.counter.used())
+      if (negotiation.statedMs < sinceMs && negotiation.usedAtLastCheck === negotiation.counter.used())
         this.returnSlack(negotiation);
-      negotiation.usedAtLastLook = negotiation.counter.used();
+      negotiation.usedAtLastCheck = negotiation.counter.used();
       // A rate that nobody uses is given back whole, and need not be remembered. Money must be: its grant may be
       // zero while requests still hold credit that was taken back.
       if (
         negotiation.counter.granted === 0 &&
         negotiation.counter.used() === 0 &&
-        negotiation.lastStated === negotiation.lastHeard &&
-        negotiation.asked === 0
+        negotiation.lastStated === negotiation.lastAnswered &&
+        negotiation.waitingAmount === 0
       ) {
         this.watched.delete(negotiation);
         this.negotiations.delete(negotiation.counter.id);
@@ -211,7 +211,7 @@ export class Grants {
     }
   }
 
-  /** Drops a counter that is over; what was granted of it stays with the Authority until it is told. */
+  /** Drops a counter that is over; the Authority counts what was granted of it until a statement gives it back. */
   forget(id: CounterId): void {
     const negotiation = this.negotiations.get(id);
     if (negotiation === undefined) return;
@@ -234,18 +234,18 @@ export class Grants {
   /** States what waiting requests need, unless a statement is on its way that covers this one. */
   private need(negotiation: GrantNegotiation, amount: NanoUsd): void {
     const used = negotiation.counter.used();
-    if (negotiation.lastStated > negotiation.lastHeard && negotiation.wanted >= used + amount) return;
-    const needed = used + negotiation.asked;
+    if (negotiation.lastStated > negotiation.lastAnswered && negotiation.wanted >= used + amount) return;
+    const needed = used + negotiation.waitingAmount;
     this.state(negotiation, needed, this.scarce(negotiation) ? needed : this.ahead(negotiation, amount));
   }
 
   /** The grant in all that lets several more requests like this one go without asking. */
-  private ahead({ counter, limit, asked, answer }: GrantNegotiation, amount: NanoUsd): number {
-    if (!counter.isAskedAhead) return counter.used() + asked;
+  private ahead({ counter, limit, waitingAmount, answer }: GrantNegotiation, amount: NanoUsd): number {
+    if (!counter.isPrefetched) return counter.used() + waitingAmount;
     const free = answer?.free ?? 0;
-    // Of what has no limit, as much again as is in use: a limit that is set later must not find it all granted.
+    // Without a limit, as much again as is in use: a limit that is set later must not find it all granted.
     const share = limit === MAX_NANO_USD ? counter.used() : free / counter.aheadShare;
-    const wanted = counter.used() + asked + Math.max(amount * AHEAD_REQUESTS, share);
+    const wanted = counter.used() + waitingAmount + Math.max(amount * AHEAD_REQUESTS, share);
     return Math.floor(wanted);
   }
 
@@ -265,7 +265,7 @@ export class Grants {
     negotiation.needed = needed;
     negotiation.wanted = wanted;
     negotiation.statedUse = counter.used();
-    negotiation.statedHeard = negotiation.heard;
+    negotiation.statedInquiry = negotiation.inquiry;
     negotiation.lastStated = number;
     negotiation.statedMs = this.clock.elapsedMs();
     this.watched.add(negotiation);
@@ -279,7 +279,7 @@ export class Grants {
       needed: needed as NanoUsd,
       wanted: wanted as NanoUsd,
       limit: negotiation.limit,
-      heard: negotiation.heard,
+      heard: negotiation.inquiry,
       inquiry: negotiation.awaited,
     });
   }
@@ -288,9 +288,9 @@ export class Grants {
    * Whether the Authority answers. A loaded one takes its time, and one that restarts is back soon: it is asked
    * again and waited for, for as long as a lease lasts.
    */
-  private async heard(
+  private async isAnswered(
     negotiation: GrantNegotiation,
-    hasLease: () => boolean | Promise<boolean> = () => this.regain(),
+    hasLease: () => boolean | Promise<boolean> = () => this.awaitLease(),
   ): Promise<boolean> {
     const untilMs = this.clock.elapsedMs() + LOADED_MS;
     do {
@@ -363,13 +363,13 @@ export class GrantClaim {
 
   hold(parts: GrantClaim["parts"]): void {
     this.parts = parts;
-    for (const { negotiation, amount } of parts) negotiation.asked += amount;
+    for (const { negotiation, amount } of parts) negotiation.waitingAmount += amount;
   }
 
   release(): void {
     for (const { negotiation, amount } of this.parts) {
-      negotiation.asked -= amount;
-      if (negotiation.asked === 0) negotiation.awaited = 0;
+      negotiation.waitingAmount -= amount;
+      if (negotiation.waitingAmount === 0) negotiation.awaited = 0;
     }
     this.parts = [];
   }
@@ -384,14 +384,14 @@ export type GrantRequest = [counter: Grantable, limit: NanoUsd, amount: NanoUsd]
 export interface Grantable {
   readonly id: CounterId;
   granted: NanoUsd;
-  /** How much of the limit other ledgers have, as last heard. */
+  /** How much of the limit other ledgers have, in the latest answer. */
   elsewhere: NanoUsd;
-  /** Of that, what may come back. */
+  /** The part of it that may come back. */
   openElsewhere: NanoUsd;
   /** What is spent or held, and so must stay granted. */
   used(): NanoUsd;
   /** False where each request asks for itself, so that what others have of it is what they use. */
-  readonly isAskedAhead: boolean;
+  readonly isPrefetched: boolean;
   /** At least `1 / aheadShare` of what is free is asked for ahead of need. */
   readonly aheadShare: number;
 }
@@ -412,7 +412,7 @@ class GrantNegotiation {
   /** Number of the latest statement. */
   lastStated: number;
   /** Number of the latest statement whose answer was believed. */
-  lastHeard: number;
+  lastAnswered: number;
   /** Number of the latest statement that asked for less than before. */
   lastLowered = 0;
   /** The latest that was believed. */
@@ -424,14 +424,14 @@ class GrantNegotiation {
   statedMs = 0;
   /** The latest inquiry that requests wait for. */
   awaited = 0;
-  /** The latest one that this ledger was asked by, and that its latest statement answered. */
-  heard = 0;
-  statedHeard = 0;
+  /** The latest inquiry that this ledger received, and the one that its latest statement answered. */
+  inquiry = 0;
+  statedInquiry = 0;
   scarceUntilMs = Number.NEGATIVE_INFINITY;
-  usedAtLastLook = -1;
+  usedAtLastCheck = -1;
   /** What waiting requests need together. */
-  asked = 0;
-  /** Told of the next answer; bounded by the requests in flight. */
+  waitingAmount = 0;
+  /** Called with the next answer; bounded by the requests in flight. */
   readonly waiting = new Set<(answered: boolean) => void>();
 
   constructor(
@@ -439,7 +439,7 @@ class GrantNegotiation {
     public limit: NanoUsd,
     statedBefore: number,
   ) {
-    this.lastStated = this.lastHeard = statedBefore;
+    this.lastStated = this.lastAnswered = statedBefore;
   }
 }
 
@@ -451,7 +451,7 @@ const AHEAD_REQUESTS = 8;
 const LOW_REQUESTS = 4;
 /** An Authority that is silent for longer is out of reach, or loaded. */
 const ANSWER_MS = 1_000;
-/** Who hears nothing for longer may not go on anyway. */
+/** Without an answer for longer, the lease has ended anyway. */
 const LOADED_MS = LEASE_MS;
 /**
  * How long a request waits for others to say what they have left, and to give it back: until then all have done so,
@@ -459,7 +459,7 @@ const LOADED_MS = LEASE_MS;
  */
 const RECALL_MS = LEASE_MS + 2_000;
 const MAX_ROUNDS = 150;
-const REGAIN_MS = LEASE_MS / 2;
+const AWAIT_LEASE_MS = LEASE_MS / 2;
 /**
  * What they are given each time before the Authority is asked again, first and at most. It is also what
  * passes before an inquiry: those who run short meanwhile, wherever, share it, so a counter has no more than

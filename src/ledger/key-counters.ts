@@ -111,7 +111,7 @@ export class RateShare implements Grantable {
   readonly window = new RateWindow();
   elsewhere: NanoUsd = ZERO_USD;
   openElsewhere: NanoUsd = ZERO_USD;
-  readonly isAskedAhead = true;
+  readonly isPrefetched = true;
   readonly aheadShare = 4;
 
   constructor(

@@ -1,4 +1,4 @@
-import { areSameBudgets, type Budget, isLimitedAlike, type Key } from "../customers/keys/key.ts";
+import { areSameBudgets, type Budget, isLimitedAlike, type Key, priceListOf } from "../customers/keys/key.ts";
 import type { Holder } from "../customers/keys/keyring.ts";
 import type { AgentRun } from "../customers/keys/runs.ts";
 import { assert } from "../units/assert.ts";
@@ -60,8 +60,8 @@ import {
 /**
  * The ledger of one process. Balances, caps and rates live in memory; `admit` checks all of them and takes
  * from all of them without suspending, so in one event loop it is atomic: a thousand concurrent requests see
- * each other's holds. What it did goes to the journal as one record, and whoever acknowledges something to a
- * client first waits until the journal says that the record is durable.
+ * each other's holds. What it did goes to the journal as one record. Nothing is acknowledged to a
+ * client before the journal says that the record is durable.
  */
 export class Ledger {
   /** These three are bounded by what is in use: see `forgetIdle`. */
@@ -123,24 +123,24 @@ export class Ledger {
   }
 
   /**
-   * Takes all that the request wants, or says what is short and takes nothing: the run's calls, the allowance, the request
+   * Takes all that the request needs, or says what is short and takes nothing: the run's calls, the allowance, the request
    * rate, the token rate, the balance, or of the day, the month and the budgets the one that makes room last. A
-   * want whose key is no longer as it says, because it changed while the request waited, takes nothing either.
+   * request whose key is no longer as it says, because it changed while the request waited, takes nothing either.
    */
-  admit(keyCounters: KeyCounters, want: ReservationRequest): Reservation | Shortfall {
-    assert(keyCounters.covers(want.at), "admission with counters of another day");
+  admit(keyCounters: KeyCounters, request: ReservationRequest): Reservation | Shortfall {
+    assert(keyCounters.covers(request.at), "admission with counters of another day");
     const nowMs = this.clock.elapsedMs();
-    const short = this.shortfall(keyCounters, want, nowMs);
+    const short = this.shortfall(keyCounters, request, nowMs);
     if (short !== null) return short;
-    const reservation = this.take(keyCounters, want, nowMs);
-    this.open.set(want.receipt, reservation);
+    const reservation = this.take(keyCounters, request, nowMs);
+    this.open.set(request.receipt, reservation);
     reservation.sequence = this.journal.append(holdRecord(reservation));
-    this.prefetch(reservation, want);
+    this.prefetch(reservation, request);
     return reservation;
   }
 
   /**
-   * Free requests left today (UTC) in the scarcest of the allowances, of all ledgers as this one last heard; null while
+   * Free requests left today (UTC) in the scarcest of the allowances, of all ledgers at the Authority's latest answer; null while
    * that is not known of one.
    */
   remaining(allowances: readonly Allowance[], at: EpochMs): number | null {
@@ -156,27 +156,33 @@ export class Ledger {
 
   /**
    * When other ledgers share the limits: asks for what this one lacks for the request. "room" says that
-   * another `admit` is worth it; null, that nobody can be asked. Whoever made the claim releases it, once admitted or refused.
+   * another `admit` is worth it; null, that there is no Authority. The caller releases the claim, once admitted or refused.
    */
   replenish(
     keyCounters: KeyCounters,
-    want: ReservationRequest,
+    request: ReservationRequest,
     claim: GrantClaim,
   ): Promise<GrantAnswer> | null {
-    return this.requestGrants(() => this.limits(keyCounters, this.moneyOf(keyCounters, want), want), claim);
+    return this.requestGrants(
+      () => this.limits(keyCounters, this.moneyOf(keyCounters, request), request),
+      claim,
+    );
   }
 
   /** The same for `amount` more, by which a reservation could not be extended. */
-  replenishHold({ keyCounters, money, want }: Reservation, amount: NanoUsd): Promise<GrantAnswer> | null {
+  replenishHold({ keyCounters, money, request }: Reservation, amount: NanoUsd): Promise<GrantAnswer> | null {
     const claim = new GrantClaim();
-    const answer = this.requestGrants(() => this.limits(keyCounters, money, moneyAlone(want, amount)), claim);
+    const answer = this.requestGrants(
+      () => this.limits(keyCounters, money, moneyAlone(request, amount)),
+      claim,
+    );
     return answer?.finally(() => claim.release()) ?? null;
   }
 
   private requestGrants(limits: () => GrantRequest[], claim: GrantClaim): Promise<GrantAnswer> | null {
     const { grants } = this;
     if (grants === null) return null;
-    if (!grants.usable()) return grants.regain().then((again) => (again ? "room" : "unanswered"));
+    if (!grants.usable()) return grants.awaitLease().then((again) => (again ? "room" : "unanswered"));
     return grants.requestAll(limits(), claim);
   }
 
@@ -187,9 +193,9 @@ export class Ledger {
   extend(reservation: Reservation, amount: NanoUsd): boolean {
     assert(reservation.isOpen, "extending a reservation that was spent");
     if (!this.mayGrow(reservation)) return false;
-    const { want, money } = reservation;
-    const covered = this.moneyShortfall(money, want, amount, amount) === null;
-    const more = moneyAlone(want, amount);
+    const { request, money } = reservation;
+    const covered = this.moneyShortfall(money, request, amount, amount) === null;
+    const more = moneyAlone(request, amount);
     this.prefetch(reservation, more);
     if (!covered) {
       this.seek(reservation, more);
@@ -200,7 +206,7 @@ export class Ledger {
       this.journal.append(holdRecord(reservation));
     }
     reservation.hold((reservation.held + amount) as NanoUsd);
-    this.journal.append({ kind: "extend", receipt: want.receipt, held: reservation.held });
+    this.journal.append({ kind: "extend", receipt: request.receipt, held: reservation.held });
     return true;
   }
 
@@ -208,7 +214,7 @@ export class Ledger {
   growthShortfall(reservation: Reservation, amount: NanoUsd): Shortfall | null {
     if (this.grants?.usable() === false) return BOOKS_AWAY;
     if (!this.mayGrow(reservation)) return KEY_CHANGED;
-    return this.moneyShortfall(reservation.money, reservation.want, amount, amount);
+    return this.moneyShortfall(reservation.money, reservation.request, amount, amount);
   }
 
   /** Lowers what the reservation holds, on everything that it holds on; what was more goes to others. */
@@ -216,10 +222,10 @@ export class Ledger {
     assert(reservation.isOpen, "shrinking a reservation that was spent");
     if (held >= reservation.held) return;
     reservation.hold(held);
-    const { parts, want } = reservation;
+    const { parts, request } = reservation;
     // Which parts count on what has changed with it.
     this.journal.append(
-      parts.length > 0 ? holdRecord(reservation) : { kind: "extend", receipt: want.receipt, held },
+      parts.length > 0 ? holdRecord(reservation) : { kind: "extend", receipt: request.receipt, held },
     );
   }
 
@@ -234,17 +240,18 @@ export class Ledger {
    */
   private mayGrow(reservation: Reservation): boolean {
     if (this.grants?.usable() === false) return false;
-    const { want, money } = reservation;
-    const holder = this.holders.current(want.key, this.clock.now());
+    const { request, money } = reservation;
+    const holder = this.holders.current(request.key, this.clock.now());
     if (holder === null || holder === undefined) return false;
     // Nothing more fits into its cap until then.
-    if (want.run?.limits === null) void want.run.look();
+    if (request.run?.limits === null) void request.run.reread();
     const { key, budgets } = holder;
-    if (key !== want.key || budgets !== want.budgets) reservation.want = { ...want, key, budgets };
+    if (key !== request.key || budgets !== request.budgets)
+      reservation.request = { ...request, key, budgets };
     if (money.drawsFrom(budgets)) return true;
-    const caps = this.capsOf(budgets, want.at);
+    const caps = this.capsOf(budgets, request.at);
     if (caps === null) {
-      void this.loadBudgets(budgets, want.at).catch(() => {});
+      void this.loadBudgets(budgets, request.at).catch(() => {});
       return false;
     }
     reservation.money = money.with(budgets, caps);
@@ -252,27 +259,36 @@ export class Ledger {
   }
 
   /** Undefined where that has to be read first. */
-  private isCurrent({ key, budgets, run }: ReservationRequest): boolean | undefined {
+  private isCurrent({ key, budgets, run, about }: ReservationRequest): boolean | undefined {
     const holder = this.holders.current(key, this.clock.now());
     if (holder === undefined || run?.limits === null) return undefined;
-    return holder !== null && isLimitedAlike(holder.key, key) && areSameBudgets(holder.budgets, budgets);
+    return (
+      holder !== null &&
+      isLimitedAlike(holder.key, key) &&
+      areSameBudgets(holder.budgets, budgets) &&
+      priceListOf(holder) === (about.priceList ?? null)
+    );
   }
 
   /**
    * After an `admit` by which the key has changed: false where that matters to the request, which then has to be read
    * again by what the key has become. What was not known of the key or its run has been read.
    */
-  async isStillCurrent(want: ReservationRequest): Promise<boolean> {
-    const current = this.isCurrent(want);
+  async isStillCurrent(request: ReservationRequest): Promise<boolean> {
+    const current = this.isCurrent(request);
     if (current !== undefined) return current;
-    await Promise.all([this.holders.reread(want.key), want.run?.limits === null ? want.run.look() : null]);
-    return this.isCurrent(want) ?? true;
+    await Promise.all([
+      this.holders.reread(request.key),
+      request.run?.limits === null ? request.run.reread() : null,
+    ]);
+    return this.isCurrent(request) ?? true;
   }
 
   /** Has the keys of open requests that have changed read again, before their streams have to grow. */
-  lookAgain(concerns: (key: Key) => boolean): void {
+  recheck(concerns: (key: Key) => boolean): void {
     const now = this.clock.now();
-    for (const { want } of this.open.values()) if (concerns(want.key)) this.holders.current(want.key, now);
+    for (const { request } of this.open.values())
+      if (concerns(request.key)) this.holders.current(request.key, now);
   }
 
   /** Notes who answers a stream, for the next checkpoint: a crash is billed at their price. */
@@ -304,7 +320,7 @@ export class Ledger {
     const tokens: [ReceiptId, number][] = [];
     for (const reservation of moved) {
       reservation.moved = false;
-      if (reservation.isOpen) tokens.push([reservation.want.receipt, reservation.delivered]);
+      if (reservation.isOpen) tokens.push([reservation.request.receipt, reservation.delivered]);
     }
     if (tokens.length > 0) this.journal.append({ kind: "delivered", tokens });
   }
@@ -315,8 +331,8 @@ export class Ledger {
    * writes about it.
    */
   settle(reservation: Reservation, end: ReservationEnd, body: (settled: Settled) => string): Settlement {
-    const { want } = reservation;
-    assert(reservation.isOpen, `receipt ${want.receipt} was settled twice`);
+    const { request } = reservation;
+    assert(reservation.isOpen, `receipt ${request.receipt} was settled twice`);
     const billable = end.writeOff ? ZERO_USD : end.cost;
     const beyond = reservation.beyond(billable);
     if (beyond > 0) this.extend(reservation, beyond);
@@ -433,7 +449,7 @@ export class Ledger {
   openRecords(): LedgerRecord[] {
     const reservations = [...this.open.values()];
     const holds: LedgerRecord[] = reservations.map(holdRecord);
-    const tokens = reservations.map(({ want, delivered }) => [want.receipt, delivered] as const);
+    const tokens = reservations.map(({ request, delivered }) => [request.receipt, delivered] as const);
     return tokens.length === 0 ? [] : [...holds, { kind: "delivered", tokens }];
   }
 
@@ -448,8 +464,8 @@ export class Ledger {
 
   /**
    * Forgets what has been idle for `idleMs`: the rates of keys, and counters once the store's sum has caught up
-   * with them (`appliedThrough`) and nothing is held on them. Of limits that ledgers share, one remembers what
-   * it spent: as many counters as there are balances that it spent of since its start, with the present windows
+   * with them (`appliedThrough`) and nothing is held on them. A ledger remembers what it
+   * spent of limits that ledgers share: as many counters as there are balances that it spent of since its start, with the present windows
    * of their keys and budgets. Returns the counters that will not be asked for again.
    */
   forgetIdle(appliedThrough: number, idleMs: number): CounterId[] {
@@ -465,7 +481,7 @@ export class Ledger {
         keyCounters.openHolds === 0
       )
         this.byKey.delete(rotationId);
-      // A key that stays keeps its counters: were one forgotten and loaded anew, two would count the same
+      // A key that stays keeps its counters: were one forgotten and loaded again, two would count the same
       // thing.
       else for (const counter of keyCounters.money.counters.all) counter.usedAt = nowMs;
     }
@@ -484,18 +500,18 @@ export class Ledger {
     return forgotten;
   }
 
-  private shortfall(keyCounters: KeyCounters, want: ReservationRequest, nowMs: number): Shortfall | null {
+  private shortfall(keyCounters: KeyCounters, request: ReservationRequest, nowMs: number): Shortfall | null {
     if (this.grants?.usable() === false) return BOOKS_AWAY;
-    if (!this.isCurrent(want)) return KEY_CHANGED;
-    const tooMany = this.callsShortfall(want);
+    if (!this.isCurrent(request)) return KEY_CHANGED;
+    const tooMany = this.callsShortfall(request);
     if (tooMany !== null) return tooMany;
-    // Before the rates: whoever is told to wait a minute must not learn after it that the day's allowance is
+    // Before the rates: a client that waits a minute must not learn after it that the day's allowance is
     // spent.
-    for (const allowance of want.allowances) {
-      const counter = this.counters.get(allowanceCounter(allowance.owner, want.at))!;
-      if (counter.room(allowance.limit as NanoUsd) < 1) return allowanceShortfall(allowance, want.at);
+    for (const allowance of request.allowances) {
+      const counter = this.counters.get(allowanceCounter(allowance.owner, request.at))!;
+      if (counter.room(allowance.limit as NanoUsd) < 1) return allowanceShortfall(allowance, request.at);
     }
-    const { rpmLimit, freeRpmLimit, tpmLimit } = want;
+    const { rpmLimit, freeRpmLimit, tpmLimit } = request;
     if (
       rpmLimit !== null &&
       keyCounters.requests.taken(nowMs) + 1 > boundOf(keyCounters.requestShare, rpmLimit as NanoUsd)
@@ -511,11 +527,12 @@ export class Ledger {
     }
     if (
       tpmLimit !== null &&
-      keyCounters.tokens.taken(nowMs) + want.rateTokens > boundOf(keyCounters.tokenShare, tpmLimit as NanoUsd)
+      keyCounters.tokens.taken(nowMs) + request.rateTokens >
+        boundOf(keyCounters.tokenShare, tpmLimit as NanoUsd)
     ) {
-      return rateShortfall("tpm_limit", tpmLimit, keyCounters.tokens, want.rateTokens, nowMs);
+      return rateShortfall("tpm_limit", tpmLimit, keyCounters.tokens, request.rateTokens, nowMs);
     }
-    return this.moneyShortfall(this.moneyOf(keyCounters, want), want, want.amount, want.worst);
+    return this.moneyShortfall(this.moneyOf(keyCounters, request), request, request.amount, request.worst);
   }
 
   /** No wait fixes that, so it is said before anything else that is. */
@@ -528,12 +545,12 @@ export class Ledger {
   /** Each limit must have room for `amount` now, and for `worst` if nothing else were open. */
   private moneyShortfall(
     { balance, day, month, caps, run }: MoneyCounters,
-    want: ReservationRequest,
+    request: ReservationRequest,
     amount: NanoUsd,
     worst: NanoUsd,
   ): Shortfall | null {
     if (amount === 0) return null;
-    const { key, at } = want;
+    const { key, at } = request;
     const { credited, counter } = balance;
     const poor = shortRoom(counter, credited, amount, worst);
     if (poor !== null) return { ...poor, what: "balance", available: counter.room(credited) };
@@ -565,20 +582,21 @@ export class Ledger {
   private limits(
     keyCounters: KeyCounters,
     { balance, day, month, caps, run }: MoneyCounters,
-    want: ReservationRequest,
+    request: ReservationRequest,
   ): GrantRequest[] {
-    const { key, at, amount } = want;
+    const { key, at, amount } = request;
     const limits: GrantRequest[] = [];
-    if (want.rpmLimit !== null)
-      limits.push([keyCounters.requestShare, want.rpmLimit as NanoUsd, ONE_REQUEST]);
-    if (want.freeRpmLimit !== null)
-      limits.push([keyCounters.freeRequestShare, want.freeRpmLimit as NanoUsd, ONE_REQUEST]);
-    if (want.tpmLimit !== null)
-      limits.push([keyCounters.tokenShare, want.tpmLimit as NanoUsd, want.rateTokens as NanoUsd]);
-    for (const { owner, limit } of want.allowances) {
+    if (request.rpmLimit !== null)
+      limits.push([keyCounters.requestShare, request.rpmLimit as NanoUsd, ONE_REQUEST]);
+    if (request.freeRpmLimit !== null)
+      limits.push([keyCounters.freeRequestShare, request.freeRpmLimit as NanoUsd, ONE_REQUEST]);
+    if (request.tpmLimit !== null)
+      limits.push([keyCounters.tokenShare, request.tpmLimit as NanoUsd, request.rateTokens as NanoUsd]);
+    for (const { owner, limit } of request.allowances) {
       limits.push([this.counters.get(allowanceCounter(owner, at))!, limit as NanoUsd, ONE_REQUEST]);
     }
-    if (want.run) limits.push([this.countersOfRun(want.run)!.calls, callsLimit(want.run), ONE_REQUEST]);
+    if (request.run)
+      limits.push([this.countersOfRun(request.run)!.calls, callsLimit(request.run), ONE_REQUEST]);
     if (amount === 0) return limits;
     limits.push([balance.counter, balance.credited, amount]);
     limits.push([day, key.dailyLimit ?? MAX_NANO_USD, amount]);
@@ -588,32 +606,32 @@ export class Ledger {
     return limits;
   }
 
-  private prefetch({ keyCounters, money }: Reservation, want: ReservationRequest): void {
+  private prefetch({ keyCounters, money }: Reservation, request: ReservationRequest): void {
     if (this.grants === null) return;
-    for (const [counter, limit, amount] of this.limits(keyCounters, money, want))
+    for (const [counter, limit, amount] of this.limits(keyCounters, money, request))
       this.grants.prefetch(counter, amount, limit);
   }
 
-  private seek({ keyCounters, money }: Reservation, want: ReservationRequest): void {
+  private seek({ keyCounters, money }: Reservation, request: ReservationRequest): void {
     if (this.grants === null) return;
-    for (const [counter, limit, amount] of this.limits(keyCounters, money, want))
+    for (const [counter, limit, amount] of this.limits(keyCounters, money, request))
       this.grants.seek(counter, amount, limit);
   }
 
-  private take(keyCounters: KeyCounters, want: ReservationRequest, nowMs: number): Reservation {
-    const money = this.moneyOf(keyCounters, want);
-    const allowances = this.allowanceCounters(want);
-    for (const counter of money.counters.all) counter.hold(want.amount);
+  private take(keyCounters: KeyCounters, request: ReservationRequest, nowMs: number): Reservation {
+    const money = this.moneyOf(keyCounters, request);
+    const allowances = this.allowanceCounters(request);
+    for (const counter of money.counters.all) counter.hold(request.amount);
     for (const counter of allowances.all) counter.hold(ONE_REQUEST);
     keyCounters.usedAt = nowMs;
     keyCounters.openHolds += 1;
     keyCounters.requests.take(1, nowMs);
-    if (want.freeRpmLimit !== null) keyCounters.freeRequests.take(1, nowMs);
-    const rateSlot = keyCounters.tokens.take(want.rateTokens, nowMs);
-    return new Reservation(keyCounters, money, want, allowances, rateSlot);
+    if (request.freeRpmLimit !== null) keyCounters.freeRequests.take(1, nowMs);
+    const rateSlot = keyCounters.tokens.take(request.rateTokens, nowMs);
+    return new Reservation(keyCounters, money, request, allowances, rateSlot);
   }
 
-  /** Those that count requests. */
+  /** The counters that count requests. */
   private allowanceCounters({ allowances, at, run }: ReservationRequest): Counters {
     if (allowances.length === 0 && !run) return NO_COUNTERS;
     const counters = allowances.map(({ owner }) => this.counters.get(allowanceCounter(owner, at))!);
@@ -621,16 +639,16 @@ export class Ledger {
   }
 
   private close(reservation: Reservation, settled: Settlement, end: ReservationEnd): void {
-    const { keyCounters, want } = reservation;
+    const { keyCounters, request } = reservation;
     const nowMs = this.clock.elapsedMs();
     reservation.isOpen = false;
-    this.open.delete(want.receipt);
+    this.open.delete(request.receipt);
     this.begun.delete(reservation);
     this.lost = (this.lost + settled.lost) as NanoUsd;
     keyCounters.openHolds -= 1;
     keyCounters.usedAt = nowMs;
-    const rateTokens = Math.min(end.rateTokens, want.most.tokens);
-    keyCounters.tokens.adjust(reservation.rateSlot, rateTokens - want.rateTokens, nowMs);
+    const rateTokens = Math.min(end.rateTokens, request.most.tokens);
+    keyCounters.tokens.adjust(reservation.rateSlot, rateTokens - request.rateTokens, nowMs);
     reservation.release(settled.charged, settled.sequence, nowMs);
     for (const counter of reservation.allowances.all)
       counter.end(ONE_REQUEST, end.allowanceUsed ? ONE_REQUEST : ZERO_USD, settled.sequence, nowMs);
@@ -785,8 +803,8 @@ export const balanceView = (totals: BalanceTotals, held: NanoUsd): BalanceView =
 });
 
 /** An open request has taken all but money already. */
-const moneyAlone = (want: ReservationRequest, amount: NanoUsd): ReservationRequest => ({
-  ...want,
+const moneyAlone = (request: ReservationRequest, amount: NanoUsd): ReservationRequest => ({
+  ...request,
   amount,
   run: null,
   allowances: [],

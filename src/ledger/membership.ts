@@ -48,7 +48,7 @@ export class Membership {
 
   /** Looks for changes now, and renews the lease. */
   async hurry(): Promise<void> {
-    // The epoch of who has left is over: to be told so would end the process while it is closing.
+    // The epoch of a node that has left is over: reading that would end the process while it is closing.
     if (this.stopped) return;
     if (this.beating !== null) {
       this.again = true;
@@ -63,9 +63,9 @@ export class Membership {
   /** Resolves once every node has taken notice of the change, or can no longer act on what was before it. */
   async acknowledged(version: number): Promise<void> {
     void this.hurry();
-    for (let waitMs = FIRST_LOOK_MS; await this.registry.unseen(version); ) {
+    for (let waitMs = FIRST_POLL_MS; await this.registry.unseen(version); ) {
       await pause(this.clock, waitMs);
-      waitMs = Math.min(waitMs * 2, LAST_LOOK_MS);
+      waitMs = Math.min(waitMs * 2, LAST_POLL_MS);
     }
   }
 
@@ -152,5 +152,5 @@ export class EpochFenced extends Error {
 export const LEASE_MS = 10_000;
 const BEAT_MS = 1_000;
 const MAX_ROUNDS = 16;
-const FIRST_LOOK_MS = 2;
-const LAST_LOOK_MS = 50;
+const FIRST_POLL_MS = 2;
+const LAST_POLL_MS = 50;

@@ -1,4 +1,5 @@
-import type { Price } from "../catalog/catalog.ts";
+import { chargedWriteRate, type Rates, RETENTIONS } from "../catalog/price.ts";
+import type { Tags } from "../customers/keys/tags.ts";
 import { type EpochMs, isoTime } from "../units/clock.ts";
 import type { ErrorCode } from "../units/errors/codes.ts";
 import type { KeyId, ReceiptId } from "../units/id.ts";
@@ -29,7 +30,14 @@ export interface Receipt {
   readonly tokens: Tokens;
   /** Reported by the host, or counted by the gateway from the text. */
   readonly tokensFrom: "host" | "counted";
-  readonly price: Price | null;
+  /** The rates of the step that the prompt reached. */
+  readonly price: Rates | null;
+  /** Names all prices that were in force; absent where that is not known. */
+  readonly priceVersion?: string;
+  /** What its sender wants it counted under; left out where that is nothing. */
+  readonly tags?: Tags | undefined;
+  /** The price list that they are of; left out where they are the models' own. */
+  readonly priceList?: string | undefined;
   readonly cost: NanoUsd;
   readonly held: NanoUsd;
   readonly writeOff: NanoUsd;
@@ -61,6 +69,8 @@ export function formatReceipt(receipt: Receipt): string {
     surface: receipt.surface,
     key_id: receipt.keyId,
     run: receipt.run,
+    tags: receipt.tags,
+    price_list: receipt.priceList,
     model_requested: receipt.modelRequested || null,
     model: receipt.model,
     host: receipt.host,
@@ -72,13 +82,13 @@ export function formatReceipt(receipt: Receipt): string {
       audio_input: tokens.audioInput || undefined,
       cache_read: tokens.cacheRead,
       cache_write: tokens.cacheWrite,
-      cache_write_1h: tokens.cacheWrite1h || undefined,
+      ...writesOf(tokens, (written) => written),
       output: tokens.output,
       audio_output: tokens.audioOutput || undefined,
       reasoning: tokens.reasoning,
       source: receipt.tokensFrom,
     },
-    price: price === null ? null : publicPrice(price, tokens),
+    price: price === null ? null : publicPrice(price, tokens, receipt.priceVersion),
     cost_usd: usdFromNano(receipt.cost),
     held_usd: usdFromNano(receipt.held),
     write_off: receipt.writeOff > 0 || receipt.state === "written_off",
@@ -91,14 +101,14 @@ export function formatReceipt(receipt: Receipt): string {
 
 /** The receipt of a request that opened no hold. It is kept in memory, so a long model name is cut. */
 export const refusedReceipt = (
-  asked: Pick<
+  request: Pick<
     Receipt,
     "id" | "createdAt" | "surface" | "modelRequested" | "stream" | "totalMs" | "errorCode"
   >,
 ): Omit<Receipt, "keyId"> => ({
-  ...asked,
+  ...request,
   state: "refused",
-  modelRequested: asked.modelRequested.slice(0, MAX_KEPT_MODEL),
+  modelRequested: request.modelRequested.slice(0, MAX_KEPT_MODEL),
   model: null,
   host: null,
   attempts: [],
@@ -133,6 +143,8 @@ export const recoveredReceipt = ({
     surface: hold.about.surface,
     keyId: hold.key,
     run: hold.about.run,
+    tags: hold.about.tags,
+    priceList: hold.about.priceList,
     modelRequested: hold.about.model,
     model: hold.served?.model ?? null,
     host: hold.served?.host ?? null,
@@ -149,25 +161,42 @@ export const recoveredReceipt = ({
     errorCode: null,
   });
 
-const publicTry = ({ host, outcome, ms, detail }: AttemptRecord) => ({
+const publicTry = ({ host, model, outcome, ms, detail }: AttemptRecord) => ({
   host,
+  model,
   outcome,
   ms: Math.round(ms),
   detail,
 });
 
-const publicPrice = (
-  { input, output, cacheRead, cacheWrite, cacheWrite1h, audioInput, audioOutput }: Price,
-  tokens: Tokens,
-) => ({
-  input: perMillion(input),
-  audio_input: tokens.audioInput ? perMillion(audioInput ?? input) : undefined,
-  output: perMillion(output),
-  audio_output: tokens.audioOutput ? perMillion(audioOutput ?? output) : undefined,
-  cache_read: perMillion(cacheRead),
-  cache_write: perMillion(cacheWrite),
-  cache_write_1h: tokens.cacheWrite1h ? perMillion(cacheWrite1h ?? cacheWrite) : undefined,
-});
+const publicPrice = (rates: Rates, tokens: Tokens, version: string | undefined) => {
+  const { prompt, input, output, cacheRead, cacheWrite, audioInput, audioOutput } = rates;
+  return {
+    version,
+    above_prompt: prompt,
+    input: perMillion(input),
+    audio_input: tokens.audioInput ? perMillion(audioInput ?? input) : undefined,
+    output: perMillion(output),
+    audio_output: tokens.audioOutput ? perMillion(audioOutput ?? output) : undefined,
+    cache_read: perMillion(cacheRead),
+    cache_write: perMillion(cacheWrite),
+    ...writesOf(tokens, (_, retention) => perMillion(chargedWriteRate(rates, retention))),
+  };
+};
+
+/** `cache_write_1h` and the like, for what was written with such a retention. */
+function writesOf(
+  { cacheWrites }: Tokens,
+  value: (written: number, retention: (typeof RETENTIONS)[number]) => number,
+): Record<string, number> | undefined {
+  if (cacheWrites === undefined) return undefined;
+  const members: Record<string, number> = {};
+  for (const retention of RETENTIONS) {
+    const written = cacheWrites[retention] ?? 0;
+    if (written > 0) members[`cache_write_${retention}`] = value(written, retention);
+  }
+  return members;
+}
 
 const perMillion = (price: NanoPerMillion): number => price / 1_000_000_000;
 const rounded = (ms: number | null): number | null => (ms === null ? null : Math.round(ms * 10) / 10);
@@ -177,13 +206,14 @@ export interface AttemptRecord {
   readonly host: string;
   readonly model: string;
   /**
-   * `opened` and `answered` served; `rejected` is the host's verdict on the request itself; `refused` (an
+   * `opened` and `answered` served; `declined` is a refusal for policy reasons, without content; `rejected` is the host's verdict on the request itself; `refused` (an
    * error status or event), `unreachable` and `silent` are the host's failures; `abandoned` means that the
-   * client left, `outrun` that another host, which was asked as well, was faster.
+   * client left, `outrun` that another host, which got the request as well, was faster.
    */
   readonly outcome:
     | "opened"
     | "answered"
+    | "declined"
     | "rejected"
     | "refused"
     | "unreachable"
@@ -199,6 +229,8 @@ export interface AttemptRecord {
    */
   readonly status?: number | undefined;
   readonly fault?: HostFaultKind | undefined;
+  /** What the host said that its refusal used; not in the receipt. */
+  readonly tokens?: Tokens | null;
   /** Its span, if the request is traced; the time is monotonic. */
   readonly span?: { readonly id: string; readonly startedMs: number };
 }

@@ -1,4 +1,5 @@
-import type { Price } from "../catalog/catalog.ts";
+import type { Price } from "../catalog/price.ts";
+import type { Tags } from "../customers/keys/tags.ts";
 import type { EpochMs } from "../units/clock.ts";
 import type { BalanceId, KeyId, ReceiptId } from "../units/id.ts";
 import type { NanoUsd } from "../units/usd.ts";
@@ -55,17 +56,21 @@ export interface HoldSubject {
   readonly stream: boolean;
   /** Left out where it is of none. */
   readonly run?: string | undefined;
+  /** Left out where it has none. */
+  readonly tags?: Tags | undefined;
+  /** Left out where the models' own prices are charged. */
+  readonly priceList?: string | undefined;
 }
 
 /** The hold grew or shrank to `held`: the whole, not the step, so that replaying it twice changes nothing. */
-export interface ExtendRecord {
+interface ExtendRecord {
   readonly kind: "extend";
   readonly receipt: ReceiptId;
   readonly held: NanoUsd;
 }
 
 /** Output tokens delivered so far, of every stream that moved since the last such record. */
-export interface DeliveredRecord {
+interface DeliveredRecord {
   readonly kind: "delivered";
   readonly tokens: readonly (readonly [ReceiptId, number])[];
 }

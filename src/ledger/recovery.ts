@@ -1,7 +1,7 @@
-import type { Price } from "../catalog/catalog.ts";
+import type { Rates } from "../catalog/price.ts";
 import type { ReceiptId } from "../units/id.ts";
 import { type NanoUsd, ZERO_USD } from "../units/usd.ts";
-import { costOf, NO_TOKENS, type Tokens, within } from "./charge.ts";
+import { costOf, NO_TOKENS, ratesFor, type Tokens, within } from "./charge.ts";
 import { type HoldRecord, type LedgerRecord, partOf, type TerminalRecord } from "./record.ts";
 
 /** A hold that no terminal record closed: its process died. */
@@ -57,9 +57,9 @@ export function recoveredEnd(
   body: (recovered: Recovered) => string,
 ): TerminalRecord {
   const { hold, held, delivered } = orphan;
-  const price = hold.served?.price ?? hold.price;
   const known: Tokens =
     delivered > 0 ? { ...NO_TOKENS, input: hold.promptTokens, output: delivered } : NO_TOKENS;
+  const price = ratesFor(hold.served?.price ?? hold.price, known);
   const tokens = within(known, price, held);
   const cost = costOf(tokens, price);
   const writeOff = delivered < writeOffTokens;
@@ -88,8 +88,8 @@ export interface Recovered {
   readonly hold: HoldRecord;
   readonly held: NanoUsd;
   readonly tokens: Tokens;
-  /** Of the host that answered, or else the one that the hold was taken at. */
-  readonly price: Price;
+  /** The rates of the host that answered, or else those that the hold was taken at. */
+  readonly price: Rates;
   readonly charged: NanoUsd;
   readonly writtenOff: NanoUsd;
   readonly writeOff: boolean;

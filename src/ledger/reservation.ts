@@ -1,4 +1,4 @@
-import type { Price } from "../catalog/catalog.ts";
+import type { Price } from "../catalog/price.ts";
 import type { Budget, Key } from "../customers/keys/key.ts";
 import type { AgentRun } from "../customers/keys/runs.ts";
 import type { EpochMs } from "../units/clock.ts";
@@ -16,13 +16,13 @@ import {
 } from "./record.ts";
 
 /**
- * Money taken from everything that limits a request; open until it is settled, once. `want` and `money` are as
+ * Money taken from everything that limits a request; open until it is settled, once. `request` and `money` are as
  * of admission until an extension finds that the key or its budgets have changed since.
  */
 export class Reservation {
   isOpen = true;
   held: NanoUsd;
-  /** Those that everything held counts on. */
+  /** Counters of the whole hold. */
   counters: Counters;
   /** Budgets that only a part of it counts on: the key was moved from them, or to them, since admission. */
   parts: readonly Part[] = NO_PARTS;
@@ -36,19 +36,19 @@ export class Reservation {
 
   constructor(
     readonly keyCounters: KeyCounters,
-    /** Of the day of admission: by now the key may be counted in another. */
+    /** Counters of the admission day, which may not be today's. */
     public money: MoneyCounters,
-    public want: ReservationRequest,
+    public request: ReservationRequest,
     readonly allowances: Counters,
     readonly rateSlot: number,
   ) {
-    this.held = want.amount;
+    this.held = request.amount;
     this.counters = money.counters;
   }
 
   /** How much a cost is above what is held, up to the most that the request may come to; not above 0 where it is covered. */
   beyond(cost: NanoUsd): NanoUsd {
-    return (Math.min(cost, this.want.most.amount) - this.held) as NanoUsd;
+    return (Math.min(cost, this.request.most.amount) - this.held) as NanoUsd;
   }
 
   /** Holds `held` in all, on each counter as much of it as counts there. */
@@ -178,23 +178,23 @@ export interface Settled {
 }
 
 export interface Settlement extends Settled {
-  /** The journal's number for the end; await its durability before the client hears of it. */
+  /** The journal's number for the end; await its durability before the client gets the last frame. */
   readonly sequence: number;
 }
 
-export function holdRecord({ want, held, counters, parts, allowances, served }: Reservation): HoldRecord {
+export function holdRecord({ request, held, counters, parts, allowances, served }: Reservation): HoldRecord {
   const whole: HoldRecord = {
     kind: "hold",
-    receipt: want.receipt,
-    at: want.at,
-    balance: want.key.balanceId,
-    key: want.key.id,
+    receipt: request.receipt,
+    at: request.at,
+    balance: request.key.balanceId,
+    key: request.key.id,
     amount: held,
     counters: counters.ids,
     allowances: allowances.ids,
-    price: want.price,
-    promptTokens: want.promptTokens,
-    about: want.about,
+    price: request.price,
+    promptTokens: request.promptTokens,
+    about: request.about,
   };
   const hold =
     parts.length === 0
@@ -211,18 +211,18 @@ const shown = ({ host, outcome, ms, detail }: ServedBy["attempts"][number]) => (
 });
 
 export const terminalRecord = (
-  { want, counters, parts }: Reservation,
+  { request, counters, parts }: Reservation,
   state: TerminalState,
   { charged, writtenOff, lost }: Pick<Settled, "charged" | "writtenOff" | "lost">,
   allowancesUsed: Counters,
   body: string,
 ): TerminalRecord => ({
   kind: "terminal",
-  receipt: want.receipt,
+  receipt: request.receipt,
   state,
-  at: want.at,
-  balance: want.key.balanceId,
-  key: want.key.id,
+  at: request.at,
+  balance: request.key.balanceId,
+  key: request.key.id,
   charged,
   writtenOff,
   lost,

@@ -110,7 +110,7 @@ export function shortRoom(
 }
 
 /**
- * The one that makes room last, so that whoever waits for it need not wait again; the first of two that make
+ * The one that makes room last, so that a client waits only once; the first of two that make
  * room together.
  */
 export const laterOf = (one: CapShortfall | null, other: CapShortfall): CapShortfall =>

@@ -10,7 +10,7 @@ import type { BalanceTotals } from "./ledger.ts";
  * unpaid.
  */
 export class SpendableCredit {
-  /** Balances without credit, and when that was heard: each request of theirs would ask the store again. */
+  /** Balances without credit, and when that was read: each request of theirs would read the store again. */
   private readonly poor = boundedCache<BalanceId, number>(MAX_POOR);
   /** One a balance, so there are no more than requests in flight. */
   private readonly loading = new SingleFlight<BalanceId, NanoUsd>();
@@ -36,9 +36,9 @@ export class SpendableCredit {
   known(id: BalanceId): NanoUsd | null {
     const credit = this.ledger.creditInMemory(id, ANY);
     if (credit !== null) return credit;
-    const heardMs = this.poor.get(id);
-    if (heardMs === undefined || this.clock.elapsedMs() - heardMs >= BELIEVED_MS) {
-      // A store that is away says so to whoever needs it.
+    const readMs = this.poor.get(id);
+    if (readMs === undefined || this.clock.elapsedMs() - readMs >= BELIEVED_MS) {
+      // Callers that need the store get its error themselves.
       this.load(id).catch(() => {});
       return null;
     }
@@ -46,13 +46,13 @@ export class SpendableCredit {
   }
 
   private load(id: BalanceId): Promise<NanoUsd> {
-    return this.loading.do(id, () => this.ask(id));
+    return this.loading.do(id, () => this.read(id));
   }
 
-  private async ask(id: BalanceId): Promise<NanoUsd> {
+  private async read(id: BalanceId): Promise<NanoUsd> {
     const nowMs = this.clock.elapsedMs();
-    const heardMs = this.poor.get(id);
-    if (heardMs !== undefined && nowMs - heardMs < BELIEVED_MS) return ZERO_USD;
+    const readMs = this.poor.get(id);
+    if (readMs !== undefined && nowMs - readMs < BELIEVED_MS) return ZERO_USD;
     const { total } = await this.balance(id);
     if (total > 0) this.poor.delete(id);
     else this.poor.set(id, nowMs);

@@ -16,7 +16,7 @@ export function whyNot(amount: NanoUsd, { min, max }: PaymentAmounts): string | 
 }
 
 /**
- * What is offered to whoever lacks so much: first what is suggested, or all that is lacking, then the least that covers
+ * What is offered to a customer who lacks so much: first what is suggested, or all that is lacking, then the least that covers
  * it. Clients with a small limit of their own take the first that they may pay. Empty where no payment covers it.
  */
 export function offeredAmounts(lacking: NanoUsd, { min, suggested, max }: PaymentAmounts): NanoUsd[] {

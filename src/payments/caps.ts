@@ -1,4 +1,4 @@
-import { type EpochMs, epochMs } from "../units/clock.ts";
+import { DAY_MS, type EpochMs, epochMs, HOUR_MS } from "../units/clock.ts";
 import type { NanoUsd } from "../units/usd.ts";
 import type { PaymentAmounts } from "./amounts.ts";
 import type { AmountCap, CountCap } from "./payment-store.ts";
@@ -19,6 +19,3 @@ export const hourCap = (limit: NanoUsd, now: EpochMs): AmountCap => ({
 
 /** Each is looked at once a minute until it is paid or has run out. */
 export const OPEN_PAGES: CountCap = { of: "page", most: 4 };
-
-export const HOUR_MS = 3_600_000;
-export const DAY_MS = 24 * HOUR_MS;

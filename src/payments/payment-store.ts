@@ -16,7 +16,7 @@ export interface PaymentStore {
    * balance cannot hold makes it `held`.
    */
   change(id: PaymentId, decide: (payment: Payment) => PaymentChange | null): Promise<Payment>;
-  /** Those that are due; whoever claims them has them until then. */
+  /** Payments that are due; the caller has them until `until`. */
   claim(now: EpochMs, until: EpochMs, limit: number): Promise<readonly Payment[]>;
   /** When the oldest payment was made that may have been sent and was not seen to move; null without one. */
   oldestSubmitted(butOfReason: string): Promise<EpochMs | null>;
@@ -66,7 +66,7 @@ export interface CountCap {
 }
 
 /** A payer of whom a transfer has wasted gas since then. */
-export interface PayerGasCap {
+interface PayerGasCap {
   readonly of: "payer gas";
   readonly since: EpochMs;
 }

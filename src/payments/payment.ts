@@ -6,7 +6,7 @@ import { type NanoUsd, ZERO_USD } from "../units/usd.ts";
 export type RailName = "x402" | "card";
 
 /**
- * `created`: durable, and nothing was asked of anybody yet. `submitted`: whoever moves the money may have been asked.
+ * `created`: durable, and nothing was sent yet. `submitted`: the order to move the money may have been sent.
  * `confirming`: it was seen to move. `held`: it is here, and the operator has to decide. `unused`: it was not needed any
  * more. `rejected`: turned down before anything was asked.
  */
@@ -73,7 +73,7 @@ export interface Payment {
   /** Who pays, in the rail's words: an address, a card's last digits. */
   readonly payer: string | null;
   readonly transaction: string | null;
-  /** Why it is as it is, for whoever paid; null where the state says all. */
+  /** Why it is as it is, for the payer; null where the state says all. */
   readonly reason: string | null;
   /** What the rail needs to carry it out again, and to find it: JSON of its own. */
   readonly order: string;
@@ -92,7 +92,7 @@ export interface Payment {
   readonly wastedAt: EpochMs | null;
   readonly createdAt: EpochMs;
   readonly changedAt: EpochMs;
-  /** When the watch looks at it next; null for one that is final. Whoever works on it puts it off. */
+  /** When the watch looks at it next; null for one that is final. A process that works on it puts it off. */
   readonly lookAt: EpochMs | null;
 }
 
@@ -120,9 +120,9 @@ export interface PaymentChange
   readonly lost?: NanoUsd;
 }
 
-export interface PaymentCredit {
+interface PaymentCredit {
   readonly amount: NanoUsd;
-  /** Of several credits of one payment, which one. */
+  /** Distinguishes several credits of one payment. */
   readonly purpose?: PaymentEntry;
 }
 

@@ -1,6 +1,6 @@
+import { DAY_MS, HOUR_MS } from "../units/clock.ts";
 import { type Refusal, refuse, retryAfter } from "../units/errors/refusal.ts";
 import { formatUsd } from "../units/usd.ts";
-import { DAY_MS, HOUR_MS } from "./caps.ts";
 import type { AmountCap, CountCap, GasCap } from "./payment-store.ts";
 
 /** Nothing was paid, because a cap is in the way. */

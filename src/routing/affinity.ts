@@ -7,7 +7,7 @@ import type { ConversationId } from "./conversation.ts";
  * Which host each conversation was last served by. That host holds the conversation's prompt cache, which makes the
  * next turn cheaper and faster, and it alone can read the reasoning signatures that it gave out. Where every process
  * begins with the same host anyway (`Plan.home`), nothing needs to be remembered; conversations that are elsewhere are
- * told to the other processes, a batch at a time. All of it is a hint: what is forgotten or not heard costs a cache.
+ * sent to the other processes, a batch at a time. All of it is a hint: what is forgotten or lost costs a cache.
  */
 export class Affinity {
   private readonly stays = boundedCache<ConversationId, Stay>(MAX_CONVERSATIONS);
@@ -26,7 +26,7 @@ export class Affinity {
 
   /** The host keeps what it has cached of the conversation for `keptMs`. */
   served(conversation: ConversationId, candidate: Candidate, { isHome, keptMs }: ServedAt): void {
-    // Nor does it take back what another process has told meanwhile.
+    // Home routes are not stored, and do not replace what another process has sent.
     if (isHome) return;
     const known = this.stayOf(conversation);
     const { model, route } = candidate;
@@ -106,7 +106,7 @@ interface Stay {
 
 /** About 15 MB when full. */
 const MAX_CONVERSATIONS = 50_000;
-/** Of one batch; what is more is told at its next turn. */
+/** In one batch; the rest goes with the next. */
 const MAX_UNTOLD = 1_000;
 /** People and tools take longer between two turns. */
 const TELL_AFTER_MS = 100;

@@ -3,15 +3,15 @@ import { paidCandidates, type RouteQuery, type RouteState } from "./candidate.ts
 import { allows } from "./naming.ts";
 
 /**
- * Models that a request could be sent to instead: allowed, priced, and on a host that does not rest. Those
- * whose last request was served come first; those whose last one failed are not named, because they would be
+ * Models that a request could be sent to instead: allowed, priced, and on a host that does not rest. Models
+ * whose last request was served come first; models whose last one failed are not named, because they would be
  * said to work.
  */
 export function workingAlternatives(
   except: string,
   catalog: Catalog,
   routeState: RouteState,
-  query: Pick<RouteQuery, "surface" | "allowedModels">,
+  query: Pick<RouteQuery, "surface" | "allowedModels" | "policy">,
 ): string[] {
   const proven: string[] = [];
   const untried: string[] = [];

@@ -1,8 +1,12 @@
-import type { HostOrder, Model, Price, Route, SurfaceName } from "../catalog/catalog.ts";
+import type { HostOrder, Model, Route, SurfaceName } from "../catalog/catalog.ts";
 import type { RouteAvailability } from "../catalog/entry.ts";
+import type { Price } from "../catalog/price.ts";
+import type { GenerationRequest } from "../surfaces/surface.ts";
 import type { BalanceId } from "../units/id.ts";
+import type { KeyPolicy } from "../units/key-policy.ts";
 import type { ConversationId } from "./conversation.ts";
-import type { Overrides } from "./overrides.ts";
+import { permits } from "./key-policies.ts";
+import type { Overrides, RequestChanges } from "./overrides.ts";
 import type { Speed } from "./speed.ts";
 
 /** One route that a request may be tried on, and how. */
@@ -13,6 +17,10 @@ export interface Candidate {
   readonly price: Price;
   /** The language that the host is spoken to in: the client's own where it can be. */
   readonly hostSurface: SurfaceName;
+  /** What an entry of `fallbacks` changes in the request for this model; absent: nothing. */
+  readonly changes?: RequestChanges;
+  /** The operator's fallback: tried only once a model has declined. */
+  readonly isFallback?: true;
   /** Tried to learn how fast it is, and no home for a conversation. */
   readonly isExplored?: true;
 }
@@ -21,6 +29,15 @@ export interface Candidate {
 export const answersWhole = ({ route }: Candidate): boolean =>
   (route.quirks ?? route.host.quirks).noStream === true;
 
+/** The output ceiling that the request names where this candidate serves it; null: none. */
+export function ceilingAt(
+  { changes }: Candidate,
+  { maxOutputTokens }: Pick<GenerationRequest, "maxOutputTokens">,
+) {
+  const changed = changes?.max_tokens;
+  return typeof changed === "number" ? changed : maxOutputTokens;
+}
+
 /** What a request asks of routing. */
 export interface RouteQuery {
   readonly model: string;
@@ -28,6 +45,8 @@ export interface RouteQuery {
   readonly stream: boolean;
   readonly overrides: Overrides;
   readonly allowedModels: readonly string[] | null;
+  /** Which hosts the key may use; null or absent: all. */
+  readonly policy?: KeyPolicy | null;
   readonly promptEstimate: number;
   /** The members of its body, for `provider.require_parameters`. */
   readonly members: readonly string[];
@@ -40,7 +59,7 @@ export interface RouteQuery {
   /** The conversation that it is a turn of; null where nothing names one. */
   readonly conversation: ConversationId | null;
   readonly by: BalanceId;
-  /** A number from 0, below 1, drawn anew each time. */
+  /** A number from 0, below 1, drawn each time. */
   readonly chance: () => number;
 }
 
@@ -67,33 +86,31 @@ export interface RouteState extends RouteAvailability {
 }
 
 /** Routes that can be billed: never a free one, never one without a price. */
-export const paidCandidates = (model: Model, query: Pick<RouteQuery, "surface">): Candidate[] =>
+export const paidCandidates = (model: Model, query: CandidateQuery): Candidate[] =>
   candidatesOf(model, query, paidPrice);
 
 const paidPrice = ({ free, price }: Route): Price | null => (free ? null : price);
 
 /** Routes that cost nothing and were shown to. */
-export const freeCandidates = (
-  model: Model,
-  query: Pick<RouteQuery, "surface">,
-  routeState: RouteState,
-): Candidate[] =>
+export const freeCandidates = (model: Model, query: CandidateQuery, routeState: RouteState): Candidate[] =>
   candidatesOf(model, query, (route) =>
     route.free && routeState.verifiedFree(route) && routeState.restMs(route) === 0 ? FREE_PRICE : null,
   );
 
 const FREE_PRICE = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 } as Price;
 
+type CandidateQuery = Pick<RouteQuery, "surface" | "policy">;
+
 /** The model's routes that have a price for this. */
 function candidatesOf(
   model: Model,
-  { surface }: Pick<RouteQuery, "surface">,
+  { surface, policy }: CandidateQuery,
   priceOf: (route: Route) => Price | null,
 ): Candidate[] {
   const candidates: Candidate[] = [];
   for (const route of model.routes) {
     const price = priceOf(route);
-    if (price !== null)
+    if (price !== null && permits(policy, route, price))
       candidates.push({ model, route, price, hostSurface: preferredLanguage(route, surface) });
   }
   return candidates;

@@ -16,8 +16,8 @@ export class Circuit {
   /** How often it has opened since it was last closed; 0 while it is closed. */
   private openings = 0;
   private restsUntilMs = 0;
-  /** The rest was asked for by the host: an answer that was already on its way does not end it. */
-  private bidden = false;
+  /** The host requested the rest: an answer that was already on its way does not end it. */
+  private isHostRequested = false;
   /** A probe is under way, and nothing else enters, until then; 0 when none is. */
   private probeUntilMs = 0;
 
@@ -54,10 +54,10 @@ export class Circuit {
     this.failures.end();
     this.lastServed.note(nowMs, by);
     this.probeUntilMs = 0;
-    if (this.bidden && nowMs < this.restsUntilMs) return;
+    if (this.isHostRequested && nowMs < this.restsUntilMs) return;
     this.openings = 0;
     this.restsUntilMs = 0;
-    this.bidden = false;
+    this.isHostRequested = false;
   }
 
   /** The rest that begins with this failure, or that it prolongs; null when it changes nothing. */
@@ -66,7 +66,7 @@ export class Circuit {
     this.probeUntilMs = 0;
     failures.add(by, doubtful);
     if (restMs !== null)
-      return this.open(nowMs, { ms: Math.min(restMs, LONGEST_BIDDEN_REST_MS), bidden: true });
+      return this.open(nowMs, { ms: Math.min(restMs, LONGEST_REQUESTED_REST_MS), isHostRequested: true });
     return this.state(nowMs) === "half_open" || failures.length >= FAILURES_TO_OPEN
       ? this.fail(nowMs, failures, by)
       : null;
@@ -95,7 +95,7 @@ export class Circuit {
     if (this.state(nowMs) === "open") return null;
     if (!row.isCertain && nowMs - this.lastServed.otherThanMs(by) < LATELY_MS) return null;
     const ms = Math.min(FIRST_REST_MS * 2 ** Math.min(this.openings, 10), LONGEST_REST_MS);
-    return this.open(nowMs, { ms, bidden: false });
+    return this.open(nowMs, { ms, isHostRequested: false });
   }
 
   /** Also what another process of the gateway has learnt. */
@@ -104,9 +104,9 @@ export class Circuit {
     const isNews = untilMs - Math.max(nowMs, this.restsUntilMs) >= MIN_NEWS_MS;
     if (this.state(nowMs) !== "open") {
       this.openings += 1;
-      this.bidden = false;
+      this.isHostRequested = false;
     }
-    this.bidden ||= rest.bidden;
+    this.isHostRequested ||= rest.isHostRequested;
     this.restsUntilMs = Math.max(this.restsUntilMs, untilMs);
     this.deaths.end();
     return isNews ? rest : null;
@@ -116,7 +116,7 @@ export class Circuit {
 /** A time in which a circuit takes no requests. */
 export interface Rest {
   readonly ms: number;
-  readonly bidden: boolean;
+  readonly isHostRequested: boolean;
 }
 
 /** One failed attempt. */
@@ -138,10 +138,10 @@ const LONGEST_REST_MS = 30_000;
 /** What prolongs a rest by less is not worth telling. */
 const MIN_NEWS_MS = 500;
 /** A host may name a longer wait, but the gateway tries again after this. */
-const LONGEST_BIDDEN_REST_MS = 120_000;
+const LONGEST_REQUESTED_REST_MS = 120_000;
 /** Longer than the wait for any first token. */
 const LONGEST_PROBE_MS = 60_000;
-/** If somebody else was served this recently, the host is healthy, and whoever fails now is alone in it. */
+/** If somebody else was served this recently, the host is healthy, and the failures are one customer's alone. */
 const LATELY_MS = 10_000;
 
 /** Failures in a row. */

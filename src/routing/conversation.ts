@@ -1,3 +1,4 @@
+import { textOf } from "../surfaces/json/bytes.ts";
 import type { GenerationRequest } from "../surfaces/surface.ts";
 import type { BalanceId } from "../units/id.ts";
 import { sessionOf } from "./session-ids.ts";
@@ -7,24 +8,24 @@ export type ConversationId = number & { readonly __unit: "Conversation" };
 
 /**
  * The conversation that a request is a turn of: what its client calls its session (session-ids), or else its
- * opening, which every later turn repeats: instructions and the first message of the user. Of one balance and
+ * opening, which every later turn repeats: instructions and the first message of the user. It belongs to one balance and
  * one model, because harnesses use several models within a session, for titles say, and each sticks to a
  * host of its own. `turned` is false when it is only known by its opening and holds no answer yet, so that it may be
  * anybody's first turn. `opening` is given where the request was read without its long members.
  */
 export function conversationOf(
-  { json, surface, model }: Pick<GenerationRequest, "json" | "surface" | "model">,
+  request: OpeningRequest & Pick<GenerationRequest, "json" | "model">,
   headers: Headers,
   balance: BalanceId,
   opening: Opening | null = null,
 ): { readonly conversation: ConversationId; readonly turned: boolean } {
-  const begun = mixed(mixed(SEED, balance), model);
-  const named = sessionOf(headers, json);
+  const begun = mixed(mixed(SEED, balance), request.model);
+  const named = sessionOf(headers, request.json);
   if (named !== null) {
     const session = named.length > MAX_SESSION ? `${named.slice(0, MAX_SESSION)}${named.length}` : named;
     return { conversation: finished(mixed(begun, session)), turned: true };
   }
-  const { hash, turned } = opening ?? openingOf({ json, surface });
+  const { hash, turned } = opening ?? openingOf(request);
   return { conversation: finished(mixed(begun, hash.toString(36))), turned };
 }
 
@@ -34,11 +35,14 @@ export interface Opening {
   readonly turned: boolean;
 }
 
-export function openingOf({ json, surface }: Pick<GenerationRequest, "json" | "surface">): Opening {
-  const turns = surface === "responses" ? json.input : json.messages;
-  const instructions = surface === "responses" ? json.instructions : json.system;
+export function openingOf(request: OpeningRequest): Opening {
+  const { surface, outline } = request;
+  const turns = surface === "responses" ? outline.input : outline.messages;
+  const instructions = surface === "responses" ? outline.instructions : outline.system;
   const opened = mixedContent(SEED, instructions);
-  return Array.isArray(turns) ? ofTurns(opened, turns) : { hash: mixedContent(opened, turns), turned: false };
+  return Array.isArray(turns)
+    ? ofTurns(opened, turns, request)
+    : { hash: mixedContent(opened, turns), turned: false };
 }
 
 /** OpenRouter's bound; what is longer differs in its beginning or its length. */
@@ -47,17 +51,27 @@ const MAX_SESSION = 256;
 /** Turns that are looked at: an opening is short, and the first answer follows it. */
 const MAX_TURNS = 32;
 
-function ofTurns(opened: bigint, turns: readonly unknown[]): Opening {
+/** What is read of a request for its opening. */
+type OpeningRequest = Pick<GenerationRequest, "surface" | "body" | "outline" | "list">;
+
+function ofTurns(opened: bigint, turns: readonly unknown[], request: OpeningRequest): Opening {
   let hash = opened;
   let asked = false;
   for (let at = 0; at < turns.length && at < MAX_TURNS; at++) {
     const turn = turns[at] as RawTurn | null;
     if (isAnswer(turn)) return { hash, turned: true };
     if (asked) continue;
-    hash = mixedContent(hash, turn?.content);
+    hash = mixedContent(hash, wholeContent(turn, at, request));
     asked = turn?.role === "user";
   }
   return { hash, turned: turns.length > MAX_TURNS };
+}
+
+/** Texts of an outline may be cut. */
+function wholeContent(turn: RawTurn | null, at: number, { body, list }: OpeningRequest): unknown {
+  if (list === null) return turn?.content;
+  const whole = JSON.parse(textOf(body, list.turns[2 * at]!, list.turns[2 * at + 1]!)) as RawTurn | null;
+  return whole?.content;
 }
 
 interface RawTurn {

@@ -205,7 +205,7 @@ export class Health {
     return this.hosts.get(host.id)?.routes.get(model) ?? null;
   }
 
-  /** Of every host of the catalog, in its order. */
+  /** Reports every host of the catalog, in its order. */
   report({ hosts }: Catalog): HostReport[] {
     const nowMs = this.clock.elapsedMs();
     return [...hosts.keys()].map((id) => reportOf(id, this.hosts.get(id), nowMs));
@@ -311,7 +311,7 @@ interface HostHealth {
 interface RouteHealth extends RouteRecord {
   readonly circuit: Circuit;
   readonly speed: Speed;
-  /** Of free requests, which anybody can send as they like: paid ones do not choose by it. */
+  /** Measured by free requests, which anybody can send as they like: paid ones do not choose by it. */
   readonly freeSpeed: Speed;
   readonly looks: Looks;
   served: number;

@@ -2,7 +2,7 @@ import type { BalanceId } from "../units/id.ts";
 
 /**
  * Who was last sent to a host that is not their first choice, to learn whether it has become faster. A few customers
- * have to see it within a minute: if one were enough, whoever sends the most would see all of it. Requests that go
+ * have to see it within a minute: if one were enough, the busiest customer would see all of it. Requests that go
  * there by themselves do not count, or they could keep everybody else from finding out.
  */
 export class Looks {

@@ -3,14 +3,14 @@ import type { BalanceId } from "../units/id.ts";
 /**
  * A figure of a route by which requests choose, such as its time to first token: the median of what the last few
  * customers saw. A customer has one vote however many requests they send, because what they send and how they read
- * it changes what is measured: whoever wants a host to look slow, or fast, has to pay for most of the votes. A vote is
+ * it changes what is measured: to make a host look slow, or fast, somebody has to pay for most of the votes. A vote is
  * a moving average in which the past counts for less the longer ago it was, and votes that are old next to a new one
  * are dropped, so that a host that has changed is known by that soon.
  */
 export class Measurement {
   /** Null before the first sample. */
   median: number | null = null;
-  /** Of one balance each. */
+  /** One for each balance. */
   private readonly votes: Vote[] = [];
 
   /** What this customer saw themselves, within the last minute; otherwise the median. */
@@ -54,11 +54,11 @@ function oldestOf(votes: readonly Vote[]): number {
   return oldest;
 }
 
-/** Few, because a route that is only looked at now and then has to be seen anew by most of them. */
+/** Few, because a route that is only explored now and then has to be seen again by most of them. */
 const MAX_VOTES = 9;
 const VOTE_MS = 5 * 60_000;
 /** Where few customers are, the median of all is what any of them makes it. */
 const OWN_MS = 60_000;
-/** Of a vote, what each new sample makes up at least. */
+/** The least share of a vote that each new sample makes up. */
 const MIN_WEIGHT = 0.1;
 const HALF_LIFE_MS = 15_000;

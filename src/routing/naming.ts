@@ -69,7 +69,7 @@ function withoutSort(name: string, catalog: Catalog): string {
 const SORTS = { nitro: "throughput", floor: "price" } as const;
 type SortName = keyof typeof SORTS;
 
-/** Those of a list. */
+/** The ids meant by a list. */
 export function idsMeantBy(
   names: readonly string[],
   catalog: Catalog,

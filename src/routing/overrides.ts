@@ -16,10 +16,15 @@ import {
 export interface Overrides {
   /** Models after the first, in order. */
   readonly moreModels: readonly string[];
+  /** What `fallbacks` change in the request for each of them; empty where they change nothing. */
+  readonly changes: readonly RequestChanges[];
   readonly provider: ProviderPreferences;
 }
 
-export const NO_OVERRIDES: Overrides = { moreModels: [], provider: NO_PREFERENCES };
+/** Members that a request has for one of its models instead of its own; null: it has none. */
+export type RequestChanges = Readonly<Record<string, unknown>>;
+
+export const NO_OVERRIDES: Overrides = { moreModels: [], changes: [], provider: NO_PREFERENCES };
 
 type Raw = Readonly<{ models?: unknown; provider?: unknown; route?: unknown; fallbacks?: unknown }>;
 
@@ -36,11 +41,11 @@ export function readOverrides(raw: Raw, surface: string): Overrides | Refusal {
   if (isGiven(raw.route) && raw.route !== "fallback") {
     return invalid("route", 'must be "fallback" or absent');
   }
-  const models = readModels(raw, surface);
-  if (refused(models)) return models;
+  const named = readModels(raw, surface);
+  if (refused(named)) return named;
   const provider = isGiven(raw.provider) ? readProvider(raw.provider) : NO_PREFERENCES;
   if (refused(provider)) return provider;
-  return { moreModels: models, provider };
+  return { ...named, provider };
 }
 
 /** A sort that `provider` names goes before the one at the end of the model's name. */
@@ -53,22 +58,76 @@ export const sortedBy = (sort: HostSort | null, overrides: Overrides): Overrides
 const MAX_MODELS = 8;
 const MAX_FALLBACKS = 3;
 
-function readModels(raw: Raw, surface: string): readonly string[] | Refusal {
-  if (!isGiven(raw.fallbacks)) return isGiven(raw.models) ? readNames("models", raw.models, MAX_MODELS) : [];
+type NamedModels = Pick<Overrides, "moreModels" | "changes">;
+
+function readModels(raw: Raw, surface: string): NamedModels | Refusal {
+  if (!isGiven(raw.fallbacks))
+    return isGiven(raw.models) ? readList("models", raw.models, MAX_MODELS) : NO_MODELS;
   if (surface !== "messages") return invalid("fallbacks", "is read only on /v1/messages; use `models` here");
   if (isGiven(raw.models)) return invalid("fallbacks", "cannot be combined with `models`");
-  // Anthropic's word for whatever the server has set up, and where nothing is, for the model alone.
-  if (raw.fallbacks === "default") return [];
-  if (!Array.isArray(raw.fallbacks)) return invalid("fallbacks", "must be an array of {model} objects");
-  // Anthropic's form: one object a model. Other members would change the request, which no host could be
-  // told.
-  const plain = raw.fallbacks.every((entry) => isObject(entry) && Object.keys(entry).join() === "model");
-  if (!plain) return invalid("fallbacks", "must hold {model} objects without any other member");
-  return readNames(
+  // Anthropic's word for what the server has set up: the fallbacks in the model's own row.
+  if (raw.fallbacks === "default") return NO_MODELS;
+  return readFallbacks(raw.fallbacks);
+}
+
+const NO_MODELS: NamedModels = { moreModels: [], changes: [] };
+
+/** Anthropic's form: one object a model, with what differs in the request for it (`BetaFallbackParam`). */
+function readFallbacks(list: unknown): NamedModels | Refusal {
+  if (!Array.isArray(list)) return invalid("fallbacks", 'must be "default" or an array of {model} objects');
+  const stranger = list.findIndex((entry) => !isObject(entry));
+  if (stranger !== -1) return invalid(`fallbacks[${stranger}]`, "must be a {model} object");
+  const named = readList(
     "fallbacks",
-    raw.fallbacks.map(({ model }) => model),
+    list.map(({ model }) => model),
     MAX_FALLBACKS,
   );
+  if (refused(named)) return named;
+  const changes: RequestChanges[] = [];
+  for (const [at, { model: _model, ...members }] of list.entries()) {
+    const problem = problemIn(members, `fallbacks[${at}]`);
+    if (problem !== null) return problem;
+    const { max_tokens: ceiling, ...others } = members;
+    // Null removes a member, except the ceiling: that is then the request's.
+    changes.push(isGiven(ceiling) ? members : others);
+  }
+  return { ...named, changes: changes.some((members) => Object.keys(members).length > 0) ? changes : [] };
+}
+
+function problemIn(members: RequestChanges, path: string): Refusal | null {
+  for (const [name, value] of Object.entries(members)) {
+    const check = CHANGEABLE.get(name);
+    if (check === undefined)
+      return invalid(`${path}.${name}`, `is unknown; known are: model, ${[...CHANGEABLE.keys()].join(", ")}`);
+    const wrong = value === null ? null : check(value);
+    if (wrong !== null) return invalid(`${path}.${name}`, wrong);
+  }
+  return null;
+}
+
+const mustBeObject = (value: unknown) => (isObject(value) ? null : "must be an object or null");
+
+const CHANGEABLE: ReadonlyMap<string, (value: unknown) => string | null> = new Map<
+  string,
+  (value: unknown) => string | null
+>([
+  [
+    "max_tokens",
+    (value) =>
+      Number.isSafeInteger(value) && (value as number) > 0 ? null : "must be a whole number from 1",
+  ],
+  ["thinking", mustBeObject],
+  ["output_config", mustBeObject],
+  [
+    "speed",
+    (value) =>
+      value === "standard" ? null : 'must be "standard" or null: others cost more than the price here',
+  ],
+]);
+
+function readList(name: string, list: unknown, most: number): NamedModels | Refusal {
+  const names = readNames(name, list, most);
+  return refused(names) ? names : { moreModels: names, changes: [] };
 }
 
 const isGiven = (value: unknown): boolean => value !== undefined && value !== null;

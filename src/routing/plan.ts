@@ -11,6 +11,7 @@ import {
   type RouteState,
 } from "./candidate.ts";
 import { everyModelOnce, healthyFirst, soonestMs, stickyFirst, streamingFirst } from "./candidate-order.ts";
+import { notPermitted } from "./key-policies.ts";
 import {
   allows,
   asksOpenTier,
@@ -22,6 +23,7 @@ import {
   unknownModel,
   unresolvable,
 } from "./naming.ts";
+import type { RequestChanges } from "./overrides.ts";
 import { acrossModels, isByMeasure, preferredCandidates } from "./preferences.ts";
 
 /**
@@ -43,11 +45,11 @@ export interface Plan {
    */
   readonly auto: { readonly skipped: readonly string[] } | null;
   /**
-   * What follows a host's verdict on the request itself. With `models`, every failure moves on to the next
-   * model; Auto moves on when the prompt turns out not to fit the model; otherwise the client is told the
-   * verdict.
+   * What follows a host's refusal, and its verdict on the request itself. With `models`, every failure moves on to
+   * the next model; Auto moves on when the model declines, or the prompt turns out not to fit it; otherwise the
+   * client gets the refusal or the verdict.
    */
-  readonly movesOn: "always" | "too_long" | "never";
+  readonly movesOn: "always" | "unfit" | "never";
 }
 
 /**
@@ -85,14 +87,19 @@ function planFree(query: RouteQuery, catalog: Catalog, routeState: RouteState): 
   const candidates = allowed.flatMap((model) =>
     streamingFirst(freeCandidates(model, query, routeState), query),
   );
-  if (candidates.length === 0) return noFreeRoute(query, allowed);
+  if (candidates.length === 0) {
+    const isBarred =
+      query.policy &&
+      allowed.some((model) => freeCandidates(model, { ...query, policy: null }, routeState).length > 0);
+    return isBarred ? noFreeHost(query) : noFreeRoute(query, allowed);
+  }
   const isAuto = autoVariant(query.model) !== null;
   return {
     tier: "open",
     candidates: largeEnough(candidates, query),
     home: null,
     auto: null,
-    movesOn: isAuto ? "too_long" : "never",
+    movesOn: isAuto ? "unfit" : "never",
   };
 }
 
@@ -114,16 +121,37 @@ function planPaid(
       : candidatesOfAll([query.model, ...more], query, catalog, routeState);
   if (refused(found)) return found;
   const auto = autoVariant(query.model) !== null;
+  const fallbacks = more.length > 0 || auto ? NONE : fallbackCandidates(query, catalog, routeState);
   const preferred = acrossModels(found.candidates, query, routeState);
   const healthy = healthyFirst(preferred, routeState);
   return {
     tier: "paid",
-    candidates: everyModelOnce(stickyFirst(healthy, query, routeState), query),
+    candidates: joined(everyModelOnce(stickyFirst(healthy, query, routeState), query), fallbacks),
     home: healthy === preferred && !isByMeasure(query, healthy) ? healthy[0]!.route : null,
     auto: auto && more.length === 0 ? { skipped: found.skipped } : null,
-    movesOn: more.length > 0 ? "always" : auto ? "too_long" : "never",
+    movesOn: more.length > 0 ? "always" : auto || fallbacks.length > 0 ? "unfit" : "never",
   };
 }
+
+/** The fallbacks in the model's own row, as far as they can serve the request. */
+function fallbackCandidates(
+  query: RouteQuery,
+  catalog: Catalog,
+  routeState: RouteState,
+): readonly Candidate[] {
+  const { fallbacks } = catalog.models.get(query.model)!;
+  if (fallbacks === undefined) return NONE;
+  const candidates = fallbacks.flatMap((id) => {
+    const judged = judgeModel(id, query, catalog, routeState);
+    return "candidates" in judged ? judged.candidates : [];
+  });
+  return everyModelOnce(candidates, query).map((candidate) => ({ ...candidate, isFallback: true }));
+}
+
+const NONE: readonly Candidate[] = [];
+
+const joined = (own: readonly Candidate[], fallbacks: readonly Candidate[]): readonly Candidate[] =>
+  fallbacks.length === 0 ? own : [...own, ...fallbacks];
 
 type FoundCandidates =
   | { readonly candidates: readonly Candidate[]; readonly skipped: readonly string[] }
@@ -137,13 +165,28 @@ function candidatesOfAll(
   routeState: RouteState,
 ): FoundCandidates {
   const found = ids.map((id) => candidatesOf(id, query, catalog, routeState));
-  const candidates = found.flatMap((one) => (refused(one) ? [] : one.candidates));
+  const candidates = found.flatMap((one, at) =>
+    refused(one) ? [] : withChanges(one.candidates, changesFor(ids[at]!, query)),
+  );
   // A model may be among those of an automatic route as well.
   const once = candidates.filter(
     (candidate, at) => candidates.findIndex(({ route }) => route === candidate.route) === at,
   );
   return once.length === 0 ? found[0]! : { candidates: once, skipped: [] };
 }
+
+/** As the first entry has them that names it. */
+function changesFor(id: string, { model, overrides }: RouteQuery): RequestChanges | undefined {
+  const at = id === model ? -1 : overrides.moreModels.indexOf(id);
+  const changes = at === -1 ? undefined : overrides.changes[at];
+  return changes === undefined || Object.keys(changes).length === 0 ? undefined : changes;
+}
+
+const withChanges = (
+  candidates: readonly Candidate[],
+  changes: RequestChanges | undefined,
+): readonly Candidate[] =>
+  changes === undefined ? candidates : candidates.map((candidate) => ({ ...candidate, changes }));
 
 /** Of a name that is known. */
 function candidatesOf(
@@ -165,7 +208,7 @@ function directCandidates(
 ): FoundCandidates {
   if (!allows(query, model.id)) return notAllowed(query, model.id, catalog);
   const priced = paidCandidates(model, query);
-  if (priced.length === 0) return noPrice(model, catalog, routeState, query);
+  if (priced.length === 0) return noRoute(model, catalog, routeState, query);
   const candidates = preferredCandidates(priced, query, routeState);
   return refused(candidates) ? candidates : { candidates, skipped: [] };
 }
@@ -218,6 +261,9 @@ function judgeModel(id: string, query: RouteQuery, catalog: Catalog, routeState:
   if (!allows(query, id)) return { why: NOT_ALLOWED };
   const priced = paidCandidates(model, query);
   if (priced.length === 0) {
+    const barred = barredBy(query, model);
+    if (barred !== null)
+      return { why: `the key's \`${barred.details.param}\` leaves no host`, filter: barred };
     return { why: model.routes.length === 0 ? "its hosts are paused" : "cannot price the request" };
   }
   const candidates = preferredCandidates(priced, query, routeState);
@@ -229,8 +275,20 @@ function judgeModel(id: string, query: RouteQuery, catalog: Catalog, routeState:
   return restMs === 0 ? { candidates } : { why: "unavailable", restMs };
 }
 
+/** Null where the model has no priced route without the key's policy either. */
+const barredBy = ({ policy, surface }: RouteQuery, model: Model): Refusal | null =>
+  policy && paidCandidates(model, { surface }).length > 0 ? notPermitted(policy, model) : null;
+
+const noRoute: typeof noPrice = (model, catalog, routeState, query) =>
+  barredBy(query, model) ?? noPrice(model, catalog, routeState, query);
+
 function noPrice(model: Model, catalog: Catalog, routeState: RouteState, query: RouteQuery): Refusal {
-  const why = model.routes.length === 0 ? "the operator has paused all of them" : "none has a price";
+  const why =
+    model.routes.length === 0
+      ? "the operator has paused all of them"
+      : catalog.lacksList === true
+        ? "the operator's configuration no longer has the price list of this key"
+        : "none has a price";
   const next = isFree(model, routeState)
     ? `It is free on the Open Tier, under the id ${model.id}${FREE_SUFFIX}.`
     : alternativesSentence(workingAlternatives(model.id, catalog, routeState, query));
@@ -240,6 +298,13 @@ function noPrice(model: Model, catalog: Catalog, routeState: RouteState, query: 
     { param: "model", ...NOT_SOON },
   );
 }
+
+const noFreeHost = ({ model }: RouteQuery): Refusal =>
+  refuse(
+    "no_free_route",
+    `This key's \`policy\` leaves no verified free route of ${model}. The request was not switched to a paid model, and nothing was charged. Name a paid model, or have the owner of the balance change the \`policy\` of the key.`,
+    { param: "policy", ...NOT_SOON },
+  );
 
 function noFreeRoute({ model }: RouteQuery, allowed: readonly Model[]): Refusal {
   const kept = "The request was not switched to a paid model, and nothing was charged.";

@@ -1,4 +1,4 @@
-import type { Price } from "../catalog/catalog.ts";
+import type { Price } from "../catalog/price.ts";
 import { type Refusal, refuse } from "../units/errors/refusal.ts";
 import { answersWhole, type Candidate, type RouteQuery, type RouteState } from "./candidate.ts";
 import { streamingFirst } from "./candidate-order.ts";
@@ -227,7 +227,7 @@ function sorted(
   return [{ ...explored, isExplored: true }, ...ordered.filter((candidate) => candidate !== explored)];
 }
 
-/** Of requests that may go anywhere, so many may be sent to a host that few have seen lately (routing/looks). */
+/** The share of requests without a preference that may go to a host that few have seen lately (routing/looks). */
 const EXPLORED_SHARE = 1 / 16;
 
 /** Routes without measurements come last, in their previous order. */

@@ -71,7 +71,7 @@ export function readProvider(value: unknown): ProviderPreferences | Refusal {
 }
 
 const MAX_HOSTS = 64;
-/** Of a name that the client made up, what a message repeats. */
+/** Characters of a name that the client made up, as a message repeats them. */
 const SHOWN_CHARACTERS = 64;
 
 type PreferenceReader = (path: string, value: unknown) => Partial<ProviderPreferences> | Refusal;

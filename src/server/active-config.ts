@@ -2,22 +2,36 @@ import type { Feature } from "../api/about.ts";
 import { type Config, type Links, linksOf, startOnlyChanges } from "../config/config.ts";
 import type { FoundConfig } from "../config/find-config.ts";
 import type { FoundHosts } from "../config/found-hosts.ts";
+import { type SyncedModel, withSynced } from "../config/synced-models.ts";
 import type { GenerationSettings } from "../generation/deps.ts";
 import type { HttpSettings } from "../http/deps.ts";
 
-/** The configuration in force, and what the floors are told of it: worked out once, not for every request. */
+/** The configuration in force, and what the floors get of it: worked out once, not for every request. */
 export class ActiveConfig {
   private readonly started: Config;
   private url = "";
   private settings: ActiveSettings;
+  private applied: AppliedRows = { version: 0, rows: [] };
+  private inForce: Config;
 
   constructor(private read: FoundConfig) {
+    this.inForce = read.config;
     this.started = read.config;
     this.settings = settingsOf(read.config, this.url, this.started);
   }
 
   get config(): Config {
-    return this.read.config;
+    return this.inForce;
+  }
+
+  /** Rows of model lists, on top of the configuration. */
+  get synced(): readonly SyncedModel[] {
+    return this.applied.rows;
+  }
+
+  /** The number of the version that they are; 0 for none. */
+  get modelVersion(): number {
+    return this.applied.version;
   }
 
   get found(): FoundHosts {
@@ -49,8 +63,24 @@ export class ActiveConfig {
 
   replace(read: FoundConfig): void {
     this.read = read;
-    this.settings = settingsOf(read.config, this.url, this.started);
+    this.compose();
   }
+
+  /** Other models and prices, on top of the same configuration. */
+  applyModels(version: number, rows: readonly SyncedModel[]): void {
+    this.applied = { version, rows };
+    this.compose();
+  }
+
+  private compose(): void {
+    this.inForce = withSynced(this.read.config, this.applied.rows);
+    this.settings = settingsOf(this.inForce, this.url, this.started);
+  }
+}
+
+interface AppliedRows {
+  readonly version: number;
+  readonly rows: readonly SyncedModel[];
 }
 
 interface ActiveSettings {

@@ -1,9 +1,11 @@
 import type { Route, SurfaceName } from "../catalog/catalog.ts";
 import { suggestion } from "../catalog/closest-id.ts";
 import { configView } from "../config/config-view.ts";
+import { EventDelivery, type WebhookLine } from "../customers/events/delivery.ts";
+import { signedEvent, type Webhook, webhookId } from "../customers/events/webhook.ts";
 import type { Balance, Key } from "../customers/keys/key.ts";
 import { BY_GATEWAY, type SuspensionRecord } from "../customers/keys/key-store.ts";
-import { LowCreditWatch } from "../customers/mail/low-credit.ts";
+import { mailLine, OWNERS_MAIL, ownersMail } from "../customers/mail/low-credit.ts";
 import type { Mailer } from "../customers/mail/mailer.ts";
 import { contractSignatures } from "../customers/wallets/contract-signatures.ts";
 import { AppBundle } from "../dashboard/bundle.ts";
@@ -15,6 +17,7 @@ import type { GenerationDeps } from "../generation/deps.ts";
 import { ExpectedOutput } from "../generation/expected-output.ts";
 import { generator } from "../generation/generate.ts";
 import { DeferredCounts, type PromptCountDeps } from "../generation/prompt-count.ts";
+import { PromptSizes } from "../generation/prompt-sizes.ts";
 import { KeptPrompts } from "../generation/recount.ts";
 import { Receipts } from "../generation/refused-receipts.ts";
 import { Repeats } from "../generation/repeats.ts";
@@ -27,9 +30,10 @@ import { probeFree } from "../hosts/probe.ts";
 import { routeReports } from "../hosts/route-report.ts";
 import { HostSlots } from "../hosts/slots/host-slots.ts";
 import type { Transport } from "../hosts/transport.ts";
+import { WebhookConnection } from "../hosts/webhook-connection.ts";
 import { WrongTokens } from "../http/admin/wrong-tokens.ts";
 import { CONTROL_BODY_MEMORY_BYTES } from "../http/control-body.ts";
-import type { HttpDeps } from "../http/deps.ts";
+import type { HttpDeps, ModelLists } from "../http/deps.ts";
 import { checkedSignature } from "../http/identity.ts";
 import { UntrustedProxies } from "../http/untrusted-proxies.ts";
 import { OpenSockets } from "../http/websocket/open-sockets.ts";
@@ -52,9 +56,10 @@ import { Health } from "../routing/health.ts";
 import { nameRefusal } from "../routing/naming.ts";
 import { allowancesOf, FreeRoutes, pseudonyms } from "../routing/open-tier/open-tier.ts";
 import type { Bookkeeping } from "../store/books/bookkeeping.ts";
-import { ledgerOperations } from "../store/books/ledger-operations.ts";
-import { Retention } from "../store/retention.ts";
-import { UnusedRemoval } from "../store/unused.ts";
+import { UnusedRemoval } from "../store/customers/unused.ts";
+import { ledgerOperations } from "../store/ledger/ledger-operations.ts";
+import { Retention } from "../store/ledger/retention.ts";
+import { schemaVersion } from "../store/schema/schemas.ts";
 import { BROKEN_OFF, pairing } from "../surfaces/surfaces.ts";
 import { prometheusText } from "../telemetry/metric.ts";
 import { faultsAndOutagesTo } from "../telemetry/outages.ts";
@@ -70,6 +75,7 @@ import type { ActiveConfig } from "./active-config.ts";
 import { drain } from "./draining.ts";
 import { GracefulShutdown } from "./graceful-shutdown.ts";
 import { type InUse, inUse } from "./in-use.ts";
+import { KeyFiles } from "./key-files.ts";
 import { RequestReporting } from "./reporting.ts";
 import type { IpcChannel } from "./workers/messages.ts";
 import { PassedRepeats } from "./workers/passed-repeats.ts";
@@ -91,7 +97,8 @@ export function buildGateway(parts: GatewayParts): BuiltGateway {
   const passed = place === null ? null : passedRepeats(repeats, rooms, parts);
   // Bound before the port is open: what the other workers find closed is answered elsewhere.
   const listening = passed?.listen(place!.socketOf(place!.number));
-  const upkeep = listen === null ? [] : upkeepOf(rooms, parts, listen);
+  const events = listen === null ? null : eventDelivery(parts, listen.mailer);
+  const upkeep = events === null ? [] : [...upkeepOf(rooms, parts), events];
   let started = false;
   const shutdown = new GracefulShutdown({
     clock,
@@ -112,6 +119,7 @@ export function buildGateway(parts: GatewayParts): BuiltGateway {
   });
   const serving = { generate, repeats, hasStarted: () => started, isStopping: () => shutdown.begun };
   rooms.slots.prepare(active.config.catalog.hosts.values());
+  rooms.keyFiles.watch();
   const deps = listen === null ? null : depsOf(rooms, parts, listen, serving);
   const server = deps === null ? null : listen!.open(deps);
   const used = () => inUse({ ...parts.books, ...parts, ...rooms, generation, repeats, passed, deps, server });
@@ -121,7 +129,7 @@ export function buildGateway(parts: GatewayParts): BuiltGateway {
     port: server?.port ?? null,
     async start() {
       await listening;
-      const first = [rooms.freeRoutes.verify(), rooms.x402?.prepare()];
+      const first = [rooms.freeRoutes.verify(), rooms.x402?.prepare(), events?.prepare()];
       await atMost(clock, FIRST_PROBES_MS, Promise.all(first));
       started = true;
       parts.counting.loadAhead();
@@ -132,7 +140,9 @@ export function buildGateway(parts: GatewayParts): BuiltGateway {
       passed?.resize(bodyMemoryBytes);
       rooms.health.keep(catalog);
       rooms.slots.prepare(catalog.hosts.values());
+      rooms.keyFiles.watch();
       void rooms.freeRoutes.verify();
+      void events?.prepare();
     },
     inUse: used,
     stop: () => shutdown.shutDown(),
@@ -150,7 +160,7 @@ export interface GatewayParts {
   readonly listen: Listening | null;
   readonly log: Log;
   readonly adminToken: string;
-  /** By which networks of free requests are told apart. */
+  /** Makes the pseudonyms of networks that send free requests. */
   readonly networkSecret: string;
   /** To the supervisor, where this is one of several workers. */
   readonly channel: IpcChannel | null;
@@ -164,16 +174,17 @@ export interface GatewayParts {
 export type ConfigInForce = Pick<ActiveConfig, "config" | "links" | "generation" | "http" | "needsRestart">;
 
 /** As its thread does it. */
-export type TokenCounting = Pick<Counting, keyof Counting>;
+type TokenCounting = Pick<Counting, keyof Counting>;
 
 /** What a gateway with a port needs besides. */
-export interface Listening {
+interface Listening {
   open(deps: HttpDeps): Bun.Server<unknown>;
   readonly mailer: Mailer;
   /** By node: in which settings it differs from this one. */
   nodeDifferences(): Promise<ReadonlyMap<string, readonly string[]>>;
   /** The operator asks for it over HTTP; null once the new configuration is in force, otherwise why it is not. */
   reload(): Promise<string | null>;
+  readonly modelLists: ModelLists;
 }
 
 export interface BuiltGateway {
@@ -183,7 +194,7 @@ export interface BuiltGateway {
   readonly port: number | null;
   /** Resolves once the free routes were probed, or this took too long; `/readyz` is 503 until then. */
   start(): Promise<void>;
-  /** After a reload. */
+  /** After a reload, or when other models were applied. */
   configChanged(): void;
   /** What requests hold, take or wait for at this moment: nothing, once all have ended. */
   inUse(): readonly InUse[];
@@ -211,7 +222,11 @@ function roomsOf(parts: GatewayParts) {
   books.notices?.listen((routes) => affinity.told(routes));
   const spendable = new SpendableCredit(books.ledger, books.balance, clock);
   const receipts = new Receipts(books, peers, spendable);
-  const slots = new HostSlots(clock, peers?.slots);
+  const keyFiles = new KeyFiles(clock, catalog, log);
+  const slots = new HostSlots(clock, peers?.slots, {
+    processes: workerPlace(parts.env)?.workers ?? 1,
+    onRetired: (host, key, detail) => log("host key refused", { host, key, detail, next: REFUSED_KEY }),
+  });
   const bodies = new ByteBudget(active.config.bodyMemoryBytes, clock);
   const sockets = new OpenSockets(clock, {
     messageBytes: active.config.websocketMessageBytes,
@@ -221,7 +236,8 @@ function roomsOf(parts: GatewayParts) {
   const { x402, paying, figures } = x402Parts(parts);
   const hosts = () => health.report(catalog());
   const { ledger, journal } = books;
-  const measured = { hosts, slots, bodies, sockets, ledger, journal, figures };
+  const schema = schemaVersion(active.config.store);
+  const measured = { hosts, slots, bodies, sockets, ledger, journal, figures, schema };
   const reporting = new RequestReporting(active, parts, measured);
   const probe = (route: Route) => probeFree(route, { transport, destinations, clock });
   const freeRoutes = new FreeRoutes(health, probe, clock, catalog);
@@ -237,6 +253,7 @@ function roomsOf(parts: GatewayParts) {
     affinity,
     hostsHere,
     peers,
+    keyFiles,
     slots,
     bodies,
     reporting,
@@ -378,6 +395,7 @@ function generationDeps(rooms: Rooms, parts: GatewayParts): GenerationDeps {
     hostCosts: new HostCosts({ clock, metrics: reporting.metrics, freeRoutes, log }),
     reporting,
     prompts: new KeptPrompts(),
+    promptSizes: new PromptSizes(),
     counting: {
       ...promptCountDeps(rooms, parts),
       countAnswer: (texts, family) => counting.count(texts, family),
@@ -451,7 +469,7 @@ interface ServingState extends Pick<BuiltGateway, "generate"> {
 function depsOf(
   rooms: Rooms,
   parts: GatewayParts,
-  { mailer, reload, nodeDifferences }: Listening,
+  { mailer, reload, modelLists, nodeDifferences }: Listening,
   serving: ServingState,
 ): HttpDeps {
   const { config: active, clock, random, books, counting, log } = parts;
@@ -529,28 +547,32 @@ function depsOf(
       issuer: () => active.links.baseUrl,
     }),
     nodeDifferences,
+    schema: schemaVersion(active.config.store),
     apps: new AppBundle(),
     unready() {
-      if (serving.isStopping()) return "it has been told to stop";
+      if (serving.isStopping()) return "it is stopping";
       if (!serving.hasStarted()) return "it is starting";
       return books.healthy() ? null : "it cannot record requests";
     },
     stopping: serving.isStopping,
     reload: async () => ({ problem: await reload(), needsRestart: active.needsRestart }),
+    modelLists,
     configInForce: () => configView(active.config, active.links),
     metrics: async () => prometheusText((await peers?.metrics()) ?? reporting.metrics.read()),
     onFault: rooms.onFault,
   };
 }
 
+const REFUSED_KEY =
+  "It gets no requests until its variable or file holds another key: replace the file, or set the variable and restart.";
+
 const UNTRUSTED =
   "It sends X-Forwarded-For. If it is your proxy, add it to trusted_proxies: until then all its clients count as one.";
 
-/** What is done now and then, whoever asks for what. */
+/** What is done now and then, without a request. */
 function upkeepOf(
   { x402, card, payments }: Rooms,
   { config: active, paymentPace, clock, books, log }: GatewayParts,
-  { mailer }: Listening,
 ) {
   const onFault = (error: unknown) => log("books", { error: String(error) });
   const rails = [x402, card].filter((rail) => rail !== null);
@@ -573,20 +595,64 @@ function upkeepOf(
       onRemoved: (removed) => log("unused removed", removed),
       onFault,
     }),
-    new LowCreditWatch({
-      store: books.lowCredit,
-      clock,
-      log,
-      below: () => active.config.lowCredit,
-      deliver: (mail) => mailer.deliver(mail),
-      links: () => active.links,
-    }),
   ];
 }
 
+function eventDelivery({ config: active, clock, books, log }: GatewayParts, mailer: Mailer): EventDelivery {
+  const onFault = (error: unknown) => log("webhooks", { problem: String(error) });
+  const mails = mailLine({
+    accounts: books.accounts,
+    log,
+    deliver: (mail) => mailer.deliver(mail),
+    links: () => active.links,
+  });
+  return new EventDelivery({
+    store: books.webhooks,
+    clock,
+    log,
+    webhooks() {
+      const { lowCredit, webhooks } = active.config;
+      const endpoints = (webhooks?.endpoints ?? []).map(({ url, secret, kinds }) => ({
+        id: webhookId(url),
+        url,
+        kinds,
+        secrets: secret,
+        lowCredit,
+      }));
+      return lowCredit === null ? endpoints : [...endpoints, ownersMail(lowCredit)];
+    },
+    open: (webhook) => (webhook.id === OWNERS_MAIL ? mails : webhookLine(webhook, clock, onFault)),
+  });
+}
+
+function webhookLine(
+  { url, secrets }: Webhook,
+  clock: Clock,
+  onFault: (error: unknown) => void,
+): WebhookLine {
+  const connection = new WebhookConnection(url, clock, onFault);
+  return {
+    async send(event) {
+      const { headers, body } = signedEvent(secrets, event, clock.now());
+      const answer = await connection.post(headers, body);
+      if (typeof answer !== "number") return { problem: answer.message, isFinal: false };
+      if (answer >= 200 && answer < 300) return null;
+      return { problem: `the endpoint answered ${answer}`, isFinal: answer === GONE };
+    },
+    close: () => connection.close(),
+  };
+}
+
+const GONE = 410;
+
 /** Closes every part; the books once nothing writes to them any more. */
-async function closed({ reporting }: Rooms, upkeep: readonly Upkept[], parts: GatewayParts): Promise<void> {
+async function closed(
+  { reporting, keyFiles }: Rooms,
+  upkeep: readonly Upkept[],
+  parts: GatewayParts,
+): Promise<void> {
   const { clock, books, counting, transport, listen } = parts;
+  keyFiles.stop();
   // Nobody may be reading the log any more.
   await atMost(clock, CLOSE_MS, reporting.flushLog());
   await reporting.stopTracing(CLOSE_MS);
@@ -597,7 +663,7 @@ async function closed({ reporting }: Rooms, upkeep: readonly Upkept[], parts: Ga
   if (listen !== null) await atMost(clock, CLOSE_MS, listen.mailer.close());
 }
 
-type Upkept = ReturnType<typeof upkeepOf>[number];
+type Upkept = { stop(): Promise<void> };
 
 /** The longest that closing waits for any one part. */
 const CLOSE_MS = 2_000;

@@ -1,8 +1,8 @@
 import type { BookkeepingParts, BooksConfig } from "../store/books/bookkeeping.ts";
 import { dataFolderPath, keeperSocketPath, openDataFolder } from "../store/data-folder.ts";
-import { openKeeper } from "../store/keeper/keeper.ts";
-import { bookJournalOfOne, bookJournalsOfWorkers } from "../store/keeper/left-journals.ts";
-import { KeeperSocket } from "../store/keeper/socket.ts";
+import { openKeeper } from "../store/nodes/keeper.ts";
+import { KeeperSocket } from "../store/nodes/keeper-socket.ts";
+import { bookJournalOfOne, bookJournalsOfWorkers } from "../store/nodes/left-journals.ts";
 import { systemClock } from "../units/clock.ts";
 import type { Log } from "../units/log.ts";
 import { systemRandom } from "../units/random.ts";

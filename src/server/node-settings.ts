@@ -1,7 +1,7 @@
 import { configView } from "../config/config-view.ts";
 import { SETTINGS } from "../config/settings.ts";
 import type { Bookkeeping } from "../store/books/bookkeeping.ts";
-import { ADMIN_TOKEN, differences, hashOfToken, NETWORKS, type NodeSettings } from "../store/fleet.ts";
+import { ADMIN_TOKEN, differences, hashOfToken, NETWORKS, type NodeSettings } from "../store/nodes/fleet.ts";
 import type { Log } from "../units/log.ts";
 import type { RandomBytes } from "../units/random.ts";
 import type { ActiveConfig } from "./active-config.ts";
@@ -20,7 +20,7 @@ export class NodeComparison {
   constructor(
     private readonly parts: {
       readonly books: Pick<Bookkeeping, "fleet" | "node" | "nodes">;
-      readonly active: Pick<ActiveConfig, "config" | "links">;
+      readonly active: Pick<ActiveConfig, "config" | "links" | "modelVersion">;
       readonly adminToken: string;
       readonly secret: string;
       readonly log: Log;
@@ -29,15 +29,32 @@ export class NodeComparison {
 
   /** At start, and after each reload. That it fails keeps nobody from serving. */
   async note(): Promise<null> {
-    const { books, log } = this.parts;
+    const { log } = this.parts;
+    await this.write();
     try {
-      if (books.node !== null) await books.fleet.note(books.node, this.own());
       for (const [node, differsIn] of await this.differences())
         log("node differs", { node, in: differsIn.join(", "), next: NEXT });
     } catch (error) {
       log("nodes not compared", { error: String(error) });
     }
     return null;
+  }
+
+  /** What this node runs with, for the others to compare. */
+  async write(): Promise<void> {
+    const { books, log } = this.parts;
+    if (books.node === null) return;
+    await books.fleet
+      .note(books.node, this.own())
+      .catch((error) => log("nodes not compared", { error: String(error) }));
+  }
+
+  /** Nodes that have applied another version of model lists. */
+  async withOtherModels(): Promise<string[]> {
+    const differences = await this.differences();
+    return [...differences].flatMap(([node, differsIn]) =>
+      differsIn.includes(APPLIED_MODELS) ? [node] : [],
+    );
   }
 
   /** By node, of those that are alive: where it differs from this one. */
@@ -60,9 +77,16 @@ export class NodeComparison {
     const members = Object.entries(configView(active.config, active.links)).flatMap(([name, value]) =>
       OF_ONE_NODE.has(name) ? [] : [[name, hashOf(value)]],
     );
-    return { [ADMIN_TOKEN]: hashOfToken(adminToken, secret), ...Object.fromEntries(members) };
+    return {
+      [ADMIN_TOKEN]: hashOfToken(adminToken, secret),
+      // Nodes of before the first list, and older ones, say nothing of it.
+      ...(active.modelVersion === 0 ? {} : { [APPLIED_MODELS]: String(active.modelVersion) }),
+      ...Object.fromEntries(members),
+    };
   }
 }
+
+const APPLIED_MODELS = "applied model lists";
 
 const hashOf = (value: unknown): string =>
   new Bun.CryptoHasher("sha256").update(JSON.stringify(value)).digest("hex").slice(0, HASH_DIGITS);

@@ -10,7 +10,6 @@ import { startSimulatedHost } from "../hosts/simulated/host.ts";
 import { httpApp } from "../http/app.ts";
 import { PAYMENT_PACE, type PaymentPace } from "../payments/rails/payment-pace.ts";
 import type { Bookkeeping } from "../store/books/bookkeeping.ts";
-import { openKeeperBooks } from "../store/books/bookkeeping-keeper.ts";
 import { openPostgresBooks } from "../store/books/bookkeeping-postgres.ts";
 import { openSqliteBooks } from "../store/books/bookkeeping-sqlite.ts";
 import {
@@ -20,14 +19,15 @@ import {
   openWorkerFolder,
   unkeptFolder,
 } from "../store/data-folder.ts";
-import { bookAllWorkers } from "../store/keeper/left-journals.ts";
+import { openKeeperBooks } from "../store/nodes/keeper-node-store.ts";
+import { bookAllWorkers } from "../store/nodes/left-journals.ts";
 import type { LogWriter } from "../telemetry/request-log.ts";
 import { type Clock, systemClock } from "../units/clock.ts";
 import { inTurn } from "../units/in-turn.ts";
-import type { Log } from "../units/log.ts";
-import { faultsTo } from "../units/log.ts";
+import { faultsTo, type Log } from "../units/log.ts";
 import { type RandomBytes, systemRandom } from "../units/random.ts";
 import { ActiveConfig } from "./active-config.ts";
+import { AppliedModels, awaitNodes } from "./applied-models.ts";
 import { type BuiltGateway, buildGateway } from "./gateway.ts";
 import { type InUse, socketsInUse } from "./in-use.ts";
 import { hostOf, opened, openedMetrics, portOf } from "./listening.ts";
@@ -86,17 +86,18 @@ async function openIn(folder: DataFolder, start: Start): Promise<Gateway> {
   const shared = env.GATEWAY_WORKER !== undefined;
   const { metrics } = active.config;
   let metricsServer: Bun.Server<undefined> | null = null;
+  let gateway: BuiltGateway | null = null;
   const reload = inTurn(async () => {
     const problem = await reread(start);
-    if (problem === null) gateway.configChanged();
+    if (problem === null) gateway?.configChanged();
     return problem ?? comparison.note();
   });
-  const mailer = openMailer(folder, start);
   const books = await openBooks(folder, start);
   const secret = await networkSecret(books, random);
   const comparison = new NodeComparison({ books, active, adminToken: folder.adminToken, secret, log });
+  const modelLists = await appliedModels(start, books, comparison, () => gateway?.configChanged());
   const transport = http1Transport({ clock, onFault: faultsTo(log) });
-  const gateway: BuiltGateway = buildGateway({
+  gateway = buildGateway({
     config: active,
     clock,
     random,
@@ -109,7 +110,8 @@ async function openIn(folder: DataFolder, start: Start): Promise<Gateway> {
         if (metrics !== null) metricsServer = openedMetrics(deps, { ...metrics, shared }, port);
         return opened(httpApp(deps), { hostname, port, shared }, deps.sockets.messageBytes);
       },
-      mailer,
+      mailer: openMailer(folder, start),
+      modelLists,
       nodeDifferences: () => comparison.differences(),
       async reload() {
         const problem = await reload();
@@ -129,6 +131,7 @@ async function openIn(folder: DataFolder, start: Start): Promise<Gateway> {
   active.listensAt(url);
   await gateway.start();
   await comparison.note();
+  modelLists.follow();
   return {
     url,
     folder,
@@ -139,13 +142,36 @@ async function openIn(folder: DataFolder, start: Start): Promise<Gateway> {
       return active.found;
     },
     reload,
-    inUse: () => [...gateway.inUse(), ...socketsInUse(transport)],
+    inUse: () => [...gateway!.inUse(), ...socketsInUse(transport)],
     async stop() {
-      await gateway.stop();
+      await modelLists.stop();
+      await gateway!.stop();
       await metricsServer?.stop(true);
       await start.release();
     },
   };
+}
+
+/** With what was applied before this process started. */
+async function appliedModels(
+  { active, clock, log }: Start,
+  books: Bookkeeping,
+  comparison: NodeComparison,
+  configChanged: () => void,
+): Promise<AppliedModels> {
+  const models = new AppliedModels({
+    books,
+    active,
+    clock,
+    log,
+    async onChanged() {
+      configChanged();
+      await comparison.write();
+    },
+    pendingNodes: () => awaitNodes(clock, () => comparison.withOtherModels()),
+  });
+  await models.load();
+  return models;
 }
 
 const openMailer = (folder: DataFolder, { active, clock, random, env, log }: Start): Mailer =>
@@ -170,6 +196,7 @@ async function reread({ active, find, log }: Start): Promise<string | null> {
   const { needsRestart, config } = active;
   log("reloaded", {
     models: config.catalog.models.size,
+    prices: config.catalog.priceVersion,
     hosts: config.catalog.hosts.size,
     ...(needsRestart.length > 0 ? { needs_restart: needsRestart.join(", ") } : {}),
   });

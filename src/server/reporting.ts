@@ -12,7 +12,7 @@ import type { RandomBytes } from "../units/random.ts";
 import type { Trace } from "../units/trace-context.ts";
 import type { ActiveConfig } from "./active-config.ts";
 
-/** What the operator hears of requests: metrics, the request log and traces, each where it is wanted. */
+/** What the operator gets of requests: metrics, the request log and traces, each where it is wanted. */
 export class RequestReporting {
   readonly metrics: Metrics;
   private readonly requestLog: RequestLog | null;

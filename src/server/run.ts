@@ -12,8 +12,9 @@ import {
   isGuessable,
   remedyFor,
 } from "../store/data-folder.ts";
+import { diskRefused, isDamaged } from "../store/database/sqlite.ts";
 import { isDamagedFile } from "../store/journal/journal.ts";
-import { diskRefused, isDamaged } from "../store/sqlite/database.ts";
+import { schemaVersion } from "../store/schema/schemas.ts";
 import { processMetrics } from "../telemetry/metrics.ts";
 import { isoTime, systemClock } from "../units/clock.ts";
 import { StoreUnreachable, StoreUnusable } from "../units/errors/bookkeeping.ts";
@@ -25,7 +26,7 @@ import { ownCommand } from "./runtime.ts";
 import { channelToSupervisor } from "./workers/ipc-channel.ts";
 import { Supervisor, WorkersEnded } from "./workers/supervisor.ts";
 
-/** Serves, alone or with workers, until it is told to stop. */
+/** Serves, alone or with workers, until a signal stops it. */
 const { env } = process;
 const worker = env.GATEWAY_WORKER;
 /** How many workers this process keeps the database for, if it does. */
@@ -63,7 +64,7 @@ const serving = await start();
 
 process.off("SIGHUP", wantReload).on("SIGHUP", () => serving.reload());
 if (reloadWanted) serving.reload();
-// A keeper ends after its workers, whoever else is told to: its supervisor says when.
+// A keeper ends after its workers, even if the signal reached all: its supervisor says when.
 const stopSignalled = keeperOf === undefined ? () => void end() : () => {};
 for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, stopSignalled);
 if (keeperOf !== undefined) {
@@ -78,7 +79,7 @@ if (keeperOf !== undefined) {
       });
   });
 }
-// Whoever waits for this line may send a signal at once.
+// A process that waits for this line may send a signal at once.
 console.log(serving.announcement);
 
 // `npm start`, `bun run start` and the supervisor of workers stand between the operator and this process.
@@ -114,6 +115,8 @@ async function end(): Promise<void> {
 
 async function start(): Promise<RunningServer> {
   try {
+    // Before anything is made on the disk.
+    portOf(env.PORT);
     if (worker !== undefined) return await serve();
     const config = await writtenConfig({ env, cwd: process.cwd(), now: systemClock.now() });
     if (keeperOf !== undefined) return await keepFor(config, Number(keeperOf));
@@ -185,6 +188,7 @@ async function serve(): Promise<RunningServer> {
   });
   const announcement = banner({
     config: gateway.config,
+    schema: schemaVersion(gateway.config.store),
     found: gateway.found,
     listening: gateway.url,
     hostname: hostOf(env.HOST),
@@ -198,7 +202,7 @@ async function serve(): Promise<RunningServer> {
   return { announcement, reload: () => void gateway.reload(), stop: () => gateway.stop() };
 }
 
-/** Of journals, in the folder and in that of a node. */
+/** Damaged journals, in the folder and in that of a node. */
 function damagedFiles(path: string): string[] {
   const folders = [path, join(path, "node")].filter((folder) => existsSync(folder));
   return folders.flatMap((folder) =>

@@ -1,7 +1,7 @@
 /**
  * What Bun reads from the environment only, and only as a process begins. When nothing has happened for a
  * minute or two, Bun throws away what it had compiled, and the next requests run in its interpreter until it
- * is compiled anew: they cost twice the CPU and wait ten times as long (docs/performance, "After a pause").
+ * is compiled again: they cost twice the CPU and wait ten times as long (docs/performance, "After a pause").
  * With the first two, compiled code stays. A young collection visits less than a megabyte; waiting for helping
  * threads, which share the core with everything else, makes its stop twice as long, so one thread does it alone.
  */

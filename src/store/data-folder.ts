@@ -1,10 +1,20 @@
 import { Database } from "bun:sqlite";
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  closeSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import type { Server } from "node:net";
 import { dirname, join } from "node:path";
 import { randomBase58 } from "../units/base58.ts";
 import type { RandomBytes } from "../units/random.ts";
-import { makePrivate, takePrivate } from "./private-files.ts";
-import { guessingBits } from "./token-strength.ts";
 
 /** Where one gateway keeps what it must not forget. */
 export interface DataFolder {
@@ -212,3 +222,106 @@ function kept(path: string, make: () => string): string {
 const newNodeName = (random: RandomBytes): string => `node_${randomBase58(NODE_CHARACTERS, random)}`;
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
+/**
+ * Makes a file that only its owner can read, if there is none. SQLite would make its database readable by
+ * others, and gives the files next to it the mode of the database.
+ */
+export const makePrivate = (path: string): void => closeSync(openSync(path, "a", PRIVATE));
+
+/**
+ * Takes the gateway's own files in a data folder from everybody but their owner: an earlier version, or a
+ * copy, may have left them readable. Files that are not the gateway's stay as they are.
+ */
+function takePrivate(folder: string): void {
+  tighten(folder, OWN);
+  tighten(join(folder, "node"), OWN);
+  tighten(join(folder, "outbox"), MAIL);
+}
+
+function tighten(folder: string, own: RegExp): void {
+  for (const name of namesIn(folder)) {
+    if (!own.test(name)) continue;
+    const path = join(folder, name);
+    const file = lstatSync(path, { throwIfNoEntry: false });
+    if (file?.isFile() && (file.mode & FOR_OTHERS) !== 0) chmodSync(path, PRIVATE);
+  }
+}
+
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
+}
+
+const OWN = /^(gateway\.sqlite(-\w+)?|lock(-\w+)?|admin-token|node-name|journal-\d+\..+)$/;
+const MAIL = /\.eml$/;
+const PRIVATE = 0o600;
+const FOR_OTHERS = 0o077;
+
+/**
+ * Listens on a socket that only the owner of its folder can open; it is bound once this returns. The path must be free,
+ * or left over from a life before.
+ */
+export async function listenPrivately(server: Server, path: string): Promise<void> {
+  const bytes = Buffer.byteLength(path);
+  if (bytes > MAX_PATH_BYTES) {
+    throw new DataFolderError(
+      `the path of the data folder is too long for the workers' sockets in it (${bytes} bytes, at most ${MAX_PATH_BYTES}): ${path}. Set GATEWAY_DATA to a shorter one, or workers to 1.`,
+    );
+  }
+  rmSync(path, { force: true });
+  await new Promise<void>((resolve, reject) => {
+    // Else whoever is quick opens it before its mode is set.
+    const mask = process.umask(0o077);
+    server.once("error", reject).listen(path, resolve);
+    process.umask(mask);
+  });
+  chmodSync(path, 0o600);
+}
+
+/** Of the address of a socket, on every system. */
+const MAX_PATH_BYTES = 103;
+
+/**
+ * How many bits a guesser has to find who knows how people make up secrets: from words, years, rows of characters and
+ * repetitions. An estimate for the operator's own token, to be said at start; generous to what looks random.
+ */
+function guessingBits(token: string): number {
+  const [, once] = /^(.{1,32}?)\1+$/s.exec(token) ?? [];
+  const parts = (once ?? token).match(/[a-z]+|[A-Z][a-z]+|[A-Z]+|[0-9]+|[^A-Za-z0-9]+/g) ?? [];
+  return parts.reduce((sum, part) => sum + bitsOf(part), 0);
+}
+
+function bitsOf(part: string): number {
+  if (/^(19|20)[0-9]{2}$/.test(part)) return YEAR_BITS;
+  const single = /[A-Za-z]/.test(part) ? 4.7 : /[0-9]/.test(part) ? 3.3 : 5;
+  const bits = surprises(part) * single;
+  return isPronounceable(part) ? Math.min(bits, WORD_BITS * Math.ceil(part.length / WORD_LETTERS)) : bits;
+}
+
+/** Characters that do not just repeat the one before or go on from it, as in `aaa`, `abc`, `4321` and `qwer`. */
+function surprises(part: string): number {
+  let count = 0;
+  for (let at = 0; at < part.length; at++) if (at === 0 || !isNext(part[at - 1]!, part[at]!)) count += 1;
+  return count;
+}
+
+const isNext = (one: string, other: string): boolean =>
+  Math.abs(other.charCodeAt(0) - one.charCodeAt(0)) <= 1 || KEYBOARD.includes((one + other).toLowerCase());
+
+const KEYBOARD = "qwertyuiop asdfghjkl zxcvbnm";
+
+/** As words of most languages are: vowels between few consonants. */
+function isPronounceable(part: string): boolean {
+  if (part.length < 3 || !/^[A-Za-z]+$/.test(part)) return false;
+  const vowels = part.match(/[aeiouy]/gi)?.length ?? 0;
+  return vowels >= part.length / 5 && vowels <= (part.length * 2) / 3 && !/[^aeiouy]{5}/i.test(part);
+}
+
+/** One of 16,000 words; a long run of letters is several. */
+const WORD_BITS = 14;
+const WORD_LETTERS = 6;
+const YEAR_BITS = 7;

@@ -1,8 +1,8 @@
 /**
  * Whom a host's error blames. Statuses tell less than they should: providers say 400 to a key that is wrong
  * or has no credit, to a model that they have given up, and to an answer that their model spoilt. None of
- * that is a word about the client's request: told as one, it would be the client's to fix, and no other host
- * would be asked.
+ * that is about the client's request: returned as such, it would be the client's to fix, and no other host
+ * would be tried.
  *
  * Sentences count from their beginning only. Hosts repeat in them what a client sent (“Invalid value: '…'”),
  * and nobody may speak for a host.
@@ -16,7 +16,10 @@ export function blameOf(codes: readonly string[], message: string): Blame {
 /** `account`: the gateway's, at that host; all of the host's models are concerned. */
 export type Blame = "request" | "host" | "account";
 
-/** OpenAI ("Error codes"), Google (`google.rpc.ErrorInfo`), Moonshot, Alibaba, LiteLLM, OpenAI's like. */
+/**
+ * OpenAI ("Error codes"), Google (`google.rpc.ErrorInfo`), Moonshot, Alibaba, LiteLLM, OpenAI's like; Anthropic's
+ * `error.details.error_code`.
+ */
 const ACCOUNT_CODES: ReadonlySet<string> = new Set([
   "insufficient_quota",
   "billing_hard_limit_reached",
@@ -26,10 +29,26 @@ const ACCOUNT_CODES: ReadonlySet<string> = new Set([
   "API_KEY_INVALID",
   "Arrearage",
   "budget_exceeded",
+  "credit_balance_exhausted",
+  "usage_limit_exceeded",
+  "project_spend_limit_exceeded",
+  "organization_spend_limit_exceeded",
+  "organization_usage_limit_exceeded",
+  // The key's project is kept in another region than the host's address.
+  "data_residency_mismatch",
+  "billing_error",
+  "contract_spend_limit_reached",
+  "enforced_spend_limit_reached",
+  "organization_on_hold",
+  "organization_type_not_supported",
+  "cmek_context_unavailable",
+  "cmek_key_disabled",
+  "cmek_key_network_blocked",
+  "cmek_key_unreachable",
 ]);
 
 /**
- * Of statuses that would mean the request: Anthropic, Google and xAI answer 400, xAI also 403 and 429, and
+ * Such errors have statuses that would mean the request: Anthropic, Google and xAI answer 400, xAI also 403 and 429, and
  * Fireworks 412.
  */
 const ACCOUNT_SENTENCES: readonly RegExp[] = [
@@ -47,7 +66,7 @@ const ACCOUNT_SENTENCES: readonly RegExp[] = [
 /**
  * Groq: 413 for what exceeds the account's tokens a minute, 498 for want of capacity, 400 for calls and JSON
  * that the model spoilt and for models that are gone. Mistral and others: 400 for a model that they do not
- * know, whose name is the route's, not the client's.
+ * know, whose name is the route's, not the client's. OpenAI, Anthropic: want of capacity.
  */
 const HOST_CODES: ReadonlySet<string> = new Set([
   "rate_limit_exceeded",
@@ -58,6 +77,9 @@ const HOST_CODES: ReadonlySet<string> = new Set([
   "model_not_available",
   "model_decommissioned",
   "invalid_model",
+  "flex_unavailable",
+  "server_overloaded",
+  "compaction_unavailable",
 ]);
 
 /** Mistral, DeepSeek, OpenRouter; OpenAI, whose other models need no verification. */
@@ -74,8 +96,23 @@ const HOST_SENTENCES: readonly RegExp[] = [
  */
 export function condemns(codes: readonly string[]): boolean {
   const status = codes.find((code) => /^[1-5]\d\d$/.test(code));
-  return status === undefined ? codes.some((code) => REQUEST_CODES.has(code)) : REQUEST_STATUSES.has(status);
+  if (status !== undefined) return REQUEST_STATUSES.has(status);
+  return codes.some((code) => REQUEST_CODES.has(code)) || declines(codes);
 }
+
+/** Whether a host will not answer the request for policy reasons, and says so as an error. */
+export const declines = (codes: readonly string[]): boolean => codes.some((code) => POLICY_CODES.has(code));
+
+/** OpenAI (Responses' `error.code`, "Agents"), Azure ("Content filtering"), Alibaba. */
+const POLICY_CODES: ReadonlySet<string> = new Set([
+  "bio_policy",
+  "cyber_policy",
+  "misalignment_policy_violation",
+  "image_content_policy_violation",
+  "content_policy_violation",
+  "content_filter",
+  "data_inspection_failed",
+]);
 
 /** OpenAI and Anthropic; OpenAI's Responses ("The response object", `error.code`); vLLM. */
 const REQUEST_CODES: ReadonlySet<string> = new Set([
@@ -90,7 +127,6 @@ const REQUEST_CODES: ReadonlySet<string> = new Set([
   "image_too_large",
   "image_too_small",
   "image_parse_error",
-  "image_content_policy_violation",
   "image_file_too_large",
   "image_file_not_found",
   "unsupported_image_media_type",

@@ -1,4 +1,4 @@
-import { blameOf, condemns } from "./blame.ts";
+import { blameOf, condemns, declines } from "./blame.ts";
 import { asObject, asText, type Json } from "./json/json.ts";
 import type { HostError } from "./surface.ts";
 
@@ -35,7 +35,12 @@ function plainError(value: unknown, fallback: string): HostError {
   const code = codeOf(inner?.code ?? inner?.type ?? inner?.status);
   const message = spoken ?? (code === "" ? fallback : code);
   const details = asObjects(inner?.details);
-  const codes = [code, codeOf(inner?.type), ...details.map(({ reason }) => codeOf(reason))];
+  const codes = [
+    code,
+    codeOf(inner?.type),
+    codeOf(asObject(inner?.details)?.error_code),
+    ...details.map(({ reason }) => codeOf(reason)),
+  ];
   const contextTooLong =
     codes.some((one) => CONTEXT_CODES.has(one)) || CONTEXT_SENTENCES.some((sign) => sign.test(message));
   const blames = blameOf(codes, message);
@@ -47,6 +52,7 @@ function plainError(value: unknown, fallback: string): HostError {
     param: param ?? wrong[0]?.name ?? null,
     blames,
     isVerdict: contextTooLong || (blames === "request" && condemns(codes)),
+    isPolicy: blames === "request" && declines(codes),
     restMs: restOf(details),
   };
 }
@@ -65,10 +71,10 @@ function providerError(value: unknown): unknown {
 const PROVIDER_ERROR = "Provider returned error";
 
 /** An account there is not the gateway's, and the host's other models are served by other providers. */
-const ofProvider = (error: HostError, told: HostError): HostError => ({
+const ofProvider = (error: HostError, reported: HostError): HostError => ({
   ...error,
   blames: error.blames === "account" ? "host" : error.blames,
-  isVerdict: error.isVerdict || (error.blames === "request" && told.isVerdict),
+  isVerdict: error.isVerdict || (error.blames === "request" && reported.isVerdict),
 });
 
 /**
@@ -110,6 +116,7 @@ export const fault = (message: string): HostError => ({
   param: null,
   blames: "host",
   isVerdict: false,
+  isPolicy: false,
   restMs: null,
 });
 

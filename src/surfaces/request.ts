@@ -1,77 +1,104 @@
+import { isUtf8 } from "node:buffer";
 import type { SurfaceName } from "../catalog/catalog.ts";
+import { assert } from "../units/assert.ts";
 import { withoutByteOrderMark } from "../units/byte-order-mark.ts";
 import { invalid, type Refusal, refuse, refused } from "../units/errors/refusal.ts";
-import { NO_BYTES } from "./json/bytes.ts";
-import { asObject } from "./json/json.ts";
+import { NO_BYTES, textOf } from "./json/bytes.ts";
+import { asObject, type Json } from "./json/json.ts";
 import { JsonCursor } from "./json/json-cursor.ts";
 import { hasMoreValues } from "./json/json-scan.ts";
+import { Outline } from "./json/outline.ts";
 import { accountReference, REFERRING } from "./request/account-references.ts";
 import { BodyChanges } from "./request/body-changes.ts";
-import { isCachedFor1h } from "./request/cache-time.ts";
+import { namedRetentions } from "./request/cache-time.ts";
 import { leaveOutOwnTools } from "./request/own-tools.ts";
-import { sizePrompt } from "./request/prompt.ts";
-import { dearerService, leaveOutUnheld, UNHELD_NAMES } from "./request/unpriced-fields.ts";
+import { type SearchedJson, sizePrompt } from "./request/prompt.ts";
+import { costlierService, leaveOutUnheld, UNHELD_NAMES } from "./request/unpriced-fields.ts";
 import { leaveOutUnsafe } from "./request/unsafe-members.ts";
 import type { GenerationRequest, HostBody, HostTarget, RequestSize } from "./surface.ts";
 
 /**
  * Reads a request body of any of the three languages: one scan for its members, one parse. Members that
  * decide about money and routing must mean the same here and at the host, so they may appear only once, and
- * without escapes in their names.
+ * without escapes in their names. In bodies from `outlinedFrom` bytes on, long texts of the conversation are parsed only
+ * where somebody reads them.
  */
-export function readBody(sent: Uint8Array, surface: SurfaceName): Body | Refusal {
+export function readBody(
+  sent: Uint8Array,
+  surface: SurfaceName,
+  outlinedFrom = OUTLINED_BYTES,
+): Body | Refusal {
   const body = withoutByteOrderMark(sent);
-  if (body.length > LARGE_BYTES && hasMoreValues(body, MAX_VALUES))
-    return refuse("invalid_request", `The body has more than ${MAX_VALUES} JSON values.`);
-  const unsure = ambiguous(body);
-  if (unsure !== null) return unsure;
-  const json = parse(body);
-  if (json === null) return noObject(body);
+  const outlined = body.length < outlinedFrom ? null : outlinedBody(body, surface);
+  const parsed = outlined ?? parsedBody(body);
+  if (refused(parsed)) return parsed;
+  const { json, outline, list, searched } = parsed;
   // With only a list, as OpenRouter's clients may send, its first entry is the model requested.
   const model = json.model ?? (Array.isArray(json.models) ? json.models[0] : undefined);
   if (typeof model !== "string" || model === "") return invalid("model", "must be a non-empty string");
-  const dearer = dearerService(json);
-  if (dearer !== null)
-    return invalid(dearer, "asks for a service that costs more than the model's price here: leave it out");
+  const costlier = costlierService(json);
+  if (costlier !== null)
+    return invalid(costlier, "asks for a service that costs more than the model's price here: leave it out");
+  const promptRetentions = namedRetentions(searched, outline);
+  if (refused(promptRetentions)) return promptRetentions;
   const { auto_cache: marks = null } = json;
   if (marks !== null && typeof marks !== "boolean") return invalid("auto_cache", "must be true or false");
   const stream = json.stream ?? false;
   if (typeof stream !== "boolean") return invalid("stream", "must be true or false");
-  return { surface, body, json, model, stream };
+  return { surface, body, json, outline, list, searched, model, stream, promptRetentions };
 }
 
-export type Body = Pick<GenerationRequest, "surface" | "body" | "json" | "model" | "stream">;
+type ParsedBody = SearchedJson & Pick<GenerationRequest, "list">;
+
+/** A body that was read; `searched` is valid until the next one is. */
+export type Body = Pick<GenerationRequest, "surface" | "body" | "model" | "stream" | "promptRetentions"> &
+  ParsedBody;
 
 /** The request as the rest of the gateway sees it. */
 export function toRequest(read: Body, maxOutputTokens: number | null, choices: number): GenerationRequest {
-  const { surface, body, json, model, stream } = read;
+  const { surface, body, json, outline, list, model, stream } = read;
   const { models, provider, route, fallbacks } = json;
   return {
     surface,
     body,
     json,
+    outline,
+    list,
     model,
     modelAsked: model,
     stream,
     maxOutputTokens,
     choices,
-    ...sizeRequest(body, json),
+    ...sizeRequest(body.length, read, read.promptRetentions),
     overrides: { models, provider, route, fallbacks },
   };
 }
 
-/** What of a body decides what it may cost, in any of the languages. */
-export const sizeRequest = (body: Uint8Array, json: Readonly<Record<string, unknown>>): RequestSize => ({
-  ...sizePrompt(body, json),
+/** The parts of a body that decide what it may cost, in any of the languages. */
+const sizeRequest = (
+  bytes: number,
+  { json, outline, searched }: SearchedJson,
+  promptRetentions: RequestSize["promptRetentions"],
+): RequestSize => ({
+  ...sizePrompt(bytes, { json, outline, searched }),
   answersInAudio: isSpoken(json),
-  promptCachedFor1h: isCachedFor1h(body, json),
+  promptRetentions,
 });
+
+/** The same of bytes that were written here, out of a body that was read. */
+export function sizeWritten(bytes: Uint8Array, json: Json): RequestSize {
+  const named = namedRetentions(bytes, json);
+  assert(!refused(named), "a body was written that names a retention which is refused");
+  return sizeRequest(bytes.length, { json, outline: json, searched: bytes }, named);
+}
 
 /** What is still needed of a request once its answer has started. */
 export const withoutPrompt = (request: GenerationRequest): GenerationRequest => ({
   ...request,
   body: NO_BYTES,
   json: NOTHING,
+  outline: NOTHING,
+  list: null,
   overrides: NOTHING,
 });
 
@@ -96,8 +123,7 @@ export function readChoices(json: Readonly<Record<string, unknown>>): number | R
   return isCount(n, MAX_CHOICES) ? n : invalid("n", `must be a whole number from 1 to ${MAX_CHOICES}`);
 }
 
-export function checkMessages(json: Readonly<Record<string, unknown>>): Refusal | null {
-  const { messages } = json;
+export function checkMessages({ messages }: Body["outline"]): Refusal | null {
   if (!Array.isArray(messages) || messages.length === 0)
     return invalid("messages", "must be a non-empty array");
   const tooMany = checkCount("messages", messages);
@@ -142,11 +168,11 @@ export function passedChanges(request: GenerationRequest, target: HostTarget): B
 }
 
 /** The body that a host of the client's own language is sent. */
-export function passedBody({ body }: GenerationRequest, changes: BodyChanges): HostBody {
+export function passedBody({ body, list }: GenerationRequest, changes: BodyChanges): HostBody {
   const { omitted } = changes;
   const bytes = omitted.length === 0 ? null : changes.contentOf(body);
-  const content = bytes === null ? null : () => ({ bytes, size: sizeRequest(bytes, parse(bytes)!) });
-  return { bytes: changes.applyTo(body), omitted, content };
+  const content = bytes === null ? null : () => ({ bytes, size: sizeWritten(bytes, parse(bytes)!) });
+  return { bytes: changes.applyTo(body, list), omitted, content };
 }
 
 /** Members by which money and routing are decided, in any of the languages. */
@@ -180,6 +206,8 @@ const CONTROLLED: readonly string[] = [
   ...REFERRING,
   "audio",
   "modalities",
+  "cache_control",
+  "prompt_cache_options",
   ...UNHELD_NAMES,
 ];
 
@@ -198,8 +226,54 @@ const MAX_VALUES = 250_000;
 /** Smaller bodies cannot have many more. */
 const LARGE_BYTES = 1024 * 1024;
 
+/** The body read whole; decisions about outlined ones are compared with it in tests. */
+function parsedBody(body: Uint8Array): ParsedBody | Refusal {
+  if (body.length > LARGE_BYTES && hasMoreValues(body, MAX_VALUES))
+    return refuse("invalid_request", `The body has more than ${MAX_VALUES} JSON values.`);
+  const unsure = ambiguous(body);
+  if (unsure !== null) return unsure;
+  const json = parse(body);
+  return json === null ? noObject(body) : { json, outline: json, list: null, searched: body };
+}
+
+/** Null for a body that is refused, or that has no long conversation: it is read whole. */
+function outlinedBody(body: Uint8Array, surface: SurfaceName): ParsedBody | null {
+  if (!isUtf8(body)) return null;
+  const listName = surface === "responses" ? "input" : "messages";
+  let [from, to] = [-1, -1];
+  OUTLINE.begin(body);
+  const found = visitMembers(body, "body", CONTROLLED, CURSOR, {
+    skips(name, at) {
+      if (name !== listName) return -1;
+      from = at;
+      to = OUTLINE.passList(at, MAX_DEPTH);
+      return to;
+    },
+  });
+  const { isDone } = CURSOR;
+  CURSOR.letGo();
+  const { turns } = OUTLINE;
+  const searched = OUTLINE.end();
+  if (found !== null || !isDone || to === -1) return null;
+  if (body.length > LARGE_BYTES && hasMoreValues(searched, MAX_VALUES)) return null;
+  const outline = parse(searched);
+  if (outline === null) return null;
+  const json = { ...outline };
+  let parsed: unknown;
+  Object.defineProperty(json, listName, {
+    enumerable: true,
+    get: () => (parsed ??= JSON.parse(textOf(body, from, to))),
+  });
+  return { json, outline, list: { from, to, turns }, searched };
+}
+
+/** One for all bodies, because each is read without a wait. */
+const OUTLINE = new Outline();
+/** Shorter bodies are parsed as fast as they are outlined. */
+const OUTLINED_BYTES = 16 * 1024;
+
 function ambiguous(body: Uint8Array): Refusal | null {
-  const found = lookThrough(body, "body", CONTROLLED, CURSOR);
+  const found = visitMembers(body, "body", CONTROLLED, CURSOR);
   const { isTooDeep, isDone } = CURSOR;
   CURSOR.letGo();
   if (found !== null) return found;
@@ -215,15 +289,14 @@ const CURSOR = new JsonCursor(MAX_DEPTH);
 
 /**
  * Looks through the members of what a client sent, as far as the cursor can. Those of `names` must mean the same to
- * whoever reads them, so each may appear only once, and without escapes in its name. `pass` is told of each member
- * that the cursor is just behind: its name, if it is one of these, and where its value begins.
+ * whoever reads them, so each may appear only once, and without escapes in its name.
  */
-export function lookThrough(
+export function visitMembers(
   sent: Uint8Array,
   what: "body" | "event",
   names: readonly string[],
   cursor: JsonCursor,
-  pass?: (name: string | null, valueStart: number) => void,
+  { skips, pass }: MemberVisitor = {},
 ): Refusal | null {
   const seen: string[] = [];
   let count = 0;
@@ -240,10 +313,20 @@ export function lookThrough(
     }
     if (++count > MAX_MEMBERS)
       return refuse("invalid_request", `The ${what} has more than ${MAX_MEMBERS} fields.`);
-    cursor.skip();
+    const end = skips === undefined ? -1 : skips(name, valueStart);
+    if (end === -1) cursor.skip();
+    else cursor.at = end;
     pass?.(name, valueStart);
   }
   return null;
+}
+
+/** Sees the members, with their names if they are among `names`, and where their values start. */
+interface MemberVisitor {
+  /** Where the value ends, if it is skipped here; -1: the cursor skips it. */
+  skips?(name: string | null, valueStart: number): number;
+  /** The cursor is just behind the member. */
+  pass?(name: string | null, valueStart: number): void;
 }
 
 function nameAmong(names: readonly string[], cursor: JsonCursor): string | null {

@@ -1,4 +1,5 @@
 import type { Quirks, SurfaceName } from "../catalog/catalog.ts";
+import type { ByRetention, Price } from "../catalog/price.ts";
 import type { AnswerText } from "../tokens/answer-text.ts";
 import type { ErrorObject, Refusal } from "../units/errors/refusal.ts";
 import type { Blame } from "./blame.ts";
@@ -14,8 +15,11 @@ export interface Surface {
   readonly path: string;
   /** An event without content, for a stream in which nothing else is said. */
   readonly keepalive: Uint8Array;
-  /** Reads what routing, admission and the host need to know; refuses what the language does not allow. */
-  readRequest(body: Uint8Array): GenerationRequest | Refusal;
+  /**
+   * Reads what routing, admission and the host need to know; refuses what the language does not allow. Bodies from so
+   * many bytes on are outlined (surfaces/request); the gateway leaves that number to it.
+   */
+  readRequest(body: Uint8Array, outlinedFrom?: number): GenerationRequest | Refusal;
   /** The body of an HTTP error as clients of this language expect it. */
   errorBody(error: ErrorObject, receiptId: string): Uint8Array;
   /** A whole 2xx answer of a host as the stream that the host would have sent, or what is wrong with it. */
@@ -47,8 +51,8 @@ export interface PromptSize {
 export interface RequestSize extends PromptSize {
   /** The client asks for audio in the answer. */
   readonly answersInAudio: boolean;
-  /** Some of the prompt may be cached for an hour, which costs more. */
-  readonly promptCachedFor1h: boolean;
+  /** For how long parts of the prompt are to be cached, each with the field that names it first. */
+  readonly promptRetentions: ByRetention<string>;
 }
 
 /** A client's request, parsed. `body` stays as it came; changes are spliced into a copy. */
@@ -56,14 +60,21 @@ export interface GenerationRequest extends RequestSize {
   readonly surface: SurfaceName;
   readonly body: Uint8Array;
   readonly json: Readonly<Record<string, unknown>>;
-  /** The id that is meant; as the client wrote it until the catalog was asked. */
+  /**
+   * The same for decisions about members and their values, in which long texts of the conversation may be cut: a part of
+   * it that such a decision needs is never longer than what is left (surfaces/json/outline).
+   */
+  readonly outline: Readonly<Record<string, unknown>>;
+  /** The conversation in `body`, where it is cut in `outline` and parsed only once `json` is read for it; else null. */
+  readonly list: ListSpan | null;
+  /** The id that is meant; as the client wrote it until the catalog was read. */
   readonly model: string;
   /** The model as the client wrote it. */
   readonly modelAsked: string;
   readonly stream: boolean;
   /** The output ceiling that the client named, per choice; null when it named none. */
   readonly maxOutputTokens: number | null;
-  /** Number of answers asked for (`n`), at least 1. Each may reach the ceiling. */
+  /** Number of answers requested (`n`), at least 1. Each may reach the ceiling. */
   readonly choices: number;
   /** Routing overrides as they came, not yet checked. */
   readonly overrides: Readonly<{
@@ -72,6 +83,14 @@ export interface GenerationRequest extends RequestSize {
     route?: unknown;
     fallbacks?: unknown;
   }>;
+}
+
+/** Where a list is in a body. */
+interface ListSpan {
+  readonly from: number;
+  readonly to: number;
+  /** Where its first values start and end, in pairs. */
+  readonly turns: readonly number[];
 }
 
 /**
@@ -84,20 +103,24 @@ export interface Usage {
   readonly cacheWrite: number;
   /** The part of `input` that is audio; absent when the host does not say. */
   readonly audioInput?: number;
-  /** The part of `cacheWrite` that is cached for an hour; absent when the host does not say. */
-  readonly cacheWrite1h?: number;
+  /** The parts of `cacheWrite` by how long they are cached; absent when the host does not say. */
+  readonly cacheWrites?: ByRetention<number>;
   readonly output: number;
   /** The part of `output` that is audio; absent when the host does not say. */
   readonly audioOutput?: number;
   readonly reasoning: number;
+  /** The longest of several prompts that the host read one after the other; absent: there was one. */
+  readonly longestPrompt?: number;
   /** What the host says it charged, in USD; absent when it does not say. */
   readonly costUsd?: number;
 }
 
-/** What an answer cost, with its tokens, as the receipt has both: the client is told in its last usage. */
+/** What an answer cost, with its tokens, as the receipt has both: the client gets both in its last usage. */
 export interface Billed {
   readonly tokens: Usage;
   readonly costUsd: number;
+  /** Further members of the usage, in the client's language; absent: none. */
+  readonly more?: object;
 }
 
 /** A host's own words about a failure. */
@@ -112,6 +135,8 @@ export interface HostError {
   readonly blames: Blame;
   /** It is clear without a status that the host finds the request wrong. */
   readonly isVerdict: boolean;
+  /** The host will not answer for policy reasons. */
+  readonly isPolicy: boolean;
   /** For how long the host asks to be left alone; null where its words do not say. */
   readonly restMs: number | null;
 }
@@ -119,21 +144,23 @@ export interface HostError {
 /** A client of one language on a host of another, or of the same. */
 export interface Pairing {
   /**
-   * What to send; a refusal says which field the host's language cannot express. Usage is always asked for.
+   * What to send; a refusal says which field the host's language cannot express. Usage is always requested.
    */
   hostBody(request: GenerationRequest, target: HostTarget): HostBody | Refusal;
   /** Reads a whole, unstreamed 2xx answer. */
-  readReply(body: Uint8Array, request: GenerationRequest, asked: AnswerMetadata): ReadReply;
+  readReply(body: Uint8Array, request: GenerationRequest, metadata: AnswerMetadata): ReadReply;
   /** Judges a streamed answer as it arrives. */
-  openStream(request: GenerationRequest, asked: AnswerMetadata): StreamJudge;
+  openStream(request: GenerationRequest, metadata: AnswerMetadata): StreamJudge;
   /** The same where the client wants it whole. */
-  openWhole(request: GenerationRequest, asked: AnswerMetadata): WholeJudge;
+  openWhole(request: GenerationRequest, metadata: AnswerMetadata): WholeJudge;
 }
 
 export interface HostBody {
   readonly bytes: Uint8Array;
   /** The client's fields that were left out because the answer means the same without them. */
   readonly omitted: readonly string[];
+  /** The version of the host's language that it is written in, where the newest one would refuse it. */
+  readonly version?: string;
   /** What the host reads of the client's body, and its size; null where that is all of it. */
   readonly content: (() => HostContent) | null;
 }
@@ -160,6 +187,8 @@ export interface HostTarget {
   /** The model's id in the catalog. */
   readonly publicModel: string;
   readonly quirks: Quirks;
+  /** What the route costs: marks are kept for as long as has a price there. Absent: as long as the host keeps them by default. */
+  readonly price?: Price;
   /** On Messages: marks what the next turn repeats, for the host's cache, unless the client has. */
   readonly marksCache?: boolean;
   /**
@@ -177,6 +206,8 @@ export type ReadReply =
       /** For the client: the host's bytes with `model` put back and the bill in its usage. */
       body(bill: Billed): Uint8Array;
       readonly usage: Usage | null;
+      /** The host declined: see `isDeclined`. */
+      readonly isDeclined: boolean;
       /** Output tokens counted cheaply from the text. */
       readonly countedTokens: number;
       /** The texts that they were counted from. */
@@ -208,6 +239,8 @@ export interface StreamJudge {
    * then.
    */
   readonly stoppedShort: boolean;
+  /** The host has declined by now: see `isDeclined`. */
+  readonly isDeclined: boolean;
   /** The host has said why the answer ended, and no text since: only its usage and its end mark may follow. */
   readonly hasStopped: boolean;
   /** Output tokens delivered so far, counted cheaply from the text (see tokens/estimate). */

@@ -1,11 +1,12 @@
+import { type ByRetention, type CacheRetention, writesWithin } from "../catalog/price.ts";
 import { asObject } from "./json/json.ts";
 import type { Usage } from "./surface.ts";
 
 /**
  * What hosts say that an answer used. A report is evidence, not truth: each member is read for itself, and one
- * that cannot be true counts as not told, which is 0. Whether what was told can be true of this request, the
+ * that cannot be true counts as missing, which is 0. Whether a report can be true of this request, the
  * bill decides (generation/metering). A stream may report several times: usage only grows, so a later report
- * takes nothing back that an earlier one told of the answer.
+ * takes nothing back that an earlier one reported of the answer.
  */
 
 /** More tokens than any model can use in one request; a larger number is not believed. */
@@ -30,8 +31,8 @@ export function readOpenAiUsage(value: unknown, before: Usage | null = null): Us
   const cacheWrite = tokens(promptDetails?.cache_write_tokens ?? promptDetails?.cache_creation_tokens) ?? 0;
   const thoughts = tokens(outputDetails?.reasoning_tokens) ?? 0;
   const parts = sort({ prompt, answer, total, cached: cacheRead + cacheWrite, thoughts });
-  const cache = parts.cacheIsTold ? { cacheRead, cacheWrite } : { cacheRead: 0, cacheWrite: 0 };
-  const heard = tokens(promptDetails?.audio_tokens);
+  const cache = parts.hasCache ? { cacheRead, cacheWrite } : { cacheRead: 0, cacheWrite: 0 };
+  const audioInput = tokens(promptDetails?.audio_tokens);
   const spoken = tokens(outputDetails?.audio_tokens);
   const used: { -readonly [Field in keyof Usage]: Usage[Field] } = {
     input: parts.input,
@@ -39,8 +40,10 @@ export function readOpenAiUsage(value: unknown, before: Usage | null = null): Us
     output: parts.output,
     reasoning: parts.reasoning,
   };
+  const kept = retentionsOf(promptDetails?.cache_write_tokens_details, OPENAI);
+  if (kept !== null) used.cacheWrites = writesWithin(kept, cache.cacheWrite);
   // How much of the cache is sound, no host tells.
-  if (heard !== null) used.audioInput = Math.min(heard, used.input);
+  if (audioInput !== null) used.audioInput = Math.min(audioInput, used.input);
   if (spoken !== null) used.audioOutput = Math.min(spoken, used.output);
   return later(before, withCost(used, usage.cost));
 }
@@ -64,18 +67,18 @@ function sort({ prompt, answer, total, cached, thoughts }: ReportedUsage) {
   // An answer of thoughts alone may have no `completion_tokens` at all.
   const beyond = isInTotal ? Math.max(0, total - prompt - (answer ?? 0)) : 0;
   const isAlike = beyond === cached || beyond === cached + thoughts;
-  const cacheIsBeside =
+  const cacheIsApart =
     cached > (prompt ?? 0)
       ? !isInTotal || beyond >= cached
       : cached > 0 && isAlike && beyond !== thoughts && isInTotal;
-  const thoughtsBeside = beyond - (cacheIsBeside && isInTotal ? cached : 0);
-  const output = (answer ?? 0) + (answer === null && !isInTotal ? 0 : thoughtsBeside);
-  const cacheIsTold = cacheIsBeside || cached <= (prompt ?? 0);
+  const thoughtsApart = beyond - (cacheIsApart && isInTotal ? cached : 0);
+  const output = (answer ?? 0) + (answer === null && !isInTotal ? 0 : thoughtsApart);
+  const hasCache = cacheIsApart || cached <= (prompt ?? 0);
   return {
-    input: (prompt ?? 0) - (cacheIsTold && !cacheIsBeside ? cached : 0),
-    cacheIsTold,
+    input: (prompt ?? 0) - (hasCache && !cacheIsApart ? cached : 0),
+    hasCache,
     output,
-    reasoning: Math.min(Math.max(thoughts, thoughtsBeside), output),
+    reasoning: Math.min(Math.max(thoughts, thoughtsApart), output),
   };
 }
 
@@ -92,18 +95,18 @@ export function readAnthropicUsage(value: unknown, before: Usage | null): Usage 
   const written = output ?? 0;
   const thoughts = tokens(asObject(usage.output_tokens_details)?.thinking_tokens) ?? 0;
   if (input === null && output === null && before === null) return null;
-  const kept1h = tokens(asObject(usage.cache_creation)?.ephemeral_1h_input_tokens ?? before?.cacheWrite1h);
+  const kept = retentionsOf(usage.cache_creation, ANTHROPIC) ?? before?.cacheWrites;
   const writes = cacheWrite ?? before?.cacheWrite ?? 0;
-  const tellsPrompt = Math.max(input ?? 0, cacheRead ?? 0, cacheWrite ?? 0) > 0;
-  const told: Usage = {
-    input: tellsPrompt ? (input ?? before?.input ?? 0) : 0,
-    cacheRead: tellsPrompt ? (cacheRead ?? before?.cacheRead ?? 0) : 0,
-    cacheWrite: tellsPrompt ? writes : 0,
-    ...(kept1h === null ? {} : { cacheWrite1h: Math.min(kept1h, writes) }),
+  const hasPrompt = Math.max(input ?? 0, cacheRead ?? 0, cacheWrite ?? 0) > 0;
+  const reported: Usage = {
+    input: hasPrompt ? (input ?? before?.input ?? 0) : 0,
+    cacheRead: hasPrompt ? (cacheRead ?? before?.cacheRead ?? 0) : 0,
+    cacheWrite: hasPrompt ? writes : 0,
+    ...(kept === undefined ? {} : { cacheWrites: writesWithin(kept, writes) }),
     output: written,
     reasoning: Math.min(thoughts, written),
   };
-  return later(before, withCost(withCompactions(told, usage.iterations), usage.cost));
+  return later(before, withCost(withCompactions(reported, usage.iterations), usage.cost));
 }
 
 /**
@@ -131,31 +134,56 @@ function withCompactions(used: Usage, iterations: unknown): Usage {
   return Math.max(input, cacheRead, cacheWrite, output) <= MAX_TOKENS ? sum : used;
 }
 
-/** Tokens of both. How much is kept for an hour is told only if both tell it. */
+/** Tokens of both. How long they are kept is known only if both report it. */
 function plus(a: Usage, b: Usage): Usage {
-  const kept1h = a.cacheWrite1h !== undefined && b.cacheWrite1h !== undefined;
+  const { cacheWrites: kept } = a;
+  const { cacheWrites: more } = b;
   return {
     input: a.input + b.input,
     cacheRead: a.cacheRead + b.cacheRead,
     cacheWrite: a.cacheWrite + b.cacheWrite,
-    ...(kept1h ? { cacheWrite1h: a.cacheWrite1h + b.cacheWrite1h } : {}),
+    ...(kept === undefined || more === undefined ? {} : { cacheWrites: sumOf(kept, more) }),
     output: a.output + b.output,
     reasoning: a.reasoning + b.reasoning,
+    // Each is priced by its own length: two short ones are not a long one.
+    longestPrompt: Math.max(a.longestPrompt ?? promptOf(a), promptOf(b)),
   };
 }
 
+function sumOf(a: ByRetention<number>, b: ByRetention<number>): ByRetention<number> {
+  const names = new Set([...Object.keys(a), ...Object.keys(b)] as CacheRetention[]);
+  return Object.fromEntries([...names].map((name) => [name, (a[name] ?? 0) + (b[name] ?? 0)]));
+}
+
+/** The members by which hosts report how long they keep what they wrote to their caches. */
+const ANTHROPIC = { "5m": "ephemeral_5m_input_tokens", "1h": "ephemeral_1h_input_tokens" };
+const OPENAI = { "30m": "ttl_30m_tokens", "12h": "ttl_12h_tokens" };
+
+/** Null where the host reports nothing of it. */
+function retentionsOf(value: unknown, members: ByRetention<string>): ByRetention<number> | null {
+  const details = asObject(value);
+  if (details === null) return null;
+  const counts = Object.entries(members).flatMap(([retention, member]) => {
+    const count = tokens(details[member]);
+    return count === null ? [] : [[retention, count] as const];
+  });
+  return counts.length === 0 ? null : Object.fromEntries(counts);
+}
+
 /** A later report of the same stream: of the prompt it stands alone, unless it says nothing of it. */
-function later(before: Usage | null, told: Usage): Usage {
-  if (before === null) return told;
-  const { input, audioInput, cacheRead, cacheWrite, cacheWrite1h } = promptOf(told) > 0 ? told : before;
-  const { output, audioOutput, reasoning } = told.output >= before.output ? told : before;
-  const costUsd = told.costUsd ?? before.costUsd;
+function later(before: Usage | null, reported: Usage): Usage {
+  if (before === null) return reported;
+  const { input, audioInput, cacheRead, cacheWrite, cacheWrites, longestPrompt } =
+    promptOf(reported) > 0 ? reported : before;
+  const { output, audioOutput, reasoning } = reported.output >= before.output ? reported : before;
+  const costUsd = reported.costUsd ?? before.costUsd;
   return {
     input,
     cacheRead,
     cacheWrite,
     ...(audioInput === undefined ? {} : { audioInput }),
-    ...(cacheWrite1h === undefined ? {} : { cacheWrite1h }),
+    ...(cacheWrites === undefined ? {} : { cacheWrites }),
+    ...(longestPrompt === undefined ? {} : { longestPrompt }),
     output,
     ...(audioOutput === undefined ? {} : { audioOutput }),
     reasoning: Math.min(Math.max(reasoning, before.reasoning), output),
@@ -163,7 +191,7 @@ function later(before: Usage | null, told: Usage): Usage {
   };
 }
 
-/** All tokens of the prompt; 0 where nothing is told of it. */
+/** All tokens of the prompt; 0 where nothing is reported of it. */
 const promptOf = ({ input, cacheRead, cacheWrite }: Usage): number => input + cacheRead + cacheWrite;
 
 /** OpenRouter and its like add what they charge, in every language. */

@@ -4,6 +4,7 @@ import type { HostReport } from "../routing/health.ts";
 import type { ByteBudget } from "../units/byte-budget.ts";
 import type { Figure } from "../units/figure.ts";
 import { type NanoUsd, usdFromNano } from "../units/usd.ts";
+import { BUILD, VERSION } from "../units/version.ts";
 import type { Metric } from "./metric.ts";
 import {
   CounterSeries,
@@ -11,8 +12,8 @@ import {
   Distribution,
   distributions,
   labels,
-  looked,
   MAX_SERIES,
+  sampled,
 } from "./series.ts";
 
 /**
@@ -30,7 +31,7 @@ export class Metrics {
     cost: counters("gateway_cost_usd_total", "USD charged to balances."),
     hostCost: counters(
       "gateway_host_cost_usd_total",
-      "USD that hosts say they charged, by model and host. Few hosts say.",
+      "USD that hosts charged, as they say or as the `cost` of their routes has it, by model and host.",
     ),
     untrustedProxies: counters(
       "gateway_untrusted_forwarded_total",
@@ -135,6 +136,8 @@ export interface MetricSources {
     /** Records that are written and not durable yet. */
     readonly undurable: number;
   };
+  /** The version of the store's tables. */
+  readonly schema: number;
   /** Of the store. */
   figures(): readonly Figure[];
   /** Request log lines and traces that were dropped. */
@@ -188,20 +191,39 @@ class RouteSeries {
 }
 
 const one = (name: string, help: string, value: number, more: Pick<Figure, "type" | "together"> = {}) =>
-  looked({ name, help, ...more }, [["", value]]);
+  sampled({ name, help, ...more }, [["", value]]);
 
 function gauges(sources: MetricSources): Metric[] {
   const { slots, bodies, sockets, ledger, journal } = sources;
   const loads = [...slots.loads()];
   const each = (name: string, help: string, value: (load: (typeof loads)[number]) => number) =>
-    looked(
+    sampled(
       { name, help },
       loads.map((load) => [labels({ host: load.host }), value(load)]),
     );
+  const build = labels({ version: VERSION, build: BUILD, schema: String(sources.schema) });
   return [
+    sampled(
+      {
+        name: "gateway_build_info",
+        help: "1, for the gateway that runs: its version, build and schema.",
+        together: "least",
+      },
+      [[build, 1]],
+    ),
     each("gateway_host_in_flight", "Requests in flight at the host.", ({ inFlight }) => inFlight),
     each("gateway_host_limit", "The most requests that the host is given at once.", ({ limit }) => limit),
     each("gateway_host_waiting", "Requests waiting for the host.", ({ waiting }) => waiting),
+    sampled(
+      {
+        name: "gateway_host_key_state",
+        help: "1 while the key of a host with several is usable, 0.5 while it rests, 0 once the host refuses it.",
+        together: "least",
+      },
+      loads.flatMap(({ host, keys = [] }) =>
+        keys.map(({ name, state }) => [labels({ host, key: name }), KEY_STATES[state]] as const),
+      ),
+    ),
     one("gateway_body_bytes", "Bytes of memory taken by large request bodies.", bodies.taken),
     one("gateway_bodies_waiting", "Large request bodies waiting for memory.", bodies.waiting),
     one("gateway_websockets", "WebSockets that are open.", sockets.count),
@@ -228,7 +250,7 @@ function gauges(sources: MetricSources): Metric[] {
       "Ended requests that are durable in the journal and not yet in the database.",
       journal.unappliedCount,
     ),
-    looked(
+    sampled(
       {
         name: "gateway_telemetry_dropped_total",
         type: "counter",
@@ -236,7 +258,7 @@ function gauges(sources: MetricSources): Metric[] {
       },
       Object.entries(sources.dropped()).map(([kind, count]) => [labels({ kind }), count]),
     ),
-    ...sources.figures().map(({ value, ...about }) => looked(about, [["", value]])),
+    ...sources.figures().map(({ value, ...about }) => sampled(about, [["", value]])),
     ...processMetrics(),
   ];
 }
@@ -252,6 +274,8 @@ export const processMetrics = (): Metric[] => [
   }),
 ];
 
+const KEY_STATES = { usable: 1, resting: 0.5, retired: 0 } as const;
+
 const COUNTER = { type: "counter" } as const;
 
 function cpuSeconds(): number {
@@ -263,7 +287,7 @@ function cpuSeconds(): number {
 function hostMetrics(hosts: readonly HostReport[]): Metric[] {
   type Read = (host: HostReport) => number | null;
   const each = (name: string, help: string, kind: Pick<Figure, "type" | "together">, read: Read) =>
-    looked(
+    sampled(
       { name, help, ...kind },
       hosts.flatMap((host) => {
         const one = read(host);

@@ -94,7 +94,7 @@ export const distributions = (name: string, help: string, bounds: readonly numbe
   new MetricFamily(name, "histogram", help, () => new Distribution(bounds));
 
 /** Values that are read when the metrics are. */
-export function looked(
+export function sampled(
   about: Pick<Metric, "name" | "help"> & {
     readonly type?: "counter" | "gauge";
     readonly together?: Together;

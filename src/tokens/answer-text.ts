@@ -7,13 +7,13 @@ import { estimateTokens } from "./estimate.ts";
  * the few need that break, are left, or end without usage.
  *
  * Kept are the bytes of JSON as they came, in one array that grows with them: about five bytes a token, which is
- * less than any object for each piece. Texts that are told side by side (two choices, two calls) are kept apart
+ * less than any object for each piece. Texts that arrive side by side (two choices, two calls) are kept apart
  * by their channel.
  */
 export class AnswerText {
   /** Tokens of all of it, by estimate. */
   estimate = 0;
-  /** Of these, what came after the host's last report of usage. */
+  /** The part that came after the host's last report of usage. */
   estimateSinceReport = 0;
   private kept = NOTHING;
   private length = 0;
@@ -46,7 +46,7 @@ export class AnswerText {
       this.length += this.write(json.slice(1, -1), this.length);
   }
 
-  /** The host has told its usage, of all that came so far. */
+  /** The host has reported its usage, of all that came so far. */
   report(): void {
     this.reported = this.length;
     this.reportedUnkept = this.unkept;
@@ -163,7 +163,7 @@ export interface Written {
 /** The channel of texts that nothing continues, such as the name of a function. */
 export const ALONE = -1;
 
-/** Of one answer: the longest that models write come to half of it. */
+/** The longest answers that models write come to half of it. */
 const MAX_KEPT_BYTES = 1024 * 1024;
 const MIN_BYTES = 256;
 const MAX_BYTES_A_UNIT = 3;

@@ -89,7 +89,7 @@ export class BytePairs {
 /** Encodes one stretch of bytes at a time, in place: a list of parts, and a heap of the pairs that may merge. */
 class Merging {
   moves = 0;
-  /** Of each part, by its first byte: where its neighbours begin, and the rank that it has with the next one. */
+  /** By the first byte of each part: where its neighbours begin, and the rank that it has with the next one. */
   private readonly next: Int32Array;
   private readonly before: Int32Array;
   private readonly ranks: Int32Array;

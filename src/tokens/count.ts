@@ -26,7 +26,7 @@ export interface TokenCounter {
 /** Tools and schemas are shown to the model as JSON; so are tools that items of an input add. */
 const SHOWN_AS_JSON = ["tools", "response_format", "text"];
 /**
- * Of OpenAI's models: the mark of a message's beginning, those of its text's beginning and end, and the beginning
+ * OpenAI's models count the mark of a message's beginning, those of its text's beginning and end, and the beginning
  * of the answer. The role is a text like any other.
  */
 const FRAMING_PER_PROMPT = 3;

@@ -9,13 +9,13 @@ export function walkPrompt(json: Readonly<Record<string, unknown>>, visitor: Pro
 
 export interface PromptVisitor {
   text(text: string): void;
-  /** Tools that an item of an input adds; where this is absent, their texts are told one by one. */
+  /** Tools that an item of an input adds; where this is absent, their texts are passed one by one. */
   tools?(tools: unknown): void;
   /** An image at its bound, or base64 of a file. */
   media(media: Media): void;
 }
 
-export interface Media {
+interface Media {
   /** Base64, which is no text. */
   readonly characters: number;
   /** An upper bound; for a file, an estimate. */
@@ -62,7 +62,7 @@ function walk(value: unknown, place: MediaContext, visitor: PromptVisitor): void
       continue;
     }
     if ((kind !== null || carries) && isEmbedded(part, name)) continue;
-    // What kind of part it is, models are not told by that name.
+    // Models do not get the kind of a part by that name.
     if (name === "type" && typeof item === "string" && PART_TYPES.has(item)) continue;
     const inside = { shows: shows && NESTING.has(name), carries: kind !== null && CARRIERS.has(name) };
     walk(item, { ...inside, depth: depth + 1 }, visitor);

@@ -2,7 +2,7 @@ import { inflateSync } from "node:zlib";
 
 /**
  * The objects of a PDF, found by their own marks and not by its table of them, which may point anywhere.
- * Whoever hides something must make a reader see another file than this one sees, so whatever is not written
+ * To hide something, an attacker must make a reader see another file than this one sees, so whatever is not written
  * plainly makes the whole unreadable: an object that is there twice, encryption, names with escapes, filters
  * other than Flate where text may be. ISO 32000-1, 7.2 to 7.5.
  */
@@ -43,7 +43,7 @@ export class PdfObjects {
     return text;
   }
 
-  /** What is in a stream, as Latin-1; throws `Unreadable` where it cannot be told. */
+  /** What is in a stream, as Latin-1; throws `Unreadable` where that is unclear. */
   stream(number: number): string {
     const { text, data } = this.object(number);
     if (data === null) throw new Unreadable();
@@ -156,7 +156,7 @@ const ROOT = /\/Root\s+(\d{1,9})\s+\d{1,5}\s+R\b/g;
 const STREAM = /(?<!end)stream(\r\n|\n|\r|\s)/;
 const FLATE = /\/Filter\s*(\/FlateDecode\b(?!\s*\/[A-Z]\w*Decode)|\[\s*\/FlateDecode\s*\])/;
 const ESCAPED_NAME = /\/[^\s/<>[\](){}%]*#/;
-/** Of a 7 MB file. */
+/** A 7 MB file has as many. */
 const MAX_OBJECTS = 200_000;
 const MAX_INFLATED = 32 * 1024 * 1024;
 /** Text is packed to a tenth at best; what swells a thousand times is there to keep its readers busy. */

@@ -6,7 +6,7 @@ import { PdfObjects, Unreadable } from "./pdf-objects.ts";
  * understanding"). An image is bounded by what one costs at most. Text is bounded by the strings that the
  * pages' contents show, each as often as it is shown: a file of one kilobyte can show a megabyte, by a
  * content that many pages share, forms within forms, or a letter that stands for a whole sentence. Null where
- * this cannot be told surely.
+ * this is not certain.
  */
 export function pdfTokenBound(file: Buffer, tokensOfImage: number): number | null {
   const objects = PdfObjects.read(file);
@@ -53,7 +53,7 @@ class PdfPages {
     return this.node(only(catalog, /\/Pages\s+(\d{1,9})\s+\d{1,5}\s+R\b/g, /\/Pages\b/g));
   }
 
-  /** Of a node of the tree of pages, as often as the tree names it. */
+  /** What a node of the tree of pages shows, as often as the tree names it. */
   private node(number: number): Shown {
     const known = this.nodes.get(number);
     if (known === "open" || this.depth > MAX_DEPTH) throw new Unreadable();
@@ -219,7 +219,7 @@ const isNarrowFont = (text: string): boolean =>
 /** A glyph's name that spells more than three letters. */
 const LONG_NAME = /\/(uni[0-9A-Fa-f]{5,}|[A-Za-z0-9]+(_[A-Za-z0-9]+){3,})/;
 
-/** Of a table from codes to Unicode: its longest text, over its shortest code. */
+/** The longest text in a table from codes to Unicode, over its shortest code. */
 function expansionOf(table: string): number {
   if (/\busecmap\b/.test(table)) throw new Unreadable();
   let shortest = Number.POSITIVE_INFINITY;

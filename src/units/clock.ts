@@ -3,6 +3,10 @@ export type EpochMs = number & { readonly __unit: "EpochMs" };
 
 export const epochMs = (value: number): EpochMs => value as EpochMs;
 
+export const MINUTE_MS = 60_000;
+export const HOUR_MS = 60 * MINUTE_MS;
+export const DAY_MS = 24 * HOUR_MS;
+
 /** A pending timer. Cancelling twice, or after it fired, does nothing. */
 export interface Timer {
   cancel(): void;

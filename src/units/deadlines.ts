@@ -11,7 +11,7 @@ export class Deadlines {
 
   constructor(
     private readonly clock: Pick<Clock, "elapsedMs" | "after">,
-    /** Told of what `timeIsUp` threw: the others' time is up as well. */
+    /** Gets what `timeIsUp` threw: the others' time is up as well. */
     private readonly onFault: (error: unknown) => void,
   ) {}
 
@@ -69,6 +69,6 @@ export class Deadlines {
 export interface Deadline {
   /** On the clock's `elapsedMs`. */
   readonly dueMs: number;
-  /** Said once; the deadline is then no longer kept. */
+  /** Called once; the deadline is then no longer kept. */
   timeIsUp(): void;
 }

@@ -37,5 +37,9 @@ export function newReceiptId(at: EpochMs, random: RandomBytes): ReceiptId {
 export const isLaterThan = (at: EpochMs, id: ReceiptId): boolean =>
   id > `rcpt_${base58(at, TIME_CHARACTERS)}`;
 
+/** Where the receipts of requests that began from `at` on begin, in the order of ids. */
+export const firstReceiptId = (at: EpochMs): ReceiptId =>
+  `rcpt_${base58(Math.max(0, at), TIME_CHARACTERS)}` as ReceiptId;
+
 /** Milliseconds until the year 6000. */
 const TIME_CHARACTERS = 8;

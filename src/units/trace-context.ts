@@ -7,13 +7,13 @@ import type { RandomBytes } from "./random.ts";
 export interface TraceContext {
   /** 32 lower-case hex digits, not all zero. */
   readonly traceId: string;
-  /** Of the caller's span: 16 lower-case hex digits, not all zero. */
+  /** The caller's span: 16 lower-case hex digits, not all zero. */
   readonly spanId: string;
   /** Whether the caller records its part. */
   readonly sampled: boolean;
 }
 
-/** Null where the header is none: whoever receives such a one begins a trace of its own. */
+/** Null where the header is none: a receiver then starts a trace of its own. */
 export function readTraceparent(header: string | null): TraceContext | null {
   if (header === null || header.length > MAX_LENGTH) return null;
   const [, version, traceId, spanId, flags, more] = FORM.exec(header) ?? [];

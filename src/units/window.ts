@@ -1,4 +1,5 @@
 import type { EpochMs } from "./clock.ts";
+import { DAY_MS } from "./clock.ts";
 
 /** Spending windows, all in UTC. A week starts on Monday; `total` never ends. */
 export type WindowKind = "day" | "week" | "month" | "total";
@@ -12,7 +13,6 @@ export interface Window {
   readonly resetsAt: EpochMs | null;
 }
 
-const DAY_MS = 86_400_000;
 /** 1970-01-01 was a Thursday, so the first Monday began four days later. */
 const FIRST_MONDAY_MS = 4 * DAY_MS;
 

@@ -21,7 +21,7 @@ const CREDENTIALS = {
 export type Credential = keyof typeof CREDENTIALS;
 export const ALL = Object.keys(CREDENTIALS) as Credential[];
 
-/** What the balance is, where it matters: accounts/belonging. `replaced`: claimed, with a secret from its account. */
+/** What the balance is, where it matters: accounts/ownership. `replaced`: claimed, with a secret from its account. */
 export type State = "nobody's" | "reclaimed" | "offered" | "claimed" | "replaced" | "kept";
 
 export interface Operation {
@@ -57,6 +57,7 @@ export const OPERATIONS: readonly Operation[] = [
   operation("GET /v1/keys", [...KEYS, ...ANY_OWNER]),
   operation("GET /v1/keys/{itself}", [...KEYS, ...OWNERS]),
   operation("GET /v1/keys/{another}", OWNERS),
+  operation("POST /v1/keys/find", OWNERS, { body: { key: "{theirs}" } }),
   operation("PATCH /v1/keys/{itself}", [...KEYS, ...OWNERS], { note: "tighter", body: { rpm_limit: 5 } }),
   operation("PATCH /v1/keys/{itself}", OWNERS, { note: "looser", body: { rpm_limit: 5_000 } }),
   operation("PATCH /v1/keys/{another}", OWNERS, { body: { rpm_limit: 5 } }),
@@ -177,20 +178,26 @@ export const OPERATIONS: readonly Operation[] = [
   operation("GET /admin/balances/{balance}", ADMIN),
   operation("GET /admin/balances/{balance}/keys", ADMIN),
   operation("GET /admin/balances/{balance}/receipts", ADMIN),
+  operation("PATCH /admin/balances/{balance}", ADMIN, { body: { price_list: null } }),
   operation("GET /admin/balances/{balance}/credits", ADMIN),
   operation("GET /admin/balances/{balance}/budgets", ADMIN),
   operation("PATCH /admin/balances/{balance}/budgets/team", ADMIN, { body: { cap_usd: 3 } }),
+  operation("GET /admin/receipts", ADMIN),
   operation("GET /admin/receipts/{others}", ADMIN),
   operation("GET /admin/payments", ADMIN),
   operation("POST /admin/signing-keys", ADMIN, { ok: 201 }),
   operation("POST /admin/keys", ADMIN, { body: { name: "theirs" }, ok: 201 }),
+  operation("POST /admin/balances/{balance}/keys", ADMIN, { body: { name: "another" }, ok: 201 }),
+  operation("POST /admin/keys/find", ADMIN, { body: { key: "{theirs}" } }),
   operation("GET /admin/keys/{another}", ADMIN),
   operation("PATCH /admin/keys/{another}", ADMIN, { body: { rpm_limit: 500 } }),
   operation("POST /admin/keys/{another}/revoke", ADMIN),
   operation("GET /admin/usage", ADMIN),
+  operation("GET /admin/overview", ADMIN),
   operation("GET /admin/hosts", ADMIN),
   operation("GET /admin/nodes", ADMIN),
   operation("GET /admin/config", ADMIN),
+  operation("POST /admin/models", ADMIN, { body: { source: "a list", models: "[]" } }),
   operation("GET /metrics", ADMIN),
   ...[
     "/docs/errors",

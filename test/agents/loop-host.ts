@@ -1,22 +1,30 @@
 import { SURFACES } from "../../src/surfaces/surfaces.ts";
-import { json, sse } from "../fakes/behaviours.ts";
+import { json, sse, status } from "../fakes/behaviours.ts";
 import { type FakeHost, startFakeHost } from "../fakes/host.ts";
+import type { CacheUse } from "../fakes/prompt-cache.ts";
 import { argumentsOf, type ShellTool, shellOf, WRITTEN } from "./scripted-host.ts";
 
 /**
  * Hosts of the three languages that have a tool called so many times, and end when they have seen the last result. Each
  * call and its result say `step 7 done`. At `fullAt` they say that the context is nearly full, and a summary that they are
- * asked for says how far the loop is.
+ * asked for says how far the loop is. With a cache they count what they read and write, and results are longer.
  */
-export const startLoopHost = (calls: number, fullAt = Number.POSITIVE_INFINITY): Promise<FakeHost> =>
+export const startLoopHost = (
+  calls: number,
+  fullAt = Number.POSITIVE_INFINITY,
+  caching: Caching | null = null,
+): Promise<FakeHost> =>
   startFakeHost((request) => {
     if (request.method !== "POST") return json({ data: [] });
     const body = request.json();
-    const language = LANGUAGES.find((one) => request.path.endsWith(SURFACES[one].path))!;
+    const language = LANGUAGES.find((one) => request.path.split("?")[0]!.endsWith(SURFACES[one].path))!;
     const text = request.text();
     const done = Math.max(0, ...[...text.matchAll(/step (\d+) done/g)].map(([, n]) => Number(n)));
     const tokens = done === fullAt && !text.includes(SUMMARY) ? FULL : 900;
-    const whole = answerTo(body, language, { done, calls, tokens });
+    const use = caching?.take(body, language) ?? null;
+    if (typeof use === "string") return status(400, {}, use);
+    const whole = answerTo(body, language, { done, calls, tokens, isLong: caching !== null });
+    if (use !== null) whole.usage = usageOf(use, language);
     if (body.stream !== true) return json(whole);
     const stream = SURFACES[language].synthesizeStream(Buffer.from(JSON.stringify(whole)));
     if (!(stream instanceof Uint8Array)) throw new Error(stream.message);
@@ -24,7 +32,7 @@ export const startLoopHost = (calls: number, fullAt = Number.POSITIVE_INFINITY):
   });
 
 export const LANGUAGES = ["chat.completions", "messages", "responses"] as const;
-type Language = (typeof LANGUAGES)[number];
+export type Language = (typeof LANGUAGES)[number];
 
 // biome-ignore lint/suspicious/noExplicitAny: whatever a client sends is looked into.
 type Loose = Record<string, any>;
@@ -33,13 +41,42 @@ interface Progress {
   readonly done: number;
   readonly calls: number;
   readonly tokens: number;
+  readonly isLong: boolean;
+}
+
+/** A host's prompt cache; a text says why a request is refused. */
+export interface Caching {
+  take(body: Loose, language: Language): CacheUse | string;
+}
+
+function usageOf({ read, written, rest }: CacheUse, language: Language): Loose {
+  const output = 40;
+  if (language === "messages")
+    return {
+      input_tokens: rest,
+      cache_read_input_tokens: read,
+      cache_creation_input_tokens: written,
+      output_tokens: output,
+    };
+  const input = read + written + rest;
+  const details = { cached_tokens: read, cache_write_tokens: written };
+  const total_tokens = input + output;
+  return language === "responses"
+    ? {
+        input_tokens: input,
+        input_tokens_details: details,
+        output_tokens: output,
+        output_tokens_details: { reasoning_tokens: 0 },
+        total_tokens,
+      }
+    : { prompt_tokens: input, prompt_tokens_details: details, completion_tokens: output, total_tokens };
 }
 
 const TEXT = "All steps are done.";
 const SUMMARY = "Summary of the work:";
 const FULL = 8_000;
 
-function answerTo(body: Loose, language: Language, { done, calls, tokens }: Progress): Loose {
+function answerTo(body: Loose, language: Language, { done, calls, tokens, isLong }: Progress): Loose {
   const last = JSON.stringify((body.messages ?? body.input).at(-1));
   if (last.includes("compaction_trigger"))
     return response(
@@ -49,7 +86,7 @@ function answerTo(body: Loose, language: Language, { done, calls, tokens }: Prog
     );
   if (/Summarize this conversation|CONTEXT CHECKPOINT/.test(last))
     return said(language, `${SUMMARY} step ${done} done.`, 900);
-  const call = done >= calls ? null : callOf(body, language, done + 1);
+  const call = done >= calls ? null : callOf(body, language, done + 1, isLong);
   return call === null ? said(language, TEXT, tokens) : called(language, call, done + 1, tokens);
 }
 
@@ -61,14 +98,14 @@ interface Call {
 }
 
 /** A client's own tool `step`, or an agent's shell. */
-function callOf(body: Loose, language: Language, n: number): Call | null {
+function callOf(body: Loose, language: Language, n: number, isLong: boolean): Call | null {
   const tools: Loose[] = [
     ...(body.tools ?? []),
     ...((body.input ?? []) as Loose[]).flatMap(({ tools }) => tools ?? []),
   ];
   const names = tools.map((tool) => tool.name ?? tool.function?.name);
   if (names.includes("step")) return { name: "step", input: JSON.stringify({ n }), custom: false, more: {} };
-  const command = `echo step ${n} done`;
+  const command = `${isLong ? "seq 1 500; " : ""}echo step ${n} done`;
   if (language !== "responses") {
     const tool = shellOf(body, language);
     return tool === null
@@ -103,7 +140,12 @@ function called(language: Language, { name, input, custom, more }: Call, n: numb
       return chat({ content: null, tool_calls: [call] }, "tool_calls", tokens);
     }
     case "messages":
-      return message([{ type: "tool_use", id, name, input: JSON.parse(input) }], "tool_use", tokens);
+      return message(
+        `msg_${n}`,
+        [{ type: "tool_use", id, name, input: JSON.parse(input) }],
+        "tool_use",
+        tokens,
+      );
     case "responses": {
       const thought = { id: `rs_${n}`, type: "reasoning", summary: [], encrypted_content: "gAAAA" };
       const call = { status: "completed", call_id: id, name, ...more };
@@ -126,7 +168,7 @@ function said(language: Language, text: string, tokens: number): Loose {
     case "chat.completions":
       return chat({ content: text }, "stop", tokens);
     case "messages":
-      return message([{ type: "text", text }], "end_turn", tokens);
+      return message("msg_end", [{ type: "text", text }], "end_turn", tokens);
     case "responses": {
       const content = [{ type: "output_text", text, annotations: [], logprobs: [] }];
       return response(
@@ -147,8 +189,9 @@ const chat = (message: Loose, finish_reason: string, tokens: number): Loose => (
   usage: { prompt_tokens: tokens, completion_tokens: 40, total_tokens: tokens + 40 },
 });
 
-const message = (content: Loose[], stop_reason: string, tokens: number): Loose => ({
-  id: "msg_01Loop",
+/** Claude Code takes answers of one id for parts of one. */
+const message = (id: string, content: Loose[], stop_reason: string, tokens: number): Loose => ({
+  id,
   type: "message",
   role: "assistant",
   model: "loop",

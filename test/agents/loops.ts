@@ -11,7 +11,7 @@ import { LANGUAGES, startLoopHost } from "./loop-host.ts";
  * 200 kB of history, on lines of 0, 20 and 80 ms. Part of `bun run agents`.
  */
 export const LOOP_PACKAGES = {
-  openai: "7.55.0",
+  openai: "7.57.0",
   ws: "8.23.0",
   zod: "4.6.7",
   "@openai/agents-core": "0.20.0",

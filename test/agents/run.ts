@@ -1,7 +1,11 @@
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { json, sse } from "../fakes/behaviours.ts";
+import { type Script, startFakeHost } from "../fakes/host.ts";
+import { refusal } from "../fakes/refusals.ts";
 import { Folder, GatewayProcess } from "../process/gateway.ts";
+import { runCached } from "./cached.ts";
 import { LOOP_PACKAGES, runLoops } from "./loops.ts";
 import { runRefusals } from "./refusals.ts";
 import { bodies, NOTE, type ScriptedHost, SIGNATURE, startScriptedHost } from "./scripted-host.ts";
@@ -10,7 +14,7 @@ import { bodies, NOTE, type ScriptedHost, SIGNATURE, startScriptedHost } from ".
  * The agents themselves, each on a host of the other family: OpenAI's Codex on a host that speaks Messages,
  * Anthropic's Claude Code and opencode on one that speaks Chat Completions. First with models that were named
  * to them; then as they come, with the names and transports that they use by themselves. Then what they show of refusals
- * (refusals.ts), and loops of tools over WebSocket (loops.ts). Opt-in, because it downloads them:
+ * (refusals.ts), loops of tools over WebSocket (loops.ts), and what long sessions read from caches (cached.ts). Opt-in, because it downloads them:
  *
  *     bun run agents
  *
@@ -61,6 +65,7 @@ async function inside(tools: string): Promise<void> {
     outcomes.push(...(await runOn(streams, join(tools, "node_modules/.bin"))));
   outcomes.push(...(await runRefusals(tools)));
   outcomes.push(...(await runLoops(tools)));
+  outcomes.push(...(await runCached(tools)));
   process.exit(outcomes.every(Boolean) ? 0 : 1);
 }
 
@@ -69,7 +74,9 @@ async function runOn(streams: boolean, bin: string): Promise<boolean[]> {
   console.log(streams ? "on hosts that stream:" : "on hosts that cannot stream:");
   const claude = await startScriptedHost("messages");
   const gpt = await startScriptedHost("chat.completions");
-  const folder = new Folder(configOf(claude, gpt, streams ? "" : ", quirks: { no_stream: true }"));
+  const declining = await startFakeHost(declines);
+  const quirks = streams ? "" : ", quirks: { no_stream: true }";
+  const folder = new Folder(configOf({ claude: claude.host, gpt: gpt.host, declining }, quirks));
   const gateway = await GatewayProcess.start(folder);
   const { key } = await gateway.keyWith(10);
   const codex = (configuration: string) => (home: string) => {
@@ -92,6 +99,19 @@ async function runOn(streams: boolean, bin: string): Promise<boolean[]> {
   const outcomes = [
     await run("codex", gateway, key, claude, codex(codexConfig(url)), { GATEWAY_KEY: key }),
     await run("claude-code", gateway, key, gpt, () => claudeCode("--model", "other/gpt"), {}),
+    await run(
+      "codex on a model that declines",
+      gateway,
+      key,
+      claude,
+      codex(codexConfig(url, "declining/codex")),
+      {
+        GATEWAY_KEY: key,
+      },
+    ),
+    await run("claude-code on a model that declines", gateway, key, gpt, () =>
+      claudeCode("--model", "declining/claude-code"),
+    ),
     await run("codex as it comes", gateway, key, claude, codex(`openai_base_url = "${url}/v1"\n`)),
     await run("claude-code as it comes", gateway, key, gpt, () => claudeCode()),
     await run("opencode as it comes", gateway, key, gpt, (home) => {
@@ -103,14 +123,26 @@ async function runOn(streams: boolean, bin: string): Promise<boolean[]> {
   await gateway.stop();
   await claude.host.close();
   await gpt.host.close();
+  await declining.close();
   return outcomes;
 }
 
-const configOf = (claude: ScriptedHost, gpt: ScriptedHost, quirks: string): string => `
+/** Each in the agent's own language, before any content. */
+const declines: Script = (request) => {
+  const { events, whole } = refusal(request.path.endsWith("/messages") ? "messages" : "responses");
+  return request.json().stream === true ? sse(events) : json(whole);
+};
+
+type Address = { readonly url: string };
+
+const configOf = (hosts: Record<"claude" | "gpt" | "declining", Address>, quirks: string): string => `
 hosts:
-  - { id: claude, base_url: "${claude.host.url}/v1", speaks: [messages]${quirks} }
-  - { id: gpt, base_url: "${gpt.host.url}/v1", speaks: [chat.completions]${quirks} }
+  - { id: claude, base_url: "${hosts.claude.url}/v1", speaks: [messages]${quirks} }
+  - { id: gpt, base_url: "${hosts.gpt.url}/v1", speaks: [chat.completions]${quirks} }
+  - { id: declining, base_url: "${hosts.declining.url}/v1", speaks: [responses, messages]${quirks} }
 models:
+${modelOf("declining/codex", "declining", "other/claude")}
+${modelOf("declining/claude-code", "declining", "other/gpt")}
 ${modelOf("other/claude", "claude")}
 ${modelOf("other/gpt", "gpt")}
 ${modelOf("openai/gpt-6.1-sol", "claude")}
@@ -127,14 +159,18 @@ ${[
   .join("\n")}
 `;
 
-const modelOf = (id: string, host: string): string => `  - id: ${id}
+const modelOf = (
+  id: string,
+  host: string,
+  fallback?: string,
+): string => `  - id: ${id}${fallback === undefined ? "" : `\n    fallbacks: [${fallback}]`}
     context_length: 400000
     max_output_tokens: 64000
     price: { input: 1, output: 2 }
     routes: [{ host: ${host}, model: ${host}-scripted }]`;
 
-const codexConfig = (url: string): string => `
-model = "other/claude"
+const codexConfig = (url: string, model = "other/claude"): string => `
+model = "${model}"
 model_provider = "gateway"
 model_reasoning_effort = "medium"
 [model_providers.gateway]

@@ -74,6 +74,7 @@ export const PURE_PACKAGES: Readonly<Record<string, "all" | readonly string[]>> 
   "gpt-tokenizer/bpeRanks/o200k_base": "all",
   "gpt-tokenizer/encodingParams/constants": "all",
   "lru-cache": "all",
+  "node:buffer": ["isUtf8"],
   "node:crypto": ["createHash", "createPrivateKey", "createPublicKey", "sign", "verify"],
   "node:net": ["BlockList", "isIP"],
   "node:zlib": ["inflateSync"],
@@ -100,8 +101,8 @@ export const IMPURE_GLOBALS = ["Math", "Math.random"];
 export const STATE: Readonly<Record<string, string>> = {
   "generation/counting/counting-thread.ts": "a thread's program",
   "server/run.ts": "the process's program",
-  "store/sqlite/upkeep-thread.ts": "a thread's program",
-  "store/usage-thread.ts": "a thread's program",
+  "store/database/upkeep-thread.ts": "a thread's program",
+  "store/usage/usage-thread.ts": "a thread's program",
   "surfaces/events/event-template.ts": "memory for one synchronous call, used again by the next",
   "tokens/pdf.ts": "a sticky expression, whose position is set before each use",
   "units/base58.ts": "memory for one synchronous call, used again by the next",

@@ -19,7 +19,7 @@ export interface Module {
   readonly types: readonly string[];
 }
 
-export interface Import {
+interface Import {
   /** A path from `src`, or the name of a package. */
   readonly target: string;
   readonly isOurs: boolean;

@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { AGENT_LOADS, agentBodies } from "../../bench/peers/agents.ts";
 import { bareHost } from "../../bench/peers/bare-host.ts";
 import { gateway } from "../../bench/peers/gateway.ts";
 import { KINDS } from "../../bench/peers/kinds.ts";
@@ -68,6 +69,25 @@ test("the peers' suite tells what an event of each kind of stream costs, and a w
   expect([own!.usPerAssembled === null, bare!.usPerAssembled]).toEqual([false, null]);
   expect(tables(run)).toContain("| Messages → chat |");
 });
+
+test("the peers' suite tells what an answer to an agent costs, by the size of its request", async () => {
+  const run = await benchPeers([gateway, bareHost], { ...SMALL, parts: ["agents"] }, () => {});
+  expect(run.skipped).toEqual([]);
+  const few = AGENT_LOADS.filter(({ connections }) => connections <= SMALL.streams).map(({ name }) => name);
+  expect(run.peers.map(({ usPerAgentsAnswer }) => Object.keys(usPerAgentsAnswer))).toEqual([few, few]);
+  expect(tables(run)).toContain("| 200 kB, window of 128k tokens, 1 open |");
+  expect(tables(run)).not.toContain("NaN");
+});
+
+test.each([200, 20_000, 1_000_000])(
+  "an agent's bodies of %i bytes are all different, within a tenth of that size, and JSON",
+  (bytes) => {
+    const bodies = agentBodies("m", bytes, true);
+    expect(new Set(bodies).size).toBe(bytes === 200 ? 4 : 16);
+    for (const body of bodies) expect(JSON.parse(body)).toMatchObject({ model: "m", stream: true });
+    if (bytes > 200) for (const body of bodies) expect(Math.abs(body.length / bytes - 1)).toBeLessThan(0.1);
+  },
+);
 
 test("the regression suite runs, small: every figure beside its baseline, and what a request and an event cost has a reference", async () => {
   const micro = await microFigures(2, 1);

@@ -25,6 +25,7 @@ hosts:
 models:
   - { id: sim/echo, context_length: 100000, max_output_tokens: 4000, price: { input: 1, output: 1 }, routes: [{ host: sim, model: echo }] }
   - { id: test/busy, context_length: 100000, max_output_tokens: 4000, price: { input: 1, output: 1 }, routes: [{ host: busy, model: m }] }
+price_lists: { partner: [{ model: "*", factor: 0.9 }], special: [{ model: "sim/*", factor: 2 }] }
 `);
     customer = await gateway.key(0);
     browser = await launch();
@@ -45,7 +46,7 @@ models:
     await operator.page.getByText("That is not this gateway's admin token.").waitFor();
     await operator.field("Admin token").fill(ADMIN);
     await operator.button("Open").click();
-    await operator.heading("sim").waitFor();
+    await operator.heading("Latest failures").waitFor();
   });
 
   test("is reached by a customer without credit, where the configuration says how", async () => {
@@ -184,7 +185,7 @@ models:
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([503]));
     await operator.link("Hosts").click();
     const card = operator.page.getByRole("region", { name: "busy" });
-    await card.getByText(/^0 in flight of at most \d\d · 4,000 allowed/).waitFor();
+    await card.getByText(/^0 of \d\d slots in use · 4,000 allowed/).waitFor();
     await card.getByText("recently overloaded").waitFor();
     await card.getByText("resting", { exact: true }).waitFor();
     await card.getByText(/^(\d+) of \1 failed, last .*: status 429: /).waitFor();
@@ -307,8 +308,28 @@ models:
     await operator.button("Leave it").click();
   });
 
+  test("sees by which price list a customer is charged, and what a request was tagged with", async () => {
+    const listed = (await gateway.admin("/admin/keys", { price_list: "special" })).json;
+    await gateway.credit(listed.balance_id, 1);
+    await gateway.send("PATCH", `/admin/balances/${listed.balance_id}`, {
+      bearer: ADMIN,
+      json: { price_list: "partner" },
+    });
+    const { headers } = await gateway.send("POST", "/v1/chat/completions", {
+      bearer: listed.key,
+      headers: { "x-gateway-tags": "customer=acme; feature=search" },
+      json: { model: "sim/echo", messages: [{ role: "user", content: "Hello" }] },
+    });
+    await operator.goto(`/admin#/balances/${listed.balance_id}`);
+    await operator.page.getByText(/by the price list partner/).waitFor();
+    await operator.page.getByText("Price list special", { exact: true }).waitFor();
+    await operator.goto(`/admin#/receipts/${headers.get("x-gateway-receipt")}`);
+    await operator.page.getByText("customer=acme; feature=search", { exact: true }).waitFor();
+    await operator.page.getByText("special", { exact: true }).waitFor();
+  });
+
   test("leaves no token behind", async () => {
-    await operator.button("Forget the token").click();
+    await operator.button("Sign out").click();
     await operator.field("Admin token").waitFor();
     expect(await operator.page.evaluate(() => sessionStorage.length + localStorage.length)).toBe(0);
     expect(operator.complaints).toEqual([]);

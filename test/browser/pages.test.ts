@@ -54,7 +54,9 @@ payments: { stripe: { secret_key: sk_test_1, webhook_secret: whsec_1, api_base: 
     ["/dashboard#/models", "Models"],
     ["/dashboard#/playground", "Playground"],
     ["/dashboard#/account", "Account"],
-    ["/admin#/", "Hosts"],
+    ["/admin#/", "Overview"],
+    ["/admin#/requests", "Requests"],
+    ["/admin#/hosts", "Hosts"],
     ["/admin#/balances", "Balances"],
     [`/admin#/balances/${owner.balance_id}`, "Balance"],
     [`/admin#/receipts/${receipt}`, "sim/echo"],
@@ -89,7 +91,7 @@ payments: { stripe: { secret_key: sk_test_1, webhook_secret: whsec_1, api_base: 
   }
 
   test(
-    "at 320, 375 and 1280 pixels, light and dark: nothing is wider than the window, and no table hides a column; one heading, one main landmark, a menu that shows where it is; all that can be pressed or filled in has a name; axe-core has no serious complaint",
+    "at 320, 375 and 1280 pixels, light and dark: nothing is wider than the window, every value of every table is to be seen and named, and no word is broken; one heading, one main landmark, a menu that shows where it is; all that can be pressed or filled in has a name; axe-core has no serious complaint",
     async () => {
       const visitor = await insider();
       const { page } = visitor;
@@ -106,6 +108,8 @@ payments: { stripe: { secret_key: sk_test_1, webhook_secret: whsec_1, api_base: 
           await page.emulateMedia({ colorScheme });
           const seen = [path, width, colorScheme];
           expect([...seen, await page.evaluate(tooWide)]).toEqual([...seen, []]);
+          expect([...seen, await page.evaluate(unseenValues)]).toEqual([...seen, []]);
+          expect([...seen, await page.evaluate(brokenWords)]).toEqual([...seen, []]);
           if (path.includes("#/")) await page.waitForFunction(isPlaceShown);
           if (judged) expect([...seen, await violations(page)]).toEqual([...seen, []]);
         }
@@ -301,7 +305,7 @@ const MAX_STOPS = 60;
 const SKIP = '<button type="button" class="skip">Skip to content</button>';
 const MENUS: readonly [path: string, links: readonly string[]][] = [
   ["/dashboard", ["Keys", "Receipts", "Credit", "Models", "Playground", "Account", "Receipts"]],
-  ["/admin", ["Balances", "Payments", "Usage", "Books", "Configuration"]],
+  ["/admin", ["Requests", "Hosts", "Balances", "Payments", "Usage", "Books", "Configuration"]],
 ];
 
 interface FocusStop {
@@ -338,6 +342,50 @@ const tooWide = (): string[] => {
           `a table: ${table.scrollWidth} in ${table.clientWidth}: ${table.textContent?.slice(0, 60)}`,
       ),
   ];
+};
+
+/** Values of tables that are cut off, have no size, or stand without their heading. Run in the page. */
+const unseenValues = (): string[] =>
+  [...document.querySelectorAll<HTMLElement>("table.rows")].flatMap((table) => {
+    const headings = [...table.querySelectorAll("thead th")];
+    return [...table.querySelectorAll("tbody tr")].flatMap((row) => {
+      const cells = [...row.querySelectorAll<HTMLElement>("td")];
+      return cells.flatMap((cell, at) => {
+        const heading = headings[at]?.textContent ?? "";
+        if (cell.textContent === "") return [];
+        const { width, height, left, right } = cell.getBoundingClientRect();
+        const isSeen = width > 0 && height > 0 && left >= 0 && right <= innerWidth + 0.5;
+        const isCard = getComputedStyle(cell).display !== "table-cell";
+        const label = getComputedStyle(cell, "::before").content;
+        // The first cell is the title of its card; what is no text, such as actions, names itself.
+        const isNamed =
+          !isCard || at === 0 || label.includes(heading.replace(/\s*↓$/, "")) || heading === "Actions";
+        return isSeen && isNamed ? [] : [`${heading}: ${cell.textContent}`];
+      });
+    });
+  });
+
+/** Words, outside of code and ids, of which a part stands on the next line. Run in the page. */
+const brokenWords = (): string[] => {
+  const broken: string[] = [];
+  const walker = document.createTreeWalker(
+    document.querySelector("main") ?? document.body,
+    NodeFilter.SHOW_TEXT,
+  );
+  for (let node = walker.nextNode(); node !== null; node = walker.nextNode()) {
+    const parent = node.parentElement!;
+    if (parent.closest(".mono, code, pre, .unseen, script, style, option, h1") !== null) continue;
+    for (const match of node.textContent!.matchAll(/[\p{L}\p{N}_]+/gu)) {
+      // Ids, and a name longer than the screen is wide.
+      if (/[\d_]/.test(match[0]) || match[0].length > 24) continue;
+      const range = document.createRange();
+      range.setStart(node, match.index);
+      range.setEnd(node, match.index + match[0].length);
+      const tops = new Set([...range.getClientRects()].map(({ top }) => Math.round(top)));
+      if (tops.size > 1) broken.push(match[0]);
+    }
+  }
+  return broken;
 };
 
 /** Whether the menu shows where it is, also where it is longer than the window. Run in the page. */

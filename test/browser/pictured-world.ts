@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { openGateway } from "../../src/server/open-gateway.ts";
-import { type Clock, type EpochMs, systemClock } from "../../src/units/clock.ts";
+import { type Clock, DAY_MS, type EpochMs, systemClock } from "../../src/units/clock.ts";
 import { type Made, OpenGateway } from "../gateway/open.ts";
 import { Folder } from "../process/gateway.ts";
 import { Random } from "../sim/random.ts";
@@ -103,7 +103,6 @@ const DAYS = 6;
 /** Other customers. */
 const OTHERS = 14;
 const PEOPLE = ["ada", "grace", "katherine", "hedy", "radia", "margaret"];
-const DAY_MS = 86_400_000;
 
 const MODELS = [
   { id: "aurora/swift", name: "Aurora Swift", input: 0.3, output: 1.2, hosts: [0, 1] },

@@ -46,20 +46,20 @@ describe.skipIf(browserMissing)("the playground", () => {
   });
 
   test.each([
-    [10, {}, "test/dear"],
+    [10, {}, "test/costly"],
     [0.01, {}, "test/paid"],
     [10, { allowed_models: ["test/paid", "test/free"] }, "test/paid"],
     [0, { allowed_models: ["test/paid", "test/free"] }, "test/free:free"],
   ])("begins with $%p and the limits %p with %p, the first that can answer", async (usd, limits, model) => {
     const visitor = await begin(usd, limits);
     expect(await visitor.field("Model").inputValue()).toBe(model);
-    expect(await visitor.field("Model").locator("option", { hasText: "test/dear" }).count()).toBe(
+    expect(await visitor.field("Model").locator("option", { hasText: "test/costly" }).count()).toBe(
       "allowed_models" in limits ? 0 : 1,
     );
   });
 
   test("says where nothing can answer, before anything is sent, and what a refusal leaves to do", async () => {
-    const visitor = await begin(0, { allowed_models: ["test/dear", "test/paid"] });
+    const visitor = await begin(0, { allowed_models: ["test/costly", "test/paid"] });
     await visitor.page.getByText("There is no credit on this balance").waitFor();
     await visitor.page.getByText("no other model can answer now").waitFor();
     await send(visitor, "a question");
@@ -75,7 +75,7 @@ describe.skipIf(browserMissing)("the playground", () => {
     const visitor = await begin(0);
     const warning = visitor.page.getByText("There is no credit on this balance");
     expect(await warning.count()).toBe(0);
-    await visitor.field("Model").selectOption("test/dear");
+    await visitor.field("Model").selectOption("test/costly");
     await warning.getByText("or choose test/free (free).").waitFor();
     await send(visitor, "a question");
     await visitor.page.getByRole("alert").getByText("insufficient_credit").waitFor();
@@ -178,7 +178,7 @@ const configOf = (port: number): string => `
 hosts:
   - { id: made, base_url: "http://127.0.0.1:${port}/v1", speaks: [chat.completions] }
 models:
-  - id: test/dear
+  - id: test/costly
     context_length: 100000
     max_output_tokens: 2000
     price: { input: 10, output: 100 }

@@ -123,7 +123,7 @@ describe.skipIf(browserMissing)("without an account", () => {
     expect(rest).toHaveLength(data.length);
     await visitor.link("Overview").click();
     const usage = await visitor.saved("Export CSV of usage", /^usage-week-.*\.csv$/);
-    expect(usage).toMatch(/^start,model,requests,.*\n\d{4}-.*Z,sim\/echo,2,0,\d+,\d+,0\n$/);
+    expect(usage).toMatch(/^start,name,requests,.*\n\d{4}-.*Z,sim\/echo,2,0,\d+,\d+,0\n$/);
     expect(visitor.complaints).toEqual([]);
   });
 

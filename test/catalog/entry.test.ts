@@ -1,13 +1,7 @@
 import { expect, test } from "bun:test";
-import {
-  type Abilities,
-  catalogOf,
-  type Host,
-  type Model,
-  type Price,
-  type Route,
-} from "../../src/catalog/catalog.ts";
+import { type Abilities, catalogOf, type Host, type Model, type Route } from "../../src/catalog/catalog.ts";
 import { catalogEntries, catalogEntry } from "../../src/catalog/entry.ts";
+import type { Price } from "../../src/catalog/price.ts";
 
 const host: Host = {
   id: "h",

@@ -10,7 +10,7 @@ import { formatProblems } from "../../src/config/problem.ts";
 import type { EpochMs } from "../../src/units/clock.ts";
 import { MailServer } from "../fakes/mail-server.ts";
 import { Cluster, hasPostgres } from "../postgres/cluster.ts";
-import { Folder, GatewayProcess, simpleConfig } from "../process/gateway.ts";
+import { ADMIN, Folder, GatewayProcess, simpleConfig } from "../process/gateway.ts";
 import { gateway } from "./command.ts";
 
 /** Commands that look at this machine and at hosts, and need no running gateway. */
@@ -123,9 +123,25 @@ describe("config check", () => {
     expect(json.problems.map(({ line }: { line: number }) => line)).toEqual([1, 2]);
   });
 
+  test("asks whether times under a second are meant so", async () => {
+    configure(`${configured("v1", null)}generation: { first_token_ms: 30 }\ndrain_ms: 0\n`);
+    const { out, code } = await gateway(["config", "check"], {}, folder);
+    expect(code).toBe(0);
+    expect(out).toContain("warning: generation.first_token_ms is 30: is that in milliseconds?");
+    expect(out).not.toContain("drain_ms");
+  });
+
+  test("--strict fails on a warning, and on nothing else", async () => {
+    configure(configured("v1", null));
+    expect((await gateway(["config", "check", "--strict"], {}, folder)).code).toBe(0);
+    configure(configured("v1", null).replace("input: 1,", "input: 0.000001,"));
+    const { err, code } = await gateway(["config", "check", "--strict"], {}, folder);
+    expect([code, err]).toEqual([1, expect.stringContaining("1 warning, and --strict allows none")]);
+  });
+
   test("names a file that is not there", async () => {
     const { err, code } = await gateway(["config", "check", "none.yaml"], {}, folder);
-    expect([code, err]).toEqual([1, expect.stringContaining("none.yaml:1:1: found no such file")]);
+    expect([code, err]).toEqual([1, expect.stringContaining("none.yaml:1:1: there is no such file")]);
   });
 });
 
@@ -511,6 +527,35 @@ describe("doctor, of what a gateway shares with others", () => {
     const { state, detail } = all.find(({ check }) => check === "database")!;
     expect(state).toBe("fail");
     expect(detail).not.toContain("canary");
+  });
+
+  test.skipIf(!hasPostgres())("mistakes in `store` are said alike by the start and by doctor", async () => {
+    const cluster = await Cluster.start();
+    const refused = freePort();
+    const cases: [string, string][] = [
+      [`postgres://gateway@127.0.0.1:${cluster.port}/nope`, "has no database nope: create it"],
+      [`postgres://nobody@127.0.0.1:${cluster.port}/postgres`, "does not let the user nobody in"],
+      [
+        `postgres://gateway:canary@127.0.0.1:${refused}/x`,
+        `Nothing accepts a connection at 127.0.0.1:${refused}`,
+      ],
+      [
+        "postgres://gateway:canary@database.invalid/x",
+        "No address is known of the host database.invalid (DNS)",
+      ],
+    ];
+    for (const [url, why] of cases) {
+      const all = await findings(`store: ${url}`);
+      const { detail } = all.find(({ check }) => check === "database")!;
+      const { err, code } = await gateway(["start"], { PORT: "0", GATEWAY_ADMIN_TOKEN: ADMIN }, folder);
+      expect([code, detail, err]).toEqual([
+        1,
+        expect.stringContaining(why),
+        expect.stringContaining(`The gateway did not start: ${detail}`),
+      ]);
+      expect(detail + err).not.toContain("canary");
+    }
+    await cluster.stop();
   });
 
   test.skipIf(!hasPostgres())("a database that answers, with its version", async () => {

@@ -7,7 +7,9 @@ import { ADMIN, Folder, GatewayProcess, simpleConfig } from "../process/gateway.
 import { gateway, type Run } from "./command.ts";
 
 const folder = new Folder(
-  simpleConfig([9]).replace("http://127.0.0.1:9/v1", "simulated").replace("bench-model", "echo"),
+  `${simpleConfig([9]).replace("http://127.0.0.1:9/v1", "simulated").replace("bench-model", "echo")}
+price_lists: { partner: [{ model: "*", factor: 0.9 }], special: [{ model: "*", factor: 0.8 }] }
+`,
 );
 const running = await GatewayProcess.start(folder);
 afterAll(async () => {
@@ -67,6 +69,18 @@ describe("keys", () => {
     expect(ofOperator.data).toHaveLength(2);
   });
 
+  test("get a policy, and lose it", async () => {
+    const { balance_id } = await running.keyWith(0);
+    const policy = { region: ["eu"], zdr: true };
+    const made = await json("keys", "create", "--balance", balance_id, "--policy", JSON.stringify(policy));
+    expect(made.policy).toEqual(policy);
+    expect((await json("keys", "change", made.id, "--policy", "none")).policy).toBeNull();
+    const wrong = await operator("keys", "change", made.id, "--policy", "eu");
+    expect([wrong.code, wrong.err]).toEqual([2, expect.stringContaining("It must be a JSON object.")]);
+    const unknown = await operator("keys", "change", made.id, "--policy", '{"country":"fr"}');
+    expect(unknown.err).toContain("`policy`");
+  });
+
   test("are listed over many pages, up to the limit that was asked for", async () => {
     const { recovery_secret, balance_id } = await running.keyWith(0);
     for (let made = 0; made < 4; made++) await running.post("/v1/keys", {}, recovery_secret);
@@ -82,6 +96,52 @@ describe("keys", () => {
     const { out, code } = await operator("keys", "revoke", id);
     expect([code, out]).toEqual([0, `${id} is revoked: its next request is refused.\n`]);
     expect((await running.get("/v1/me", key)).status).toBe(401);
+  });
+
+  test("are named by themselves, too, wherever an id is, also once they are revoked", async () => {
+    const { key, id, balance_id, recovery_secret } = await running.keyWith(0);
+    const ownersEnv = { GATEWAY_URL: running.url, GATEWAY_OWNER: recovery_secret };
+    expect((await json("keys", "show", key)).id).toBe(id);
+    expect(JSON.parse((await gateway(["keys", "show", key, "--json"], ownersEnv)).out).id).toBe(id);
+    expect((await json("keys", "change", key, "--rpm-limit", "9")).rpm_limit).toBe(9);
+    expect((await json("keys", "list", key)).data).toMatchObject([{ id }]);
+    expect(await json("credit", key, "3")).toMatchObject({ balance_id });
+    expect((await json("suspend", key, "--reason", "sanctions")).balance_ids).toEqual([balance_id]);
+    expect((await json("unsuspend", key)).suspended).toBeNull();
+    expect((await json("usage", key)).data).toEqual([]);
+    expect((await json("keys", "revoke", key)).id).toBe(id);
+    expect((await json("keys", "show", key)).state).toBe("revoked");
+  });
+
+  test("that are made for a customer by the operator are on the customer's balance", async () => {
+    const { balance_id, id } = await running.keyWith(0);
+    const made = await json("keys", "create", "--balance", id, "--name", "second", "--rpm-limit", "5");
+    expect(made).toMatchObject({ balance_id, name: "second", rpm_limit: 5 });
+    expect((await running.get("/v1/me", made.key)).json.key.id).toBe(made.id);
+    expect((await json("keys", "list", balance_id)).data).toHaveLength(2);
+  });
+
+  const secret = `or-live-${"x".repeat(32)}`;
+  const naming: string[][] = [
+    ["keys", "show", secret],
+    ["keys", "revoke", secret],
+    ["keys", "show", `or-rec-${"x".repeat(44)}`],
+    ["credit", secret, "1"],
+    ["credit", `x${secret}`, "1"],
+    ["receipt", secret],
+    ["account", secret],
+    ["nodes", "close", secret],
+    ["suspend", secret, "--reason", secret],
+    ["audit", secret],
+    ["credit", "bal_1", secret],
+    ["keys", "show", secret, "--json"],
+    ["payments", "refund", secret],
+    ["audit", "--url", secret],
+  ];
+  test.each(naming)("that are not known, or misplaced, are not repeated: %s %s", async (...args) => {
+    const { code, err, out } = await operator(...args);
+    expect(code).toBeGreaterThan(1);
+    expect(`${err}${out}`).not.toContain("xxxxx");
   });
 
   test("whose limits are changed by the operator keep what was not named; none lifts a limit", async () => {
@@ -202,6 +262,18 @@ test("a suspended balance is refused and says why, until the suspension is lifte
   expect((await running.post("/v1/chat/completions", chat, key)).status).not.toBe(403);
 });
 
+test("a balance is charged by a price list, and a key by another or by none of its own", async () => {
+  const { balance_id, id } = await running.keyWith(0);
+  expect((await json("price-list", id, "partner")).price_list).toBe("partner");
+  expect((await json("keys", "change", id, "--price-list", "special")).price_list).toBe("special");
+  expect((await json("keys", "change", id, "--price-list", "none")).price_list).toBe(null);
+  expect((await operator("balances")).out).toContain("partner");
+  const unknown = await operator("price-list", balance_id, "nope");
+  expect(unknown.code).not.toBe(0);
+  expect(unknown.err).toContain("It has: partner, special.");
+  expect((await operator("price-list", balance_id, "none")).out).toContain("the models' own prices");
+});
+
 test("an audit shows sums to the nano-dollar and ends well where the books add up", async () => {
   const { balance_id } = await running.keyWith(0);
   await operator("credit", balance_id, "0.000000001");
@@ -251,6 +323,20 @@ describe("what was used", () => {
       "balance_id,email,wallet,key_id,key_name,model,requests,failed,input,cache_read,cache_write,output,cost_usd\n",
     );
     expect(out).toContain(`\n${balance_id},,,${id},,test/model,2,0,${input},0,0,`);
+    await fetch(`${running.url}/v1/chat/completions`, {
+      method: "POST",
+      headers: {
+        authorization: `Bearer ${key}`,
+        "content-type": "application/json",
+        "x-gateway-tags": "customer==acme",
+      },
+      body: JSON.stringify({ model: "test/model", messages: [{ role: "user", content: "one" }] }),
+    });
+    const byTag = (await operator("usage", balance_id, "--tag", "customer", "--csv")).out;
+    expect(byTag).toContain(",model,tag,requests,");
+    expect(byTag).toContain(`\n${balance_id},,,${id},,test/model,,2,0,${input},`);
+    // A value that a spreadsheet would take for a formula.
+    expect(byTag).toContain(`\n${balance_id},,,${id},,test/model,'=acme,1,0,`);
     expect((await json("usage", balance_id, "--since", "2020-01-01", "--until", "2020-02-01")).data).toEqual(
       [],
     );
@@ -349,6 +435,7 @@ const IDLE = {
   routes: [ROUTE],
   speaks: ["messages"],
   has_api_key: true,
+  keys: [],
   base_url: "https://idle.example/v1",
 };
 
@@ -387,6 +474,25 @@ test("what a host has to do, what it is given, which of its routes rest and why 
     ["resting", "available", "0", "no limit", "0", "1 of 3"],
     ["resting, n: 3 of 8 failed, last at 2026-11-21T22:34:12.000Z: status 401: invalid_api_key\uFFFD[2J"],
   ]);
+});
+
+test("which keys of a host are usable, and why others are not, is shown", async () => {
+  const key = (name: string, state: string, refused: object | null = null) => ({
+    name,
+    state,
+    in_flight: 0,
+    refused,
+  });
+  const keys = [key("A", "usable"), key("B", "resting"), key("/run/c", "retired", FAILURE)];
+  using server = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    fetch: () => Response.json({ object: "list", data: [{ ...IDLE, keys }] }),
+  });
+  const { out } = await gateway(["hosts"], { GATEWAY_URL: server.url.origin, GATEWAY_ADMIN_TOKEN: ADMIN });
+  expect(out).toContain("1 of 3 usable");
+  expect(out).toContain("idle, key B: resting, at a limit of the host");
+  expect(out).toContain("idle, key /run/c: refused by the host at 2026-11-21T22:34:12.000Z: status 401");
 });
 
 describe("what goes wrong is told with the next step, and by the exit code", () => {
@@ -454,6 +560,33 @@ describe("what goes wrong is told with the next step, and by the exit code", () 
   });
 });
 
+test("an account is shown by its id and its mail address, with its balances", async () => {
+  const { err, code } = await operator("account", "nobody@example.com");
+  expect([code, err]).toEqual([3, expect.stringContaining("no account has signed in as nobody@example.com")]);
+});
+
+test("budgets are listed and changed, by the operator and by the owner", async () => {
+  const { balance_id, recovery_secret } = await running.keyWith(0);
+  await running.post("/v1/budgets", { name: "team", cap_usd: 5, window: "day" }, recovery_secret);
+  const ownersEnv = { GATEWAY_URL: running.url, GATEWAY_OWNER: recovery_secret };
+  expect((await json("budgets", "list", balance_id)).data).toMatchObject([{ name: "team", cap_usd: 5 }]);
+  await json("budgets", "change", "team", "--balance", balance_id, "--cap-usd", "7");
+  const changed = await gateway(["budgets", "change", "team", "--window", "week", "--json"], ownersEnv);
+  expect(JSON.parse(changed.out)).toMatchObject({ cap_usd: 7, window: "week" });
+  expect((await operator("budgets", "change", "team", "--balance", balance_id)).code).toBe(2);
+  expect((await operator("budgets", "list")).code).toBe(2);
+});
+
+test("nodes: without a shared database there are none", async () => {
+  expect((await operator("nodes", "list")).out).toStartWith("No nodes:");
+  expect(await operator("nodes", "close", "gone")).toMatchObject({ code: 3 });
+});
+
+test("payments: a gateway that takes none says so", async () => {
+  const { code, err } = await operator("payments", "list");
+  expect([code, err]).toEqual([3, expect.stringContaining("takes no payments")]);
+});
+
 test("the token is found in the data folder, and the port in the gateway's own variables", async () => {
   const own = new Folder(simpleConfig([9]));
   const { GATEWAY_ADMIN_TOKEN: _, ...env } = own.env;
@@ -464,7 +597,12 @@ test("the token is found in the data folder, and the port in the gateway's own v
   expect([run.err, run.code]).toEqual(["", 0]);
 });
 
-test("--version names the gateway's and Bun's, for whoever reports what is wrong", async () => {
+test("--version names the release, its schemas and Bun, for reports", async () => {
   const { out, code } = await operator("--version");
-  expect([out, code]).toEqual([expect.stringMatching(/^\d+\.\d+\.\d+ on Bun \d+\.\d+\.\d+\n$/), 0]);
+  expect([out, code]).toEqual([
+    expect.stringMatching(
+      /^\d+\.\d+\.\d+\+\S+ \(SQLite schema \d+, PostgreSQL schema \d+\) on Bun \d+\.\d+\.\d+\n$/,
+    ),
+    0,
+  ]);
 });

@@ -22,14 +22,14 @@ const CASES: [what: string, text: string, message: string][] = [
   [
     "an unknown key at the top",
     `${GOOD}hostz: []\n`,
-    "gateway.yaml:14:1: hostz: found an unknown key, expected hosts, or one of: base_url, dashboard_url, status_url, contact, catalog, models, auto, defaults, low_credit_usd, open_tier, setup, sign_in, generation, routing, payments, receipts, unused_days, body_bytes, body_memory_bytes, websocket_message_bytes, shutdown_delay_ms, drain_ms, grace_ms, store, journal, workers, log, durability, metrics, trusted_proxies, smtp, wallet",
+    "gateway.yaml:14:1: hostz: found an unknown key, expected hosts, or one of: base_url, dashboard_url, status_url, contact, catalog, models, add_models, auto, price_lists, defaults, low_credit_usd, open_tier, setup, sign_in, generation, routing, payments, webhooks, receipts, unused_days, body_bytes, body_memory_bytes, websocket_message_bytes, shutdown_delay_ms, drain_ms, grace_ms, store, journal, workers, log, durability, metrics, trusted_proxies, smtp, wallet",
   ],
   [
     "an unknown key of a route",
     spoilt("model: gpt-4o-mini-2024-07-18", "modle: gpt-4o-mini"),
     [
       "gateway.yaml:13:9: models[0].routes[0].model: found nothing, expected the model's id at the host",
-      "gateway.yaml:13:25: models[0].routes[0].modle: found an unknown key, expected model, or one of: host, price, free, cache_ms, quantization, parameters, quirks",
+      "gateway.yaml:13:25: models[0].routes[0].modle: found an unknown key, expected model, or one of: host, price, cost, free, cache_ms, quantization, parameters, quirks",
     ].join("\n"),
   ],
   [
@@ -172,6 +172,34 @@ const CASES: [what: string, text: string, message: string][] = [
     spoilt("input: 0.15", "input: -1"),
     "gateway.yaml:11:21: models[0].price.input: found -1, expected USD per million tokens, from 0, with at most nine decimals",
   ],
+  ...(
+    [
+      [
+        "without a line of its price",
+        "{ prompt: 9, input: 2, output: 2 }",
+        "gateway.yaml:11:22: models[0].price.above[0]: found a step without `cache_read`, expected the lines of its price",
+      ],
+      [
+        "that is cheaper than its price",
+        "{ prompt: 9, input: 0.1, output: 2, cache_read: 1 }",
+        "gateway.yaml:11:42: models[0].price.above[0].input: found a step that is cheaper, expected at least the price before it",
+      ],
+      [
+        "that is not above the one before",
+        "{ prompt: 9, input: 2, output: 2, cache_read: 1 }, { prompt: 9, input: 3, output: 3, cache_read: 1 }",
+        "gateway.yaml:11:83: models[0].price.above[1].prompt: found 9, expected more than 9, as steps grow",
+      ],
+    ] as const
+  ).map(([what, steps, message]): [string, string, string] => [
+    `a step ${what}`,
+    spoilt("input: 0.15", `above: [${steps}], input: 0.15`),
+    message,
+  ]),
+  [
+    "an unknown retention",
+    spoilt("input: 0.15", 'cache_write: { "24h": 1 }, input: 0.15'),
+    "gateway.yaml:11:14: models[0].price.cache_write: found a map, expected USD per million tokens, or such a price for each retention: 5m, 30m, 1h, 12h",
+  ],
   [
     "a price on a free route",
     spoilt("2024-07-18 }", "2024-07-18, free: true, price: { input: 1, output: 1 } }"),
@@ -206,6 +234,16 @@ const CASES: [what: string, text: string, message: string][] = [
     "a notice of low credit below nothing",
     `${GOOD}low_credit_usd: -1\n`,
     "gateway.yaml:14:17: low_credit_usd: found -1, expected an amount in USD with at most nine decimals, or null for no notice",
+  ],
+  [
+    "an endpoint whose secret is none",
+    `${GOOD}webhooks: { endpoints: [{ url: "https://a.test/hook", secret: hush }] }\n`,
+    "gateway.yaml:14:63: webhooks.endpoints[0].secret: found a string, expected whsec_ and 24 to 64 bytes in base64, or a list of them",
+  ],
+  [
+    "two endpoints with one address",
+    `${GOOD}webhooks: { endpoints: [&a { url: "https://a.test/hook", secret: whsec_${"c2VjcmV0".repeat(4)} }, *a] }\n`,
+    'gateway.yaml:14:108: webhooks.endpoints[1].url: found "https://a.test", expected an address that no other endpoint has',
   ],
   ...["localhost:9090", "127.0.0.1", "127.0.0.1:0", "127.0.0.1:65536", "::1:9090", ":9090"].map(
     (address): [string, string, string] => [
@@ -256,12 +294,52 @@ const CASES: [what: string, text: string, message: string][] = [
   [
     "a reference that its braces end too soon, once and not with all that the parser then trips over",
     "hosts:\n  - { id: a, api_key: ${KEY}, auth: bearer }\n  - { id: b }\n",
-    'gateway.yaml:2:24: found Unexpected flow-map-start at node end, expected well-formed YAML; inside braces, write a reference in quotes: "${NAME}"',
+    'gateway.yaml:2:24: this is not well-formed YAML: Unexpected flow-map-start at node end; inside braces, write a reference in quotes: "${NAME}"',
   ],
   [
     "a key said twice",
     "drain_ms: 1\ndrain_ms: 2\n",
-    "gateway.yaml:2:1: found Map keys must be unique, expected well-formed YAML",
+    "gateway.yaml:2:1: this name stands twice in its map: keep one",
+  ],
+  [
+    "a line indented with a tab",
+    "smtp:\n\thost: a\n",
+    "gateway.yaml:2:1: this line is indented with a tab: use spaces",
+  ],
+  [
+    "a quote that is never closed",
+    'contact: "a@b\n',
+    "gateway.yaml:2:1: the quote that opens here is never closed",
+  ],
+  [
+    "a line that is indented unlike its neighbours",
+    "smtp:\n    host: a\n  from: b\n",
+    "gateway.yaml:3:1: this line is not indented like the other lines of its list or map",
+  ],
+  [
+    "a colon in a value",
+    "contact: write: me\n",
+    "gateway.yaml:1:10: a value that has a colon and a space in it has to be in quotes",
+  ],
+  [
+    "a value that begins with a character of YAML's own",
+    "contact: @me\n",
+    "gateway.yaml:1:10: a value that begins with this character has to be in quotes",
+  ],
+  [
+    "a decimal comma",
+    spoilt("input: 0.15,", "input: 0,15,"),
+    'gateway.yaml:11:23: models[0].price["15"]: found an unknown key, expected a decimal point in place of the comma: 0.15',
+  ],
+  [
+    "a number in quotes",
+    spoilt("input: 0.15,", 'input: "0.15",'),
+    'gateway.yaml:11:21: models[0].price.input: found "0.15", expected USD per million tokens, from 0, with at most nine decimals, without quotes',
+  ],
+  [
+    "the configuration of LiteLLM",
+    "model_list:\n  - { model_name: gpt-4o, litellm_params: { model: azure/gpt-4o } }\n",
+    "gateway.yaml:1:1: model_list: this looks like the configuration of LiteLLM. `gateway import litellm` prints it as this gateway reads it, and says what it cannot carry; docs/moving.md has the steps",
   ],
 ];
 
@@ -347,5 +425,5 @@ test("a bomb of aliases is refused, not unfolded", () => {
     const [from, to] = [String.fromCharCode(97 + level), String.fromCharCode(98 + level)];
     bomb.push(`${to}: &${to} [${Array(10).fill(`*${from}`).join(", ")}]`);
   }
-  expect(problemsOf(bomb.join("\n"))).toContain("well-formed YAML");
+  expect(problemsOf(bomb.join("\n"))).toContain("Excessive alias count");
 });

@@ -22,10 +22,12 @@ hosts:
     headers: { x-team: a secret }
     on_disconnect: drain
     bills_cancelled: prompt
+    refusals: free
     max_concurrent: 7
     cache_ms: 8
     auto_cache: true
     paused: false
+    region: eu
     data_collection: deny
     zdr: true
     quirks:
@@ -40,6 +42,7 @@ hosts:
       names_results: true
       plain_content: true
       cache_control: true
+      cache_marks: true
       takes_reasoning: true
       signs_calls: true
       adaptive_thinking: true
@@ -49,10 +52,16 @@ hosts:
       own_tools: true
       account_references: true
       known_fields_only: true
+  - id: b
+    base_url: https://b.test/v1
+    speaks: [chat.completions]
+    keys:
+      - { env: FIRST_KEY, weight: 2, max_concurrent: 3, rpm: 4, tpm: 5 }
 models:
   - id: author/model
     name: The model
     aliases: [other]
+    fallbacks: [author/second]
     context_length: 10
     max_output_tokens: 9
     inputs: [text, image]
@@ -65,12 +74,21 @@ models:
       - host: a
         model: m
         price: { input: 1, output: 2, cache_read: 3, cache_write: 4, cache_write_1h: 5 }
+        cost: { input: 0.5, output: 1, cache_read: 1, cache_write: 2, cache_write_1h: 3 }
         free: false
         cache_ms: 5
         quantization: fp8
         parameters: [tools]
         quirks: { no_stream: false }
+  - id: author/second
+    context_length: 10
+    max_output_tokens: 9
+    routes: [{ host: a, model: n }]
 auto: { fast: [author/model] }
+price_lists:
+  partner:
+    - { model: "author/*", factor: 0.9 }
+    - { model: author/second, price: { input: 1, output: 2, cache_read: 3, cache_write: 4, cache_write_1h: 5 } }
 defaults:
   accountless: { rpm_limit: 1, tpm_limit: 2, daily_limit_usd: 3, monthly_limit_usd: 4 }
   account: { rpm_limit: null, tpm_limit: null, daily_limit_usd: null, monthly_limit_usd: null }
@@ -111,6 +129,9 @@ payments:
   stripe: { secret_key: a secret, webhook_secret: [a secret], fee: { percent: 1, fixed_usd: 0.25 }, api_base: https://stripe.test }
   sanctions: { list: ./addresses, oracle: true }
   inline: { enabled: true, max_usd_per_hour: 6 }
+webhooks:
+  endpoints:
+    - { url: https://hooks.test/secret, secret: ["whsec_${"c2VjcmV0".repeat(4)}"], kinds: [credit.low] }
 receipts: { keep_days: 31, sign: true }
 unused_days: null
 body_bytes: 1
@@ -131,7 +152,7 @@ wallet: { rpc: { 1: https://node.test/secret } }
 `;
 
 const read = (text: string) => {
-  const config = goodConfig(text);
+  const config = goodConfig(text, { FIRST_KEY: "sk-first" });
   return configView(config, linksOf(config, "http://127.0.0.1:8080"));
 };
 
@@ -141,23 +162,30 @@ test("a file that sets everything is shown as it was written, but for its secret
     if (typeof written === "object" && written !== null)
       return Object.fromEntries(Object.entries(written).map(([name, value]) => [name, shown(value)]));
     if (typeof written !== "string") return written;
-    return written.startsWith("0xabab")
+    return /^(0xabab|whsec_)/.test(written)
       ? "***"
       : written
           .replace(/user:secret|a secret/, (found) => (found === "a secret" ? "***" : "***:***"))
           .replace(/secret$/, "***");
   };
   const written = shown(parse(EVERYTHING)) as {
+    hosts: object[];
     models: { routes: { quirks?: unknown }[]; auto_cache?: unknown }[];
   };
   const [model] = written.models;
+  const [a, b] = written.hosts;
+  const [, defaults] = (read(EVERYTHING) as unknown as typeof written).hosts;
   // A route has what its model and its host say, all of it.
   const { auto_cache, ...others } = model!;
   const routes = model!.routes.map(({ quirks: _, ...route }) => ({ ...route, auto_cache }));
   expect(read(EVERYTHING) as unknown).toEqual({
     file: "gateway.yaml",
+    add_models: null,
     ...written,
-    models: [{ ...others, routes }],
+    // What the second host leaves out is shown with its default.
+    hosts: [a, { ...defaults, ...b }],
+    // The second is there to be named.
+    models: [{ ...others, routes }, expect.objectContaining({ id: "author/second" })],
   });
 });
 
@@ -165,6 +193,7 @@ test("no setting is missing from it, and none has its default there", () => {
   const [set, otherwise] = [parse(EVERYTHING), read("")];
   const same = leaves(SETTINGS.rows).filter((path) => {
     const value = at(set, path);
+    if (NOT_WITH_OTHERS.has(path)) return false;
     return value === undefined || (Bun.deepEquals(value, at(otherwise, path)) && !NO_OTHER.has(path));
   });
   expect(same).toEqual([]);
@@ -172,6 +201,8 @@ test("no setting is missing from it, and none has its default there", () => {
 
 /** With their other values, other settings would not be allowed or not be shown. */
 const NO_OTHER = new Set(["durability", "hosts.paused", "payments.inline.enabled"]);
+/** A file that lists all models adds none; a key that is a variable is no file. */
+const NOT_WITH_OTHERS = new Set(["add_models", "hosts.keys.file"]);
 
 const leaves = (rows: SettingRows, before = ""): string[] =>
   Object.entries(rows).flatMap(([name, { rows: members }]) =>

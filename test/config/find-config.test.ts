@@ -70,14 +70,14 @@ describe("which file", () => {
 
   test("GATEWAY_CONFIG names none: that is a problem, not the defaults", async () => {
     expect(await problems({ GATEWAY_CONFIG: "gone.yaml" })).toBe(
-      `${join(cwd, "gone.yaml")}:1:1: found no such file, expected the file that GATEWAY_CONFIG or the command names`,
+      `${join(cwd, "gone.yaml")}:1:1: there is no such file: correct GATEWAY_CONFIG, or the name in the command`,
     );
   });
 
   test("a folder, or bytes that are no text, are problems", async () => {
-    expect(await problems({ GATEWAY_CONFIG: cwd })).toContain("found a folder, expected a readable file");
+    expect(await problems({ GATEWAY_CONFIG: cwd })).toContain("this is a folder: name a file");
     writeFileSync(join(cwd, "gateway.yaml"), new Uint8Array([0x61, 0xff]));
-    expect(await problems({})).toContain("found bytes that are not UTF-8, expected a text file");
+    expect(await problems({})).toContain("the file is not text in UTF-8");
   });
 });
 
@@ -169,6 +169,7 @@ describe("the start's message", () => {
     const facts = await found(env);
     return banner({
       ...facts,
+      schema: 20,
       listening: listeningUrl(hostname, 8080),
       hostname,
       adminTokenPath: "data/admin-token",

@@ -1,8 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import { isModelId } from "../../src/catalog/model-name.ts";
+import { ratesAt, writeRate } from "../../src/catalog/price.ts";
 import { foundHosts } from "../../src/config/found-hosts.ts";
 import { knownModels } from "../../src/config/model-catalogue.ts";
 import { PRESETS } from "../../src/config/presets.ts";
+import { priceRow, readPrice } from "../../src/config/price-settings.ts";
 import type { EpochMs } from "../../src/units/clock.ts";
 
 const at = (day: string): EpochMs => Date.parse(day) as EpochMs;
@@ -30,7 +32,11 @@ describe.each(PRESETS.map(({ id }) => id))("%s", (id) => {
       expect(wireName).not.toBe("");
       expect(price.input + price.output).toBeGreaterThan(0);
       expect(price.cacheWrite).toBeGreaterThanOrEqual(price.input);
-      for (const line of Object.values(price)) expect(Number.isSafeInteger(line) && line >= 0).toBe(true);
+      const read: unknown[] = [];
+      const row = priceRow(price);
+      readPrice(row, [], (...problem) => read.push(problem));
+      expect([published, read]).toEqual([published, []]);
+      expect(readPrice(row, [], () => {})).toEqual(price);
       expect(contextLength).toBeGreaterThan(0);
       expect(maxOutputTokens).toBeGreaterThan(0);
       expect(maxOutputTokens).toBeLessThanOrEqual(contextLength);
@@ -56,14 +62,14 @@ test("prices are those of the provider's page, the cache's among them", () => {
     output: 600_000_000,
     cacheRead: 75_000_000,
     cacheWrite: 150_000_000,
-    cacheWrite1h: 300_000_000,
+    cacheWrites: { "1h": 300_000_000 },
   } as never);
   expect(model("anthropic", "anthropic/claude-haiku-4-5")?.price).toEqual({
     input: 1_000_000_000,
     output: 5_000_000_000,
     cacheRead: 100_000_000,
     cacheWrite: 1_250_000_000,
-    cacheWrite1h: 2_000_000_000,
+    cacheWrites: { "1h": 2_000_000_000 },
   } as never);
   expect(model("gemini", "google/gemini-2.5-flash")?.price).toMatchObject({
     input: 300_000_000,
@@ -93,13 +99,66 @@ test("what a model takes and can do is known of it, and current models come firs
   expect(found.models[0]!.abilities?.inputs).toContain("text");
 });
 
-test("where long prompts cost more, the context ends at the price's step", () => {
-  expect(model("gemini", "google/gemini-2.5-pro")?.contextLength).toBe(200_000);
-  expect(model("openrouter", "google/gemini-2.5-pro")?.contextLength).toBe(200_000);
+/** USD per million tokens of input, before and after the step; then 12-hour writes, where they are sold. */
+const STEPPED: [
+  host: string,
+  id: string,
+  context: number,
+  step: number,
+  input: number[],
+  halfDay: number[] | null,
+][] = [
+  ["openai", "openai/gpt-5.4", 1_050_000, 272_000, [2.5, 5], null],
+  ["openai", "openai/gpt-5.4-pro", 1_050_000, 272_000, [30, 60], null],
+  ["openai", "openai/gpt-5.5", 1_000_000, 272_000, [5, 10], null],
+  ["openai", "openai/gpt-5.5-pro", 1_000_000, 272_000, [30, 60], null],
+  ["openai", "openai/gpt-5.6", 1_050_000, 272_000, [4, 8], [10, 20]],
+  ["openai", "openai/gpt-5.6-sol", 1_050_000, 272_000, [4, 8], [10, 20]],
+  ["openai", "openai/gpt-5.6-terra", 1_050_000, 272_000, [2, 4], [5, 10]],
+  ["openai", "openai/gpt-5.6-luna", 1_050_000, 272_000, [0.2, 0.4], [0.5, 1]],
+  ["openai", "openai/gpt-6-astra", 1_050_000, 272_000, [10, 20], [25, 50]],
+  ["openai", "openai/gpt-6-sol", 1_050_000, 272_000, [2, 4], [5, 10]],
+  ["openai", "openai/gpt-6-luna", 1_050_000, 272_000, [0.1, 0.2], [0.25, 0.5]],
+  ["gemini", "google/gemini-2.5-pro", 1_048_576, 200_000, [1.25, 2.5], null],
+  ["gemini", "google/gemini-3.1-pro-preview", 1_048_576, 200_000, [2, 4], null],
+  // “Requests whose prompt reaches 200k tokens are billed at the higher rate” (xAI, models).
+  ["xai", "x-ai/grok-4.3", 1_000_000, 199_999, [1.25, 2.5], null],
+  ["xai", "x-ai/grok-4.5", 500_000, 199_999, [2, 4], null],
+  ["xai", "x-ai/grok-4.6", 500_000, 199_999, [2, 4], null],
+];
+
+test.each(STEPPED)(
+  "%s sells %s with its whole context, at a price that steps",
+  (host, id, context, step, input, halfDay) => {
+    const { contextLength, price } = model(host, id)!;
+    const [before, after] = [ratesAt(price, step), ratesAt(price, step + 1)];
+    expect([contextLength, price.above?.map(({ prompt }) => prompt)]).toEqual([context, [step]]);
+    expect([before.input, after.input]).toEqual(input.map((usd) => usd * 1e9) as never);
+    const writes = [before, after].map((rates) => writeRate(rates, "12h"));
+    expect(writes).toEqual((halfDay?.map((usd) => usd * 1e9) ?? [null, null]) as never);
+  },
+);
+
+test("a reseller whose list has no steps passes on those of the author, so no host is left out", () => {
+  const { price, contextLength } = model("openrouter", "openai/gpt-5.4")!;
+  expect(contextLength).toBe(1_050_000);
+  expect([ratesAt(price, 272_000).output, ratesAt(price, 272_001).output]).toEqual([15e9, 22.5e9] as never);
+  const { models } = foundHosts({
+    env: { OPENAI_API_KEY: "k", OPENROUTER_API_KEY: "k" },
+    simulatedUrl: "http://127.0.0.1:1",
+    knownModels: (preset) => knownModels(preset, NOW),
+  });
+  const hosts = models.find(({ id }) => id === "openai/gpt-5.4")?.routes.map(({ host }) => host.id);
+  expect(hosts).toEqual(["openai", "openrouter"]);
+});
+
+test("a step that no prompt reaches is left out", () => {
+  expect(model("anthropic", "anthropic/claude-sonnet-4-5")).toMatchObject({ contextLength: 200_000 });
+  expect(model("anthropic", "anthropic/claude-sonnet-4-5")!.price.above).toBeUndefined();
 });
 
 test("a price that changes on a day holds from that day", () => {
   const before = model("anthropic", "anthropic/claude-sonnet-4-6", at("2026-03-12"))!;
   const after = model("anthropic", "anthropic/claude-sonnet-4-6", at("2026-03-13"))!;
-  expect([before.contextLength, after.contextLength]).toEqual([200_000, 1_000_000]);
+  expect([before, after].map(({ price }) => ratesAt(price, 300_000).input)).toEqual([6e9, 3e9] as never);
 });

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import type { Price } from "../../src/catalog/catalog.ts";
+import { type Price, ratesAt, writeRate } from "../../src/catalog/price.ts";
 import { linksOf, listeningUrl } from "../../src/config/config.ts";
 import { foundHosts } from "../../src/config/found-hosts.ts";
 import type { KnownModel } from "../../src/config/model-catalogue.ts";
@@ -14,6 +14,7 @@ test("an empty file means the defaults of the contract", () => {
     statusUrl: null,
     contact: null,
     catalogIsPublic: false,
+    modelsOfFile: {},
     defaults: {
       accountless: { rpmLimit: 60, tpmLimit: 400_000, dailyLimit: 5e9, monthlyLimit: 50e9 },
       account: { rpmLimit: 300, tpmLimit: 1_000_000, dailyLimit: 25e9, monthlyLimit: 250e9 },
@@ -34,6 +35,8 @@ test("an empty file means the defaults of the contract", () => {
     routing: { order: "listed", hedgeMs: null },
     receipts: { keepDays: null, sign: false },
     payments: null,
+    priceLists: {},
+    webhooks: null,
     bodyBytes: 10_485_760,
     bodyMemoryBytes: 268_435_456,
     websocketMessageBytes: 524_288,
@@ -78,11 +81,24 @@ test("a model's price is per million tokens, and its cache costs what its input 
     output: 600_000_000,
     cacheRead: 75_000_000,
     cacheWrite: 150_000_000,
-    cacheWrite1h: 300_000_000,
+    cacheWrites: { "1h": 300_000_000 },
   } as never);
   const named = GOOD.replace("cache_read: 0.075", "cache_write: 0.4, cache_write_1h: 0.35");
-  const { cacheWrite1h } = goodConfig(named, GOOD_ENV).catalog.models.get("openai/gpt-4o-mini")!.price!;
-  expect(cacheWrite1h).toBe(350_000_000 as never);
+  const { cacheWrites } = goodConfig(named, GOOD_ENV).catalog.models.get("openai/gpt-4o-mini")!.price!;
+  expect(cacheWrites).toEqual({ "1h": 350_000_000 } as never);
+});
+
+test("a price steps with the prompt, and has a line for each retention that is sold", () => {
+  const text = GOOD.replace(
+    /price: \{.*\}/,
+    'price: { input: 4, output: 20, cache_write: { "30m": 5, "12h": 10 }, above: [{ prompt: 272000, input: 8, output: 30, cache_write: { "30m": 10, "12h": 20 } }] }',
+  );
+  const { price } = goodConfig(text, GOOD_ENV).catalog.models.get("openai/gpt-4o-mini")!;
+  const [before, after] = [ratesAt(price!, 272_000), ratesAt(price!, 272_001)];
+  expect([before.input, after.input, before.output, after.output]).toEqual([4e9, 8e9, 20e9, 30e9] as never);
+  expect([before.cacheWrite, after.cacheWrite]).toEqual([5e9, 10e9] as never);
+  const writes = (["5m", "30m", "1h", "12h"] as const).map((one) => writeRate(after, one));
+  expect(writes).toEqual([10e9, 10e9, null, 20e9] as never);
 });
 
 test("a route's own price comes before the model's; a free route has none", () => {

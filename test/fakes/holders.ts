@@ -16,6 +16,7 @@ export class KnownHolders implements KeyHolders {
       suspended,
       createdAt: 0 as EpochMs,
       setUpKey: null,
+      priceList: null,
       secretsSavedAt: null,
       closed: false,
       reclaims: 0,

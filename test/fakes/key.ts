@@ -12,6 +12,7 @@ export function keyOf(more: Partial<Key> = {}): Key {
     name: null,
     balanceId: "bal_test" as BalanceId,
     rotationId: id,
+    priceList: null,
     root: 0,
     state: "active",
     createdAt: 0 as EpochMs,

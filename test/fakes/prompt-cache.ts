@@ -9,12 +9,14 @@ import { messagesText } from "./transcripts.ts";
  * before the messages. What is found lives on; what nobody asks for in five minutes (or the hour that its mark says) is gone.
  */
 export class PromptCache {
-  private readonly prefixes = new Map<string, Kept>();
+  private readonly kept: KeptPrefixes;
 
   constructor(
-    private readonly clock: Pick<Clock, "elapsedMs">,
+    clock: Pick<Clock, "elapsedMs">,
     private readonly leastTokens = 1_024,
-  ) {}
+  ) {
+    this.kept = new KeptPrefixes(clock);
+  }
 
   /** What a prompt reads and writes; a text says why the host refuses it. */
   take(request: Request): CacheUse | string {
@@ -25,31 +27,56 @@ export class PromptCache {
     const wrong = marks.find((at) => !mayBeMarked(blocks[at]!.block));
     if (wrong !== undefined)
       return `cache_control cannot be set for this block: ${JSON.stringify(blocks[wrong])}`;
-    const prefixes = prefixesOf(blocks);
-    const found = this.find(marks, prefixes);
+    const prefixes = prefixesOf(blocks.map(({ said }) => said));
+    const found = this.kept.find(marks.toReversed().flatMap(lookedAt), prefixes);
     const read = found === -1 ? 0 : prefixes[found]!.tokens;
     let cached = read;
     for (const at of marks) {
       const { key, tokens } = prefixes[at]!;
       if (at > found && tokens >= this.leastTokens) cached = tokens;
       if (at <= found || tokens < this.leastTokens) continue;
-      const keptMs = blocks[at]!.mark!.ttl === "1h" ? 3_600_000 : 300_000;
-      this.prefixes.set(key, { keptMs, untilMs: this.clock.elapsedMs() + keptMs });
+      this.kept.keep(key, blocks[at]!.mark!.ttl === "1h" ? 3_600_000 : 300_000);
     }
     return { read, written: cached - read, rest: (prefixes.at(-1)?.tokens ?? 0) - cached };
   }
+}
 
-  private find(marks: readonly number[], prefixes: readonly Prefix[]): number {
-    const nowMs = this.clock.elapsedMs();
-    for (const mark of marks.toReversed())
-      for (let at = mark; at >= 0 && at > mark - LOOKED_BACK; at--) {
-        const kept = this.prefixes.get(prefixes[at]!.key);
-        if (kept === undefined || kept.untilMs < nowMs) continue;
-        this.prefixes.set(prefixes[at]!.key, { ...kept, untilMs: nowMs + kept.keptMs });
-        return at;
-      }
+/** The places that a mark finds a prefix at: its own, and those before it. */
+const lookedAt = (mark: number): number[] =>
+  Array.from({ length: Math.min(mark + 1, LOOKED_BACK) }, (_, back) => mark - back);
+
+/** The prefixes that a host remembers, each for its time after it was written or last found. */
+export class KeptPrefixes {
+  private readonly prefixes = new Map<string, Kept>();
+
+  constructor(private readonly clock: Pick<Clock, "elapsedMs">) {}
+
+  keep(key: string, keptMs: number): void {
+    this.prefixes.set(key, { keptMs, untilMs: this.clock.elapsedMs() + keptMs });
+  }
+
+  /** The first of these places whose prefix is remembered; -1 where none is. */
+  find(offsets: readonly number[], prefixes: readonly Prefix[]): number {
+    for (const at of offsets) {
+      const { key } = prefixes[at]!;
+      const kept = this.prefixes.get(key);
+      if (kept === undefined || kept.untilMs < this.clock.elapsedMs()) continue;
+      this.keep(key, kept.keptMs);
+      return at;
+    }
     return -1;
   }
+}
+
+/** By the texts of a prompt's blocks, up to the end of each; and by settings that have to be the same. */
+export function prefixesOf(texts: readonly string[], settings = ""): Prefix[] {
+  let key = settings;
+  let tokens = 0;
+  return texts.map((text) => {
+    key = Bun.hash(`${key} ${text}`).toString(36);
+    tokens += Math.ceil(text.length / 4);
+    return { key, tokens };
+  });
 }
 
 /** A host of Messages with such a cache, which answers `Fine.` */
@@ -109,15 +136,5 @@ function blockOf(marked: Request, role: string): Block {
 
 const mayBeMarked = ({ type, text, defer_loading }: Block["block"]): boolean =>
   type !== "thinking" && type !== "redacted_thinking" && text !== "" && defer_loading !== true;
-
-function prefixesOf(blocks: readonly Block[]): Prefix[] {
-  let key = "";
-  let tokens = 0;
-  return blocks.map(({ said }) => {
-    key = Bun.hash(`${key} ${said}`).toString(36);
-    tokens += Math.ceil(said.length / 4);
-    return { key, tokens };
-  });
-}
 
 const LOOKED_BACK = 20;

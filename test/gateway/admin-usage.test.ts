@@ -1,10 +1,9 @@
 import { afterAll, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { type Clock, type EpochMs, systemClock } from "../../src/units/clock.ts";
+import { type Clock, type EpochMs, HOUR_MS, systemClock } from "../../src/units/clock.ts";
 import { open } from "./open.ts";
 
-const HOUR_MS = 3_600_000;
 let hoursAgo = 0;
 const clock: Clock = {
   ...systemClock,
@@ -26,15 +25,15 @@ afterAll(() => gateway.close());
 const usage = async (query = "") => (await gateway.admin(`/admin/usage${query}`)).json;
 const cents = (usd: number) => Math.round(usd * 1e9);
 
-test("everybody's usage is told up to the last request, dearest first, beside the week before", async () => {
+test("everybody's usage is shown up to the last request, most expensive first, next to the week before", async () => {
   const { total, stretches, balances, keys, models, hosts, counted_since } = await usage();
   const one = total.cost_usd / 3;
   expect(one).toBeGreaterThan(0);
   expect(total).toMatchObject({ requests: 4, failed: 0 });
   expect(cents(total.cost_before_usd)).toBe(cents(one));
-  expect(
-    stretches.map(({ model, requests }: { model: string; requests: number }) => [model, requests]),
-  ).toEqual([["sim/echo", 4]]);
+  expect(stretches.map(({ name, requests }: { name: string; requests: number }) => [name, requests])).toEqual(
+    [["sim/echo", 4]],
+  );
   expect(balances.data).toMatchObject([
     { balance_id: second.balance_id, account_id: null, email: null, requests: 3, cost_before_usd: 0 },
     { balance_id: first.balance_id, requests: 1 },

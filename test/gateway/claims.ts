@@ -7,6 +7,8 @@ import { type FakeSession, FakeStripe, signedEvent } from "../fakes/stripe.ts";
 import { chatText } from "../fakes/transcripts.ts";
 import { until } from "../fakes/until.ts";
 import { ADMIN, Folder, GatewayProcess } from "../process/gateway.ts";
+import { rounds } from "../rounds.ts";
+import { Random } from "../sim/random.ts";
 
 /** Gateways on one store. */
 export interface Served {
@@ -25,13 +27,16 @@ export function testClaims(start: (config: string) => Promise<Served>, processes
   let host: FakeHost;
   let served: Served;
   let held: Gate<void> = gate();
+  /** Of requests that are let go one by one, by the name that they wait for. */
+  const gates = new Map<string, Gate<void>>();
   let arrivals = 0;
 
   beforeAll(async () => {
     const { whole } = chatText(["ok"], { input: 10, output: 1 });
     host = await startFakeHost((request) => async (wire, seen) => {
       arrivals += 1;
-      if (request.text().includes("wait")) await held.passed;
+      const waits = /wait(?: (\w+))?/.exec(request.text());
+      if (waits !== null) await (gates.get(waits[1] ?? "") ?? held).passed;
       await json(whole)(wire, seen);
     });
     served = await start(`${oneHost(host.url).replace("output: 10 }", "output: 10000 }")}
@@ -56,7 +61,7 @@ payments: { stripe: { secret_key: sk_test_1, webhook_secret: whsec_1, api_base: 
     // biome-ignore lint/suspicious/noExplicitAny: tests read whatever the server said
     return { status: answer.status, json: (await answer.json()) as any };
   };
-  const say = (key: string, content: string) =>
+  const chat = (key: string, content: string) =>
     send("POST", "/v1/chat/completions", key, { model: "test/model", messages: [{ role: "user", content }] });
 
   /** A balance with $10 that was paid by card. */
@@ -104,7 +109,7 @@ payments: { stripe: { secret_key: sk_test_1, webhook_secret: whsec_1, api_base: 
     held = gate();
     const before = arrivals;
     const asked = Array.from({ length: count }, async () =>
-      expect((await say(key, "wait")).status).toBe(200),
+      expect((await chat(key, "wait")).status).toBe(200),
     );
     await until(() => arrivals >= before + count);
     return asked;
@@ -120,12 +125,12 @@ payments: { stripe: { secret_key: sk_test_1, webhook_secret: whsec_1, api_base: 
     const asked = await open(who.key, 6);
     await refunded(who, 1_061);
     await became(who, { state: "refunded", credited_usd: 0 });
-    expect((await say(who.key, "hello")).status).toBe(402);
+    expect((await chat(who.key, "hello")).status).toBe(402);
     held.open();
     await Promise.all(asked);
     await became(who, { state: "refunded", credited_usd: 0.06, lost_usd: 0.06 });
     expect(await me(who.owner)).toMatchObject({ balance_usd: 0, available_usd: 0 });
-    expect((await say(who.key, "hello")).status).toBe(402);
+    expect((await chat(who.key, "hello")).status).toBe(402);
     await inOrder();
   }, 120_000);
 
@@ -134,11 +139,11 @@ payments: { stripe: { secret_key: sk_test_1, webhook_secret: whsec_1, api_base: 
     const asked = await open(who.key, 6);
     await refunded(who, 800);
     await became(who, { state: "credited", credited_usd: 2 });
-    expect((await say(who.key, "hello")).status).toBe(402);
+    expect((await chat(who.key, "hello")).status).toBe(402);
     held.open();
     await Promise.all(asked);
     await until(async () => (await me(who.owner)).available_usd === 1.94);
-    await until(async () => (await say(who.key, "hello")).status === 200);
+    await until(async () => (await chat(who.key, "hello")).status === 200);
     expect(await payment(who)).toMatchObject({ credited_usd: 2, lost_usd: 0 });
     await inOrder();
   }, 120_000);
@@ -151,7 +156,7 @@ payments: { stripe: { secret_key: sk_test_1, webhook_secret: whsec_1, api_base: 
     const early: object[] = [];
     const statuses = Array.from({ length: 6 }, async () => {
       try {
-        const answer = await say(who.key, "wait");
+        const answer = await chat(who.key, "wait");
         early.push(answer);
         return answer.status;
       } catch {
@@ -171,7 +176,7 @@ payments: { stripe: { secret_key: sk_test_1, webhook_secret: whsec_1, api_base: 
       await Promise.all(served.urls.map((_, gateway) => served.restart!(gateway)));
       held.open();
       expect(await answers).toEqual([0, 0, 0, 0, 0, 0]);
-      expect((await say(who.key, "hello")).status).toBe(402);
+      expect((await chat(who.key, "hello")).status).toBe(402);
       await inOrder();
       expect(await payment(who)).toMatchObject({ state: "refunded", credited_usd: 0, lost_usd: 0 });
       expect(await me(who.owner)).toMatchObject({ balance_usd: 0, available_usd: 0 });
@@ -181,15 +186,139 @@ payments: { stripe: { secret_key: sk_test_1, webhook_secret: whsec_1, api_base: 
     test("when one of two is killed, only what the other's requests cost is lost", async () => {
       const { who, answers } = await claimed();
       await served.restart!(1);
-      expect((await say(who.key, "hello")).status).toBe(402);
+      expect((await chat(who.key, "hello")).status).toBe(402);
       held.open();
       expect((await answers).sort()).toEqual([0, 0, 0, 200, 200, 200]);
       await became(who, { state: "refunded", credited_usd: 0.03, lost_usd: 0.03 });
-      expect((await say(who.key, "hello")).status).toBe(402);
+      expect((await chat(who.key, "hello")).status).toBe(402);
       expect(await me(who.owner)).toMatchObject({ balance_usd: 0, available_usd: 0 });
       await inOrder();
     }, 120_000);
+
+  if (processes > 1)
+    test(
+      "random histories with kills: what customers have and spent is what they paid and did not get back",
+      async () => {
+        const happened = { spent: 0, lost: 0, unanswered: 0, tooPoor: 0, suspended: 0 };
+        for (let seed = 0; seed < ROUNDS; seed++) {
+          const random = new Random(seed);
+          const customers = await Promise.all(Array.from({ length: CUSTOMERS }, () => paid()));
+          const histories = customers.map((who, n) =>
+            history(who, new Random(seed * CUSTOMERS + n), `s${seed}c${n}`, happened),
+          );
+          if (random.chance(0.8)) await served.restart!(random.below(processes));
+          await Promise.all(histories);
+        }
+        await inOrder();
+        if (ROUNDS > 2) console.log(`${ROUNDS * CUSTOMERS} histories: ${JSON.stringify(happened)}`);
+      },
+      ROUNDS * 60_000,
+    );
+
+  /** Refunds, disputes of parts and requests in any order, while gateways may be killed; then all of it ends. */
+  async function history(
+    who: Paid,
+    random: Random,
+    name: string,
+    happened: Record<string, number>,
+  ): Promise<void> {
+    const charge = who.session.charge!;
+    const open: string[] = [];
+    const answers: Promise<number>[] = [];
+    for (let step = 0; step < STEPS; step++) {
+      const kind = random.pick(["request", "request", "end", "refund", "dispute", "decide"] as const);
+      const { disputes } = charge;
+      if (kind === "request") {
+        const waits = `${name}r${step}`;
+        gates.set(waits, gate());
+        open.push(waits);
+        const answer = chat(who.key, `wait ${waits}`).then(({ status }) => status);
+        answers.push(answer.catch(() => 0));
+      } else if (kind === "end") gates.get(open.shift() ?? "")?.open();
+      else if (kind === "refund")
+        charge.refunded = Math.min(PAID_CENTS, charge.refunded + 1 + random.below(500));
+      else if (kind === "dispute" && disputes.length < 2)
+        disputes.push({ id: `${name}d${step}`, status: "needs_response", amount: 1 + random.below(800) });
+      else if (kind === "decide") decide(disputes, random);
+      if (random.chance(0.7)) await surely(() => notify(who));
+      await surely(() => me(who.owner));
+    }
+    for (const waits of open) gates.get(waits)!.open();
+    const statuses = await Promise.all(answers);
+    decide(charge.disputes, random);
+    await surely(() => notify(who));
+    const lost = charge.disputes.filter(({ status }) => status === "lost");
+    const gone = lost.reduce((sum, { amount = 0 }) => sum + amount, charge.refunded);
+    const { used_day_usd, lost_usd } = await expectBooks(who, Math.max(0, 1_000 - gone), statuses);
+    if (used_day_usd > 0) happened.spent! += 1;
+    if (lost_usd > 0) happened.lost! += 1;
+    for (const [what, status] of [
+      ["unanswered", 0],
+      ["tooPoor", 402],
+      ["suspended", 403],
+    ] as const)
+      happened[what]! += statuses.filter((one) => one === status).length;
+  }
+
+  const decide = (disputes: { status: string }[], random: Random) => {
+    for (const dispute of disputes)
+      if (dispute.status === "needs_response") dispute.status = random.pick(["won", "lost"]);
+  };
+
+  /** An event about the payment, of whatever kind: the gateway asks Stripe how it stands. */
+  const notify = ({ session }: Paid) => tell({ id: session.charge!.id, payment_intent: session.intent });
+
+  /** Once nothing is under way: so many cents of the payment stand, unless more of it was spent. */
+  async function expectBooks(who: Paid, cents: number, statuses: readonly number[]) {
+    const shown = async () => {
+      const { balance_usd, available_usd, held_usd } = await me(who.owner);
+      const { used_day_usd } = (await send("GET", "/v1/me", who.key)).json.key;
+      const { credited_usd, lost_usd } = await payment(who);
+      return { balance_usd, available_usd, held_usd, used_day_usd, credited_usd, lost_usd };
+    };
+    const expected = (used_day_usd: number) => {
+      const spent = Math.round(used_day_usd * 100);
+      const balance_usd = Math.max(0, cents - spent) / 100;
+      return {
+        balance_usd,
+        available_usd: balance_usd,
+        held_usd: 0,
+        used_day_usd,
+        credited_usd: Math.max(cents, spent) / 100,
+        lost_usd: Math.max(0, spent - cents) / 100,
+      };
+    };
+    let last = await surely(shown);
+    await until(async () => {
+      last = await surely(shown);
+      return Bun.deepEquals(last, expected(last.used_day_usd));
+    }).catch(() => expect(last).toEqual(expected(last.used_day_usd)));
+    // Whoever got no answer may have been charged.
+    const spent = Math.round(last.used_day_usd * 100);
+    expect(spent).toBeGreaterThanOrEqual(statuses.filter((status) => status === 200).length);
+    expect(spent).toBeLessThanOrEqual(statuses.filter((status) => status === 200 || status === 0).length);
+    return last;
+  }
+
+  /** As often as it takes, because a gateway that was killed answers nobody. */
+  async function surely<Answer>(ask: () => Promise<Answer>): Promise<Answer> {
+    let answer: { readonly of: Answer } | null = null;
+    await until(async () => {
+      answer = await ask().then(
+        (of) => ({ of }),
+        () => null,
+      );
+      return answer !== null;
+    });
+    return answer!.of;
+  }
 }
+
+const ROUNDS = rounds(1, 2, 125);
+const CUSTOMERS = 8;
+const STEPS = 8;
+/** $10 and the fee. */
+const PAID_CENTS = 1_061;
 
 /** The same at processes of their own, whose configuration has these settings as well. */
 export const claimsAtProcesses = (count: number, settings: () => Promise<string>): void =>

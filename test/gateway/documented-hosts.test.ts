@@ -14,10 +14,10 @@ import { open } from "./open.ts";
  * another language.
  */
 const document = await Bun.file(new URL("../../docs/hosts.md", import.meta.url)).text();
-const SECTIONS = [...document.matchAll(/^## (.+)$[^#]*?```yaml\n([\s\S]*?)```/gm)].map(([, name, yaml]) => ({
-  name: name!,
-  yaml: yaml!,
-}));
+const ABOUT_ALL_PROVIDERS = ["Several keys"];
+const SECTIONS = [...document.matchAll(/^## (.+)$[^#]*?```yaml\n([\s\S]*?)```/gm)]
+  .map(([, name, yaml]) => ({ name: name!, yaml: yaml! }))
+  .filter(({ name }) => !ABOUT_ALL_PROVIDERS.includes(name));
 
 const transcriptOf = (start: string): Transcript =>
   Object.entries(COMPATIBLE_CHAT).find(([name]) => name.startsWith(start))![1];

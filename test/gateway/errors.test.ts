@@ -462,7 +462,7 @@ describe("each error of the table, by its cause", () => {
       false,
     ],
     ["a field given twice", `{"model":"test/model","stream":true,"n":1,"n":2,${said}}`, "test/model", true],
-    ["a dear service", `{"model":"test/model","service_tier":"priority",${said}}`, "test/model", false],
+    ["a costly service", `{"model":"test/model","service_tier":"priority",${said}}`, "test/model", false],
     [
       "a list of models alone",
       `{"models":["test/model","test/broken"],"max_tokens":0,${said}}`,

@@ -1,5 +1,5 @@
 import { afterAll, expect, spyOn, test } from "bun:test";
-import { LogSync } from "../../src/store/sqlite/log-sync.ts";
+import { LogSync } from "../../src/store/database/log-sync.ts";
 import { StoreUnreachable } from "../../src/units/errors/bookkeeping.ts";
 import { open } from "./open.ts";
 

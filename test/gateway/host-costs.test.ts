@@ -7,9 +7,9 @@ import { open } from "./open.ts";
 
 /** A host that tells what each answer cost there, as OpenRouter does. Here, an answer costs 0.005. */
 let saidUsd: unknown = 0;
-const host = await startFakeHost((request) => {
+const host = await startFakeHost((sent) => {
   const { events, whole } = chatText(["Yes."], { input: 0, output: 1_000, cost: saidUsd });
-  return request.json().stream === true ? sse(events) : json(whole);
+  return sent.json().stream === true ? sse(events) : json(whole);
 });
 const model = (id: string) => `
   - id: test/${id}
@@ -19,12 +19,13 @@ const model = (id: string) => `
     routes: [{ host: a, model: ${id} }]`;
 const gateway = await open(`
 hosts: [{ id: a, base_url: "${host.url}/v1", speaks: [chat.completions] }]
-models:${["same", "dear", "streamed"].map(model).join("")}
+models:${["same", "costly", "streamed"].map(model).join("")}
+${model("known").replace("model: known", "model: known, cost: { input: 0, output: 20 }")}
 `);
 const mine = await gateway.key(10);
 afterAll(() => closeAll(gateway, host));
 
-async function ask(model: string, cost: unknown, stream = false): Promise<void> {
+async function request(model: string, cost: unknown, stream = false): Promise<void> {
   saidUsd = cost;
   const messages = [{ role: "user", content: "Is it?" }];
   const { status } = await gateway.chat(mine.key, {
@@ -47,28 +48,39 @@ const counted = async (model: string) => {
 };
 
 test("a host that charges what balances are charged, or a little more, is counted and nobody is told", async () => {
-  for (const cost of [0.005, 0.0051, 0.005, 0.0049]) await ask("same", cost);
+  for (const cost of [0.005, 0.0051, 0.005, 0.0049]) await request("same", cost);
   expect(await counted("same")).toBeCloseTo(0.02, 9);
   expect(told("same")).toEqual([]);
 });
 
 test("a host that charges more is told of once, with both sums", async () => {
-  for (let request = 0; request < 5; request++) await ask("dear", 0.01);
-  expect(await counted("dear")).toBeCloseTo(0.05, 9);
-  expect(told("dear")).toHaveLength(1);
-  expect(JSON.parse(told("dear")[0]!)).toMatchObject({
+  for (let n = 0; n < 5; n++) await request("costly", 0.01);
+  expect(await counted("costly")).toBeCloseTo(0.05, 9);
+  expect(told("costly")).toHaveLength(1);
+  expect(JSON.parse(told("costly")[0]!)).toMatchObject({
     host: "a",
-    model: "dear",
+    model: "costly",
     host_charged_usd: 0.02,
     charged_usd: 0.01,
   });
+});
+
+test("where a host reports no cost, the `cost` of the route is counted, and no customer sees it", async () => {
+  for (const stream of [false, true]) await request("known", undefined, stream);
+  expect(await counted("known")).toBeCloseTo(0.04, 9);
+  expect(told("known")).toHaveLength(1);
+  for (const path of ["/v1/catalog", "/v1/models", "/v1/receipts?model=test/known"])
+    expect((await gateway.send("GET", path, { bearer: mine.key })).text).not.toContain('"cost"');
+  const { json: receipts } = await gateway.send("GET", "/v1/receipts?model=test/known", { bearer: mine.key });
+  expect(receipts.data.map(({ cost_usd }: { cost_usd: number }) => cost_usd)).toEqual([0.005, 0.005]);
+  expect((await gateway.admin("/admin/config")).text).toContain('"cost":{');
 });
 
 const balance = async () => (await gateway.send("GET", "/v1/me", { bearer: mine.key })).json.balance_usd;
 
 test("streams count too, and what a host says changes nothing of what is charged", async () => {
   const before = await balance();
-  await ask("streamed", 1, true);
+  await request("streamed", 1, true);
   expect(await counted("streamed")).toBe(1);
   expect(told("streamed")).toHaveLength(1);
   expect(before - (await balance())).toBeCloseTo(0.005, 9);
@@ -76,6 +88,6 @@ test("streams count too, and what a host says changes nothing of what is charged
 
 test.each([-1, Number.MAX_VALUE * 2, "0.1", null])("%p is no cost", async (cost) => {
   const before = await counted("same");
-  await ask("same", cost);
+  await request("same", cost);
   expect(await counted("same")).toBe(before);
 });

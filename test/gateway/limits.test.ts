@@ -146,7 +146,7 @@ describe("what open requests hold", () => {
     const refused = await refusedBeside(COST * 1.5, {});
     expect(refused).toMatchObject({ status: 402, shorter: true, longer: false, again: 200 });
     expect(refused.message).toContain(
-      "The balance of $0.0005, beside $0.001 held by open requests, cannot cover",
+      "The balance of $0.0005, with $0.001 more held by open requests, cannot cover",
     );
     expect(refused.message).toContain("Wait until open requests end");
   });

@@ -80,6 +80,6 @@ describe("a host that the operator pauses", () => {
     const before = first!.requests.length;
     expect((await ask("test/model")).status).toBe(200);
     expect(first!.requests.length).toBeGreaterThan(before);
-    expect(await states()).toEqual(["available", "available"]);
+    expect(await states()).toEqual(["available", "unused"]);
   });
 });

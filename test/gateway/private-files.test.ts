@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { chmodSync, mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { backUp } from "../../src/store/sqlite/backup.ts";
+import { backUp } from "../../src/store/database/backup.ts";
 import { Folder, simpleConfig } from "../process/gateway.ts";
 import { type OpenGateway, openIn } from "./open.ts";
 

@@ -1,9 +1,8 @@
 import { afterAll, expect, test } from "bun:test";
-import { type Clock, type EpochMs, systemClock } from "../../src/units/clock.ts";
+import { type Clock, DAY_MS, type EpochMs, systemClock } from "../../src/units/clock.ts";
 import { until } from "../fakes/until.ts";
 import { open } from "./open.ts";
 
-const DAY_MS = 86_400_000;
 let daysLater = 0;
 /** Of a gateway whose days pass when the test says so, and whose hours are over at once. */
 const clock: Clock = {

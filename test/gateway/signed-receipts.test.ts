@@ -29,14 +29,19 @@ const signed = async (id = receipt, bearer = owner.key): Promise<string> => {
 };
 
 describe("a signed receipt", () => {
-  test("holds exactly the receipt, its issuer and its balance, signed with Ed25519", async () => {
+  test("holds exactly the receipt, its issuer, its balance and the release, signed with Ed25519", async () => {
     const plain = (await gateway.send("GET", `/v1/receipts/${receipt}`, { bearer: owner.key })).json;
     const keys = createRemoteJWKSet(new URL(`${gateway.url}/.well-known/jwks.json`));
     const { payload, protectedHeader } = await jwtVerify(await signed(), keys, {
       issuer: "https://gateway.example",
       typ: "receipt+jwt",
     });
-    expect(payload).toEqual({ ...plain, iss: "https://gateway.example", balance_id: owner.balance_id });
+    expect(payload).toEqual({
+      ...plain,
+      iss: "https://gateway.example",
+      balance_id: owner.balance_id,
+      gateway: expect.stringMatching(/^\d+\.\d+\.\d+\+\S+$/),
+    });
     expect(protectedHeader.alg).toBe("EdDSA");
   });
 

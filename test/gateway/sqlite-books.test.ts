@@ -43,6 +43,7 @@ async function opened() {
     suspended: null,
     createdAt: at,
     setUpKey,
+    priceList: null,
     secretsSavedAt: null,
     closed: false,
     reclaims: 0,
@@ -57,10 +58,10 @@ async function opened() {
   const about = { stream: true };
   const most = { amount: CENT, tokens: 0 };
   const amounts = { amount: CENT, worst: CENT, most };
-  const want = { receipt: RECEIPT, at, key, budgets: [], allowances: [], ...amounts, about };
+  const request = { receipt: RECEIPT, at, key, budgets: [], allowances: [], ...amounts, about };
   const reservation = ledger.admit(
     await ledger.countersOf(key, [], [], at),
-    want as unknown as ReservationRequest,
+    request as unknown as ReservationRequest,
   );
   if (!(reservation instanceof Reservation)) throw new Error("was not admitted");
   const ending = {

@@ -24,11 +24,11 @@ const host = await startFakeHost((request) => {
 const gateway = await open(`
 hosts: [{ id: h, base_url: "${host.url}/v1", speaks: [chat.completions] }]
 models:
-  - id: test/dear
+  - id: test/costly
     context_length: 200000
     max_output_tokens: ${LONGEST}
     price: { input: 5, output: 25 }
-    routes: [{ host: h, model: dear }]
+    routes: [{ host: h, model: costly }]
   - id: test/cheap
     context_length: 200000
     max_output_tokens: 32000
@@ -68,7 +68,7 @@ const ANSWERS: [string, string[][]][] = [
 ];
 
 test("answers in bursts are not shown as a speed of the host", async () => {
-  await others("test/dear", [pieces(30, 10), pieces(3_000, 1_500)]);
+  await others("test/costly", [pieces(30, 10), pieces(3_000, 1_500)]);
   const { text } = await gateway.admin("/admin/hosts");
   expect(text).toContain('"tokens_per_second":null');
   expect(text).not.toMatch(/"tokens_per_second":\d/);
@@ -76,12 +76,12 @@ test("answers in bursts are not shown as a speed of the host", async () => {
 
 describe("twelve agents with a ceiling of 64,000 tokens begin at once under $5 a day", () => {
   test.each(ANSWERS)("after answers to others: %s", async (_, answers) => {
-    await others("test/dear", answers);
+    await others("test/costly", answers);
     const { key } = await gateway.key(20);
     const before = host.requests.length;
     const statuses: number[] = [];
     const replies = Array.from({ length: 12 }, async () => {
-      const reply = await gateway.chat(key, { model: "test/dear", stream: true, max_tokens: LONGEST });
+      const reply = await gateway.chat(key, { model: "test/costly", stream: true, max_tokens: LONGEST });
       statuses.push(reply.status);
     });
     await until(() => host.requests.length - before + statuses.length === 12);

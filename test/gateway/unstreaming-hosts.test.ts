@@ -24,6 +24,7 @@ const BODIES: Readonly<Record<string, (answer: HostAnswer) => string>> = {
   spaced: ({ whole }) => `\n   \n${JSON.stringify(whole)}`,
   marked: ({ whole }) => `\ufeff${JSON.stringify(whole)}`,
   misnamed: ({ events }) => sseText(events),
+  broken: ({ events }) => sseText(events.slice(0, -3)),
 };
 
 /** The first bytes arrive apart from the others. */
@@ -58,6 +59,7 @@ const rows = SURFACE_NAMES.map(
 const models = SURFACE_NAMES.flatMap((spoken) => [
   served(`${spoken}-said`, `{ host: ${spoken}-said, model: whole }`),
   served(`${spoken}-marked-said`, `{ host: ${spoken}-said, model: marked }`),
+  served(`${spoken}-misnamed-said`, `{ host: ${spoken}-said, model: misnamed }`),
   ...Object.keys(BODIES).map((body) =>
     served(`${spoken}-${body}`, `{ host: ${spoken}-unsaid, model: ${body} }`),
   ),
@@ -70,7 +72,7 @@ const gateway = await open(`hosts:${rows.join("")}\nmodels:${models.join("")}\n`
 key = (await gateway.key(5)).key;
 afterAll(() => closeAll(gateway, host));
 
-const ask = (client: SurfaceName, model: string, more: object = {}) => {
+const send = (client: SurfaceName, model: string, more: object = {}) => {
   const said =
     client === "responses"
       ? { input: "Hi" }
@@ -85,7 +87,7 @@ const receiptOf = async (headers: Headers) => (await gateway.receipt({ headers }
 describe.each([...SURFACE_NAMES])("a client of %s", (client) => {
   describe.each([...SURFACE_NAMES])("on a host of %s", (spoken) => {
     test("that is said not to stream, is streamed what that answers whole", async () => {
-      const { status, text, headers } = await ask(client, `${spoken}-said`, { stream: true });
+      const { status, text, headers } = await send(client, `${spoken}-said`, { stream: true });
       expect([status, headers.get("content-type")]).toEqual([200, "text/event-stream"]);
       expect(text).toContain("Hello");
       expect(brokenRules(client, text)).toEqual([]);
@@ -97,10 +99,10 @@ describe.each([...SURFACE_NAMES])("a client of %s", (client) => {
       });
     });
 
-    test.each(Object.keys(BODIES))(
+    test.each(Object.keys(BODIES).filter((body) => body !== "broken"))(
       "that answers with JSON although it was asked to stream, %s, is streamed that",
       async (body) => {
-        const { status, text, headers } = await ask(client, `${spoken}-${body}`, { stream: true });
+        const { status, text, headers } = await send(client, `${spoken}-${body}`, { stream: true });
         expect([status, headers.get("content-type")]).toEqual([200, "text/event-stream"]);
         expect(host.requests.at(-1)!.json().stream).toBe(true);
         expect(text).toContain("Hello");
@@ -111,13 +113,46 @@ describe.each([...SURFACE_NAMES])("a client of %s", (client) => {
 });
 
 test.each([...SURFACE_NAMES])(
+  "a host of %s that always streams is understood by every client, streamed or not",
+  async (spoken) => {
+    key = (await gateway.key(5)).key;
+    for (const client of SURFACE_NAMES) {
+      const whole = await send(client, `${spoken}-misnamed`);
+      expect(host.requests.at(-1)!.json().stream ?? false).toBe(false);
+      expect([client, whole.status, JSON.stringify(whole.json)]).toEqual([
+        client,
+        200,
+        expect.stringContaining("Hello"),
+      ]);
+      expect(await receiptOf(whole.headers)).toMatchObject({ state: "settled", tokens: { source: "host" } });
+      const streamed = await send(client, `${spoken}-misnamed-said`, { stream: true });
+      expect(host.requests.at(-1)!.json().stream ?? false).toBe(false);
+      expect([client, streamed.status, brokenRules(client, streamed.text)]).toEqual([client, 200, []]);
+      expect(streamed.text).toContain("Hello");
+    }
+  },
+);
+
+test.each([...SURFACE_NAMES])(
+  "a stream of %s that breaks off where none was due is no answer, and no charge",
+  async (spoken) => {
+    key = (await gateway.key(5)).key;
+    for (const client of SURFACE_NAMES) {
+      const { status, headers } = await send(client, `${spoken}-broken`);
+      expect([client, status]).toEqual([client, 503]);
+      expect(await receiptOf(headers)).toMatchObject({ state: "failed", cost_usd: 0 });
+    }
+  },
+);
+
+test.each([...SURFACE_NAMES])(
   "a byte order mark before the JSON of a host of %s is left out, whether it streams or not",
   async (spoken) => {
     // Of its own requests per minute.
     key = (await gateway.key(5)).key;
     for (const model of [`${spoken}-marked`, `${spoken}-marked-said`])
       for (const client of SURFACE_NAMES) {
-        const { status, json } = await ask(client, model);
+        const { status, json } = await send(client, model);
         expect([client, model, status, JSON.stringify(json)]).toEqual([
           client,
           model,
@@ -132,7 +167,7 @@ test.each([...SURFACE_NAMES])(
   "usage of a host of %s is told to a chat client that asks for it",
   async (spoken) => {
     const asked = { stream: true, stream_options: { include_usage: true } };
-    const { text } = await ask("chat.completions", `${spoken}-said`, asked);
+    const { text } = await send("chat.completions", `${spoken}-said`, asked);
     expect(brokenRules("chat.completions", text, { usage: true })).toEqual([]);
     // OpenAI refuses these without a stream.
     expect(host.requests.at(-1)!.json().stream_options).toBeUndefined();
@@ -140,7 +175,7 @@ test.each([...SURFACE_NAMES])(
 );
 
 test("unstreamed requests get the host's answer as it is", async () => {
-  const { status, headers, json: answer } = await ask("chat.completions", "chat.completions-said");
+  const { status, headers, json: answer } = await send("chat.completions", "chat.completions-said");
   expect(status).toBe(200);
   const { usage, ...whole } = ANSWERS["chat.completions"].whole as { usage: object };
   const cost = (await receiptOf(headers)).cost_usd;
@@ -148,13 +183,13 @@ test("unstreamed requests get the host's answer as it is", async () => {
 });
 
 test("a host of the model that streams is asked first", async () => {
-  const { text, headers } = await ask("chat.completions", "both", { stream: true });
+  const { text, headers } = await send("chat.completions", "both", { stream: true });
   expect(text).toEndWith("data: [DONE]\n\n");
   expect((await receiptOf(headers)).attempts).toMatchObject([{ host: "sim" }]);
 });
 
 test("an answer that is none is a failure of the host, by name", async () => {
-  const { status, headers } = await ask("chat.completions", "bare", { stream: true });
+  const { status, headers } = await send("chat.completions", "bare", { stream: true });
   expect(status).toBe(503);
   const { attempts } = await receiptOf(headers);
   expect(attempts).toMatchObject([{ outcome: "refused", detail: "the answer has no choices" }]);

@@ -1,11 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { MIGRATION_MS } from "../../src/store/postgres/postgres.ts";
-import { type Clock, type EpochMs, systemClock } from "../../src/units/clock.ts";
+import { MIGRATION_MS } from "../../src/store/database/postgres.ts";
+import { type Clock, DAY_MS, type EpochMs, HOUR_MS, systemClock } from "../../src/units/clock.ts";
 import { until } from "../fakes/until.ts";
 import { type Made, type OpenGateway, open } from "./open.ts";
-
-const DAY_MS = 86_400_000;
-const HOUR_MS = 3_600_000;
 
 /** What becomes of balances and keys that nobody uses, on either store. */
 export function unusedCases(store: () => Promise<string>): void {

@@ -15,7 +15,7 @@ const usage = async (bearer: string, query = "") =>
 
 test("an owner's usage is that of all keys of the balance, up to the last request, and nobody else's", async () => {
   const { stretches, routes, truncated } = await usage(mine.recovery_secret);
-  expect(stretches).toMatchObject([{ model: "sim/echo", requests: 2, failed: 0 }]);
+  expect(stretches).toMatchObject([{ name: "sim/echo", requests: 2, failed: 0 }]);
   expect(stretches[0].cost_usd).toBeGreaterThan(0);
   expect(routes).toMatchObject([{ model: "sim/echo", host: "sim", requests: 2 }]);
   expect(truncated).toBe(false);

@@ -12,7 +12,7 @@ const asked = (more: Partial<GenerationRequest> = {}) => ({
     promptTextEstimate: 15,
     promptHasFiles: false,
     promptUnseen: false,
-    promptCachedFor1h: false,
+    promptRetentions: {},
     promptBesideAudio: null,
     answersInAudio: false,
     ...more,
@@ -47,6 +47,7 @@ async function billed(
       sinceReport: () => ({ texts: [since], unkept: 0 }),
     },
     isLeft: left,
+    isFree: false,
   };
   const outcome = billedTokens(answer, asked(request), {
     answer: async (texts) => {

@@ -191,14 +191,14 @@ test.each<[string, TestGatewayOptions, unknown, string | number, string[]]>([
   ],
   ["that may be too long: its text, once", { promptTokens: 10 }, "x".repeat(100_001), 200, ["text"]],
   [
-    "that may be too long and too dear: its text, once",
+    "that may be too long and too costly: its text, once",
     { promptTokens: 90_000, creditUsd: 0.05 },
     "x".repeat(100_001),
     "insufficient_credit",
     ["text"],
   ],
   [
-    "whose files are too dear unread: its text and its files",
+    "whose files are too costly unread: its text and its files",
     { promptTokens: 10, fileTokens: 1_000, creditUsd: 0.05 },
     withPdf,
     200,

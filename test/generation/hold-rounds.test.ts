@@ -1,26 +1,30 @@
 import { expect, test } from "bun:test";
-import type { Price } from "../../src/catalog/catalog.ts";
+import type { Price } from "../../src/catalog/price.ts";
 import { Hold, RunningStream } from "../../src/generation/hold.ts";
+import { NO_TOKENS } from "../../src/ledger/charge.ts";
 import type { GrantAnswer } from "../../src/ledger/grants.ts";
 import type { Ledger } from "../../src/ledger/ledger.ts";
 import type { Reservation } from "../../src/ledger/reservation.ts";
-import type { GenerationRequest } from "../../src/surfaces/surface.ts";
+import type { GenerationRequest, Usage } from "../../src/surfaces/surface.ts";
 
 /** A nano-dollar a token. */
 const PRICE = { input: 0, output: 1e6, cacheRead: 0, cacheWrite: 0 } as Price;
 const ROUNDS = 32;
 
 /** A stream that holds 100 tokens, on a ledger that says what it is made to. */
-function holdOn(ledger: { room: boolean; answer: GrantAnswer }, promptCost = 0) {
+function holdOn(ledger: { room: boolean; answer: GrantAnswer }, promptCost = 0, price = PRICE) {
   const requested: number[] = [];
   const reservation = {
-    want: { price: PRICE, amount: 100 },
+    request: { price, amount: 100 },
     held: 100,
     isOpen: true,
     beyond: (cost: number) => cost - 100,
   };
   const books = {
-    extend: () => ledger.room,
+    extend: (_: unknown, beyond: number) => {
+      if (ledger.room) reservation.held += beyond;
+      return ledger.room;
+    },
     coversMore: () => ledger.room,
     growthShortfall: () => null,
     shrink: () => {},
@@ -32,20 +36,28 @@ function holdOn(ledger: { room: boolean; answer: GrantAnswer }, promptCost = 0) 
   const hold = new Hold(
     books as unknown as Ledger,
     reservation as unknown as Reservation,
-    { bound: promptCost, cachedFor1h: false, hasAudio: false },
+    { bound: promptCost, retentions: {}, hasAudio: false },
     100,
     64_000,
     true,
     { tokensPerSecond: 250, aheadTokens: 512, stepTokens: 4_096, leastStepTokens: 64 },
   );
-  const judge = { usage: null, text: { estimateSinceReport: 0 } };
+  const judge: { usage: Usage | null; text: { estimateSinceReport: number } } = {
+    usage: null,
+    text: { estimateSinceReport: 0 },
+  };
   const request = {
     promptEstimate: 0,
     promptUnseen: false,
+    promptBesideAudio: null,
+    promptRetentions: {},
     answersInAudio: false,
   } as unknown as GenerationRequest;
-  hold.begin(new RunningStream(request, judge, PRICE, 250, 0, 512));
-  return { hold, requested };
+  hold.begin(new RunningStream(request, judge, price, 250, 0, 512));
+  const report = (input: number) => {
+    judge.usage = { ...NO_TOKENS, input };
+  };
+  return { hold, requested, reservation, report };
 }
 
 test("others who say each time that there is room, which is then gone, are requested a bounded number of times", async () => {
@@ -57,6 +69,25 @@ test("others who say each time that there is room, which is then gone, are reque
     expect(requested.length).toBeLessThanOrEqual(ROUNDS);
   }
   expect(requested).toHaveLength(ROUNDS);
+});
+
+test("a prompt that its host reports beyond a step raises the hold of prompt and answer, or stops the stream", async () => {
+  const above = [{ ...PRICE, input: 1e6, output: 3e6, prompt: 5_000 }];
+  const price = { ...PRICE, above } as unknown as Price;
+  const ledger = { room: true, answer: "short" as GrantAnswer };
+  const { hold, requested, reservation, report } = holdOn(ledger, 10_000, price);
+  // Counted, it is below the step; a token of answer is held at one nano-dollar.
+  hold.promptHas(3_000);
+  expect(hold.covers(100, 0)).toBeTrue();
+  const { held } = reservation;
+  report(6_000);
+  ledger.room = false;
+  expect(hold.covers(100, 0)).toBeFalse();
+  await hold.more();
+  expect(requested).toEqual([6_000 + 3 * held - held]);
+  ledger.room = true;
+  expect(hold.covers(100, 0)).toBeTrue();
+  expect(reservation.held).toBe(6_000 + 3 * held);
 });
 
 test("so is what an ended answer costs beyond its hold", async () => {

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import type { Host, Price } from "../../src/catalog/catalog.ts";
+import type { Host } from "../../src/catalog/catalog.ts";
+import type { Price } from "../../src/catalog/price.ts";
 import { Hold, RunningStream } from "../../src/generation/hold.ts";
 import { RunningCount } from "../../src/generation/running-count.ts";
 import { Ledger } from "../../src/ledger/ledger.ts";
@@ -149,7 +150,7 @@ describe("a hold that follows its stream", () => {
       const ledger = new Ledger(clock, { append, withdraw: () => false }, sums, holders);
       const key = keyOf({ balanceId: "bal_a" as BalanceId, dailyLimit: null, monthlyLimit: null });
       holders.put(key);
-      const want: ReservationRequest = {
+      const request: ReservationRequest = {
         receipt: "rcpt_a" as ReceiptId,
         at: clock.now(),
         key,
@@ -166,15 +167,23 @@ describe("a hold that follows its stream", () => {
         price,
         about: { surface: "messages", model: "a/b", stream: true },
       };
-      const reservation = ledger.admit(await ledger.countersOf(key, [], [], want.at), want) as Reservation;
+      const reservation = ledger.admit(
+        await ledger.countersOf(key, [], [], request.at),
+        request,
+      ) as Reservation;
       stream.reservation = reservation;
-      const prompt = { bound: 1_000, cachedFor1h: false, hasAudio: false };
+      const prompt = { bound: 1_000, retentions: {}, hasAudio: false };
       const growth = { tokensPerSecond: 250, aheadTokens: 512, stepTokens: 4_096, leastStepTokens: 64 };
       stream.hold = new Hold(ledger, reservation, prompt, 2_000, LONGEST, isNamed, growth);
-      const request = { promptEstimate: 400, promptUnseen: false, promptBesideAudio: null };
+      const generation = {
+        promptEstimate: 400,
+        promptUnseen: false,
+        promptBesideAudio: null,
+        promptRetentions: {},
+      };
       stream.hold.begin(
         new RunningStream(
-          request as GenerationRequest,
+          generation as GenerationRequest,
           stream.judge,
           price,
           250,

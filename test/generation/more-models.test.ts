@@ -125,7 +125,7 @@ describe("a balance that covers the first model, and not the dearer one that wou
     const answer = await gateway.send("chat.completions", asked({ model: "gateway/auto:both" }));
     expect(JSON.parse(await read(answer)).error).toMatchObject({
       code: "auto_unresolvable",
-      message: expect.stringContaining("test/other (dearer than what is left to spend)"),
+      message: expect.stringContaining("test/other (more expensive than what is left to spend)"),
     });
     expect(other.requests).toHaveLength(0);
     await gateway.close();

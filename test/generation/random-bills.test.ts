@@ -1,6 +1,7 @@
 import { afterAll, expect, test } from "bun:test";
-import type { Model, Price, SurfaceName } from "../../src/catalog/catalog.ts";
+import type { Model, SurfaceName } from "../../src/catalog/catalog.ts";
 import { SURFACE_NAMES } from "../../src/catalog/catalog.ts";
+import type { Price } from "../../src/catalog/price.ts";
 import { json, sse } from "../fakes/behaviours.ts";
 import { gate } from "../fakes/gate.ts";
 import { type Behaviour, type FakeHost, hostRow, startFakeHost } from "../fakes/host.ts";

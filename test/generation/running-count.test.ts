@@ -26,11 +26,11 @@ function running() {
   const tooLow: number[] = [];
   const next = (tokens: number) => {
     text.came += tokens;
-    count.look((by) => tooLow.push(by));
+    count.update((by) => tooLow.push(by));
   };
   const end = async (tokens: number | null) => {
     counts.at(-1)!.resolve(tokens);
-    await count.telling;
+    await count.counting;
   };
   return { text, count, pieces, tooLow, next, end };
 }
@@ -50,9 +50,9 @@ test("one piece is counted at a time, and each once", async () => {
   const { count, pieces, next, end } = running();
   next(100);
   next(100);
-  expect([pieces, count.telling]).toEqual([["100"], expect.any(Promise)]);
+  expect([pieces, count.counting]).toEqual([["100"], expect.any(Promise)]);
   await end(100);
-  expect(count.telling).toBeNull();
+  expect(count.counting).toBeNull();
   next(0);
   expect(pieces).toEqual(["100", "100"]);
 });

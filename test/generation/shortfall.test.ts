@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { Price } from "../../src/catalog/catalog.ts";
+import type { Price } from "../../src/catalog/price.ts";
 import type { AdmissionRequest, SizedRequest } from "../../src/generation/admission-request.ts";
 import { rateRefusal, shortfallRefusal } from "../../src/generation/shortfall.ts";
 import type { RateShortfall, Shortfall } from "../../src/ledger/shortfall.ts";
@@ -36,7 +36,11 @@ function refusalOf(short: Exclude<Shortfall, { what: "key" | "books" }>, some: C
     prompt: { isSpent },
     settings: { dashboardUrl: "https://d", contact: "ops@x", sellsCredit },
   } as unknown as AdmissionRequest;
-  const sized = { prompt: { bound: 0, cachedFor1h: false, hasAudio: false }, price: PRICE } as SizedRequest;
+  const sized = {
+    prompt: { bound: 0, retentions: {}, hasAudio: false },
+    price: PRICE,
+    rates: PRICE,
+  } as SizedRequest;
   const health = { verifiedFree: () => some.isFree ?? false };
   const { code, message, details } = shortfallRefusal(short, request, sized, NOW, {
     catalog: () => catalogOf([PAID, GIFT]),
@@ -127,7 +131,7 @@ describe("a balance", () => {
   test("that open requests hold: wait or add credit, or shorten the answer", () => {
     const { code, message, details } = refusalOf(balance(4, 10, 2, 4, 8));
     expect(code).toBe("insufficient_credit");
-    expect(message).toContain("The balance of $4.00, beside $4.00 held by open requests, cannot cover");
+    expect(message).toContain("The balance of $4.00, with $4.00 more held by open requests, cannot cover");
     expect(message).toContain(
       "Wait until open requests end, which give back what they do not use; or add credit, or set",
     );

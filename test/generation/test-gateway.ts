@@ -1,12 +1,12 @@
 import { Database } from "bun:sqlite";
 import {
-  type Catalog,
+  type CatalogWithLists,
   type Host,
   type Model,
   catalogOf as openCatalog,
-  type Price,
   type SurfaceName,
 } from "../../src/catalog/catalog.ts";
+import type { Price } from "../../src/catalog/price.ts";
 import type { Key } from "../../src/customers/keys/key.ts";
 import { type Holder, isLive, type Keyring } from "../../src/customers/keys/keyring.ts";
 import type { GenerationAnswer } from "../../src/generation/answer.ts";
@@ -21,12 +21,12 @@ import { CountAllowance } from "../../src/ledger/limits/count-allowance.ts";
 import { type Receipt, recoveredReceipt } from "../../src/ledger/receipt.ts";
 import { buildGateway, type GatewayParts } from "../../src/server/gateway.ts";
 import { socketsInUse } from "../../src/server/in-use.ts";
-import type { Drift } from "../../src/store/audit.ts";
 import { withMemory } from "../../src/store/books/bookkeeping.ts";
 import { openLedger } from "../../src/store/books/bookkeeping-sqlite.ts";
-import { onTheLoop } from "../../src/store/sqlite/books.ts";
-import { LedgerStore } from "../../src/store/sqlite/ledger-store.ts";
-import { SQLITE_SCHEMA } from "../../src/store/sqlite/migrations.ts";
+import { onTheLoop } from "../../src/store/journal/sqlite-books.ts";
+import type { Drift } from "../../src/store/ledger/audit.ts";
+import { LedgerStore } from "../../src/store/ledger/sqlite-ledger-store.ts";
+import { SQLITE_SCHEMA } from "../../src/store/schema/sqlite-migrations.ts";
 import { SURFACES } from "../../src/surfaces/surfaces.ts";
 import { countPromptTokens } from "../../src/tokens/count.ts";
 import { Families } from "../../src/tokens/families.ts";
@@ -136,7 +136,9 @@ export async function openTestGateway(
         counted.push(what);
         turns.push(turn);
         await options.counting?.();
-        const tokens = what === "text" ? (options.promptTokens ?? promptBound) : (options.fileTokens ?? null);
+        const { promptTokens = promptBound } = options;
+        const text = typeof promptTokens === "number" ? promptTokens : promptTokens(promptBound);
+        const tokens = what === "text" ? text : (options.fileTokens ?? null);
         return { tokens, ms: what === "text" ? body.length * COUNTED_MS_PER_BYTE : 1 };
       },
       countAnswer: async (texts, family) => {
@@ -253,7 +255,7 @@ export interface TestGatewayOptions {
    * What prompts and the files in them come to when they are counted: their bounds and nobody knows, unless
    * given.
    */
-  readonly promptTokens?: number;
+  readonly promptTokens?: number | ((bytes: number) => number);
   readonly fileTokens?: number;
   /** Happens before an answer is counted. */
   readonly countingAnswer?: () => void | Promise<void>;
@@ -331,7 +333,10 @@ const SETTINGS: GenerationSettings = {
   sellsCredit: false,
 };
 
-function catalogOf(hosts: readonly Host[], { model, free, auto, models = [] }: TestGatewayOptions): Catalog {
+function catalogOf(
+  hosts: readonly Host[],
+  { model, free, auto, models = [] }: TestGatewayOptions,
+): CatalogWithLists {
   const whole: Model = {
     id: MODEL,
     name: "Test",
@@ -356,6 +361,7 @@ const holderOf = (limits: Partial<Key> = {}): Holder => ({
     suspended: null,
     createdAt: 0 as EpochMs,
     setUpKey: null,
+    priceList: null,
     secretsSavedAt: null,
     closed: false,
     reclaims: 0,

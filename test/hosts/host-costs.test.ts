@@ -1,10 +1,21 @@
 import { expect, test } from "bun:test";
+import type { Price } from "../../src/catalog/price.ts";
 import { HostCosts } from "../../src/hosts/host-costs.ts";
+import { NO_TOKENS } from "../../src/ledger/charge.ts";
 import type { Candidate } from "../../src/routing/candidate.ts";
-import type { NanoUsd } from "../../src/units/usd.ts";
+import type { NanoPerMillion } from "../../src/units/usd.ts";
 import { ManualClock } from "../fakes/clock.ts";
 
-const usd = (amount: number) => Math.round(amount * 1e9) as NanoUsd;
+/** USD for a million tokens of any kind. */
+const at = (usdPerMillion: number): Price => {
+  const rate = Math.round(usdPerMillion * 1e9) as NanoPerMillion;
+  return { input: rate, output: rate, cacheRead: rate, cacheWrite: rate };
+};
+const MILLION = { ...NO_TOKENS, output: 1_000_000 };
+
+/** The host reports a cost, and the balance is charged another. */
+const charge = (costs: HostCosts, one: Candidate, reportedUsd: number, chargedUsd: number) =>
+  costs.answered({ ...one, price: at(chargedUsd) }, MILLION, reportedUsd);
 
 test.each([
   ["as much", 1, 1, false],
@@ -15,14 +26,14 @@ test.each([
   ["less", 0.5, 1, false],
 ])("a host charges %s: reported with %p against %p: %p", (_, charged, cost, reported) => {
   const { costs, log } = opened();
-  costs.charged(candidate("r"), charged, usd(cost));
+  charge(costs, candidate("r"), charged, cost);
   expect(log).toEqual(reported ? [chargedMore("r", charged, cost)] : []);
 });
 
 test("the same route is reported once an hour, with what came together in it", () => {
   const { costs, log, clock } = opened();
   const charged = (model: string, host: number, here: number) => {
-    costs.charged(candidate(model), host, usd(here));
+    charge(costs, candidate(model), host, here);
     return log.splice(0);
   };
   expect(charged("r", 0.1, 0.2)).toEqual([]);
@@ -37,14 +48,31 @@ test("the same route is reported once an hour, with what came together in it", (
 
 test("a free route that charges anything is reported and doubted; one that charges nothing is neither", () => {
   const { costs, log, doubted, counted } = opened();
-  costs.charged(candidate("free", true), 0, usd(0));
+  charge(costs, candidate("free", true), 0, 0);
   expect({ log, doubted, counted }).toEqual({ log: [], doubted: [], counted: [] });
-  costs.charged(candidate("free", true), 0.000_1, usd(0));
+  charge(costs, candidate("free", true), 0.000_1, 0);
   expect({ log, doubted, counted }).toEqual({
     log: [["free route charges", { host: "h", model: "free" }]],
     doubted: ["free"],
     counted: [["a/free", "h", 0.000_1]],
   });
+});
+
+test("where a host reports no cost, what the operator knows of the route counts", () => {
+  const { costs, counted, log } = opened();
+  // 1,000 tokens at $10 per million are sold for 1 cent, and cost 2.
+  const { route, ...rest } = candidate("known");
+  const known = { ...rest, route: { ...route, cost: at(20) }, price: at(10) };
+  const tokens = { ...NO_TOKENS, input: 600, output: 400 };
+  costs.answered(known, tokens, undefined);
+  expect(log).toEqual([chargedMore("known", 0.02, 0.01)]);
+  // What the host reports goes before it.
+  costs.answered(known, tokens, 0.005);
+  costs.answered({ ...known, route }, tokens, undefined);
+  expect(counted).toEqual([
+    ["a/known", "h", 0.02],
+    ["a/known", "h", 0.005],
+  ]);
 });
 
 function opened() {

@@ -1,5 +1,6 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { epochMs } from "../../src/units/clock.ts";
+import type { BalanceId } from "../../src/units/id.ts";
 import { ADMIN_TOKEN, storedReceipt, TestGateway } from "./test-gateway.ts";
 
 const gateway = new TestGateway();
@@ -38,6 +39,35 @@ describe("the operator's list of balances", () => {
       live_keys: 1,
     });
     expect(seen.find(({ id }) => id === second.balance_id)).toMatchObject({ balance_usd: 0, live_keys: 1 });
+  });
+
+  test("is filtered by what is left and by state, and its pages go on where the last one ended", async () => {
+    const made: BalanceId[] = [];
+    for (let usd = 0; usd < 12; usd++) {
+      made.push((await gateway.setUp()).balance_id);
+      gateway.fund(made[usd]!, usd);
+    }
+    await admin("POST", `/admin/accounts/${made[3]}/suspend`, { reason: "chargeback" });
+    const all = async (query: string) => {
+      const found: string[] = [];
+      let before: string | null = null;
+      do {
+        const { json } = await admin(
+          "GET",
+          `/admin/balances?${query}${before === null ? "" : `&before=${before}`}`,
+        );
+        found.push(...json.data.map(({ id }: { id: string }) => id));
+        before = json.next_before;
+        expect(json.has_more).toBe(before !== null);
+      } while (before !== null);
+      return found.filter((id) => made.includes(id as BalanceId)).sort();
+    };
+    expect(await all("limit=5")).toEqual([...made].sort());
+    // The first one has no credit, and never had: nothing ran out.
+    expect(await all("below_usd=3&limit=1")).toEqual([made[1]!, made[2]!].sort());
+    expect(await all("state=suspended")).toEqual([made[3]!]);
+    expect(await all("state=accountless&below_usd=2.5")).toEqual([made[1]!, made[2]!].sort());
+    expect(await all("state=closed")).toEqual([]);
   });
 
   test("shows the reason of a suspension", async () => {
@@ -184,7 +214,8 @@ test("the operator sees each host with its routes and whether they answer", asyn
       speaks: ["chat.completions"],
       auth: "bearer",
       has_api_key: false,
-      state: "available",
+      keys: [],
+      state: "unused",
       max_concurrent: null,
       limit: null,
       cut_workers: 0,

@@ -62,7 +62,7 @@ describe("a query", () => {
       "state",
       '`state` must be one of settled, written_off, failed, cancelled, recovered; it is "lost".',
     ],
-    ["/v1/usage?period=year", "period", '`period` must be one of day, week, month; it is "year".'],
+    ["/v1/usage?period=year", "period", '`period` must be one of hour, day, week, month; it is "year".'],
     ["/v1/models?offset=-1", "offset", '`offset` must be a whole number from 0 to 999999999; it is "-1".'],
     [
       "/admin/usage?order=name",

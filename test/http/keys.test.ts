@@ -1,10 +1,9 @@
 import { afterAll, describe, expect, test } from "bun:test";
+import { DAY_MS } from "../../src/units/clock.ts";
 import { type Sent, TestGateway } from "./test-gateway.ts";
 
 const gateway = new TestGateway();
 afterAll(() => gateway.stop());
-
-const DAY_MS = 86_400_000;
 
 describe("POST /v1/keys without a header", () => {
   test("gives a key, a recovery secret and the accountless limits, each secret once", async () => {

@@ -505,7 +505,7 @@ describe("pages", () => {
 
   test("the status page names models and hosts", async () => {
     const { text } = await gateway.send("GET", "/status");
-    expect(text).toContain("All models are available.");
+    expect(text).toContain("No model has been used yet.");
     expect(text).toContain("<code>test/one</code>");
   });
 
@@ -524,7 +524,7 @@ describe("pages", () => {
     expect(rows).toContain("First token 123 ms Throughput 57 tokens/s Answered 99.9% available");
     expect(rows).toContain("First token – Throughput – Answered – not available");
     expect(rows).toContain("Answered – available, except for some models");
-    expect(rows).toContain("Answered – being tried again");
+    expect(rows).toContain("Answered – waiting for a request after failures");
   });
 
   test.each([

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { sumUsage, type UsageRow } from "../../src/store/usage-sums.ts";
+import { sumUsage, type UsageRow } from "../../src/store/usage/usage-sums.ts";
 import { ManualClock } from "../fakes/clock.ts";
 import { TestGateway } from "./test-gateway.ts";
 
@@ -11,6 +11,7 @@ afterEach(() => gateway.stop());
 
 const row = (at: number, state: string, firstTokenMs: number): UsageRow => ({
   at,
+  keyId: "key_a",
   state,
   charged: 1,
   body: JSON.stringify({
@@ -36,24 +37,36 @@ test("the status page tells the last day's success and first-token time of each 
     row(now, "failed", 1_200),
     ...Array.from({ length: 500 }, () => row(now - 5 * 3_600_000, "settled", 400)),
   ];
-  gateway.usage = async ({ stretchMs }) => sumUsage(rows, stretchMs, 10_000);
+  gateway.usage = async (of) => sumUsage(rows, of, 10_000);
   expect(await words()).toContain("Success 99.9% First token 1.2 s · 95% within 1.2 s available");
   const { text } = await gateway.send("GET", "/status");
-  expect(text.match(/<i class="fine"/g)).toHaveLength(2);
+  expect(text.match(/<i class="fine" title/g)).toHaveLength(2);
   expect(text).toContain("99.9% of requests succeeded over the last day");
 });
 
 test("a model whose hosts have all failed, and served nobody since, is not called available", async () => {
   gateway.health.unprovenHosts.add("h");
   gateway.health.reports = [];
+  gateway.usage = async (of) => sumUsage([row(Date.now(), "failed", 100)], of, 10_000);
   const page = await words();
-  expect(page).toContain("Of 2 models, 2 are being tried again.");
+  expect(page).toContain("2 models: 1 waiting for a request after failures, 1 not used yet.");
   expect(page).not.toContain(" available");
+});
+
+test("what nobody has used is not called available, nor tried again because another model failed", async () => {
+  expect(await words()).toContain("No model has been used yet.");
+  gateway.usage = async (of) => sumUsage([row(Date.now(), "settled", 100)], of, 10_000);
+  await gateway.stop();
+  gateway = new TestGateway();
+  gateway.usage = async (of) => sumUsage([row(Date.now(), "settled", 100)], of, 10_000);
+  expect(await words()).toContain("2 models: 1 available, 1 not used yet.");
+  const { models } = (await gateway.send("GET", "/status.json")).json;
+  expect(models.map(({ state }: { state: string }) => state).sort()).toEqual(["available", "not_used_yet"]);
 });
 
 test("how much the gateway is used is not told", async () => {
   const rows = Array.from({ length: 4_321 }, () => row(Date.now(), "settled", 100));
-  gateway.usage = async ({ stretchMs }) => sumUsage(rows, stretchMs, 10_000);
+  gateway.usage = async (of) => sumUsage(rows, of, 10_000);
   expect((await gateway.send("GET", "/status")).text).not.toMatch(/4[,.]?321/);
 });
 
@@ -63,7 +76,7 @@ test("receipts are read once, however many look at the page at once and soon aft
   gateway.usage = async () => {
     reads++;
     await gate.promise;
-    return sumUsage([], 1, 1);
+    return sumUsage([], { stretchMs: 1 }, 1);
   };
   const first = Array.from({ length: 10 }, () => gateway.send("GET", "/status"));
   gate.resolve();
@@ -97,7 +110,7 @@ test("the page and its JSON are made once a second, however many load them", asy
 
 test("while the receipts cannot be read, the page tells what it knows without them", async () => {
   gateway.usage = async () => null;
-  expect(await words()).toContain("All models are available.");
+  expect(await words()).toContain("No model has been used yet.");
 });
 
 test("a browser that opens plain JSON gets the icon that it asks for, once a day, and the pages carry the same", async () => {

@@ -1,5 +1,5 @@
 import type { Feature } from "../../src/api/about.ts";
-import { type Catalog, catalogOf, type Host, type Model } from "../../src/catalog/catalog.ts";
+import { catalogOf, type Host, type Model } from "../../src/catalog/catalog.ts";
 import { PAYMENTS } from "../../src/config/payment-settings.ts";
 import type { ContractAnswer } from "../../src/customers/accounts/contract-signatures.ts";
 import type { Mail } from "../../src/customers/accounts/mail.ts";
@@ -18,20 +18,21 @@ import { AddressThrottle, throttlesOf } from "../../src/ledger/limits/address.ts
 import { UnpaidBytes, UnpaidRequests } from "../../src/ledger/limits/unpaid-allowance.ts";
 import { formatReceipt } from "../../src/ledger/receipt.ts";
 import { bytesOf, type InUse } from "../../src/server/in-use.ts";
-import type { StoredReceipt } from "../../src/store/receipts.ts";
+import { SqlSigningKeyStore } from "../../src/store/books/stores.ts";
+import { SqlAccountStore } from "../../src/store/customers/account-store.ts";
+import { SqlKeyStore } from "../../src/store/customers/key-store.ts";
+import { diskRefused, openDatabase } from "../../src/store/database/sqlite.ts";
+import { SqliteDatabase } from "../../src/store/database/sqlite-database.ts";
+import type { StoredReceipt } from "../../src/store/ledger/receipts.ts";
+import { SqlPaymentStore } from "../../src/store/payments/payment-store.ts";
+import { schemaVersion } from "../../src/store/schema/schemas.ts";
 import {
   rankSpending,
   type Spending,
   type SpendingGroup,
   type SpendingScope,
-} from "../../src/store/spending.ts";
-import { SqlAccountStore } from "../../src/store/sql/account-store.ts";
-import { SqlKeyStore } from "../../src/store/sql/key-store.ts";
-import { SqlPaymentStore } from "../../src/store/sql/payment-store.ts";
-import { SqlSigningKeyStore } from "../../src/store/sql/signing-key-store.ts";
-import { diskRefused, openDatabase } from "../../src/store/sqlite/database.ts";
-import { SqliteStatements } from "../../src/store/sqlite/statements.ts";
-import { sumUsage } from "../../src/store/usage-sums.ts";
+} from "../../src/store/usage/spending.ts";
+import { sumUsage } from "../../src/store/usage/usage-sums.ts";
 import { ByteBudget } from "../../src/units/byte-budget.ts";
 import { type Clock, type EpochMs, systemClock } from "../../src/units/clock.ts";
 import { refuse } from "../../src/units/errors/refusal.ts";
@@ -66,7 +67,7 @@ export class TestGateway {
     features: new Set<Feature>(["payments", "payments.stripe", "receipts.sign"]),
   };
   generate: (call: GenerationCall) => Promise<GenerationAnswer> = async () => wholeAnswer({ served: true });
-  usage: HttpDeps["books"]["usage"] = async () => sumUsage([], 1, 1);
+  usage: HttpDeps["books"]["usage"] = async () => sumUsage([], { stretchMs: 1 }, 1);
   spending: HttpDeps["books"]["spending"] = async (of) => spendingOf([], of);
   unready: string | null = null;
   stopping = false;
@@ -168,7 +169,7 @@ export class TestGateway {
   }
 
   private makeDeps(clock: Clock): HttpDeps {
-    const store = new SqlKeyStore(new SqliteStatements(this.db), clock);
+    const store = new SqlKeyStore(new SqliteDatabase(this.db), clock);
     const keyring = new Keyring(store);
     return {
       keyDeps: {
@@ -180,7 +181,7 @@ export class TestGateway {
         spendable: { of: (id) => this.creditOf(id) },
       },
       accounts: {
-        store: new SqlAccountStore(new SqliteStatements(this.db), clock),
+        store: new SqlAccountStore(new SqliteDatabase(this.db), clock),
         clock,
         random: systemRandom,
         contracts: { check: async () => this.contractAnswer },
@@ -214,7 +215,7 @@ export class TestGateway {
       overRate: () => (this.overRate ? refuse("rate_limited", "Too often.", { retryAfterS: 7 }) : null),
       payments: {
         amounts: SOLD.amounts,
-        store: new SqlPaymentStore(new SqliteStatements(this.db), clock),
+        store: new SqlPaymentStore(new SqliteDatabase(this.db), clock),
         x402: null,
         card: {
           fee: SOLD.stripe!.fee,
@@ -297,12 +298,17 @@ export class TestGateway {
         },
       },
       nodeDifferences: async () => new Map(),
+      modelLists: {
+        apply: async () => refuse("invalid_request", "No model list is applied here."),
+        undo: async () => refuse("invalid_request", "No model list is applied here."),
+      },
       receiptSigner: new ReceiptSigner({
-        store: new SqlSigningKeyStore(new SqliteStatements(this.db)),
+        store: new SqlSigningKeyStore(new SqliteDatabase(this.db)),
         clock,
         random: systemRandom,
         issuer: () => this.settings.baseUrl,
       }),
+      schema: schemaVersion({ kind: "sqlite" }),
       apps: new AppBundle(),
       unready: () => this.unready,
       stopping: () => this.stopping,
@@ -419,7 +425,7 @@ const model = (id: string, contextLength: number, output: number): [string, Mode
     routes: [{ host, model: "m", price: priced(output), free: false, parameters }],
   },
 ];
-const CATALOG: Catalog = catalogOf({
+const CATALOG = catalogOf({
   models: new Map([model("test/one", 1_000, 2), model("test/two", 900, 3.5)]),
   auto: new Map([
     ["fast", ["test/two", "test/one"]],

@@ -1,9 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import type { Price } from "../../src/catalog/catalog.ts";
+import { highestPrice, type Rates, ratesAt } from "../../src/catalog/price.ts";
 import {
   affordableOutput,
   costOf,
-  dearest,
   NO_TOKENS,
   type PromptCharge,
   type Tokens,
@@ -14,8 +13,10 @@ import { Random } from "../sim/random.ts";
 
 const DOLLAR = 1_000_000_000;
 const per = (perMillion: number) => pricePerMillion(perMillion)!;
-const priced = (row: Record<keyof Price, number> | Record<string, number>): Price =>
-  Object.fromEntries(Object.entries(row).map(([kind, usd]) => [kind, per(usd)])) as unknown as Price;
+const priced = ({ cacheWrite1h, ...row }: Readonly<Record<string, number>>): Rates => ({
+  ...(Object.fromEntries(Object.entries(row).map(([kind, usd]) => [kind, per(usd)])) as unknown as Rates),
+  ...(cacheWrite1h === undefined ? {} : { cacheWrites: { "1h": per(cacheWrite1h) } }),
+});
 
 const BASE = { input: 1, output: 10, cacheRead: 0.1, cacheWrite: 2 };
 const MILLION = 1_000_000;
@@ -27,11 +28,11 @@ describe("a million tokens of a kind cost its price", () => {
     [{ cacheWrite: MILLION }, BASE, 2],
     [{ output: MILLION }, BASE, 10],
     // Parts without a price of their own cost what the whole does.
-    [{ cacheWrite: MILLION, cacheWrite1h: MILLION }, BASE, 2],
+    [{ cacheWrite: MILLION, cacheWrites: { "1h": MILLION } }, BASE, 2],
     [{ input: MILLION, audioInput: MILLION }, BASE, 1],
     [{ output: MILLION, audioOutput: MILLION }, BASE, 10],
-    [{ cacheWrite: MILLION, cacheWrite1h: MILLION }, { ...BASE, cacheWrite1h: 4 }, 4],
-    [{ cacheWrite: 2 * MILLION, cacheWrite1h: MILLION }, { ...BASE, cacheWrite1h: 4 }, 6],
+    [{ cacheWrite: MILLION, cacheWrites: { "1h": MILLION } }, { ...BASE, cacheWrite1h: 4 }, 4],
+    [{ cacheWrite: 2 * MILLION, cacheWrites: { "1h": MILLION } }, { ...BASE, cacheWrite1h: 4 }, 6],
     [{ input: 2 * MILLION, audioInput: MILLION }, { ...BASE, audioInput: 50 }, 51],
     [{ output: 2 * MILLION, audioOutput: MILLION }, { ...BASE, audioOutput: 80 }, 90],
     // Thoughts are a part of the output, and are not paid twice.
@@ -43,7 +44,7 @@ describe("a million tokens of a kind cost its price", () => {
 });
 
 /** Prices to nine decimals, some of them 0, with and without the optional kinds. */
-function anyPrice(random: Random): Price {
+function anyPrice(random: Random): Rates {
   const usd = () => (random.below(5) === 0 ? 0 : random.below(100_000_000) / 1_000_000);
   const row: Record<string, number> = { input: usd(), output: usd(), cacheRead: usd(), cacheWrite: usd() };
   for (const kind of ["cacheWrite1h", "audioInput", "audioOutput"])
@@ -51,7 +52,7 @@ function anyPrice(random: Random): Price {
   return priced(row);
 }
 
-test("the dearest of several prices costs no less than any of them, whatever the tokens are", () => {
+test("the highest of several prices costs no less than any of them, whatever the tokens are", () => {
   const random = new Random(1);
   for (let round = 0; round < 2_000; round++) {
     const prices = Array.from({ length: 1 + random.below(4) }, () => anyPrice(random));
@@ -62,13 +63,13 @@ test("the dearest of several prices costs no less than any of them, whatever the
       audioInput: random.below(input + 1),
       cacheRead: random.below(5_000),
       cacheWrite,
-      cacheWrite1h: random.below(cacheWrite + 1),
+      cacheWrites: { "1h": random.below(cacheWrite + 1) },
       output,
       audioOutput: random.below(output + 1),
     };
     const most = Math.max(...prices.map((price) => costOf(tokens, price)));
-    expect(costOf(tokens, dearest(prices))).toBeGreaterThanOrEqual(most);
-    expect(costOf(tokens, dearest([prices[0]!]))).toBe(costOf(tokens, prices[0]!));
+    expect(costOf(tokens, ratesAt(highestPrice(prices), 0))).toBeGreaterThanOrEqual(most);
+    expect(costOf(tokens, ratesAt(highestPrice([prices[0]!]), 0))).toBe(costOf(tokens, prices[0]!));
   }
 });
 
@@ -79,7 +80,7 @@ test("a worst case covers every way in which its prompt may be priced, and is on
     const price = anyPrice(random);
     const prompt: PromptCharge = {
       bound,
-      cachedFor1h: random.below(2) === 0,
+      retentions: random.below(2) === 0 ? { "1h": true } : {},
       hasAudio: random.below(2) === 0,
     };
     const output = random.below(2_000);
@@ -87,7 +88,7 @@ test("a worst case covers every way in which its prompt may be priced, and is on
       { input: bound },
       { cacheRead: bound },
       { cacheWrite: bound },
-      ...(prompt.cachedFor1h ? [{ cacheWrite: bound, cacheWrite1h: bound }] : []),
+      ...("1h" in prompt.retentions ? [{ cacheWrite: bound, cacheWrites: { "1h": bound } }] : []),
       ...(prompt.hasAudio ? [{ input: bound, audioInput: bound }] : []),
     ];
     const costs = ways.map((way) => costOf({ ...NO_TOKENS, ...way, output }, price));
@@ -96,7 +97,7 @@ test("a worst case covers every way in which its prompt may be priced, and is on
 });
 
 describe("the output that a balance covers", () => {
-  const prompt: PromptCharge = { bound: 1_000, cachedFor1h: false, hasAudio: false };
+  const prompt: PromptCharge = { bound: 1_000, retentions: {}, hasAudio: false };
 
   test("is covered with the prompt, and a token more of each choice is not", () => {
     const random = new Random(3);

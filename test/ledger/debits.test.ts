@@ -124,14 +124,14 @@ describe("of credit that requests hold", () => {
     const key = keyOf({ balanceId: BALANCE });
     holders.put(key);
     const held = amount as NanoUsd;
-    const want: ReservationRequest = {
+    const request: ReservationRequest = {
       ...{ receipt: `rcpt_${crypto.randomUUID()}` as ReceiptId, at, key, budgets: [], allowances: [] },
       ...{ rpmLimit: null, freeRpmLimit: null, tpmLimit: null, rateTokens: 0, promptTokens: 0 },
       ...{ amount: held, worst: held, most: { amount: 1_000 as NanoUsd, tokens: 0 } },
       price: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 } as ReservationRequest["price"],
       about: { surface: "messages", model: "a/b", stream: true },
     };
-    const outcome = ledger.admit(await ledger.countersOf(key, [], [], at), want);
+    const outcome = ledger.admit(await ledger.countersOf(key, [], [], at), request);
     if (!(outcome instanceof Reservation)) return null;
     const end = (cost: number) => ledger.settle(outcome, { ...END, cost: cost as NanoUsd }, () => "{}");
     return { end, grow: (more: number) => ledger.extend(outcome, more as NanoUsd) };

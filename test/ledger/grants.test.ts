@@ -44,7 +44,7 @@ test("who is told that others were asked to give back, and then hears no more, d
     told += 1;
     if (told <= 3) setImmediate(() => to.receive(nothing(statement)));
   });
-  const answer = grants.ask(counter, AMOUNT, LIMIT);
+  const answer = grants.requestOne(counter, AMOUNT, LIMIT);
   await pass(11_300);
   expect(await answer).toBe("unanswered");
   expect(told).toBeGreaterThan(3);
@@ -52,7 +52,7 @@ test("who is told that others were asked to give back, and then hears no more, d
 
 test("who hears nothing at all does not know", async () => {
   const { grants, counter, pass } = fixture(() => {});
-  const answer = grants.ask(counter, AMOUNT, LIMIT);
+  const answer = grants.requestOne(counter, AMOUNT, LIMIT);
   await pass(11_100);
   expect(await answer).toBe("unanswered");
 });
@@ -63,7 +63,7 @@ test("an Authority that takes nine seconds is waited for", async () => {
     const grant = { ...nothing(statement), granted: AMOUNT, elsewhere: 0 as NanoUsd, short: false };
     if (statement.number === 1) answerFirst = () => to.receive(grant);
   });
-  const answer = grants.ask(counter, AMOUNT, LIMIT);
+  const answer = grants.requestOne(counter, AMOUNT, LIMIT);
   await pass(9_000);
   expect(await Promise.race([answer, "waits"])).toBe("waits");
   answerFirst();
@@ -76,7 +76,7 @@ test("one that restarts is asked again, and waited for", async () => {
     const grant = { ...nothing(statement), granted: AMOUNT, elsewhere: 0 as NanoUsd, short: false };
     if (isUp) setImmediate(() => to.receive(grant));
   });
-  const answer = grants.ask(counter, AMOUNT, LIMIT);
+  const answer = grants.requestOne(counter, AMOUNT, LIMIT);
   await pass(5_000);
   isUp = true;
   await pass(1_500);
@@ -94,17 +94,17 @@ test("a lease that ran out a moment ago is waited for, and no longer than half o
   );
   await pass(250);
   isUsable = false;
-  const first = grants.ask(counter, AMOUNT, LIMIT);
+  const first = grants.requestOne(counter, AMOUNT, LIMIT);
   await pass(4_000);
   expect(await Promise.race([first, "waits"])).toBe("waits");
   isUsable = true;
   await pass(1_500);
   expect(await first).toBe("room");
   isUsable = false;
-  const second = grants.ask(counter, (2 * AMOUNT) as NanoUsd, LIMIT);
+  const second = grants.requestOne(counter, (2 * AMOUNT) as NanoUsd, LIMIT);
   await pass(6_500);
   expect(await second).toBe("unanswered");
-  const third = grants.regain();
+  const third = grants.awaitLease();
   await pass(5);
   expect(await third).toBe(false);
 });
@@ -154,7 +154,10 @@ test("what is given back in the moment in which it was granted is not missing", 
     });
   });
   // Together they need more than there is.
-  const answers = Promise.all([grants.ask(counter, AMOUNT, LIMIT), grants.ask(counter, AMOUNT, LIMIT)]);
+  const answers = Promise.all([
+    grants.requestOne(counter, AMOUNT, LIMIT),
+    grants.requestOne(counter, AMOUNT, LIMIT),
+  ]);
   await pass(1_000);
   expect(await answers).toEqual(["room", "room"]);
 });
@@ -265,7 +268,7 @@ test("what a request was granted of one counter is still needed while it waits f
     claim,
   );
   await pass(5);
-  const other = grants.ask(counter, (AMOUNT + 50) as NanoUsd, LIMIT);
+  const other = grants.requestOne(counter, (AMOUNT + 50) as NanoUsd, LIMIT);
   await pass(5);
   expect(await other).toBe("room");
   expect(needed).toEqual([AMOUNT, 2 * AMOUNT + 50]);
@@ -304,7 +307,7 @@ class World {
 
   async ask(name: string, amount: number): Promise<GrantAnswer> {
     const { grants, counter } = this.ledgers.get(name)!;
-    const [answer] = await this.settled([grants.ask(counter, amount as NanoUsd, LIMIT)]);
+    const [answer] = await this.settled([grants.requestOne(counter, amount as NanoUsd, LIMIT)]);
     return answer!;
   }
 
@@ -318,7 +321,7 @@ class World {
             counter.taken += amount;
             return "room";
           }
-          const answer = await grants.ask(counter, amount as NanoUsd, LIMIT);
+          const answer = await grants.requestOne(counter, amount as NanoUsd, LIMIT);
           if (answer !== "room") return answer;
         }
       }),
@@ -358,7 +361,7 @@ class World {
 
 class Counted implements Grantable {
   readonly id = "day:key_1:0" as Grantable["id"];
-  readonly isAskedAhead = true;
+  readonly isPrefetched = true;
   readonly aheadShare = 1;
   granted = 0 as NanoUsd;
   elsewhere = 0 as NanoUsd;
@@ -377,7 +380,7 @@ test("what is given back and does not arrive is stated again, however long nobod
   const { grants, counter, pass } = fixture((statement, to) => {
     if (!isLost) setImmediate(() => to.receive(authority.settle(statement)));
   });
-  const answer = grants.ask(counter, AMOUNT, LIMIT);
+  const answer = grants.requestOne(counter, AMOUNT, LIMIT);
   await pass(50);
   expect(await answer).toBe("room");
   counter.hold(AMOUNT);
@@ -397,7 +400,7 @@ test("credit that was taken back while requests hold it is given back as they en
   const { grants, counter, pass } = fixture((statement, to) => {
     setImmediate(() => to.receive(authority.settle(statement)));
   });
-  const answer = grants.ask(counter, LIMIT, LIMIT);
+  const answer = grants.requestOne(counter, LIMIT, LIMIT);
   await pass(50);
   expect(await answer).toBe("room");
   counter.hold(LIMIT);
@@ -412,7 +415,7 @@ test("credit that was taken back while requests hold it is given back as they en
   counter.settle(700 as NanoUsd, 20 as NanoUsd);
   await pass(500);
   expect(authority.granted(counter.id)).toBe(20);
-  const more = grants.ask(counter, 80 as NanoUsd, LIMIT);
+  const more = grants.requestOne(counter, 80 as NanoUsd, LIMIT);
   await pass(50);
   expect(await more).toBe("room");
 });
@@ -424,7 +427,7 @@ test.each([
   const { grants, counter, pass } = fixture((statement, to) => {
     setImmediate(() => to.receive({ ...nothing(statement), open: open as NanoUsd }));
   });
-  const answer = grants.ask(counter, AMOUNT, LIMIT);
+  const answer = grants.requestOne(counter, AMOUNT, LIMIT);
   await pass(5);
   expect(await Promise.race([answer, "waits"])).toBe(expected);
 });
@@ -433,7 +436,7 @@ test("room that is just enough needs no statement", async () => {
   const statements: Statement[] = [];
   const { grants, counter } = fixture((statement) => statements.push(statement));
   counter.granted = AMOUNT;
-  expect(await grants.ask(counter, AMOUNT, LIMIT)).toBe("room");
+  expect(await grants.requestOne(counter, AMOUNT, LIMIT)).toBe("room");
   expect(statements).toEqual([]);
 });
 

@@ -53,7 +53,7 @@ class Fleet {
   }
 
   async admit(ledger: Ledger, amount: number): Promise<Reservation> {
-    const want: ReservationRequest = {
+    const request: ReservationRequest = {
       receipt: `rcpt_${this.receipts++}` as ReceiptId,
       at: this.clock.now(),
       key: KEY,
@@ -71,10 +71,10 @@ class Fleet {
       about: { surface: "messages", model: "a/b", stream: true },
     };
     this.holders.put(KEY);
-    const keyCounters = await ledger.countersOf(KEY, [], [], want.at);
+    const keyCounters = await ledger.countersOf(KEY, [], [], request.at);
     const claim = new GrantClaim();
-    const admission = ledger.replenish(keyCounters, want, claim)!.then(() => {
-      const admitted = ledger.admit(keyCounters, want);
+    const admission = ledger.replenish(keyCounters, request, claim)!.then(() => {
+      const admitted = ledger.admit(keyCounters, request);
       claim.release();
       return admitted;
     });

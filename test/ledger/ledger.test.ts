@@ -6,7 +6,7 @@ import { Ledger } from "../../src/ledger/ledger.ts";
 import type { LedgerRecord } from "../../src/ledger/record.ts";
 import { Reservation, type ReservationEnd, type ReservationRequest } from "../../src/ledger/reservation.ts";
 import type { Shortfall } from "../../src/ledger/shortfall.ts";
-import { type Clock, type EpochMs, epochMs } from "../../src/units/clock.ts";
+import { type Clock, DAY_MS, type EpochMs, epochMs } from "../../src/units/clock.ts";
 import type { BalanceId, KeyId, ReceiptId } from "../../src/units/id.ts";
 import { type NanoUsd, ZERO_USD } from "../../src/units/usd.ts";
 import { KnownHolders } from "../fakes/holders.ts";
@@ -160,6 +160,7 @@ test("what is refused takes nothing from anything", async () => {
 test.each<[string, (holders: KnownHolders) => void]>([
   ["got another limit", (holders) => holders.put(keyOf({ dailyLimit: 5 as NanoUsd }))],
   ["draws from another budget", (holders) => holders.put(keyOf(), [budgetOf("other", 5)])],
+  ["is charged by another price list", (holders) => holders.put(keyOf({ priceList: "partner" }))],
   ["was revoked", (holders) => holders.put(keyOf({ state: "revoked" }))],
   ["was suspended", (holders) => holders.put(keyOf(), [], "chargeback")],
   ["is being read", (holders) => holders.forget(keyOf())],
@@ -446,7 +447,6 @@ test("forgetting the idle loses no open hold and no sum that the store does not 
 });
 
 describe("of several gateways that share their limits, each", () => {
-  const DAY_MS = 86_400_000;
   const forgetAfter = async ({ ledger, grants, time }: ReturnType<typeof openShared>, days: number) => {
     time.now = (NOON + days * DAY_MS) as EpochMs;
     time.elapsedMs += days * DAY_MS;

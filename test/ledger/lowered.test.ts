@@ -27,7 +27,7 @@ class Node {
 
   /** Takes room for `amount`, or says that there is none. */
   async hold(amount: number, limit: NanoUsd): Promise<string> {
-    const asked = this.grants.ask(this.counter, usd(amount), limit);
+    const asked = this.grants.requestOne(this.counter, usd(amount), limit);
     for (let passed = 0; passed < 3_100; passed += 5) {
       clock.advance(5);
       await new Promise((next) => setImmediate(next));

@@ -27,7 +27,7 @@ const AT = epochMs(NOON);
 const BALANCE = "bal_a" as BalanceId;
 const ROTATION = "key_a" as KeyId;
 const PRICE = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 } as ReservationRequest["price"];
-const receiptOf = ({ want: { receipt } }: Reservation) => receipt;
+const receiptOf = ({ request: { receipt } }: Reservation) => receipt;
 const usd = (amount: number) => amount as NanoUsd;
 
 /** What a ledger keeps in memory, what it writes, and what it states to the others that share its limits. */
@@ -254,7 +254,7 @@ describe("limits that ledgers share", () => {
     ]);
   });
 
-  test("while grants must not be used, a request is refused for want of the books, not of its key", async () => {
+  test("while grants must not be used, a request is refused because of the books, not of its key", async () => {
     const { admit } = ledgerOf({ shared: true, isUsable: false });
     expect(await admit(10)).toEqual({ what: "books" });
   });

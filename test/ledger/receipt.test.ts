@@ -31,7 +31,7 @@ const RECEIPT: Receipt = {
     audioInput: 2,
     cacheRead: 1,
     cacheWrite: 5,
-    cacheWrite1h: 4,
+    cacheWrites: { "1h": 4 },
     output: 20,
     audioOutput: 3,
     reasoning: 6,
@@ -70,7 +70,11 @@ describe("a receipt lists", () => {
       cache_write: 4,
       cache_write_1h: 4,
     });
-    const own = { audioInput: perMillion(5), audioOutput: perMillion(6), cacheWrite1h: perMillion(7) };
+    const own = {
+      audioInput: perMillion(5),
+      audioOutput: perMillion(6),
+      cacheWrites: { "1h": perMillion(7) },
+    };
     expect(read({ price: { ...PRICE, ...own } }).price).toMatchObject({
       audio_input: 5,
       audio_output: 6,

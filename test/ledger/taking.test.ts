@@ -5,7 +5,7 @@ import { Ledger } from "../../src/ledger/ledger.ts";
 import type { LedgerRecord } from "../../src/ledger/record.ts";
 import { Replay, recoveredEnd } from "../../src/ledger/recovery.ts";
 import { Reservation, type ReservationRequest } from "../../src/ledger/reservation.ts";
-import { addSpending } from "../../src/store/fold.ts";
+import { addSpending } from "../../src/store/ledger/fold.ts";
 import type { EpochMs } from "../../src/units/clock.ts";
 import type { BalanceId, ReceiptId } from "../../src/units/id.ts";
 import { type NanoUsd, ZERO_USD } from "../../src/units/usd.ts";
@@ -44,7 +44,7 @@ beforeEach(() => {
 async function stream(budgets: readonly Budget[] = [A], key: Key = KEY): Promise<Reservation> {
   holders.put(key, budgets);
   const at = clock.now();
-  const want: ReservationRequest = {
+  const request: ReservationRequest = {
     receipt: `rcpt_${receipts++}` as ReceiptId,
     at,
     key,
@@ -61,7 +61,7 @@ async function stream(budgets: readonly Budget[] = [A], key: Key = KEY): Promise
     price: { input: 0, output: 1_000_000, cacheRead: 0, cacheWrite: 0 } as ReservationRequest["price"],
     about: { surface: "messages", model: "a/b", stream: true },
   };
-  const outcome = ledger.admit(await ledger.countersOf(key, budgets, [], at), want);
+  const outcome = ledger.admit(await ledger.countersOf(key, budgets, [], at), request);
   expect(outcome).toBeInstanceOf(Reservation);
   return outcome as Reservation;
 }
@@ -224,7 +224,7 @@ describe("a stream whose key is moved to another budget", () => {
     ledger.checkpoint();
     const replay = new Replay();
     for (const record of records) replay.add(record);
-    const end = recoveredEnd(replay.orphans.get(reservation.want.receipt)!, 50, () => "{}");
+    const end = recoveredEnd(replay.orphans.get(reservation.request.receipt)!, 50, () => "{}");
     const booked = new Map<CounterId, number>();
     addSpending(booked, end);
     expect(end.charged).toBe(usd(130));
@@ -241,7 +241,7 @@ describe("a stream whose key is moved to another budget", () => {
     expect([await used(A), await used(B)]).toEqual([60, 30]);
     const replay = new Replay();
     for (const record of records) replay.add(record);
-    const orphan = replay.orphans.get(reservation.want.receipt)!;
+    const orphan = replay.orphans.get(reservation.request.receipt)!;
     orphan.delivered = 90;
     const booked = new Map<CounterId, number>();
     addSpending(

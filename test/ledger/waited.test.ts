@@ -28,7 +28,7 @@ beforeEach(() => {
   ledger = new Ledger(clock, journal, sums, holders);
 });
 
-const want = (): ReservationRequest => ({
+const request = (): ReservationRequest => ({
   receipt: "rcpt_1",
   at: clock.now(),
   key: KEY,
@@ -51,7 +51,7 @@ async function admitAfter(key: Key, budgets: readonly Budget[]) {
   holders.put(KEY, [TEAM]);
   const counters = await ledger.countersOf(KEY, [TEAM], [], clock.now());
   holders.put(key, budgets);
-  return ledger.admit(counters, want());
+  return ledger.admit(counters, request());
 }
 
 describe("a request that waited is admitted by what it was read with where, meanwhile,", () => {
@@ -75,6 +75,6 @@ describe("and is read anew where", () => {
     ["it was revoked", { ...KEY, state: "revoked" }, [TEAM]],
   ])("%s", async (_what, key, budgets) => {
     expect(await admitAfter(key, budgets)).toEqual({ what: "key" });
-    expect(await ledger.isStillCurrent(want())).toBe(false);
+    expect(await ledger.isStillCurrent(request())).toBe(false);
   });
 });

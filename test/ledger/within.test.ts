@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { Price } from "../../src/catalog/catalog.ts";
+import type { Rates } from "../../src/catalog/price.ts";
 import { costOf, type Tokens, within } from "../../src/ledger/charge.ts";
 import type { NanoUsd } from "../../src/units/usd.ts";
 import { Random } from "../sim/random.ts";
@@ -10,7 +10,7 @@ const PRICE = {
   output: 10_000_000_000,
   cacheRead: 100_000_000,
   cacheWrite: 1_250_000_000,
-} as Price;
+} as Rates;
 const TOKENS: Tokens = { input: 100, cacheRead: 50, cacheWrite: 10, output: 30, reasoning: 20 };
 const fitting = (most: number) => within(TOKENS, PRICE, most as NanoUsd);
 
@@ -34,13 +34,13 @@ describe("what a hold covers, in whole tokens", () => {
 test("1,000 random ones: no more than is held, and not a token of the answer less than that", () => {
   for (let seed = 0; seed < 1_000; seed++) {
     const random = new Random(seed);
-    const any = () => (1 + random.below(20_000_000_000)) as Price["input"];
-    const price: Price = {
+    const any = () => (1 + random.below(20_000_000_000)) as Rates["input"];
+    const price: Rates = {
       input: any(),
       output: any(),
       cacheRead: any(),
       cacheWrite: any(),
-      cacheWrite1h: any(),
+      cacheWrites: { "1h": any() },
       audioInput: any(),
       audioOutput: any(),
     };
@@ -50,7 +50,7 @@ test("1,000 random ones: no more than is held, and not a token of the answer les
       audioInput: random.below(500),
       cacheRead: count(),
       cacheWrite: 500 + count(),
-      cacheWrite1h: random.below(500),
+      cacheWrites: { "1h": random.below(500) },
       output: 500 + count(),
       audioOutput: random.below(500),
       reasoning: random.below(500),

@@ -25,7 +25,7 @@ export const KINDS = [
   "option changed",
   "extreme swapped",
 ] as const;
-export type Kind = (typeof KINDS)[number];
+type Kind = (typeof KINDS)[number];
 
 /** An edit before it knows its lines. */
 type Edit = readonly [kind: Kind, node: Span, text: string];

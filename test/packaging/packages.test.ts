@@ -105,6 +105,27 @@ describe.each(ways)("%s", (_, command) => {
   }, 600_000);
 });
 
+test("started by npx, it stops when npx does", async () => {
+  const cwd = mkdtempSync(join(folder, "npx-"));
+  const path = [dirname(Bun.which("node")!), "/usr/bin", "/bin"].join(":");
+  const installed = join(folder, "prefix/node_modules/.bin/gateway");
+  // As npx starts it: below a shell, in an environment that names npm's command.
+  const npx = Bun.spawn(["sh", "-c", `"${installed}" start; exit $?`], {
+    cwd,
+    env: { PATH: path, HOME: cwd, PORT: "0", npm_command: "exec" },
+    stdout: "pipe",
+    stderr: "ignore",
+  });
+  const url = await readyLine(npx.stdout);
+  npx.kill("SIGKILL");
+  await until(() =>
+    fetch(`${url}/healthz`).then(
+      () => false,
+      () => true,
+    ),
+  );
+}, 600_000);
+
 test("the package brings nothing but itself and Bun", async () => {
   const installed = join(folder, "prefix/node_modules");
   const brought = readdirSync(installed).filter((name) => !name.startsWith("."));

@@ -6,9 +6,9 @@ import type { Chain, Movement } from "../../src/payments/rails/x402/chain.ts";
 import type { Address, X402Network } from "../../src/payments/rails/x402/network.ts";
 import { orderOf } from "../../src/payments/rails/x402/next-step.ts";
 import { X402Rail } from "../../src/payments/rails/x402/x402.ts";
-import { SqlPaymentStore } from "../../src/store/sql/payment-store.ts";
-import { openDatabase } from "../../src/store/sqlite/database.ts";
-import { SqliteStatements } from "../../src/store/sqlite/statements.ts";
+import { openDatabase } from "../../src/store/database/sqlite.ts";
+import { SqliteDatabase } from "../../src/store/database/sqlite-database.ts";
+import { SqlPaymentStore } from "../../src/store/payments/payment-store.ts";
 import { systemClock } from "../../src/units/clock.ts";
 import type { BalanceId, KeyId } from "../../src/units/id.ts";
 import type { NanoUsd } from "../../src/units/usd.ts";
@@ -51,7 +51,7 @@ const ORDER = {
 async function open() {
   const db = openDatabase(":memory:");
   db.run("INSERT INTO balances (id, created_at) VALUES (?, 1)", [BALANCE]);
-  const store = new SqlPaymentStore(new SqliteStatements(db), systemClock);
+  const store = new SqlPaymentStore(new SqliteDatabase(db), systemClock);
   const world = {
     movement: { kind: "unused" } as Movement,
     head: { latest: 9, time: 0, finalized: 1, finalizedTime: 0 },

@@ -2,9 +2,9 @@ import { afterAll, describe, expect, test } from "bun:test";
 import type { Statement } from "../../src/ledger/authority.ts";
 import type { CounterId } from "../../src/ledger/counter.ts";
 import { EpochFenced } from "../../src/ledger/membership.ts";
-import { PostgresAuthority } from "../../src/store/postgres/authority.ts";
-import { migratePostgres, Postgres } from "../../src/store/postgres/postgres.ts";
-import { PostgresRegistry } from "../../src/store/postgres/registry.ts";
+import { migratePostgres, Postgres } from "../../src/store/database/postgres.ts";
+import { PostgresAuthority } from "../../src/store/ledger/postgres-authority.ts";
+import { PostgresRegistry } from "../../src/store/nodes/postgres-registry.ts";
 import { systemClock } from "../../src/units/clock.ts";
 import type { NanoUsd } from "../../src/units/usd.ts";
 import { MemoryAuthority } from "../sim/memory-authority.ts";
@@ -47,12 +47,12 @@ describeOnPostgres("the Authority on PostgreSQL", (cluster) => {
     return Number(rows[0]?.taken ?? 0);
   };
 
-  test("two migrations at once leave one schema", async () => {
+  test("migrations at once, as of nodes that start together, leave one schema", async () => {
     postgres = new Postgres(
       { url: await cluster.database(), connections: 8, deadlineMs: 30_000 },
       systemClock,
     );
-    await Promise.all([migratePostgres(postgres), migratePostgres(postgres), migratePostgres(postgres)]);
+    await Promise.all(Array.from({ length: 6 }, () => migratePostgres(postgres)));
     expect(await postgres.query((sql) => sql`SELECT version FROM latest_change`)).toHaveLength(1);
   });
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { Postgres } from "../../src/store/postgres/postgres.ts";
+import { Postgres } from "../../src/store/database/postgres.ts";
 import { systemClock } from "../../src/units/clock.ts";
 import { StoreContended, StoreUnreachable } from "../../src/units/errors/bookkeeping.ts";
 import { describeOnPostgres } from "./fixture.ts";

@@ -1,9 +1,10 @@
 import { expect, test } from "bun:test";
-import { PostgresLedgerStore } from "../../src/store/postgres/ledger-store.ts";
-import { POSTGRES_SCHEMA } from "../../src/store/postgres/migrations.ts";
-import { migratePostgres, Postgres } from "../../src/store/postgres/postgres.ts";
-import { PostgresStatements } from "../../src/store/postgres/statements.ts";
-import { SqlKeyStore } from "../../src/store/sql/key-store.ts";
+import { SqlKeyStore } from "../../src/store/customers/key-store.ts";
+import { migratePostgres, Postgres, presentSchema } from "../../src/store/database/postgres.ts";
+import { PostgresDatabase } from "../../src/store/database/postgres-database.ts";
+import { PostgresLedgerStore } from "../../src/store/ledger/postgres-ledger-store.ts";
+import { POSTGRES_SCHEMA } from "../../src/store/schema/postgres-migrations.ts";
+import { versionOf } from "../../src/store/schema/schema-version.ts";
 import { systemClock } from "../../src/units/clock.ts";
 import { StoreUnusable } from "../../src/units/errors/bookkeeping.ts";
 import {
@@ -33,9 +34,24 @@ describeOnPostgres("a PostgreSQL database", (cluster) => {
   test("of the first release has all that it had: keys with their roots, books, grants that nodes hold", async () => {
     const postgres = await old(POSTGRES_SCHEMA.first);
     await migratePostgres(postgres);
-    const keys = new SqlKeyStore(new PostgresStatements(postgres), systemClock);
+    const keys = new SqlKeyStore(new PostgresDatabase(postgres), systemClock);
     expect(await readOldRoots(keys)).toEqual(OLD_ROOTS);
     expect(await readOldBooks(keys, new PostgresLedgerStore(postgres))).toMatchObject(OLD_BOOKS);
+    await postgres.close();
+  });
+
+  test("that a newer gateway migrated is used where that one says so, and keeps its version", async () => {
+    const url = await cluster.database();
+    const postgres = new Postgres({ url, connections: 2, deadlineMs: 30_000 }, systemClock);
+    await migratePostgres(postgres);
+    const own = versionOf(POSTGRES_SCHEMA);
+    const setTo = (oldest: number) =>
+      postgres.query((sql) => sql`UPDATE gateway_schema SET version = ${own + 1}, oldest_user = ${oldest}`);
+    await setTo(own);
+    await migratePostgres(postgres);
+    expect(await postgres.transaction(presentSchema)).toEqual({ version: own + 1, oldestUser: own });
+    await setTo(own + 1);
+    await expect(migratePostgres(postgres)).rejects.toBeInstanceOf(StoreUnusable);
     await postgres.close();
   });
 

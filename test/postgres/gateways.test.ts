@@ -72,7 +72,7 @@ describeOnPostgres("three gateways on one PostgreSQL", (cluster) => {
     const beside = await refused(100);
     expect(beside.available).toBe("0.00049");
     // What was spent counts as held until it is shipped.
-    expect(beside.message).toMatch(/balance of \$0\.00049, beside \$0\.001(01)? held by open requests,/);
+    expect(beside.message).toMatch(/balance of \$0\.00049, with \$0\.001(01)? more held by open requests,/);
     expect(beside.message).toContain("set max_tokens to at most 49");
     gates.held.open();
     expect((await open).status).toBe(200);

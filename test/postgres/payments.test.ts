@@ -1,7 +1,7 @@
-import { PostgresLedgerStore } from "../../src/store/postgres/ledger-store.ts";
-import { migratePostgres, Postgres } from "../../src/store/postgres/postgres.ts";
-import { PostgresStatements } from "../../src/store/postgres/statements.ts";
-import { SqlPaymentStore } from "../../src/store/sql/payment-store.ts";
+import { migratePostgres, Postgres } from "../../src/store/database/postgres.ts";
+import { PostgresDatabase } from "../../src/store/database/postgres-database.ts";
+import { PostgresLedgerStore } from "../../src/store/ledger/postgres-ledger-store.ts";
+import { SqlPaymentStore } from "../../src/store/payments/payment-store.ts";
 import { epochMs, systemClock } from "../../src/units/clock.ts";
 import { paymentCases } from "../store/payment-cases.ts";
 import { describeOnPostgres } from "./fixture.ts";
@@ -16,7 +16,7 @@ describeOnPostgres("payments in PostgreSQL", (cluster) => {
     );
     const ledger = new PostgresLedgerStore(postgres);
     return {
-      store: new SqlPaymentStore(new PostgresStatements(postgres), systemClock),
+      store: new SqlPaymentStore(new PostgresDatabase(postgres), systemClock),
       credited: async (id) => (await ledger.balance(id)).credited,
       debit: (idempotencyKey, amount, agoMs) =>
         ledger.debit({

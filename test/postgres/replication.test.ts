@@ -1,6 +1,6 @@
 import { beforeAll, expect, test } from "bun:test";
-import { PostgresLedgerStore } from "../../src/store/postgres/ledger-store.ts";
-import { migratePostgres, Postgres } from "../../src/store/postgres/postgres.ts";
+import { migratePostgres, Postgres } from "../../src/store/database/postgres.ts";
+import { PostgresLedgerStore } from "../../src/store/ledger/postgres-ledger-store.ts";
 import { systemClock } from "../../src/units/clock.ts";
 import { StoreUnreachable } from "../../src/units/errors/bookkeeping.ts";
 import type { BalanceId } from "../../src/units/id.ts";

@@ -1,14 +1,13 @@
 import { afterAll, expect, test } from "bun:test";
 import { balanceCounter, type CounterId, keyCounter } from "../../src/ledger/counter.ts";
 import type { TerminalRecord } from "../../src/ledger/record.ts";
-import { PostgresLedgerStore } from "../../src/store/postgres/ledger-store.ts";
-import { migratePostgres, Postgres } from "../../src/store/postgres/postgres.ts";
-import { type EpochMs, epochMs, systemClock } from "../../src/units/clock.ts";
+import { migratePostgres, Postgres } from "../../src/store/database/postgres.ts";
+import { PostgresLedgerStore } from "../../src/store/ledger/postgres-ledger-store.ts";
+import { DAY_MS, type EpochMs, epochMs, systemClock } from "../../src/units/clock.ts";
 import type { BalanceId, KeyId, ReceiptId } from "../../src/units/id.ts";
 import type { NanoUsd } from "../../src/units/usd.ts";
 import { describeOnPostgres } from "./fixture.ts";
 
-const DAY_MS = 86_400_000;
 const START = epochMs(Date.UTC(2026, 0, 20));
 const KEY = "key_a" as KeyId;
 const BALANCES = ["bal_a", "bal_b", "bal_c"] as BalanceId[];

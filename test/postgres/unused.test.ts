@@ -4,9 +4,9 @@ import { Keyring } from "../../src/customers/keys/keyring.ts";
 import { OPERATOR } from "../../src/customers/keys/root.ts";
 import { revoke } from "../../src/customers/keys/rotation.ts";
 import { allowanceCounter, balanceCounter, rateCounter } from "../../src/ledger/counter.ts";
-import { migratePostgres, Postgres } from "../../src/store/postgres/postgres.ts";
-import { PostgresStatements } from "../../src/store/postgres/statements.ts";
-import { SqlKeyStore } from "../../src/store/sql/key-store.ts";
+import { SqlKeyStore } from "../../src/store/customers/key-store.ts";
+import { migratePostgres, Postgres } from "../../src/store/database/postgres.ts";
+import { PostgresDatabase } from "../../src/store/database/postgres-database.ts";
 import type { EpochMs } from "../../src/units/clock.ts";
 import { systemClock } from "../../src/units/clock.ts";
 import { refused } from "../../src/units/errors/refusal.ts";
@@ -22,7 +22,7 @@ describeOnPostgres("balances and keys that nobody uses", (cluster) => {
     const url = await cluster.database();
     const postgres = new Postgres({ url, connections: 2, deadlineMs: 30_000 }, systemClock);
     await migratePostgres(postgres);
-    const store = new SqlKeyStore(new PostgresStatements(postgres), systemClock);
+    const store = new SqlKeyStore(new PostgresDatabase(postgres), systemClock);
     const limits = { rpmLimit: 60, tpmLimit: null, dailyLimit: null, monthlyLimit: null };
     const desk = {
       store,

@@ -1,5 +1,5 @@
 import { afterEach, beforeAll, beforeEach, expect, test } from "bun:test";
-import { Postgres } from "../../src/store/postgres/postgres.ts";
+import { Postgres } from "../../src/store/database/postgres.ts";
 import { StoreContended, StoreUnreachable } from "../../src/units/errors/bookkeeping.ts";
 import { ManualClock } from "../fakes/clock.ts";
 import { type Gate, gate } from "../fakes/gate.ts";

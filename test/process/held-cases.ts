@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { sse } from "../fakes/behaviours.ts";
+import { json, sse } from "../fakes/behaviours.ts";
 import { type Gate, gate } from "../fakes/gate.ts";
 import { type FakeHost, startFakeHost } from "../fakes/host.ts";
 import { chatText } from "../fakes/transcripts.ts";
@@ -7,9 +7,9 @@ import { until } from "../fakes/until.ts";
 import { ADMIN, Folder, GatewayProcess, simpleConfig } from "./gateway.ts";
 
 /**
- * What pages and endpoints show of amounts that open requests hold, while many streams are open at three processes
- * that share a store. Once the streams have ended, their receipts show what each of them held: an amount that
- * was shown as that of all processes has to be their sum.
+ * What pages and endpoints show of balances, keys, budgets, runs and allowances, while many streams are open at three
+ * processes that share a store, after others have ended there. Once the streams have ended too, receipts show what each
+ * request cost and held: an amount that was shown as that of all processes has to be their sum.
  */
 export function testHeldAmounts(start: () => Promise<HeldConfig>): void {
   let host: FakeHost;
@@ -26,9 +26,13 @@ export function testHeldAmounts(start: () => Promise<HeldConfig>): void {
       if (n === FIRST_WORDS) await writing!.passed;
       if (n === WORDS.length + 1) await ending!.passed;
     };
-    host = await startFakeHost(() => sse(events, { before }));
+    const { whole } = chatText(["ended"], { input: 10, output: 5 });
+    host = await startFakeHost((request) => (request.json().stream ? sse(events, { before }) : json(whole)));
     const { processes, config } = await start();
-    const text = simpleConfig([host.port], `${config}\n${UNLIMITED}`);
+    const text = simpleConfig([host.port], `${config}\n${UNLIMITED}`).replace(
+      "    routes:\n",
+      "    routes:\n      - { host: h0, model: free-model, free: true }\n",
+    );
     folders = Array.from({ length: processes }, () => new Folder(text));
     gateways = await Promise.all(folders.map((folder) => GatewayProcess.start(folder)));
   }, 600_000);
@@ -58,7 +62,7 @@ export function testHeldAmounts(start: () => Promise<HeldConfig>): void {
 
   /** A balance with three keys: two of them share a budget, and the third's requests are of a run. */
   async function customer() {
-    const { key, id, balance_id: balance, recovery_secret: owner } = await gateways[0]!.keyWith(50);
+    const { key, id, balance_id: balance, recovery_secret: owner } = await gateways[0]!.keyWith(CREDIT_USD);
     await made("POST", "/v1/budgets", owner, { name: "team", cap_usd: 40, window: "day" });
     const [second, third] = [
       await made("POST", "/v1/keys", owner, { budget: "team" }),
@@ -75,7 +79,22 @@ export function testHeldAmounts(start: () => Promise<HeldConfig>): void {
 
   type Customer = Awaited<ReturnType<typeof customer>>;
 
-  /** Everywhere that an amount held by open requests is shown. */
+  /** A whole answer, charged or free; returns the receipt's id and how many free requests are left. */
+  async function ended(n: number, key: string, model: string, run: boolean) {
+    const { url } = gateways[n % gateways.length]!;
+    const messages = [{ role: "user", content: "Hello" }];
+    const answer = await fetch(`${url}/v1/chat/completions`, {
+      method: "POST",
+      keepalive: false,
+      headers: { authorization: `Bearer ${key}`, ...(run && { "x-gateway-run": "job" }) },
+      body: JSON.stringify({ model, max_tokens: 10, messages }),
+    });
+    expect([answer.status, await answer.text()]).toEqual([200, expect.stringContaining("ended")]);
+    const { headers } = answer;
+    return { id: headers.get("x-gateway-receipt")!, left: headers.get("x-gateway-open-tier-remaining") };
+  }
+
+  /** Everywhere that a balance, a key, a budget, a run or an allowance is shown. */
   const pagesOf = ({ balance, owner, keys }: Customer): Page[] => {
     const [first, second, third] = keys.map(({ id }) => id) as [string, string, string];
     const ofKeys = (list: Shown[]) => [first, second, third].map((id) => [id, keyOf(list, id)] as const);
@@ -87,8 +106,22 @@ export function testHeldAmounts(start: () => Promise<HeldConfig>): void {
         (me) => [
           ["balance", me],
           [first, me.key as Shown],
+          ["free", { free_used: (me.open_tier as Shown).used }],
         ],
       ],
+      [
+        keys[0]!.secret,
+        "/v1/key",
+        ({ data }) => {
+          const key = data as unknown as Shown;
+          const free = key.free_model_daily_requests as Shown;
+          return [
+            [first, { used_day_usd: key.usage_daily, used_month_usd: key.usage_monthly }],
+            ["free", { free_used: free.used, free_left: free.remaining }],
+          ];
+        },
+      ],
+      [keys[2]!.secret, "/key/info", ({ info }) => [[third, { used_month_usd: (info as Shown).spend }]]],
       [owner, "/v1/keys", ({ data }) => ofKeys(data!)],
       [owner, `/v1/keys/${second}`, (key) => [[second, key]]],
       [owner, "/v1/budgets", ({ data }) => [["team", team(data!)]]],
@@ -116,8 +149,15 @@ export function testHeldAmounts(start: () => Promise<HeldConfig>): void {
     return read;
   };
 
-  test("are what all processes hold, or are marked as one's part", async () => {
+  test("are those of all processes and of the books, or are marked as one's part", async () => {
     const of = await customer();
+    const charged = await Promise.all(
+      Array.from({ length: ENDED }, (_, n) => ended(n, of.keys[n % 3]!.secret, "test/model", n % 3 === 2)),
+    );
+    const left: number[] = [];
+    for (let n = 0; n < FREE; n++)
+      left.push(Number((await ended(n, of.keys[0]!.secret, "test/model:free", false)).left));
+    expect(left).toEqual(Array.from({ length: FREE }, (_, n) => FREE_A_DAY - 1 - n));
     let [started, written] = [0, 0];
     const streams = Array.from({ length: STREAMS }, async (_, n) => {
       const max_tokens = 100 + n;
@@ -146,40 +186,71 @@ export function testHeldAmounts(start: () => Promise<HeldConfig>): void {
     });
     await until(() => started === STREAMS);
     writing!.open();
-    for (const [, shown] of await readAll(of)) expectPlausible(shown);
+    for (const [, shown] of await readAll(of)) if (shown.held_usd !== undefined) expectPlausible(shown);
     await until(() => written === STREAMS);
     // A process that is late with its answer is left out, and the amounts are marked.
     let shown: [string, Shown][] = [];
     await until(async () => {
       shown = await readAll(of);
-      return shown.every(([, { held_at }]) => held_at === "all_processes");
+      return shown.every(([, { held_at = "all_processes" }]) => held_at === "all_processes");
     });
     ending!.open();
-    const ended = await Promise.all(streams);
-    const receipts = await Promise.all(
-      ended.map(
-        async (id) => (await (await fetched(0, "GET", `/v1/receipts/${id}`, of.owner)).json()) as Shown,
-      ),
-    );
-    const heldOf = (which: (receipt: Shown) => boolean): number =>
-      receipts.filter(which).reduce((sum, { held_usd }) => sum + Math.round(held_usd! * 1e9), 0) / 1e9;
-    const [first, second, third] = of.keys.map(({ id }) => heldOf(({ key_id }) => key_id === id));
-    const books: Record<string, number> = {
-      all: heldOf(() => true),
-      balance: heldOf(() => true),
-      team: (Math.round(first! * 1e9) + Math.round(second! * 1e9)) / 1e9,
-      run: third!,
-    };
-    for (const [at, { id }] of of.keys.entries()) books[id] = [first!, second!, third!][at]!;
-    expect(books.all).toBeGreaterThan(0);
-    for (const [scope, { path, held_usd }] of shown)
-      expect({ scope, path, held_usd }).toEqual({ scope, path, held_usd: books[scope]! });
+    const receiptOf = async (id: string) =>
+      (await (await fetched(0, "GET", `/v1/receipts/${id}`, of.owner)).json()) as Shown;
+    const receipts = await Promise.all((await Promise.all(streams)).map(receiptOf));
+    const costs = await Promise.all(charged.map(({ id }) => receiptOf(id)));
+    const books = booksOf(of, receipts, costs);
+    for (const [scope, { path, ...amounts }] of shown) {
+      const known = Object.keys(books[scope]!).filter((name) => amounts[name] !== undefined);
+      expect([path, known]).not.toEqual([path, []]);
+      const picked = (from: Shown) => Object.fromEntries(known.map((name) => [name, from[name]]));
+      expect({ scope, path, ...picked(amounts) }).toEqual({ scope, path, ...picked(books[scope]!) });
+    }
     for (const [, { path, open_calls }] of shown)
       if (open_calls !== undefined)
         expect({ path, open_calls }).toEqual({ path, open_calls: Math.floor(STREAMS / 3) });
     for (const [, { held_usd, held_at }] of await readAll(of))
       if (held_at === "all_processes") expect(held_usd).toBe(0);
   }, 600_000);
+}
+
+/** What the receipts come to: of the streams, while they were open, and of the requests that had ended before. */
+function booksOf(
+  { keys }: { readonly keys: readonly { readonly id: string }[] },
+  open: readonly Shown[],
+  ended: readonly Shown[],
+): Record<string, Shown> {
+  const nano = (receipts: readonly Shown[], field: "held_usd" | "cost_usd", of: readonly string[]): number =>
+    receipts
+      .filter(({ key_id }) => of.includes(key_id as string))
+      .reduce((sum, receipt) => sum + Math.round((receipt[field] as number) * 1e9), 0);
+  const held = (of: readonly string[]): number => nano(open, "held_usd", of);
+  const spent = (of: readonly string[]): number => nano(ended, "cost_usd", of);
+  const ids = keys.map(({ id }) => id);
+  const [first, second, third] = ids as [string, string, string];
+  expect(Math.min(...ids.map((id) => held([id])), ...ids.map((id) => spent([id])))).toBeGreaterThan(0);
+  const credit = CREDIT_USD * 1e9;
+  const all: Shown = {
+    held_usd: held(ids) / 1e9,
+    balance_usd: (credit - spent(ids)) / 1e9,
+    available_usd: (credit - spent(ids) - held(ids)) / 1e9,
+  };
+  const ofKey = (id: string): [string, Shown] => [
+    id,
+    {
+      held_usd: held([id]) / 1e9,
+      used_day_usd: spent([id]) / 1e9,
+      used_month_usd: spent([id]) / 1e9,
+    },
+  ];
+  return {
+    ...Object.fromEntries(ids.map(ofKey)),
+    all,
+    balance: { ...all, credited_usd: CREDIT_USD },
+    team: { held_usd: held([first, second]) / 1e9, used_usd: spent([first, second]) / 1e9 },
+    run: { held_usd: held([third]) / 1e9, used_usd: spent([third]) / 1e9, used_calls: ENDED / 3 },
+    free: { free_used: FREE, free_left: FREE_A_DAY - FREE },
+  };
 }
 
 /** Nothing is made up of amounts of different moments or processes. */
@@ -218,9 +289,14 @@ const inUsd = (audit: Shown): Shown => ({
   held_at: audit.held_at,
 });
 
+const FREE_A_DAY = 40;
 const UNLIMITED =
-  "defaults: { accountless: { rpm_limit: null, tpm_limit: null, daily_limit_usd: null, monthly_limit_usd: null } }";
+  "open_tier: { rpm: 1000, accountless_requests_per_day: 40 }\ndefaults: { accountless: { rpm_limit: null, tpm_limit: null, daily_limit_usd: null, monthly_limit_usd: null } }";
+const CREDIT_USD = 50;
 const STREAMS = 200;
+/** Requests that have ended before the streams open, as many of each of three keys. */
+const ENDED = 30;
+const FREE = 6;
 const READS = 6;
 const FIRST_WORDS = 5;
 const WORDS = ["alpha", ...Array.from({ length: 40 }, () => " word"), " omega"];

@@ -2,7 +2,6 @@ import { Database } from "bun:sqlite";
 import { afterAll, describe, expect, test } from "bun:test";
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { decode, encode } from "gpt-tokenizer/encoding/o200k_base";
 import { freePort } from "../../bench/processes.ts";
 import { checkDisk } from "../../src/cli/machine-checks.ts";
 import { json, sse } from "../fakes/behaviours.ts";
@@ -11,6 +10,7 @@ import { startFakeHost } from "../fakes/host.ts";
 import { chatText } from "../fakes/transcripts.ts";
 import { until } from "../fakes/until.ts";
 import { rounds } from "../rounds.ts";
+import { crashBills, piecesOf, TEXTS } from "./crash-bills.ts";
 import { ADMIN, Folder, GatewayProcess, simpleConfig } from "./gateway.ts";
 import { recovery } from "./recovery.ts";
 import { storm } from "./storm.ts";
@@ -58,23 +58,11 @@ async function openStream(
   };
 }
 
-/** Each kind of text is cut into tokens of o200k; the host writes so many of them, one an event, and then waits. */
+/** The host writes so many tokens, one an event, and then waits. */
 const DELIVERED_TOKENS = 600;
-const TEXTS: Record<string, string> = {
-  prose: "The keeper of the lighthouse wrote down every ship that passed, and its captain's name. ".repeat(
-    60,
-  ),
-  chinese: "请把这份合同翻译成英文，并且说明每一条对卖方意味着什么。明天早上之前给我。".repeat(60),
-  code: "export function sum(rows: readonly Row[]): number {\n  return rows.reduce((all, { cost }) => all + cost, 0);\n}\n".repeat(
-    40,
-  ),
-  json: JSON.stringify(Array.from({ length: 200 }, (_, id) => ({ id, ok: id % 3 === 0, at: [id * 7, -id] }))),
-  hex: Array.from({ length: 200 }, (_, n) => (n * 2_654_435_761 + 12_345).toString(16)).join(""),
-};
 const written = await startFakeHost((request) => {
   const kind = request.json().messages[0].content as string;
-  const tokens = encode(TEXTS[kind]!).slice(0, DELIVERED_TOKENS);
-  const pieces = tokens.map((token) => decode([token])).filter((piece) => !piece.includes("\ufffd"));
+  const pieces = piecesOf(TEXTS[kind]!).slice(0, DELIVERED_TOKENS);
   const { events } = chatText([...pieces, "never"], { input: 10 });
   return sse(events, { before: (n) => (n === pieces.length + 1 ? new Promise(() => {}) : undefined) });
 });
@@ -95,11 +83,11 @@ const afterADearHost = () =>
   simpleConfig([host.port])
     .replace(
       "hosts:\n",
-      'hosts:\n  - { id: dear, base_url: "http://127.0.0.1:1/v1", speaks: [chat.completions] }\n',
+      'hosts:\n  - { id: costly, base_url: "http://127.0.0.1:1/v1", speaks: [chat.completions] }\n',
     )
     .replace(
       "routes:\n",
-      "routes:\n      - { host: dear, model: dear, price: { input: 100, output: 1000 } }\n",
+      "routes:\n      - { host: costly, model: costly, price: { input: 100, output: 1000 } }\n",
     );
 
 /** Resolves once the output holds these words, or has ended. */
@@ -193,7 +181,7 @@ test("killed while it streams: what was delivered is billed at its host's price,
     const { json: receipt } = await again.get(`/v1/receipts/${stream.receipt}`, key);
     expect(receipt).toMatchObject({ state: "recovered", write_off: false, model: "test/model", host: "h0" });
     expect(receipt.attempts).toMatchObject([
-      { host: "dear", outcome: "unreachable" },
+      { host: "costly", outcome: "unreachable" },
       { host: "h0", outcome: "opened", detail: null },
     ]);
     const waited = receipt.attempts[0].ms + receipt.attempts[1].ms;
@@ -510,6 +498,12 @@ test("a short storm of kills under streaming load: no acknowledged answer is los
   const report = await storm(rounds(3, 12), () => {});
   expect(report).toMatchObject({ lost: 0, wrong: 0, driftNano: "0" });
   expect(report.acknowledged).toBeGreaterThan(0);
+});
+
+test("kills while texts of all kinds are streamed: nobody is billed for more than was delivered", async () => {
+  const kills = rounds(1, 3, 50);
+  const report = await crashBills(kills);
+  expect(report).toMatchObject({ streams: 5 * kills, unrecovered: 0, tooMuch: 0 });
 });
 
 test("a start replays a journal with many receipts and open holds, to the nano-dollar", async () => {

@@ -86,7 +86,7 @@ test("until the start is over, /readyz says so", async () => {
 const LEAVING = "shutdown_delay_ms: 30000";
 const readiness = async (gateway: GatewayProcess) => (await gateway.get("/readyz")).text;
 const told = (gateway: GatewayProcess) =>
-  until(async () => (await readiness(gateway)) === "not ready: it has been told to stop\n");
+  until(async () => (await readiness(gateway)) === "not ready: it is stopping\n");
 
 test("told to stop, it serves for shutdown_delay_ms: /readyz says no, and connections close with their answers", () =>
   withGateway(async (gateway, key) => {

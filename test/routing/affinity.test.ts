@@ -6,6 +6,8 @@ import { type Candidate, paidCandidates, type RouteQuery } from "../../src/routi
 import { type ConversationId, conversationOf } from "../../src/routing/conversation.ts";
 import { readOverrides } from "../../src/routing/overrides.ts";
 import { makePlan, type Plan } from "../../src/routing/plan.ts";
+import { NO_BYTES } from "../../src/surfaces/json/bytes.ts";
+import type { Json } from "../../src/surfaces/json/json.ts";
 import type { BalanceId } from "../../src/units/id.ts";
 import { ManualClock } from "../fakes/clock.ts";
 import { catalogOf, model, queryFor, route, routeStateOf, tries } from "./world.ts";
@@ -19,7 +21,12 @@ const of = (
   headers: Record<string, string> = {},
   balance = MINE,
   model = "x/one",
-) => conversationOf({ surface, model, json: json as Record<string, unknown> }, new Headers(headers), balance);
+) =>
+  conversationOf(
+    { surface, model, json: json as Json, outline: json as Json, list: null, body: NO_BYTES },
+    new Headers(headers),
+    balance,
+  );
 
 const user = (content: unknown) => ({ role: "user", content });
 const assistant = (content: unknown) => ({ role: "assistant", content });
@@ -363,10 +370,12 @@ describe("a host is taken to keep a prompt", () => {
     ["five minutes of one that is told not to think", { thinking: { type: "disabled" } }, {}, FIVE_MINUTES],
   ];
   test.each(table)("%s", (_, json, row, expected) => {
-    const request = { json: json as Record<string, unknown>, promptCachedFor1h: false };
+    const request = { json: json as Record<string, unknown>, promptRetentions: {} };
     expect(cacheLifetimeMs(request, route("a", row))).toBe(expected);
   });
   test("an hour where a mark says so", () => {
-    expect(cacheLifetimeMs({ json: {}, promptCachedFor1h: true }, route("a"))).toBe(3_600_000);
+    expect(cacheLifetimeMs({ json: {}, promptRetentions: { "1h": "cache_control.ttl" } }, route("a"))).toBe(
+      3_600_000,
+    );
   });
 });

@@ -227,7 +227,7 @@ describe("what one worker of a machine finds out", () => {
 
   test("is not told back by those who heard it", () => {
     failing(A, FAILED, FAILED, FAILED);
-    one.told({ host: "b", model: null, ms: 5_000, bidden: true });
+    one.told({ host: "b", model: null, ms: 5_000, isHostRequested: true });
     expect(told).toHaveLength(1);
   });
 

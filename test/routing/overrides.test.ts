@@ -161,7 +161,7 @@ describe("fallbacks, on messages", () => {
       "e/f",
     ]);
   });
-  test("the default ones are none: which they are is the host's to say, and no host is told", () => {
+  test("the default ones are the model's own, not the request's", () => {
     expect(read({ fallbacks: "default" }, "messages").moreModels).toEqual([]);
   });
   test("four are refused", () => {
@@ -174,12 +174,27 @@ describe("fallbacks, on messages", () => {
       "combined with `models`",
     );
   });
-  test("what would change the request for one model is refused", () => {
-    expect(refusal({ fallbacks: [{ model: "a/b", max_tokens: 5 }] }, "messages")).toContain(
-      "without any other member",
-    );
-    expect(refusal({ fallbacks: ["a/b"] }, "messages")).toContain("without any other member");
-    expect(refusal({ fallbacks: {} }, "messages")).toContain("must be an array");
+  test("each may change the request for its model", () => {
+    const changed = { max_tokens: 5, thinking: null, output_config: { effort: "low" }, speed: "standard" };
+    const named = [{ model: "a/b", ...changed }, { model: "c/d", max_tokens: null }, { model: "e/f" }];
+    expect(read({ fallbacks: named }, "messages")).toMatchObject({
+      moreModels: ["a/b", "c/d", "e/f"],
+      changes: [changed, {}, {}],
+    });
+    expect(read({ fallbacks: fallback("a/b") }, "messages").changes).toEqual([]);
+  });
+  test.each<[unknown, string]>([
+    [["a/b"], "`fallbacks[0]` must be a {model} object"],
+    [{}, 'must be "default" or an array'],
+    [
+      [{ model: "a/b", temperature: 1 }],
+      "`fallbacks[0].temperature` is unknown; known are: model, max_tokens,",
+    ],
+    [[{ model: "a/b" }, { model: "c/d", max_tokens: 0 }], "`fallbacks[1].max_tokens` must be a whole number"],
+    [[{ model: "a/b", thinking: "on" }], "`fallbacks[0].thinking` must be an object or null"],
+    [[{ model: "a/b", speed: "fast" }], "cost more than the price here"],
+  ])("%j is refused", (fallbacks, why) => {
+    expect(refusal({ fallbacks }, "messages")).toContain(why);
   });
 });
 

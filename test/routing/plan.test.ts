@@ -11,7 +11,10 @@ const SUGGEST = () => "";
 const CATALOG = catalogOf(
   [
     model("a/one", [
-      route("dear", { price: priceOf(9), on: { privacy: { collectsNothing: true, retainsNothing: false } } }),
+      route("costly", {
+        price: priceOf(9),
+        on: { privacy: { collectsNothing: true, retainsNothing: false } },
+      }),
       route("cheap", { price: priceOf(1), quantization: "fp8", parameters: new Set(["temperature"]) }),
       route("middle", {
         price: priceOf(5, 3),
@@ -69,35 +72,43 @@ const measured = (speeds: Record<string, { firstTokenMs: number; rate: number }>
     },
   });
 const SPEEDS = measured({
-  dear: { firstTokenMs: 900, rate: 10 },
+  costly: { firstTokenMs: 900, rate: 10 },
   cheap: { firstTokenMs: 200, rate: 30 },
   middle: { firstTokenMs: 400, rate: 90 },
 });
 
 describe("provider orders and filters the hosts", () => {
   const table: [string, object, string][] = [
-    ["nothing: the operator's order, free routes never", {}, "dear cheap middle"],
-    ["order comes first, the others after it", { order: ["middle", "nobody", "CHEAP"] }, "middle cheap dear"],
+    ["nothing: the operator's order, free routes never", {}, "costly cheap middle"],
+    [
+      "order comes first, the others after it",
+      { order: ["middle", "nobody", "CHEAP"] },
+      "middle cheap costly",
+    ],
     ["order without fallbacks is all there is", { order: ["middle"], allow_fallbacks: false }, "middle"],
-    ["no fallbacks: the first host alone", { allow_fallbacks: false }, "dear"],
+    ["no fallbacks: the first host alone", { allow_fallbacks: false }, "costly"],
     ["only", { only: ["middle", "cheap"] }, "cheap middle"],
-    ["ignore", { ignore: ["dear"] }, "cheap middle"],
-    ["sort by price, prompt and completion together", { sort: "price" }, "cheap middle dear"],
-    ["order wins over sort", { sort: "price", order: ["dear"] }, "dear cheap middle"],
+    ["ignore", { ignore: ["costly"] }, "cheap middle"],
+    ["sort by price, prompt and completion together", { sort: "price" }, "cheap middle costly"],
+    ["order wins over sort", { sort: "price", order: ["costly"] }, "costly cheap middle"],
     ["at most this price", { max_price: { prompt: 5 } }, "cheap middle"],
     ["at most these prices", { max_price: { prompt: 5, completion: 2 } }, "cheap"],
     ["quantization", { quantizations: ["fp8"] }, "cheap"],
-    ["an unstated quantization is unknown", { quantizations: ["unknown"] }, "dear middle"],
-    ["hosts that are known not to collect, or to retain nothing", { data_collection: "deny" }, "dear middle"],
+    ["an unstated quantization is unknown", { quantizations: ["unknown"] }, "costly middle"],
+    [
+      "hosts that are known not to collect, or to retain nothing",
+      { data_collection: "deny" },
+      "costly middle",
+    ],
     ["zero data retention", { zdr: true }, "middle"],
-    ["allow is no filter", { data_collection: "allow", zdr: false }, "dear cheap middle"],
-    ["sort by latency", { sort: "latency" }, "cheap middle dear"],
-    ["sort by throughput", { sort: "throughput" }, "middle cheap dear"],
-    ["slower than preferred: later, not left out", { preferred_max_latency: 0.5 }, "cheap middle dear"],
+    ["allow is no filter", { data_collection: "allow", zdr: false }, "costly cheap middle"],
+    ["sort by latency", { sort: "latency" }, "cheap middle costly"],
+    ["sort by throughput", { sort: "throughput" }, "middle cheap costly"],
+    ["slower than preferred: later, not left out", { preferred_max_latency: 0.5 }, "cheap middle costly"],
     [
       "both preferences",
       { preferred_max_latency: 0.5, preferred_min_throughput: { p90: 50 } },
-      "middle dear cheap",
+      "middle costly cheap",
     ],
   ];
   for (const [name, provider, expected] of table) {
@@ -106,19 +117,19 @@ describe("provider orders and filters the hosts", () => {
 
   test("hosts that were not measured come last in a sort, and meet every preference", () => {
     const routeState = measured({ cheap: { firstTokenMs: 700, rate: 5 } });
-    expect(hosts({ sort: "latency" }, {}, routeState)).toBe("cheap dear middle");
-    expect(hosts({ preferred_max_latency: 0.5 }, {}, routeState)).toBe("dear middle cheap");
+    expect(hosts({ sort: "latency" }, {}, routeState)).toBe("cheap costly middle");
+    expect(hosts({ preferred_max_latency: 0.5 }, {}, routeState)).toBe("costly middle cheap");
   });
 
   test("require_parameters leaves hosts that obey every parameter; what all hosts take is not asked for", () => {
     const members = ["model", "messages", "max_tokens", "stream", "temperature"];
-    expect(hosts({ require_parameters: true }, { members })).toBe("dear cheap middle");
-    expect(hosts({ require_parameters: true }, { members: [...members, "tools"] })).toBe("dear middle");
+    expect(hosts({ require_parameters: true }, { members })).toBe("costly cheap middle");
+    expect(hosts({ require_parameters: true }, { members: [...members, "tools"] })).toBe("costly middle");
   });
 
   const leavingNone: [string, object][] = [
     ["only", { only: ["nobody"] }],
-    ["ignore", { ignore: ["dear", "cheap", "middle"] }],
+    ["ignore", { ignore: ["costly", "cheap", "middle"] }],
     ["zdr", { zdr: true, only: ["cheap"] }],
     ["data_collection", { data_collection: "deny", only: ["cheap"] }],
     ["quantizations", { quantizations: ["int4"] }],
@@ -143,7 +154,7 @@ describe("hosts that cannot stream", () => {
     [
       model("a/mixed", [
         route("whole", { price: priceOf(1), ...whole }),
-        route("dear", { price: priceOf(9) }),
+        route("costly", { price: priceOf(9) }),
         route("other", { price: priceOf(2), on: whole }),
         route("cheap", { price: priceOf(3) }),
       ]),
@@ -163,19 +174,19 @@ describe("hosts that cannot stream", () => {
   };
 
   test.each<[string, object, Partial<RouteQuery>, string]>([
-    ["come after those that can", {}, {}, "dear cheap whole other"],
-    ["keep their place where no stream is wanted", {}, { stream: false }, "whole dear other cheap"],
-    ["are last at any price", {}, { order: "price" }, "cheap dear whole other"],
-    ["are first where the client sorts by price", { sort: "price" }, {}, "whole other cheap dear"],
-    ["are first where the client names them first", { order: ["other"] }, {}, "other dear cheap whole"],
-    ["come after those that can in a filter too", { ignore: ["dear"] }, {}, "cheap whole other"],
-    ["are not the one host that is asked alone", { allow_fallbacks: false }, {}, "dear"],
+    ["come after those that can", {}, {}, "costly cheap whole other"],
+    ["keep their place where no stream is wanted", {}, { stream: false }, "whole costly other cheap"],
+    ["are last at any price", {}, { order: "price" }, "cheap costly whole other"],
+    ["are first where the client sorts by price", { sort: "price" }, {}, "whole other cheap costly"],
+    ["are first where the client names them first", { order: ["other"] }, {}, "other costly cheap whole"],
+    ["come after those that can in a filter too", { ignore: ["costly"] }, {}, "cheap whole other"],
+    ["are not the one host that is asked alone", { allow_fallbacks: false }, {}, "costly"],
   ])("%s", (_name, provider, more, expected) => {
     expect(order("a/mixed", provider, more)).toBe(expected);
   });
 
   test("come before those that rest", () => {
-    const down = routeStateOf({ down: ["dear", "cheap"] });
+    const down = routeStateOf({ down: ["costly", "cheap"] });
     expect(order("a/mixed", {}, {}, down)).toBe("whole other");
   });
 
@@ -184,8 +195,8 @@ describe("hosts that cannot stream", () => {
       { length: 1_000 },
       (_, draw) => order("a/mixed", {}, { order: "price", chance: () => draw / 1_000 }).split(" ")[0],
     );
-    expect(new Set(firsts)).toEqual(new Set(["cheap", "dear"]));
-    const down = ["dear", "cheap"];
+    expect(new Set(firsts)).toEqual(new Set(["cheap", "costly"]));
+    const down = ["costly", "cheap"];
     const left = order("a/mixed", {}, { order: "price" }, routeStateOf({ down }));
     expect(left.split(" ").sort()).toEqual(["other", "whole"]);
   });
@@ -196,9 +207,9 @@ describe("hosts that cannot stream", () => {
 
   test("are left again by a conversation once one that streams works", () => {
     const sticky = { host: "whole", hostModel: "whole-name", model: "a/mixed" };
-    expect(order("a/mixed", {}, { sticky })).toBe("dear cheap whole other");
-    expect(order("a/mixed", {}, { sticky, stream: false })).toBe("whole dear other cheap");
-    expect(order("a/mixed", {}, { sticky }, routeStateOf({ down: ["dear", "cheap"] }))).toBe("whole other");
+    expect(order("a/mixed", {}, { sticky })).toBe("costly cheap whole other");
+    expect(order("a/mixed", {}, { sticky, stream: false })).toBe("whole costly other cheap");
+    expect(order("a/mixed", {}, { sticky }, routeStateOf({ down: ["costly", "cheap"] }))).toBe("whole other");
   });
 });
 
@@ -266,7 +277,7 @@ describe("order: price", () => {
     const orders = new Set<string>();
     for (let draw = 0; draw < 1_000; draw++)
       orders.add(hosts({}, { order: "price", chance: () => draw / 1_000 }));
-    expect([...orders].sort()).toEqual(["cheap middle dear", "dear cheap middle", "middle cheap dear"]);
+    expect([...orders].sort()).toEqual(["cheap middle costly", "costly cheap middle", "middle cheap costly"]);
   });
   test("a conversation has its host by itself, and only those of a host that rests move", () => {
     const homes = (down: string[]) =>
@@ -285,7 +296,7 @@ describe("order: price", () => {
   });
   test("the request's own order and sort are not drawn", () => {
     const drawn = { order: "price", chance: () => 0.9999 } as const;
-    expect(hosts({ sort: "price" }, drawn)).toBe("cheap middle dear");
+    expect(hosts({ sort: "price" }, drawn)).toBe("cheap middle costly");
     expect(hosts({ order: ["middle"] }, drawn)).toStartWith("middle");
   });
 });
@@ -293,7 +304,7 @@ describe("order: price", () => {
 describe("several models", () => {
   test("each gets one of the tries before one gets its second", () => {
     expect(tries(plan(asking("a/one", { models: ["a/two"] })))).toEqual([
-      "a/one@dear",
+      "a/one@costly",
       "a/one@cheap",
       "a/two@middle",
       "a/one@middle",
@@ -303,7 +314,7 @@ describe("several models", () => {
   test("a model that is named twice is planned once", () => {
     expect(
       tries(plan(asking("a/two", { models: ["a/two", "gateway/auto:both", "a/two"] }))).toSorted(),
-    ).toEqual(["a/one@cheap", "a/one@dear", "a/one@middle", "a/two@far", "a/two@middle"]);
+    ).toEqual(["a/one@cheap", "a/one@costly", "a/one@middle", "a/two@far", "a/two@middle"]);
   });
   test("whatever keeps one from being planned, the next is", () => {
     for (const name of ["a/unpriced", "gateway/auto:none"]) {
@@ -315,7 +326,7 @@ describe("several models", () => {
   test("hosts that are known to fail come after the next model", () => {
     expect(
       tries(
-        plan(asking("a/one", { models: ["a/two"] }), routeStateOf({ down: ["dear", "cheap", "middle"] })),
+        plan(asking("a/one", { models: ["a/two"] }), routeStateOf({ down: ["costly", "cheap", "middle"] })),
       )[0],
     ).toBe("a/two@far");
   });
@@ -338,7 +349,7 @@ describe("several models", () => {
   });
   test("a fallback model may come first because it meets the preference", () => {
     const routeState = measured({
-      dear: { firstTokenMs: 900, rate: 1 },
+      costly: { firstTokenMs: 900, rate: 1 },
       cheap: { firstTokenMs: 900, rate: 1 },
       middle: { firstTokenMs: 900, rate: 1 },
     });
@@ -352,7 +363,7 @@ describe("several models", () => {
     expect(plan(asking("a/one", { models: ["a/two"] })).movesOn).toBe("always");
     expect(plan(asking("a/one", { models: ["a/one"] })).movesOn).toBe("never");
     expect(plan(queryFor("a/one")).movesOn).toBe("never");
-    expect(plan(queryFor("gateway/auto:both")).movesOn).toBe("too_long");
+    expect(plan(queryFor("gateway/auto:both")).movesOn).toBe("unfit");
   });
 });
 
@@ -362,11 +373,11 @@ describe("Auto", () => {
   test("tries the candidates in the operator's order", () => {
     const made = plan(auto());
     expect(made.auto).toEqual({ skipped: [] });
-    expect(tries(made).slice(0, 3)).toEqual(["a/one@dear", "a/one@cheap", "a/two@middle"]);
+    expect(tries(made).slice(0, 3)).toEqual(["a/one@costly", "a/one@cheap", "a/two@middle"]);
   });
 
   const skips: [string, RouteQuery, RouteState][] = [
-    ["is unavailable", auto(), routeStateOf({ down: ["dear", "cheap", "middle"] })],
+    ["is unavailable", auto(), routeStateOf({ down: ["costly", "cheap", "middle"] })],
     ["is not allowed on the key", auto({ allowedModels: ["a/two"] }), routeStateOf()],
     [
       "is not allowed on a key that names Auto",
@@ -400,7 +411,7 @@ describe("Auto", () => {
     [
       "a mixture",
       auto({ promptEstimate: 1_001 }),
-      routeStateOf({ restMs: ({ host }) => (["dear", "cheap"].includes(host.id) ? 0 : 1) }),
+      routeStateOf({ restMs: ({ host }) => (["costly", "cheap"].includes(host.id) ? 0 : 1) }),
       "a/one (context too small for the prompt), a/two (unavailable)",
     ],
   ];
@@ -430,7 +441,7 @@ describe("Auto", () => {
   });
   test("a model that is named directly bypasses it: its failing hosts are tried all the same", () => {
     expect(tries(plan(queryFor("a/one"), routeStateOf({ restMs: () => 1 })))).toEqual([
-      "a/one@dear",
+      "a/one@costly",
       "a/one@cheap",
     ]);
   });
@@ -473,10 +484,10 @@ describe("the Open Tier", () => {
       if (made instanceof Refusal) throw new Error(made.message);
       return [made.movesOn, ...tries(made)];
     };
-    expect(planned("gateway/auto:free", 100)).toEqual(["too_long", "a/small@spare", "a/big@spare"]);
-    expect(planned("gateway/auto:free", 101)).toEqual(["too_long", "a/big@spare"]);
+    expect(planned("gateway/auto:free", 100)).toEqual(["unfit", "a/small@spare", "a/big@spare"]);
+    expect(planned("gateway/auto:free", 101)).toEqual(["unfit", "a/big@spare"]);
     // Estimates err, and the count will show it.
-    expect(planned("gateway/auto:free", 9_999)).toEqual(["too_long", "a/small@spare", "a/big@spare"]);
+    expect(planned("gateway/auto:free", 9_999)).toEqual(["unfit", "a/small@spare", "a/big@spare"]);
     expect(planned("a/small:free", 101)).toEqual(["never", "a/small@spare"]);
   });
   test("a paid plan never holds a free route", () => {

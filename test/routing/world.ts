@@ -3,9 +3,9 @@ import {
   type Host,
   type Model,
   catalogOf as openCatalog,
-  type Price,
   type Route,
 } from "../../src/catalog/catalog.ts";
+import type { Price } from "../../src/catalog/price.ts";
 import type { Candidate, RouteQuery, RouteState } from "../../src/routing/candidate.ts";
 import type { Observation } from "../../src/routing/health.ts";
 import { NO_OVERRIDES } from "../../src/routing/overrides.ts";

@@ -103,6 +103,8 @@ export class Batch {
 const FOR_SECONDS = { BUN_JSC_useFTLJIT: "0", BUN_JSC_forceRAMSize: `${512 * 1024 * 1024}` };
 /** A loop that never yields outlives bun's own timeout of a test. */
 const PATIENT: Limits = { testMs: 10 * 60_000, batchMs: 20 * 60_000 };
+/** With `--thorough`. */
+export const FOR_HOURS: Limits = { testMs: 2 * 3_600_000, batchMs: 6 * 3_600_000 };
 
 /** Which tests the caller insists on, with what, and how often. */
 function wishes(): Record<string, string> {

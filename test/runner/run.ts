@@ -1,7 +1,7 @@
 import { availableParallelism, totalmem } from "node:os";
 import { parseArgs } from "node:util";
 import { MANY_ROUNDS } from "../rounds.ts";
-import { Batch, type Outcome } from "./batch.ts";
+import { Batch, FOR_HOURS, type Outcome } from "./batch.ts";
 import { batchesOf, mayRunAgain, testFiles } from "./batches.ts";
 import { megabytesOf } from "./leftovers.ts";
 import { hasRoom, Spare } from "./spare.ts";
@@ -14,20 +14,23 @@ const LOOK_MS = 1_000;
 /** More than these have not failed by chance. */
 const MAX_AGAIN = 3;
 
-const USAGE = `npm test [-- [--long | --all] [--each] [--jobs N] [--again] [path …]]
+const USAGE = `npm test [-- [--long | --all] [--thorough] [--each] [--jobs N] [--again] [path …]]
 
 Runs the test files in processes beside each other: as many as there are cores, and more while these wait.
 
-  --long    those that take minutes, and no others
-  --all     both, and more rounds of what is random
-  --each    every file in a process of its own
-  --jobs N  so many processes at once, never more
-  --again   what failed runs once more at the end, alone; if it passes then, it is told as unsteady
-  path      only files with this in their path
+  --long      those that take minutes, and no others
+  --all       both, and more rounds of what is random
+  --thorough  the most rounds, which take some files an hour: name them
+  --each      every file in a process of its own
+  --jobs N    so many processes at once, never more
+  --again     what failed runs once more at the end, alone; if it passes then, it is told as unsteady
+  path        only files with this in their path
 `;
 const { values: wish, positionals: paths } = understood();
-if (wish.all) process.env[MANY_ROUNDS] = "1";
+if (wish.all) process.env[MANY_ROUNDS] = "many";
+if (wish.thorough) process.env[MANY_ROUNDS] = "most";
 const files = testFiles(wish.all ? "all" : wish.long ? "long" : "short", paths);
+const batchOf = (group: readonly string[]) => new Batch(group, wish.thorough ? FOR_HOURS : undefined);
 const running = new Set<Batch>();
 const outcomes: Outcome[] = [];
 /** What failed at first, and passed alone. */
@@ -44,7 +47,7 @@ for (const [signal, code] of [
     process.exit(code);
   });
 
-await runAll(batchesOf(files, wish.each).map((group) => new Batch(group)));
+await runAll(batchesOf(files, wish.each).map(batchOf));
 if (wish.again) await runAgain();
 process.exit(concluded() ? 0 : 1);
 
@@ -84,7 +87,7 @@ async function runAgain(): Promise<void> {
   const failed = outcomes.filter(({ fail }) => fail > 0);
   if (failed.length > MAX_AGAIN || !failed.every(({ files }) => mayRunAgain(files))) return;
   for (const first of failed) {
-    const second = await run(new Batch(first.files));
+    const second = await run(batchOf(first.files));
     report(second, "again");
     if (second.fail > 0) continue;
     unsteady.push(first);
@@ -99,6 +102,7 @@ function understood() {
       options: {
         long: { type: "boolean", default: false },
         all: { type: "boolean", default: false },
+        thorough: { type: "boolean", default: false },
         each: { type: "boolean", default: false },
         jobs: { type: "string" },
         again: { type: "boolean", default: false },

@@ -54,7 +54,7 @@ export class Asking {
 export type UseOf = (limit: string) => Use;
 
 /** What each node has spent and holds of a limit, by its number. */
-export interface Use {
+interface Use {
   readonly of: number;
   readonly by: readonly number[];
 }

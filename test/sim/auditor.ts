@@ -1,9 +1,10 @@
 import type { SurfaceName } from "../../src/catalog/catalog.ts";
 import type { Budget, Key } from "../../src/customers/keys/key.ts";
-import { LOOK_EVERY_MS } from "../../src/generation/expected-output.ts";
+import { CHECK_EVERY_MS } from "../../src/generation/expected-output.ts";
 import type { Debit } from "../../src/ledger/credit.ts";
 import type { BalanceId } from "../../src/units/id.ts";
 import { NANO_PER_USD } from "../../src/units/usd.ts";
+import { FREE_REFUSALS } from "./catalogue.ts";
 import { type Served, THOUGHTS_PER_SECOND, tellsAlways, WORD } from "./hosts.ts";
 import type { Seen } from "./languages.ts";
 import { type Counted, DEFAULT_CEILING, type Death } from "./limits.ts";
@@ -73,7 +74,8 @@ export class Auditor {
     if (ask.draws !== null)
       check(!receipt?.charged && !receipt?.held, `a free request was held or charged for: ${about}`);
     // Of two that were asked at the same time, the slower is left before its end.
-    const server = hosts.findLast(({ endedMs }) => endedMs !== null);
+    const server = serverOf(hosts);
+    judgeRefusals(hosts, about);
     if (hosts.length > 0 && ask.draws === null) this.judgeWorst(ask, about);
     this.judgeSeen(ask, hosts, about);
     if (ask.mayBeLost && receipt === undefined) return;
@@ -97,7 +99,9 @@ export class Auditor {
         );
         const { words, thoughts } = server.script;
         check(receipt.charged <= receipt.held, `more was charged than was held: ${about}`);
-        if (kind === "honest") {
+        if (server.script.start === "declines" && FREE_REFUSALS.has(server.host)) {
+          check(receipt.charged === 0, `a refusal was charged that costs its host nothing: ${about}`);
+        } else if (kind === "honest") {
           check(
             receipt.charged === cost(ask.prices, receipt.host, prompt, words + thoughts),
             `a wrong charge: ${about}`,
@@ -151,7 +155,7 @@ export class Auditor {
     const most = Math.max(0, ...hosts.map(({ wordsSent }) => wordsSent));
     check(words <= most, `a client read ${words} words, of ${most}: ${about}`);
     if (outcome !== "complete") return;
-    const server = hosts.findLast(({ endedMs }) => endedMs !== null);
+    const server = serverOf(hosts);
     check(server !== undefined, `complete, although no host was: ${about}`);
     check(words === server.script.words, `a client read ${words} of ${server.script.words} words: ${about}`);
   }
@@ -184,9 +188,9 @@ export class Auditor {
       if (ask.life !== life) continue;
       const hosts = hostsOf(ask.name);
       if (hosts.some(({ script }) => script.usage.kind === "beyond")) return;
-      const dearest = Math.max(0, ...[...ask.prices.values()].map(({ output }) => output));
+      const highestPrice = Math.max(0, ...[...ask.prices.values()].map(({ output }) => output));
       const thoughts = Math.max(0, ...hosts.map(({ script }) => script.thoughts));
-      if (isStopped(ask) && ask.words > 0) most += (LAST_LOOK_TOKENS + thoughts) * dearest;
+      if (isStopped(ask) && ask.words > 0) most += (LAST_LOOK_TOKENS + thoughts) * highestPrice;
     }
     check(lost <= most, `${lost} was lost in life ${life}, of at most ${most}`);
   }
@@ -243,6 +247,22 @@ export class Auditor {
         `${balance} spent ${nano}, more than its credit`,
       );
     }
+  }
+}
+
+/** Who answered: the last that ended; if all of these declined, the first. */
+function serverOf(hosts: readonly Served[]): Served | undefined {
+  const ended = hosts.filter(({ endedMs }) => endedMs !== null);
+  const declined = ended.toSorted((a, b) => a.endedMs! - b.endedMs!).at(0);
+  return ended.findLast(({ script }) => script.start !== "declines") ?? declined;
+}
+
+/** A refusal is that of all hosts of its model: none of them is asked after it. */
+function judgeRefusals(hosts: readonly Served[], about: string): void {
+  for (const { host, model, script, endedMs } of hosts) {
+    if (script.start !== "declines" || endedMs === null) continue;
+    const again = hosts.find((other) => other.askedMs > endedMs && other.model === model);
+    check(again === undefined, `${again?.host} was asked for ${model} after ${host} had declined: ${about}`);
   }
 }
 
@@ -308,7 +328,7 @@ const COUNT_FACTOR = 3;
 /** With that factor, a count of fewer than 50 is certain below this. */
 const SURELY_WRITTEN_OFF = 16;
 /** What a host does between two looks at its hold, and a word as the gateway counts it while it streams. */
-const LAST_LOOK_TOKENS = (THOUGHTS_PER_SECOND * (LOOK_EVERY_MS + 250)) / 1_000 + 3;
+const LAST_LOOK_TOKENS = (THOUGHTS_PER_SECOND * (CHECK_EVERY_MS + 250)) / 1_000 + 3;
 /** No prompt of the simulation is longer. */
 export const PROMPT_BYTES = 400;
 

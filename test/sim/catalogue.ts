@@ -3,9 +3,9 @@ import {
   catalogOf,
   type Host,
   type Model,
-  type Price,
   type SurfaceName,
 } from "../../src/catalog/catalog.ts";
+import type { Price } from "../../src/catalog/price.ts";
 import type { GenerationSettings } from "../../src/generation/deps.ts";
 import { ExpectedOutput, type HoldGrowth } from "../../src/generation/expected-output.ts";
 import type { NanoPerMillion } from "../../src/units/usd.ts";
@@ -23,8 +23,12 @@ const hostOf = (id: string, onDisconnect: Host["onDisconnect"], ...speaks: Surfa
   auth: "bearer",
   headers: {},
   onDisconnect,
+  ...(FREE_REFUSALS.has(id) ? { refusals: "free" } : {}),
   quirks: {},
 });
+
+/** Hosts that charge nothing for a refusal. */
+export const FREE_REFUSALS: ReadonlySet<string> = new Set(["a", "e"]);
 
 /** Whole nano-dollars a token, so that the auditor's arithmetic needs no rounding. */
 const priceOf = (input: number, output: number): Price => {
@@ -49,20 +53,23 @@ const [FREE_1, FREE_2] = [
   hostOf("free_1", "cancel", "chat.completions"),
   hostOf("free_2", "drain", "messages"),
 ];
+/** It serves a model that an automatic route goes on to. */
+const SPARE = hostOf("e", "cancel", "messages");
 export const FREE_HOSTS = [FREE_1.id, FREE_2.id];
-const freeRoute = (host: Host) => ({ host, model: "free-model", price: null, free: true });
+const freeRoute = (host: Host, model: string) => ({ host, model, price: null, free: true });
 const MODELS: readonly Model[] = [
   {
     id: "sim/cheap",
     prices: [priceOf(10, 20), priceOf(15, 30), priceOf(5, 40), priceOf(9, 9)],
-    free: [freeRoute(FREE_1), freeRoute(FREE_2)],
+    free: [freeRoute(FREE_1, "cheap"), freeRoute(FREE_2, "cheap")],
   },
   {
     id: "sim/dear",
     prices: [priceOf(40, 200), priceOf(80, 160)],
-    free: [freeRoute(FREE_2)],
+    free: [freeRoute(FREE_2, "dear")],
     hosts: [HOSTS[0]!, HOSTS[2]!],
   },
+  { id: "sim/spare", prices: [priceOf(30, 60)], free: [], hosts: [SPARE] },
 ].map(({ id, prices, free, hosts = HOSTS }) => ({
   id,
   name: id,
@@ -70,7 +77,7 @@ const MODELS: readonly Model[] = [
   maxOutputTokens: MODELS_CEILING,
   price: prices[0]!,
   routes: [
-    ...prices.map((price, index) => ({ host: hosts[index]!, model: "host-model", price, free: false })),
+    ...prices.map((price, index) => ({ host: hosts[index]!, model: id, price, free: false })),
     ...free,
   ],
 }));
@@ -102,10 +109,13 @@ export const atOnceOf = (isStream: boolean): number | null =>
 const FIRST_TOKEN_S = 5;
 
 /** What clients ask for, and what the hosts that may be asked then cost. */
-export const PAID_MODELS = MODELS.map(({ id, routes }) => ({
+const NAMED_MODELS = MODELS.map(({ id, routes }) => ({
   id,
   prices: new Map(routes.flatMap(({ host, price }) => (price === null ? [] : [[host.id, perToken(price)]]))),
 }));
+const [CHEAP, EXPENSIVE, LAST] = NAMED_MODELS;
+const SPARED = { id: "gateway/auto:spared", prices: new Map([...CHEAP!.prices, ...LAST!.prices]) };
+export const PAID_MODELS = [CHEAP!, EXPENSIVE!, SPARED];
 const forNothing = (...hosts: string[]) => new Map(hosts.map((host) => [host, { input: 0, output: 0 }]));
 export const FREE_MODELS = [
   { id: "sim/cheap:free", prices: forNothing(FREE_1.id, FREE_2.id) },
@@ -115,8 +125,8 @@ export const FREE_MODELS = [
 
 export const CATALOG: Catalog = catalogOf({
   models: new Map(MODELS.map((model) => [model.id, model])),
-  auto: new Map(),
-  hosts: new Map([...HOSTS, FREE_1, FREE_2].map((host) => [host.id, host])),
+  auto: new Map([["spared", ["sim/cheap", "sim/spare"]]]),
+  hosts: new Map([...HOSTS, SPARE, FREE_1, FREE_2].map((host) => [host.id, host])),
 });
 
 /** Where free requests come from: two IPv4 addresses, and two blocks of one wider IPv6 block. */

@@ -3,14 +3,13 @@ import type { AccountDeps } from "../../src/customers/accounts/deps.ts";
 import type { Mail } from "../../src/customers/accounts/mail.ts";
 import type { KeyDeps, KeySettings } from "../../src/customers/keys/deps.ts";
 import { Keyring } from "../../src/customers/keys/keyring.ts";
-import type { NotedChange } from "../../src/store/changes.ts";
-import { KeeperDatabase } from "../../src/store/keeper/database.ts";
-import { KeeperKeyStore } from "../../src/store/keeper/key-store.ts";
-import { performing } from "../../src/store/keeper/rehearsal.ts";
-import { SqlAccountStore } from "../../src/store/sql/account-store.ts";
-import { SqlKeyStore } from "../../src/store/sql/key-store.ts";
-import type { SqliteRegistry } from "../../src/store/sqlite/registry.ts";
-import { SqliteStatements } from "../../src/store/sqlite/statements.ts";
+import { SqlAccountStore } from "../../src/store/customers/account-store.ts";
+import { SqlKeyStore } from "../../src/store/customers/key-store.ts";
+import { SqliteDatabase } from "../../src/store/database/sqlite-database.ts";
+import type { NotedChange } from "../../src/store/nodes/changes.ts";
+import { committing } from "../../src/store/nodes/keeper.ts";
+import { KeeperDatabase } from "../../src/store/nodes/keeper-database.ts";
+import { KeeperKeyStore } from "../../src/store/nodes/keeper-node-store.ts";
 import { type Clock, pause } from "../../src/units/clock.ts";
 import type { NanoUsd } from "../../src/units/usd.ts";
 import type { VirtualClock } from "./clock.ts";
@@ -26,7 +25,7 @@ export interface Process {
 
 /**
  * Processes on one database, each with the production stores and a keyring of its own. One alone writes the database
- * itself. Several have a keeper, which performs what they rehearse, and each notices a change before it is answered.
+ * itself. Several have a keeper, which commits what they decide, and each notices a change before it is answered.
  * Everything takes some time, in which anything else may come between; a process that ends answers nobody any more.
  */
 export class Processes {
@@ -45,13 +44,13 @@ export class Processes {
   ) {
     const { clock } = time.life();
     const registry = { note: (changes: readonly NotedChange[]) => this.note(changes) };
-    const perform = performing(db, registry as unknown as SqliteRegistry, () => this.someTime(clock));
+    const commit = committing(new SqliteDatabase(db), registry, () => this.someTime(clock));
     this.keeper =
       count === 1
         ? null
-        : async (...asked: Parameters<typeof perform>) => {
+        : async (...asked: Parameters<typeof commit>) => {
             await this.someTime(clock);
-            return perform(...asked);
+            return commit(...asked);
           };
     this.all = Array.from({ length: count }, () => this.begin());
   }
@@ -116,18 +115,18 @@ export class Processes {
   private storesAlone(clock: Clock) {
     const durable = () => this.someTime(clock);
     return {
-      keys: new SqlKeyStore(new SqliteStatements(this.db, durable), clock),
-      accounts: new SqlAccountStore(new SqliteStatements(this.db, durable), clock),
+      keys: new SqlKeyStore(new SqliteDatabase(this.db, durable), clock),
+      accounts: new SqlAccountStore(new SqliteDatabase(this.db, durable), clock),
     };
   }
 
   private storesOfNode(clock: Clock, keeper: NonNullable<Processes["keeper"]>) {
-    const perform: typeof keeper = async (...asked) => {
-      const performed = await keeper(...asked);
+    const commit: typeof keeper = async (...asked) => {
+      const committed = await keeper(...asked);
       await this.someTime(clock);
-      return performed;
+      return committed;
     };
-    const database = new KeeperDatabase(this.db, { perform }, async (version) => {
+    const database = new KeeperDatabase(this.db, { commit }, async (version) => {
       await this.noticed[version];
     });
     const removeUnused = () => Promise.reject(new Error("nothing is removed here"));

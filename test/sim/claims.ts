@@ -1,5 +1,4 @@
 import type { Database, Statement } from "bun:sqlite";
-import { UNDO_DAYS } from "../../src/customers/accounts/belonging.ts";
 import {
   claimByEmail,
   claimByWallet,
@@ -7,6 +6,7 @@ import {
   whyNoClaimant,
 } from "../../src/customers/accounts/claim.ts";
 import { closeBalance, deleteAccount } from "../../src/customers/accounts/deletion.ts";
+import { UNDO_DAYS } from "../../src/customers/accounts/ownership.ts";
 import { replaceRecovery } from "../../src/customers/accounts/recovery.ts";
 import { detach, takeBack } from "../../src/customers/accounts/undo.ts";
 import { createKey, setUp } from "../../src/customers/keys/creation.ts";
@@ -14,7 +14,7 @@ import type { Actor } from "../../src/customers/keys/root.ts";
 import { revise, revoke, rotate } from "../../src/customers/keys/rotation.ts";
 import { revisedRun } from "../../src/customers/keys/run.ts";
 import { newRecoverySecret } from "../../src/customers/keys/secret.ts";
-import { epochMs, pause } from "../../src/units/clock.ts";
+import { DAY_MS, epochMs, pause } from "../../src/units/clock.ts";
 import { refused } from "../../src/units/errors/refusal.ts";
 import type { AccountId, BalanceId, KeyId } from "../../src/units/id.ts";
 import { hashSecret } from "../../src/units/secret-hash.ts";
@@ -60,7 +60,6 @@ type What =
 export type ClaimTotals = Record<What, number>;
 
 const START = epochMs(Date.UTC(2026, 0, 1));
-const DAY_MS = 86_400_000;
 const RUN = "job";
 /** The run that they change lasts as long as the simulation. */
 const FAR = epochMs(Date.UTC(2100, 0, 1));
@@ -488,7 +487,7 @@ class ClaimWorld {
   /** The operator's. */
   private async detach(process: Process, revokeKeys: boolean): Promise<void> {
     const known = this.knownBefore(revokeKeys);
-    const found = await process.accounts.store.belonging(this.balance!);
+    const found = await process.accounts.store.balanceRecord(this.balance!);
     const account = found?.owner?.account.id ?? found?.claimant?.id;
     if (account === undefined) return;
     const outcome = await detach(process.accounts, account, this.balance!, revokeKeys);

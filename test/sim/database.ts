@@ -1,8 +1,8 @@
 import { Database } from "bun:sqlite";
 import type { DebitStore } from "../../src/ledger/debits.ts";
-import type { EndStore } from "../../src/store/sqlite/books.ts";
-import { openDatabase } from "../../src/store/sqlite/database.ts";
-import { LedgerStore } from "../../src/store/sqlite/ledger-store.ts";
+import { openDatabase } from "../../src/store/database/sqlite.ts";
+import type { EndStore } from "../../src/store/journal/sqlite-books.ts";
+import { LedgerStore } from "../../src/store/ledger/sqlite-ledger-store.ts";
 import type { Clock } from "../../src/units/clock.ts";
 import type { Random } from "./random.ts";
 

@@ -6,7 +6,7 @@ import { makePlan, type Plan } from "../../src/routing/plan.ts";
 import type { GenerationRequest } from "../../src/surfaces/surface.ts";
 import { pairing, SURFACES } from "../../src/surfaces/surfaces.ts";
 import type { Clock } from "../../src/units/clock.ts";
-import { epochMs } from "../../src/units/clock.ts";
+import { epochMs, MINUTE_MS } from "../../src/units/clock.ts";
 import { Deadlines } from "../../src/units/deadlines.ts";
 import type { BalanceId, ReceiptId } from "../../src/units/id.ts";
 import { systemRandom } from "../../src/units/random.ts";
@@ -96,7 +96,6 @@ export function below(share: number, values: readonly number[]): number {
   return sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? Number.NaN;
 }
 
-const MINUTE_MS = 60_000;
 /** Everything that began ends within it. */
 const AFTER_MS = 5 * MINUTE_MS;
 const REQUESTS_A_SECOND = 20;

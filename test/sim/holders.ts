@@ -146,6 +146,7 @@ export class Holders {
       suspended: this.suspended.has(id) ? ("acceptable_use" as const) : null,
       createdAt: 0 as EpochMs,
       setUpKey: null,
+      priceList: null,
       secretsSavedAt: null,
       closed: false,
       reclaims: 0,

@@ -1,9 +1,10 @@
-import { catalogOf, type Model, type Price, type Route } from "../../src/catalog/catalog.ts";
+import { catalogOf, type Model, type Route } from "../../src/catalog/catalog.ts";
+import type { Price, Rates } from "../../src/catalog/price.ts";
 import type { Key } from "../../src/customers/keys/key.ts";
 import { AgentRun } from "../../src/customers/keys/runs.ts";
 import { admit } from "../../src/generation/admission.ts";
 import type { AdmissionRequest } from "../../src/generation/admission-request.ts";
-import { aheadOf, ExpectedOutput, LOOK_EVERY_MS } from "../../src/generation/expected-output.ts";
+import { aheadOf, CHECK_EVERY_MS, ExpectedOutput } from "../../src/generation/expected-output.ts";
 import { type Hold, RunningStream } from "../../src/generation/hold.ts";
 import { DeferredCounts, PromptCount, type PromptCountDeps } from "../../src/generation/prompt-count.ts";
 import { RunningCount } from "../../src/generation/running-count.ts";
@@ -54,7 +55,14 @@ export interface HoldCounts {
   short: number;
 }
 
-const PRICE = { input: 3e9, output: 15e9, cacheRead: 0.3e9, cacheWrite: 3.75e9 } as Price;
+/** A prompt that is longer than the step makes its whole request more expensive. */
+const STEP_TOKENS = 30_000;
+const BASE = { input: 3e9, output: 15e9, cacheRead: 0.3e9, cacheWrite: 3.75e9 } as Rates;
+const RAISED = { input: 6e9, output: 22.5e9, cacheRead: 0.6e9, cacheWrite: 7.5e9 } as Rates;
+const PRICE: Price = { ...BASE, above: [{ ...RAISED, prompt: STEP_TOKENS }] };
+const ratesOf = (prompt: number): Rates => (prompt > STEP_TOKENS ? RAISED : BASE);
+/** What hosts put around a prompt may take it over the step. */
+const FRAMING = 1_024;
 const FIRST_TOKEN_MS = 30_000;
 const PACE = 250;
 const LONGEST = 128_000;
@@ -180,7 +188,7 @@ class HoldWorld {
       return 0;
     };
     const sums = { spent: () => ZERO_USD, credited: () => this.credit };
-    const holders = { current: (key: Key) => ({ key, budgets: [] }) };
+    const holders = { current: (key: Key) => ({ key, balance: { priceList: null }, budgets: [] }) };
     this.ledger = new Ledger(this.clock, { append, withdraw: () => false }, sums, holders as never);
     this.keys = [1, 2, 3].map((n) =>
       keyOf({
@@ -205,7 +213,7 @@ class HoldWorld {
     const { random, open } = this;
     // Timers are in time.
     const dueMs = Math.min(...[...open].map(({ hold }) => hold.dueMs));
-    this.nowMs = Math.min(this.nowMs + 10 + random.below(190), Math.max(this.nowMs + 1, dueMs), DAY_MS);
+    this.nowMs = Math.min(this.nowMs + 10 + random.below(190), Math.max(this.nowMs + 1, dueMs), LAST_MS);
     if (random.chance(0.001)) this.terse = !this.terse;
     if (open.size < MAX_OPEN && random.chance(0.05)) await this.ask();
     for (const work of open) this.goOn(work);
@@ -243,7 +251,7 @@ class HoldWorld {
       return;
     }
     this.counts.admitted += 1;
-    const worst = costOf({ ...usage, output: ceiling ?? DEFAULT_CEILING }, PRICE);
+    const worst = costOf({ ...usage, output: ceiling ?? DEFAULT_CEILING }, ratesOf(input));
     const [spent, spentByAll] = [this.spent.get(key.id) ?? 0, this.spentByAll];
     check(
       key.dailyLimit === null || spent + worst <= key.dailyLimit,
@@ -314,6 +322,8 @@ class HoldWorld {
       receipt: `rcpt_${this.receipts++}` as ReceiptId,
       key,
       budgets: [],
+      priceList: null,
+      tags: null,
       run,
       request,
       prompt: new PromptCount(request, key.balanceId, counting, client as never, FIRST_TOKEN_MS),
@@ -376,7 +386,7 @@ class HoldWorld {
   /** A hold is never above the worst case of the longest answer, or what was written, nor above what its stream explains. */
   private judgeSize({ reservation, request, seen, overrated, longest, startedMs, atOnce }: Work): void {
     const written = Math.ceil(seen * overrated);
-    const silentlyS = (this.nowMs - startedMs + LOOK_EVERY_MS) / 1_000;
+    const silentlyS = (this.nowMs - startedMs + CHECK_EVERY_MS) / 1_000;
     const explained = Math.max(atOnce, written + silentlyS * Math.min(this.fastest, MAX_PACE) + 512 + STEP);
     const most = costAtWorst(request.promptBound, Math.ceil(Math.min(explained, Math.max(longest, written))));
     check(reservation.held <= most, `${reservation.held} is held, of ${most} at most`);
@@ -408,7 +418,7 @@ class HoldWorld {
   }
 
   private owed(work: Work): NanoUsd {
-    return costOf(usedBy(work), PRICE);
+    return costOf(usedBy(work), ratesUsed(work));
   }
 
   /** The hold covers what the host has done; where limits were full at the last look, it may be short by one. */
@@ -418,28 +428,29 @@ class HoldWorld {
     if (short <= 0 || hides > 1) return;
     check(
       work.wasFull,
-      `${reservation.want.receipt} is owed ${short} beyond its hold, although there is room`,
+      `${reservation.request.receipt} is owed ${short} beyond its hold, although there is room`,
     );
-    check(short <= mostUnheld(work), `${reservation.want.receipt} is owed ${short} beyond its hold`);
+    check(short <= mostUnheld(work), `${reservation.request.receipt} is owed ${short} beyond its hold`);
   }
 
   private stop(work: Work): void {
     this.counts.stopped += 1;
     const room = this.roomFor(work.reservation);
-    check(room < ONE_STEP, `${work.reservation.want.receipt} was stopped, with room for ${room}`);
+    check(room < ONE_STEP, `${work.reservation.request.receipt} was stopped, with room for ${room}`);
     this.end(work, false);
   }
 
   private end(work: Work, isComplete: boolean): void {
     const { reservation, hides } = work;
-    const { key, run } = reservation.want;
+    const { key, run } = reservation.request;
     const tokens = usedBy(work);
-    const cost = costOf(tokens, PRICE);
+    const rates = ratesUsed(work);
+    const cost = costOf(tokens, rates);
     const [before, room] = [reservation.held, this.roomFor(reservation)];
     const ending = {
       state: "settled",
       cost,
-      within: (most: NanoUsd) => costOf(within(tokens, PRICE, most), PRICE),
+      within: (most: NanoUsd) => costOf(within(tokens, rates, most), rates),
       writeOff: false,
       rateTokens: 0,
       allowanceUsed: false,
@@ -453,7 +464,7 @@ class HoldWorld {
     check(charged + lost === cost, `${charged} and ${lost} are not ${cost}`);
     check(lost === 0 || cost - before > room, `${lost} was lost, although limits had room for ${room}`);
     check(lost <= MAX_LOST * before, `${lost} was lost of a hold of ${before}`);
-    check(hides > 1 || lost <= mostUnheld(work), `${lost} was lost of ${reservation.want.receipt}`);
+    check(hides > 1 || lost <= mostUnheld(work), `${lost} was lost of ${reservation.request.receipt}`);
     if (lost > 0) this.counts.short += 1;
     if (cost > before && lost === 0) this.counts.grownAtEnd += 1;
     const spent = (this.spent.get(key.id) ?? 0) + charged;
@@ -472,13 +483,13 @@ class HoldWorld {
   private measure(work: Work, first: { readonly tokens: number; readonly atMs: number }): void {
     const tokens = Math.ceil((work.seen - first.tokens) * work.overrated);
     const ms = this.nowMs - first.atMs;
-    const by = work.reservation.want.key.balanceId;
+    const by = work.reservation.request.key.balanceId;
     this.health.streamEnded(ROUTE, { kind: "complete", tokens, ms, by });
     if (ms >= LONG_MS) this.fastest = Math.max(this.fastest, (2_000 * tokens) / ms);
   }
 
   /** What the limits of its key and its run have left next to what is spent and held. */
-  private roomFor({ want: { key, run } }: Reservation): number {
+  private roomFor({ request: { key, run } }: Reservation): number {
     return this.roomBeside(key, run ?? null);
   }
 
@@ -491,10 +502,10 @@ class HoldWorld {
   private roomBeside(key: Key, run: AgentRun | null): number {
     let [heldByAll, held, heldOfRun] = [0, 0, 0];
     for (const { reservation } of this.open) {
-      const { want } = reservation;
+      const { request } = reservation;
       heldByAll += reservation.held;
-      if (want.key.id === key.id) held += reservation.held;
-      if (run !== null && want.run === run) heldOfRun += reservation.held;
+      if (request.key.id === key.id) held += reservation.held;
+      if (run !== null && request.run === run) heldOfRun += reservation.held;
     }
     const ofKey = (key.dailyLimit ?? Infinity) - (this.spent.get(key.id) ?? 0) - held;
     const ofRun = run ? run.limits!.cap! - (this.spentOf.get(run) ?? 0) - heldOfRun : Infinity;
@@ -533,6 +544,8 @@ const usedBy = ({ usage, hides, seen, unseen, longest }: Work): Tokens => ({
   output: Math.min(Math.floor((seen + unseen) * hides), Math.max(longest, seen)),
 });
 
+const ratesUsed = ({ usage }: Work): Rates => ratesOf(usage.input + usage.cacheRead);
+
 const requestOf = (promptBound: number, ceiling: number | null): GenerationRequest =>
   ({
     surface: "messages",
@@ -548,17 +561,17 @@ const requestOf = (promptBound: number, ceiling: number | null): GenerationReque
     promptHasFiles: false,
     promptUnseen: false,
     promptBesideAudio: null,
-    promptCachedFor1h: false,
+    promptRetentions: {},
     answersInAudio: false,
   }) satisfies Partial<GenerationRequest> as GenerationRequest;
 
 const EPOCH = Date.UTC(2026, 10, 22);
 /** So that all of it is of one day. */
-const DAY_MS = 86_000_000;
+const LAST_MS = 86_000_000;
 /** At the most expensive that a prompt can be. */
 const costAtWorst = (cacheWrite: number, output: number): number =>
-  costOf({ ...NO_TOKENS, cacheWrite, output }, PRICE);
-const tokensNano = (tokens: number): NanoUsd => costOf({ ...NO_TOKENS, output: tokens }, PRICE);
+  costOf({ ...NO_TOKENS, cacheWrite, output }, ratesOf(cacheWrite + FRAMING));
+const tokensNano = (tokens: number): NanoUsd => costOf({ ...NO_TOKENS, output: tokens }, RAISED);
 /** A limit that has room for no step is full. */
 const ONE_STEP = tokensNano(64);
 /** An eighth of what an answer can come to is always held. */
@@ -567,4 +580,4 @@ const MAX_LOST = 7;
 const mostUnheld = ({ writes: { how, burst } }: Work): number =>
   ONE_LOOK + (how === "packet" || how === "bursts" ? tokensNano(burst) : 0);
 /** What a host does between two looks, and the words of one piece. */
-const ONE_LOOK = tokensNano((PACE * (LOOK_EVERY_MS + 250)) / 1_000 + 80);
+const ONE_LOOK = tokensNano((PACE * (CHECK_EVERY_MS + 250)) / 1_000 + 80);

@@ -9,6 +9,7 @@ import {
   type Transport,
 } from "../../src/hosts/transport.ts";
 import type { Clock } from "../../src/units/clock.ts";
+import { refusal } from "../fakes/refusals.ts";
 import { eventText, type HostAnswer } from "../fakes/transcripts.ts";
 import { LANGUAGES, pieces, type Report, reported } from "./languages.ts";
 import type { Random } from "./random.ts";
@@ -28,11 +29,20 @@ export class SimulatedHosts implements Transport {
 
   open(call: HostCall): HostExchange {
     const text = new TextDecoder().decode(call.body!);
-    const body = JSON.parse(text) as { stream?: boolean; max_tokens?: number; max_output_tokens?: number };
+    const body = JSON.parse(text) as Sent;
     const script = writeScript(this.random, this.trouble(), body.max_tokens ?? body.max_output_tokens ?? 400);
     const { host, path } = { host: call.to.host.id, path: call.to.path };
     const language = LANGUAGE_AT.find(([end]) => path.endsWith(end))![1];
-    const served: Served = { host, language, script, wordsSent: 0, endedMs: null };
+    const askedMs = this.clock.elapsedMs();
+    const served: Served = {
+      host,
+      model: body.model,
+      language,
+      script,
+      askedMs,
+      wordsSent: 0,
+      endedMs: null,
+    };
     const name = CLIENTS_NAME.exec(text)![1]!;
     this.served.set(name, [...(this.served.get(name) ?? []), served]);
     return body.stream === true
@@ -50,19 +60,31 @@ const LANGUAGE_AT = [
 ] as const;
 const CLIENTS_NAME = /\b(r\d+) x/;
 
+/** What is read of a request. */
+interface Sent {
+  model: string;
+  stream?: boolean;
+  max_tokens?: number;
+  max_output_tokens?: number;
+}
+
 export interface Served {
   readonly host: string;
+  /** As the host names it. */
+  readonly model: string;
   readonly language: SurfaceName;
   readonly script: Script;
+  readonly askedMs: number;
   wordsSent: number;
   /** When the host had sent its whole answer. */
   endedMs: number | null;
 }
 
 /** What a host does with one request. */
-export interface Script {
+interface Script {
   readonly start:
     | "answers"
+    | "declines"
     | "refused"
     | "reset"
     | "silent"
@@ -96,6 +118,8 @@ function writeScript(random: Random, trouble: number, most: number): Script {
         "silent_after_head",
         "empty",
         "error_first",
+        "declines",
+        "declines",
         random.pick(STATUSES),
       ] as const)
     : "answers";
@@ -107,6 +131,10 @@ function writeScript(random: Random, trouble: number, most: number): Script {
     ? random.pick(["truncated", "error_event", "stalls", "no_end_mark"] as const)
     : "none";
   const prompt = 1 + random.below(30);
+  if (start === "declines") {
+    const usage = { kind: kind === "absent" ? kind : "honest", prompt } as const;
+    return { start, words: 0, thoughts: 0, usage, death: "none" };
+  }
   const thinks = kind === "honest" && prompt % 2 === 0;
   const thoughts = thinks ? Math.min(6 * prompt, most - words) : 0;
   return { start, words, thoughts, usage: { kind, prompt }, death };
@@ -204,8 +232,9 @@ abstract class SimulatedExchange implements HostExchange, HostReply {
 
   protected answer(): HostAnswer {
     const { language, script } = this.served;
-    const { usage, words, thoughts } = script;
+    const { start, usage, words, thoughts } = script;
     const used = { input: usage.prompt, output: words + thoughts, reasoning: thoughts };
+    if (start === "declines") return refusal(language, [], used);
     return LANGUAGES[language].answer(
       Array.from({ length: words }, () => WORD),
       used,
@@ -252,7 +281,7 @@ abstract class SimulatedExchange implements HostExchange, HostReply {
       this.push(this.errorOf("overloaded"));
       return this.push(null);
     }
-    if (start === "answers") this.write();
+    if (start === "answers" || start === "declines") this.write();
   }
 }
 
@@ -267,6 +296,11 @@ class StreamedExchange extends SimulatedExchange {
   protected write(): void {
     const { language, script } = this.served;
     this.pieces = pieces(language, this.answer(), reportOf(script));
+    if (script.start === "declines") {
+      this.served.endedMs = this.clock.elapsedMs();
+      this.push(encode(this.pieces.head + this.pieces.tail));
+      return this.push(null);
+    }
     this.push(encode(this.pieces.head));
     this.later(this.random.below(200), () => this.words());
   }

@@ -32,13 +32,13 @@ interface Language {
   isEnd(data: string): boolean;
 }
 
-export interface Used {
+interface Used {
   readonly input: number;
   readonly output: number;
   readonly reasoning: number;
 }
 
-export interface About {
+interface About {
   readonly model: string;
   readonly prompt: string;
   readonly stream: boolean;
@@ -81,7 +81,7 @@ export const LANGUAGES: Readonly<Record<SurfaceName, Language>> = {
         .flatMap(({ content }: Loose) => content)
         .map(({ text }: Loose) => text)
         .join(""),
-    isEnd: (data) => data.includes('"type":"response.completed"'),
+    isEnd: (data) => /"type":"response\.(completed|incomplete)"/.test(data),
   },
   messages: {
     answer: messagesText,

@@ -9,7 +9,7 @@ import {
   type MembershipChange,
   type Registry,
 } from "../../src/ledger/membership.ts";
-import { SqliteRegistry } from "../../src/store/sqlite/registry.ts";
+import { SqliteRegistry } from "../../src/store/nodes/sqlite-registry.ts";
 import type { Clock } from "../../src/units/clock.ts";
 import { epochMs } from "../../src/units/clock.ts";
 import type { BalanceId, KeyId } from "../../src/units/id.ts";
@@ -223,6 +223,7 @@ class Store {
         suspended: null,
         createdAt: START,
         setUpKey: null,
+        priceList: null,
         secretsSavedAt: null,
         closed: false,
         reclaims: 0,

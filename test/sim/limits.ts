@@ -1,4 +1,5 @@
 import type { Key } from "../../src/customers/keys/key.ts";
+import { DAY_MS, MINUTE_MS } from "../../src/units/clock.ts";
 import { type Asked, check } from "./auditor.ts";
 import type { Served } from "./hosts.ts";
 
@@ -401,8 +402,6 @@ function sum(all: readonly Facts[], span: (facts: Facts) => Span): Span {
 
 const dayOf = (at: number): number => Math.floor(at / DAY_MS);
 
-const DAY_MS = 86_400_000;
-const MINUTE_MS = 60_000;
 /** Limits hold in every minute; a refusal may be up to a second late to see one end. */
 const SPAN_MS = MINUTE_MS + 1_000;
 

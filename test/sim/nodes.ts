@@ -13,7 +13,7 @@ import { EpochFenced } from "../../src/ledger/membership.ts";
 import { type LedgerRecord, partOf } from "../../src/ledger/record.ts";
 import { Replay } from "../../src/ledger/recovery.ts";
 import { Reservation, type ReservationEnd, type ReservationRequest } from "../../src/ledger/reservation.ts";
-import { type CommitBatch, PostgresJournal } from "../../src/store/postgres/journal.ts";
+import { type CommitBatch, PostgresJournal } from "../../src/store/journal/postgres-journal.ts";
 import { type Clock, type EpochMs, epochMs } from "../../src/units/clock.ts";
 import type { BalanceId, BudgetId, KeyId, ReceiptId } from "../../src/units/id.ts";
 import { type NanoUsd, ZERO_USD } from "../../src/units/usd.ts";
@@ -37,6 +37,8 @@ import { DatabaseAuthority } from "./sqlite-authority.ts";
  * where it is midnight, and not yet the next day for everybody. Nobody is refused for whom there was room all
  * the while he waited, wherever it was, and no stream stops for which there was, also of a host that sends several times
  * what is held in one packet.
+ * With two regions, every other ledger is far from the Authority: each message takes 40 ms, and all of the region may be
+ * cut off at once, for up to half a minute.
  * When the network has healed, what is left of the credit can be spent from anywhere, down to less than one
  * request's worst case, all free requests of the day can be made, and what clients were told by ledgers
  * without a journal is in the books.
@@ -45,8 +47,9 @@ export async function simulateNodes(
   seed: number,
   steps: number,
   store: SimulatedStore = "memory",
+  regions: 1 | 2 = 1,
 ): Promise<NodesSummary> {
-  const fleet = new Fleet(seed, store);
+  const fleet = new Fleet(seed, store, regions);
   try {
     for (let step = 0; step < steps; step++) await fleet.step();
     await fleet.drain();
@@ -62,7 +65,7 @@ export type SimulatedStore = "memory" | "sqlite";
 export interface NodesSummary {
   readonly admitted: number;
   readonly refused: number;
-  /** Told that nobody knew whether there was room. */
+  /** Requests refused because nobody knew whether there was room. */
   readonly unanswered: number;
   readonly crashes: number;
   /** Of nodes without a journal that were not dead. */
@@ -81,6 +84,8 @@ export interface NodesSummary {
   /** Holds that grew at once by as much as a host sent in one packet, and those that could not. */
   readonly burst: number;
   readonly burstRefused: number;
+  /** Times that a region was cut off. */
+  readonly regionCuts: number;
 }
 
 const NOON = epochMs(Date.UTC(2026, 10, 21, 12));
@@ -114,7 +119,7 @@ const KEYS: readonly Key[] = [0, 1, 2, 3].map((index) =>
 );
 
 const HOLDERS = new KnownHolders();
-/** A want is of the budgets that were read with its key: another list is a change of them. */
+/** A request is of the budgets that were read with its key: another list is a change of them. */
 const TEAM = [BUDGET];
 for (const key of KEYS) HOLDERS.put(key, key.budgets.length > 0 ? TEAM : []);
 
@@ -123,6 +128,8 @@ const FREE_KEY = keyOf({ id: "key_free" as KeyId, balanceId: BALANCE });
 HOLDERS.put(FREE_KEY, []);
 const ALLOWANCE = { owner: "acct_shared", limit: 12 };
 const MAX_WORDS = 50;
+const ONE_WAY_MS = 40;
+const MAX_CUT_MS = 30_000;
 
 class Fleet {
   private readonly random: Random;
@@ -133,9 +140,13 @@ class Fleet {
   /** The same of what is held more or less of a request while it is open. */
   private readonly following: Random;
   private readonly bursting: Random;
+  private readonly parting: Random;
   private readonly free = new FreeRequests(ALLOWANCE.limit);
   private readonly start: EpochMs;
   private readonly time: VirtualClock;
+  /** It goes on whoever dies. */
+  private readonly farLine: Clock;
+  private regionIsCut = false;
   private readonly authority: FleetAuthority & { stop?(): void };
   private readonly postgres: SimulatedPostgres;
   private readonly promises = new Promises();
@@ -144,7 +155,7 @@ class Fleet {
   private readonly gone: DisklessNode[] = [];
   private readonly limits: Map<CounterId, NanoUsd>;
   /** What lives that are over have spent, by counter. */
-  private readonly buried = new Map<CounterId, number>();
+  private readonly spentByEnded = new Map<CounterId, number>();
   private readonly network: (() => void)[] = [];
   /** When the key with a rate was admitted, since the last crash: a life's rates end with it. */
   private taken: number[] = [];
@@ -169,9 +180,14 @@ class Fleet {
     grown: 0,
     burst: 0,
     burstRefused: 0,
+    regionCuts: 0,
   };
 
-  constructor(seed: number, store: SimulatedStore) {
+  constructor(
+    seed: number,
+    store: SimulatedStore,
+    private readonly regions: 1 | 2,
+  ) {
     const recall = (...about: Parameters<Fleet["recall"]>) => this.recall(...about);
     this.authority =
       store === "sqlite" ? new DatabaseAuthority(new Random(seed), recall) : new MemoryAuthority(recall);
@@ -180,8 +196,10 @@ class Fleet {
     this.giving = new Random(seed + 2_000_000_011);
     this.following = new Random(seed + 9_000_000_011);
     this.bursting = new Random(seed + 10_000_000_019);
+    this.parting = new Random(seed + 11_000_000_027);
     this.start = this.giving.chance(0.5) ? NOON : MIDNIGHT;
     this.time = new VirtualClock(this.start);
+    this.farLine = this.time.life().clock;
     this.authority.credit(CREDITED, CREDIT);
     this.postgres = new SimulatedPostgres(this.random);
     this.limits = new Map<CounterId, NanoUsd>([[CREDITED, CREDIT]]);
@@ -218,6 +236,7 @@ class Fleet {
     else if (dice < 0.81) node.grants.returnIdle();
     else if (dice < 0.82) this.postgres.resolve();
     if (this.giving.chance(0.05)) void this.request(this.giving.pick(this.nodes), FREE_KEY, ZERO_USD);
+    if (this.regions === 2 && this.parting.chance(0.003)) this.cutRegion();
     if (this.following.chance(0.15)) this.follow(node);
     if (this.bursting.chance(0.02)) void this.burst(node);
     if (this.taking.chance(0.005)) this.takeBack(this.taking.chance(0.02) ? "all" : this.someCredit());
@@ -226,6 +245,30 @@ class Fleet {
     while (this.time.step(untilMs));
     await new Promise((resolve) => setImmediate(resolve));
     this.audit();
+  }
+
+  /** What the other region's ledgers send and are sent is lost, until it is joined again. */
+  private cutRegion(): void {
+    if (this.regionIsCut) return;
+    this.regionIsCut = true;
+    this.counts.regionCuts += 1;
+    this.farLine.after(this.parting.below(MAX_CUT_MS), () => {
+      this.regionIsCut = false;
+    });
+  }
+
+  private isFar({ name }: Pick<Node, "name">): boolean {
+    return this.regions === 2 && this.numbers.get(name)! % 2 === 0;
+  }
+
+  private isCut(node: Node): boolean {
+    return node.cut || node.dead || (this.regionIsCut && this.isFar(node));
+  }
+
+  /** Between the Authority and a node. */
+  private carry(node: Pick<Node, "name">, message: () => void): void {
+    if (this.isFar(node)) void this.farLine.after(ONE_WAY_MS, () => void this.network.push(message));
+    else this.network.push(message);
   }
 
   close(): void {
@@ -241,6 +284,7 @@ class Fleet {
   /** The network heals, everybody is there again, and one key without caps spends what is left. */
   async drain(): Promise<void> {
     for (const node of this.nodes) node.cut = false;
+    this.regionIsCut = false;
     this.postgres.slowMs = 0;
     for (const node of [...this.gone]) this.closeOne(node);
     for (const node of [...this.nodes]) if (this.postgres.isClosed(node.name)) this.crash(node);
@@ -309,7 +353,7 @@ class Fleet {
     const key = `debit ${this.debits++}`;
     for (const node of this.nodes) {
       if (this.taking.chance(0.5))
-        this.network.push(() => void (node.cut || node.dead || node.grants.release([CREDITED])));
+        this.carry(node, () => void (this.isCut(node) || node.grants.release([CREDITED])));
     }
     for (let times = 1 + this.taking.below(3); times > 0; times--) {
       this.network.push(() => this.debit(key, wanted));
@@ -362,7 +406,7 @@ class Fleet {
   }
 
   private async ask(node: Node, key: Key, amount: NanoUsd): Promise<boolean> {
-    const want: ReservationRequest = {
+    const request: ReservationRequest = {
       receipt: `rcpt_${this.receipts++}` as ReceiptId,
       at: this.now(node),
       key,
@@ -379,10 +423,10 @@ class Fleet {
       price: PRICE,
       about: { surface: "messages", model: "a/b", stream: this.random.chance(0.5) },
     };
-    const asked = asksFor(want);
+    const asked = asksFor(request);
     const isGone = () => node.dead || this.postgres.isClosed(node.name);
     this.asking.begin(asked, { isGone }, this.useNow());
-    const end = await this.answer(node, want);
+    const end = await this.answer(node, request);
     // Of one that was closed, nobody counts what it has.
     this.asking.end(asked, isGone() ? "unknown" : end, this.useNow());
     if (end === "admitted") return true;
@@ -392,21 +436,21 @@ class Fleet {
   }
 
   /** As generation/admission does it. */
-  private async answer(node: Node, want: ReservationRequest): Promise<"admitted" | "refused" | "unknown"> {
+  private async answer(node: Node, request: ReservationRequest): Promise<"admitted" | "refused" | "unknown"> {
     const claim = new GrantClaim();
-    return this.answerWith(claim, node, want).finally(() => claim.release());
+    return this.answerWith(claim, node, request).finally(() => claim.release());
   }
 
   private async answerWith(
     claim: GrantClaim,
     node: Node,
-    want: ReservationRequest,
+    request: ReservationRequest,
   ): Promise<"admitted" | "refused" | "unknown"> {
-    const { key } = want;
+    const { key } = request;
     for (let round = 0; round < 4; round++) {
-      const keyCounters = await node.ledger.countersOf(key, want.budgets, want.allowances, want.at);
+      const keyCounters = await node.ledger.countersOf(key, request.budgets, request.allowances, request.at);
       if (node.dead) return "unknown";
-      const outcome = node.ledger.admit(keyCounters, want);
+      const outcome = node.ledger.admit(keyCounters, request);
       if (outcome instanceof Reservation) {
         this.counts.admitted += 1;
         if (key.rpmLimit !== null) {
@@ -415,12 +459,12 @@ class Fleet {
         }
         if (key === FREE_KEY) {
           const isGone = () => node.dead || this.postgres.isClosed(node.name);
-          this.free.admitted(want.receipt, want.at, { isGone });
+          this.free.admitted(request.receipt, request.at, { isGone });
         }
         void this.begin(node, outcome);
         return "admitted";
       }
-      const heard = await node.ledger.replenish(keyCounters, want, claim);
+      const heard = await node.ledger.replenish(keyCounters, request, claim);
       if (heard !== "room" || node.dead) return heard === "short" ? "refused" : "unknown";
     }
     return "unknown";
@@ -428,7 +472,7 @@ class Fleet {
 
   /** As generation/generate does it: the first byte of a stream leaves once its hold is durable. */
   private async begin(node: Node, reservation: Reservation): Promise<void> {
-    const { receipt, about } = reservation.want;
+    const { receipt, about } = reservation.request;
     if (about.stream) {
       const durable = await node.durable(reservation.sequence);
       if (node.dead) return;
@@ -445,7 +489,7 @@ class Fleet {
   private async settleOne(node: Node): Promise<void> {
     const reservation = node.open.splice(this.random.below(node.open.length), 1)[0];
     if (reservation === undefined) return;
-    const { receipt, about, allowances } = reservation.want;
+    const { receipt, about, allowances } = reservation.request;
     const cost = this.random.below(reservation.held + 1) as NanoUsd;
     const allowanceUsed = allowances.length > 0 && (reservation.delivered > 0 || this.giving.chance(0.5));
     const settled = node.ledger.settle(reservation, { ...WHOLE, cost, allowanceUsed }, () => "{}");
@@ -464,7 +508,7 @@ class Fleet {
   private follow({ ledger, open }: Node): void {
     const { following } = this;
     const reservation = following.pick(open);
-    if (reservation === undefined || reservation.want.amount === 0) return;
+    if (reservation === undefined || reservation.request.amount === 0) return;
     const { held, delivered } = reservation;
     if (following.chance(0.5))
       ledger.shrink(reservation, (delivered + following.below(held - delivered + 1)) as NanoUsd);
@@ -474,9 +518,9 @@ class Fleet {
   /** A host sends much more in one packet than is held: as generation/hold covers it. */
   private async burst(node: Node): Promise<void> {
     const reservation = this.bursting.pick(node.open);
-    if (reservation === undefined || reservation.want.amount === 0) return;
+    if (reservation === undefined || reservation.request.amount === 0) return;
     const amount = (WORST_CASE + this.bursting.below(4 * WORST_CASE)) as NanoUsd;
-    const asked = asksFor({ ...reservation.want, amount, allowances: [], rpmLimit: null });
+    const asked = asksFor({ ...reservation.request, amount, allowances: [], rpmLimit: null });
     const isGone = () => node.dead || this.postgres.isClosed(node.name);
     this.asking.begin(asked, { isGone }, this.useNow());
     const end = await this.grow(node, reservation, amount);
@@ -496,12 +540,12 @@ class Fleet {
 
   /** Some of a stream reaches its client. */
   private deliverSome(node: Node): void {
-    const reservation = this.random.pick(node.open.filter(({ want }) => want.about.stream));
+    const reservation = this.random.pick(node.open.filter(({ request }) => request.about.stream));
     if (reservation === undefined) return;
-    const { held, delivered, want } = reservation;
-    const left = want.allowances.length > 0 ? MAX_WORDS : held - delivered;
+    const { held, delivered, request } = reservation;
+    const left = request.allowances.length > 0 ? MAX_WORDS : held - delivered;
     node.ledger.delivered(reservation, delivered + this.random.below(left + 1));
-    if (reservation.delivered > 0) this.free.delivered(want.receipt);
+    if (reservation.delivered > 0) this.free.delivered(request.receipt);
   }
 
   private deliver(): void {
@@ -518,7 +562,7 @@ class Fleet {
     this.counts.crashes += 1;
     node.die();
     if (node instanceof JournalNode) {
-      this.bury(node, node.recover());
+      this.endNode(node, node.recover());
       this.nodes[this.nodes.indexOf(node)] = this.birth(node.name, node.epoch + 1);
       return;
     }
@@ -539,14 +583,15 @@ class Fleet {
         `${node.name} was closed with ${amount} of ${counter}, and granted ${granted}`,
       );
     }
-    this.bury(node, spent);
+    this.endNode(node, spent);
     const at = this.gone.indexOf(node);
     if (at !== -1) this.gone.splice(at, 1);
   }
 
-  private bury({ name, epoch }: Node, spent: ReadonlyMap<CounterId, NanoUsd>): void {
+  private endNode({ name, epoch }: Node, spent: ReadonlyMap<CounterId, NanoUsd>): void {
     this.taken = [];
-    for (const [counter, amount] of spent) this.buried.set(counter, (this.buried.get(counter) ?? 0) + amount);
+    for (const [counter, amount] of spent)
+      this.spentByEnded.set(counter, (this.spentByEnded.get(counter) ?? 0) + amount);
     this.authority.close(name, epoch, spent);
   }
 
@@ -560,7 +605,7 @@ class Fleet {
     const parts = this.surroundings(name, () => node);
     const commit = commitsOver(this.network, this.postgres, {
       life: name,
-      cut: () => node.cut || node.dead,
+      cut: () => this.isCut(node),
       random: this.random,
       after: (ms, run) => void parts.clock.after(ms, run),
     });
@@ -580,13 +625,13 @@ class Fleet {
       clock,
       end,
       send: (statement) =>
-        this.network.push(() => {
+        this.carry({ name }, () => {
           const node = of();
-          if (node.cut || node.dead || this.postgres.isClosed(node.name)) return;
+          if (this.isCut(node) || this.postgres.isClosed(node.name)) return;
           const grant = this.authority.settle(statement);
           if (grant === null) return;
-          this.network.push(() => {
-            if (!node.cut && !node.dead) node.grants.receive(grant);
+          this.carry(node, () => {
+            if (!this.isCut(node)) node.grants.receive(grant);
           });
         }),
     };
@@ -596,8 +641,8 @@ class Fleet {
   private recall(counter: CounterId, asker: string, inquiry: number): void {
     for (const node of this.nodes) {
       if (node.name === asker) continue;
-      this.network.push(() => {
-        if (!node.cut && !node.dead) node.grants.recall(counter, inquiry);
+      this.carry(node, () => {
+        if (!this.isCut(node)) node.grants.recall(counter, inquiry);
       });
     }
   }
@@ -643,7 +688,8 @@ class Fleet {
   /** Of each limit, by every life of every ledger, from their own counters. */
   private spent(): ReadonlyMap<CounterId, Spent> {
     const all = new Map<CounterId, Spent>();
-    for (const id of this.limits.keys()) all.set(id, new Spent(this.buried.get(id) ?? 0, this.numbers.size));
+    for (const id of this.limits.keys())
+      all.set(id, new Spent(this.spentByEnded.get(id) ?? 0, this.numbers.size));
     for (const { name } of this.gone) {
       const number = this.numbers.get(name)!;
       for (const [id, spent] of this.postgres.spent(name)) all.get(id)?.add(number, spent, 0);

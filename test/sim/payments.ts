@@ -10,9 +10,9 @@ import type { Authorization, SignedPayment } from "../../src/payments/rails/x402
 import { externalOf } from "../../src/payments/rails/x402/authorization.ts";
 import type { Address } from "../../src/payments/rails/x402/network.ts";
 import { X402Rail } from "../../src/payments/rails/x402/x402.ts";
-import { SqlPaymentStore } from "../../src/store/sql/payment-store.ts";
-import { LedgerStore } from "../../src/store/sqlite/ledger-store.ts";
-import { SqliteStatements } from "../../src/store/sqlite/statements.ts";
+import { SqliteDatabase } from "../../src/store/database/sqlite-database.ts";
+import { LedgerStore } from "../../src/store/ledger/sqlite-ledger-store.ts";
+import { SqlPaymentStore } from "../../src/store/payments/payment-store.ts";
 import { epochMs, pause } from "../../src/units/clock.ts";
 import type { BalanceId, KeyId, PaymentId } from "../../src/units/id.ts";
 import type { NanoUsd } from "../../src/units/usd.ts";
@@ -122,7 +122,7 @@ class PaymentWorld {
     this.life = life;
     const fenced = <T extends object>(parts: T): T => fence(parts, life);
     const after = this.crashingAfter(life);
-    const store = fenced(crashing(new SqlPaymentStore(new SqliteStatements(this.db), clock), after));
+    const store = fenced(crashing(new SqlPaymentStore(new SqliteDatabase(this.db), clock), after));
     // Other gateways may have to give something back first.
     const asked = () =>
       this.random.chance(0.3) ? pause(clock, this.random.below(5_000)) : Promise.resolve();
@@ -211,7 +211,7 @@ class PaymentWorld {
   }
 
   private async refund(id: PaymentId): Promise<void> {
-    const payment = await new SqlPaymentStore(new SqliteStatements(this.db), this.time).find(id);
+    const payment = await new SqlPaymentStore(new SqliteDatabase(this.db), this.time).find(id);
     const done = await this.card.refund(payment!).catch(() => "no answer");
     if (typeof done === "object") this.refunding.delete(id);
   }

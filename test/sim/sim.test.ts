@@ -58,6 +58,13 @@ test("ledgers share one Authority, with journals or without: no limit is crossed
     drained: 0.99,
   }));
 
+test("half of the ledgers are 40 ms away, and now and then cut off together: the same is kept", () =>
+  happens(6, (seed) => simulateNodes(seed, 1_000, "memory", 2), {
+    admitted: 20,
+    regionCuts: 1,
+    drained: 0.99,
+  }));
+
 test("holds follow their streams: they cover what hosts have done, no cap is crossed, nothing is lost for which limits have room", () =>
   happens(6, (seed) => simulateHolds(seed, 4_000), {
     complete: 20,

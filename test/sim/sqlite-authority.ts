@@ -2,10 +2,12 @@ import type { Grant, Statement } from "../../src/ledger/authority.ts";
 import type { CounterId } from "../../src/ledger/counter.ts";
 import type { Debit } from "../../src/ledger/credit.ts";
 import { EpochFenced } from "../../src/ledger/membership.ts";
-import { SqliteAuthority } from "../../src/store/sqlite/authority.ts";
-import { LedgerStore } from "../../src/store/sqlite/ledger-store.ts";
-import { NodeLedger } from "../../src/store/sqlite/node-ledger.ts";
-import { SqliteRegistry } from "../../src/store/sqlite/registry.ts";
+import { SqliteDatabase } from "../../src/store/database/sqlite-database.ts";
+import { debiting } from "../../src/store/ledger/credits.ts";
+import { NodeLedger } from "../../src/store/ledger/node-ledger.ts";
+import { SqliteAuthority } from "../../src/store/ledger/sqlite-authority.ts";
+import { LedgerStore } from "../../src/store/ledger/sqlite-ledger-store.ts";
+import { SqliteRegistry } from "../../src/store/nodes/sqlite-registry.ts";
 import { epochMs } from "../../src/units/clock.ts";
 import type { BalanceId } from "../../src/units/id.ts";
 import type { NanoUsd } from "../../src/units/usd.ts";
@@ -19,6 +21,7 @@ export class DatabaseAuthority implements FleetAuthority {
   private readonly db = emptyDatabase();
   private readonly store = new LedgerStore(this.db);
   private readonly ledger = new NodeLedger(this.db, this.store);
+  private readonly sql = new SqliteDatabase(this.db);
   private readonly grantedToOne = this.db.query<{ granted: number }, [string, string]>(
     "SELECT granted FROM grants WHERE counter = ? AND node = ?",
   );
@@ -64,7 +67,7 @@ export class DatabaseAuthority implements FleetAuthority {
 
   debit(key: string, counter: CounterId, amount: Debit["amount"]): NanoUsd | null {
     const debit = { balanceId: balanceOf(counter), idempotencyKey: key, amount, note: null, at: epochMs(0) };
-    const done = this.ledger.debit(debit);
+    const done = this.sql.locked(debiting(this.sql, debit));
     return "available" in done ? null : (-done.amount as NanoUsd);
   }
 

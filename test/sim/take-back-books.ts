@@ -9,10 +9,12 @@ import { EpochFenced } from "../../src/ledger/membership.ts";
 import type { LedgerRecord, TerminalRecord } from "../../src/ledger/record.ts";
 import { Replay, recoveredEnd } from "../../src/ledger/recovery.ts";
 import { Reservation, type ReservationRequest } from "../../src/ledger/reservation.ts";
-import { SqliteAuthority } from "../../src/store/sqlite/authority.ts";
-import { LedgerStore } from "../../src/store/sqlite/ledger-store.ts";
-import { NodeLedger } from "../../src/store/sqlite/node-ledger.ts";
-import { SqliteRegistry } from "../../src/store/sqlite/registry.ts";
+import { SqliteDatabase } from "../../src/store/database/sqlite-database.ts";
+import { SqlCreditStore } from "../../src/store/ledger/credits.ts";
+import { NodeLedger } from "../../src/store/ledger/node-ledger.ts";
+import { SqliteAuthority } from "../../src/store/ledger/sqlite-authority.ts";
+import { LedgerStore } from "../../src/store/ledger/sqlite-ledger-store.ts";
+import { SqliteRegistry } from "../../src/store/nodes/sqlite-registry.ts";
 import { type Clock, pause } from "../../src/units/clock.ts";
 import type { BalanceId, KeyId, ReceiptId } from "../../src/units/id.ts";
 import { MAX_NANO_USD, type NanoUsd, ZERO_USD } from "../../src/units/usd.ts";
@@ -115,7 +117,7 @@ async function admit(
   const at = 0 as ReservationRequest["at"];
   const key = keyOf({ balanceId: balance, id: `key_${balance}` as KeyId });
   holders.put(key);
-  const want: ReservationRequest = {
+  const request: ReservationRequest = {
     ...{ receipt: `rcpt_${++receipts}` as ReceiptId, at, key, budgets: [], allowances: [] },
     ...{ rpmLimit: null, freeRpmLimit: null, tpmLimit: null, rateTokens: 0, promptTokens: 0 },
     ...{ amount, worst: amount, most: { amount: MAX_NANO_USD, tokens: 0 }, price: PRICE },
@@ -123,7 +125,7 @@ async function admit(
   };
   const { key: current, budgets } = holders.current(key, at)!;
   const counters = await ledger.countersOf(current, budgets, [], at);
-  const wanted = { ...want, key: current, budgets };
+  const wanted = { ...request, key: current, budgets };
   let outcome = isOver() ? null : ledger.admit(counters, wanted);
   if (outcome !== null && !(outcome instanceof Reservation)) {
     const claim = new GrantClaim();
@@ -134,7 +136,7 @@ async function admit(
   if (!(outcome instanceof Reservation)) return;
   const reservation = outcome;
   taken({
-    receipt: want.receipt,
+    receipt: request.receipt,
     get held() {
       return reservation.held;
     },
@@ -230,6 +232,7 @@ export class NodeBooks implements TakeBackBooks {
   readonly unanswered = new Set<string>();
   private readonly store: LedgerStore;
   private readonly shared: NodeLedger;
+  private readonly credits: SqlCreditStore;
   private readonly registry: SqliteRegistry;
   private readonly authority: SqliteAuthority;
   private readonly holders = new KnownHolders();
@@ -244,6 +247,7 @@ export class NodeBooks implements TakeBackBooks {
   ) {
     this.store = new LedgerStore(db);
     this.shared = new NodeLedger(db, this.store);
+    this.credits = new SqlCreditStore(new SqliteDatabase(db));
     this.registry = new SqliteRegistry(db, time, () => {});
     this.authority = new SqliteAuthority(
       db,
@@ -307,10 +311,10 @@ export class NodeBooks implements TakeBackBooks {
     const { idempotencyKey, amount } = debit;
     this.unanswered.add(idempotencyKey);
     const known = this.store.entry(idempotencyKey);
-    const done = known ?? (typeof amount === "number" ? this.shared.debit(debit) : null);
+    const done = known ?? (typeof amount === "number" ? await this.credits.debit(debit) : null);
     const isKnown = done !== null && !("available" in done);
     if (!isKnown) await this.recall(debit.balanceId);
-    const entry = isKnown ? done : this.shared.debit(debit);
+    const entry = isKnown ? done : await this.credits.debit(debit);
     if ("claimed" in entry && entry.claimed! > 0) await this.recall(debit.balanceId);
     this.unanswered.delete(idempotencyKey);
     return entry;
@@ -335,7 +339,7 @@ export class NodeBooks implements TakeBackBooks {
   credited(): void {}
 
   async endClaims(): Promise<void> {
-    for (const claim of this.store.claims("", 64)) this.shared.decideClaim(claim, this.time.now());
+    for (const claim of this.store.claims("", 64)) await this.credits.decideClaim(claim, this.time.now());
   }
 
   crash(): ReadonlyMap<string, number> {

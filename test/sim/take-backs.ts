@@ -3,9 +3,9 @@ import type { Credit, Debit, TooMuch } from "../../src/ledger/credit.ts";
 import type { Payment } from "../../src/payments/payment.ts";
 import { PAYMENT_PACE } from "../../src/payments/rails/payment-pace.ts";
 import { CardRail } from "../../src/payments/rails/stripe/card-rail.ts";
-import { SqlPaymentStore } from "../../src/store/sql/payment-store.ts";
-import { LedgerStore } from "../../src/store/sqlite/ledger-store.ts";
-import { SqliteStatements } from "../../src/store/sqlite/statements.ts";
+import { SqliteDatabase } from "../../src/store/database/sqlite-database.ts";
+import { LedgerStore } from "../../src/store/ledger/sqlite-ledger-store.ts";
+import { SqlPaymentStore } from "../../src/store/payments/payment-store.ts";
 import { epochMs } from "../../src/units/clock.ts";
 import type { BalanceId, PaymentId } from "../../src/units/id.ts";
 import type { NanoUsd } from "../../src/units/usd.ts";
@@ -36,7 +36,7 @@ export async function simulateTakeBacks(seed: number, of: TakeBackOptions): Prom
   const drifting = new LedgerStore(db).audit().drifts[0]?.account;
   check(drifting === undefined, `seed ${seed}: ${drifting} drifts`);
   const later = { now: () => epochMs(time.now() + 100_000) };
-  const [drift] = await new SqlPaymentStore(new SqliteStatements(db), later).drifts();
+  const [drift] = await new SqlPaymentStore(new SqliteDatabase(db), later).drifts();
   check(drift === undefined, `seed ${seed}: ${drift?.payment} is not what it should be`);
   db.close();
   return totals;
@@ -151,7 +151,7 @@ class History {
     this.life = life;
     const { time, random } = this;
     const credited = ({ balanceId, amount }: Credit) => this.books.credited(balanceId, amount);
-    this.store = new SqlPaymentStore(new SqliteStatements(this.db), time, credited);
+    this.store = new SqlPaymentStore(new SqliteDatabase(this.db), time, credited);
     const after = async <Result>(done: Promise<Result>): Promise<Result> => {
       const result = await done;
       if (!life.over && !this.isCalm && random.chance(0.01)) this.crash();

@@ -14,8 +14,8 @@ import { Ledger } from "../../src/ledger/ledger.ts";
 import type { LedgerRecord } from "../../src/ledger/record.ts";
 import { Replay, recoveredEnd } from "../../src/ledger/recovery.ts";
 import { Reservation, type ReservationRequest } from "../../src/ledger/reservation.ts";
-import { addSpending } from "../../src/store/fold.ts";
-import { type EpochMs, epochMs } from "../../src/units/clock.ts";
+import { addSpending } from "../../src/store/ledger/fold.ts";
+import { DAY_MS, type EpochMs, epochMs } from "../../src/units/clock.ts";
 import { refused } from "../../src/units/errors/refusal.ts";
 import type { BalanceId, BudgetId, KeyId, ReceiptId } from "../../src/units/id.ts";
 import { MAX_NANO_USD, type NanoUsd, ZERO_USD } from "../../src/units/usd.ts";
@@ -64,7 +64,6 @@ const CREDIT = 5_000_000 as NanoUsd;
 const PRICE = { input: 0, output: 1_000_000, cacheRead: 0, cacheWrite: 0 } as ReservationRequest["price"];
 const usd = (nano: number) => nano as NanoUsd;
 
-const DAY_MS = 86_400_000;
 /** They are only ever tightened. */
 const RUNS = 4;
 
@@ -169,7 +168,7 @@ class Fleet {
       for (const record of node.records) replay.add(record);
       for (const { node: owner, reservation, pieces } of this.open) {
         if (owner !== node) continue;
-        const orphan = replay.orphans.get(reservation.want.receipt)!;
+        const orphan = replay.orphans.get(reservation.request.receipt)!;
         check(orphan.held === reservation.held, "the journal says another hold");
         orphan.delivered = this.random.below(reservation.held + 1);
         const end = recoveredEnd(orphan, 0, () => "{}");
@@ -251,7 +250,7 @@ class Fleet {
     const about = { surface: "messages", model: "a/b", stream: true } as const;
     const rest = { rateTokens: 0, most, promptTokens: 0, price: PRICE, about };
     const run = this.random.chance(0.5) ? await this.join(node, at) : null;
-    const want: ReservationRequest = {
+    const request: ReservationRequest = {
       receipt,
       at,
       key,
@@ -265,11 +264,11 @@ class Fleet {
     const keyCounters = await node.ledger.countersOf(key, budgets, [], at, run);
     // While it waits.
     if (this.random.chance(0.1)) await this.change();
-    let outcome = node.ledger.admit(keyCounters, want);
+    let outcome = node.ledger.admit(keyCounters, request);
     if (!(outcome instanceof Reservation) && outcome.what !== "key" && node.grants !== null) {
       const claim = new GrantClaim();
-      await this.until(node.ledger.replenish(keyCounters, want, claim)!);
-      outcome = node.ledger.admit(keyCounters, want);
+      await this.until(node.ledger.replenish(keyCounters, request, claim)!);
+      outcome = node.ledger.admit(keyCounters, request);
       claim.release();
     }
     if (!(outcome instanceof Reservation)) return;
@@ -283,14 +282,14 @@ class Fleet {
 
   private async grow(one: Open): Promise<void> {
     const { node, reservation, pieces } = one;
-    const key = this.keys.find(({ id }) => id === reservation.want.key.id)!;
+    const key = this.keys.find(({ id }) => id === reservation.request.key.id)!;
     const amount = usd(1 + this.random.below(4_000));
     let has = node.ledger.extend(reservation, amount);
     if (!has && this.hasRoom(one, key, amount)) {
       // Its new budget had to be read.
       await new Promise((resolve) => setImmediate(resolve));
       has = node.ledger.extend(reservation, amount);
-      check(has, `${reservation.want.receipt} cannot grow by ${amount}, although there is room`);
+      check(has, `${reservation.request.receipt} cannot grow by ${amount}, although there is room`);
     }
     this.counts[has ? "grown" : "refused"] += 1;
     if (!has) return;
@@ -302,7 +301,7 @@ class Fleet {
   /** Only judged where nobody else has anything. */
   private hasRoom({ node, reservation }: Open, key: Key, amount: number): boolean {
     if (this.nodes.length > 1 || key.state === "revoked" || this.suspended) return false;
-    const { at, run } = reservation.want;
+    const { at, run } = reservation.request;
     const ids = [keyCounter("day", key.id, at), keyCounter("month", key.id, at)];
     if (run) ids.push(runCounters(run).money);
     for (const { id, window } of this.budgetsOf(key)) ids.push(budgetCounter(id, window, at));
@@ -332,14 +331,14 @@ class Fleet {
     const allowanceUsed = this.random.chance(0.5);
     const ending = { state: "settled", writeOff: false, rateTokens: 0, allowanceUsed } as const;
     const { charged, held } = node.ledger.settle(reservation, { ...ending, cost }, () => "{}");
-    const key = this.keys.find(({ id }) => id === reservation.want.key.id)!;
+    const key = this.keys.find(({ id }) => id === reservation.request.key.id)!;
     if (held > before) {
       check(node.usable && key.state !== "revoked" && !this.suspended, `${key.id} has grown at its end`);
       pieces.push({ amount: held - before, budgets: this.budgetsOf(key).map(({ id }) => id) });
     }
     check(charged <= held, "more was charged than was held");
     const end = node.records.at(-1)!;
-    const { at, run } = reservation.want;
+    const { at, run } = reservation.request;
     const expected = this.judgeEnd(charged, at, pieces, (spent) => {
       if (end.kind === "terminal") addSpending(spent, end);
     });
@@ -445,7 +444,7 @@ class Fleet {
       // A stream that tries while it is being read gets nothing that the auditor would not know of.
       if (!this.random.chance(0.2)) continue;
       const before = reservation.held;
-      const key = this.keys.find(({ id }) => id === reservation.want.key.id)!;
+      const key = this.keys.find(({ id }) => id === reservation.request.key.id)!;
       if (!node.ledger.extend(reservation, usd(10))) continue;
       check(
         node.usable && key.state !== "revoked" && !this.suspended,
@@ -491,11 +490,11 @@ class Fleet {
     const due = new Map(this.spent);
     for (const { pieces, reservation } of this.open) {
       for (const { amount, budgets } of pieces)
-        for (const id of budgets) this.count(due, id, reservation.want.at, amount);
+        for (const id of budgets) this.count(due, id, reservation.request.at, amount);
     }
     const ofRuns = new Map(this.ofRuns);
     for (const { reservation } of this.open) {
-      const { run } = reservation.want;
+      const { run } = reservation.request;
       if (!run) continue;
       const { money, calls } = runCounters(run);
       ofRuns.set(money, (ofRuns.get(money) ?? 0) + reservation.held);

@@ -12,8 +12,8 @@ import type { Health } from "../../src/routing/health.ts";
 import type { BuiltGateway, GatewayParts } from "../../src/server/gateway.ts";
 import { buildGateway } from "../../src/server/gateway.ts";
 import { type LedgerOnDisk, openLedger } from "../../src/store/books/bookkeeping-sqlite.ts";
-import type { StoredReceipt, StoredReceiptPage } from "../../src/store/receipts.ts";
-import type { Books } from "../../src/store/sqlite/books.ts";
+import type { Books } from "../../src/store/journal/sqlite-books.ts";
+import { ANY_RECEIPT, type StoredReceipt, type StoredReceiptPage } from "../../src/store/ledger/receipts.ts";
 import { type Clock, type EpochMs, epochMs, pause } from "../../src/units/clock.ts";
 import type { BalanceId, ReceiptId } from "../../src/units/id.ts";
 import { NANO_PER_USD, type NanoUsd } from "../../src/units/usd.ts";
@@ -83,7 +83,6 @@ export interface Summary extends LimitCounts {
 const STARTS = [30, 30, 29, 28].map((day) => epochMs(Date.UTC(2026, 10, day, 23, 58)));
 /** Small enough that even a short run turns pages. */
 const JOURNAL_FILE_BYTES = [2_000, 40_000];
-const EVERY_RECEIPT = { keyId: null, model: null, state: null };
 
 class World {
   private readonly random: Random;
@@ -488,7 +487,7 @@ class World {
     const all: StoredReceipt[] = [];
     let before: ReceiptId | null = null;
     do {
-      const page: StoredReceiptPage = this.database.store.receipts(balanceId, EVERY_RECEIPT, 1_000, before);
+      const page: StoredReceiptPage = this.database.store.receipts(balanceId, ANY_RECEIPT, 1_000, before);
       all.push(...page.receipts);
       before = page.nextBefore;
     } while (before !== null);

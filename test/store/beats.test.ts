@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { Ledger } from "../../src/ledger/ledger.ts";
 import { Beats, checkpoint } from "../../src/store/journal/beats.ts";
-import { DisklessBooks } from "../../src/store/postgres/diskless-books.ts";
+import { DisklessBooks } from "../../src/store/journal/diskless-books.ts";
 import { ManualClock } from "../fakes/clock.ts";
 import { booksOn, NOTHING_OPEN } from "./open-books.ts";
 

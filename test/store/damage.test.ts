@@ -1,11 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import { balanceCounter } from "../../src/ledger/counter.ts";
 import type { LedgerRecord } from "../../src/ledger/record.ts";
+import { openDatabase } from "../../src/store/database/sqlite.ts";
 import type { CutShort } from "../../src/store/journal/books.ts";
 import { type Damage, DurableJournal, readJournal } from "../../src/store/journal/journal.ts";
-import { Books, onTheLoop } from "../../src/store/sqlite/books.ts";
-import { openDatabase } from "../../src/store/sqlite/database.ts";
-import { LedgerStore } from "../../src/store/sqlite/ledger-store.ts";
+import { Books, onTheLoop } from "../../src/store/journal/sqlite-books.ts";
+import { LedgerStore } from "../../src/store/ledger/sqlite-ledger-store.ts";
 import type { BalanceId, ReceiptId } from "../../src/units/id.ts";
 import { ManualClock } from "../fakes/clock.ts";
 import { SimulatedDisk } from "../sim/disk.ts";

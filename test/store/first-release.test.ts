@@ -3,15 +3,16 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { SqlKeyStore } from "../../src/store/sql/key-store.ts";
-import { openDatabase } from "../../src/store/sqlite/database.ts";
-import { LedgerStore } from "../../src/store/sqlite/ledger-store.ts";
-import { SQLITE_SCHEMA } from "../../src/store/sqlite/migrations.ts";
-import { NodeLedger } from "../../src/store/sqlite/node-ledger.ts";
-import { SqliteStatements } from "../../src/store/sqlite/statements.ts";
+import { SqlKeyStore } from "../../src/store/customers/key-store.ts";
+import { openDatabase } from "../../src/store/database/sqlite.ts";
+import { SqliteDatabase } from "../../src/store/database/sqlite-database.ts";
+import { SqlCreditStore } from "../../src/store/ledger/credits.ts";
+import { LedgerStore } from "../../src/store/ledger/sqlite-ledger-store.ts";
+import { SQLITE_SCHEMA } from "../../src/store/schema/sqlite-migrations.ts";
 import { StoreUnusable } from "../../src/units/errors/bookkeeping.ts";
 import { ManualClock } from "../fakes/clock.ts";
 import {
+  OLD_BALANCES,
   OLD_BOOKS,
   OLD_ROOTS,
   oldBooks,
@@ -39,9 +40,9 @@ function pathOf(version: number): string {
 
 test("a database of the first release has all that it had: keys with their roots, books, grants that nodes hold", async () => {
   const db = openDatabase(pathOf(SQLITE_SCHEMA.first));
-  const keys = new SqlKeyStore(new SqliteStatements(db), new ManualClock());
+  const keys = new SqlKeyStore(new SqliteDatabase(db), new ManualClock());
   const store = new LedgerStore(db);
-  const nodes = new NodeLedger(db, store);
+  const nodes = new SqlCreditStore(new SqliteDatabase(db));
   expect(await readOldRoots(keys)).toEqual(OLD_ROOTS);
   const ledger = {
     credits: store.credits.bind(store),
@@ -49,6 +50,18 @@ test("a database of the first release has all that it had: keys with their roots
     debit: nodes.debit.bind(nodes),
   };
   expect(await readOldBooks(keys, ledger)).toMatchObject(OLD_BOOKS);
+  db.close();
+});
+
+test("its keys have no policy", async () => {
+  const db = openDatabase(pathOf(SQLITE_SCHEMA.first));
+  const keys = await new SqlKeyStore(new SqliteDatabase(db), new ManualClock()).keysOf(
+    OLD_BALANCES,
+    20,
+    null,
+  );
+  expect(keys.map(({ policy }) => policy)).toEqual(keys.map(() => null));
+  expect(keys.length).toBeGreaterThan(0);
   db.close();
 });
 

@@ -1,10 +1,10 @@
 import type { KeyStore } from "../../src/customers/keys/key-store.ts";
 import type { Credit, Debit, TooMuch } from "../../src/ledger/credit.ts";
-import type { StoreAudit } from "../../src/store/audit.ts";
+import type { StoreAudit } from "../../src/store/ledger/audit.ts";
 import type { EpochMs } from "../../src/units/clock.ts";
+import { DAY_MS } from "../../src/units/clock.ts";
 import type { BalanceId } from "../../src/units/id.ts";
 
-const DAY_MS = 86_400_000;
 const CLAIMED = 1_000 * DAY_MS;
 
 /**
@@ -75,9 +75,11 @@ export const OLD_BOOKS = {
   taken: { amount: -400 },
 };
 
+export const OLD_BALANCES = ["bal_free", "bal_claimed", "bal_own", "bal_replaced"] as BalanceId[];
+
 /** The roots of all keys. */
 export async function readOldRoots(keys: KeyStore): Promise<Record<string, number>> {
-  const all = await keys.keysOf(["bal_free", "bal_claimed", "bal_own", "bal_replaced"], 20, null);
+  const all = await keys.keysOf(OLD_BALANCES, 20, null);
   return Object.fromEntries(all.map(({ id, root }) => [id, root]));
 }
 

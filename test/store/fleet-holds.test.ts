@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from "bun:test";
 import type { CounterId } from "../../src/ledger/counter.ts";
-import { FleetHolds, type HeldAnswer, type HeldQuestion } from "../../src/store/books/fleet-holds.ts";
+import { FleetHolds, type HeldAnswer, type HeldQuestion } from "../../src/store/nodes/fleet-holds.ts";
 import type { NanoUsd } from "../../src/units/usd.ts";
 import { ManualClock } from "../fakes/clock.ts";
 

@@ -1,5 +1,5 @@
-import { openDatabase } from "../../src/store/sqlite/database.ts";
-import { LedgerStore } from "../../src/store/sqlite/ledger-store.ts";
+import { openDatabase } from "../../src/store/database/sqlite.ts";
+import { LedgerStore } from "../../src/store/ledger/sqlite-ledger-store.ts";
 import type { EpochMs } from "../../src/units/clock.ts";
 
 /** A process that deletes every receipt of a database, slice by slice, and says after each how far it is. */

@@ -287,7 +287,7 @@ test("a line that was altered on the disk is not believed, and neither is what f
   file.write(Buffer.from("rcpt_X"), at);
   file.sync(1);
   expect(receiptsOn(disk)).toEqual(["rcpt_a"]);
-  // Told, because a whole line is behind it; where it begins is where the first one ends.
+  // Reported, because a whole line is behind it; where it begins is where the first one ends.
   expect([...readJournal(disk, (damage) => damages.push(damage))]).toHaveLength(1);
   const byte = text.indexOf("\n") + 1;
   const tornBytes = text.indexOf("\n", byte) + 1 - byte;

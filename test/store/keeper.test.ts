@@ -10,13 +10,19 @@ import { EpochFenced } from "../../src/ledger/membership.ts";
 import { DataFolderError } from "../../src/store/data-folder.ts";
 import { folderDisk } from "../../src/store/journal/disk.ts";
 import { DurableJournal } from "../../src/store/journal/journal.ts";
-import { FrameReader, FrameTooLong, frameOf, KEEPER_PROTOCOL } from "../../src/store/keeper/frames.ts";
-import { type Keeper, openKeeper } from "../../src/store/keeper/keeper.ts";
-import { KeeperLink } from "../../src/store/keeper/link.ts";
-import { keeperNodeStore, type NodeStoreParts, shippedTo } from "../../src/store/keeper/node-store.ts";
-import type { KeeperAnnouncement, KeeperOperations } from "../../src/store/keeper/operations.ts";
-import { SettlementTurns } from "../../src/store/keeper/settlement-turns.ts";
-import { KeeperSocket } from "../../src/store/keeper/socket.ts";
+import { type Keeper, openKeeper } from "../../src/store/nodes/keeper.ts";
+import { KeeperLink } from "../../src/store/nodes/keeper-link.ts";
+import { keeperNodeStore, type NodeStoreParts, shippedTo } from "../../src/store/nodes/keeper-node-store.ts";
+import {
+  FrameReader,
+  FrameTooLong,
+  frameOf,
+  KEEPER_PROTOCOL,
+  type KeeperAnnouncement,
+  type KeeperOperations,
+} from "../../src/store/nodes/keeper-operations.ts";
+import { KeeperSocket } from "../../src/store/nodes/keeper-socket.ts";
+import { SettlementTurns } from "../../src/store/nodes/settlement-turns.ts";
 import { systemClock } from "../../src/units/clock.ts";
 import { StoreUnreachable } from "../../src/units/errors/bookkeeping.ts";
 import { refuse, refused } from "../../src/units/errors/refusal.ts";
@@ -90,6 +96,7 @@ const BALANCE: Balance = {
   suspended: null,
   createdAt: systemClock.now(),
   setUpKey: null,
+  priceList: null,
   secretsSavedAt: null,
   closed: false,
   reclaims: 0,

@@ -16,10 +16,12 @@ import { Keyring } from "../../src/customers/keys/keyring.ts";
 import { type Actor, OPERATOR } from "../../src/customers/keys/root.ts";
 import { revoke, rotate } from "../../src/customers/keys/rotation.ts";
 import { Runs } from "../../src/customers/keys/runs.ts";
-import { SqlKeyStore } from "../../src/store/sql/key-store.ts";
-import { openDatabase } from "../../src/store/sqlite/database.ts";
-import { SqliteStatements } from "../../src/store/sqlite/statements.ts";
+import { SqlKeyStore } from "../../src/store/customers/key-store.ts";
+import { openDatabase } from "../../src/store/database/sqlite.ts";
+import { SqliteDatabase } from "../../src/store/database/sqlite-database.ts";
 import type { EpochMs } from "../../src/units/clock.ts";
+import { DAY_MS } from "../../src/units/clock.ts";
+import { StoreContended } from "../../src/units/errors/bookkeeping.ts";
 import { refuse, refused } from "../../src/units/errors/refusal.ts";
 import type { SuspensionReason } from "../../src/units/errors/suspension.ts";
 import type { BalanceId } from "../../src/units/id.ts";
@@ -29,7 +31,6 @@ import type { NanoUsd } from "../../src/units/usd.ts";
 import { ManualClock } from "../fakes/clock.ts";
 
 const LIMITS = { rpmLimit: 1, tpmLimit: 2, dailyLimit: 3 as NanoUsd, monthlyLimit: null };
-const DAY_MS = 86_400_000;
 
 let folder: string;
 let clock: ManualClock;
@@ -47,7 +48,7 @@ afterEach(() => {
 function openDeps(): KeyDeps {
   const db = openDatabase(join(folder, "gateway.sqlite"));
   close = () => db.close();
-  const store = new SqlKeyStore(new SqliteStatements(db), clock);
+  const store = new SqlKeyStore(new SqliteDatabase(db), clock);
   const settings = () => ({
     defaults: { accountless: LIMITS, account: LIMITS },
     graceMs: DAY_MS,
@@ -106,7 +107,7 @@ describe("what was answered is on disk", () => {
       key: { ...present, state: "rotated" },
       successor: { ...present, id: "key_new", hash: other.key.hash },
     }));
-    await expect(clash).rejects.toThrow("UNIQUE");
+    await expect(clash).rejects.toThrow(StoreContended);
     expect(await deps.store.keyById(key.id)).toEqual(key);
   });
 

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import type { Balance } from "../../src/customers/keys/key.ts";
 import { allowanceCounter, keyCounter } from "../../src/ledger/counter.ts";
 import type { Bookkeeping } from "../../src/store/books/bookkeeping.ts";
-import { ledgerOperations } from "../../src/store/books/ledger-operations.ts";
+import { ledgerOperations } from "../../src/store/ledger/ledger-operations.ts";
 import { epochMs } from "../../src/units/clock.ts";
 import { keyOf } from "../fakes/key.ts";
 

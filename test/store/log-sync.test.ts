@@ -2,11 +2,11 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import { fdatasync, fstatSync, mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { SqlKeyStore } from "../../src/store/sql/key-store.ts";
-import { openDatabase } from "../../src/store/sqlite/database.ts";
-import { LedgerStore } from "../../src/store/sqlite/ledger-store.ts";
-import { LogSync } from "../../src/store/sqlite/log-sync.ts";
-import { SqliteStatements } from "../../src/store/sqlite/statements.ts";
+import { SqlKeyStore } from "../../src/store/customers/key-store.ts";
+import { LogSync } from "../../src/store/database/log-sync.ts";
+import { openDatabase } from "../../src/store/database/sqlite.ts";
+import { SqliteDatabase } from "../../src/store/database/sqlite-database.ts";
+import { LedgerStore } from "../../src/store/ledger/sqlite-ledger-store.ts";
 import type { EpochMs } from "../../src/units/clock.ts";
 import { StoreUnreachable } from "../../src/units/errors/bookkeeping.ts";
 import { refuse } from "../../src/units/errors/refusal.ts";
@@ -35,7 +35,7 @@ beforeEach(() => {
     (error) => told.push(error.message),
     (file, end) => void syncs.push({ file, end }),
   );
-  store = new SqlKeyStore(new SqliteStatements(db, () => log.durable()), new ManualClock());
+  store = new SqlKeyStore(new SqliteDatabase(db, () => log.durable()), new ManualClock());
   isThere = (id) => new LedgerStore(db).hasBalance(id);
   close = () => db.close();
 });
@@ -55,6 +55,7 @@ function setUp(): { id: ReturnType<typeof newId<"bal">>; state: () => string } {
     suspended: null,
     createdAt: 1 as EpochMs,
     setUpKey: key.id,
+    priceList: null,
     secretsSavedAt: null,
     closed: false,
     reclaims: 0,

@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import type { Grants } from "../../src/ledger/grants.ts";
 import type { Membership } from "../../src/ledger/membership.ts";
-import { nodeFigures } from "../../src/store/books/node-figures.ts";
-import type { FollowingBooks } from "../../src/store/books/node-store.ts";
+import { nodeFigures } from "../../src/store/books/bookkeeping-node.ts";
+import type { FollowingBooks } from "../../src/store/nodes/node-store.ts";
 
 test("each figure of a node has its own name, and money is in dollars", () => {
   const grants = { figures: { counters: 1, granted: 2e9, stranded: 3e9, statements: 4, recalls: 5 } };

@@ -1,5 +1,5 @@
 import type { Ledger } from "../../src/ledger/ledger.ts";
-import { Books, type BooksOptions, type EndStore } from "../../src/store/sqlite/books.ts";
+import { Books, type BooksOptions, type EndStore } from "../../src/store/journal/sqlite-books.ts";
 import type { ManualClock } from "../fakes/clock.ts";
 import { SimulatedDisk } from "../sim/disk.ts";
 

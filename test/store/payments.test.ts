@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { type Credit, debitEntry } from "../../src/ledger/credit.ts";
-import { openDatabase } from "../../src/store/sqlite/database.ts";
-import { LedgerStore } from "../../src/store/sqlite/ledger-store.ts";
-import { soleSqlitePayments } from "../../src/store/sqlite/payments.ts";
+import { openDatabase } from "../../src/store/database/sqlite.ts";
+import { LedgerStore } from "../../src/store/ledger/sqlite-ledger-store.ts";
+import { soleSqlitePayments } from "../../src/store/payments/sole-payments.ts";
 import { epochMs } from "../../src/units/clock.ts";
 import { type NanoUsd, ZERO_USD } from "../../src/units/usd.ts";
 import { ManualClock } from "../fakes/clock.ts";
@@ -41,15 +41,22 @@ describe("payments in SQLite", () => {
 
   test("the ledger's memory counts a credit in the turn in which it is committed", async () => {
     const counted: Credit[] = [];
-    const { open } = openBench(counted);
+    const { open, ledger } = openBench(counted);
     const store = open();
     const one = payment("1");
     await store.add(one, []);
-    const change = store.change(one.id, () => ({ state: "credited", credit: { amount: one.amount } }));
+    let ended = false;
+    const credit = { amount: one.amount };
+    const change = store.change(one.id, () => ({ state: "credited", credit })).then(() => (ended = true));
+    while (!ended) {
+      const inMemory = counted.reduce((sum, { amount }) => sum + amount, 0);
+      expect(inMemory).toBe(ledger.credited("bal_a"));
+      await null;
+    }
+    await change;
     expect(counted).toMatchObject([
       { balanceId: "bal_a", amount: one.amount, idempotencyKey: "payment:pay_1" },
     ]);
-    await change;
   });
 
   test("what is credited again is no part of a claim any more, the latest one first", async () => {

@@ -1,7 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import { EpochFenced } from "../../src/ledger/membership.ts";
 import type { LedgerRecord } from "../../src/ledger/record.ts";
-import { type CommitBatch, CommitUnknown, PostgresJournal } from "../../src/store/postgres/journal.ts";
+import {
+  type CommitBatch,
+  CommitUnknown,
+  PostgresJournal,
+} from "../../src/store/journal/postgres-journal.ts";
 import type { ReceiptId } from "../../src/units/id.ts";
 import { ManualClock } from "../fakes/clock.ts";
 

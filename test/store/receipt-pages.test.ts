@@ -1,17 +1,19 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { formatRecord, parseRecord } from "../../src/ledger/record.ts";
-import { openDatabase } from "../../src/store/sqlite/database.ts";
-import { LedgerStore } from "../../src/store/sqlite/ledger-store.ts";
-import type { BalanceId, ReceiptId } from "../../src/units/id.ts";
+import { openDatabase } from "../../src/store/database/sqlite.ts";
+import { ANY_RECEIPT, type ReceiptFilter } from "../../src/store/ledger/receipts.ts";
+import { LedgerStore } from "../../src/store/ledger/sqlite-ledger-store.ts";
+import type { EpochMs } from "../../src/units/clock.ts";
+import { type BalanceId, newReceiptId, type ReceiptId } from "../../src/units/id.ts";
+import type { NanoUsd } from "../../src/units/usd.ts";
 
 const db = openDatabase(":memory:");
 const store = new LedgerStore(db);
 const MINE = "bal_mine" as BalanceId;
 const COUNT = 5_000;
-const ANY = { keyId: null, model: null, state: null };
 
 /** Receipts 0 to 4,999, of which the very first one alone is of the model `rare/one`. */
 beforeAll(() => fill(store, COUNT));
@@ -49,7 +51,7 @@ function all(filter: object, limit: number): { ids: string[]; pages: number } {
   let before: ReceiptId | null = null;
   let pages = 0;
   do {
-    const page = store.receipts(MINE, { ...ANY, ...filter }, limit, before);
+    const page = store.receipts(MINE, { ...ANY_RECEIPT, ...filter }, limit, before);
     ids.push(...page.receipts.map(({ id }) => id));
     before = page.nextBefore;
     pages++;
@@ -68,7 +70,7 @@ test("what a filter finds only far back is found over several pages, each of whi
   const { ids, pages } = all({ model: "rare/one" }, 100);
   expect(ids).toEqual(["rcpt_0"]);
   expect(pages).toBeGreaterThan(1);
-  expect(store.receipts(MINE, { ...ANY, model: "rare/one" }, 100, null).receipts).toEqual([]);
+  expect(store.receipts(MINE, { ...ANY_RECEIPT, model: "rare/one" }, 100, null).receipts).toEqual([]);
 });
 
 test("models are found as served and as asked for; states and keys as they are", () => {
@@ -87,7 +89,7 @@ test("ends that are booked while a page is read shift nothing in it: the next on
   const betweenStatements = () => fill(bookkeeper, 100, COUNT);
   pages.query = ((sql: string) => {
     const statement = query(sql);
-    if (sql.includes("OFFSET")) {
+    if (sql.includes("count(*) OVER ()")) {
       const get = statement.get.bind(statement);
       statement.get = (...values) => {
         betweenStatements();
@@ -96,8 +98,91 @@ test("ends that are booked while a page is read shift nothing in it: the next on
     }
     return statement;
   }) as typeof query;
-  const page = new LedgerStore(pages).receipts(MINE, { ...ANY, model: "rare/one" }, 100, null);
+  const page = new LedgerStore(pages).receipts(MINE, { ...ANY_RECEIPT, model: "rare/one" }, 100, null);
   // The 2,000th of those that were there.
   expect(page.nextBefore).toBe("rcpt_2500" as ReceiptId);
   rmSync(folder, { recursive: true });
+});
+
+describe("filters", () => {
+  const HOUR = 3_600_000;
+  const START = Date.UTC(2026, 0, 1) as EpochMs;
+  const timed = new LedgerStore(openDatabase(":memory:"));
+  /** One an hour, for 300 days; a tenth failed at the host `b`, and each costs a nano-dollar more than the last. */
+  const COUNT_TIMED = 7_200;
+  const idAt = (index: number) =>
+    newReceiptId((START + index * HOUR) as EpochMs, (bytes) => new Uint8Array(bytes));
+  beforeAll(() => {
+    const records = Array.from({ length: COUNT_TIMED }, (_, index) => {
+      const failed = index % 10 === 0;
+      return {
+        kind: "terminal",
+        receipt: idAt(index),
+        state: failed ? "failed" : "settled",
+        at: START + index * HOUR,
+        balance: index % 2 === 0 ? MINE : "bal_theirs",
+        key: "key_a",
+        charged: index,
+        writtenOff: 0,
+        lost: 0,
+        counters: [],
+        allowances: [],
+        body: JSON.stringify({
+          model: "a/m",
+          host: failed ? "b" : "a",
+          error_code: failed ? "upstream_error" : null,
+        }),
+      };
+    });
+    timed.apply(
+      records.map((record, index) => ({
+        record: parseRecord(formatRecord(record as never)),
+        file: 1,
+        bytes: index,
+        sequence: index,
+      })) as never,
+    );
+  });
+
+  function found(filter: Partial<ReceiptFilter>, balance: BalanceId | null = MINE) {
+    const ids: ReceiptId[] = [];
+    let pages = 0;
+    let before: ReceiptId | null = null;
+    do {
+      const page = timed.receipts(balance, { ...ANY_RECEIPT, ...filter }, 500, before);
+      ids.push(...page.receipts.map(({ id }) => id));
+      before = page.nextBefore;
+      pages++;
+    } while (before !== null);
+    return { ids, pages };
+  }
+  const at = (index: number) => (START + index * HOUR) as EpochMs;
+
+  test("a time range far back is found at once, to the millisecond", () => {
+    const { ids, pages } = found({ since: at(100), until: at(104) });
+    expect(ids).toEqual([idAt(102), idAt(100)]);
+    expect(pages).toBe(1);
+    expect(found({ since: at(100), until: at(104) }, null).ids).toEqual([103, 102, 101, 100].map(idAt));
+  });
+
+  test("since a moment ago, older pages are not read", () => {
+    expect(found({}, null).pages).toBeGreaterThan(4);
+    expect(found({ since: at(COUNT_TIMED - 4) }, null)).toMatchObject({ pages: 2, ids: { length: 4 } });
+  });
+
+  test.each<[string, Partial<ReceiptFilter>, number]>([
+    ["host", { host: "b" }, COUNT_TIMED / 10],
+    ["error", { error: "upstream_error" }, COUNT_TIMED / 10],
+    ["another error", { error: "model_unavailable" }, 0],
+    ["cost", { leastCost: (COUNT_TIMED - 10) as NanoUsd }, 5],
+    ["all of them", { host: "b", state: "failed", leastCost: (COUNT_TIMED - 20) as NanoUsd }, 2],
+  ])("by %s", (_, filter, count) => {
+    expect(found(filter).ids).toHaveLength(count);
+  });
+
+  test("everybody's are in pages as a balance's are", () => {
+    const { ids } = found({}, null);
+    expect(ids).toHaveLength(COUNT_TIMED);
+    expect(new Set(ids).size).toBe(COUNT_TIMED);
+  });
 });

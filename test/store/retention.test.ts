@@ -4,19 +4,18 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { allowanceCounter, balanceCounter, keyCounter } from "../../src/ledger/counter.ts";
 import type { TerminalRecord } from "../../src/ledger/record.ts";
-import { Retention } from "../../src/store/retention.ts";
-import { openDatabase } from "../../src/store/sqlite/database.ts";
-import { LedgerStore } from "../../src/store/sqlite/ledger-store.ts";
-import { type EpochMs, epochMs } from "../../src/units/clock.ts";
+import { openDatabase } from "../../src/store/database/sqlite.ts";
+import { ANY_RECEIPT } from "../../src/store/ledger/receipts.ts";
+import { Retention } from "../../src/store/ledger/retention.ts";
+import { LedgerStore } from "../../src/store/ledger/sqlite-ledger-store.ts";
+import { DAY_MS, type EpochMs, epochMs, HOUR_MS } from "../../src/units/clock.ts";
 import type { BalanceId, KeyId, ReceiptId } from "../../src/units/id.ts";
 import type { NanoUsd } from "../../src/units/usd.ts";
 import { ManualClock } from "../fakes/clock.ts";
 
-const DAY_MS = 86_400_000;
 const START = epochMs(Date.UTC(2026, 0, 20));
 const KEY = "key_a" as KeyId;
 const BALANCES = ["bal_a", "bal_b"] as BalanceId[];
-const ANY = { keyId: null, model: null, state: null };
 
 /**
  * One request an hour: so many days of them, of two balances in turn; every seventh is written off, every
@@ -67,7 +66,10 @@ const entries = (db: ReturnType<typeof openDatabase>) =>
     .all();
 
 const count = (store: LedgerStore): number =>
-  BALANCES.reduce((sum, balance) => sum + store.receipts(balance, ANY, 10_000, null).receipts.length, 0);
+  BALANCES.reduce(
+    (sum, balance) => sum + store.receipts(balance, ANY_RECEIPT, 10_000, null).receipts.length,
+    0,
+  );
 
 function foldAll(store: LedgerStore, before: EpochMs, between: () => void = () => {}): number {
   let deleted = 0;
@@ -187,8 +189,6 @@ describe("a process that is killed while it deletes", () => {
 });
 
 describe("retention", () => {
-  const HOUR_MS = 3_600_000;
-
   function fixture(keepDays: number | null) {
     const clock = new ManualClock(START);
     const asked: number[] = [];

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { SPENDING_ORDERS } from "../../src/api/usage.ts";
-import { rankSpending, type SpendingGroup } from "../../src/store/spending.ts";
+import { rankSpending, type SpendingGroup } from "../../src/store/usage/spending.ts";
 
 const HOUR = 3_600_000;
 
@@ -25,7 +25,7 @@ describe("what everybody used", () => {
       { order: "cost", most: 10 },
     );
     expect(found.total).toMatchObject({ requests: 3, failed: 1, chargedNano: 30, beforeNano: 0 });
-    expect(found.stretches.map(({ start, model, requests }) => [start, model, requests])).toEqual([
+    expect(found.stretches.map(({ start, name, requests }) => [start, name, requests])).toEqual([
       [0, "a/m", 1],
       [HOUR, "a/m", 1],
       [HOUR, "b/m", 1],

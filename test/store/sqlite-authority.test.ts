@@ -2,11 +2,13 @@ import { expect, test } from "bun:test";
 import type { Grant, Statement } from "../../src/ledger/authority.ts";
 import { balanceCounter, type CounterId } from "../../src/ledger/counter.ts";
 import { EpochFenced, LEASE_MS } from "../../src/ledger/membership.ts";
-import { SqliteAuthority } from "../../src/store/sqlite/authority.ts";
-import { openDatabase } from "../../src/store/sqlite/database.ts";
-import { LedgerStore } from "../../src/store/sqlite/ledger-store.ts";
-import { NodeLedger } from "../../src/store/sqlite/node-ledger.ts";
-import { SqliteRegistry } from "../../src/store/sqlite/registry.ts";
+import { openDatabase } from "../../src/store/database/sqlite.ts";
+import { SqliteDatabase } from "../../src/store/database/sqlite-database.ts";
+import { NodeLedger } from "../../src/store/ledger/node-ledger.ts";
+import { SqlLedgerStore } from "../../src/store/ledger/sql-ledger-store.ts";
+import { SqliteAuthority } from "../../src/store/ledger/sqlite-authority.ts";
+import { LedgerStore } from "../../src/store/ledger/sqlite-ledger-store.ts";
+import { SqliteRegistry } from "../../src/store/nodes/sqlite-registry.ts";
 import type { EpochMs } from "../../src/units/clock.ts";
 import type { BalanceId } from "../../src/units/id.ts";
 import { type NanoUsd, ZERO_USD } from "../../src/units/usd.ts";
@@ -37,6 +39,7 @@ function keeper() {
     authority,
     store,
     ledger: new NodeLedger(db, store),
+    shared: new SqlLedgerStore(new SqliteDatabase(db)),
     asked,
     reserved: () =>
       db.query<{ reserved: number }, [string]>("SELECT reserved FROM counters WHERE id = ?").get(CAP)
@@ -130,14 +133,14 @@ test("an epoch that is over is granted nothing, beside others that are", () => {
   expect(open).toMatchObject([{ granted: 10 }]);
 });
 
-test("what is shipped leaves the grant and is spent, once; an older life ships nothing", () => {
-  const { join, settle, ledger, store, reserved } = keeper();
+test("what is shipped leaves the grant and is spent, once; an older life ships nothing", async () => {
+  const { join, settle, ledger, shared, store, reserved } = keeper();
   join("n0");
   settle("n0", { wanted: 900 });
   ledger.ship("n0", 1, [charged(100, 1), charged(50, 2)]);
   ledger.ship("n0", 1, [charged(50, 2), charged(25, 3)]);
   expect([store.spent(CAP), reserved()]).toEqual([175, 725]);
-  expect(ledger.shipped("n0").get(CAP)).toBe(175);
+  expect((await shared.shipped("n0")).get(CAP)).toBe(175);
   expect(ledger.reached("n0")).toEqual(new Map([[1, 3]]));
   expect(settle("n0", { number: 2, used: 200, wanted: 2_000 })).toMatchObject({ granted: 1_000 });
   // A receipt that was deleted is not booked again: its place in the journal is known.
@@ -149,8 +152,8 @@ test("what is shipped leaves the grant and is spent, once; an older life ships n
   expect([reserved(), store.audit().drifts]).toEqual([0, []]);
 });
 
-test("credit is taken back as far as it is neither spent nor granted, once for each key", () => {
-  const { join, settle, ledger, store } = keeper();
+test("credit is taken back as far as it is neither spent nor granted, once for each key", async () => {
+  const { join, settle, ledger, shared, store } = keeper();
   join("n0");
   const at = 0 as EpochMs;
   store.credit({ balanceId: BALANCE, amount: 1_000 as NanoUsd, idempotencyKey: "in", note: null, at });
@@ -159,15 +162,15 @@ test("credit is taken back as far as it is neither spent nor granted, once for e
   expect(settle("n0", { counter, wanted: 400, limit: 9_000 })).toMatchObject({ granted: 400, free: 600 });
   ledger.ship("n0", 1, [charged(100, 1)]);
   const debit = { balanceId: BALANCE, idempotencyKey: "out", note: null, at };
-  expect(ledger.debit({ ...debit, amount: 601 as NanoUsd })).toEqual({ available: 600 as NanoUsd });
-  expect(ledger.debit({ ...debit, amount: "all" })).toMatchObject({ amount: -600 });
-  expect(ledger.debit({ ...debit, amount: "all" })).toMatchObject({ amount: -600 });
+  expect(await shared.debit({ ...debit, amount: 601 as NanoUsd })).toEqual({ available: 600 as NanoUsd });
+  expect(await shared.debit({ ...debit, amount: "all" })).toMatchObject({ amount: -600 });
+  expect(await shared.debit({ ...debit, amount: "all" })).toMatchObject({ amount: -600 });
   expect(settle("n0", { counter, number: 2, used: 100, wanted: 9_000 })).toMatchObject({ granted: 400 });
   expect(store.credits(BALANCE, 9).map(({ amount }) => amount as number)).toEqual([-600, 1_000]);
 });
 
-test("what a node was granted is claimed: what it gives back is nobody's, and what it spends is lost", () => {
-  const { join, settle, ledger, store } = keeper();
+test("what a node was granted is claimed: what it gives back is nobody's, and what it spends is lost", async () => {
+  const { join, settle, ledger, shared, store } = keeper();
   for (const name of ["n0", "n1"]) join(name);
   const at = 0 as EpochMs;
   store.credit({ balanceId: BALANCE, amount: 1_000 as NanoUsd, idempotencyKey: "in", note: null, at });
@@ -179,11 +182,13 @@ test("what a node was granted is claimed: what it gives back is nobody's, and wh
   const upTo = { ...debit, amount: { upTo: 950 as NanoUsd } };
   // All but the 100 that are spent: 300 are free, and 600 held.
   for (let times = 0; times < 2; times++)
-    expect(ledger.debit(upTo)).toMatchObject({ amount: -900, claimed: 600 });
-  expect(ledger.debit({ ...debit, idempotencyKey: "more", amount: "all" })).toEqual({ available: ZERO_USD });
+    expect(await shared.debit(upTo)).toMatchObject({ amount: -900, claimed: 600 });
+  expect(await shared.debit({ ...debit, idempotencyKey: "more", amount: "all" })).toEqual({
+    available: ZERO_USD,
+  });
   const [claim] = store.claims("", 9);
   expect(claim).toMatchObject({ idempotencyKey: debit.idempotencyKey, claimed: 600 });
-  expect(ledger.decideClaim(claim!, at)).toBe(null);
+  expect(await shared.decideClaim(claim!, at)).toBe(null);
   // Its grant is what it holds; it may not be used again.
   expect(settle("n0", { counter, number: 3, used: 700, wanted: 700 })).toMatchObject({
     granted: 100,
@@ -191,19 +196,21 @@ test("what a node was granted is claimed: what it gives back is nobody's, and wh
   });
   expect(settle("n1", { counter, needed: 1, wanted: 10 })).toMatchObject({ granted: 0, short: true });
   expect(settle("n0", { counter, number: 4, used: 300, wanted: 300 })).toMatchObject({ granted: 100 });
-  expect(ledger.decideClaim(claim!, at)).toBe(null);
+  expect(await shared.decideClaim(claim!, at)).toBe(null);
   // Its last request was charged 50 of what is no longer there.
   ledger.ship("n0", 1, [charged(50, 2)]);
   settle("n0", { counter, number: 5, used: 150, wanted: 150 });
-  expect([ledger.decideClaim(claim!, at), ledger.decideClaim(claim!, at)]).toEqual([50, 0] as NanoUsd[]);
+  expect([await shared.decideClaim(claim!, at), await shared.decideClaim(claim!, at)]).toEqual([
+    50, 0,
+  ] as NanoUsd[]);
   expect(store.credits(BALANCE, 9).map(({ amount }) => amount as number)).toEqual([50, -900, 1_000]);
   expect([store.claims("", 9), store.audit().drifts]).toEqual([[], []]);
   store.credit({ ...debit, amount: 10 as NanoUsd, idempotencyKey: "again" });
   expect(settle("n1", { counter, number: 2, wanted: 30 })).toMatchObject({ granted: 10 });
 });
 
-test("credit that comes meanwhile covers a claim", () => {
-  const { join, settle, ledger, store } = keeper();
+test("credit that comes meanwhile covers a claim", async () => {
+  const { join, settle, shared, store } = keeper();
   join("n0");
   const at = 0 as EpochMs;
   const credit = { balanceId: BALANCE, amount: 1_000 as NanoUsd, idempotencyKey: "in", note: null, at };
@@ -211,9 +218,9 @@ test("credit that comes meanwhile covers a claim", () => {
   const counter = balanceCounter(BALANCE);
   settle("n0", { counter, used: 0, wanted: 700 });
   const debit = { ...credit, idempotencyKey: "back", amount: { upTo: 1_000 as NanoUsd } };
-  expect(ledger.debit(debit)).toMatchObject({ amount: -1_000, claimed: 700 });
+  expect(await shared.debit(debit)).toMatchObject({ amount: -1_000, claimed: 700 });
   store.credit({ ...credit, idempotencyKey: "more" });
-  expect(ledger.decideClaim(store.claims("", 9)[0]!, at)).toBe(ZERO_USD);
+  expect(await shared.decideClaim(store.claims("", 9)[0]!, at)).toBe(ZERO_USD);
   expect(settle("n0", { counter, number: 2, used: 700, wanted: 900 })).toMatchObject({ granted: 900 });
 });
 
@@ -273,15 +280,15 @@ test.each([
   });
 });
 
-test("counters of windows that are over are forgotten once all of them was shipped", () => {
-  const { join, settle, ledger, authority, reserved } = keeper();
+test("counters of windows that are over are forgotten once all of them was shipped", async () => {
+  const { join, settle, ledger, shared, authority, reserved } = keeper();
   join("n0");
   settle("n0", { wanted: 100 });
   authority.retire("n0", [CAP]);
   expect(reserved()).toBe(100);
   ledger.ship("n0", 1, [charged(100, 1)]);
   authority.retire("n0", [CAP]);
-  expect(ledger.shipped("n0")).toEqual(new Map());
+  expect(await shared.shipped("n0")).toEqual(new Map());
 });
 
 test("a change is unseen until every node with a lease has noticed it, or its lease is over", () => {

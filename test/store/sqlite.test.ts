@@ -3,7 +3,7 @@ import { afterAll, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { mendsWalReset, openDatabase } from "../../src/store/sqlite/database.ts";
+import { mendsWalReset, openDatabase } from "../../src/store/database/sqlite.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "sqlite-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

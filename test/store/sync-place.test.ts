@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { SyncPlace } from "../../src/store/journal/sync-place.ts";
+import { SyncPlace } from "../../src/store/journal/disk.ts";
 
 const FAST_MS = 0.1;
 const SLOW_MS = 4;

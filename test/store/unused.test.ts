@@ -1,11 +1,10 @@
 import { expect, test } from "bun:test";
 import type { BalanceCursor, RemovedUnused } from "../../src/customers/keys/key-store.ts";
-import { UnusedRemoval } from "../../src/store/unused.ts";
+import { UnusedRemoval } from "../../src/store/customers/unused.ts";
 import type { EpochMs } from "../../src/units/clock.ts";
+import { MINUTE_MS } from "../../src/units/clock.ts";
 import type { BalanceId } from "../../src/units/id.ts";
 import { ManualClock } from "../fakes/clock.ts";
-
-const MINUTE_MS = 60_000;
 
 test("a store that refused is asked again soon, and from where it was", async () => {
   const clock = new ManualClock();

@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from "bun:test";
-import { MAX_CHARTS, UsageReader } from "../../src/store/usage.ts";
+import { MAX_CHARTS, UsageReader } from "../../src/store/usage/usage.ts";
 import { epochMs } from "../../src/units/clock.ts";
 import type { BalanceId } from "../../src/units/id.ts";
 

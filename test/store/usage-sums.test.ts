@@ -1,10 +1,11 @@
 import { describe, expect, test } from "bun:test";
-import { sumUsage, type UsageRow } from "../../src/store/usage-sums.ts";
+import { sumUsage, type UsageRow, type UsageSplit } from "../../src/store/usage/usage-sums.ts";
 
 const HOUR = 3_600_000;
 
 interface Told {
   readonly at?: number;
+  readonly key?: string;
   readonly state?: string;
   readonly charged?: number;
   readonly model?: string | null;
@@ -15,6 +16,7 @@ interface Told {
 
 const row = (told: Told = {}): UsageRow => ({
   at: told.at ?? 0,
+  keyId: told.key ?? "key_a",
   state: told.state ?? "settled",
   charged: told.charged ?? 10,
   body: JSON.stringify({
@@ -30,11 +32,11 @@ const row = (told: Told = {}): UsageRow => ({
 describe("sums over receipts", () => {
   test("stretches come in order of time and are told apart by model", () => {
     const rows = [row({ at: HOUR + 5 }), row({ at: 7, model: "b/m" }), row({ at: HOUR + 9, charged: 5 })];
-    expect(sumUsage(rows, HOUR, 10).stretches).toEqual([
-      { start: 0, model: "b/m", requests: 1, failed: 0, chargedNano: 10, inputTokens: 6, outputTokens: 4 },
+    expect(sumUsage(rows, { stretchMs: HOUR }, 10).stretches).toMatchObject([
+      { start: 0, name: "b/m", requests: 1, failed: 0, chargedNano: 10, inputTokens: 6, outputTokens: 4 },
       {
         start: HOUR,
-        model: "a/m",
+        name: "a/m",
         requests: 2,
         failed: 0,
         chargedNano: 15,
@@ -44,8 +46,51 @@ describe("sums over receipts", () => {
     ]);
   });
 
+  const splits: [UsageSplit, [number, string, number][]][] = [
+    [
+      "key",
+      [
+        [0, "key_a", 1],
+        [0, "key_b", 1],
+        [HOUR, "key_b", 1],
+      ],
+    ],
+    [
+      "host",
+      [
+        [0, "h", 1],
+        [0, "", 1],
+        [HOUR, "h", 1],
+      ],
+    ],
+    [
+      "all",
+      [
+        [0, "", 2],
+        [HOUR, "", 1],
+      ],
+    ],
+  ];
+  test.each(splits)("stretches can be split by %s", (by, expected) => {
+    const rows = [row(), row({ key: "key_b", host: null }), row({ key: "key_b", at: HOUR + 1 })];
+    const { stretches } = sumUsage(rows, { stretchMs: HOUR, by }, 10);
+    expect(stretches.map(({ start, name, requests }) => [start, name, requests])).toEqual(expected);
+  });
+
+  test("keys have their sums, and when they were last used", () => {
+    const rows = [row({ at: 9, key: "key_b" }), row({ at: 7 }), row({ at: 5, state: "failed" })];
+    expect(sumUsage(rows, { stretchMs: HOUR }, 10).keys).toMatchObject([
+      { keyId: "key_b", lastAt: 9, requests: 1, failed: 0 },
+      { keyId: "key_a", lastAt: 7, requests: 2, failed: 1 },
+    ]);
+  });
+
   test("what no host served counts under the model that was asked for, and under no route", () => {
-    const { models, routes } = sumUsage([row({ model: null, host: null, state: "failed" })], HOUR, 10);
+    const { models, routes } = sumUsage(
+      [row({ model: null, host: null, state: "failed" })],
+      { stretchMs: HOUR },
+      10,
+    );
     expect(models).toMatchObject([{ model: "gateway/auto:fast", requests: 1, failed: 1 }]);
     expect(routes).toEqual([]);
   });
@@ -57,15 +102,15 @@ describe("sums over receipts", () => {
     ["written_off", 1],
     ["recovered", 1],
   ])("%s counts as %p failures", (state, failed) => {
-    expect(sumUsage([row({ state })], HOUR, 10).models[0]!.failed).toBe(failed);
+    expect(sumUsage([row({ state })], { stretchMs: HOUR }, 10).models[0]!.failed).toBe(failed);
   });
 
   test("first tokens are told as the median and as what 19 of 20 stayed within", () => {
     const rows = Array.from({ length: 100 }, (_, index) => row({ firstTokenMs: 100 - index }));
     rows.push(row({ firstTokenMs: null }));
-    const { routes } = sumUsage(rows, HOUR, 1_000);
+    const { routes } = sumUsage(rows, { stretchMs: HOUR }, 1_000);
     expect(routes[0]).toMatchObject({ firstTokenMsP50: 50, firstTokenMsP95: 95, requests: 101 });
-    expect(sumUsage([row({ firstTokenMs: null })], HOUR, 10).routes[0]).toMatchObject({
+    expect(sumUsage([row({ firstTokenMs: null })], { stretchMs: HOUR }, 10).routes[0]).toMatchObject({
       firstTokenMsP50: null,
       firstTokenMsP95: null,
     });
@@ -83,7 +128,7 @@ describe("sums over receipts", () => {
         row({ attempts: [["h2", "rejected"]] }),
         row({ attempts: [["h2", "outrun"]] }),
       ],
-      HOUR,
+      { stretchMs: HOUR },
       10,
     );
     expect(hosts).toEqual([
@@ -94,7 +139,13 @@ describe("sums over receipts", () => {
 
   test("more receipts than are looked at are said to be left out", () => {
     const rows = [row(), row(), row()];
-    expect(sumUsage(rows, HOUR, 3)).toMatchObject({ truncated: false, models: [{ requests: 3 }] });
-    expect(sumUsage(rows, HOUR, 2)).toMatchObject({ truncated: true, models: [{ requests: 2 }] });
+    expect(sumUsage(rows, { stretchMs: HOUR }, 3)).toMatchObject({
+      truncated: false,
+      models: [{ requests: 3 }],
+    });
+    expect(sumUsage(rows, { stretchMs: HOUR }, 2)).toMatchObject({
+      truncated: true,
+      models: [{ requests: 2 }],
+    });
   });
 });

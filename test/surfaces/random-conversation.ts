@@ -48,6 +48,7 @@ export function randomConversation(random: Random, ...languages: readonly Surfac
     user: maybe(random, () => randomName(random)),
     cacheKey: openAi ? maybe(random, () => randomName(random)) : null,
     cache: null,
+    cacheOptions: null,
     openai: openAi && random.chance(0.3) ? { metadata: { [randomName(random)]: randomText(random) } } : {},
     chat: {},
   };

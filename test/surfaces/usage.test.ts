@@ -14,6 +14,8 @@ test("a summary that Anthropic made on the way is billed beside the answer, whos
     cacheWrite: 0,
     output: 2_040,
     reasoning: 0,
+    // Neither prompt was longer: a price that steps with the prompt counts each by itself.
+    longestPrompt: 150_010,
   });
 });
 

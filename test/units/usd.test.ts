@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
-import { costOf, dearest, worstCase } from "../../src/ledger/charge.ts";
+import { highestPrice, ratesAt } from "../../src/catalog/price.ts";
+import { costOf, worstCase } from "../../src/ledger/charge.ts";
 import {
   decimalUsd,
   formatUsd,
@@ -75,43 +76,48 @@ test("sums beyond 2^53 femto-dollars stay exact", () => {
 });
 
 test("what is dearer than any balance costs as much as the largest", () => {
-  const dearest = pricePerMillion(1_000_000)!;
-  expect(sumLines(lineFemto(1_000_000_000, dearest), lineFemto(1_000_000_000, dearest))).toBe(MAX_NANO_USD);
+  const mostExpensive = pricePerMillion(1_000_000)!;
+  expect(sumLines(lineFemto(1_000_000_000, mostExpensive), lineFemto(1_000_000_000, mostExpensive))).toBe(
+    MAX_NANO_USD,
+  );
 });
 
 test("the worst case bounds every host and every kind of prompt token", () => {
   const cheap = { input: 1, output: 9, cacheRead: 1, cacheWrite: 5 } as never;
-  const dear = { input: 3, output: 2, cacheRead: 1, cacheWrite: 1 } as never;
-  const bound = dearest([cheap, dear]);
+  const other = { input: 3, output: 2, cacheRead: 1, cacheWrite: 1 } as never;
+  const bound = highestPrice([cheap, other]);
   expect(bound).toEqual({
     input: 3,
     output: 9,
     cacheRead: 1,
     cacheWrite: 5,
-    cacheWrite1h: 5,
     audioInput: 3,
     audioOutput: 9,
   } as never);
-  const prompt = { bound: 2_000_000, cachedFor1h: false, hasAudio: false };
-  expect(worstCase(prompt, 1_000_000, bound)).toBe(nanoUsd(2 * 5 + 9));
+  const prompt = { bound: 2_000_000, retentions: {}, hasAudio: false };
+  expect(worstCase(prompt, 1_000_000, ratesAt(bound, 0))).toBe(nanoUsd(2 * 5 + 9));
 });
 
 test("what is kept in a cache for an hour has a price of its own, which bounds such a prompt", () => {
-  const price = { input: 3, output: 9, cacheRead: 1, cacheWrite: 5, cacheWrite1h: 7 } as never;
+  const price = { input: 3, output: 9, cacheRead: 1, cacheWrite: 5, cacheWrites: { "1h": 7 } } as never;
   const tokens = {
     input: 0,
     cacheRead: 0,
     cacheWrite: 3_000_000,
-    cacheWrite1h: 1_000_000,
+    cacheWrites: { "1h": 1_000_000 },
     output: 0,
     reasoning: 0,
   };
   expect(costOf(tokens, price)).toBe(nanoUsd(2 * 5 + 7));
   const other = { input: 1, output: 9, cacheRead: 1, cacheWrite: 6 } as never;
-  expect(dearest([price, other])).toMatchObject({ cacheWrite: 6, cacheWrite1h: 7 } as never);
-  expect(worstCase({ bound: 1_000_000, cachedFor1h: true, hasAudio: false }, 0, price)).toBe(nanoUsd(7));
-  expect(worstCase({ bound: 1_000_000, cachedFor1h: false, hasAudio: false }, 0, price)).toBe(nanoUsd(5));
-  expect(worstCase({ bound: 1_000_000, cachedFor1h: true, hasAudio: false }, 0, other)).toBe(nanoUsd(6));
+  expect(highestPrice([price, other])).toMatchObject({ cacheWrite: 6, cacheWrites: { "1h": 7 } } as never);
+  expect(worstCase({ bound: 1_000_000, retentions: { "1h": true }, hasAudio: false }, 0, price)).toBe(
+    nanoUsd(7),
+  );
+  expect(worstCase({ bound: 1_000_000, retentions: {}, hasAudio: false }, 0, price)).toBe(nanoUsd(5));
+  expect(worstCase({ bound: 1_000_000, retentions: { "1h": true }, hasAudio: false }, 0, other)).toBe(
+    nanoUsd(6),
+  );
 });
 
 test.each([

@@ -3,7 +3,7 @@ import type { Refusal } from "../../units/errors/refusal.ts";
 import type { SuspensionReason } from "../../units/errors/suspension.ts";
 import type { AccountId, BalanceId } from "../../units/id.ts";
 import type { SecretHash } from "../../units/secret-hash.ts";
-import type { Account, Claim, Holdings, Session } from "./account.ts";
+import type { Account, AccountBalances, Claim, Session } from "./account.ts";
 import type { Email } from "./email.ts";
 import type { IssuedMessage, WalletName } from "./wallet-message.ts";
 
@@ -19,19 +19,19 @@ export interface AccountStore {
     decide: (state: AccountState) => C | Refusal,
   ): Promise<WrittenChange<C> | Refusal>;
   /** Null for somebody unknown. */
-  holdings(about: Pick<AccountQuery, "email" | "wallet" | "account">): Promise<Holdings | null>;
-  /** Those of the ids that exist, in no order. */
+  accountBalances(about: Pick<AccountQuery, "email" | "wallet" | "account">): Promise<AccountBalances | null>;
+  /** The accounts with these ids that exist, in no order. */
   accounts(ids: readonly AccountId[]): Promise<readonly Account[]>;
   message(hash: SecretHash): Promise<IssuedMessage | null>;
   /** Expired ones too. */
-  session(hash: SecretHash): Promise<(Holdings & { readonly expiresAt: EpochMs }) | null>;
-  /** Those that have not expired, the newest first. */
+  session(hash: SecretHash): Promise<(AccountBalances & { readonly expiresAt: EpochMs }) | null>;
+  /** Sessions that have not expired, the newest first. */
   sessions(account: AccountId): Promise<readonly Session[]>;
   endSession(hash: SecretHash): Promise<void>;
   /** All of an account; returns how many there were. */
   endSessions(account: AccountId): Promise<number>;
   /** The balance with whom it belongs to, and who it was offered to. */
-  belonging(balance: BalanceId): Promise<Belongings | null>;
+  balanceRecord(balance: BalanceId): Promise<BalanceRecord | null>;
   link(hash: SecretHash): Promise<Link | null>;
 }
 
@@ -41,7 +41,7 @@ export interface AccountQuery {
   readonly message?: SecretHash;
   /** Counts the links on their way to it, and asks nothing about its account. */
   readonly mailbox?: Email;
-  /** Of at most one of these, or of the link's email, the holdings are read. */
+  /** The account with at most one of these, or with the link's email, is read. */
   readonly email?: Email;
   readonly wallet?: WalletName;
   readonly account?: AccountId;
@@ -55,20 +55,20 @@ export interface AccountState {
   readonly message: IssuedMessage | null;
   /** How many links to the mailbox have not expired and were not used: those of claims, and the others. */
   readonly liveLinks: { readonly signIn: number; readonly claim: number };
-  readonly holdings: Holdings | null;
-  readonly balance: Belongings | null;
+  readonly accountBalances: AccountBalances | null;
+  readonly balance: BalanceRecord | null;
 }
 
-/** A balance, and who has to do with it: what accounts/belonging decides on. */
-export interface Belongings {
+/** A balance, and who has to do with it: what accounts/ownership decides on. */
+export interface BalanceRecord {
   readonly id: BalanceId;
   /** Its own suspension, not its account's. */
   readonly suspended: SuspensionReason | null;
   /** Whose it is. */
-  readonly owner: Holdings | null;
+  readonly owner: AccountBalances | null;
   /** When it became its owner's; null for one that its owner's first sign-in made. */
   readonly claimedAt: EpochMs | null;
-  /** Null for one without a claim; lapsed ones are told too. */
+  /** Null for one without a claim; lapsed ones are included. */
   readonly claim: Claim | null;
   /** The account that it was claimed for. */
   readonly claimant: Account | null;
@@ -121,6 +121,6 @@ export interface AccountChange {
 }
 
 export type WrittenChange<C extends AccountChange> = C & {
-  /** Keys that `revokeKeys` has ended. Those of a claim end with their balance's notice. */
+  /** Keys that `revokeKeys` has ended. A claim's keys end with their balance's notice. */
   readonly endedKeys: readonly SecretHash[];
 };

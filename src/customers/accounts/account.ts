@@ -19,18 +19,18 @@ export interface Account {
 }
 
 /** An account with what belongs to it. */
-export interface Holdings {
+export interface AccountBalances {
   readonly account: Account;
   /** Oldest first; the first is the one that a session acts on where none is named. */
   readonly balances: readonly BalanceId[];
-  /** Those of them that were claimed, and when the claim took effect. */
+  /** The claimed ones among them, and when the claim took effect. */
   readonly claimed: readonly { readonly id: BalanceId; readonly at: EpochMs }[];
   /** The newest first; those that lapsed too. */
   readonly claims: readonly Claim[];
 }
 
 /**
- * A balance that somebody with its key offered to an email address. It takes effect when whoever reads that
+ * A balance that somebody with its key offered to an email address. It takes effect when a reader of that
  * mailbox confirms it; until then the balance is accountless in every respect but one: it cannot be claimed
  * again.
  */

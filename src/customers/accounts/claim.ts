@@ -4,12 +4,12 @@ import { suspension } from "../../units/errors/suspension-refusal.ts";
 import type { AccountId, BalanceId, KeyId } from "../../units/id.ts";
 import type { SecretHash } from "../../units/secret-hash.ts";
 import type { Account } from "./account.ts";
-import type { AccountChange, Belongings } from "./account-store.ts";
-import { belonging, CLAIM_DAYS } from "./belonging.ts";
+import type { AccountChange, BalanceRecord } from "./account-store.ts";
 import { changeAccounts } from "./change.ts";
 import type { AccountDeps } from "./deps.ts";
 import type { Email } from "./email.ts";
 import { claimMail } from "./mail.ts";
+import { CLAIM_DAYS, ownership } from "./ownership.ts";
 import { newLinkToken } from "./secret.ts";
 import { LINK_MINUTES, linkOf, newcomer, ownBalance } from "./sign-in.ts";
 import { proveWallet, spentMessage } from "./wallet.ts";
@@ -31,7 +31,7 @@ export const whyNoClaimant = (rotationId: KeyId, setUpKey: KeyId | null): Refusa
     ? null
     : refuse(
         "invalid_request",
-        "This key was made by the owner of the balance, and such a key cannot claim it. Only the key made at set-up, or one that it was rotated to, can; or any key with `recovery_secret` beside it.",
+        "This key was made by the owner of the balance, and such a key cannot claim it. Only the key made at set-up, or one that it was rotated to, can; or any key together with `recovery_secret`.",
       );
 
 /**
@@ -54,11 +54,11 @@ export async function claimByEmail(
   const change = await changeAccounts(
     deps,
     { email, balance: balanceId },
-    ({ balance, holdings, liveLinks }, now) => {
+    ({ balance, accountBalances, liveLinks }, now) => {
       const unclaimable = whyUnclaimable(balance, claimant, deps, now);
       if (unclaimable !== null) return unclaimable;
       if (liveLinks.claim >= MAX_CLAIM_LINKS) return tooManyClaims();
-      const { account } = holdings ?? newcomer({ email, wallet: null }, deps, now);
+      const { account } = accountBalances ?? newcomer({ email, wallet: null }, deps, now);
       return { account, claim: { balanceId, accountId: account.id, at: now }, link };
     },
   );
@@ -82,11 +82,11 @@ export async function claimByWallet(
   const { hash, wallet } = proved;
   const own = ownBalance(deps);
   const about = { message: hash, wallet, balance: claimant.balance };
-  const change = await changeAccounts(deps, about, ({ message, balance, holdings }, now) => {
+  const change = await changeAccounts(deps, about, ({ message, balance, accountBalances }, now) => {
     if (message === null) return spentMessage();
     const unclaimable = whyUnclaimable(balance, claimant, deps, now);
     if (unclaimable !== null) return unclaimable;
-    const { account, balances } = holdings ?? newcomer({ email: null, wallet }, deps, now);
+    const { account, balances } = accountBalances ?? newcomer({ email: null, wallet }, deps, now);
     if (account.suspended !== null) return suspension(account.suspended, deps.links().contact);
     return {
       account: { ...account, provedAt: account.provedAt ?? now },
@@ -110,15 +110,15 @@ export async function settleClaim(
   const change = await changeAccounts(
     deps,
     { account, balance: balanceId },
-    ({ balance, holdings }, now): AccountChange | Refusal => {
-      if (holdings === null || balance === null) return noClaim("id");
-      const at = belonging(balance, now);
+    ({ balance, accountBalances }, now): AccountChange | Refusal => {
+      if (accountBalances === null || balance === null) return noClaim("id");
+      const at = ownership(balance, now);
       if (word === "confirm" && at.state === "claimed" && at.account === account) return {};
       if (at.state !== "offered" || at.claim.accountId !== account) return noClaim("id");
       if (word === "decline") return { decline: balanceId };
-      const { suspended } = holdings.account;
+      const { suspended } = accountBalances.account;
       if (suspended !== null) return suspension(suspended, deps.links().contact);
-      return { account: holdings.account, attach: [balanceId] };
+      return { account: accountBalances.account, attach: [balanceId] };
     },
   );
   return refused(change) ? change : balanceId;
@@ -128,14 +128,14 @@ const noClaim = (param: string): Refusal =>
   invalidField(param, "No claim on this balance is waiting for your confirmation.");
 
 function whyUnclaimable(
-  balance: Belongings | null,
+  balance: BalanceRecord | null,
   { secret }: Claimant,
   deps: AccountDeps,
   now: EpochMs,
 ): Refusal | null {
   if (balance === null) return refuse("invalid_request", "There is no such balance.");
   if (balance.suspended !== null) return suspension(balance.suspended, deps.links().contact);
-  switch (belonging(balance, now).state) {
+  switch (ownership(balance, now).state) {
     case "nobody's":
       return secret === null || secret === balance.recovery ? null : otherSecret();
     case "reclaimed":

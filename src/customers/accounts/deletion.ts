@@ -3,12 +3,12 @@ import { suspension } from "../../units/errors/suspension-refusal.ts";
 import type { AccountId, BalanceId } from "../../units/id.ts";
 import type { SecretHash } from "../../units/secret-hash.ts";
 import type { AccountChange } from "./account-store.ts";
-import { belonging, undoEnds } from "./belonging.ts";
 import { changeAccounts } from "./change.ts";
 import type { AccountDeps } from "./deps.ts";
+import { ownership, undoEnds } from "./ownership.ts";
 
 /** What an end has come to. */
-export interface DeletedBelongings {
+export interface DeletedBalances {
   /** Their keys are revoked; the books keep their ids and amounts. */
   readonly closed: readonly BalanceId[];
   /** Their claims could still be undone: they are again whose recovery secret opens them. */
@@ -17,18 +17,18 @@ export interface DeletedBelongings {
 
 /**
  * Deletes an account: its addresses and sessions are erased, and the keys of its balances end. What it claimed
- * less than a week ago is not its own to end, so that goes back to whoever set it up.
+ * less than a week ago is not its own to end, so that goes back to the one who set it up.
  */
 export async function deleteAccount(
   deps: AccountDeps,
   account: AccountId,
-): Promise<DeletedBelongings | Refusal> {
+): Promise<DeletedBalances | Refusal> {
   const change = await changeAccounts(
     deps,
     { account },
-    ({ holdings }, now): Required<DeletionChange> | Refusal => {
-      if (holdings === null) return refuse("invalid_request", "There is no such account.");
-      const { account, balances, claimed } = holdings;
+    ({ accountBalances }, now): Required<DeletionChange> | Refusal => {
+      if (accountBalances === null) return refuse("invalid_request", "There is no such account.");
+      const { account, balances, claimed } = accountBalances;
       if (account.suspended !== null) return suspension(account.suspended, deps.links().contact);
       const reclaim = claimed.filter(({ at }) => now < undoEnds(at)).map(({ id }) => id);
       return { account, reclaim, close: balances.filter((id) => !reclaim.includes(id)), erase: true };
@@ -44,12 +44,12 @@ export async function deleteAccount(
 export async function closeBalance(
   deps: AccountDeps,
   recovery: SecretHash,
-): Promise<DeletedBelongings | Refusal | null> {
+): Promise<DeletedBalances | Refusal | null> {
   const change = await changeAccounts(deps, { recovery }, ({ balance }, now): AccountChange | Refusal => {
     if (balance === null || balance.recovery !== recovery) return {};
     const { id } = balance;
     if (balance.suspended !== null) return suspension(balance.suspended, deps.links().contact);
-    const { state } = belonging(balance, now);
+    const { state } = ownership(balance, now);
     if (state === "nobody's" || state === "reclaimed") return { close: [id] };
     if (state === "offered") return { decline: id, close: [id] };
     return refuse(

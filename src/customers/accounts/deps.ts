@@ -5,7 +5,7 @@ import type { AccountStore } from "./account-store.ts";
 import type { ContractSignatures } from "./contract-signatures.ts";
 import type { Mail } from "./mail.ts";
 
-/** What the operations on accounts work with. `links` answers anew after a reload. */
+/** What the operations on accounts work with. `links` follows reloads. */
 export interface AccountDeps {
   readonly store: AccountStore;
   readonly clock: Clock;

@@ -1,7 +1,7 @@
 import { operatorAt } from "../../units/contact.ts";
 import { formatUsd, type NanoUsd } from "../../units/usd.ts";
-import { UNDO_DAYS } from "./belonging.ts";
 import type { Email } from "./email.ts";
+import { UNDO_DAYS } from "./ownership.ts";
 
 /** A mail in plain text. */
 export interface Mail {
@@ -40,7 +40,7 @@ If that was you, open this link to sign in and take the balance into your accoun
 ${address(link)}
 
 The link works once and expires in ${link.minutes} minutes. If it was not you, ignore this mail: the balance then never becomes
-yours. Whoever set the balance up keeps its recovery secret, and can take it back for ${UNDO_DAYS} days: do not add credit to a
+yours. The person who set the balance up keeps its recovery secret, and can take it back for ${UNDO_DAYS} days: do not add credit to a
 balance that someone else holds a key to.
 `,
 });

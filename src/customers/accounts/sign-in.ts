@@ -2,13 +2,13 @@ import type { EpochMs } from "../../units/clock.ts";
 import { invalidField, type Refusal, refused } from "../../units/errors/refusal.ts";
 import { type BalanceId, newId } from "../../units/id.ts";
 import { hashSecret } from "../../units/secret-hash.ts";
-import type { Account, Holdings } from "./account.ts";
+import type { Account, AccountBalances } from "./account.ts";
 import type { AccountChange, AccountQuery, AccountState, Link } from "./account-store.ts";
-import { isPending } from "./belonging.ts";
 import { changeAccounts } from "./change.ts";
 import type { AccountDeps } from "./deps.ts";
 import type { Email } from "./email.ts";
 import { signInMail } from "./mail.ts";
+import { isPending } from "./ownership.ts";
 import { newLinkToken, newSession } from "./secret.ts";
 import { SESSION_MS } from "./session.ts";
 import { proveWallet, spentMessage } from "./wallet.ts";
@@ -29,9 +29,9 @@ export async function requestLink(
   const link = linkOf(deps, token, email, null);
   const change = await deps.store.change(
     whom === "anybody" ? { mailbox: email } : { email, mailbox: email },
-    ({ liveLinks, holdings }): AccountChange => {
-      const isWanted = whom === "anybody" || (holdings?.account.provedAt ?? null) !== null;
-      return isWanted && liveLinks.signIn < MAX_LINKS ? { link } : {};
+    ({ liveLinks, accountBalances }): AccountChange => {
+      const mayHaveLink = whom === "anybody" || (accountBalances?.account.provedAt ?? null) !== null;
+      return mayHaveLink && liveLinks.signIn < MAX_LINKS ? { link } : {};
     },
   );
   if (refused(change) || change.link === undefined) return;
@@ -58,20 +58,20 @@ export interface SignedIn {
 }
 
 /** Whom a link would sign in, and which claim it would confirm; uses nothing up. */
-export async function lookAtLink(deps: AccountDeps, token: string): Promise<Link | Refusal> {
+export async function readLink(deps: AccountDeps, token: string): Promise<Link | Refusal> {
   const now = deps.clock.now();
   const link = await deps.store.link(hashSecret(token));
   if (link === null || link.expiresAt <= now) return spentLink();
-  const known = await deps.store.holdings({ email: link.email });
+  const known = await deps.store.accountBalances({ email: link.email });
   const [claimed = null] = known === null ? [] : confirmedBy(link, known, now);
   return { ...link, claimed };
 }
 
 /** Uses up a mailed link, and takes over the balance whose claim it was mailed for. */
 export function signInByLink(deps: AccountDeps, token: string): Promise<SignedIn | Refusal> {
-  return enter(deps, { link: hashSecret(token) }, ({ link, holdings }, now) => {
+  return enter(deps, { link: hashSecret(token) }, ({ link, accountBalances }, now) => {
     if (link === null || link.expiresAt <= now) return spentLink();
-    const known = holdings ?? newcomer({ email: link.email, wallet: null }, deps, now);
+    const known = accountBalances ?? newcomer({ email: link.email, wallet: null }, deps, now);
     return { known, attach: confirmedBy(link, known, now) };
   });
 }
@@ -80,10 +80,10 @@ export async function signInByWallet(deps: AccountDeps, signed: SignedMessage): 
   const proved = await proveWallet(deps, signed);
   if (refused(proved)) return proved;
   const { hash, wallet } = proved;
-  return enter(deps, { message: hash, wallet }, ({ message, holdings }, now) => {
+  return enter(deps, { message: hash, wallet }, ({ message, accountBalances }, now) => {
     // Somebody else was faster and used it.
     if (message === null) return spentMessage();
-    return { known: holdings ?? newcomer({ email: null, wallet }, deps, now), attach: [] };
+    return { known: accountBalances ?? newcomer({ email: null, wallet }, deps, now), attach: [] };
   });
 }
 
@@ -92,13 +92,17 @@ export async function signInByWallet(deps: AccountDeps, signed: SignedMessage): 
  * stands for the address alone and takes nothing over, because anybody can claim a balance of theirs for
  * anybody's address: decision 8.
  */
-function confirmedBy({ claimed }: Link, { account, claims }: Holdings, now: EpochMs): readonly BalanceId[] {
+function confirmedBy(
+  { claimed }: Link,
+  { account, claims }: AccountBalances,
+  now: EpochMs,
+): readonly BalanceId[] {
   const waits = claims.some((claim) => claim.balanceId === claimed && isPending(claim, now));
   return claimed !== null && waits && account.suspended === null ? [claimed] : [];
 }
 
 interface SignInTarget {
-  readonly known: Holdings;
+  readonly known: AccountBalances;
   readonly attach: readonly BalanceId[];
 }
 
@@ -133,12 +137,12 @@ export const ownBalance = ({ random, clock }: AccountDeps) => ({
   createdAt: clock.now(),
 });
 
-/** Whoever signs in for the first time. */
+/** The account of somebody who signs in for the first time. */
 export const newcomer = (
   who: Pick<Account, "email" | "wallet">,
   { random }: AccountDeps,
   now: EpochMs,
-): Holdings => ({
+): AccountBalances => ({
   account: {
     id: newId("acct", random),
     ...who,

@@ -2,14 +2,14 @@ import { invalidField, type Refusal, refuse, refused } from "../../units/errors/
 import { suspension } from "../../units/errors/suspension-refusal.ts";
 import type { AccountId, BalanceId } from "../../units/id.ts";
 import type { SecretHash } from "../../units/secret-hash.ts";
-import type { AccountChange, Belongings } from "./account-store.ts";
-import { belonging, UNDO_DAYS } from "./belonging.ts";
+import type { AccountChange, BalanceRecord } from "./account-store.ts";
 import { changeAccounts } from "./change.ts";
 import type { AccountDeps } from "./deps.ts";
+import { ownership, UNDO_DAYS } from "./ownership.ts";
 import { ownBalance } from "./sign-in.ts";
 
 /**
- * For whoever set the balance up, with the recovery secret from then: the address was mistyped, or a key in
+ * For the person who set the balance up, with the recovery secret from then: the address was mistyped, or a key in
  * the wrong hands claimed it. Ends a claim that waits, and takes a claimed balance back from its account,
  * even where that has replaced the recovery secret since. Null for a secret that opens nothing.
  */
@@ -24,7 +24,7 @@ export async function takeBack(
     { recovery: secret },
     ({ balance }, now): AccountChange | Refusal => {
       if (balance === null) return {};
-      const at = belonging(balance, now);
+      const at = ownership(balance, now);
       if (at.state === "offered") return { reclaim: [balance.id], revokeKeys };
       if (at.state === "claimed" && balance.undo === secret) {
         // Otherwise it would be the way out of a suspension.
@@ -53,7 +53,7 @@ export async function detach(
     deps,
     { balance: balanceId },
     ({ balance }, now): AccountChange | Refusal => {
-      const at = balance === null ? null : belonging(balance, now);
+      const at = balance === null ? null : ownership(balance, now);
       if (balance !== null && at?.state === "offered" && at.claim.accountId === account) {
         return { reclaim: [balanceId], revokeKeys };
       }
@@ -71,7 +71,7 @@ export async function detach(
 
 /** An account that somebody signed in to is never without a balance. */
 function left(
-  { id, owner }: Belongings,
+  { id, owner }: BalanceRecord,
   own: NonNullable<AccountChange["balance"]>,
   revokeKeys: boolean,
 ): AccountChange {

@@ -27,6 +27,7 @@ export async function setUp(
   const made = {
     ...balance,
     suspended: null,
+    priceList: null,
     createdAt: minted.key.createdAt,
     setUpKey: minted.key.rotationId,
     secretsSavedAt: null,
@@ -98,7 +99,7 @@ const MAX_KEYS_A_DAY = { withCredit: 10_000, without: 100 };
 const HOUR_S = 3_600;
 
 function mint(deps: KeyDeps, balance: Pick<Balance, "id" | "accountId">, spec: KeySpec): Minted {
-  const { name = null, expiresAt = null, ...limits } = spec;
+  const { name = null, expiresAt = null, priceList = null, policy = null, ...limits } = spec;
   const secret = newApiKey(deps.random);
   const id = newId("key", deps.random);
   const key: Key = {
@@ -111,6 +112,8 @@ function mint(deps: KeyDeps, balance: Pick<Balance, "id" | "accountId">, spec: K
     name,
     balanceId: balance.id,
     rotationId: id,
+    priceList,
+    policy,
     root: SET_UP,
     state: "active",
     createdAt: deps.clock.now(),

@@ -6,7 +6,7 @@ import type { KeyLimits } from "./key.ts";
 import type { KeyStore } from "./key-store.ts";
 import type { Keyring } from "./keyring.ts";
 
-/** What the operations on keys and budgets work with. `settings` answers anew after a reload. */
+/** What the operations on keys and budgets work with. `settings` follows reloads. */
 export interface KeyDeps {
   readonly store: KeyStore;
   readonly keyring: Keyring;
@@ -30,4 +30,4 @@ export interface KeySettings {
   readonly contact: string | null;
 }
 
-export type NewKeyLimits = Pick<KeyLimits, "rpmLimit" | "tpmLimit" | "dailyLimit" | "monthlyLimit">;
+type NewKeyLimits = Pick<KeyLimits, "rpmLimit" | "tpmLimit" | "dailyLimit" | "monthlyLimit">;

@@ -1,5 +1,6 @@
 import { type EpochMs, isoTime } from "../../units/clock.ts";
 import { invalidField, type Refusal } from "../../units/errors/refusal.ts";
+import { isSamePolicy, type KeyPolicy } from "../../units/key-policy.ts";
 import { formatUsd, type NanoUsd } from "../../units/usd.ts";
 import type { Key, KeyLimits } from "./key.ts";
 import type { BalanceWithBudgets } from "./key-store.ts";
@@ -16,6 +17,9 @@ export interface KeySpec {
   readonly allowedModels?: readonly string[] | null;
   readonly budgets?: readonly string[];
   readonly expiresAt?: EpochMs | null;
+  readonly policy?: KeyPolicy | null;
+  /** Null: that of the balance. Only operators name one. */
+  readonly priceList?: string | null;
 }
 
 /** The key with the spec granted; refused for a budget that the balance does not have. */
@@ -36,10 +40,10 @@ export const missingBudget = (name: string): Refusal =>
  */
 export function loosens(key: Key, spec: KeySpec): Refusal | null {
   for (const [field, limit] of RAISABLE) {
-    const asked = spec[limit];
+    const requested = spec[limit];
     const present = key[limit];
-    if (asked === undefined || asked === present) continue;
-    if (asked === null || (present !== null && asked > present)) {
+    if (requested === undefined || requested === present) continue;
+    if (requested === null || (present !== null && requested > present)) {
       return ownerOnly(field, present === null ? "no limit" : shown(limit, present), "lower it");
     }
   }
@@ -59,6 +63,8 @@ export function loosens(key: Key, spec: KeySpec): Refusal | null {
       );
     }
   }
+  if (spec.policy !== undefined && !isSamePolicy(spec.policy, key.policy ?? null))
+    return ownerOnly("policy", JSON.stringify(key.policy ?? null));
   if (name !== undefined && name !== key.name) return ownerOnly("name", key.name ?? "none");
   return null;
 }
@@ -73,8 +79,10 @@ const RAISABLE = [
 const shown = (limit: (typeof RAISABLE)[number][1], value: number): string =>
   limit === "dailyLimit" || limit === "monthlyLimit" ? formatUsd(value as NanoUsd) : String(value);
 
-const isSubset = (asked: readonly string[] | null, present: readonly string[] | null): boolean =>
-  asked === null ? present === null : present === null || asked.every((model) => present.includes(model));
+const isSubset = (requested: readonly string[] | null, present: readonly string[] | null): boolean =>
+  requested === null
+    ? present === null
+    : present === null || requested.every((model) => present.includes(model));
 
 function ownerOnly(param: string, present: string, may?: string): Refusal {
   const allowed = may === undefined ? "" : ` A key may only ${may}.`;

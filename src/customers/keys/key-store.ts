@@ -17,9 +17,9 @@ export interface KeyStore {
   keyById(id: KeyId): Promise<Key | null>;
   balanceByRecovery(hash: SecretHash): Promise<Balance | null>;
   balanceWithBudgets(id: BalanceId): Promise<BalanceWithBudgets | null>;
-  /** Of these balances, newest first; `before` is the id that the last page ended with. */
+  /** Keys of these balances, newest first; `before` is the id that the last page ended with. */
   keysOf(balances: readonly BalanceId[], limit: number, before: KeyId | null): Promise<Key[]>;
-  /** Those that are neither revoked nor expired, newest first. */
+  /** Keys that are neither revoked nor expired, newest first. */
   liveKeysOf(balance: BalanceId, limit: number): Promise<Key[]>;
 
   /**
@@ -30,6 +30,9 @@ export interface KeyStore {
 
   /** Newest first; `before` is the id that the last page ended with. `liveKeys` as in `addKey`. */
   balances(limit: number, before: BalanceId | null): Promise<{ balance: Balance; liveKeys: number }[]>;
+
+  /** Null: the models' own prices. False where there is no such balance. */
+  setPriceList(balance: BalanceId, priceList: string | null): Promise<boolean>;
 
   /** Notes that both secrets of the balance were shown to be saved; returns since when that is known. */
   secretsSaved(balance: BalanceId, at: EpochMs): Promise<EpochMs>;
@@ -54,7 +57,7 @@ export interface KeyStore {
   dropBudget(balance: BalanceId, name: string, decide: BudgetDrop): Promise<Budget | Refusal>;
   /** Null where the balance has none of this name. */
   run(balance: BalanceId, name: string): Promise<StoredRun | null>;
-  /** Of at most so many of a balance. The runs of a balance that was just removed are nobody's. */
+  /** A balance has at most `most` runs. The runs of a balance that was just removed are nobody's. */
   changeRun(
     balance: BalanceId,
     name: string,
@@ -72,10 +75,10 @@ export interface KeyStore {
   suspensions(subject: string, limit: number): Promise<SuspensionRecord[]>;
 }
 
-/** Counted apart, so that whoever claims a balance uses up nothing that its owner needs to take it back. */
+/** Counted apart, so that claims of a balance use up nothing that its owner needs to take it back. */
 export interface RecentKeys {
   readonly ofSetUp: number;
-  /** Of all claims. */
+  /** In all claims together. */
   readonly ofClaims: number;
 }
 
@@ -111,7 +114,7 @@ export interface BalanceWithBudgets {
   readonly budgets: readonly Budget[];
 }
 
-export interface KeyChange {
+interface KeyChange {
   readonly key: Key;
   /** The key that takes its place. */
   readonly successor?: Key;
@@ -120,7 +123,7 @@ export interface KeyChange {
 }
 
 export interface ChangedKey extends KeyChange {
-  /** Those that `endsSiblings` has revoked. */
+  /** Keys that `endsSiblings` has revoked. */
   readonly ended: readonly Key[];
 }
 

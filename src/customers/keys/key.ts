@@ -1,6 +1,7 @@
 import type { EpochMs } from "../../units/clock.ts";
 import type { SuspensionReason } from "../../units/errors/suspension.ts";
 import type { AccountId, BalanceId, BudgetId, KeyId } from "../../units/id.ts";
+import type { KeyPolicy } from "../../units/key-policy.ts";
 import type { SecretHash } from "../../units/secret-hash.ts";
 import type { NanoUsd } from "../../units/usd.ts";
 import type { WindowKind } from "../../units/window.ts";
@@ -30,6 +31,10 @@ export interface Key extends KeyLimits {
    * a key never resets them.
    */
   readonly rotationId: KeyId;
+  /** The price list that its requests are charged by, set by the operator; null: the balance's. */
+  readonly priceList: string | null;
+  /** Which hosts may serve its requests; null or absent: all. */
+  readonly policy?: KeyPolicy | null;
   /** A key that derives from a claim works only while that claim is in force. */
   readonly root: Root;
   readonly state: "active" | "rotated" | "revoked";
@@ -44,6 +49,8 @@ export interface Balance {
   /** Null while accountless. */
   readonly accountId: AccountId | null;
   readonly suspended: SuspensionReason | null;
+  /** The price list that its keys are charged by, set by the operator; null: the models' own prices. */
+  readonly priceList: string | null;
   readonly createdAt: EpochMs;
   /** Lineage of the key made at set-up, the only one that may claim; null where no set-up made the balance. */
   readonly setUpKey: KeyId | null;
@@ -68,6 +75,15 @@ export interface Budget {
   readonly window: WindowKind;
 }
 
+/** The price list that requests of the key are charged by; null: the models' own prices. */
+export const priceListOf = ({
+  key,
+  balance,
+}: {
+  readonly key: Pick<Key, "priceList">;
+  readonly balance: Pick<Balance, "priceList">;
+}): string | null => key.priceList ?? balance.priceList;
+
 /** Whether requests of the two keys have the same limits: a new name, for one, changes nothing for them. */
 export const isLimitedAlike = (one: KeyLimits, other: KeyLimits): boolean =>
   one === other ||
@@ -77,7 +93,7 @@ export const isLimitedAlike = (one: KeyLimits, other: KeyLimits): boolean =>
     one.monthlyLimit === other.monthlyLimit &&
     `${one.allowedModels}` === `${other.allowedModels}`);
 
-/** By what is in them: whoever reads them again has other objects. */
+/** By what is in them: each reading makes other objects. */
 export const areSameBudgets = (one: readonly Budget[], other: readonly Budget[]): boolean =>
   one === other ||
   (one.length === other.length &&

@@ -17,8 +17,8 @@ import { isApiKey } from "./secret.ts";
  * and expired keys all come out as null. Unknown ones are remembered too, apart from the others, so that a
  * flood of them reaches the store once each and pushes no good key out.
  *
- * Whoever changes a key, a balance or its budgets calls `forgetKey` or `forgetBalance` once the change is durable and
- * before it is answered: the next request then reads it anew. Forgetting is safe in any order, where putting
+ * A change of a key, a balance or its budgets is followed by `forgetKey` or `forgetBalance`, once it is durable and
+ * before it is answered: the next request then reads it again. Forgetting is safe in any order, where putting
  * the new state in would need the changes' order.
  */
 export class Keyring {
@@ -33,7 +33,7 @@ export class Keyring {
     bounds: KeyringBounds = DEFAULT_BOUNDS,
     /** False while this process may have missed a change; what it remembers is then not used. */
     private readonly remembers: () => boolean = () => true,
-    /** Told which keys have to be read anew, so that whoever needs them soon may begin to. */
+    /** Gets which keys have to be read again, so that open requests can start to. */
     private readonly onForgotten: (concerns: KeyPredicate) => void = () => {},
   ) {
     this.keys = boundedCache(bounds.keys);
@@ -100,7 +100,7 @@ export class Keyring {
     this.forget([], [balance]);
   }
 
-  /** Many at once: whoever needs some of them soon looks for that once. */
+  /** Many at once: open requests search for theirs once. */
   forget(keys: readonly Pick<Key, "hash">[], balances: readonly BalanceId[]): void {
     const hashes = new Set(keys.map(({ hash }) => hash));
     const ids = new Set(balances);
@@ -142,7 +142,7 @@ export class Keyring {
       const key = await this.store.keyByHash(hash);
       reading.balance = key?.balanceId ?? null;
       const known = key === null ? undefined : this.balances.get(key.balanceId);
-      // Of a budget that is being made, the key may be here before its balance is forgotten.
+      // While a budget is being made, its key may be here before its balance is forgotten.
       const withBudgets =
         known !== undefined && budgetsOf(key!, known) !== null
           ? known

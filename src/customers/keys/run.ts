@@ -7,7 +7,7 @@ import { type Actor, changedHands, rootOf } from "./root.ts";
 
 /**
  * What a run of an agent may use: a budget that its requests make by naming it. The first request sets the limits. The
- * key that sent it can lower them, owners can set them anew; any key of the balance may join.
+ * key that sent it can lower them, owners can set them again; any key of the balance may join.
  */
 export interface RunLimits {
   /** Null means none. */
@@ -24,7 +24,7 @@ export interface RunSpec extends RunLimits {
 /** A run as the store holds it. */
 export interface StoredRun extends RunSpec {
   readonly startedAt: EpochMs;
-  /** Of the key that may lower its limits; null for a run from before that was known. */
+  /** The key that may lower its limits; null for a run from before that was known. */
   readonly startedBy: KeyId | null;
   /** To the hour: see `TOUCH_MS`. Zero: an owner has ended it. */
   readonly usedAt: EpochMs;
@@ -124,7 +124,7 @@ export const revisedRun =
 export interface RunChange {
   readonly run: StoredRun;
   readonly isWritten: boolean;
-  /** Whoever remembers the run has to be told. */
+  /** Every process that remembers the run has to forget it. */
   readonly hasNewLimits: boolean;
   /** Another run of the balance that ends for it. */
   readonly ends: string | null;

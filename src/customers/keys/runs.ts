@@ -26,7 +26,7 @@ import {
 export class Runs {
   private readonly known = boundedCache<string, AgentRun>(
     MAX_KNOWN,
-    // Nobody would tell it of a change any more.
+    // It would no longer learn of a change.
     (run) => run.forget(),
   );
   /** By run and by what the request sets; every lowered limit has all processes give back what they were granted. */
@@ -34,7 +34,7 @@ export class Runs {
     ...other,
     spec: { ...other.spec, ...stricter(one.spec, other.spec) },
   }));
-  /** Of runs that are being read, how often each was changed meanwhile; bounded by those who read. */
+  /** How often each run that is being read was changed meanwhile; bounded by the requests that read. */
   private readonly reading = new Map<string, RunReads>();
 
   constructor(private readonly store: RunStore) {}
@@ -46,7 +46,7 @@ export class Runs {
     return run?.covers(spec, at) ? run : this.joinStored(balance, request, most);
   }
 
-  /** Sets limits anew, or ends the run, as its owner wishes. */
+  /** Sets limits, or ends the run, as its owner wishes. */
   async revise(
     balance: BalanceId,
     name: string,
@@ -66,7 +66,7 @@ export class Runs {
     const run = this.known.get(subject);
     if (run === undefined) return;
     run.forget();
-    void run.look();
+    void run.reread();
   }
 
   /** Others may have changed any of them. */
@@ -229,7 +229,7 @@ export class AgentRun {
   }
 
   /** Has the limits read, for those that need them soon. */
-  look(): Promise<void> {
+  reread(): Promise<void> {
     this.looking ??= this.read(this)
       .catch(() => {})
       .finally(() => {

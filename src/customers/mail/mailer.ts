@@ -15,7 +15,7 @@ export class Mailer {
   private smtp: { readonly config: SmtpConfig; readonly transport: Promise<Transporter> } | null = null;
   private readonly sending = new Set<Promise<unknown>>();
   private files = 0;
-  private hasTold = false;
+  private hasLogged = false;
 
   constructor(private readonly deps: MailerDeps) {}
 
@@ -27,7 +27,7 @@ export class Mailer {
     void this.deliver(mail);
   }
 
-  /** For whoever can wait, and sends one mail after another. */
+  /** For a caller that can wait, and sends one mail after another. */
   async deliver(mail: Mail): Promise<MailOutcome> {
     const config = this.deps.smtp();
     if (config === null) return this.tryFile(mail);
@@ -38,10 +38,10 @@ export class Mailer {
 
   /** Strangers asked for more mails than the hour has: tells the operator, at most once a minute. */
   heldBack(): void {
-    if (this.hasTold) return;
-    this.hasTold = true;
-    this.deps.clock.after(TOLD_EVERY_MS, () => {
-      this.hasTold = false;
+    if (this.hasLogged) return;
+    this.hasLogged = true;
+    this.deps.clock.after(LOGGED_EVERY_MS, () => {
+      this.hasLogged = false;
     });
     this.deps.log("mail", { problem: "sign_in.mails_per_hour is reached; who has no account got none" });
   }
@@ -78,7 +78,7 @@ export class Mailer {
     }
   }
 
-  /** Made anew when a reload changed the server. */
+  /** Made again when a reload changed the server. */
   private transport(config: SmtpConfig): Promise<Transporter> {
     if (this.smtp?.config !== config) {
       void this.smtp?.transport.then((old) => old.close());
@@ -92,7 +92,7 @@ export class Mailer {
       this.file(mail);
       return "sent";
     } catch (error) {
-      // Of a disk that is full, say. The message names the file, not the mail.
+      // The disk may be full. The message names the file, not the mail.
       this.deps.log("mail", { problem: "not written", error: String(error) });
       return "failed";
     }
@@ -125,7 +125,7 @@ interface MailerDeps {
   readonly folder: string;
   readonly clock: Clock;
   readonly random: RandomBytes;
-  /** Answers anew after a reload. */
+  /** Follows reloads. */
   smtp(): SmtpConfig | null;
   readonly log: Log;
 }
@@ -137,7 +137,7 @@ const ABOUT_THE_MAIL = new Set(["EENVELOPE", "EMESSAGE"]);
 const MAX_SENDING = 1_000;
 const ATTEMPTS = 3;
 const RETRY_MS = 2_000;
-const TOLD_EVERY_MS = 60_000;
+const LOGGED_EVERY_MS = 60_000;
 /** Older mails are worthless: links expire within minutes, and the log tells whose credit is low. */
 const MAX_FILES = 50;
 

@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
-import type { BalanceAnswer, Decision } from "../../api/admin.ts";
+import type { BalanceAnswer, ConfigAnswer, Decision } from "../../api/admin.ts";
 import type { List } from "../../api/answers.ts";
-import type { KeyAnswer } from "../../api/keys.ts";
+import type { KeyAnswer, KeyFields, MintedAnswer } from "../../api/keys.ts";
 import { causeOf } from "../../units/errors/suspension.ts";
 import { moment, usd, words } from "../format.ts";
 import { Button } from "../parts/button.tsx";
@@ -9,10 +9,12 @@ import { FormDialog, useDialog } from "../parts/dialog.tsx";
 import { Choice, TextField, useField } from "../parts/field.tsx";
 import { Figure } from "../parts/figure.tsx";
 import { Crumb, Head, Section } from "../parts/frame.tsx";
+import { KeyDialog } from "../parts/key-dialog.tsx";
 import { keyName, keyNames } from "../parts/key-state.tsx";
 import { Loaded, Note, Problem } from "../parts/notice.tsx";
 import { ShowOlder, usePages } from "../parts/pages.tsx";
 import { ReceiptPages } from "../parts/receipt-pages.tsx";
+import { ShowKeyOnce } from "../parts/show-key-once.tsx";
 import { type Column, TableCard } from "../parts/table.tsx";
 import { useAction, useGet, useResource } from "../resource.ts";
 import { useQuery } from "../route.ts";
@@ -43,6 +45,11 @@ export function Balance({ id }: { id: string }) {
     }
     changed();
   });
+  const newKey = useDialog<"new">(keys.reload);
+  const [minted, setMinted] = useState<MintedAnswer | null>(null);
+  const config = useGet<ConfigAnswer>(api, "admin/config");
+  const choices = { models: (config.data?.models ?? []).map((model) => model.id), budgets: [] };
+  const create = async (spec: KeyFields) => setMinted(await api.post(`admin/balances/${id}/keys`, spec));
   const Open = open === null ? null : DIALOGS[open];
   return (
     <>
@@ -79,7 +86,7 @@ export function Balance({ id }: { id: string }) {
               <Figure
                 label="Account"
                 value={data.email ?? data.wallet ?? data.account_id ?? "none"}
-                hint={`${data.account_id ?? "balance"}, since ${moment(data.created_at)}`}
+                hint={`${data.account_id ?? "balance"}, since ${moment(data.created_at)}${data.price_list === null ? "" : `, by the price list ${data.price_list}`}`}
               />
             </div>
             {Open !== null && <Open of={data} {...ends} />}
@@ -87,9 +94,20 @@ export function Balance({ id }: { id: string }) {
         )}
       </Loaded>
       <Section title="Keys">
+        {balance.data?.closed === false && (
+          <div class="row">
+            <Button label="New key" onClick={() => newKey.show("new")} />
+          </div>
+        )}
         <Loaded of={keys}>{(data) => <KeyTable of={data} onChanged={keys.reload} />}</Loaded>
         <ShowOlder of={keys} />
       </Section>
+      {newKey.open !== null && <KeyDialog choices={choices} save={create} {...newKey.ends} />}
+      {minted !== null && (
+        <ShowKeyOnce minted={minted} onDone={() => setMinted(null)}>
+          <p>Give it to its owner by a way that others cannot read.</p>
+        </ShowKeyOnce>
+      )}
       <BalanceBudgets id={id} />
       <BalanceCredits id={id} round={round} />
       <Section title="Requests">

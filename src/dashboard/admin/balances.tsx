@@ -2,23 +2,26 @@ import { useState } from "preact/hooks";
 import type { AccountAnswer, BalanceAnswer, ListedBalance } from "../../api/admin.ts";
 import type { List } from "../../api/answers.ts";
 import type { KeyAnswer } from "../../api/keys.ts";
-import type { MeAnswer } from "../../api/me.ts";
-import { Api } from "../api.ts";
+import type { Api } from "../api.ts";
 import { moment, oneProcess, usd } from "../format.ts";
-import { Form, TextField, useField } from "../parts/field.tsx";
+import { Choice, Form, TextField, useField } from "../parts/field.tsx";
 import { Head } from "../parts/frame.tsx";
 import { Empty, Listed, Problem } from "../parts/notice.tsx";
 import { ShowOlder, usePages } from "../parts/pages.tsx";
 import { type Column, TableCard } from "../parts/table.tsx";
 import { useAction } from "../resource.ts";
-import { go } from "../route.ts";
+import { go, useQuery } from "../route.ts";
 import { useOperator } from "./operator.ts";
 import { BalanceLink } from "./person.tsx";
 
 /** Everybody's balances, newest first, and the way to the one that somebody asks about. */
 export function Balances() {
   const api = useOperator();
-  const balances = usePages<ListedBalance>(api, "admin/balances");
+  const [query, setQuery] = useQuery(["below_usd", "state"]);
+  const filters = Object.entries(query).filter(([name, value]) =>
+    name === "state" ? value : /^\d+(\.\d+)?$/.test(value),
+  );
+  const balances = usePages<ListedBalance>(api, `admin/balances?${new URLSearchParams(filters)}`);
   return (
     <>
       <Head
@@ -26,13 +29,34 @@ export function Balances() {
         lead="The available credit of each balance, and what open requests hold of it."
       />
       <Find />
+      <div class="filters">
+        <TextField
+          label="Less than … available"
+          inputMode="decimal"
+          placeholder="$"
+          value={query.below_usd}
+          onValue={(below_usd) => setQuery({ ...query, below_usd })}
+        />
+        <Choice
+          label="State"
+          options={STATES}
+          value={query.state}
+          onValue={(state) => setQuery({ ...query, state })}
+        />
+      </div>
       <Listed
         of={balances}
         empty={
-          <Empty title="Nobody has a key yet">
-            People make their own in the <a href="dashboard">dashboard</a> or with POST /v1/keys, unless the
-            configuration's <code>setup</code> forbids it; then POST /admin/keys makes one.
-          </Empty>
+          filters.length > 0 ? (
+            <Empty title={balances.hasMore ? "None among those read so far" : "No balance matches"}>
+              Choose other filters, or show older ones.
+            </Empty>
+          ) : (
+            <Empty title="Nobody has a key yet">
+              People make their own in the <a href="dashboard">dashboard</a> or with POST /v1/keys, unless the
+              configuration's <code>setup</code> forbids it; then POST /admin/keys makes one.
+            </Empty>
+          )
         }
       >
         {(rows) => <TableCard of={rows} by={({ id }) => id} columns={COLUMNS} />}
@@ -41,6 +65,13 @@ export function Balances() {
     </>
   );
 }
+
+const STATES = [
+  ["", "All"],
+  ["suspended", "Suspended"],
+  ["accountless", "Without an account"],
+  ["closed", "Closed"],
+] as const;
 
 const COLUMNS: readonly Column<ListedBalance>[] = [
   [
@@ -53,9 +84,9 @@ const COLUMNS: readonly Column<ListedBalance>[] = [
       </>
     ),
   ],
-  ["Since", "wide-only", ({ created_at }) => moment(created_at)],
-  ["Keys", "end wide-only", ({ live_keys }) => live_keys],
-  ["Held", "end wide-only", (of) => usd(of.held_usd) + oneProcess(of)],
+  ["Since", "", ({ created_at }) => moment(created_at)],
+  ["Keys", "end", ({ live_keys }) => live_keys],
+  ["Held", "end", (of) => usd(of.held_usd) + oneProcess(of)],
   ["Available", "end", (of) => usd(of.available_usd) + oneProcess(of)],
 ];
 
@@ -97,10 +128,9 @@ function Find() {
  */
 async function placesOf(text: string, api: Api): Promise<readonly string[]> {
   const id = encodeURIComponent(text);
-  // A whole key, as somebody who found it reports it; it tells of itself alone.
+  // A whole key, as somebody who found it reports it: also one that no longer works.
   if (text.startsWith("or-live-")) {
-    const me = new Api(text).get<MeAnswer>("v1/me");
-    return [`balances/${(await me).balance_id}`];
+    return [`balances/${(await api.post<KeyAnswer>("admin/keys/find", { key: text })).balance_id}`];
   }
   if (text.startsWith("rcpt_")) return [`receipts/${id}`];
   if (text.startsWith("key_")) {

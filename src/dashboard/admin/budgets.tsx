@@ -18,7 +18,7 @@ export function BalanceBudgets({ id }: { id: string }) {
   if (budgets.data === null || budgets.data.length === 0) return <Problem error={budgets.error} />;
   const columns: Column<BudgetAnswer>[] = [
     ["Budget", "", ({ name }) => name],
-    ["Window", "wide-only", ({ window }) => WINDOWS[window]],
+    ["Window", "", ({ window }) => WINDOWS[window]],
     [
       "Used",
       "end",

@@ -1,16 +1,20 @@
+import { useState } from "preact/hooks";
 import type { HostAnswer, RouteAnswer } from "../../api/admin.ts";
 import { limitInForce } from "../../api/host-limit.ts";
 import { count, milliseconds, moment } from "../format.ts";
 import { Button } from "../parts/button.tsx";
+import { TextField, useField } from "../parts/field.tsx";
 import { Head } from "../parts/frame.tsx";
 import { Empty, Listed } from "../parts/notice.tsx";
 import { type Column, Table } from "../parts/table.tsx";
-import { useList } from "../resource.ts";
+import { useList, useLive } from "../resource.ts";
 import { useOperator } from "./operator.ts";
 
 /** Every host, how it does now, and what is served by it. */
 export function Hosts() {
   const hosts = useList<HostAnswer>(useOperator(), "admin/hosts");
+  const search = useField("");
+  useLive(hosts);
   return (
     <>
       <Head
@@ -28,22 +32,67 @@ export function Hosts() {
           </Empty>
         }
       >
-        {(rows) => rows.map((host) => <Host key={host.id} of={host} />)}
+        {(rows) => (
+          <>
+            {rows.flatMap(({ routes }) => routes).length > SHOWN_ROUTES && (
+              <TextField label="Search" type="search" placeholder="Host or model" {...search} />
+            )}
+            {matching(rows, search.value).map((host) => (
+              <Host key={host.id} of={host} isSearched={search.value.trim() !== ""} />
+            ))}
+          </>
+        )}
       </Listed>
     </>
   );
 }
 
+/** Routes of a host that are shown before somebody wants all. */
+const SHOWN_ROUTES = 8;
+
+/** What needs somebody comes first: hosts that fail, and of a host the routes that fail. */
+function matching(hosts: readonly HostAnswer[], search: string): HostAnswer[] {
+  const searched = search.trim().toLowerCase();
+  return hosts
+    .flatMap((host) => {
+      const isWhole = host.id.toLowerCase().includes(searched);
+      const routes = host.routes.filter(
+        ({ model, host_model }) => isWhole || `${model} ${host_model}`.toLowerCase().includes(searched),
+      );
+      if (!isWhole && routes.length === 0) return [];
+      return [{ ...host, routes: routes.toSorted((a, b) => urgency(b) - urgency(a)) }];
+    })
+    .toSorted((a, b) => URGENCY.indexOf(b.state) - URGENCY.indexOf(a.state));
+}
+
+const URGENCY: readonly HostAnswer["state"][] = [
+  "unused",
+  "paused",
+  "available",
+  "degraded",
+  "unproven",
+  "resting",
+];
+
+const urgency = ({ usable, unproven_workers, failed, served, last_failure }: RouteAnswer): number => {
+  if (!usable) return 4;
+  if (unproven_workers > 0 && failed > 0) return 3;
+  if (last_failure !== null) return 2;
+  return served > 0 ? 1 : 0;
+};
+
 const STATES = {
   available: ["good", "available"],
   degraded: ["warn", "available, except for some models"],
-  unproven: ["warn", "being tried again"],
+  unused: ["plain", "not used yet"],
+  unproven: ["warn", "waiting for a request after failures"],
   resting: ["bad", "resting after failures"],
   paused: ["warn", "paused in the configuration"],
 } as const satisfies Record<HostAnswer["state"], readonly [string, string]>;
 
-function Host({ of: host }: { of: HostAnswer }) {
-  const { id, base_url, speaks, has_api_key, state, routes } = host;
+function Host({ of: host, isSearched }: { of: HostAnswer; isSearched: boolean }) {
+  const [isOpen, setOpen] = useState(false);
+  const { id, base_url, speaks, has_api_key, keys, state, routes } = host;
   const [tone, words] = STATES[state];
   return (
     <section class="card" aria-label={id}>
@@ -53,6 +102,12 @@ function Host({ of: host }: { of: HostAnswer }) {
           <p class="soft small">
             <span class="mono">{base_url}</span> · {speaks.join(", ")}
             {!has_api_key && " · no key"}
+            {keys.map(({ name, state, refused }) => (
+              <span key={name} title={refused?.detail}>
+                {` · key ${name}`}
+                {state !== "usable" && ` (${state === "retired" ? "refused by the host" : "resting"})`}
+              </span>
+            ))}
           </p>
           <Load of={host} />
         </div>
@@ -64,9 +119,17 @@ function Host({ of: host }: { of: HostAnswer }) {
         </p>
       ) : (
         <Table
-          of={routes}
+          of={isOpen || isSearched ? routes : routes.slice(0, SHOWN_ROUTES)}
           by={({ model, host_model, free }) => `${model} ${host_model} ${free}`}
           columns={ROUTES}
+        />
+      )}
+      {routes.length > SHOWN_ROUTES && !isSearched && (
+        <Button
+          label={isOpen ? "Show fewer" : `Show all ${count(routes.length)} models`}
+          about={`of ${id}`}
+          look="link"
+          onClick={() => setOpen(!isOpen)}
         />
       )}
       {routes.some(isUnverified) && (
@@ -90,12 +153,12 @@ function Load({ of: host }: { of: HostAnswer }) {
   const { in_flight, waiting, max_concurrent, cut_workers } = host;
   const isCut = cut_workers > 0;
   const limit = limitInForce(host);
-  const most = limit === null ? "" : ` of at most ${count(limit)}`;
+  const most = limit === null ? " slots in use, no limit" : ` of ${count(limit)} slots in use`;
   const allowed = isCut && max_concurrent !== null ? ` · ${count(max_concurrent)} allowed` : "";
   const line = waiting > 0 ? ` · ${count(waiting)} waiting` : "";
   return (
     <p class="small">
-      {`${count(in_flight)} in flight${most}${allowed}${line} `}
+      {`${count(in_flight)}${most}${allowed}${line} `}
       {isCut && <span class="tag warn-tag">recently overloaded</span>}
     </p>
   );
@@ -116,13 +179,9 @@ const ROUTES: readonly Column<RouteAnswer>[] = [
       </>
     ),
   ],
-  ["Host's model id", "soft wide-only", ({ host_model }) => host_model],
+  ["Host's model id", "soft", ({ host_model }) => host_model],
   ["First token", "end", ({ first_token_ms: ms }) => (ms === null ? "–" : milliseconds(ms))],
-  [
-    "Tokens/s",
-    "end wide-only",
-    ({ tokens_per_second: rate }) => (rate === null ? "–" : count(Math.round(rate))),
-  ],
+  ["Tokens/s", "end", ({ tokens_per_second: rate }) => (rate === null ? "–" : count(Math.round(rate)))],
   ["State", "end", (route) => <RouteState of={route} />],
 ];
 
@@ -131,11 +190,16 @@ function RouteState({ of }: { of: RouteAnswer }) {
   return <span class={`tag ${tone}-tag`}>{words}</span>;
 }
 
-function routeState({ usable, resting_workers, unproven_workers, free, verified_free, priced }: RouteAnswer) {
+function routeState(of: RouteAnswer) {
+  const { usable, resting_workers, unproven_workers, free, verified_free, priced, served, failed } = of;
   if (!usable) return ["bad", "resting"];
   if (resting_workers > 0)
     return ["warn", `resting at ${resting_workers} ${resting_workers === 1 ? "worker" : "workers"}`];
-  if (unproven_workers > 0) return ["warn", "being tried again"];
+  if (unproven_workers > 0)
+    return failed > 0
+      ? ["warn", "waiting for a request after failures"]
+      : ["plain", "not used since its host failed"];
   if (free) return verified_free ? ["good", "free"] : ["warn", "free, unverified"];
-  return priced ? ["good", "usable"] : ["warn", "no price"];
+  if (!priced) return ["warn", "no price"];
+  return served + failed === 0 ? ["plain", "not used yet"] : ["good", "usable"];
 }

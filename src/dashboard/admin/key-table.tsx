@@ -1,9 +1,9 @@
 import type { ConfigAnswer } from "../../api/admin.ts";
 import type { KeyAnswer } from "../../api/keys.ts";
-import { roughUsd } from "../format.ts";
 import { Button } from "../parts/button.tsx";
 import { type DialogEnds, useDialog } from "../parts/dialog.tsx";
 import { KeyDialog } from "../parts/key-dialog.tsx";
+import { Spent } from "../parts/key-list.tsx";
 import { KeyState, works } from "../parts/key-state.tsx";
 import { RevokeDialog } from "../parts/revoke-dialog.tsx";
 import { type Column, TableCard, Unseen } from "../parts/table.tsx";
@@ -28,23 +28,14 @@ const COLUMNS: readonly Column<KeyAnswer>[] = [
       <>
         {key.name ?? "Unnamed key"}
         <div class="mono soft small unbroken">{key.prefix}…</div>
-        <div class="narrow-only">
-          <KeyState of={key} />
-        </div>
+        {key.price_list !== null && <div class="soft small">Price list {key.price_list}</div>}
       </>
     ),
   ],
-  ["State", "wide-only", (key) => <KeyState of={key} />],
-  ["Today", "end wide-only", (key) => <Spent used={key.used_day_usd} of={key.daily_limit_usd} />],
+  ["State", "", (key) => <KeyState of={key} />],
+  ["Today", "end", (key) => <Spent used={key.used_day_usd} of={key.daily_limit_usd} />],
   ["This month", "end", (key) => <Spent used={key.used_month_usd} of={key.monthly_limit_usd} />],
 ];
-
-const Spent = ({ used, of }: { used: number; of: number | null }) => (
-  <>
-    {roughUsd(used)}
-    {of !== null && <span class="soft"> of {roughUsd(of)}</span>}
-  </>
-);
 
 function Actions({ of, onChanged }: { of: KeyAnswer; onChanged: () => void }) {
   const api = useOperator();

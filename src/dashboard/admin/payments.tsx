@@ -35,7 +35,7 @@ export function Payments() {
           <PaymentTable
             of={rows}
             about={(payment) => <About of={payment} onDecide={() => decide(payment)} />}
-            columns={[["Lost", "end wide-only", ({ lost_usd }) => (lost_usd === 0 ? "—" : usd(lost_usd))]]}
+            columns={[["Lost", "end", ({ lost_usd }) => (lost_usd === 0 ? "—" : usd(lost_usd))]]}
           />
         )}
       </Listed>

@@ -21,7 +21,7 @@ export function ReceiptPage({ id }: { id: string }) {
   }, [api, id]);
   return (
     <>
-      <Crumb to="balances" name="Balances" />
+      <Crumb to="requests" name="Requests" />
       <Loaded of={found}>
         {({ receipt, balance, key }) => (
           <ReceiptView

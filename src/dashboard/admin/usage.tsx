@@ -9,7 +9,7 @@ import { Figure } from "../parts/figure.tsx";
 import { Head } from "../parts/frame.tsx";
 import { Empty, Loaded } from "../parts/notice.tsx";
 import { Cells, type Column, TableCard } from "../parts/table.tsx";
-import { Periods, UsageBars } from "../parts/usage-bars.tsx";
+import { Periods, SplitChoice, UsageBars } from "../parts/usage-bars.tsx";
 import { useGet } from "../resource.ts";
 import { useQuery } from "../route.ts";
 import { useOperator } from "./operator.ts";
@@ -17,7 +17,7 @@ import { BalanceLink } from "./person.tsx";
 
 /** Who spends what, on which model, and whether it grows. */
 export function Usage() {
-  const [query, setQuery] = useQuery(["period", "order"]);
+  const [query, setQuery] = useQuery(["period", "order", "by"]);
   const period = (query.period || "week") as Period;
   const order = (query.order || "cost") as SpendingOrder;
   return (
@@ -29,6 +29,7 @@ export function Usage() {
         key={period}
         period={period}
         order={order}
+        split={{ value: query.by || "model", onValue: (by) => setQuery({ ...query, by }) }}
         onOrder={(order) => setQuery({ ...query, order })}
       />
     </>
@@ -37,10 +38,10 @@ export function Usage() {
 
 type RankedRow<List extends "balances" | "keys"> = EverybodysUsage[List]["data"][number];
 
-function InPeriod({ period, order, onOrder }: InPeriodProps) {
+function InPeriod({ period, order, split, onOrder }: InPeriodProps) {
   const api = useOperator();
   const [limit, setLimit] = useState(FEW_ROWS);
-  const path = `admin/usage?period=${period}&order=${order}`;
+  const path = `admin/usage?period=${period}&order=${order}&by=${split.value}`;
   const usage = useGet<EverybodysUsage>(api, `${path}&limit=${limit}`);
   const onMore = limit === FEW_ROWS ? () => setLimit(MANY_ROWS) : null;
   const lists = { order, onOrder, onMore };
@@ -49,13 +50,14 @@ function InPeriod({ period, order, onOrder }: InPeriodProps) {
       {(data) =>
         data.total.requests === 0 && !data.total.cost_before_usd ? (
           <Empty title="No requests in this period">
-            Choose a longer one, or see under <a href="#/">Hosts</a> whether they answer.
+            Choose a longer one, or see under <a href="#/hosts">Hosts</a> whether they answer.
           </Empty>
         ) : (
           <>
             <Totals of={data.total} period={period} />
             <section class="card charts" aria-label="Over time">
-              <UsageBars of={data} />
+              <SplitChoice {...split} />
+              <UsageBars of={data} nameOf={(name) => keyLabel(data, name)} />
               <div class="row">
                 <ExportButton
                   label="usage by key"
@@ -72,13 +74,19 @@ function InPeriod({ period, order, onOrder }: InPeriodProps) {
             </section>
             <List title="Balances" one="Balance" of={data.balances} {...lists} row={BalanceName} />
             <List title="Keys" one="Key" of={data.keys} {...lists} row={KeyName} />
-            <List title="Models" one="Model" of={data.models} {...lists} row={({ model }) => <>{model}</>} />
+            <List
+              title="Models"
+              one="Model"
+              of={data.models}
+              {...lists}
+              row={({ model }) => <a href={`#/requests?model=${encodeURIComponent(model)}`}>{model}</a>}
+            />
             <List
               title="Hosts"
               one="Host"
               of={data.hosts}
               {...lists}
-              row={({ host }) => <a href="#/">{host}</a>}
+              row={({ host }) => <a href={`#/requests?host=${encodeURIComponent(host)}`}>{host}</a>}
             />
           </>
         )
@@ -87,7 +95,14 @@ function InPeriod({ period, order, onOrder }: InPeriodProps) {
   );
 }
 
+/** Keys have names where they are listed; models and hosts are called by their ids. */
+function keyLabel({ keys }: EverybodysUsage, name: string): string {
+  const key = keys.data.find(({ key_id }) => key_id === name);
+  return key === undefined ? name || "no host" : (key.name ?? `${key.prefix ?? key.key_id}…`);
+}
+
 interface InPeriodProps {
+  readonly split: { readonly value: string; readonly onValue: (value: string) => void };
   readonly period: Period;
   readonly order: SpendingOrder;
   readonly onOrder: (order: SpendingOrder) => void;
@@ -129,7 +144,7 @@ const Totals = ({ of, period }: { of: ComparedSum; period: Period }) => (
       hint={
         of.cost_before_usd === null
           ? "not compared: earlier receipts are deleted, or too many"
-          : `${changeOf(of)} · ${roughUsd(of.cost_before_usd)} ${BEFORE[period]}`
+          : `vs. ${BEFORE[period]}: ${roughUsd(of.cost_before_usd)} (${changeOf(of)})`
       }
     />
     <Figure label="Requests" value={count(of.requests)} hint={`${count(of.failed)} failed`} />
@@ -142,9 +157,10 @@ const Totals = ({ of, period }: { of: ComparedSum; period: Period }) => (
 );
 
 const BEFORE: Record<Period, string> = {
-  day: "at the same time the day before",
-  week: "at the same time the week before",
-  month: "at the same time 30 days before",
+  hour: "the hour before",
+  day: "the day before",
+  week: "the week before",
+  month: "the 30 days before",
 };
 
 /** Of the cost, over the period before. */
@@ -164,10 +180,10 @@ function List<Row extends object>({ title, one, of, order, onOrder, onMore, row:
   const cost = usdColumn([...data, rest].map(({ cost_usd }) => cost_usd));
   const sums = (
     [
-      ["Requests", "end wide-only", ({ requests }: ComparedSum) => count(requests), "requests"],
+      ["Requests", "end", ({ requests }: ComparedSum) => count(requests), "requests"],
       [
         "Tokens",
-        "end wide-only",
+        "end",
         (of: ComparedSum) => `${rough(of.input_tokens)} → ${rough(of.output_tokens)}`,
         "tokens",
       ],

@@ -1,20 +1,31 @@
 import { useState } from "preact/hooks";
 import type { EntryAnswer } from "../../api/catalog.ts";
 import { perMillion, rough } from "../../units/numbers.ts";
+import { count } from "../format.ts";
 import { useOwner } from "../owner.ts";
 import { Button } from "../parts/button.tsx";
-import { TextField, useField } from "../parts/field.tsx";
-import { Head } from "../parts/frame.tsx";
+import { Choice, TextField } from "../parts/field.tsx";
+import { FirstCall } from "../parts/first-call.tsx";
+import { Crumb, Facts, Head } from "../parts/frame.tsx";
 import { Empty, Loaded } from "../parts/notice.tsx";
 import { type Column, TableCard } from "../parts/table.tsx";
 import { useList } from "../resource.ts";
+import { useQuery } from "../route.ts";
 
-/** What can be called, and for how much. */
+/** What can be called, and for how much; the address has the filters. */
 export function Models() {
   const { api } = useOwner();
   const models = useList<EntryAnswer>(api, "v1/catalog");
-  const search = useField("");
+  const [query, setQuery] = useQuery(["search", "context", "price", "can", "sort"]);
   const [shown, setShown] = useState(ROWS);
+  const chosen = (name: keyof typeof query) => ({
+    value: query[name],
+    onValue: (value: string) => setQuery({ ...query, [name]: value }),
+  });
+  const by = (sort: string) => ({
+    isBy: query.sort === sort,
+    onSort: () => setQuery({ ...query, sort: query.sort === sort ? "" : sort }),
+  });
   return (
     <>
       <Head
@@ -23,28 +34,28 @@ export function Models() {
       />
       <Loaded of={models}>
         {(data) => {
-          const wanted = search.value.trim().toLowerCase();
-          const found = data.filter(({ id, name }) => `${id} ${name}`.toLowerCase().includes(wanted));
+          const found = ordered(data.filter(matches(query)), query.sort);
           return (
             <>
-              {data.length > 8 && (
-                <TextField label="Search" type="search" placeholder="Name or id" {...search} />
-              )}
+              <div class="filters">
+                <TextField label="Search" type="search" placeholder="Name or id" {...chosen("search")} />
+                <Choice label="Context at least" options={CONTEXTS} {...chosen("context")} />
+                <TextField label="Input at most" inputMode="decimal" placeholder="$" {...chosen("price")} />
+                <Choice label="Can" options={ABILITIES} {...chosen("can")} />
+              </div>
               {found.length === 0 ? (
                 <Empty title={data.length === 0 ? "No models are served" : "No model matches"}>
                   {data.length === 0
                     ? "The operator of this gateway has configured none yet."
-                    : "Search for a part of its name or id."}
+                    : "Search for a part of its name or id, or choose other filters."}
                 </Empty>
               ) : (
-                <>
-                  <TableCard of={found.slice(0, shown)} by={({ id }) => id} columns={COLUMNS} />
-                  {found.length > shown && (
-                    <div>
-                      <Button label={`Show more of ${found.length}`} onClick={() => setShown(shown + ROWS)} />
-                    </div>
-                  )}
-                </>
+                <TableCard of={found.slice(0, shown)} by={({ id }) => id} columns={columns(by)} />
+              )}
+              {found.length > shown && (
+                <div>
+                  <Button label={`Show more of ${found.length}`} onClick={() => setShown(shown + ROWS)} />
+                </div>
               )}
             </>
           );
@@ -56,23 +67,66 @@ export function Models() {
 
 const ROWS = 100;
 
-const COLUMNS: readonly Column<EntryAnswer>[] = [
+const CONTEXTS = [
+  ["", "Any"],
+  ["32000", "32k"],
+  ["128000", "128k"],
+  ["200000", "200k"],
+  ["1000000", "1M"],
+] as const;
+
+const ABILITIES = [
+  ["", "Anything"],
+  ["tools", "Call tools"],
+  ["image", "Read images"],
+  ["tools image", "Call tools and read images"],
+  ["free", "Be used free of charge"],
+] as const;
+
+type ModelQuery = Readonly<Record<"search" | "context" | "price" | "can", string>>;
+
+const matches =
+  ({ search, context, price, can }: ModelQuery) =>
+  (model: EntryAnswer): boolean =>
+    `${model.id} ${model.name}`.toLowerCase().includes(search.trim().toLowerCase()) &&
+    model.context_length >= Number(context) &&
+    (!(Number(price) > 0) || (model.price?.input ?? 0) <= Number(price)) &&
+    can.split(" ").every((ability) => ability === "" || hasAbility(model, ability));
+
+function hasAbility({ supported_parameters, input_modalities, free, price }: EntryAnswer, ability: string) {
+  if (ability === "tools") return supported_parameters.includes("tools");
+  if (ability === "free") return free || (price !== null && price.input === 0 && price.output === 0);
+  return input_modalities.some((one) => one === ability);
+}
+
+/** By price, the cheapest first; by context, the longest. */
+function ordered(models: readonly EntryAnswer[], sort: string): readonly EntryAnswer[] {
+  const measure: ((model: EntryAnswer) => number) | undefined = {
+    input: ({ price }: EntryAnswer) => price?.input ?? Number.POSITIVE_INFINITY,
+    output: ({ price }: EntryAnswer) => price?.output ?? Number.POSITIVE_INFINITY,
+    context: ({ context_length }: EntryAnswer) => -context_length,
+  }[sort];
+  return measure === undefined ? models : models.toSorted((a, b) => measure(a) - measure(b));
+}
+
+type SortBy = (sort: string) => { readonly isBy: boolean; readonly onSort: () => void };
+
+const columns = (by: SortBy): readonly Column<EntryAnswer>[] => [
   [
     "Model",
     "",
     (model) => (
       <>
-        <strong>{model.name}</strong>
+        <a href={`#/models/${encodeURIComponent(model.id)}`}>{model.name}</a>
         <div class="mono soft small">{model.id}</div>
-        <div class="narrow-only">{stateOf(model)}</div>
       </>
     ),
   ],
-  ["Input", "end", ({ price }) => priceOf(price?.input)],
-  ["Output", "end", ({ price }) => priceOf(price?.output)],
-  ["Cached", "end wide-only", ({ price }) => priceOf(price?.cache_read)],
-  ["Context", "end wide-only", ({ context_length }) => rough(context_length)],
-  ["State", "end wide-only", stateOf],
+  ["Input", "end", ({ price }) => stepped(price, ({ input }) => input), by("input")],
+  ["Output", "end", ({ price }) => stepped(price, ({ output }) => output), by("output")],
+  ["Cached", "end", ({ price }) => priceOf(price?.cache_read)],
+  ["Context", "end", ({ context_length }) => rough(context_length), by("context")],
+  ["State", "end", stateOf],
 ];
 
 function stateOf({ free, available }: EntryAnswer) {
@@ -84,4 +138,62 @@ function stateOf({ free, available }: EntryAnswer) {
   );
 }
 
+/** The price, and those of longer prompts. */
+function stepped(price: EntryAnswer["price"], line: (rates: { input: number; output: number }) => number) {
+  if (price === null) return priceOf(undefined);
+  return (
+    <>
+      {perMillion(line(price))}
+      {price.above?.map((step) => (
+        <div class="soft small" key={step.prompt}>
+          above {rough(step.prompt)}: {perMillion(line(step))}
+        </div>
+      ))}
+    </>
+  );
+}
+
 const priceOf = (price: number | undefined): string => (price === undefined ? "—" : perMillion(price));
+
+/** One model: its limits and prices, and a call of it that is ready to be copied. */
+export function ModelPage({ id }: { id: string }) {
+  const { api } = useOwner();
+  const models = useList<EntryAnswer>(api, "v1/catalog");
+  return (
+    <>
+      <Crumb to="models" name="Models" />
+      <Loaded of={models}>
+        {(data) => {
+          const model = data.find((one) => one.id === id);
+          if (model === undefined)
+            return <Empty title="No such model">It is not served here any more.</Empty>;
+          const { price } = model;
+          return (
+            <>
+              <Head title={model.name} />
+              <section class="card">
+                <Facts
+                  of={[
+                    ["Id", model.id, "mono"],
+                    ["Context", `${count(model.context_length)} tokens`],
+                    ["Longest answer", `${count(model.max_output_tokens)} tokens`],
+                    ["Reads", model.input_modalities.join(", ")],
+                    ["Calls tools", model.supported_parameters.includes("tools") ? "yes" : "not known to"],
+                    ["Input, per million tokens", stepped(price, ({ input }) => input)],
+                    ["Output, per million tokens", stepped(price, ({ output }) => output)],
+                    ["Cached input, per million tokens", priceOf(price?.cache_read)],
+                    ["State", model.available ? "available" : "unavailable"],
+                  ]}
+                />
+              </section>
+              <FirstCall model={model.id} />
+              <p>
+                <a href={`#/receipts?model=${encodeURIComponent(model.id)}`}>Receipts of this model</a>
+              </p>
+            </>
+          );
+        }}
+      </Loaded>
+    </>
+  );
+}

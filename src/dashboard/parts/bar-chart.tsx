@@ -4,25 +4,29 @@ import { useState } from "preact/hooks";
  * Stacked bars over time. Made of elements, not drawn: they take their colours from the style sheet, and each
  * bar can be reached with the keyboard and read aloud.
  */
-export function BarChart({ title, bars, series, format }: BarChartProps) {
+export function BarChart({ title, bars, series, format, axis, isMost = false }: BarChartProps) {
   const [shown, setShown] = useState<Bar | null>(null);
   // One stop for Tab; within the chart, arrows go from bar to bar.
   const [reached, setReached] = useState(bars.length - 1);
   const top = niceCeiling(Math.max(...bars.map(totalOf), 0));
-  const whole = bars.reduce((sum, bar) => sum + totalOf(bar), 0);
+  const lines = [top, top / 2, 0];
+  const onAxis = axis(lines);
+  const whole = isMost
+    ? `${format(Math.max(...bars.map(totalOf), 0))} at most`
+    : `${format(bars.reduce((sum, bar) => sum + totalOf(bar), 0))} in total`;
   return (
     <figure class="chart">
       <figcaption>
         <h3>{title}</h3>
         <span class="soft small" aria-live="polite">
-          {shown === null ? `${format(whole)} in total` : `${shown.label}: ${format(totalOf(shown))}`}
+          {shown === null ? whole : `${shown.label}: ${format(totalOf(shown))}`}
         </span>
       </figcaption>
       <div class="chart-area">
         <div class="chart-lines" aria-hidden="true">
-          <span>{format(top)}</span>
-          <span>{format(top / 2)}</span>
-          <span>{format(0)}</span>
+          {lines.map((line) => (
+            <span key={line}>{onAxis(line)}</span>
+          ))}
         </div>
         <ul class="chart-bars" onMouseLeave={() => setShown(null)}>
           {bars.map((bar, place) => (
@@ -55,8 +59,9 @@ export function BarChart({ title, bars, series, format }: BarChartProps) {
         </ul>
       </div>
       <div class="chart-ends soft small" aria-hidden="true">
-        <span>{bars[0]?.label}</span>
-        <span>{bars.at(-1)?.label}</span>
+        {ticksOf(bars).map(({ label }) => (
+          <span key={label}>{label}</span>
+        ))}
       </div>
       <ul class="legend small">
         {series.map((name, index) => (
@@ -77,6 +82,10 @@ interface BarChartProps {
   /** At most `MAX_SERIES`. */
   readonly series: readonly string[];
   readonly format: (value: number) => string;
+  /** The highest bar is named, not the sum of all, which would mean nothing. */
+  readonly isMost?: boolean | undefined;
+  /** How the values on the axis are written, so that they read as one column. */
+  readonly axis: (values: readonly number[]) => (value: number) => string;
 }
 
 export interface Bar {
@@ -87,6 +96,15 @@ export interface Bar {
 
 /** As many colours as the style sheet has. */
 export const MAX_SERIES = 6;
+
+/** Bars whose time is written beneath them: the first, the last, and some evenly between. */
+function ticksOf(bars: readonly Bar[]): Bar[] {
+  const gaps = Math.min(TICKS, bars.length) - 1;
+  if (gaps < 1) return [...bars];
+  return Array.from({ length: gaps + 1 }, (_, tick) => bars[Math.round((tick * (bars.length - 1)) / gaps)]!);
+}
+
+const TICKS = 5;
 
 const STEPS: Readonly<Record<string, number>> = { ArrowLeft: -1, ArrowRight: 1 };
 

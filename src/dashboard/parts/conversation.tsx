@@ -7,7 +7,8 @@ import { useOwner } from "../owner.ts";
 import { canAnswer, firstToAnswer, MAX_ANSWER_TOKENS, type ModelChoice } from "../playground-models.ts";
 import { useAction } from "../resource.ts";
 import { Button } from "./button.tsx";
-import { Choice, Form } from "./field.tsx";
+import { ChatSettings, useChatSettings } from "./chat-settings.tsx";
+import { Choice, Form, SearchChoice } from "./field.tsx";
 import { Note, Problem } from "./notice.tsx";
 
 /** Messages to models, and what each answer took. Kept for as long as the page is shown. */
@@ -18,6 +19,7 @@ export function Conversation({ secret, keyId, models }: ConversationProps) {
   const [turns, setTurns] = useState<readonly ChatTurn[]>([]);
   const [draft, setDraft] = useState("");
   const [coming, setComing] = useState<AnsweredTurn | null>(null);
+  const settings = useChatSettings();
   const abort = useRef<AbortController | null>(null);
   const end = useRef<HTMLDivElement>(null);
   useEffect(() => () => abort.current?.abort(), []);
@@ -28,6 +30,7 @@ export function Conversation({ secret, keyId, models }: ConversationProps) {
   const send = useAction(async () => {
     const content = draft.trim();
     if (content === "") return;
+    const { system, ...parameters } = settings.read();
     const asked = [...turns, { role: "user", content } as const];
     const stop = new AbortController();
     abort.current = stop;
@@ -38,7 +41,7 @@ export function Conversation({ secret, keyId, models }: ConversationProps) {
     try {
       await streamChat(
         new Api(secret),
-        { model, messages: asked.map(messageOf), maxTokens: MAX_ANSWER_TOKENS },
+        { model, messages: messagesOf(asked, system), ...parameters },
         (answer) => setComing((turn = { ...turn, content: answer.text, answer })),
         stop.signal,
       );
@@ -57,14 +60,36 @@ export function Conversation({ secret, keyId, models }: ConversationProps) {
     }
   });
 
+  /** What would be sent now; where a setting is mistaken, without it. */
+  const nextRequest = () => {
+    const next = draft.trim() === "" && turns.length > 0 ? turns : [...turns, draftTurn(draft)];
+    try {
+      const { system, ...parameters } = settings.read();
+      return { model, messages: messagesOf(next, system), ...parameters };
+    } catch {
+      return { model, messages: messagesOf(next, ""), maxTokens: MAX_ANSWER_TOKENS, temperature: null };
+    }
+  };
+
   return (
     <section class="card chat">
-      <Choice
-        label="Model"
-        value={model}
-        onValue={setModel}
-        options={models.map(({ id, name }) => [id, name])}
-      />
+      {models.length > MANY ? (
+        <SearchChoice
+          label="Model"
+          value={model}
+          onValue={(id) => id !== "" && setModel(id)}
+          options={models.map(({ id }) => [id, id])}
+          placeholder="Part of an id"
+        />
+      ) : (
+        <Choice
+          label="Model"
+          value={model}
+          onValue={setModel}
+          options={models.map(({ id, name }) => [id, name])}
+        />
+      )}
+      <ChatSettings fields={settings.fields} request={nextRequest()} />
       <Warning chosen={models.find(({ id }) => id === model)!} models={models} />
       <div class="talk" role="log" aria-label="Conversation" aria-busy={coming !== null}>
         {turns.length === 0 && coming === null && <p class="soft">Send a message to begin.</p>}
@@ -108,6 +133,9 @@ export function Conversation({ secret, keyId, models }: ConversationProps) {
   );
 }
 
+/** Of more models than that, one is searched for. */
+const MANY = 20;
+
 interface ConversationProps {
   readonly secret: string;
   readonly keyId: string;
@@ -126,7 +154,12 @@ interface AnsweredTurn {
   readonly answer: ChatAnswer | null;
 }
 
-const messageOf = ({ role, content }: ChatTurn): ChatMessage => ({ role, content });
+const draftTurn = (draft: string): ChatTurn => ({ role: "user", content: draft.trim() || "Hello!" });
+
+const messagesOf = (turns: readonly ChatTurn[], system: string): ChatMessage[] => [
+  ...(system === "" ? [] : [{ role: "system" as const, content: system }]),
+  ...turns.map(({ role, content }) => ({ role, content })),
+];
 
 const SILENT = `The model ended without a word of an answer. One that thinks first may have used up the ${count(MAX_ANSWER_TOKENS)} tokens that an answer may have here: ask for something shorter, or choose another model.`;
 
@@ -159,7 +192,7 @@ function Said({ turn, streaming = false }: { turn: ChatTurn; streaming?: boolean
 const Took = ({ of: { usage, firstTokenMs, totalMs, receipt, finishReason } }: { of: ChatAnswer }) => (
   <ul class="took soft small">
     {totalMs === null && <li>stopped</li>}
-    {finishReason === "length" && <li class="warn">cut off at {count(MAX_ANSWER_TOKENS)} tokens</li>}
+    {finishReason === "length" && <li class="warn">cut off at its longest</li>}
     {usage !== null && (
       <li>
         {count(usage.inputTokens)} → {count(usage.outputTokens)} tokens

@@ -123,6 +123,43 @@ interface ChoiceProps {
   readonly options: readonly (readonly [string, string])[];
 }
 
+/** A choice among so many that they are searched: what is typed counts once it names one of them. */
+export function SearchChoice({ label, value, onValue, options, placeholder }: SearchChoiceProps) {
+  const id = useId();
+  const [typed, setTyped] = useState<string | null>(null);
+  const shown = options.find(([option]) => option === value)?.[1] ?? value;
+  const type = (text: string) => {
+    const found = options.find(([option, name]) => name === text || option === text);
+    setTyped(found === undefined && text !== "" ? text : null);
+    if (found !== undefined || text === "") onValue(found?.[0] ?? "");
+  };
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      <input
+        id={id}
+        type="search"
+        list={`${id}-list`}
+        value={typed ?? shown}
+        placeholder={placeholder}
+        autocomplete="off"
+        spellcheck={false}
+        onInput={(event) => type(event.currentTarget.value)}
+      />
+      <datalist id={`${id}-list`}>
+        {options.map(([option, name]) => (
+          <option key={option} value={name} />
+        ))}
+      </datalist>
+    </div>
+  );
+}
+
+interface SearchChoiceProps extends ChoiceProps {
+  /** What an empty field means. */
+  readonly placeholder: string;
+}
+
 /** A limit as it is typed: empty means none. Undefined when it is no number. */
 export function readLimit(text: string): number | null | undefined {
   const trimmed = text.trim().replace(/^\$/, "").replaceAll(",", "");

@@ -7,17 +7,16 @@ import { Choice, useField } from "./field.tsx";
 import { Section } from "./frame.tsx";
 
 /**
- * What to write into a program, for whoever has a key and has sent nothing with it yet. The key itself is
- * never in it.
+ * What to write into a program: a call of a model, or of one that answers. The key itself is never in it.
  */
-export function FirstCall() {
+export function FirstCall({ model: named }: { readonly model?: string }) {
   const { api, me } = useOwner();
   const catalog = useList<EntryAnswer>(api, "v1/catalog");
   const picked = useField<keyof typeof CLIENTS>("curl");
   const { name, write } = CLIENTS[picked.value];
   const shown = useRef<HTMLElement>(null);
-  const model = callable(catalog.data ?? []);
-  const refused = model !== FREE && me.available_usd <= 0;
+  const model = named ?? callable(catalog.data ?? []);
+  const refused = named === undefined && model !== FREE && me.available_usd <= 0;
   const text = model === null ? null : write(gatewayAddress(), model);
   if (text === null) return null;
   return (
@@ -49,7 +48,7 @@ export function FirstCall() {
 }
 
 /** The page calls the API at addresses next to its own, so that is where programs reach it too. */
-const gatewayAddress = (): string => new URL(".", location.href).href.replace(/\/$/, "");
+export const gatewayAddress = (): string => new URL(".", location.href).href.replace(/\/$/, "");
 
 /** Free where something is, because a new balance is empty. */
 function callable(models: readonly EntryAnswer[]): string | null {

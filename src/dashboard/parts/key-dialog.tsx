@@ -1,5 +1,6 @@
 import { useState } from "preact/hooks";
 import type { DefaultLimits, KeyAnswer, KeyFields } from "../../api/keys.ts";
+import { DAY_MS } from "../../units/clock.ts";
 import { type DialogEnds, FormDialog } from "./dialog.tsx";
 import { limitText, readLimit, TextField, useField } from "./field.tsx";
 
@@ -59,8 +60,8 @@ export function KeyDialog({ of, defaults, choices, save, onClose, onDone }: KeyD
       </div>
       <p class="hint">
         {defaults === undefined
-          ? "An empty limit is no limit; the credit is always one."
-          : "An empty limit is the gateway's default, which the field shows. Everything can be changed later."}
+          ? "Leave empty for no limit. Your credit always applies."
+          : "Leave empty for the default that the field shows. Everything can be changed later."}
       </p>
       {choices.budgets.length > 0 && (
         <Picks
@@ -116,26 +117,35 @@ const lastDay = (expiresAt: string | null): string =>
 const endOf = (day: string): string | null =>
   day === "" ? null : new Date(Date.parse(day) + DAY_MS).toISOString();
 
-const DAY_MS = 86_400_000;
-
-/** Any number of a few. */
+/** Any number of some; of many, those that are picked and those that a search finds. */
 function Picks({ legend, options, picked, onPicked }: PicksProps) {
+  const search = useField("");
   const toggle = (option: string) =>
     onPicked(picked.includes(option) ? picked.filter((one) => one !== option) : [...picked, option]);
+  const isLong = options.length > MAX_SHOWN;
+  const searched = search.value.trim().toLowerCase();
+  const found = options.filter((option) => option.toLowerCase().includes(searched));
+  const shown = isLong ? [...new Set([...picked, ...found.slice(0, MAX_SHOWN)])] : options;
   return (
     <fieldset class="picks">
       <legend>{legend}</legend>
+      {isLong && <TextField label="Search" type="search" placeholder="Part of an id" {...search} />}
       <div class="picks-list">
-        {options.map((option) => (
+        {shown.map((option) => (
           <label key={option} class="check">
             <input type="checkbox" checked={picked.includes(option)} onChange={() => toggle(option)} />
             <span>{option}</span>
           </label>
         ))}
       </div>
+      {isLong && found.length > MAX_SHOWN && (
+        <p class="hint">{found.length - MAX_SHOWN} more: search for a part of the id.</p>
+      )}
     </fieldset>
   );
 }
+
+const MAX_SHOWN = 12;
 
 interface PicksProps {
   readonly legend: string;

@@ -1,7 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 import type { List } from "../../api/answers.ts";
 import type { Api } from "../api.ts";
-import { type Action, type Resource, useAction, useGet } from "../resource.ts";
+import { type Action, type Resource, useAction, useResource } from "../resource.ts";
 import { Button } from "./button.tsx";
 import { Problem } from "./notice.tsx";
 
@@ -13,7 +13,7 @@ export interface Pages<T> extends Resource<readonly T[]> {
 
 /** `path` may have a query. */
 export function usePages<T extends { readonly id: string }>(api: Api, path: string): Pages<T> {
-  const first = useGet<Page<T>>(api, path);
+  const first = useResource(() => pageWithRows<T>(api, path, null), [api, path]);
   const [more, setMore] = useState<readonly Page<T>[]>([]);
   // Another list, or this one anew.
   useEffect(() => setMore([]), [first.data]);
@@ -21,7 +21,7 @@ export function usePages<T extends { readonly id: string }>(api: Api, path: stri
   const rows = pages.flatMap(({ data }) => data);
   const next = useAction(async () => {
     const before = pages.at(-1)!.next_before ?? rows.at(-1)!.id;
-    setMore([...more, await api.get<Page<T>>(`${path}${path.includes("?") ? "&" : "?"}before=${before}`)]);
+    setMore([...more, await pageWithRows<T>(api, path, before)]);
   });
   return {
     data: first.data === null ? null : rows,
@@ -31,6 +31,20 @@ export function usePages<T extends { readonly id: string }>(api: Api, path: stri
     next,
   };
 }
+
+/** What filters find may lie pages behind: some that are empty are passed over. */
+async function pageWithRows<T>(api: Api, path: string, from: string | null): Promise<Page<T>> {
+  let before = from;
+  for (let read = 1; ; read++) {
+    const page: Page<T> = await api.get(
+      before === null ? path : `${path}${path.includes("?") ? "&" : "?"}before=${before}`,
+    );
+    before = page.next_before ?? null;
+    if (page.data.length > 0 || !page.has_more || before === null || read === MAX_EMPTY_PAGES) return page;
+  }
+}
+
+const MAX_EMPTY_PAGES = 20;
 
 interface Page<T> extends List<T> {
   /** Where the next page begins, unless that is behind the last row. */

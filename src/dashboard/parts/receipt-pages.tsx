@@ -53,7 +53,7 @@ const SHOWN = 20;
 /** As many as the API answers with at most. */
 const ASKED_AT_ONCE = 100;
 
-interface ReceiptPagesProps {
+export interface ReceiptPagesProps {
   readonly api: Api;
   readonly path: string;
   /** Query parameters; empty ones are left out. */

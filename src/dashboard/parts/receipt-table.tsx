@@ -1,25 +1,46 @@
+import { useState } from "preact/hooks";
 import type { ReceiptAnswer, ReceiptState } from "../../api/receipts.ts";
-import { count, milliseconds, moment, usdColumn, words } from "../format.ts";
+import { count, milliseconds, second, timeZone, usdColumn, words } from "../format.ts";
 import { type Column, TableCard } from "./table.tsx";
 
-/** Receipts as rows, each with the way to its page. */
+/** Receipts as rows, each with the way to its page; those that are here can be ordered by a column. */
 export const ReceiptTable = ({ rows, keyNames }: ReceiptTableProps) => {
+  const [order, setOrder] = useState<Order | null>(null);
   const cost = usdColumn(rows.map(({ cost_usd }) => cost_usd));
+  const by = (name: Order) => ({
+    isBy: order === name,
+    onSort: () => setOrder(order === name ? null : name),
+  });
   const columns: Column<ReceiptAnswer>[] = [
-    ["Time", "when", ({ id, created_at }) => <a href={`#/receipts/${id}`}>{moment(created_at)}</a>],
-    ["Model", "", (receipt) => <Model of={receipt} keyName={keyNames.get(receipt.key_id)} />],
-    ["Key", "wide-only", ({ key_id }) => keyNames.get(key_id) ?? <span class="soft">–</span>],
-    ["Outcome", "wide-only", (receipt) => <Outcome of={receipt} />],
+    [
+      `Time (${timeZone()})`,
+      "when",
+      ({ id, created_at }) => (
+        <a href={`#/receipts/${id}`} title={created_at}>
+          {second(created_at)}
+        </a>
+      ),
+    ],
+    ["Model", "", ({ model, model_requested }) => model ?? model_requested ?? "—"],
+    ["Host", "soft", ({ host }) => host ?? "—"],
+    ["Key", "", ({ key_id }) => keyNames.get(key_id) ?? "—"],
+    ["Outcome", "", (receipt) => <Outcome of={receipt} />],
     [
       "Tokens",
-      "end wide-only",
-      ({ tokens: { input, cache_read, cache_write, output } }) =>
-        `${count(input + cache_read + cache_write)} → ${count(output)}`,
+      "end",
+      (receipt) => `${count(inputOf(receipt))} → ${count(receipt.tokens.output)}`,
+      by("tokens"),
     ],
-    ["First token", "end wide-only", ({ first_token_ms: ms }) => (ms === null ? "—" : milliseconds(ms))],
-    ["Cost", "end", ({ cost_usd }) => cost(cost_usd)],
+    [
+      "First token",
+      "end",
+      ({ first_token_ms: ms }) => (ms === null ? "—" : milliseconds(ms)),
+      by("first_token"),
+    ],
+    ["Cost", "end", ({ cost_usd }) => cost(cost_usd), by("cost")],
   ];
-  return <TableCard of={rows} by={({ id }) => id} columns={columns} />;
+  const shown = order === null ? rows : rows.toSorted((a, b) => MEASURES[order](b) - MEASURES[order](a));
+  return <TableCard of={shown} by={({ id }) => id} columns={columns} />;
 };
 
 interface ReceiptTableProps {
@@ -28,18 +49,16 @@ interface ReceiptTableProps {
   readonly keyNames: ReadonlyMap<string, string>;
 }
 
-const Model = ({ of, keyName }: { of: ReceiptAnswer; keyName: string | undefined }) => (
-  <>
-    {of.model ?? of.model_requested}
-    {of.host !== null && <div class="soft small">{of.host}</div>}
-    <div class="soft small narrow-only">{keyName}</div>
-    {of.state !== "settled" && (
-      <div class="narrow-only">
-        <Outcome of={of} />
-      </div>
-    )}
-  </>
-);
+type Order = "tokens" | "first_token" | "cost";
+
+const inputOf = ({ tokens: { input, cache_read, cache_write } }: ReceiptAnswer): number =>
+  input + cache_read + cache_write;
+
+const MEASURES: Record<Order, (receipt: ReceiptAnswer) => number> = {
+  tokens: (receipt) => inputOf(receipt) + receipt.tokens.output,
+  first_token: ({ first_token_ms }) => first_token_ms ?? 0,
+  cost: ({ cost_usd }) => cost_usd,
+};
 
 const TONES: Record<ReceiptState, "good" | "warn" | "bad" | "plain"> = {
   settled: "good",
@@ -50,6 +69,9 @@ const TONES: Record<ReceiptState, "good" | "warn" | "bad" | "plain"> = {
   recovered: "warn",
 };
 
-export const Outcome = ({ of }: { of: ReceiptAnswer }) => (
-  <span class={`tag ${TONES[of.state]}-tag`}>{words(of.state)}</span>
+export const Outcome = ({ of }: { of: Pick<ReceiptAnswer, "state" | "error_code"> }) => (
+  <>
+    <span class={`tag ${TONES[of.state]}-tag`}>{words(of.state)}</span>
+    {of.error_code !== null && <div class="soft small">{words(of.error_code)}</div>}
+  </>
 );

@@ -1,6 +1,7 @@
 import type { AttemptAnswer, ReceiptAnswer } from "../../api/receipts.ts";
 import { perMillion } from "../../units/numbers.ts";
 import { count, milliseconds, moment, usd, words } from "../format.ts";
+import { tagsText } from "../tags-text.ts";
 import { type Fact, Facts, Head, Section } from "./frame.tsx";
 import { Outcome } from "./receipt-table.tsx";
 import { Cells, type Column, Headings } from "./table.tsx";
@@ -28,6 +29,8 @@ export const ReceiptView = ({ of, facts }: { of: ReceiptAnswer; facts: readonly 
             ["Served by", of.host ?? "no host"],
             ["API", `${of.surface}${of.stream ? ", streamed" : ""}`],
             ...facts,
+            ...(of.tags === undefined ? [] : [["Tags", tagsText(of.tags)] as const]),
+            ...(of.price_list === undefined ? [] : [["Price list", of.price_list] as const]),
             ["First token after", of.first_token_ms === null ? "—" : milliseconds(of.first_token_ms)],
             ["Finished after", of.total_ms === null ? "—" : milliseconds(of.total_ms)],
           ]}
@@ -41,38 +44,42 @@ export const ReceiptView = ({ of, facts }: { of: ReceiptAnswer; facts: readonly 
 /** The bill, line by line. Reasoning is a part of the output and is no line of its own. */
 function Cost({ of }: { of: ReceiptAnswer }) {
   const { tokens, price } = of;
-  const { cache_write_1h: kept1h = 0, audio_input: heard = 0, audio_output: spoken = 0 } = tokens;
+  const { cache_write_5m = 0, cache_write_30m = 0, cache_write_1h = 0, cache_write_12h = 0 } = tokens;
+  const kept = cache_write_5m + cache_write_30m + cache_write_1h + cache_write_12h;
+  const { audio_input: heard = 0, audio_output: spoken = 0 } = tokens;
   const lines = (
     [
       ["Input", tokens.input - heard, price?.input],
       ["Audio input", heard, price?.audio_input],
       ["Read from cache", tokens.cache_read, price?.cache_read],
-      ["Written to cache", tokens.cache_write - kept1h, price?.cache_write],
-      ["Written to cache for an hour", kept1h, price?.cache_write_1h],
+      ["Written to cache", tokens.cache_write - kept, price?.cache_write],
+      ["Written to cache for 5 minutes", cache_write_5m, price?.cache_write_5m],
+      ["Written to cache for 30 minutes", cache_write_30m, price?.cache_write_30m],
+      ["Written to cache for an hour", cache_write_1h, price?.cache_write_1h],
+      ["Written to cache for 12 hours", cache_write_12h, price?.cache_write_12h],
       ["Output", tokens.output - spoken, price?.output],
       ["Audio output", spoken, price?.audio_output],
     ] as const
   ).filter(([label, amount]) => amount > 0 || label === "Input" || label === "Output");
-  const name = ([label, , each]: (typeof lines)[number]) => (
+  const name = ([label]: (typeof lines)[number]) => (
     <>
       {label}
       {label === "Output" && tokens.reasoning > 0 && (
         <div class="soft small">{count(tokens.reasoning)} of which reasoning</div>
       )}
-      {each !== undefined && <div class="soft small narrow-only">at {perMillion(each)} per million</div>}
     </>
   );
   const columns: Column<(typeof lines)[number]>[] = [
     ["Tokens", "", name],
     ["Number", "end", ([, amount]) => count(amount)],
-    ["Per million", "end wide-only", ([, , each]) => (each === undefined ? "—" : perMillion(each))],
+    ["Per million", "end", ([, , each]) => (each === undefined ? "—" : perMillion(each))],
     ["Amount", "end", ([, amount, each]) => (each === undefined ? "—" : usd((amount * each) / 1_000_000))],
   ];
   return (
     <section class="card">
       <h2>Cost</h2>
       <div class="scroll">
-        <table>
+        <table class="rows">
           <Headings of={columns} />
           <tbody>
             {lines.map((line) => (
@@ -83,11 +90,10 @@ function Cost({ of }: { of: ReceiptAnswer }) {
           </tbody>
           <tfoot>
             <tr>
-              <th scope="row" colSpan={2}>
+              <th scope="row" colSpan={3}>
                 Charged
               </th>
-              <td class="wide-only" />
-              <td class="end">
+              <td class="end" data-label="Charged">
                 <strong>{usd(of.cost_usd)}</strong>
               </td>
             </tr>
@@ -98,6 +104,8 @@ function Cost({ of }: { of: ReceiptAnswer }) {
         {of.held_usd > 0 && `${usd(of.held_usd)} was held while it ran. `}
         {of.write_off && `${usd(of.write_off_usd)} was written off: the host failed early. `}
         {price === null && "Free of charge. "}
+        {price?.above_prompt !== undefined &&
+          `These are the prices of prompts with more than ${count(price.above_prompt)} tokens. `}
         Tokens {tokens.source === "host" ? "as the host reported them" : "as the gateway counted them"}.
       </p>
     </section>
@@ -114,6 +122,8 @@ function Timeline({ of: { state, attempts, first_token_ms, total_ms } }: { of: R
     from += attempt.ms;
     return span;
   });
+  // Which model was asked says nothing new where it was always the same.
+  const mixed = new Set(attempts.map(({ model }) => model)).size > 1;
   const answering = total_ms !== null && total_ms > tried && spans.length > 0;
   return (
     <Section title="Attempts" class="card">
@@ -128,8 +138,8 @@ function Timeline({ of: { state, attempts, first_token_ms, total_ms } }: { of: R
           {spans.map((span, index) => (
             <li key={index}>
               <div class="timeline-words">
-                <strong>{span.host}</strong> <AttemptTag of={span} />{" "}
-                <span class="soft">{milliseconds(span.ms)}</span>
+                <strong>{span.host}</strong> {mixed && <span class="soft">{span.model}</span>}{" "}
+                <AttemptTag of={span} /> <span class="soft">{milliseconds(span.ms)}</span>
                 {span.detail !== null && span.detail !== undefined && (
                   <span class="soft small"> {span.detail}</span>
                 )}

@@ -9,7 +9,7 @@ export type Column<Row> = readonly [
 ];
 
 /** Of a column that the rows can be ordered by, the most first. */
-export interface ColumnSort {
+interface ColumnSort {
   readonly isBy: boolean;
   readonly onSort: () => void;
 }
@@ -30,7 +30,7 @@ export const TableCard = <Row,>(props: TableProps<Row>) => (
   </div>
 );
 
-/** Rows under their headings; scrolls sideways where the screen is too narrow. */
+/** Rows under their headings; on a phone, each row is a card that has the headings next to its values (app.css). */
 export const Table = <Row,>({ of, by, columns, children }: TableProps<Row>) => (
   <div class="scroll">
     <table class="rows">
@@ -49,8 +49,8 @@ export const Table = <Row,>({ of, by, columns, children }: TableProps<Row>) => (
 
 export const Cells = <Row,>({ of, columns }: { of: Row; columns: readonly Column<Row>[] }) => (
   <>
-    {columns.map(([, className, cell], index) => (
-      <td key={index} class={className}>
+    {columns.map(([heading, className, cell], index) => (
+      <td key={index} class={className} data-label={typeof heading === "string" ? heading : undefined}>
         {cell(of)}
       </td>
     ))}

@@ -1,21 +1,41 @@
 import type { Period, UsageAnswer, UsageSum } from "../../api/usage.ts";
-import { count, usd } from "../format.ts";
+import { count, usd, usdColumn } from "../format.ts";
 import { type Bar, BarChart, MAX_SERIES } from "./bar-chart.tsx";
+import { Choice } from "./field.tsx";
 
-/** Spend and requests over time, by model. */
-export function UsageBars({ of }: { of: Stretches }) {
-  const series = mainModels(of);
+/** Spend and requests over time, by what the stretches are split by. */
+export function UsageBars({ of, nameOf = (name) => name || "no host" }: UsageBarsProps) {
+  const series = mainNames(of);
+  const bars = { of, series, nameOf };
   return (
     <div class="grid-2">
-      <Bars title="Spend" of={of} series={series} measure={costOf} format={usd} />
-      <Bars title="Requests" of={of} series={series} measure={requestsOf} format={shortCount} />
+      <Bars title="Spend" measure={costOf} format={usd} axis={usdColumn} {...bars} />
+      <Bars title="Requests" measure={requestsOf} format={shortCount} axis={counts} {...bars} />
     </div>
   );
 }
 
+interface UsageBarsProps {
+  readonly of: Stretches;
+  /** What people call a model, key or host. */
+  readonly nameOf?: (name: string) => string;
+}
+
+/** What charts can be split by. */
+export const SplitChoice = (field: { value: string; onValue: (value: string) => void }) => (
+  <Choice label="By" options={SPLITS} {...field} />
+);
+
+const SPLITS = [
+  ["model", "model"],
+  ["key", "key"],
+  ["host", "host"],
+] as const;
+
 type Stretches = Pick<UsageAnswer, "since" | "stretch_ms" | "stretches">;
 
 const PERIODS = [
+  ["hour", "1 hour"],
   ["day", "24 hours"],
   ["week", "7 days"],
   ["month", "30 days"],
@@ -42,41 +62,53 @@ interface BarsProps {
   readonly series: readonly string[];
   readonly measure: (sum: UsageSum) => number;
   readonly format: (value: number) => string;
+  readonly axis: (values: readonly number[]) => (value: number) => string;
+  readonly nameOf: (name: string) => string;
 }
 
 /** Every stretch of the period, those without requests too, or time would seem to jump. */
-function Bars({ title, of, series, measure, format }: BarsProps) {
+function Bars({ of, series, measure, nameOf, ...chart }: BarsProps) {
   const bars: Bar[] = [];
   const since = Date.parse(of.since);
   for (let start = since; start <= Date.now(); start += of.stretch_ms) {
     const values = series.map(() => 0);
     for (const stretch of of.stretches) {
       if (Date.parse(stretch.start) !== start) continue;
-      const index = series.indexOf(stretch.model);
+      const index = series.indexOf(stretch.name);
       values[index < 0 ? series.length - 1 : index]! += measure(stretch);
     }
     bars.push({ label: labelOf(start, of.stretch_ms), values });
   }
-  return <BarChart title={title} bars={bars} series={series} format={format} />;
+  return (
+    <BarChart
+      bars={bars}
+      series={series.map((name) => (name === OTHERS ? OTHERS : nameOf(name)))}
+      {...chart}
+    />
+  );
 }
 
 /**
- * The models that cost or were used most, and the others as one: the same for each chart, so that colours
+ * What cost or was used most, and the others as one: the same for each chart, so that colours
  * keep meaning.
  */
-function mainModels({ stretches }: Stretches): string[] {
+function mainNames({ stretches }: Stretches): string[] {
   const totals = new Map<string, { cost: number; requests: number }>();
-  for (const { model, cost_usd, requests } of stretches) {
-    const total = totals.get(model) ?? { cost: 0, requests: 0 };
-    totals.set(model, { cost: total.cost + cost_usd, requests: total.requests + requests });
+  for (const { name, cost_usd, requests } of stretches) {
+    const total = totals.get(name) ?? { cost: 0, requests: 0 };
+    totals.set(name, { cost: total.cost + cost_usd, requests: total.requests + requests });
   }
-  const models = [...totals]
+  const names = [...totals]
     .sort(([, a], [, b]) => b.cost - a.cost || b.requests - a.requests)
-    .map(([model]) => model);
-  return models.length <= MAX_SERIES ? models : [...models.slice(0, MAX_SERIES - 1), "all others"];
+    .map(([name]) => name);
+  return names.length <= MAX_SERIES ? names : [...names.slice(0, MAX_SERIES - 1), OTHERS];
 }
 
-const labelOf = (start: number, stretchMs: number): string =>
+const OTHERS = "all others";
+
+const counts = () => shortCount;
+
+export const labelOf = (start: number, stretchMs: number): string =>
   stretchMs < 86_400_000
     ? new Date(start).toLocaleTimeString("en", { hour: "2-digit", minute: "2-digit", hour12: false })
     : new Date(start).toLocaleDateString("en", { month: "short", day: "numeric", timeZone: "UTC" });

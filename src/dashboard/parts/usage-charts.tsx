@@ -1,18 +1,24 @@
 import { useState } from "preact/hooks";
+import type { KeyAnswer } from "../../api/keys.ts";
 import type { Period, UsageAnswer } from "../../api/usage.ts";
 import { milliseconds } from "../format.ts";
 import { useOwner } from "../owner.ts";
-import { useGet } from "../resource.ts";
+import { useGet, useList, useLive } from "../resource.ts";
 import { type CsvColumns, ExportButton, usdCell } from "./export-button.tsx";
+import { useField } from "./field.tsx";
+import { keyNames } from "./key-state.tsx";
 import { Loaded } from "./notice.tsx";
-import { Periods, UsageBars } from "./usage-bars.tsx";
+import { Periods, SplitChoice, UsageBars } from "./usage-bars.tsx";
 
 /** Spend, requests and first-token times of the balance or of one key. */
 export function UsageCharts({ keyId }: { keyId?: string }) {
   const { api } = useOwner();
   const [period, setPeriod] = useState<Period>("week");
+  const split = useField("model");
   const of = keyId === undefined ? "" : `&key_id=${keyId}`;
-  const usage = useGet<UsageAnswer>(api, `v1/usage?period=${period}${of}`);
+  const usage = useGet<UsageAnswer>(api, `v1/usage?period=${period}&by=${split.value}${of}`);
+  const names = keyNames(useList<KeyAnswer>(api, "v1/keys?limit=1000").data ?? []);
+  useLive(usage);
   return (
     <section class="card charts" aria-labelledby="usage">
       <div class="head">
@@ -28,7 +34,8 @@ export function UsageCharts({ keyId }: { keyId?: string }) {
             </p>
           ) : (
             <>
-              <UsageBars of={data} />
+              <SplitChoice {...split} />
+              <UsageBars of={data} nameOf={(name) => names.get(name) ?? (name || "no host")} />
               <FirstTokens of={data} />
               <div class="row">
                 <ExportButton
@@ -49,7 +56,7 @@ export function UsageCharts({ keyId }: { keyId?: string }) {
 
 const COLUMNS: CsvColumns<UsageAnswer["stretches"][number]> = {
   start: (of) => of.start,
-  model: (of) => of.model,
+  name: (of) => of.name,
   requests: (of) => of.requests,
   failed: (of) => of.failed,
   input_tokens: (of) => of.input_tokens,
@@ -74,7 +81,7 @@ function FirstTokens({ of: { routes } }: { of: UsageAnswer }) {
         <span class="soft small">median · 95th percentile</span>
       </figcaption>
       <ul class="cards">
-        {timed.map(({ model, host, requests, first_token_ms: { p50, p95 } }) => (
+        {timed.slice(0, MAX_TIMED).map(({ model, host, requests, first_token_ms: { p50, p95 } }) => (
           <li key={`${model} ${host}`}>
             <div class="meter-words">
               <span>
@@ -95,6 +102,13 @@ function FirstTokens({ of: { routes } }: { of: UsageAnswer }) {
           </li>
         ))}
       </ul>
+      {timed.length > MAX_TIMED && (
+        <p class="hint">
+          The slowest {MAX_TIMED} of {timed.length}.
+        </p>
+      )}
     </figure>
   );
 }
+
+const MAX_TIMED = 10;

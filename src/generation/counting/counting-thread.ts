@@ -65,7 +65,7 @@ function see({ body, surface, counting }: ReadWork): RequestSeen {
     const { code, message, details } = request;
     return { body, subject, read: { code, message, details } };
   }
-  const { body: _, json, overrides, ...rest } = request;
+  const { body: _, json, outline, list, overrides, ...rest } = request;
   const short = shortOf(json);
   for (const [name, value] of Object.entries(overrides))
     if (value !== undefined && !(name in short)) {
@@ -73,7 +73,11 @@ function see({ body, surface, counting }: ReadWork): RequestSeen {
       return { body, subject, read: { code, message, details } };
     }
   const opening = openingOf(request);
-  return { body, subject, read: { request: { ...rest, overrides, json: short }, opening } };
+  return {
+    body,
+    subject,
+    read: { request: { ...rest, overrides, json: short, outline: short, list: null }, opening },
+  };
 }
 
 /** Taking long ones apart is what the event loop is spared. */

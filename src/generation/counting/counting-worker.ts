@@ -107,7 +107,7 @@ export class CountingWorker {
 
 /** Where a piece of work stands in line. */
 export interface WorkTurn {
-  /** Whoever shares it takes turns with the others. */
+  /** Work of one key takes turns with the others' work. */
   readonly key: string;
   /** A lower one goes first. */
   readonly rank: number;

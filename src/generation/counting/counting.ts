@@ -56,7 +56,7 @@ export class Counting {
   }
 
   /**
-   * The same of the text in a request body, of which no host has told the tokens. It may be megabytes, so answers
+   * The same of the text in a request body, of which no host has reported the tokens. It may be megabytes, so answers
    * go before it.
    */
   async billedPrompt(body: Uint8Array, family: TokenizerFamily): Promise<number | null> {
@@ -65,7 +65,7 @@ export class Counting {
   }
 
   /**
-   * Of a request body, the tokens of its text in a common vocabulary, or the most that its embedded files come
+   * The tokens of a request body's text in a common vocabulary, or the most that its embedded files come
    * to (null when they can be of any size). Null when it cannot be counted in time.
    */
   prompt(what: "text" | "files", body: Uint8Array, turn: CountTurn): Promise<Count | null> {
@@ -74,7 +74,7 @@ export class Counting {
 
   /**
    * Reads the request of somebody without credit, whose body is handed over and comes back; null when there is
-   * too much to do. Of its members, only short ones come back.
+   * too much to do. Only its short members come back.
    */
   async request(asked: Omit<ReadWork, "what">, turn: Omit<CountTurn, "rank">): Promise<ReadRequest | null> {
     const work: ReadWork = { what: "request", ...asked };
@@ -122,7 +122,7 @@ export class Counting {
 
 /** Where a count stands in line. */
 export interface CountTurn {
-  /** Whoever shares it takes turns with the others. */
+  /** Work of one key takes turns with the others' work. */
   readonly key: string;
   readonly rank: keyof typeof RANKS | "unpaid";
   readonly signal: AbortSignal;

@@ -6,7 +6,7 @@ import type { TokenizerFamily } from "../../tokens/families.ts";
 import type { ErrorCode } from "../../units/errors/codes.ts";
 import type { RefusalDetails } from "../../units/errors/refusal.ts";
 
-/** What the thread is told to do. */
+/** What the thread does. */
 export type Work =
   | { readonly what: "answers"; readonly answers: readonly AnswerTexts[] }
   | { readonly what: "text" | "files"; readonly body: Uint8Array; readonly family: TokenizerFamily }
@@ -23,7 +23,7 @@ export interface ReadWork {
 
 export type WorkDone = Count | AnswerCounts | RequestSeen | Compacted;
 
-/** Of one answer. */
+/** The texts of one answer. */
 export interface AnswerTexts {
   readonly texts: readonly string[];
   readonly family: TokenizerFamily;

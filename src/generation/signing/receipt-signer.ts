@@ -1,8 +1,9 @@
-import type { StoredReceipt } from "../../store/receipts.ts";
-import type { SigningKey, SigningKeyStore } from "../../store/signing-keys.ts";
+import type { SigningKey, SigningKeyStore } from "../../store/books/signing-keys.ts";
+import type { StoredReceipt } from "../../store/ledger/receipts.ts";
 import { assert } from "../../units/assert.ts";
 import type { Clock } from "../../units/clock.ts";
 import type { RandomBytes } from "../../units/random.ts";
+import { RELEASE } from "../../units/version.ts";
 import { type JwkSet, type PublicJwk, privateKey, publicJwk, SEED_BYTES, signCompact } from "./jws.ts";
 
 /**
@@ -15,11 +16,12 @@ export class ReceiptSigner {
 
   constructor(private readonly deps: ReceiptSignerDeps) {}
 
-  /** Exactly the receipt, who issued it, and whose it is. */
+  /** Exactly the receipt, who issued it, whose it is, and the release that signed it. */
   async sign({ body, balanceId }: StoredReceipt): Promise<string> {
     const { x, d } = (await this.keys()).at(-1)!;
     assert(d !== null, "the newest signing key has no private part");
-    return signCompact({ ...JSON.parse(body), iss: this.deps.issuer(), balance_id: balanceId }, { x, d });
+    const claims = { ...JSON.parse(body), iss: this.deps.issuer(), balance_id: balanceId, gateway: RELEASE };
+    return signCompact(claims, { x, d });
   }
 
   /**
@@ -41,7 +43,7 @@ export class ReceiptSigner {
     return publicJwk((await this.read()).at(-1)!.x);
   }
 
-  /** Those who ask while the store is being read share the answer. */
+  /** Callers share one reading of the store. */
   private keys(): Promise<readonly SigningKey[]> {
     this.reading ??= this.read().finally(() => {
       this.reading = null;

@@ -14,7 +14,7 @@ export class OpenStreams {
     this.streams.delete(stream);
   }
 
-  /** Each ends at once, with what was delivered; its client is told why. Returns how many there were. */
+  /** Each ends at once, with what was delivered; its client gets `why`. Returns how many there were. */
   cutAll(why: string): number {
     const all = [...this.streams];
     for (const stream of all) stream.cut(why);

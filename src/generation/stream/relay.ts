@@ -24,15 +24,15 @@ export interface RelayContext {
   readonly clock: Pick<Clock, "elapsedMs">;
   readonly deadlines: Deadlines;
   readonly meter: StreamMeter;
-  /** Given to a client that has heard nothing for `keepaliveMs`. */
+  /** Sent to a client that has received nothing for `keepaliveMs`. */
   readonly keepalive: Uint8Array;
   readonly host: { cancel(): void };
   readonly open: OpenStreams;
 }
 
-export interface StreamMeter {
+interface StreamMeter {
   /**
-   * Told the delivered tokens after each chunk; false stops the stream, because the balance does not cover
+   * Called with the delivered tokens after each chunk; false stops the stream, because the balance does not cover
    * more.
    */
   covers(deliveredTokens: number, nowMs: number): boolean;
@@ -42,7 +42,7 @@ export interface StreamMeter {
   readonly dueMs: number;
 }
 
-export interface RelayLimits {
+interface RelayLimits {
   /** Longest silence of the host inside a stream. */
   readonly chunkGapMs: number;
   /** Monotonic time at which the answer is cut off. */
@@ -51,8 +51,8 @@ export interface RelayLimits {
   readonly keepaliveMs: number;
 }
 
-export interface ByteSource {
-  /** What is there, or undefined: then `reader` is told once something has come. */
+interface ByteSource {
+  /** What is there, or undefined: then `reader` is called once something has come. */
   next(reader: { arrived(read: ReadResult): void }): ReadResult | undefined;
 }
 
@@ -225,7 +225,7 @@ class Relay implements OpenStream, Deadline {
     }
   }
 
-  /** A host that is silent is asked already, and a client that takes nothing hears nothing. */
+  /** Pings a client whose host is silent; a client that takes nothing gets none. */
   private async ping(nowMs: number): Promise<void> {
     try {
       this.givenMs = nowMs;

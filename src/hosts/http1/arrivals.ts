@@ -1,7 +1,7 @@
 /**
  * What sockets received within one turn of the event loop, handed on together at its end. Answers that arrive
  * at the same time then go through the gateway side by side, a stage at a time, and find each stage's code
- * and data in the processor's caches; handled one by one, each would fetch all of it anew
+ * and data in the processor's caches; handled one by one, each would fetch all of it again
  * (docs/performance.md, "Side by side").
  */
 export class Arrivals {
@@ -13,7 +13,7 @@ export class Arrivals {
     this.waiting.push(connection);
   }
 
-  /** Now: for whoever has news of a socket that must not overtake its bytes. */
+  /** At once: for events of a socket that must not overtake its bytes. */
   readonly deliver = (): void => {
     const arrived = this.waiting;
     if (arrived.length === 0) return;

@@ -12,7 +12,7 @@ export class ChunkedBody {
   end = 0;
   private state = State.Size;
   private digits = 0;
-  /** Of the chunk: its size while the size is read, then what is still to come. */
+  /** The chunk's size while that is read, then what is still to come of it. */
   private left = 0;
   private lineBytes = 0;
   private trailerBytes = 0;

@@ -6,7 +6,7 @@ import type { HostEndpoint } from "./endpoint.ts";
 import type { RequestBytes } from "./request.ts";
 
 /**
- * One socket to a host, and whoever has it now. It dials, proves the host's certificate, writes requests as
+ * One socket to a host, and its present tenant. It dials, proves the host's certificate, writes requests as
  * fast as the peer takes them, and hands on what arrives; what the bytes mean is the tenant's business.
  */
 export class HostConnection {
@@ -161,7 +161,7 @@ export class HostConnection {
     }
   }
 
-  /** @internal The dial came to nothing, whoever may still wait for it. */
+  /** @internal The dial has failed, even if nothing waits for it any more. */
   unreachable(error: Error): void {
     if (this.socket === null) this.uncount();
     if (this.state === "dialling") this.failDial(dialFault(error));
@@ -264,7 +264,7 @@ export class HostConnection {
 
 /**
  * Who has a connection: one exchange at a time. After `failed` or `lost` the connection is no longer its own.
- * One that throws is told `failed`, and must take it.
+ * One that throws gets `failed`, and must take it.
  */
 export interface Tenant {
   /** Once, when it can be sent. */

@@ -18,7 +18,7 @@ export interface HostEndpoint {
 }
 
 /** The config floor has already checked that the address parses and is http or https. */
-export function endpointOf(host: Host): HostEndpoint {
+export function endpointOf(host: Pick<Host, "id" | "baseUrl">): HostEndpoint {
   const url = new URL(host.baseUrl);
   const secure = url.protocol === "https:";
   assert(secure || url.protocol === "http:", `host ${host.id}: base address is neither http nor https`);

@@ -9,11 +9,16 @@ export interface RequestBytes {
   readonly body: Uint8Array | null;
 }
 
+/** What a request says, wherever it goes. */
+interface RequestParts extends Pick<HostCall, "headers" | "body"> {
+  readonly to: Pick<Destination, "method" | "path" | "headers">;
+}
+
 /** Up to here, one copy is cheaper than a second system call. */
 const JOINED_BODY_MAX = 64 * 1024;
 
 /** `start` is what `headStart` made of the call's destination. */
-export function encodeRequest({ to, headers, body }: HostCall, start: Uint8Array): RequestBytes {
+export function encodeRequest({ to, headers, body }: RequestParts, start: Uint8Array): RequestBytes {
   // Joined at the end: each `+=` would leave a string behind, three for each field.
   const parts: string[] = [];
   for (const name in headers) {
@@ -33,7 +38,7 @@ export function encodeRequest({ to, headers, body }: HostCall, start: Uint8Array
 }
 
 /** The request line, and the header fields that all requests to the destination have. */
-export function headStart({ method, path, headers }: Destination, endpoint: HostEndpoint): Uint8Array {
+export function headStart({ method, path, headers }: RequestParts["to"], endpoint: HostEndpoint): Uint8Array {
   const target = targetOf(endpoint, path);
   assert(TARGET.test(target), "request path holds a byte that HTTP does not allow there");
   // Bodies are asked for uncompressed: inflating costs more CPU here than the bytes cost on the way, and a

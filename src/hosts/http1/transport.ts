@@ -18,7 +18,7 @@ export function http1Transport(options: Http1Options): Http1Transport {
 
 export interface Http1Options {
   readonly clock: Clock;
-  /** Told of what an exchange threw; it has ended as `internal`. */
+  /** Called with what an exchange threw; it has ended as `internal`. */
   readonly onFault: (error: unknown) => void;
   /** Name lookup, TCP and TLS together. */
   readonly connectTimeoutMs?: number;
@@ -114,6 +114,6 @@ export class Http1Transport implements Transport {
 /** What is the same for all requests to a destination. */
 interface RequestHead {
   readonly endpoint: HostEndpoint;
-  /** Of each request's head. */
+  /** The start of each request's head. */
   readonly start: Uint8Array;
 }

@@ -1,11 +1,13 @@
+import type { HostKey } from "../../catalog/catalog.ts";
 import type { Clock } from "../../units/clock.ts";
 import { FairQueue } from "../../units/fair-queue.ts";
 import { AdaptiveLimit } from "./adaptive-limit.ts";
+import { HostKeySlots, type KeyLease, type KeyLoad, type KeyRequest } from "./host-key-slots.ts";
 import { SlotShare, type SlotShareMessages } from "./slot-share.ts";
 
 /**
  * Places at the hosts. A request takes one for as long as the host works on it; while none is free, a bounded
- * number of requests wait for a bounded time. Whoever gets none is told to come back later; streams in flight
+ * number of requests wait for a bounded time. A request that gets none is refused with a time to retry; streams in flight
  * go on.
  */
 export class HostSlots {
@@ -16,6 +18,7 @@ export class HostSlots {
   constructor(
     private readonly clock: Clock,
     private readonly sharing: OpenSlotShare | null = null,
+    private readonly keys: KeySharing = ALONE,
   ) {}
 
   /**
@@ -26,7 +29,7 @@ export class HostSlots {
     const present = new Set<string>();
     for (const host of hosts) {
       present.add(host.id);
-      if (this.sharing !== null) this.queue(host);
+      if (this.sharing !== null || host.keys !== undefined) this.queue(host);
     }
     for (const [id, queue] of this.hosts) {
       if (present.has(id) || !queue.isIdle) continue;
@@ -35,14 +38,20 @@ export class HostSlots {
     }
   }
 
-  /** A slot at once; null when none is free. */
-  take(host: LimitedHost): Slot | null {
-    return this.queue(host).take();
+  /** A slot at once; null when none is free. `request` chooses the key at a host that has several. */
+  take(host: LimitedHost, request: KeyRequest = ANY): Slot | null {
+    return this.queue(host).take(request);
   }
 
   /** A slot within `ms`; null when the queue is full, time is up, or the client has left. */
-  wait(host: LimitedHost, key: string, ms: number, signal: AbortSignal): Promise<Slot | null> {
-    return this.queue(host).wait(key, ms, signal);
+  wait(
+    host: LimitedHost,
+    key: string,
+    ms: number,
+    signal: AbortSignal,
+    request: KeyRequest = ANY,
+  ): Promise<Slot | null> {
+    return this.queue(host).wait(key, ms, signal, request);
   }
 
   /** There is neither a free slot nor room in the queue. */
@@ -66,26 +75,50 @@ export class HostSlots {
 
   /** For the metrics and the operator: every host that has something to tell. */
   *loads(): Generator<HostLoad> {
-    for (const [host, { inFlight, slots, waiting, isCut }] of this.hosts)
-      yield { host, inFlight, limit: slots, waiting, cut: isCut ? 1 : 0 };
+    for (const [host, { inFlight, slots, waiting, isCut, keys }] of this.hosts) {
+      const load = { host, inFlight, limit: slots, waiting, cut: isCut ? 1 : 0 };
+      yield keys === null ? load : { ...load, keys: keys.loads() };
+    }
   }
 
-  private queue({ id, maxConcurrent }: LimitedHost): HostQueue {
+  private queue({ id, maxConcurrent, keys }: LimitedHost): HostQueue {
     const known = this.hosts.get(id);
     const most = maxConcurrent ?? DEFAULT_CONCURRENT;
-    if (known?.most === most) return known;
+    if (known?.most === most && (known.keys === null) === (keys === undefined)) {
+      if (keys !== undefined) known.keys!.use(keys);
+      return known;
+    }
     // A reload changed the limit: what is in flight gives back its slot to the old queue.
     known?.retire();
     // The default is what one process can carry, so it is not shared.
     const share = maxConcurrent === undefined ? null : (this.sharing?.(id, most) ?? null);
-    const queue = new HostQueue(most, this.clock, share);
+    const queue = new HostQueue(most, this.clock, share, keys === undefined ? null : this.keySlots(id, keys));
     this.hosts.set(id, queue);
     return queue;
+  }
+
+  private keySlots(host: string, keys: readonly HostKey[]): HostKeySlots {
+    const { processes, onRetired } = this.keys;
+    const slots = new HostKeySlots(this.clock, processes, (key, detail) => onRetired(host, key, detail));
+    slots.use(keys);
+    return slots;
   }
 }
 
 /** Opens this process's share of a host's limit: by it, others hear what it needs and what it gives back. */
 export type OpenSlotShare = (host: string, most: number) => SlotShareMessages;
+
+/** How processes of one machine share the limits of keys. */
+export interface KeySharing {
+  /** How many there are: each has its part of every limit. */
+  readonly processes: number;
+  /** A host refuses a key; `detail` is what it says, without secrets. */
+  onRetired(host: string, key: string, detail: string): void;
+}
+
+const ALONE: KeySharing = { processes: 1, onRetired() {} };
+/** Of a host with one key. */
+const ANY: KeyRequest = { conversation: null, model: "", tokens: 0 };
 
 /** How many requests a host has, may have, and has waiting. */
 export interface HostLoad {
@@ -95,11 +128,14 @@ export interface HostLoad {
   readonly waiting: number;
   /** How many processes give it less than its limit, because it was overloaded. */
   readonly cut: number;
+  /** Of a host with several keys. */
+  readonly keys?: readonly KeyLoad[];
 }
 
 /** What matters of a host here; `maxConcurrent` is the operator's limit. */
 export interface LimitedHost {
   readonly id: string;
+  readonly keys?: readonly HostKey[];
   readonly maxConcurrent?: number;
 }
 
@@ -108,8 +144,12 @@ export const DEFAULT_CONCURRENT = 10_000;
 
 /** A slot at a host. */
 export interface Slot {
+  /** At a host with several keys: the one that the request is sent with. */
+  readonly key?: KeyLease | null;
   /** The host said, or showed, that it has too much to do. */
   overloaded(): void;
+  /** Tokens that the host reports, for the rate of its key. */
+  used?(tokens: number): void;
   /** Once the host is done with the request; a second call does nothing. */
   release(): void;
 }
@@ -120,13 +160,15 @@ export const MAX_WAITING = 1_000;
 class HostQueue {
   inFlight = 0;
   private readonly limit: AdaptiveLimit;
-  private readonly queue: FairQueue<Slot>;
+  private readonly queue: FairQueue<HostSlot>;
   private readonly share: SlotShare | null;
+  private isPolling = false;
 
   constructor(
     readonly most: number,
     private readonly clock: Clock,
     sharedWith: SlotShareMessages | null,
+    readonly keys: HostKeySlots | null,
   ) {
     this.limit = new AdaptiveLimit(most);
     this.queue = new FairQueue(MAX_WAITING, clock);
@@ -143,6 +185,10 @@ class HostQueue {
     return this.limit.now(this.clock) < this.most;
   }
 
+  get nowMs(): number {
+    return this.clock.elapsedMs();
+  }
+
   get waiting(): number {
     return this.queue.waiting;
   }
@@ -155,18 +201,33 @@ class HostQueue {
     return this.inFlight === 0 && this.waiting === 0;
   }
 
-  take(): Slot | null {
-    // Those who wait came first, and the limit may have grown since.
+  take(request: KeyRequest): Slot | null {
+    // Waiting requests came first, and the limit may have grown since.
     this.invite();
-    return this.waiting === 0 ? this.occupy() : null;
+    return this.waiting === 0 ? this.occupy(request) : null;
   }
 
-  async wait(key: string, ms: number, signal: AbortSignal): Promise<Slot | null> {
-    const slot = this.take();
+  async wait(key: string, ms: number, signal: AbortSignal, request: KeyRequest): Promise<Slot | null> {
+    const slot = this.take(request);
     if (slot !== null) return slot;
-    const waiting = this.queue.wait(key, 1, ms, signal);
+    const waiting = this.queue.wait(key, request.tokens, ms, signal);
     this.askForMore();
-    return waiting;
+    this.pollKeys();
+    const given = await waiting;
+    // It came with any key that had room: now the conversation's own is chosen, where that has.
+    given?.rechoose(request);
+    return given;
+  }
+
+  /** Room for a key's next request comes with time, which nothing announces. */
+  private pollKeys(): void {
+    if (this.keys === null || this.isPolling || this.waiting === 0) return;
+    this.isPolling = true;
+    this.clock.after(KEY_POLL_MS, () => {
+      this.isPolling = false;
+      this.invite();
+      this.pollKeys();
+    });
   }
 
   given(count: number): void {
@@ -190,18 +251,29 @@ class HostQueue {
   }
 
   private invite(): void {
-    if (this.waiting > 0) this.queue.invite(this.occupy);
+    if (this.waiting > 0) this.queue.invite(this.admit);
   }
 
-  private readonly occupy = (): Slot | null => {
+  private readonly admit = (tokens: number): HostSlot | null =>
+    this.occupy(this.keys === null ? ANY : { ...ANY, tokens });
+
+  private occupy(request: KeyRequest): HostSlot | null {
     if (this.inFlight >= this.slots) {
       this.askForMore();
       return null;
     }
+    const key = this.keys === null ? null : this.keys.take(request);
+    if (key === null && this.keys !== null) return null;
     this.inFlight += 1;
     if (this.inFlight === this.share?.held) this.askForMore();
-    return new HostSlot(this, this.clock.elapsedMs());
-  };
+    return new HostSlot(this, this.clock.elapsedMs(), key);
+  }
+
+  /** Another key for a request that has not been sent yet. */
+  rechosen(key: KeyLease, request: KeyRequest): KeyLease {
+    key.giveBack(this.clock.elapsedMs());
+    return this.keys!.take(request) ?? this.keys!.take(ANY) ?? key;
+  }
 
   overloaded(startedMs: number): void {
     this.limit.overloaded(this.inFlight, startedMs, this.clock.elapsedMs());
@@ -220,15 +292,28 @@ class HostSlot implements Slot {
   constructor(
     private readonly queue: HostQueue,
     private readonly startedMs: number,
+    public key: KeyLease | null,
   ) {}
+
+  rechoose(request: KeyRequest): void {
+    if (this.key !== null) this.key = this.queue.rechosen(this.key, request);
+  }
 
   overloaded(): void {
     this.queue.overloaded(this.startedMs);
   }
 
+  used(tokens: number): void {
+    this.key?.used(tokens, this.queue.nowMs);
+  }
+
   release(): void {
     if (!this.open) return;
     this.open = false;
+    this.key?.release();
     this.queue.vacate();
   }
 }
+
+/** How often requests that wait for a key look for room. */
+const KEY_POLL_MS = 50;

@@ -1,7 +1,7 @@
 import { type AccountAnswer, ADMIN } from "../../api/admin.ts";
-import type { Holdings } from "../../customers/accounts/account.ts";
-import { isPending } from "../../customers/accounts/belonging.ts";
+import type { AccountBalances } from "../../customers/accounts/account.ts";
 import { readEmail } from "../../customers/accounts/email.ts";
+import { isPending } from "../../customers/accounts/ownership.ts";
 import { detach } from "../../customers/accounts/undo.ts";
 import type { WalletName } from "../../customers/accounts/wallet-message.ts";
 import { type EpochMs, isoTime } from "../../units/clock.ts";
@@ -18,11 +18,11 @@ export const adminAccountEndpoints = (): Endpoint[] => [
   operation("GET /admin/accounts", ADMIN.findAccount, async ({ query }, { accounts, keyDeps }) => {
     const about = knownBy(query.email, query.wallet);
     if (refused(about)) return about;
-    const found = await accounts.store.holdings(about);
+    const found = await accounts.store.accountBalances(about);
     return list(found === null ? [] : [accountView(found, keyDeps.clock.now())]);
   }),
   operation("GET /admin/accounts/:id", ADMIN.account, async ({ params: { id } }, { accounts, keyDeps }) => {
-    const found = await accounts.store.holdings({ account: id as AccountId });
+    const found = await accounts.store.accountBalances({ account: id as AccountId });
     return found === null
       ? invalidField("id", `There is no account \`${repeated(id)}\`.`)
       : ok(accountView(found, keyDeps.clock.now()));
@@ -49,7 +49,7 @@ function knownBy(email: string | null, wallet: string | null) {
     : { email: address };
 }
 
-const accountView = ({ account, balances, claims }: Holdings, now: EpochMs): AccountAnswer => ({
+const accountView = ({ account, balances, claims }: AccountBalances, now: EpochMs): AccountAnswer => ({
   id: account.id,
   object: "account",
   email: account.email,

@@ -1,4 +1,4 @@
-import { ADMIN, type BalanceAnswer } from "../../api/admin.ts";
+import { ADMIN, type BALANCE_STATES, type BalanceAnswer, type ListedBalance } from "../../api/admin.ts";
 import type { Account } from "../../customers/accounts/account.ts";
 import type { Balance, Key } from "../../customers/keys/key.ts";
 import { OPERATOR } from "../../customers/keys/root.ts";
@@ -10,29 +10,41 @@ import { usdFromNano } from "../../units/usd.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Endpoint } from "../endpoint.ts";
 import { creditView } from "../endpoints/credits.ts";
-import { changedKey, newBalance, pageOfKeys, revoked, shownKey } from "../endpoints/keys.ts";
+import { namedPriceList } from "../endpoints/key-fields.ts";
+import {
+  changedKey,
+  keyWithSecret,
+  newBalance,
+  newKey,
+  noSuchSecret,
+  pageOfKeys,
+  revoked,
+  shownKey,
+} from "../endpoints/keys.ts";
 import { repeated } from "../fields.ts";
 import { operation } from "../operation.ts";
 import { ok, page } from "../reply.ts";
 
 /** Who uses the gateway, for its operator: balances and their keys, never a secret or a hash. */
 export const adminBalanceEndpoints = (): Endpoint[] => [
-  operation("GET /admin/balances", ADMIN.balances, async ({ query: { limit, before } }, deps) => {
-    const { store } = deps.keyDeps;
-    if (before !== null && (await store.balanceWithBudgets(before as BalanceId)) === null) {
+  operation("GET /admin/balances", ADMIN.balances, async ({ query }, deps) => {
+    const { limit, before, below_usd: below, state } = query;
+    if (before !== null && (await deps.keyDeps.store.balanceWithBudgets(before as BalanceId)) === null) {
       return invalidField("before", "`before` must be the id of a balance.");
     }
-    const rows = await store.balances(limit + 1, before as BalanceId | null);
-    const owners = await ownersOf(
-      rows.map(({ balance }) => balance),
-      deps,
-    );
-    return page(rows, limit, async ({ balance, liveKeys }) => ({
-      ...(await balanceView(balance, owners, deps)),
-      live_keys: liveKeys,
-    }));
+    return ok(await balancesPage({ limit, before: before as BalanceId | null, below, state }, deps));
   }),
   operation("GET /admin/balances/:id", ADMIN.balance, async ({ params: { id } }, deps) => {
+    const balance = await balanceNamed(id, deps);
+    if (refused(balance)) return balance;
+    return ok(await balanceView(balance, await ownersOf([balance], deps), deps));
+  }),
+  operation("PATCH /admin/balances/:id", ADMIN.changeBalance, async ({ params: { id }, fields }, deps) => {
+    const priceList = namedPriceList(fields.price_list, deps.catalog());
+    if (refused(priceList)) return priceList;
+    const { store, keyring } = deps.keyDeps;
+    await store.setPriceList(id as BalanceId, priceList);
+    keyring.forgetBalance(id as BalanceId);
     const balance = await balanceNamed(id, deps);
     if (refused(balance)) return balance;
     return ok(await balanceView(balance, await ownersOf([balance], deps), deps));
@@ -57,6 +69,13 @@ export const adminBalanceEndpoints = (): Endpoint[] => [
   }),
   // Not throttled: where nobody else may make balances, the operator does.
   operation("POST /admin/keys", ADMIN.createKey, ({ fields }, deps) => newBalance(fields, deps)),
+  operation("POST /admin/balances/:id/keys", ADMIN.createKeyOn, async ({ params, fields }, deps) => {
+    const balance = await balanceNamed(params.id, deps);
+    return refused(balance) ? balance : newKey(balance, fields, OPERATOR, deps);
+  }),
+  operation("POST /admin/keys/find", ADMIN.findKey, async ({ fields }, deps) =>
+    shownKey((await keyWithSecret(fields.key, deps)) ?? noSuchSecret(), deps),
+  ),
   operation("GET /admin/keys/:id", ADMIN.key, async ({ params: { id } }, deps) =>
     shownKey(await keyNamed(id, deps), deps),
   ),
@@ -71,6 +90,49 @@ export const adminBalanceEndpoints = (): Endpoint[] => [
   }),
 ];
 
+interface BalancesQuery {
+  readonly limit: number;
+  readonly before: BalanceId | null;
+  readonly below: number | null;
+  readonly state: (typeof BALANCE_STATES)[number] | null;
+}
+
+/** Filters look at so many balances a page: what each has left is asked of the ledger. */
+const MAX_SCANNED = 1_000;
+
+async function balancesPage({ limit, before, below, state }: BalancesQuery, deps: HttpDeps) {
+  const data: ListedBalance[] = [];
+  let from = before;
+  for (let scanned = 0; scanned < MAX_SCANNED; ) {
+    const most = below === null && state === null ? limit : SCANNED_AT_ONCE;
+    const rows = await deps.keyDeps.store.balances(most + 1, from);
+    const owners = await ownersOf(
+      rows.map(({ balance }) => balance),
+      deps,
+    );
+    for (const { balance, liveKeys } of rows.slice(0, most)) {
+      from = balance.id;
+      scanned += 1;
+      if (state !== null && !STATES[state](balance)) continue;
+      const view = { ...(await balanceView(balance, owners, deps)), live_keys: liveKeys };
+      if (below === null || (view.credited_usd > 0 && view.available_usd < below)) data.push(view);
+      if (data.length === limit) break;
+    }
+    const isLast = rows.length <= most && (rows.at(-1)?.balance.id ?? from) === from;
+    if (isLast) return { object: "list" as const, data, has_more: false, next_before: null };
+    if (data.length === limit) break;
+  }
+  return { object: "list" as const, data, has_more: true, next_before: from };
+}
+
+const SCANNED_AT_ONCE = 100;
+
+const STATES = {
+  suspended: ({ suspended }) => suspended !== null,
+  accountless: ({ accountId, closed }) => accountId === null && !closed,
+  closed: ({ closed }) => closed,
+} satisfies Record<NonNullable<BalancesQuery["state"]>, (balance: Balance) => boolean>;
+
 type Owners = ReadonlyMap<AccountId, Account>;
 
 async function ownersOf(balances: readonly Balance[], { accounts }: HttpDeps): Promise<Owners> {
@@ -80,7 +142,7 @@ async function ownersOf(balances: readonly Balance[], { accounts }: HttpDeps): P
 }
 
 async function balanceView(
-  { id, accountId, suspended, closed, createdAt }: Balance,
+  { id, accountId, suspended, closed, priceList, createdAt }: Balance,
   owners: Owners,
   { ledger }: HttpDeps,
 ): Promise<BalanceAnswer> {
@@ -94,6 +156,7 @@ async function balanceView(
     wallet: owner?.wallet ?? null,
     suspended,
     closed,
+    price_list: priceList,
     created_at: isoTime(createdAt),
     credited_usd: usdFromNano(money.credited),
     balance_usd: usdFromNano(money.total),

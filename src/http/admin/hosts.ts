@@ -1,7 +1,8 @@
 import { ADMIN, type HostAnswer, type RouteAnswer } from "../../api/admin.ts";
 import type { Catalog, Host, Route } from "../../catalog/catalog.ts";
 import { type LiveRoutes, type RouteReport, routeKey } from "../../hosts/route-report.ts";
-import { isoTime } from "../../units/clock.ts";
+import type { HostLoad } from "../../hosts/slots/host-slots.ts";
+import { epochMs, isoTime } from "../../units/clock.ts";
 import type { Endpoint } from "../endpoint.ts";
 import { operation } from "../operation.ts";
 import { rounded } from "../pages/figures.ts";
@@ -51,23 +52,36 @@ function hostView(
     base_url: host.baseUrl.split("?", 1)[0]!,
     speaks: host.speaks,
     auth: host.auth,
-    has_api_key: host.apiKey !== null,
+    has_api_key: host.apiKey !== null || host.keys !== undefined,
     state: host.paused ? "paused" : stateOf(views),
     max_concurrent: host.maxConcurrent ?? null,
     limit: load?.limit ?? null,
     cut_workers: load?.cut ?? 0,
     in_flight: load?.inFlight ?? 0,
     waiting: load?.waiting ?? 0,
+    keys: (host.keys ?? []).map(({ name }) => keyView(name, load)),
     routes: views,
+  };
+}
+
+function keyView(name: string, load: HostLoad | undefined): HostAnswer["keys"][number] {
+  const key = load?.keys?.find((one) => one.name === name);
+  return {
+    name,
+    state: key?.state ?? "usable",
+    in_flight: key?.inFlight ?? 0,
+    refused: key?.refused ? { at: isoTime(epochMs(key.refused.at)), detail: key.refused.detail } : null,
   };
 }
 
 /** A host that no model uses is not known to fail. */
 function stateOf(routes: readonly RouteAnswer[]): HostAnswer["state"] {
-  if (routes.every(isWell)) return "available";
+  if (routes.every(isWell)) return routes.some(isUsed) ? "available" : "unused";
   if (routes.every(({ usable }) => !usable)) return "resting";
   return routes.some(isWell) ? "degraded" : "unproven";
 }
+
+const isUsed = ({ served, failed }: RouteAnswer): boolean => served + failed > 0;
 
 const isWell = ({ resting_workers, unproven_workers }: RouteAnswer): boolean =>
   resting_workers === 0 && unproven_workers === 0;

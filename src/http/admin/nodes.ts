@@ -1,5 +1,5 @@
 import { NODES } from "../../api/nodes.ts";
-import type { NodeReport } from "../../store/nodes.ts";
+import type { NodeReport } from "../../store/nodes/node-operations.ts";
 import { isoTime } from "../../units/clock.ts";
 import { invalidField } from "../../units/errors/refusal.ts";
 import { usdFromNano } from "../../units/usd.ts";

@@ -2,7 +2,7 @@ import { ADMIN, type CreditFields, type SuspensionAnswer, type UnsuspendFields }
 import { BY_GATEWAY, type SuspensionRecord } from "../../customers/keys/key-store.ts";
 import type { Credit } from "../../ledger/credit.ts";
 import { PAYMENT_KEYS } from "../../payments/payment.ts";
-import type { LedgerAudit } from "../../store/books/ledger-operations.ts";
+import type { LedgerAudit } from "../../store/ledger/ledger-operations.ts";
 import { isoTime } from "../../units/clock.ts";
 import { invalidField, type Refusal, refuse, refused } from "../../units/errors/refusal.ts";
 import type { BalanceId, KeyId } from "../../units/id.ts";

@@ -1,9 +1,10 @@
 import { ADMIN } from "../../api/admin.ts";
-import type { StoredReceipt } from "../../store/receipts.ts";
+import type { StoredReceipt } from "../../store/ledger/receipts.ts";
 import { refuse, refused } from "../../units/errors/refusal.ts";
-import type { KeyId, ReceiptId } from "../../units/id.ts";
+import type { BalanceId, ReceiptId } from "../../units/id.ts";
+import type { HttpDeps } from "../deps.ts";
 import type { Endpoint } from "../endpoint.ts";
-import { noReceipt, noSuchBefore, receiptsReply, receiptView } from "../endpoints/receipts.ts";
+import { noReceipt, noSuchBefore, receiptFilter, receiptsReply, receiptView } from "../endpoints/receipts.ts";
 import { operation } from "../operation.ts";
 import { created, ok } from "../reply.ts";
 import { balanceNamed } from "./balances.ts";
@@ -17,14 +18,11 @@ export const adminReceiptEndpoints = (): Endpoint[] => [
   operation("GET /admin/balances/:id/receipts", ADMIN.receipts, async ({ params, query }, deps) => {
     const balance = await balanceNamed(params.id, deps);
     if (refused(balance)) return balance;
-    const { limit, key_id, model, state } = query;
-    const before = query.before as ReceiptId | null;
-    if (before !== null && (await deps.receipts.receipt(before))?.balanceId !== balance.id) {
-      return noSuchBefore("of this balance", deps);
-    }
-    const filter = { keyId: key_id as KeyId | null, model, state };
-    return receiptsReply(await deps.receipts.receipts(balance.id, filter, limit, before), owned);
+    return listed(balance.id, query, deps);
   }),
+  operation("GET /admin/receipts", ADMIN.everybodysReceipts, ({ query }, deps) =>
+    listed(query.balance_id as BalanceId | null, query, deps),
+  ),
   operation("POST /admin/signing-keys", ADMIN.rotateSigningKey, async (_, { receiptSigner }) => {
     const key = await receiptSigner.rotate();
     return key === null
@@ -35,5 +33,21 @@ export const adminReceiptEndpoints = (): Endpoint[] => [
       : created({ kid: key.kid });
   }),
 ];
+
+type ReceiptsQuery = Parameters<typeof receiptFilter>[0] & {
+  readonly limit: number;
+  readonly before: string | null;
+};
+
+async function listed(balance: BalanceId | null, query: ReceiptsQuery, deps: HttpDeps) {
+  const before = query.before as ReceiptId | null;
+  const from = before === null ? null : await deps.receipts.receipt(before);
+  if (before !== null && (from === null || (balance !== null && from.balanceId !== balance))) {
+    return noSuchBefore(balance === null ? "" : "of this balance", deps);
+  }
+  const filter = receiptFilter(query);
+  if (refused(filter)) return filter;
+  return receiptsReply(await deps.receipts.receipts(balance, filter, query.limit, before), owned);
+}
 
 const owned = (receipt: StoredReceipt) => ({ ...receiptView(receipt), balance_id: receipt.balanceId });

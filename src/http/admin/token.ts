@@ -9,7 +9,7 @@ import { bearerOf } from "../identity.ts";
 /**
  * Null for the operator. The right token is always taken, and at once, so that nobody can lock the operator out by sending
  * wrong ones. That leaves a guesser who opens many connections many tries: what stops them is the token's strength, which
- * a start weighs (`store/token-strength`).
+ * a start weighs (`store/data-folder`).
  */
 export async function notAdmin(exchange: HttpExchange, deps: HttpDeps): Promise<Refusal | null> {
   const token = bearerOf(exchange.request);

@@ -1,6 +1,6 @@
-import { EVERYBODYS_USAGE } from "../../api/usage.ts";
-import type { Compared, Spending, SpendingRanking } from "../../store/spending.ts";
-import { isoTime } from "../../units/clock.ts";
+import { EVERYBODYS_USAGE, OVERVIEW } from "../../api/usage.ts";
+import type { Compared, Spending, SpendingRanking } from "../../store/usage/spending.ts";
+import { DAY_MS, type EpochMs, isoTime } from "../../units/clock.ts";
 import { type NanoUsd, usdFromNano } from "../../units/usd.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Endpoint } from "../endpoint.ts";
@@ -16,9 +16,21 @@ export const adminUsageEndpoints = (): Endpoint[] => [
     const period = periodUpTo(now, query.period);
     const { since, stretchMs, lengthMs } = period;
     const beforeMs = isKept(period, now, deps) ? lengthMs : null;
-    const { order, limit: most } = query;
-    const spending = await deps.books.spending({ since, now, stretchMs, beforeMs, order, most });
+    const { order, limit: most, by } = query;
+    const spending = await deps.books.spending({ since, now, stretchMs, beforeMs, order, most, by });
     return spending === null ? tooManyAtOnce() : ok({ ...periodView(period), ...view(spending) });
+  }),
+  operation("GET /admin/overview", OVERVIEW, async ({ query }, { books, keyDeps }) => {
+    const period = periodUpTo(keyDeps.clock.now(), query.period);
+    const { since, stretchMs } = period;
+    const sums = await books.usage({ balanceId: null, keyId: null, since, stretchMs, by: "all" });
+    if (sums === null) return tooManyAtOnce();
+    const stretches = sums.stretches.map(({ start, firstTokenMsP50, firstTokenMsP95, ...sum }) => ({
+      start: isoTime(start as EpochMs),
+      ...sumView(sum),
+      first_token_ms: { p50: firstTokenMsP50, p95: firstTokenMsP95 },
+    }));
+    return ok({ ...periodView(period), object: "overview", stretches, truncated: sums.truncated });
   }),
 ];
 
@@ -27,8 +39,6 @@ function isKept({ since, lengthMs }: UsagePeriod, now: number, deps: HttpDeps): 
   const { receiptDays } = deps.settings();
   return receiptDays === null || since - lengthMs >= now - receiptDays * DAY_MS;
 }
-
-const DAY_MS = 86_400_000;
 
 function view(spending: Spending) {
   const { total, stretches, balances, keys, models, hosts, owners, keyLabels, compared } = spending;

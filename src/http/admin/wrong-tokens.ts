@@ -1,5 +1,6 @@
 import { boundedCache } from "../../units/bounded-cache.ts";
 import type { Clock } from "../../units/clock.ts";
+import { HOUR_MS } from "../../units/clock.ts";
 
 /**
  * Reports wrong admin tokens to the operator: the first at once, then once a minute how many more there were and where
@@ -75,4 +76,3 @@ const DELAY_MS = 1_000;
 const MAX_DELAYED_OF_ONE = 16;
 const MAX_DELAYED = 1_000;
 const MAX_NETWORKS = 10_000;
-const HOUR_MS = 3_600_000;

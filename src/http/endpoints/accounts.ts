@@ -3,7 +3,7 @@ import type { Account } from "../../customers/accounts/account.ts";
 import { type Email, masked, readEmail } from "../../customers/accounts/email.ts";
 import {
   LINK_MINUTES,
-  lookAtLink,
+  readLink,
   requestLink,
   type SignedIn,
   signInByLink,
@@ -43,7 +43,7 @@ export const accountEndpoints = (): Endpoint[] => [
   }),
   // Whom a link is for, before anybody is signed in by it: it may have come from somebody else.
   operation("POST /v1/auth/email/preview", ACCOUNTS.preview, async ({ fields, exchange }, deps) => {
-    const link = await againstGuessing(exchange, deps, () => lookAtLink(deps.accounts, fields.token));
+    const link = await againstGuessing(exchange, deps, () => readLink(deps.accounts, fields.token));
     if (refused(link)) return link;
     const { email, claimed, expiresAt } = link;
     return ok({ email: masked(email), claimed_balance_id: claimed, expires_at: isoTime(expiresAt) });

@@ -1,14 +1,17 @@
 import type { AnswerTo } from "../../api/about.ts";
 import { CATALOG, type ModelAnswer } from "../../api/catalog.ts";
-import type { Catalog } from "../../catalog/catalog.ts";
+import { type Catalog, catalogAt } from "../../catalog/catalog.ts";
 import { suggestion } from "../../catalog/closest-id.ts";
 import { availabilityOf, catalogEntries } from "../../catalog/entry.ts";
+import { priceListOf } from "../../customers/keys/key.ts";
+import { reaches } from "../../routing/key-policies.ts";
 import { asksOpenTier, idMeantBy, modelsBehind, unknownModel } from "../../routing/naming.ts";
 import { invalidField, type Refusal, refused } from "../../units/errors/refusal.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Endpoint } from "../endpoint.ts";
+import type { Identity } from "../identity.ts";
 import { type Answered, type Asked, operation } from "../operation.ts";
-import { type JsonReply, list, ok, written } from "../reply.ts";
+import { type JsonReply, ok, written } from "../reply.ts";
 import { modelView, namedModel, together } from "./model-view.ts";
 
 /**
@@ -16,45 +19,60 @@ import { modelView, namedModel, together } from "./model-view.ts";
  * expect it. Contract §4.
  */
 export function catalogEndpoints(): Endpoint[] {
-  let entries: ListedEntries | null = null;
-  let listed: ListedModels | null = null;
+  // One for each price list, as long as the configuration that it is of.
+  const entriesOf = new WeakMap<Catalog, ListedEntries>();
+  const modelsOf = new WeakMap<Catalog, ListedModels>();
   return [
-    operation("GET /v1/catalog", CATALOG.catalog, (_, { catalog, health }) => {
-      const of = catalog();
+    operation("GET /v1/catalog", CATALOG.catalog, ({ who }, deps) => {
+      const { health } = deps;
+      const of = catalogFor(who, deps);
       const availability = availabilityOf(of, health);
-      if (entries?.of !== of || !availability.equals(entries.availability))
-        entries = { of, availability, reply: written(list(catalogEntries(of, health))) };
+      let entries = entriesOf.get(of);
+      if (entries === undefined || !availability.equals(entries.availability)) {
+        const { priceList, priceVersion } = of;
+        const data = catalogEntries(of, health);
+        const body = { object: "list" as const, data, price_list: priceList, price_version: priceVersion };
+        entries = { availability, reply: written(ok(body)) };
+        entriesOf.set(of, entries);
+      }
       return entries.reply;
     }),
-    operation("GET /v1/models", CATALOG.models, ({ query }, deps) => {
+    operation("GET /v1/models", CATALOG.models, ({ who, query }, deps) => {
       const { baseUrl } = deps.settings();
-      const of = deps.catalog();
-      if (listed?.of !== of || listed.baseUrl !== baseUrl)
-        listed = { of, baseUrl, views: viewsOf(of, deps), whole: null };
-      const page = pageOf(listed.views, query);
+      const of = catalogFor(who, deps);
+      let listed = modelsOf.get(of);
+      if (listed?.baseUrl !== baseUrl) {
+        listed = { baseUrl, views: viewsOf(of, deps), whole: null };
+        modelsOf.set(of, listed);
+      }
+      const page = pageOf(reachable(listed.views, who, of), query);
       if (refused(page)) return page;
       if (page.models.length < listed.views.length) return ok(pageView(page, listed));
       listed.whole ??= written(ok(pageView(page, listed)));
       return listed.whole;
     }),
-    operation("GET /v1/models/:id", CATALOG.model, ({ params: { id } }, deps) => model(id, deps)),
+    operation("GET /v1/models/:id", CATALOG.model, ({ who, params: { id } }, deps) => model(id, who, deps)),
     // An id holds a slash, which some clients escape and others do not.
-    operation("GET /v1/models/:id/:name", CATALOG.modelByParts, ({ params: { id, name } }, deps) =>
-      model(`${id}/${name}`, deps),
+    operation("GET /v1/models/:id/:name", CATALOG.modelByParts, ({ who, params: { id, name } }, deps) =>
+      model(`${id}/${name}`, who, deps),
     ),
   ];
 }
 
+/** At the prices that the key is charged, or the balance of an owner; nobody is asked who it is where the catalog is public. */
+function catalogFor(who: Identity | null, { catalog }: HttpDeps): Catalog {
+  if (who === null) return catalog();
+  return catalogAt(catalog(), who.kind === "key" ? priceListOf(who) : who.balance.priceList);
+}
+
 /** All models as `GET /v1/catalog` lists them: 340 of them take half a millisecond. */
 interface ListedEntries {
-  readonly of: Catalog;
   readonly availability: Buffer;
   readonly reply: Answered<typeof CATALOG.catalog>;
 }
 
 /** All models as they are listed: 340 of them take 5 ms, and anybody may ask for them where the catalog is public. */
 interface ListedModels {
-  readonly of: Catalog;
   readonly baseUrl: string;
   readonly views: readonly ModelAnswer[];
   /** Where somebody has asked for all of them at once. */
@@ -73,6 +91,12 @@ const pageView = (
   links: { next: next === null ? null : `${baseUrl}/v1/models?${next}` },
   total_count: views.length,
 });
+
+/** Without the models for which the key's policy leaves no host. */
+function reachable(views: readonly ModelAnswer[], who: Identity | null, { models }: Catalog) {
+  const policy = who?.kind === "key" ? who.key.policy : null;
+  return policy ? views.filter(({ id }) => reaches(policy, models.get(id)!)) : views;
+}
 
 const viewsOf = ({ models }: Catalog, { health, settings }: HttpDeps): readonly ModelAnswer[] =>
   [...models.values()].map((one) => modelView(namedModel(one, health), settings().baseUrl));
@@ -110,9 +134,9 @@ function pageOf(
   return { models, hasMore, next: end < all.length ? `limit=${limit}&offset=${end}` : null };
 }
 
-function model(name: string, deps: HttpDeps): Answered<typeof CATALOG.model> {
+function model(name: string, who: Identity | null, deps: HttpDeps): Answered<typeof CATALOG.model> {
   const { baseUrl } = deps.settings();
-  const catalog = deps.catalog();
+  const catalog = catalogFor(who, deps);
   const suggest = (unknown: string) => suggestion(unknown, catalog, baseUrl);
   const wanted = idMeantBy(name, catalog, suggest);
   if (refused(wanted)) return wanted;

@@ -1,7 +1,7 @@
 import { CLAIMS, type ClaimAnswer, UndoFields, type WaitingClaim } from "../../api/claims.ts";
 import type { Account, Claim } from "../../customers/accounts/account.ts";
-import { claimEnds, isPending } from "../../customers/accounts/belonging.ts";
 import { claimByEmail, claimByWallet, settleClaim, whyNoClaimant } from "../../customers/accounts/claim.ts";
+import { claimEnds, isPending } from "../../customers/accounts/ownership.ts";
 import { takeBack } from "../../customers/accounts/undo.ts";
 import { isRecoverySecret } from "../../customers/keys/secret.ts";
 import { invalidRecovery } from "../../generation/refusals.ts";
@@ -61,7 +61,7 @@ export const claimEndpoints = (): Endpoint[] => [
   { method: "DELETE", path: "/v1/me/claim", about: CLAIMS.undo, handle: undo },
   operation("GET /v1/me/claims", CLAIMS.list, async ({ who }, deps) => {
     const now = deps.keyDeps.clock.now();
-    const waiting = who.holdings.claims.filter((one) => isPending(one, now));
+    const waiting = who.accountBalances.claims.filter((one) => isPending(one, now));
     return list(await Promise.all(waiting.map((one) => claimView(one, deps))));
   }),
   operation("POST /v1/me/claims/:id", CLAIMS.confirm, ({ who, params: { id } }, deps) =>
@@ -135,7 +135,7 @@ async function claimView({ balanceId, at }: Claim, deps: HttpDeps): Promise<Wait
 }
 
 async function settle(
-  { holdings: { account } }: SessionIdentity,
+  { accountBalances: { account } }: SessionIdentity,
   id: string,
   word: "confirm" | "decline",
   deps: HttpDeps,

@@ -1,4 +1,5 @@
-import type { KeyFields } from "../../api/keys.ts";
+import type { AdminKeyFields, KeyFields } from "../../api/keys.ts";
+import type { CatalogWithLists } from "../../catalog/catalog.ts";
 import { autoVariant, FREE_AUTO_MODEL, isModelId, isVariant } from "../../catalog/model-name.ts";
 import type { KeySpec } from "../../customers/keys/key-spec.ts";
 import type { EpochMs } from "../../units/clock.ts";
@@ -6,8 +7,8 @@ import { invalidField, type Refusal, refused } from "../../units/errors/refusal.
 import type { NanoUsd } from "../../units/usd.ts";
 import { readTime, readUsd } from "../fields.ts";
 
-/** What the body of `POST /v1/keys` or `PATCH /v1/keys/{id}` asks for. */
-export function keySpec(fields: KeyFields, now: EpochMs): KeySpec | Refusal {
+/** What the body of `POST /v1/keys` or `PATCH /v1/keys/{id}` asks for, or of the same of operators. */
+export function keySpec(fields: AdminKeyFields, now: EpochMs, { priceLists }: Lists): KeySpec | Refusal {
   const dailyLimit = limitOf("daily_limit_usd", fields);
   if (refused(dailyLimit)) return dailyLimit;
   const monthlyLimit = limitOf("monthly_limit_usd", fields);
@@ -16,7 +17,9 @@ export function keySpec(fields: KeyFields, now: EpochMs): KeySpec | Refusal {
   if (refused(expiresAt)) return expiresAt;
   const allowedModels = allowedModelsOf(fields.allowed_models);
   if (refused(allowedModels)) return allowedModels;
-  const { name, rpm_limit: rpmLimit, tpm_limit: tpmLimit, budget } = fields;
+  const priceList = namedPriceList(fields.price_list, { priceLists });
+  if (refused(priceList)) return priceList;
+  const { name, rpm_limit: rpmLimit, tpm_limit: tpmLimit, budget, policy } = fields;
   return {
     ...(name === undefined ? {} : { name }),
     ...(rpmLimit === undefined ? {} : { rpmLimit }),
@@ -26,7 +29,23 @@ export function keySpec(fields: KeyFields, now: EpochMs): KeySpec | Refusal {
     ...(allowedModels === undefined ? {} : { allowedModels }),
     ...(budget === undefined ? {} : { budgets: budgetsOf(budget) }),
     ...(expiresAt === undefined ? {} : { expiresAt }),
+    ...(policy === undefined ? {} : { policy }),
+    ...(priceList === undefined ? {} : { priceList }),
   };
+}
+
+type Lists = Pick<CatalogWithLists, "priceLists">;
+
+export function namedPriceList<Name extends string | null | undefined>(
+  name: Name,
+  { priceLists }: Lists,
+): Name | Refusal {
+  if (name === undefined || name === null || priceLists.has(name)) return name;
+  const known = [...priceLists.keys()].join(", ");
+  return invalidField(
+    "price_list",
+    `\`price_list\`: the configuration has no price list of this name. ${known === "" ? "Add one under `price_lists`, and reload." : `It has: ${known}.`}`,
+  );
 }
 
 function limitOf(

@@ -1,7 +1,7 @@
 import type { KeyAnswer, MintedAnswer } from "../../api/keys.ts";
 import type { Minted } from "../../customers/keys/creation.ts";
 import type { Key } from "../../customers/keys/key.ts";
-import type { LedgerOperations } from "../../store/books/ledger-operations.ts";
+import type { LedgerOperations } from "../../store/ledger/ledger-operations.ts";
 import { type EpochMs, isoTime } from "../../units/clock.ts";
 import { type NanoUsd, usdFromNano } from "../../units/usd.ts";
 
@@ -22,6 +22,8 @@ function keyView(key: Key, now: EpochMs): Omit<MintedAnswer, "key"> {
     monthly_limit_usd: amount(key.monthlyLimit),
     allowed_models: key.allowedModels,
     budget: budgetField(key.budgets),
+    policy: key.policy ?? null,
+    price_list: key.priceList,
   };
 }
 

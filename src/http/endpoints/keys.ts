@@ -1,6 +1,12 @@
-import { KEYS, KeyFields, type RevokedAnswer, type SetUpAnswer } from "../../api/keys.ts";
+import {
+  type AdminKeyFields,
+  KEYS,
+  KeyFields,
+  type RevokedAnswer,
+  type SetUpAnswer,
+} from "../../api/keys.ts";
 import { createKey, setUp } from "../../customers/keys/creation.ts";
-import type { Key } from "../../customers/keys/key.ts";
+import type { Balance, Key } from "../../customers/keys/key.ts";
 import type { Actor } from "../../customers/keys/root.ts";
 import { revise, revoke, rotate } from "../../customers/keys/rotation.ts";
 import { tooMuchUnpaid } from "../../generation/refusals.ts";
@@ -9,6 +15,7 @@ import { isoTime } from "../../units/clock.ts";
 import { invalidField, type Refusal, refuse, refused, retryAfter } from "../../units/errors/refusal.ts";
 import { suspension } from "../../units/errors/suspension-refusal.ts";
 import type { BalanceId, KeyId } from "../../units/id.ts";
+import { hashSecret } from "../../units/secret-hash.ts";
 import { clientBlocks } from "../client-blocks.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Endpoint } from "../endpoint.ts";
@@ -35,6 +42,10 @@ export const keyEndpoints = (): Endpoint[] => [
   operation("GET /v1/keys/:id", KEYS.show, async ({ who, params: { id } }, deps) =>
     shownKey(await addressed(id, who, deps), deps),
   ),
+  operation("POST /v1/keys/find", KEYS.find, async ({ who, fields }, deps) => {
+    const key = await keyWithSecret(fields.key, deps);
+    return shownKey(key !== null && ownBalances(who).includes(key.balanceId) ? key : noSuchSecret(), deps);
+  }),
   operation("PATCH /v1/keys/:id", KEYS.change, async ({ who, params: { id }, fields }, deps) =>
     changedKey(await addressed(id, who, deps), fields, actorOf(who), deps),
   ),
@@ -90,19 +101,25 @@ async function create(exchange: HttpExchange, deps: HttpDeps): Promise<JsonReply
   if (wait !== null) return tooManyUnpaid(wait);
   const fields = await readFields(KeyFields, exchange, deps);
   if (refused(fields)) return fields;
-  const spec = keySpec(fields, deps.keyDeps.clock.now());
+  return newKey(who.balance, fields, actorOf(who), deps);
+}
+
+/** On a balance that exists. */
+export async function newKey(balance: Balance, fields: AdminKeyFields, by: Actor, deps: HttpDeps) {
+  const now = deps.keyDeps.clock.now();
+  const spec = keySpec(fields, now, deps.catalog());
   if (refused(spec)) return spec;
-  const minted = await createKey(deps.keyDeps, who.balance, spec, actorOf(who));
-  return refused(minted) ? minted : created(mintedView(minted, deps.keyDeps.clock.now()));
+  const minted = await createKey(deps.keyDeps, balance, spec, by);
+  return refused(minted) ? minted : created(mintedView(minted, now));
 }
 
 /** For whoever asks, and for whom the operator makes one. */
 export async function newBalance(
-  fields: KeyFields,
+  fields: AdminKeyFields,
   deps: HttpDeps,
 ): Promise<JsonReply<SetUpAnswer> | Refusal> {
   const now = deps.keyDeps.clock.now();
-  const spec = keySpec(fields, now);
+  const spec = keySpec(fields, now, deps.catalog());
   if (refused(spec)) return spec;
   const made = await setUp(deps.keyDeps, spec);
   if (refused(made)) return made;
@@ -119,12 +136,19 @@ export function pageOfKeys(keys: readonly Key[], limit: number, { keyDeps, ledge
   return page(keys, limit, (key) => usedKeyView(key, now, ledger));
 }
 
+/** Read from the store: the keyring knows none that has ended. */
+export const keyWithSecret = (secret: string, { keyDeps }: HttpDeps): Promise<Key | null> =>
+  keyDeps.store.keyByHash(hashSecret(secret));
+
+export const noSuchSecret = (): Refusal =>
+  invalidField("key", "No key here has this secret. Check that it is whole: `or-live-` and 32 characters.");
+
 export const shownKey = async (key: Key | Refusal, { keyDeps, ledger }: HttpDeps) =>
   refused(key) ? key : ok(await usedKeyView(key, keyDeps.clock.now(), ledger));
 
-export async function changedKey(found: Key | Refusal, fields: KeyFields, by: Actor, deps: HttpDeps) {
+export async function changedKey(found: Key | Refusal, fields: AdminKeyFields, by: Actor, deps: HttpDeps) {
   if (refused(found)) return found;
-  const spec = keySpec(fields, deps.keyDeps.clock.now());
+  const spec = keySpec(fields, deps.keyDeps.clock.now(), deps.catalog());
   return refused(spec) ? spec : shownKey(await revise(deps.keyDeps, found.id, spec, by), deps);
 }
 

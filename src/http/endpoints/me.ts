@@ -1,8 +1,8 @@
 import type { DefaultLimits } from "../../api/keys.ts";
 import { ME } from "../../api/me.ts";
 import type { Account } from "../../customers/accounts/account.ts";
-import type { Belongings } from "../../customers/accounts/account-store.ts";
-import { type Belonging, belonging, isPending } from "../../customers/accounts/belonging.ts";
+import type { BalanceRecord } from "../../customers/accounts/account-store.ts";
+import { type BalanceOwnership, isPending, ownership } from "../../customers/accounts/ownership.ts";
 import type { Balance } from "../../customers/keys/key.ts";
 import { type EpochMs, isoTime } from "../../units/clock.ts";
 import { usdFromNano } from "../../units/usd.ts";
@@ -24,8 +24,8 @@ async function me({ who, exchange }: Asked<string, typeof ME>, deps: HttpDeps) {
   const { balance } = who;
   const now = deps.keyDeps.clock.now();
   const money = await deps.ledger.balanceUse(balance.id);
-  const found = await deps.accounts.store.belonging(balance.id);
-  const at = found === null ? null : belonging(found, now);
+  const found = await deps.accounts.store.balanceRecord(balance.id);
+  const at = found === null ? null : ownership(found, now);
   return ok({
     balance_id: balance.id,
     balance_usd: usdFromNano(money.total),
@@ -71,10 +71,10 @@ async function openTier(balance: Balance, exchange: HttpExchange, now: EpochMs, 
 /**
  * With the balances and the waiting claims only for a session: a key need not know what else its owner has.
  */
-function accountOf(who: Identity, found: Belongings, at: Belonging, now: EpochMs) {
+function accountOf(who: Identity, found: BalanceRecord, at: BalanceOwnership, now: EpochMs) {
   const undo = at.state === "claimed" ? { undo_until: isoTime(at.undoUntil) } : {};
   if (who.kind === "owner" && who.by === "session") {
-    const { account, balances, claims } = who.holdings;
+    const { account, balances, claims } = who.accountBalances;
     const pending = claims.filter((claim) => isPending(claim, now));
     return {
       ...accountView(account),

@@ -1,6 +1,8 @@
 import type { ModelAnswer } from "../../api/catalog.ts";
 import type { Modality, Model } from "../../catalog/catalog.ts";
-import { catalogEntry, type PriceEntry, type RouteAvailability } from "../../catalog/entry.ts";
+import { catalogEntry, type RouteAvailability, soldAt } from "../../catalog/entry.ts";
+import { highestPrice, type Price, type Rates, RETENTIONS, ratesAt, writeRate } from "../../catalog/price.ts";
+import { NANO_PER_USD, type NanoPerMillion } from "../../units/usd.ts";
 
 /** What `GET /v1/models` tells of a name that a request may have. */
 export interface NamedModel {
@@ -9,7 +11,7 @@ export interface NamedModel {
   readonly contextLength: number;
   readonly maxOutputTokens: number;
   /** Of all that may serve it; none where nothing is charged. */
-  readonly prices: readonly PriceEntry[];
+  readonly prices: readonly Price[];
   /** What prompts may hold. */
   readonly inputs: readonly Modality[];
   /** The members of a request that are known to be obeyed. */
@@ -18,11 +20,8 @@ export interface NamedModel {
 
 export function namedModel(model: Model, routeState: RouteAvailability): NamedModel {
   const { id, name, contextLength, maxOutputTokens } = model;
-  const {
-    price,
-    input_modalities: inputs,
-    supported_parameters: parameters,
-  } = catalogEntry(model, routeState);
+  const { input_modalities: inputs, supported_parameters: parameters } = catalogEntry(model, routeState);
+  const price = soldAt(model);
   // A model without a price is served on the Open Tier alone.
   return {
     id,
@@ -97,16 +96,43 @@ export function modelView(model: NamedModel, baseUrl: string): ModelAnswer {
 const TEXT = ["text"];
 
 /** USD per token, as decimals; of several prices the highest. */
-function pricingOf(prices: readonly PriceEntry[]) {
-  const most = (member: (price: PriceEntry) => number) => perToken(Math.max(0, ...prices.map(member)));
+function pricingOf(prices: readonly Price[]) {
+  if (prices.length === 0) return NOTHING;
+  const price = highestPrice(prices);
+  const { above } = price;
   return {
-    prompt: most(({ input }) => input),
-    completion: most(({ output }) => output),
-    input_cache_read: most(({ cache_read }) => cache_read),
-    input_cache_write: most(({ cache_write }) => cache_write),
-    input_cache_write_1h: most(({ cache_write_1h }) => cache_write_1h),
+    ...tokenPrices(ratesAt(price, 0)),
+    ...(above && {
+      overrides: above.map((step) => ({ min_prompt_tokens: step.prompt + 1, ...tokenPrices(step) })),
+    }),
   };
 }
 
+const NOTHING = {
+  prompt: "0",
+  completion: "0",
+  input_cache_read: "0",
+  input_cache_write: "0",
+  input_cache_write_1h: "0",
+};
+
+function tokenPrices(rates: Rates) {
+  const writes = LONGER.flatMap((one) => {
+    const rate = writeRate(rates, one);
+    return rate === null ? [] : [[`input_cache_write_${one}`, perToken(rate)] as const];
+  });
+  return {
+    prompt: perToken(rates.input),
+    completion: perToken(rates.output),
+    input_cache_read: perToken(rates.cacheRead),
+    input_cache_write: perToken(rates.cacheWrite),
+    ...Object.fromEntries(writes),
+  };
+}
+
+/** Longer than any host's default. */
+const LONGER = RETENTIONS.filter((one) => one === "1h" || one === "12h");
+
 /** A price has nine decimals at most, and a million divides it by six more. */
-const perToken = (usdPerMillion: number): string => (usdPerMillion / 1e6).toFixed(15).replace(/\.?0+$/, "");
+const perToken = (perMillion: NanoPerMillion): string =>
+  (perMillion / NANO_PER_USD / 1e6).toFixed(15).replace(/\.?0+$/, "");

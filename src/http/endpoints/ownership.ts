@@ -19,7 +19,7 @@ export const ownershipEndpoints = (): Endpoint[] => [
     const by =
       who.by === "recovery"
         ? { recovery: who.secret }
-        : { balance: who.balance.id, account: who.holdings.account.id };
+        : { balance: who.balance.id, account: who.accountBalances.account.id };
     const balance = await replaceRecovery(deps.accounts, by, hashSecret(secret));
     if (refused(balance)) return balance;
     // Between letting in and replacing, somebody else was faster.
@@ -32,7 +32,7 @@ export const ownershipEndpoints = (): Endpoint[] => [
     OWNERSHIP.deletion,
     async ({ who, fields, exchange }, { accounts, settings }) => {
       const [what, id] =
-        who.by === "session" ? ["account", who.holdings.account.id] : ["balance", who.balance.id];
+        who.by === "session" ? ["account", who.accountBalances.account.id] : ["balance", who.balance.id];
       if (fields.confirm !== id) {
         return invalidField(
           "confirm",
@@ -41,7 +41,7 @@ export const ownershipEndpoints = (): Endpoint[] => [
       }
       const ended =
         who.by === "session"
-          ? await deleteAccount(accounts, who.holdings.account.id)
+          ? await deleteAccount(accounts, who.accountBalances.account.id)
           : await closeBalance(accounts, who.secret);
       if (ended === null) return invalidRecovery(settings().dashboardUrl);
       if (refused(ended)) return ended;

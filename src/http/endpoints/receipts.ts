@@ -1,11 +1,11 @@
-import { RECEIPTS, type ReceiptAnswer } from "../../api/receipts.ts";
+import { RECEIPTS, type ReceiptAnswer, type receiptQuery } from "../../api/receipts.ts";
 import type { Key } from "../../customers/keys/key.ts";
-import type { StoredReceipt, StoredReceiptPage } from "../../store/receipts.ts";
-import { invalidField, type Refusal } from "../../units/errors/refusal.ts";
+import type { ReceiptFilter, StoredReceipt, StoredReceiptPage } from "../../store/ledger/receipts.ts";
+import { invalidField, type Refusal, refused } from "../../units/errors/refusal.ts";
 import type { KeyId, ReceiptId } from "../../units/id.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Endpoint } from "../endpoint.ts";
-import { accepts, repeated } from "../fields.ts";
+import { accepts, readTime, readUsd, repeated } from "../fields.ts";
 import { type Identity, ownBalances } from "../identity.ts";
 import { operation } from "../operation.ts";
 import { ok, replyAs } from "../reply.ts";
@@ -13,7 +13,7 @@ import { ok, replyAs } from "../reply.ts";
 /** Receipts: a key reads its own, and by id or `key_id` those of the keys that it replaced; an owner all of the balance. */
 export const receiptEndpoints = (): Endpoint[] => [
   operation("GET /v1/receipts", RECEIPTS.list, async ({ who, query }, deps) => {
-    const { limit, before, state, model } = query;
+    const { limit, before } = query;
     if (before !== null && (await visible(before, who, deps)) === null) {
       return noSuchBefore("that this credential can read", deps);
     }
@@ -24,7 +24,8 @@ export const receiptEndpoints = (): Endpoint[] => [
         "An API key lists its own receipts, and those of the keys that it replaced.",
       );
     const keyId = named ?? (who.kind === "key" ? who.key.id : null);
-    const filter = { keyId, model, state };
+    const filter = receiptFilter({ ...query, key_id: keyId });
+    if (refused(filter)) return filter;
     return receiptsReply(
       await deps.receipts.receipts(who.balance.id, filter, limit, before as ReceiptId | null),
       receiptView,
@@ -41,6 +42,22 @@ export const receiptEndpoints = (): Endpoint[] => [
     ok(await deps.receiptSigner.jwks()),
   ),
 ];
+
+/** What a query of receipts filters by. */
+export function receiptFilter(query: ReceiptQuery): ReceiptFilter | Refusal {
+  const { key_id, model, state, host, error, min_cost_usd, since: from, until: to } = query;
+  const since = from === null ? null : readTime("since", from);
+  if (refused(since)) return since;
+  const until = to === null ? null : readTime("until", to);
+  if (refused(until)) return until;
+  const leastCost = min_cost_usd === null ? null : readUsd("min_cost_usd", min_cost_usd);
+  if (refused(leastCost)) return leastCost;
+  return { keyId: key_id as KeyId | null, model, state, host, error, leastCost, since, until };
+}
+
+type ReceiptQuery = {
+  readonly [Name in keyof typeof receiptQuery]: (Name extends "min_cost_usd" ? number : string) | null;
+};
 
 const JOSE = "application/jose";
 

@@ -1,5 +1,5 @@
 import { RUNS, type RunAnswer } from "../../api/runs.ts";
-import type { RunUse } from "../../store/books/ledger-operations.ts";
+import type { RunUse } from "../../store/ledger/ledger-operations.ts";
 import { isoTime } from "../../units/clock.ts";
 import { refused } from "../../units/errors/refusal.ts";
 import { usdFromNano } from "../../units/usd.ts";

@@ -14,7 +14,7 @@ export const sessionEndpoints = (): Endpoint[] => [
     return new JsonReply(204, undefined, withoutCookie(exchange));
   }),
   operation("GET /v1/auth/sessions", SESSIONS.list, async ({ who }, { accounts }) => {
-    const sessions = await accounts.store.sessions(who.holdings.account.id);
+    const sessions = await accounts.store.sessions(who.accountBalances.account.id);
     return list(
       sessions.map((one) => ({
         id: sessionId(one),
@@ -25,12 +25,12 @@ export const sessionEndpoints = (): Endpoint[] => [
     );
   }),
   operation("DELETE /v1/auth/sessions", SESSIONS.endAll, async ({ who, exchange }, { accounts }) => {
-    const ended = await accounts.store.endSessions(who.holdings.account.id);
+    const ended = await accounts.store.endSessions(who.accountBalances.account.id);
     return new JsonReply(200, { ended }, withoutCookie(exchange));
   }),
   operation("DELETE /v1/auth/sessions/:id", SESSIONS.end, async ({ who, params, exchange }, { accounts }) => {
     const { id } = params;
-    const why = await endSession(accounts, who.holdings.account.id, id);
+    const why = await endSession(accounts, who.accountBalances.account.id, id);
     if (why !== null) return why;
     const isOwn = sessionId({ hash: who.session }) === id;
     return new JsonReply(200, { id, ended: true }, isOwn ? withoutCookie(exchange) : {});

@@ -1,5 +1,5 @@
 import type { Period } from "../../api/usage.ts";
-import { type EpochMs, isoTime } from "../../units/clock.ts";
+import { DAY_MS, type EpochMs, HOUR_MS, isoTime } from "../../units/clock.ts";
 
 /** The time that a report on usage covers, up to now, in stretches of the UTC clock. */
 export interface UsagePeriod {
@@ -10,10 +10,9 @@ export interface UsagePeriod {
   readonly lengthMs: number;
 }
 
-const HOUR_MS = 3_600_000;
-const DAY_MS = 24 * HOUR_MS;
 /** How many stretches back, and how long each of them is. */
 const LENGTHS: Record<Period, { readonly stretches: number; readonly stretchMs: number }> = {
+  hour: { stretches: 60, stretchMs: HOUR_MS / 60 },
   day: { stretches: 24, stretchMs: HOUR_MS },
   week: { stretches: 7, stretchMs: DAY_MS },
   month: { stretches: 30, stretchMs: DAY_MS },

@@ -1,7 +1,8 @@
 import { USAGE } from "../../api/usage.ts";
-import type { Sum, UsageSums } from "../../store/usage-sums.ts";
+import { TAG_NAME } from "../../customers/keys/tags.ts";
+import type { StretchSum, Sum, UsageSums } from "../../store/usage/usage-sums.ts";
 import { type EpochMs, isoTime } from "../../units/clock.ts";
-import { type Refusal, refuse } from "../../units/errors/refusal.ts";
+import { invalidField, type Refusal, refuse, refused } from "../../units/errors/refusal.ts";
 import type { KeyId } from "../../units/id.ts";
 import { type NanoUsd, usdFromNano } from "../../units/usd.ts";
 import type { Endpoint } from "../endpoint.ts";
@@ -11,7 +12,7 @@ import { runView } from "./runs.ts";
 import { periodUpTo, periodView } from "./usage-period.ts";
 
 /**
- * `GET /v1/usage?period=day|week|month&key_id=…`: what receipts add up to, over time and by model and host. A
+ * `GET /v1/usage?period=hour|day|week|month&by=model|key|host&key_id=…`: what receipts add up to, over time and by model and host. A
  * key sees its own, an owner the whole balance or one of its keys.
  */
 export const usageEndpoints = (): Endpoint[] => [
@@ -19,22 +20,39 @@ export const usageEndpoints = (): Endpoint[] => [
     const period = periodUpTo(keyDeps.clock.now(), query.period);
     const { since, stretchMs } = period;
     const keyId = who.kind === "key" ? who.key.id : (query.key_id as KeyId | null);
-    const { run } = query;
-    const sums = await books.usage({ balanceId: who.balance.id, keyId, run, since, stretchMs });
+    const { run, by, group_by: group } = query;
+    const tag = group === null ? null : tagNamed(group);
+    if (refused(tag)) return tag;
+    const sums = await books.usage({ balanceId: who.balance.id, keyId, run, since, stretchMs, by, tag });
     if (sums === null) return tooManyAtOnce();
     const use = run === null ? null : await ledger.runUse(who.balance.id, run, keyDeps.clock.now());
     // To any other key, what its siblings have spent is none of its business.
     const isShown = use !== null && (who.kind === "owner" || use.run.startedBy === who.key.rotationId);
-    return ok({ ...periodView(period), ...view(sums), ...(isShown ? { run: runView(use) } : {}) });
+    return ok({
+      ...periodView(period),
+      ...view(sums),
+      ...(tag === null ? {} : groupsView(sums)),
+      ...(isShown ? { run: runView(use) } : {}),
+    });
   }),
 ];
+
+function tagNamed(group: string): string | Refusal {
+  const [, tag] = GROUP.exec(group) ?? [];
+  return (
+    tag ??
+    invalidField("group_by", "`group_by` must be `tag:` and the name of a tag, such as `tag:customer`.")
+  );
+}
+
+const GROUP = new RegExp(`^tag:(${TAG_NAME})$`);
 
 export const tooManyAtOnce = (): Refusal =>
   refuse("rate_limited", "Too many usage reports are being computed right now. Retry in 2 s.", {
     retryAfterS: 2,
   });
 
-const view = ({ stretches, routes, truncated }: UsageSums) => ({
+const view = ({ stretches, routes, keys, truncated }: UsageSums) => ({
   stretches: stretches.map(stretchView),
   routes: routes.map(({ model, host, firstTokenMsP50, firstTokenMsP95, ...sum }) => ({
     model,
@@ -42,12 +60,22 @@ const view = ({ stretches, routes, truncated }: UsageSums) => ({
     ...sumView(sum),
     first_token_ms: { p50: firstTokenMsP50, p95: firstTokenMsP95 },
   })),
+  keys: keys.map(({ keyId, lastAt, ...sum }) => ({
+    key_id: keyId,
+    last_used_at: isoTime(lastAt as EpochMs),
+    ...sumView(sum),
+  })),
   truncated,
 });
 
-export const stretchView = ({ start, model, ...sum }: UsageSums["stretches"][number]) => ({
+const groupsView = ({ tagValues, otherTagValues }: UsageSums) => ({
+  groups: tagValues.map(({ value, ...sum }) => ({ value, ...sumView(sum) })),
+  other_groups: otherTagValues === null ? null : sumView(otherTagValues),
+});
+
+export const stretchView = ({ start, name, ...sum }: StretchSum) => ({
   start: isoTime(start as EpochMs),
-  model,
+  name,
   ...sumView(sum),
 });
 

@@ -1,6 +1,6 @@
 import type { Model } from "../../catalog/catalog.ts";
 import { type RouteReport, routeKey } from "../../hosts/route-report.ts";
-import type { UsageSums } from "../../store/usage-sums.ts";
+import type { UsageSums } from "../../store/usage/usage-sums.ts";
 import type { EpochMs } from "../../units/clock.ts";
 import type { HttpDeps } from "../deps.ts";
 import { memoize } from "./memoize.ts";
@@ -45,6 +45,8 @@ const ROUTES_MS = 5_000;
 /** Medians of what customers saw; null where nothing was measured. */
 export interface RouteFigure {
   readonly host: string;
+  /** Attempts since the start, at any process of this machine. */
+  readonly attempts: number;
   readonly firstTokenMs: number | null;
   readonly tokensPerSecond: number | null;
 }
@@ -55,6 +57,7 @@ function figuresOf({ routes }: Model, reports: ReadonlyMap<string, RouteReport>)
     const known = reports.get(routeKey(host.id, model));
     return {
       host: host.id,
+      attempts: known === undefined ? 0 : known.served + known.failed,
       firstTokenMs: rounded(known?.firstTokenMs),
       tokensPerSecond: rounded(known?.tokensPerSecond),
     };

@@ -72,6 +72,10 @@ function row(entry: CatalogEntry): string {
     ["Input", priceOf(price?.input)],
     ["Output", priceOf(price?.output)],
     ["Cached", priceOf(price?.cache_read)],
+    ...(price?.above ?? []).map(({ prompt, input, output }) => [
+      `Prompts above ${rough(prompt)}`,
+      `${perMillion(input)} in, ${perMillion(output)} out`,
+    ]),
     ["Context", rough(context_length)],
     ["Max output", rough(max_output_tokens)],
   ];

@@ -2,6 +2,7 @@ import type { About } from "../../api/about.ts";
 import { STATUS } from "../../api/status.ts";
 import type { Catalog } from "../../catalog/catalog.ts";
 import { type Refusal, refuse } from "../../units/errors/refusal.ts";
+import { RELEASE } from "../../units/version.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Endpoint } from "../endpoint.ts";
 import type { HttpExchange } from "../exchange.ts";
@@ -27,8 +28,10 @@ export function pageEndpoints(deps: HttpDeps): Endpoint[] {
     const hosts = health.report(catalog());
     return statusPage(catalog(), health, { now: keyDeps.clock.now(), sums: day, hosts, figures: speeds });
   };
-  const statusJson = async () =>
-    statusAnswer(catalog(), health, { figures: await figures(), now: keyDeps.clock.now() });
+  const statusJson = async () => {
+    const [day, speeds] = await Promise.all([sums(), figures()]);
+    return statusAnswer(catalog(), health, { sums: day, figures: speeds, now: keyDeps.clock.now() });
+  };
   const statusNow = memoize(status, STATUS_MS, keyDeps.clock);
   const statusJsonNow = memoize(statusJson, STATUS_MS, keyDeps.clock);
   return [
@@ -37,7 +40,7 @@ export function pageEndpoints(deps: HttpDeps): Endpoint[] {
       plainText(guide(deps.settings())),
     ),
     openDocument("/healthz", "text/plain", "Says that the process can serve (liveness)", () =>
-      plainText("ok\n"),
+      plainText(`ok\nversion ${RELEASE}, schema ${deps.schema}\n`),
     ),
     { method: "GET", path: "/readyz", about: READINESS, handle: () => readiness(unready()) },
     openDocument("/favicon.ico", "image/svg+xml", "The icon for browsers", icon),
@@ -126,8 +129,7 @@ Errors:         ${baseUrl}/docs/errors
 
 const READINESS = {
   summary: "Says whether requests should be sent here (readiness)",
-  details:
-    "It is 503 while the gateway starts, cannot record anything, or has been told to stop; the body says which.",
+  details: "It is 503 while the gateway starts, cannot record anything, or is stopping; the body says which.",
   who: [],
   answers: { 200: ["text/plain"], 503: ["text/plain"] },
 } as const satisfies About;

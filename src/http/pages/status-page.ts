@@ -8,7 +8,7 @@ import {
   servingRoutes,
 } from "../../catalog/entry.ts";
 import type { HostReport } from "../../routing/health.ts";
-import type { HostSum, ModelSum, StretchSum, UsageSums } from "../../store/usage-sums.ts";
+import type { HostSum, ModelSum, StretchSum, UsageSums } from "../../store/usage/usage-sums.ts";
 import { type EpochMs, isoTime } from "../../units/clock.ts";
 import { type RouteFigure, STATUS_STRETCH_MS, STATUS_STRETCHES } from "./figures.ts";
 import { escapeHtml, type HtmlPage, makePage } from "./page.ts";
@@ -19,15 +19,15 @@ import { escapeHtml, type HtmlPage, makePage } from "./page.ts";
  */
 export function statusPage(catalog: Catalog, routeState: RouteStatus, day: DayReport): HtmlPage {
   const { sums, now } = day;
-  const { entries, states } = modelStates(catalog, routeState);
+  const { entries, states } = modelStates(catalog, routeState, day);
   const models = new Map(sums?.models.map((sum) => [sum.model, sum]));
   const hosts = new Map(sums?.hosts.map((sum) => [sum.host, sum]));
   return makePage(
     "Status",
     STYLE,
-    `<header class="banner ${states.every((state) => state === "closed") ? "fine" : "troubled"}">
+    `<header class="banner ${bannerKind(states)}">
 <h1>${summary(states)}</h1>
-<p>As of ${isoTime(now).slice(11, 16)} UTC, with the 24 hours before.</p>
+<p>The last 24 hours, updated ${isoTime(now).slice(11, 16)} UTC. A bar is an hour, from left to right: <span class="key"><i class="fine"></i> ${FINE_WORDS}</span> <span class="key"><i class="some"></i> some failed</span> <span class="key"><i class="most"></i> many failed</span> <span class="key"><i></i> no requests</span></p>
 </header>
 <section aria-labelledby="models"><h2 id="models">Models</h2>
 <div class="list">
@@ -52,9 +52,10 @@ ${day.hosts
 export function statusAnswer(
   catalog: Catalog,
   routeState: RouteStatus,
-  { now, figures }: Pick<DayReport, "now" | "figures">,
+  day: StatusDay,
 ): AnswerTo<typeof STATUS> {
-  const { entries, states } = modelStates(catalog, routeState);
+  const { entries, states } = modelStates(catalog, routeState, day);
+  const { now, figures } = day;
   return {
     object: "status",
     as_of: isoTime(now),
@@ -70,9 +71,16 @@ export function statusAnswer(
   };
 }
 
-function modelStates(catalog: Catalog, routeState: RouteStatus) {
+function modelStates(catalog: Catalog, routeState: RouteStatus, { sums, figures }: StatusDay) {
   const entries = catalogEntries(catalog, routeState);
-  return { entries, states: entries.map((entry) => modelState(entry, catalog, routeState)) };
+  const used = new Set(sums?.models.map(({ model }) => model));
+  const isUsed = (id: string) =>
+    used.has(id) || figures(catalog.models.get(id)!).some(({ attempts }) => attempts > 0);
+  const states = entries.map((entry): ModelState => {
+    const state = modelState(entry, catalog, routeState);
+    return state === "open" || isUsed(entry.id) ? state : "unused";
+  });
+  return { entries, states };
 }
 
 export interface RouteStatus extends RouteAvailability {
@@ -90,9 +98,17 @@ export interface DayReport {
   readonly figures: (model: Model) => readonly RouteFigure[];
 }
 
-type ModelState = "closed" | "half_open" | "open";
+type StatusDay = Pick<DayReport, "now" | "sums" | "figures">;
 
-const STATE_NAMES = { closed: "available", half_open: "being_tried_again", open: "unavailable" } as const;
+/** Unused: nobody knows whether its hosts would answer. */
+type ModelState = "closed" | "unused" | "half_open" | "open";
+
+const STATE_NAMES = {
+  closed: "available",
+  unused: "not_used_yet",
+  half_open: "being_tried_again",
+  open: "unavailable",
+} as const;
 
 /** A model whose hosts have all failed and not been seen to work since is not called available. */
 function modelState(
@@ -106,15 +122,26 @@ function modelState(
     : "closed";
 }
 
+const bannerKind = (states: readonly ModelState[]): string =>
+  states.some((state) => state === "open" || state === "half_open")
+    ? "troubled"
+    : states.includes("closed")
+      ? "fine"
+      : "unknown";
+
 function summary(states: readonly ModelState[]): string {
   if (states.length === 0) return "No models are configured.";
-  const troubles = (["open", "half_open"] as const).flatMap((state) => {
-    const count = states.filter((one) => one === state).length;
-    return count === 0 ? [] : [`${count} ${count === 1 ? "is" : "are"} ${STATES[state][1]}`];
+  const counted = (state: ModelState) => states.filter((one) => one === state).length;
+  if (counted("closed") === states.length) return "All models are available.";
+  if (counted("unused") === states.length) return "No model has been used yet.";
+  const parts = (["open", "half_open", "closed", "unused"] as const).flatMap((state) => {
+    const count = counted(state);
+    return count === 0 ? [] : [`${COUNT.format(count)} ${STATES[state][1]}`];
   });
-  if (troubles.length === 0) return "All models are available.";
-  return `Of ${states.length} ${states.length === 1 ? "model" : "models"}, ${troubles.join(" and ")}.`;
+  return `${COUNT.format(states.length)} ${states.length === 1 ? "model" : "models"}: ${parts.join(", ")}.`;
 }
+
+const COUNT = new Intl.NumberFormat("en");
 
 function modelRow(
   { id, name }: CatalogEntry,
@@ -137,7 +164,7 @@ const routeItem = ({ host, firstTokenMs, tokensPerSecond }: RouteFigure): string
   `<li>${escapeHtml(host)} <span class="soft">${firstTokenMs === null ? "–" : time(firstTokenMs)} · ${throughput(tokensPerSecond)}</span></li> `;
 
 const throughput = (tokensPerSecond: number | null): string =>
-  tokensPerSecond === null ? "–" : `${Math.round(tokensPerSecond)} tokens/s`;
+  tokensPerSecond === null ? "–" : `${COUNT.format(Math.round(tokensPerSecond))} tokens/s`;
 
 /** Over the last day, or since the start where no receipt tells of the day. */
 function hostRow(
@@ -154,16 +181,17 @@ function hostRow(
   return `<article>
 <div class="what"><h3>${escapeHtml(id)}</h3> <span class="soft">${catalog.hosts.get(id)?.speaks.join(", ") ?? ""}</span></div>
 <dl class="wide">${facts.map(([name, fact]) => `<div><dt>${name}</dt> <dd>${fact}</dd></div> `).join("")}</dl>
-${mark(state)}
+${mark(attempts === 0 && state === "closed" ? "unused" : state)}
 </article>`;
 }
 
 const STATES = {
   closed: ["fine", "available"],
+  unused: ["unknown", "not used yet"],
   degraded: ["some", "available, except for some models"],
-  half_open: ["some", "being tried again"],
+  half_open: ["some", "waiting for a request after failures"],
   open: ["most", "not available"],
-} as const satisfies Record<HostReport["state"], readonly [string, string]>;
+} as const satisfies Record<HostReport["state"] | "unused", readonly [string, string]>;
 
 interface Hour {
   readonly start: number;
@@ -171,7 +199,7 @@ interface Hour {
 }
 
 function hoursOf(model: string, { sums: day, now }: DayReport): Hour[] {
-  const sums = new Map(day?.stretches.filter((sum) => sum.model === model).map((sum) => [sum.start, sum]));
+  const sums = new Map(day?.stretches.filter((sum) => sum.name === model).map((sum) => [sum.start, sum]));
   const last = now - (now % STATUS_STRETCH_MS);
   return Array.from({ length: STATUS_STRETCHES }, (_, index) => {
     const start = last - (STATUS_STRETCHES - 1 - index) * STATUS_STRETCH_MS;
@@ -189,6 +217,7 @@ function cell({ start, sum }: Hour): string {
 
 /** Shares of failed requests up to which an hour is painted as fine, and as troubled. */
 const FINE = 0.01;
+const FINE_WORDS = "99% succeeded";
 const TROUBLED = 0.2;
 
 const success = (sum: ModelSum | undefined): string =>
@@ -205,7 +234,7 @@ function firstToken(sum: ModelSum | undefined): string {
 
 const time = (ms: number): string => (ms < 1_000 ? `${Math.round(ms)} ms` : `${(ms / 1_000).toFixed(1)} s`);
 
-function mark(state: HostReport["state"]): string {
+function mark(state: keyof typeof STATES): string {
   const [kind, words] = STATES[state];
   return `<span class="mark ${kind}">${words}</span>`;
 }
@@ -214,6 +243,10 @@ const STYLE = `
 .banner { padding: 1.6rem 1.8rem; border-radius: 16px; margin-bottom: 2.4rem; }
 .banner h1 { font-size: 1.5rem; }
 .banner p { margin: .3rem 0 0; color: var(--soft); }
+.banner .key { white-space: nowrap; margin-left: .6rem; }
+.banner .key i { display: inline-block; width: .6rem; height: .9rem; vertical-align: -.12rem; margin-right: .2rem; }
+.key i, .hours i { border-radius: 3px; background: var(--tint); }
+.banner.unknown { background: var(--tint); }
 .banner.fine { background: var(--wash); }
 .banner.troubled { background: var(--warn-wash); }
 section { margin-top: 2.2rem; }
@@ -223,20 +256,22 @@ article + article { border-top: 1px solid var(--line); }
 h3 { font-size: 1rem; }
 .what code, .what span { color: var(--soft); font-size: .85rem; }
 .hours { display: flex; gap: 2px; height: 1.9rem; }
-.hours i { flex: 1; border-radius: 3px; background: var(--tint); }
-.hours .fine { background: var(--series-1); }
-.hours .some { background: var(--series-2); }
-.hours .most { background: var(--bad); }
+.hours i { flex: 1; }
+:is(.hours, .key) .fine { background: var(--series-1); }
+:is(.hours, .key) .some { background: var(--series-2); }
+:is(.hours, .key) .most { background: var(--bad); }
 ul { grid-column: 1 / -1; display: flex; flex-wrap: wrap; gap: .2rem 1.6rem; margin: 0; padding: 0; list-style: none; font-size: .85rem; font-variant-numeric: tabular-nums; }
-dl { display: flex; flex-wrap: wrap; gap: .3rem 1.6rem; margin: 0; font-size: .9rem; font-variant-numeric: tabular-nums; }
+dl { display: grid; grid-template-columns: repeat(auto-fit, minmax(6.5rem, 1fr)); gap: .3rem 1rem; margin: 0; font-size: .9rem; font-variant-numeric: tabular-nums; }
 dl.wide { grid-column: span 2; }
 dt { color: var(--soft); font-size: .8rem; }
-dd { margin: 0; white-space: nowrap; }
+dd { margin: 0; }
 .mark { justify-self: end; text-align: right; font-size: .88rem; font-weight: 550; }
 .mark.fine { color: var(--good); }
 .mark.some { color: var(--warn); }
 .mark.most { color: var(--bad); }
+.mark.unknown { color: var(--soft); }
 .mark::before { content: ""; display: inline-block; width: .55rem; height: .55rem; margin-right: .5rem; border-radius: 50%; background: currentColor; }
+@media (max-width: 480px) { article { padding: 1rem; } .mark { justify-self: start; text-align: left; } .what, .mark { grid-column: 1 / -1 !important; grid-row: auto !important; } }
 @media (max-width: 800px) {
   article { grid-template-columns: 1fr auto; }
   .what { grid-row: 1; }

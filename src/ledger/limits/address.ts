@@ -1,6 +1,7 @@
 import { isIP } from "node:net";
 import { boundedCache } from "../../units/bounded-cache.ts";
 import type { Clock } from "../../units/clock.ts";
+import { HOUR_MS } from "../../units/clock.ts";
 import { type Refusal, refuse, retryAfter } from "../../units/errors/refusal.ts";
 import type { Networks } from "../../units/networks.ts";
 
@@ -127,7 +128,7 @@ export async function takeOfEverybody(
   return wait;
 }
 
-/** Of a throttle: what is limited for all networks together. */
+/** The network under which a throttle counts what is limited for all together. */
 export const EVERYBODY = "everybody";
 
 /**
@@ -182,7 +183,6 @@ export class AddressThrottle implements Throttle {
 
 const secondsUntil = (atMs: number, nowMs: number): number => Math.max(1, Math.ceil((atMs - nowMs) / 1_000));
 
-const HOUR_MS = 3_600_000;
 const MAX_BLOCKS = 100_000;
 
 /** `did` completes "This network address …"; `besides` says what helps besides waiting. */

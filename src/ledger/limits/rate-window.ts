@@ -1,3 +1,5 @@
+import { MINUTE_MS } from "../../units/clock.ts";
+
 /**
  * Counts what was taken in the last minute, in slots of a second, so that a limit holds in *every* span of 60
  * seconds. A token bucket costs less memory but lets twice the limit pass within a minute (a full bucket,
@@ -6,7 +8,6 @@
  * Times are monotonic milliseconds: a wall clock that jumps must not lift a limit.
  */
 const SLOT_MS = 1_000;
-const MINUTE_MS = 60_000;
 /** A minute's slots, and one that is only partly past. */
 const SLOTS = 61;
 

@@ -86,28 +86,28 @@ export class UnpaidRequests {
     return this.take({ balance, network: wideNetwork(blocks()) }, request);
   }
 
-  /** Null when it may be looked at; otherwise the seconds until another may be. */
+  /** Null when it may be read; otherwise the seconds until another may be. */
   take(sender: Unpaid, { bytes, writes }: UnpaidRequest): number | null {
-    const looks = (writes ? LOOKS_A_WRITE : 1) + Math.min(Math.floor(bytes / BYTES_A_LOOK), MAX_LOOKS);
-    const room = this.allowance.room(sender, looks);
+    const checks = (writes ? CHECKS_A_WRITE : 1) + Math.min(Math.floor(bytes / BYTES_A_CHECK), MAX_CHECKS);
+    const room = this.allowance.room(sender, checks);
     if (typeof room === "number") return room;
-    for (const window of room) window.take(looks, this.clock.elapsedMs());
+    for (const window of room) window.take(checks, this.clock.elapsedMs());
     return null;
   }
 }
 
 /** What there is to do for a request. */
 export interface UnpaidRequest {
-  /** Of its body. */
+  /** Length of its body. */
   readonly bytes: number;
   /** It is to change something, which has to be synced to the disk that streams wait for, too. */
   readonly writes: boolean;
 }
 
-const LOOKS_A_WRITE = 5;
-const BYTES_A_LOOK = 8_192;
+const CHECKS_A_WRITE = 5;
+const BYTES_A_CHECK = 8_192;
 /** Larger ones are read in a thread. */
-const MAX_LOOKS = 8;
+const MAX_CHECKS = 8;
 /** A key may send 60 a minute, and a network can come to have thousands of keys. */
 const UNPAID_REQUESTS = { aBalance: 600, aNetwork: 3_000, inAll: 60_000 };
 

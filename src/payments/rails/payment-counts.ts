@@ -11,7 +11,7 @@ export class PaymentCounts {
   private wastedGas = 0;
 
   constructor(
-    /** Of the list of sanctioned addresses; null without one. */
+    /** Figures of the list of sanctioned addresses; null without one. */
     private readonly sanctions: () => SanctionsFigures | null,
   ) {}
 

@@ -2,9 +2,9 @@
 export interface PaymentPace {
   /** Between two looks. */
   readonly watchMs: number;
-  /** Whoever works on a payment has it for so long. */
+  /** A process that works on a payment has it for so long. */
   readonly leaseMs: number;
-  /** Whoever was asked for a transfer is asked again after so long. */
+  /** An order for a transfer is sent again after so long. */
   readonly resendMs: number;
 }
 

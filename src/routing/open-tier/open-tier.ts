@@ -185,7 +185,9 @@ const nameOf = ({ host, model }: Route): string => `${host.id}\n${model}`;
 const hostOf = ({ route }: Watched): string => route.host.id;
 
 const sameHost = ({ host: a }: Route, { host: b }: Route): boolean =>
-  a.baseUrl === b.baseUrl && a.apiKey === b.apiKey && a.auth === b.auth;
+  a.baseUrl === b.baseUrl && a.apiKey === b.apiKey && a.auth === b.auth && namesOf(a) === namesOf(b);
+
+const namesOf = ({ keys = [] }: Route["host"]): string => keys.map(({ name }) => name).join("\n");
 
 export interface OpenTierConfig {
   readonly requestsPerDay: number;

@@ -2,7 +2,7 @@ import type { LiveRoutes } from "../../hosts/route-report.ts";
 import type { Throttled } from "../../ledger/limits/address.ts";
 import type { ToldRoute } from "../../routing/affinity.ts";
 import type { HostRest } from "../../routing/health.ts";
-import type { StoredReceipt } from "../../store/receipts.ts";
+import type { StoredReceipt } from "../../store/ledger/receipts.ts";
 import type { Metric } from "../../telemetry/metric.ts";
 import type { ReceiptId } from "../../units/id.ts";
 
@@ -34,13 +34,13 @@ export interface SlotsMessage {
 }
 
 /** One worker has found out that a host should rest, and the others need not. */
-export interface RestMessage {
+interface RestMessage {
   readonly kind: "rests";
   readonly rest: HostRest;
 }
 
 /** Where one worker has served conversations that the others would send elsewhere. */
-export interface StaysMessage {
+interface StaysMessage {
   readonly kind: "stays";
   readonly routes: readonly ToldRoute[];
 }

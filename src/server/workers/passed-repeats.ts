@@ -2,7 +2,7 @@ import { createServer, type Socket } from "node:net";
 import type { SurfaceName } from "../../catalog/catalog.ts";
 import type { GenerationAnswer, GenerationCall, Sink } from "../../generation/answer.ts";
 import { ROOM_WAIT_MS, SMALL_BYTES } from "../../http/wanted-body.ts";
-import { listenPrivately } from "../../store/private-socket.ts";
+import { listenPrivately } from "../../store/data-folder.ts";
 import { ByteBudget } from "../../units/byte-budget.ts";
 import type { Clock } from "../../units/clock.ts";
 import { type Refusal, refuse, refused } from "../../units/errors/refusal.ts";
@@ -109,7 +109,7 @@ const callOf = (
   headers: new Headers(headers as [string, string][]),
   body,
   blocks: () => blocks,
-  // Those that are stay where they came.
+  // Unpaid requests are never forwarded.
   isUnpaid: false,
   signal,
 });

@@ -1,4 +1,4 @@
-import type { StoredReceipt } from "../../store/receipts.ts";
+import type { StoredReceipt } from "../../store/ledger/receipts.ts";
 import type { Clock } from "../../units/clock.ts";
 import type { ReceiptId } from "../../units/id.ts";
 import { ANSWER_MS } from "./messages.ts";
@@ -26,7 +26,7 @@ export class ReceiptSearch {
     }
   }
 
-  looked(search: number, receipt: StoredReceipt | null): void {
+  answered(search: number, receipt: StoredReceipt | null): void {
     const open = this.open.get(search);
     if (open === undefined) return;
     open.missing -= 1;

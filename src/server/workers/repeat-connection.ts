@@ -8,7 +8,7 @@ import type { BalanceId } from "../../units/id.ts";
 /**
  * What two workers say to each other of a request that one passes on to the other, each in a frame: the owner greets,
  * the request comes with its body behind it, then the answer, whole in one frame or as a stream that ends with an empty
- * one. A connection carries one request, so that whoever leaves closes it, and the kernel bounds what is under way.
+ * one. A connection carries one request, so that a client that leaves closes it, and the kernel bounds what is under way.
  */
 export interface RepeatGreeting {
   readonly protocol: number;
@@ -26,7 +26,7 @@ export interface PassedRequest {
   readonly blocks: readonly string[];
   /** Nothing is to be started for it: it is answered by what is kept, or absent. */
   readonly ifKept: boolean;
-  /** Of the body, which follows. */
+  /** Length of the body, which follows. */
   readonly bytes: number;
 }
 
@@ -35,7 +35,7 @@ export type PassedAnswer =
   | { readonly kind: "refused"; readonly refusal: Pick<Refusal, "code" | "message" | "details"> }
   | PassedHead;
 
-export interface PassedHead {
+interface PassedHead {
   readonly kind: "whole" | "stream";
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -126,7 +126,7 @@ export class RepeatConnection implements Deadline {
     this.pieces = all.length === length ? [] : [all.subarray(length)];
     this.bytes -= length;
     this.wanted = 0;
-    // Also because only who reads is told of an end.
+    // Also because only a reader learns of the end.
     this.goOn();
     return all.subarray(0, length);
   }

@@ -19,7 +19,7 @@ import {
 import type { WorkerPlace } from "./worker-place.ts";
 
 /**
- * Of several workers, the one that a request's `Idempotency-Key` names is its owner and answers it, whichever of them the
+ * The worker that a request's `Idempotency-Key` names is its owner and answers it, whichever worker the
  * client has reached: that one passes the request on and relays the answer. For a key, every worker has all of them in
  * the same order, so that where the owner is not there, they turn to the same next one, and in the end to themselves.
  */
@@ -152,7 +152,7 @@ class OwnerLine {
 
   constructor(
     private readonly path: string,
-    /** Whoever dials beyond the kernel's queue is refused as if nobody were there. */
+    /** A dial beyond the kernel's queue is refused as if nobody listened. */
     private readonly mostDialling: number,
     private readonly deps: ConnectionDeps,
   ) {}

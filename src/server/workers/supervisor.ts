@@ -141,9 +141,9 @@ export class Supervisor {
   private hear(worker: WorkerProcess, message: FromWorker): void {
     switch (message.kind) {
       case "state":
-        return this.report.told(worker.number, message.round, message.state);
+        return this.report.onWorkerState(worker.number, message.round, message.state);
       case "receipt_found":
-        return this.search.looked(message.search, message.receipt);
+        return this.search.answered(message.search, message.receipt);
       case "given_back":
         return this.throttles[message.throttled].giveBack(message.block);
       case "question":
@@ -213,7 +213,7 @@ export class Supervisor {
   }
 }
 
-/** Workers ended before they served. Each has told why; this process has nothing to add. */
+/** Workers ended before they served. Each has logged why; this process has nothing to add. */
 export class WorkersEnded extends Error {
   override name = "WorkersEnded";
 }

@@ -3,7 +3,7 @@ import type { HostSlots, OpenSlotShare } from "../../hosts/slots/host-slots.ts";
 import { type Throttles, throttlesOf } from "../../ledger/limits/address.ts";
 import type { Affinity, ToldRoute } from "../../routing/affinity.ts";
 import type { Health, HostRest } from "../../routing/health.ts";
-import type { StoredReceipt } from "../../store/receipts.ts";
+import type { StoredReceipt } from "../../store/ledger/receipts.ts";
 import type { Metric } from "../../telemetry/metric.ts";
 import type { Clock } from "../../units/clock.ts";
 import type { ReceiptId } from "../../units/id.ts";
@@ -11,7 +11,7 @@ import type { IpcChannel, SupervisorAnswers, SupervisorQuery, ToWorker, WorkerSt
 
 /** What one worker shares with the others, through the supervisor. */
 export class WorkerPeers {
-  /** Of the machine: a network that has asked one worker too often has asked all of them. */
+  /** The machine's: a network that one worker throttles is throttled by all. */
   readonly throttles: Throttles = throttlesOf((throttled) => ({
     take: (block, limit) => this.ask({ about: "throttle", throttled, block, limit }),
     giveBack: (block) => this.channel.send({ kind: "given_back", throttled, block }),
@@ -35,7 +35,7 @@ export class WorkerPeers {
     this.channel.listen((message) => this.handleMessage(message, own));
   }
 
-  /** Of all workers. */
+  /** The metrics of all workers. */
   metrics(): Promise<readonly Metric[]> {
     return this.ask({ about: "metrics" });
   }
@@ -45,7 +45,7 @@ export class WorkerPeers {
     return this.ask({ about: "hosts" });
   }
 
-  /** Of a request that another worker refused, or has ended a moment ago. */
+  /** The receipt of a request that another worker refused, or has ended a moment ago. */
   receipt(receipt: ReceiptId): Promise<StoredReceipt | null> {
     return this.ask({ about: "receipt", receipt });
   }

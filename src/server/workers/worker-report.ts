@@ -1,14 +1,15 @@
 import { type LiveRoutes, routesTogether } from "../../hosts/route-report.ts";
+import type { KeyLoad } from "../../hosts/slots/host-key-slots.ts";
 import type { HostLoad } from "../../hosts/slots/host-slots.ts";
 import { lasting, type Metric, togetherOf } from "../../telemetry/metric.ts";
-import { labels, looked } from "../../telemetry/series.ts";
+import { labels, sampled } from "../../telemetry/series.ts";
 import type { Clock } from "../../units/clock.ts";
 import { ANSWER_MS, KEEPER, type WorkerState } from "./messages.ts";
 
 /**
  * Combines what all workers say about themselves into one answer, whichever of them was asked. Each is asked
  * every time, with a deadline that a scraper hardly notices; a silent one is left out. Counters, however,
- * stay as they were last heard, even those of a worker that has ended: a sum that fell and came back would
+ * keep their last values, even those of a worker that has ended: a sum that fell and came back would
  * look like that many new requests.
  */
 export class WorkerReport {
@@ -19,8 +20,8 @@ export class WorkerReport {
   private readonly missing = new Set<number>();
   private complete: () => void = () => {};
   /** By worker: what its present process said last. */
-  private readonly heard = new Map<number, WorkerState>();
-  /** Of processes that have ended. */
+  private readonly latest = new Map<number, WorkerState>();
+  /** Metrics of processes that have ended. */
   private past: readonly Metric[] = [];
   private readonly restarts = { keeper: 0, workers: 0 };
 
@@ -32,7 +33,7 @@ export class WorkerReport {
 
   async metrics(): Promise<Metric[]> {
     const silent = await this.round();
-    const reports = [...this.heard].map(([worker, { metrics }]) => ({
+    const reports = [...this.latest].map(([worker, { metrics }]) => ({
       worker: worker === KEEPER ? ("keeper" as const) : worker,
       metrics: silent.has(worker) ? lasting(metrics) : metrics,
     }));
@@ -41,26 +42,26 @@ export class WorkerReport {
 
   async hosts(): Promise<LiveRoutes> {
     const silent = await this.round();
-    const told = [...this.heard].flatMap(([worker, { hosts }]) => (silent.has(worker) ? [] : [hosts]));
+    const reported = [...this.latest].flatMap(([worker, { hosts }]) => (silent.has(worker) ? [] : [hosts]));
     return {
-      routes: routesTogether(told.map(({ routes }) => routes)),
-      loads: loadsTogether(told.flatMap(({ loads: lines }) => lines)),
+      routes: routesTogether(reported.map(({ routes }) => routes)),
+      loads: loadsTogether(reported.flatMap(({ loads: lines }) => lines)),
     };
   }
 
-  told(worker: number, round: number, state: WorkerState): void {
+  onWorkerState(worker: number, round: number, state: WorkerState): void {
     // An answer that is too late for its round is still the newest one known.
-    this.heard.set(worker, state);
+    this.latest.set(worker, state);
     if (round === this.rounds) this.answered(worker);
   }
 
   /** The worker's process has ended; another is started in its place. */
   ended(worker: number): void {
-    const said = lasting(this.heard.get(worker)?.metrics ?? []);
-    this.heard.delete(worker);
+    const last = lasting(this.latest.get(worker)?.metrics ?? []);
+    this.latest.delete(worker);
     this.past = togetherOf([
       { worker, metrics: this.past },
-      { worker, metrics: said },
+      { worker, metrics: last },
     ]).map((metric) => ({ ...metric, samples: metric.samples.slice(0, MAX_PAST_SAMPLES) }));
     this.restarts[worker === KEEPER ? "keeper" : "workers"] += 1;
     this.answered(worker);
@@ -106,9 +107,9 @@ export class WorkerReport {
     for (const { number, tell } of workers)
       states[tell === null ? "starting" : silent.has(number) ? "silent" : "answered"] += 1;
     const restarts = (name: string, what: string, count: number) =>
-      looked({ name, help: `${what} that ended and were started again.`, type: "counter" }, [["", count]]);
+      sampled({ name, help: `${what} that ended and were started again.`, type: "counter" }, [["", count]]);
     return [
-      looked(
+      sampled(
         {
           name: "gateway_workers",
           help: "Workers by their reply when these figures were collected. The gauges of a silent one are missing here.",
@@ -129,19 +130,38 @@ export interface ReportingWorker {
   readonly tell: ((round: number) => void) | null;
 }
 
-/** Of one metric: the labels of models that were configured once and of hosts that are gone add up. */
+/** Samples of one metric: the labels of models that were configured once and of hosts that are gone add up. */
 const MAX_PAST_SAMPLES = 100_000;
+
+/** Each worker learns by itself: the operator sees the worst. */
+function keysTogether(known: readonly KeyLoad[], keys: readonly KeyLoad[]): KeyLoad[] {
+  return keys.map((key) => {
+    const same = known.find(({ name }) => name === key.name);
+    if (same === undefined) return key;
+    const worst = KEY_STATES.indexOf(same.state) > KEY_STATES.indexOf(key.state) ? same : key;
+    return { ...worst, inFlight: same.inFlight + key.inFlight };
+  });
+}
+
+const KEY_STATES = ["usable", "resting", "retired"] as const;
 
 function loadsTogether(loads: readonly HostLoad[]): HostLoad[] {
   const found = new Map<string, HostLoad>();
   for (const load of loads) {
-    const sum = found.get(load.host) ?? { host: load.host, inFlight: 0, limit: 0, waiting: 0, cut: 0 };
+    const sum: HostLoad = found.get(load.host) ?? {
+      host: load.host,
+      inFlight: 0,
+      limit: 0,
+      waiting: 0,
+      cut: 0,
+    };
     found.set(load.host, {
       host: load.host,
       inFlight: sum.inFlight + load.inFlight,
       limit: sum.limit + load.limit,
       waiting: sum.waiting + load.waiting,
       cut: sum.cut + load.cut,
+      ...(load.keys === undefined ? {} : { keys: keysTogether(sum.keys ?? [], load.keys) }),
     });
   }
   return [...found.values()];

@@ -2,22 +2,24 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { Keyring } from "../../customers/keys/keyring.ts";
 import { Runs } from "../../customers/keys/runs.ts";
+import type { Statement } from "../../ledger/authority.ts";
 import { balanceCounter, type CounterId, runOfCounter } from "../../ledger/counter.ts";
-import { Grants } from "../../ledger/grants.ts";
+import { Grants, onceDurable } from "../../ledger/grants.ts";
 import { balanceTotals, Ledger } from "../../ledger/ledger.ts";
 import { EpochFenced, Membership, type MembershipChange } from "../../ledger/membership.ts";
 import type { ToldRoute } from "../../routing/affinity.ts";
-import { epochMs, pause } from "../../units/clock.ts";
+import { type Clock, epochMs, pause } from "../../units/clock.ts";
+import type { Figure } from "../../units/figure.ts";
 import { isLaterThan } from "../../units/id.ts";
+import type { Log } from "../../units/log.ts";
+import { Rounds } from "../../units/rounds.ts";
 import { MAX_NANO_USD, ZERO_USD } from "../../units/usd.ts";
 import { NodeBooks, type ShippedEnds } from "../journal/node-books.ts";
-import { MAX_CHARTS, MAX_SPENDINGS, UsageReader } from "../usage.ts";
+import { lostToClaims, NodeClaims } from "../ledger/claims.ts";
+import { FleetHolds } from "../nodes/fleet-holds.ts";
+import type { FollowingBooks, NodeAuthority, NodeStore } from "../nodes/node-store.ts";
+import { MAX_CHARTS, MAX_SPENDINGS, UsageReader } from "../usage/usage.ts";
 import { type Bookkeeping, type BookkeepingParts, journalOptions, withMemory } from "./bookkeeping.ts";
-import { lostToClaims, NodeClaims } from "./claims.ts";
-import { FleetHolds } from "./fleet-holds.ts";
-import { nodeFigures } from "./node-figures.ts";
-import { answerInquiries, statementsTo, tendGrants } from "./node-grants.ts";
-import type { FollowingBooks, NodeStore } from "./node-store.ts";
 
 /** One of many processes: it spends from grants, under a lease, and ships its ends to the store that they share. */
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: a table: what a node keeps, and where.
@@ -64,12 +66,13 @@ export async function openNodeBooks(parts: BookkeepingParts, store: NodeStore): 
     runs,
     journal: books.journal,
     nodes: store.registry,
-    lowCredit: store.lowCredit,
+    webhooks: store.webhooks,
     payments: store.payments,
     gasLine: store.gasLine,
     signingKeys: store.signingKeys,
     node: name,
     fleet: store.fleet,
+    modelVersions: store.modelVersions,
     ...(store.tellConversations === undefined
       ? {}
       : {
@@ -155,7 +158,7 @@ async function joinStore(
     keys,
     undefined,
     () => membership.usable(),
-    (concerns) => ledger.lookAgain(concerns),
+    (concerns) => ledger.recheck(concerns),
   );
   const runs = new Runs(keys);
   const life = await store.join(name);
@@ -253,3 +256,103 @@ type Reads = Pick<
 /** Nodes ship each 200 ms. */
 const SHIPPED_MS = 300;
 const LONGEST_REQUEST_MS = 3_600_000;
+
+/** Sends a ledger's statements once they are durable, and tells its grants what comes of them. */
+function statementsTo(
+  authority: NodeAuthority,
+  journal: FollowingBooks["journal"],
+  grants: () => Grants,
+  log: Log,
+): (statement: Statement) => void {
+  let lastTold: unknown = null;
+  // The statements of a batch fail together, and are logged once.
+  const failed = (error: unknown): void => {
+    if (error !== lastTold) log("grants", { error: String(error) });
+    lastTold = error;
+  };
+  const settle = async (statement: Statement) => grants().receive(await authority.settle(statement));
+  return onceDurable(journal, (statement) => void settle(statement).catch(failed));
+}
+
+/** Keeps the grants' correspondence going; returns what ends it. */
+function tendGrants(grants: Grants, clock: Clock): () => void {
+  let turns = 0;
+  let timer = clock.after(TEND_MS, again);
+  function again(): void {
+    timer = clock.after(TEND_MS, again);
+    grants.tend();
+    if (++turns % IDLE_EVERY === 0) grants.returnIdle();
+  }
+  return () => timer.cancel();
+}
+
+/** Finds the inquiries that no announcement told of. */
+const answerInquiries = (authority: NodeAuthority, node: string, grants: Grants, clock: Clock): Rounds =>
+  new Rounds(clock, LOOK_MS, async () => {
+    // A store that is away is told of elsewhere.
+    const found = await authority.inquiries(node).catch(() => []);
+    for (const { counter, inquiry } of found) grants.recall(counter, inquiry);
+    return LOOK_MS;
+  });
+
+const TEND_MS = 250;
+const LOOK_MS = 1_000;
+/** Of `TEND_MS`. */
+const IDLE_EVERY = 40;
+
+/** What the metrics tell of a node. */
+export function nodeFigures(
+  grants: Grants,
+  { journal, shipped, batches }: FollowingBooks,
+  node: Membership,
+): Figure[] {
+  const { counters, granted, stranded, statements, recalls } = grants.figures;
+  return [
+    {
+      name: "gateway_lease_seconds",
+      help: "Seconds left of this node's lease on keys and grants.",
+      value: node.leaseLeftMs / 1_000,
+      together: "least",
+    },
+    { name: "gateway_grant_counters", help: "Counters that this node holds a grant of.", value: counters },
+    {
+      name: "gateway_granted_usd",
+      help: "USD of balances granted to this node in this epoch.",
+      value: granted / 1e9,
+    },
+    {
+      name: "gateway_stranded_usd",
+      help: "USD of gateway_granted_usd that is neither spent nor held.",
+      value: stranded / 1e9,
+    },
+    {
+      name: "gateway_grant_statements",
+      help: "Statements for grants, since start.",
+      value: statements,
+      type: "counter",
+    },
+    {
+      name: "gateway_grant_recalls",
+      help: "Times that other nodes ran short of what this node held.",
+      value: recalls,
+      type: "counter",
+    },
+    {
+      name: "gateway_ship_lag",
+      help: "Ended requests that are durable in the journal and not yet in the shared store.",
+      value: journal.unappliedCount,
+    },
+    {
+      name: "gateway_shipped_ends",
+      help: "Ended requests shipped to the shared store since start.",
+      value: shipped,
+      type: "counter",
+    },
+    {
+      name: "gateway_shipped_batches",
+      help: "Transactions that gateway_shipped_ends took.",
+      value: batches,
+      type: "counter",
+    },
+  ];
+}

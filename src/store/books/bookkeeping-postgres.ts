@@ -1,24 +1,25 @@
 import type { CounterId } from "../../ledger/counter.ts";
 import { recoveredReceipt } from "../../ledger/receipt.ts";
 import { recoveredEnd } from "../../ledger/recovery.ts";
-import { PostgresAuthority, RECALLS } from "../postgres/authority.ts";
-import { CHANGES } from "../postgres/changes.ts";
-import { CONVERSATIONS, conversationsIn, tellConversations } from "../postgres/conversation-notices.ts";
-import { DisklessBooks } from "../postgres/diskless-books.ts";
-import { closeGoneNodes } from "../postgres/gone-nodes.ts";
-import { HELD, heldMessage, postgresHeldExchange } from "../postgres/held-exchange.ts";
-import { PostgresHolds } from "../postgres/holds.ts";
-import { PostgresLedgerStore } from "../postgres/ledger-store.ts";
-import { migratePostgres, Postgres } from "../postgres/postgres.ts";
-import { PostgresRegistry } from "../postgres/registry.ts";
-import { PostgresStatements } from "../postgres/statements.ts";
-import { SqlAccountStore } from "../sql/account-store.ts";
-import { SqlKeyStore } from "../sql/key-store.ts";
-import { sqlStores } from "../sql/stores.ts";
+import { StoreUnusable } from "../../units/errors/bookkeeping.ts";
+import { SqlAccountStore } from "../customers/account-store.ts";
+import { SqlKeyStore } from "../customers/key-store.ts";
+import { connectionMistake } from "../database/connection-mistake.ts";
+import { migratePostgres, Postgres } from "../database/postgres.ts";
+import { CHANGES, PostgresDatabase } from "../database/postgres-database.ts";
+import { DisklessBooks } from "../journal/diskless-books.ts";
+import { PostgresHolds } from "../journal/holds.ts";
+import { PostgresAuthority, RECALLS } from "../ledger/postgres-authority.ts";
+import { PostgresLedgerStore } from "../ledger/postgres-ledger-store.ts";
+import { CONVERSATIONS, conversationsIn, tellConversations } from "../nodes/conversation-notices.ts";
+import { closeGoneNodes } from "../nodes/gone-nodes.ts";
+import { HELD, heldMessage, postgresHeldExchange } from "../nodes/held-exchange.ts";
+import type { NodeStore } from "../nodes/node-store.ts";
+import { PostgresRegistry } from "../nodes/postgres-registry.ts";
 import type { JournalPlace } from "../store-config.ts";
 import type { Bookkeeping, BookkeepingParts } from "./bookkeeping.ts";
 import { journalBooks, openNodeBooks } from "./bookkeeping-node.ts";
-import type { NodeStore } from "./node-store.ts";
+import { sqlStores } from "./stores.ts";
 
 /** One of many processes: its journal in the data folder or in PostgreSQL, everything else in PostgreSQL. */
 export async function openPostgresBooks(
@@ -29,7 +30,10 @@ export async function openPostgresBooks(
     { url: location.url, connections: CONNECTIONS, deadlineMs: DEADLINE_MS },
     parts.clock,
   );
-  await migratePostgres(postgres);
+  await migratePostgres(postgres).catch(async (error: unknown) => {
+    const mistake = await connectionMistake(location.url, error);
+    throw mistake === null ? error : new StoreUnusable(mistake, { cause: error });
+  });
   return openNodeBooks(parts, postgresNodeStore(parts, location, postgres));
 }
 
@@ -51,10 +55,10 @@ function postgresNodeStore(
     registry,
     authority: new PostgresAuthority(postgres),
     ledger,
-    ...sqlStores(new PostgresStatements(postgres), clock),
+    ...sqlStores(new PostgresDatabase(postgres), clock),
     usagePath: url,
-    keys: (acknowledged) => new SqlKeyStore(new PostgresStatements(postgres, acknowledged), clock),
-    accounts: (acknowledged) => new SqlAccountStore(new PostgresStatements(postgres, acknowledged), clock),
+    keys: (acknowledged) => new SqlKeyStore(new PostgresDatabase(postgres, acknowledged), clock),
+    accounts: (acknowledged) => new SqlAccountStore(new PostgresDatabase(postgres, acknowledged), clock),
     openBooks: async (parts, node) =>
       journal === "postgres"
         ? disklessBooks(parts, new PostgresHolds(postgres), node)

@@ -3,19 +3,19 @@ import { Runs } from "../../customers/keys/runs.ts";
 import { type DebitStore, Debits } from "../../ledger/debits.ts";
 import { type KeyHolders, Ledger, type RunningSums } from "../../ledger/ledger.ts";
 import { assert } from "../../units/assert.ts";
-import { SqlAccountStore } from "../sql/account-store.ts";
-import { SqlKeyStore } from "../sql/key-store.ts";
-import { sqlStores } from "../sql/stores.ts";
-import { Books, type BooksOptions, onTheLoop } from "../sqlite/books.ts";
-import { diskRefused, mendsWalReset, openDatabase, sqliteVersion } from "../sqlite/database.ts";
-import { LedgerStore } from "../sqlite/ledger-store.ts";
-import { LogSync } from "../sqlite/log-sync.ts";
-import { soleSqlitePayments } from "../sqlite/payments.ts";
-import { SqliteStatements } from "../sqlite/statements.ts";
-import { Upkeep } from "../sqlite/upkeep.ts";
-import { MAX_CHARTS, MAX_SPENDINGS, UsageReader } from "../usage.ts";
+import { SqlAccountStore } from "../customers/account-store.ts";
+import { SqlKeyStore } from "../customers/key-store.ts";
+import { LogSync } from "../database/log-sync.ts";
+import { diskRefused, mendsWalReset, openDatabase, sqliteVersion } from "../database/sqlite.ts";
+import { SqliteDatabase } from "../database/sqlite-database.ts";
+import { Upkeep } from "../database/upkeep.ts";
+import { Books, type BooksOptions, onTheLoop } from "../journal/sqlite-books.ts";
+import { lostToClaims, soleClaims } from "../ledger/claims.ts";
+import { LedgerStore } from "../ledger/sqlite-ledger-store.ts";
+import { soleSqlitePayments } from "../payments/sole-payments.ts";
+import { MAX_CHARTS, MAX_SPENDINGS, UsageReader } from "../usage/usage.ts";
 import { type Bookkeeping, type BookkeepingParts, journalOptions, withMemory } from "./bookkeeping.ts";
-import { lostToClaims, soleClaims } from "./claims.ts";
+import { sqlStores } from "./stores.ts";
 
 /** One process that keeps everything in its data folder. */
 export async function openSqliteBooks(parts: BookkeepingParts): Promise<Bookkeeping> {
@@ -40,8 +40,8 @@ export async function openSqliteBooks(parts: BookkeepingParts): Promise<Bookkeep
       runs.forgetAll();
       throw error;
     });
-  const keys = new SqlKeyStore(new SqliteStatements(controlDb, durable), clock);
-  const keyring = new Keyring(keys, undefined, undefined, (concerns) => ledger.lookAgain(concerns));
+  const keys = new SqlKeyStore(new SqliteDatabase(controlDb, durable), clock);
+  const keyring = new Keyring(keys, undefined, undefined, (concerns) => ledger.recheck(concerns));
   const runs = new Runs(keys);
   const { books, ledger, debits }: LedgerOnDisk = await openLedger(opening, {
     reached: store.reached(),
@@ -59,9 +59,9 @@ export async function openSqliteBooks(parts: BookkeepingParts): Promise<Bookkeep
     journal: books.journal,
     keys,
     nodes: { list: async () => [], close: async () => "unknown" },
-    accounts: new SqlAccountStore(new SqliteStatements(controlDb, durable), clock),
+    accounts: new SqlAccountStore(new SqliteDatabase(controlDb, durable), clock),
     node: null,
-    ...sqlStores(new SqliteStatements(db), clock),
+    ...sqlStores(new SqliteDatabase(db), clock),
     payments: soleSqlitePayments(db, clock, ({ balanceId, amount }) => ledger.credited(balanceId, amount)),
     keyring,
     runs,

@@ -1,5 +1,5 @@
 import type { AccountStore } from "../../customers/accounts/account-store.ts";
-import type { LowCreditStore } from "../../customers/accounts/low-credit.ts";
+import type { WebhookStore } from "../../customers/events/webhook.ts";
 import type { KeyStore } from "../../customers/keys/key-store.ts";
 import type { Keyring } from "../../customers/keys/keyring.ts";
 import type { Runs } from "../../customers/keys/runs.ts";
@@ -15,19 +15,20 @@ import type { Figure } from "../../units/figure.ts";
 import type { BalanceId } from "../../units/id.ts";
 import type { Log } from "../../units/log.ts";
 import type { NanoUsd } from "../../units/usd.ts";
-import type { StoreAudit } from "../audit.ts";
 import type { DataFolder } from "../data-folder.ts";
-import type { FleetStore } from "../fleet.ts";
 import { folderDisk, probeSync } from "../journal/disk.ts";
-import type { NodeOperations } from "../nodes.ts";
-import type { ReceiptReader, UnbookedReceipts } from "../receipts.ts";
-import type { SigningKeyStore } from "../signing-keys.ts";
-import type { Spending, SpendingScope } from "../spending.ts";
-import type { BooksOptions } from "../sqlite/books.ts";
+import type { BooksOptions } from "../journal/sqlite-books.ts";
+import type { StoreAudit } from "../ledger/audit.ts";
+import type { ReceiptReader, UnbookedReceipts } from "../ledger/receipts.ts";
+import type { FleetStore } from "../nodes/fleet.ts";
+import type { HeldAmount } from "../nodes/fleet-holds.ts";
+import type { NodeOperations } from "../nodes/node-operations.ts";
 import type { DurabilityMode } from "../store-config.ts";
-import type { UsageScope } from "../usage.ts";
-import type { UsageSums } from "../usage-sums.ts";
-import type { HeldAmount } from "./fleet-holds.ts";
+import type { Spending, SpendingScope } from "../usage/spending.ts";
+import type { UsageScope } from "../usage/usage.ts";
+import type { UsageSums } from "../usage/usage-sums.ts";
+import type { ModelVersionStore } from "./model-versions.ts";
+import type { SigningKeyStore } from "./signing-keys.ts";
 
 /** Everything that outlives a request: in SQLite for one process, in PostgreSQL for many. */
 export interface Bookkeeping extends ReceiptReader, UnbookedReceipts, CreditBooks {
@@ -35,9 +36,10 @@ export interface Bookkeeping extends ReceiptReader, UnbookedReceipts, CreditBook
   readonly journal: RequestJournal;
   readonly keys: KeyStore;
   readonly accounts: AccountStore;
-  readonly lowCredit: LowCreditStore;
+  readonly webhooks: WebhookStore;
   readonly signingKeys: SigningKeyStore;
   readonly fleet: FleetStore;
+  readonly modelVersions: ModelVersionStore;
   /** This process, among those that share the store; null where it is the only one. */
   readonly node: string | null;
   readonly payments: PaymentStore & PaymentAudit;
@@ -69,12 +71,12 @@ export interface Bookkeeping extends ReceiptReader, UnbookedReceipts, CreditBook
 }
 
 /** Where conversations are that the other nodes would send elsewhere: hints, which may be lost. */
-export interface ConversationNotices {
+interface ConversationNotices {
   send(routes: readonly ToldRoute[]): Promise<void>;
   listen(take: (routes: readonly ToldRoute[]) => void): void;
 }
 
-/** Where holds and ends become durable: see store/journal and store/postgres/journal. */
+/** Where holds and ends become durable: see store/journal and store/journal/postgres-journal. */
 export interface RequestJournal {
   durable(sequence: number): true | Promise<boolean>;
   readonly healthy: boolean;

@@ -4,7 +4,7 @@ import { type Recovered, Replay, recoveredEnd } from "../../ledger/recovery.ts";
 import type { Clock, Timer } from "../../units/clock.ts";
 import { StoreUnreachable } from "../../units/errors/bookkeeping.ts";
 import type { ReceiptId } from "../../units/id.ts";
-import { type StoredReceipt, storedReceipt } from "../receipts.ts";
+import { type StoredReceipt, storedReceipt } from "../ledger/receipts.ts";
 import { Beats, CHECKPOINT_EVERY_MS, checkpoint, FORGET_EVERY_MS, IDLE_MS } from "./beats.ts";
 import type { Disk } from "./disk.ts";
 import {

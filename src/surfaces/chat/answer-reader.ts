@@ -18,11 +18,11 @@ export class ChatReader implements AnswerReader {
   private readonly queue: BlockQueue;
   private started = false;
   private index: number | null = null;
-  /** The block of text, thoughts or refusal that is being told. */
+  /** The block of text, thoughts or refusal that is open. */
   private current: OpenBlock["kind"] | null = null;
   private seal: Seal | null = null;
-  /** Thoughts came as plain text: what their details repeat, whole or in pieces, was told already. */
-  private toldPlainly = false;
+  /** Thoughts came as plain text: what their details repeat, whole or in pieces, was passed on already. */
+  private hasPlainThoughts = false;
   private readonly calls = new StreamedCalls(new AnswerParts());
   private used: Usage | null = null;
   private reason: string | null = null;
@@ -70,7 +70,7 @@ export class ChatReader implements AnswerReader {
     return typeof choice?.finish_reason === "string";
   }
 
-  /** Of several answers where one was asked for, the first is told. */
+  /** Where a host sends several answers to a request for one, the first counts. */
   private choiceOf({ choices }: Json): Json | null {
     const choice = Array.isArray(choices) ? asObject(choices[0]) : null;
     if (typeof choice?.index !== "number") return choice;
@@ -109,11 +109,11 @@ export class ChatReader implements AnswerReader {
   private noteThoughts(delta: Json): void {
     const plain = delta.reasoning_content ?? delta.reasoning;
     this.told("reasoning", plain);
-    if (typeof plain === "string" && plain !== "") this.toldPlainly = true;
+    if (typeof plain === "string" && plain !== "") this.hasPlainThoughts = true;
     if (!Array.isArray(delta.reasoning_details)) return;
     for (const value of delta.reasoning_details) {
       const detail = asObject(value) ?? {};
-      if (!this.toldPlainly) this.told("reasoning", detail.text ?? detail.summary);
+      if (!this.hasPlainThoughts) this.told("reasoning", detail.text ?? detail.summary);
       const seal = sealOf(detail, this.family);
       if (seal === null) continue;
       if (this.current !== "reasoning") this.turnTo("reasoning");
@@ -146,10 +146,10 @@ export class ChatReader implements AnswerReader {
   private noteCall(call: Json): void {
     const custom = call.type === "custom" || asObject(call.custom) !== null;
     const called = asObject(custom ? call.custom : call.function) ?? {};
-    const begun = this.calls.count;
+    const count = this.calls.count;
     const number = this.calls.numberOf(call);
     const key = `call ${number}`;
-    if (number === begun) this.openCall(key, call, called, custom);
+    if (number === count) this.openCall(key, call, called, custom);
     const words = custom ? called.input : called.arguments;
     // Some hosts give the arguments as the object that they spell.
     const text =
@@ -172,7 +172,7 @@ export class ChatReader implements AnswerReader {
   private finish(): "end" {
     if (this.current !== null) this.turnTo(null);
     this.queue.closeAll();
-    // Of what had to wait for its turn, too.
+    // It includes blocks that had to wait for their turn.
     if (this.used !== null) this.events.usage(this.used);
     this.events.stop(reasonOf(this.reason, this.sequence, this.calls.count > 0), this.sequence);
     return "end";
@@ -249,23 +249,29 @@ export function faultIn(json: Json): HostError | null {
     const reason = given?.finish_reason;
     if (brokeDown(reason)) return fault(`the host stopped with ${reason}`);
     // Clients look into the message of each, and another host may have one.
-    if (asObject(given?.message) === null && !isFiltered(given)) return NO_CHOICES;
+    if (asObject(given?.message) === null && !isWordless(given)) return NO_CHOICES;
   }
   return null;
 }
 
 /** Azure says nothing next to the reason where its filter stopped an answer ("Content filtering"). */
-const isFiltered = (choice: Json | null): boolean =>
-  choice?.finish_reason === "content_filter" && (choice.message ?? null) === null;
+const isWordless = (choice: Json | null): boolean =>
+  endsFiltered(choice) && (choice?.message ?? null) === null;
+
+const endsFiltered = (choice: Json | null): boolean => choice?.finish_reason === "content_filter";
+
+/** It ended for policy reasons. */
+export const isFiltered = ({ choices }: Json): boolean =>
+  Array.isArray(choices) && choices.some((choice) => endsFiltered(asObject(choice)));
 
 /** The answer with a message in each choice, as clients expect it; null where it has them. */
 export function withMessages(json: Json): Json | null {
   const choices = (json.choices as readonly unknown[]).map(asObject);
-  if (!choices.some(isFiltered)) return null;
+  if (!choices.some(isWordless)) return null;
   const message = { role: "assistant", content: null, refusal: null };
   return {
     ...json,
-    choices: choices.map((choice) => (isFiltered(choice) ? { ...choice, message } : choice)),
+    choices: choices.map((choice) => (isWordless(choice) ? { ...choice, message } : choice)),
   };
 }
 

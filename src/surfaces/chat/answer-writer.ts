@@ -22,7 +22,7 @@ export class ChatWriter extends AnswerWriter {
   private thinks = false;
 
   constructor(
-    private readonly asked: AnswerMetadata,
+    private readonly metadata: AnswerMetadata,
     private readonly wantsUsage: boolean,
   ) {
     super();
@@ -125,7 +125,7 @@ export class ChatWriter extends AnswerWriter {
   }
 
   private headOf(): string {
-    const { publicModel, atS } = this.asked;
+    const { publicModel, atS } = this.metadata;
     const head = { id: this.id, object: "chat.completion.chunk", created: atS, model: publicModel };
     return `${JSON.stringify(head).slice(0, -1)},`;
   }
@@ -155,12 +155,12 @@ function detailOf(text: string, seal: Seal | null, index: number): Json {
 }
 
 /** A whole answer for a chat client. */
-export function writeChatAnswer(answer: CollectedAnswer, usage: Usage, asked: AnswerMetadata): Json {
+export function writeChatAnswer(answer: CollectedAnswer, usage: Usage, metadata: AnswerMetadata): Json {
   return {
     id: answerId("chatcmpl-", answer.id),
     object: "chat.completion",
-    created: asked.atS,
-    model: asked.publicModel,
+    created: metadata.atS,
+    model: metadata.publicModel,
     choices: [
       {
         index: 0,
@@ -176,7 +176,7 @@ export function writeChatAnswer(answer: CollectedAnswer, usage: Usage, asked: An
 }
 
 function writeMessage({ blocks }: CollectedAnswer): Json {
-  const told = (kind: OpenBlock["kind"]) => {
+  const textOf = (kind: OpenBlock["kind"]) => {
     const texts = blocks.filter(({ block }) => block.kind === kind).map(({ text }) => text);
     return texts.length === 0 ? null : texts.join("");
   };
@@ -184,7 +184,7 @@ function writeMessage({ blocks }: CollectedAnswer): Json {
     block.kind === "reasoning" ? [{ text, seal }] : [],
   );
   const thoughts = details.map(({ text, seal }, at) => detailOf(text, seal, at));
-  const reasoning = told("reasoning") ?? undefined;
+  const reasoning = textOf("reasoning") ?? undefined;
   const annotations: Json[] = [];
   let before = 0;
   for (const { block, text, citations } of blocks) {
@@ -194,8 +194,8 @@ function writeMessage({ blocks }: CollectedAnswer): Json {
   const calls = blocks.flatMap(({ block, text }) => (block.kind === "tool_call" ? [{ ...block, text }] : []));
   return {
     role: "assistant",
-    content: told("text"),
-    refusal: told("refusal"),
+    content: textOf("text"),
+    refusal: textOf("refusal"),
     annotations: annotations.length > 0 ? annotations : undefined,
     reasoning_content: reasoning,
     reasoning,

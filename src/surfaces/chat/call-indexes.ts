@@ -12,24 +12,29 @@ export class CallIndexes {
   /** A call got another index than its own: its next piece may look like one of another call's. */
   hasChanged = false;
   private readonly parts = new AnswerParts();
-  /** Of the choices that have calls. */
+  /** The choices that have calls. */
   private choices: Map<unknown, ChoiceIndexes> | null = null;
 
-  /** Mends the chunk, and tells whether it had to. */
-  mend({ choices }: MutableJson): boolean {
+  /** No choice has called anything. */
+  get isEmpty(): boolean {
+    return this.choices === null;
+  }
+
+  /** Corrects the chunk, and returns whether it had to. */
+  correct({ choices }: MutableJson): boolean {
     if (!Array.isArray(choices)) return false;
-    let mended = false;
+    let changed = false;
     for (const value of choices) {
       const choice = asObject(value);
       const calls = asObject(choice?.delta)?.tool_calls;
       if (Array.isArray(calls))
-        for (const call of calls) mended = this.number(choice, asObject(call)) || mended;
+        for (const call of calls) changed = this.number(choice, asObject(call)) || changed;
       if (choice?.finish_reason !== "stop" || this.choices?.get(choice.index)?.hasLacked !== true) continue;
       choice.finish_reason = "tool_calls";
-      mended = true;
+      changed = true;
     }
-    this.hasChanged ||= mended;
-    return mended;
+    this.hasChanged ||= changed;
+    return changed;
   }
 
   private number(choice: MutableJson | null, call: MutableJson | null): boolean {
@@ -45,8 +50,8 @@ class ChoiceIndexes {
   /** Some call had none. */
   hasLacked = false;
   private readonly calls: StreamedCalls;
-  /** Of each call, what the client is told. */
-  private readonly told: number[] = [];
+  /** By call, the index that the client gets. */
+  private readonly numbers: number[] = [];
   private readonly taken = new Set<number>();
   private free = 0;
 
@@ -57,9 +62,9 @@ class ChoiceIndexes {
   number(call: MutableJson): boolean {
     const { index: own } = call;
     const number = this.calls.numberOf(call);
-    if (number === this.told.length) this.take(own);
+    if (number === this.numbers.length) this.take(own);
     if (typeof own !== "number") this.hasLacked = true;
-    const index = this.told[number]!;
+    const index = this.numbers[number]!;
     if (index === own) return false;
     call.index = index;
     return true;
@@ -67,7 +72,7 @@ class ChoiceIndexes {
 
   private take(own: unknown): void {
     const index = typeof own === "number" && !this.taken.has(own) ? own : this.free;
-    this.told.push(index);
+    this.numbers.push(index);
     this.taken.add(index);
     this.free = Math.max(this.free, index + 1);
   }

@@ -4,6 +4,7 @@ import { streamSynthesizer } from "../events/stream-synthesis.ts";
 import { asObject, type Json, type MutableJson } from "../json/json.ts";
 import { addText, replyReader } from "../passing/reply.ts";
 import type { BodyChanges } from "../request/body-changes.ts";
+import { withOwnBreakpoint } from "../request/breakpoint.ts";
 import {
   checkMessages,
   larger,
@@ -17,11 +18,12 @@ import {
 import type { GenerationRequest, HostBody, HostTarget, Pairing, Surface } from "../surface.ts";
 import { readOpenAiUsage } from "../usage.ts";
 import { mayHoldSeals, withoutSeals } from "../vocabulary/seal.ts";
-import { faultIn, withMessages } from "./answer-reader.ts";
+import { faultIn, isFiltered, withMessages } from "./answer-reader.ts";
 import { ChatCollector } from "./collector.ts";
 import { fitMessages, isStrict } from "./host-messages.ts";
 import { ChatJudge } from "./judge.ts";
 import { putOpenRouterWords, wantsUsage } from "./openrouter-words.ts";
+import { mayHoldForeignMarks, withoutForeignMarks } from "./passed-marks.ts";
 import { makeContentPlain } from "./plain-content.ts";
 import { synthesizeChatStream } from "./synthesize-stream.ts";
 import { writeChatUsage } from "./usage.ts";
@@ -40,18 +42,18 @@ export const chat: Surface = {
 /** Chat client, chat host. */
 export const chatToChat: Pairing = {
   hostBody,
-  readReply: replyReader(faultIn, readTexts, readOpenAiUsage, writeChatUsage),
+  readReply: replyReader(faultIn, readTexts, isFiltered, readOpenAiUsage, writeChatUsage),
   openStream: ({ json }, { publicModel }) => new ChatJudge(publicModel, null, wantsUsage(json)),
   openWhole: (_request, { publicModel }) => new ChatJudge(publicModel, new ChatCollector(), true),
 };
 
-function readRequest(bytes: Uint8Array): GenerationRequest | Refusal {
-  const read = readBody(bytes, "chat.completions");
+function readRequest(bytes: Uint8Array, outlinedFrom?: number): GenerationRequest | Refusal {
+  const read = readBody(bytes, "chat.completions", outlinedFrom);
   if (refused(read)) return read;
   const { json } = read;
   const ceiling = larger(readCeiling(json, "max_tokens"), readCeiling(json, "max_completion_tokens"));
   const choices = readChoices(json);
-  const problem = checkMessages(json) ?? checkStreamOptions(json.stream_options);
+  const problem = checkMessages(read.outline) ?? checkStreamOptions(json.stream_options);
   if (problem !== null) return problem;
   if (refused(ceiling)) return ceiling;
   return refused(choices) ? choices : toRequest(read, ceiling, choices);
@@ -59,9 +61,9 @@ function readRequest(bytes: Uint8Array): GenerationRequest | Refusal {
 
 function checkStreamOptions(options: unknown): Refusal | null {
   if (options === undefined || options === null) return null;
-  const asked = asObject(options)?.include_usage;
+  const included = asObject(options)?.include_usage;
   if (asObject(options) === null) return invalid("stream_options", "must be an object");
-  const fine = asked === undefined || asked === null || typeof asked === "boolean";
+  const fine = included === undefined || included === null || typeof included === "boolean";
   return fine ? null : invalid("stream_options.include_usage", "must be true or false");
 }
 
@@ -77,7 +79,7 @@ function hostBody(request: GenerationRequest, target: HostTarget): HostBody | Re
   nameCeiling(request, target, changes);
   if (target.quirks.coreFieldsOnly === true) leaveOutOpenAi(request, changes);
   passMessages(request, target, changes);
-  return passedBody(request, changes);
+  return withOwnBreakpoint(passedBody(request, changes), request, target);
 }
 
 /**
@@ -110,7 +112,7 @@ function nameCeiling({ json }: GenerationRequest, target: HostTarget, changes: B
 
 const CEILINGS = ["max_tokens", "max_completion_tokens"] as const;
 
-/** Told where they ask for something, as they are where a request is translated. */
+/** Reported where they name something, as they are where a request is translated. */
 function leaveOutOpenAi({ json }: GenerationRequest, changes: BodyChanges): void {
   for (const name of OPENAI_ONLY) {
     const value = json[name];
@@ -134,15 +136,19 @@ const OPENAI_ONLY = [
   "verbosity",
 ];
 
-/** Without seals that another language made, and as strict hosts take them. */
+/** Without seals that another language made, with marks of the host's own, and as strict hosts take them. */
 function passMessages({ body, json }: GenerationRequest, { quirks }: HostTarget, changes: BodyChanges): void {
   const sealed = mayHoldSeals(body);
-  if (!sealed && !isStrict(quirks)) return;
-  const messages = (sealed ? withoutSeals(json.messages) : json.messages) as Record<string, unknown>[];
-  const { messages: fitted, changed, lost } = fitMessages(messages, quirks);
+  const isMarked = mayHoldForeignMarks(body, quirks);
+  if (!sealed && !isMarked && !isStrict(quirks)) return;
+  const lost = new Set<string>();
   if (sealed) lost.add("reasoning");
+  const open = (sealed ? withoutSeals(json.messages) : json.messages) as readonly Json[];
+  const messages = isMarked ? withoutForeignMarks(open, quirks, lost) : open;
+  const { messages: fitted, changed, lost: unfit } = fitMessages(messages, quirks);
+  for (const name of unfit) lost.add(name);
   if (lost.size > 0) changes.leaveOut("messages", JSON.stringify(fitted), lost);
-  else if (changed) changes.set("messages", JSON.stringify(fitted));
+  else if (changed || messages !== open) changes.set("messages", JSON.stringify(fitted));
 }
 
 /** The reply as clients take it; null where it may stay as it came. */

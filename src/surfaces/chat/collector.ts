@@ -32,17 +32,17 @@ export class ChatCollector implements Collector {
     let choice = this.choices.get(index);
     if (choice === undefined) {
       this.parts.begin();
-      this.choices.set(index, (choice = begunChoice(index)));
+      this.choices.set(index, (choice = newChoice(index)));
     }
     // A host's own `message` would take the place of ours, and need not even be an object.
     const { delta, message: _message, logprobs, ...rest } = given;
-    for (const [name, value] of Object.entries(rest)) if (value !== null) choice.said[name] = value;
+    for (const [name, value] of Object.entries(rest)) if (value !== null) choice.members[name] = value;
     growMessage(choice, asObject(delta) ?? {});
-    const told = asObject(logprobs);
-    if (told !== null) {
-      const known = asObject(choice.said.logprobs) ?? {};
-      grow(known, told);
-      choice.said.logprobs = known;
+    const more = asObject(logprobs);
+    if (more !== null) {
+      const known = asObject(choice.members.logprobs) ?? {};
+      grow(known, more);
+      choice.members.logprobs = known;
     }
   }
 }
@@ -51,14 +51,14 @@ export class ChatCollector implements Collector {
 const OF_A_CHUNK: readonly string[] = ["choices", "obfuscation"];
 
 interface Choice {
-  readonly said: MutableJson;
+  readonly members: MutableJson;
   readonly message: MutableJson;
   /** By their index, which each has: see `CallIndexes`. Null while the host has named no list of them. */
   calls: Map<unknown, MutableJson> | null;
 }
 
-const begunChoice = (index: number): Choice => ({
-  said: { index, message: null, logprobs: null, finish_reason: null },
+const newChoice = (index: number): Choice => ({
+  members: { index, message: null, logprobs: null, finish_reason: null },
   message: {},
   calls: null,
 });
@@ -80,9 +80,9 @@ function growCalls(known: Map<unknown, MutableJson>, more: readonly unknown[]): 
   for (const value of more) {
     const call = asObject(value);
     if (call === null) continue;
-    const begun = known.get(call.index) ?? {};
-    known.set(call.index, begun);
-    grow(begun, call);
+    const grown = known.get(call.index) ?? {};
+    known.set(call.index, grown);
+    grow(grown, call);
   }
 }
 
@@ -106,13 +106,13 @@ function partsOf(content: unknown): MutableJson[] {
   return typeof content === "string" && content !== "" ? [{ type: "text", text: content }] : [];
 }
 
-function finished({ said, message: told, calls }: Choice): MutableJson {
-  const { role = "assistant", content = null, refusal = null, ...rest } = told;
+function finished({ members, message: grown, calls }: Choice): MutableJson {
+  const { role = "assistant", content = null, refusal = null, ...rest } = grown;
   const message: MutableJson = { role, content, refusal, ...rest };
   if (calls !== null) {
     // An unstreamed call has no index, and an unstreamed message of calls no empty text.
     message.tool_calls = [...calls.values()].map(({ index, ...call }) => call);
     if (content === "") message.content = null;
   }
-  return { ...said, message };
+  return { ...members, message };
 }

@@ -44,7 +44,7 @@ const STRICT = [
 class Fitting {
   readonly lost = new Set<"reasoning" | "cache_control">();
   private readonly shortIds = new Map<string, string>();
-  /** Of each call, by its id, the tool's name. */
+  /** The tool's name by the call's id. */
   private readonly names = new Map<unknown, unknown>();
 
   constructor(private readonly quirks: Quirks) {}

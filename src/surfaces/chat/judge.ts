@@ -1,7 +1,7 @@
 import type { ErrorObject } from "../../units/errors/refusal.ts";
 import type { CurrentEvent } from "../events/sse.ts";
 import { NO_BYTES } from "../json/bytes.ts";
-import { asObject } from "../json/json.ts";
+import { asObject, type Json } from "../json/json.ts";
 import { billedUsage } from "../passing/billed.ts";
 import { type Collector, encodeEvent, PassingJudge } from "../passing/judge.ts";
 import type { Billed } from "../surface.ts";
@@ -33,16 +33,27 @@ export class ChatJudge extends PassingJudge {
   }
 
   protected failure(error: ErrorObject): Uint8Array {
-    const told = encodeEvent(null, { error });
+    const event = encodeEvent(null, { error });
     // The client has a reason already: only the end could not be recorded.
-    if (this.finished) return told;
+    if (this.finished) return event;
     const choices = [{ index: 0, delta: {}, finish_reason: "error" }];
-    return Buffer.concat([told, this.chunk({ choices })]);
+    return Buffer.concat([event, this.chunk({ choices })]);
   }
 
-  protected override untold(bill: Billed): Uint8Array {
-    if (!this.wantsUsage) return super.untold(bill);
+  protected override usageFrame(bill: Billed): Uint8Array {
+    if (!this.wantsUsage) return super.usageFrame(bill);
     return this.chunk({ choices: [], usage: billedUsage(null, bill, writeChatUsage) });
+  }
+
+  override last(bill: Billed): Uint8Array {
+    const end = super.last(bill);
+    return this.finished ? end : Buffer.concat([this.chunk(this.missingEnd()), end]);
+  }
+
+  /** Some hosts end their stream without a reason, which OpenAI's clients need. */
+  private missingEnd(): Json {
+    const reason = this.callIndexes.isEmpty ? "stop" : "tool_calls";
+    return { choices: [{ index: 0, delta: {}, finish_reason: reason }] };
   }
 
   /** One of ours, in the host's words. */
@@ -55,6 +66,7 @@ export class ChatJudge extends PassingJudge {
     const { data } = event;
     if (data === null) return;
     if (data.trim() === "[DONE]") {
+      if (!this.finished) this.collector?.add(this.missingEnd());
       this.complete(event);
       return;
     }
@@ -78,8 +90,8 @@ export class ChatJudge extends PassingJudge {
     return NO_BYTES;
   }
 
-  protected override mend(chunk: Record<string, unknown>): void {
-    this.changed = this.callIndexes.mend(chunk);
+  protected override correct(chunk: Record<string, unknown>): void {
+    this.changed = this.callIndexes.correct(chunk);
     if (Array.isArray(chunk.choices))
       for (const choice of chunk.choices)
         if (makeContentPlain(asObject(asObject(choice)?.delta))) this.changed = true;
@@ -97,6 +109,7 @@ export class ChatJudge extends PassingJudge {
       const reason = given?.finish_reason;
       if (typeof reason === "string") stops = true;
       if (reason === "length" || reason === "content_filter") this.stoppedShort = true;
+      if (reason === "content_filter") this.isFiltered = true;
       if (brokeDown(reason)) this.breakOff(`the host stopped with ${reason}`);
       forEachWrittenOf(given, at, (text, channel) => this.wrote(text, channel));
     }
@@ -114,14 +127,14 @@ export class ChatJudge extends PassingJudge {
       this.waitForBill();
     if (withholds && isUsageAlone(chunk)) this.edits.leaveOut(event.start, event.end);
     else if (this.changed || isInLines(event)) {
-      if (this.changed || renames || withholds) this.giveAnew(chunk, event, withholds);
+      if (this.changed || renames || withholds) this.rewrite(chunk, event, withholds);
     } else {
       if (renames) this.renameModel(event);
       if (withholds) this.withholdUsage(event);
     }
   }
 
-  private giveAnew(chunk: Record<string, unknown>, { start, end }: CurrentEvent, withholds: boolean): void {
+  private rewrite(chunk: Record<string, unknown>, { start, end }: CurrentEvent, withholds: boolean): void {
     const { usage, ...rest } = chunk;
     const given = { ...rest, ...(withholds ? {} : { usage }), model: this.publicModel };
     this.edits.replace(start, end, encodeEvent(null, given));

@@ -26,8 +26,8 @@ export function putOpenRouterWords(
   const settings = asObject(json.reasoning);
   if (settings === null) return;
   const effort = settings.enabled === false ? "none" : settings.effort;
-  const mayNotBeSaid = (json.reasoning_effort ?? null) !== null || quirks.noReasoningEffort === true;
-  if (typeof effort !== "string" || mayNotBeSaid) return changes.drop("reasoning", settings);
+  const isTaken = (json.reasoning_effort ?? null) !== null || quirks.noReasoningEffort === true;
+  if (typeof effort !== "string" || isTaken) return changes.drop("reasoning", settings);
   changes.set("reasoning", null);
   changes.set("reasoning_effort", JSON.stringify(effort));
 }

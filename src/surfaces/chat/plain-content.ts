@@ -6,16 +6,16 @@ import { forEachPart } from "./answer-reader.ts";
  * “[object Object]”. Texts become one, and thoughts `reasoning_content`. A list that holds anything else, such as
  * pictures, stays as it is. Tells whether it changed the message, or the delta.
  */
-export function makeContentPlain(said: MutableJson | null): boolean {
-  const content = said?.content;
+export function makeContentPlain(message: MutableJson | null): boolean {
+  const content = message?.content;
   if (!Array.isArray(content) || !content.every((part) => WORDS.has(asObject(part)?.type))) return false;
   const words = { text: "", reasoning: "" };
   forEachPart(content, (kind, text) => {
     if (typeof text === "string") words[kind] += text;
   });
-  said!.content = words.text;
-  if (words.reasoning !== "" && said!.reasoning_content === undefined)
-    said!.reasoning_content = words.reasoning;
+  message!.content = words.text;
+  if (words.reasoning !== "" && message!.reasoning_content === undefined)
+    message!.reasoning_content = words.reasoning;
   return true;
 }
 

@@ -20,6 +20,7 @@ import { readThinkingWords } from "../vocabulary/vendor-words.ts";
 
 /** A request of Chat Completions, understood (platform.openai.com, "Create chat completion"). */
 export function readChatRequest(body: ObjectReader): Conversation {
+  const cacheOptions = body.cacheOptions();
   return {
     turns: body.list("messages").flatMap(readMessage),
     tools: body.list("tools").flatMap(readTool),
@@ -36,7 +37,8 @@ export function readChatRequest(body: ObjectReader): Conversation {
     logprobs: body.take("logprobs") === true ? (body.number("top_logprobs") ?? 0) : null,
     user: body.text("safety_identifier") ?? body.text("user"),
     cacheKey: body.text("prompt_cache_key"),
-    cache: body.whole("cache_control"),
+    cache: body.wholeMark(),
+    cacheOptions,
     openai: body.pick(OPENAI_MEMBERS),
     chat: {},
   };

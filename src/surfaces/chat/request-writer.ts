@@ -1,9 +1,9 @@
 import type { Json } from "../json/json.ts";
 import type { HostTarget } from "../surface.ts";
+import { markMember, writeCacheOptions, writeWholeMark } from "../vocabulary/cache-marks.ts";
 import type {
   AnswerFormat,
   AssistantPart,
-  CacheMark,
   Conversation,
   FilePart,
   ReasoningSettings,
@@ -54,7 +54,8 @@ export function writeChatRequest(
     reasoning_effort: writeEffort(conversation.reasoning, report),
     logprobs: logprobs === null ? undefined : true,
     top_logprobs: logprobs === null || logprobs === 0 ? undefined : logprobs,
-    cache_control: writeCache(conversation.cache, report),
+    cache_control: writeWholeMark(conversation.cache, report),
+    prompt_cache_options: writeCacheOptions(conversation, report),
     ...writeOpenAi(conversation, report),
   };
 }
@@ -111,20 +112,16 @@ function writeTurn(turn: Turn, report: TranslationReport): Json {
 function writeContent(parts: readonly UserPart[], report: TranslationReport): unknown {
   if (parts.every((part) => part.kind === "text")) {
     const texts = parts as readonly TextPart[];
-    const marked = texts.some(({ cache }) => cache !== null);
-    if (marked && report.target.quirks.cacheControl !== true) report.omit("cache_control");
     if (texts.length === 0) return "";
-    const plain = !marked || report.target.quirks.cacheControl !== true;
-    if (plain && (texts.length === 1 || report.target.quirks.plainContent === true))
+    const isMarked = texts.some(({ cache }) => cache !== null);
+    if (!isMarked && (texts.length === 1 || report.target.quirks.plainContent === true))
       return texts.map((part) => part.text).join("\n\n");
   }
   return parts.map((part) => writePart(part, report));
 }
 
 function writePart(part: UserPart, report: TranslationReport): Json {
-  const mark =
-    part.cache !== null && report.target.quirks.cacheControl === true ? { cache_control: part.cache } : {};
-  if (part.cache !== null && report.target.quirks.cacheControl !== true) report.omit("cache_control");
+  const mark = markMember(part.cache, report);
   switch (part.kind) {
     case "text":
       return { type: "text", text: part.text, ...mark };
@@ -250,12 +247,6 @@ function writeEffort(settings: ReasoningSettings | null, report: TranslationRepo
   // A messages client gets summaries without asking: its reader names what it asked for.
   if (settings.summary !== null && report.client === "responses") report.omit("reasoning.summary");
   return effortFor(settings, report) ?? undefined;
-}
-
-function writeCache(cache: CacheMark, report: TranslationReport): CacheMark | undefined {
-  if (cache === null || report.target.quirks.cacheControl === true) return cache ?? undefined;
-  report.omit("cache_control");
-  return undefined;
 }
 
 /** Hosts other than OpenAI's own often refuse what they do not know. */

@@ -8,8 +8,8 @@ import { asObject, type Json } from "../json/json.ts";
  * a call begins at an index that is new, or with a name and an id that are new there.
  */
 export class StreamedCalls {
-  /** Of each call, as it began. */
-  private readonly begun: { readonly index: unknown; readonly id: unknown }[] = [];
+  /** Each call as it started. */
+  private readonly calls: { readonly index: unknown; readonly id: unknown }[] = [];
   private readonly lastAt = new Map<unknown, number>();
   private readonly withId = new Map<unknown, number>();
 
@@ -17,7 +17,7 @@ export class StreamedCalls {
   constructor(private readonly parts: AnswerParts) {}
 
   get count(): number {
-    return this.begun.length;
+    return this.calls.length;
   }
 
   /** The piece's call, as a number in the order in which they begin: `count` so far for one that is new. */
@@ -27,7 +27,7 @@ export class StreamedCalls {
     const known = this.find(index, id, piece);
     if (known !== null) return known;
     this.parts.begin();
-    const number = this.begun.push({ index, id }) - 1;
+    const number = this.calls.push({ index, id }) - 1;
     this.lastAt.set(index, number);
     if (id !== null) this.withId.set(id, number);
     return number;
@@ -35,12 +35,12 @@ export class StreamedCalls {
 
   private find(index: number | null, id: unknown, piece: Json): number | null {
     const same = id === null ? undefined : this.withId.get(id);
-    if (same !== undefined && (index === null || this.begun[same]!.index === index)) return same;
+    if (same !== undefined && (index === null || this.calls[same]!.index === index)) return same;
     // Without an id of its own it goes on with the last call.
     if (index === null) return id === null && this.count > 0 ? this.count - 1 : null;
     const last = this.lastAt.get(index);
     if (last === undefined) return null;
-    return id === null || id === this.begun[last]!.id || !hasName(piece) ? last : null;
+    return id === null || id === this.calls[last]!.id || !hasName(piece) ? last : null;
   }
 }
 

@@ -10,15 +10,15 @@ export function synthesizeChatStream({ choices, usage, ...rest }: Json): Uint8Ar
   const synthesis = new StreamSynthesis();
   const { id, created, model, system_fingerprint, service_tier } = rest;
   const repeated = { id, created, model, system_fingerprint, service_tier };
-  // What else the host says of its answer is said once.
+  // What else the host says of its answer is sent once.
   let head: Json = rest;
-  const tell = (more: Json) => {
+  const emit = (more: Json) => {
     synthesis.emit(null, { ...head, object: "chat.completion.chunk", ...more });
     head = repeated;
   };
   for (const [at, value] of (choices as readonly unknown[]).entries())
-    for (const choice of chunksOf(asObject(value)!, at)) tell({ choices: [choice] });
-  if (asObject(usage) !== null) tell({ choices: [], usage });
+    for (const choice of chunksOf(asObject(value)!, at)) emit({ choices: [choice] });
+  if (asObject(usage) !== null) emit({ choices: [], usage });
   synthesis.add("data: [DONE]\n\n");
   return synthesis.bytes();
 }
@@ -32,7 +32,8 @@ function* chunksOf(choice: Json, at: number): Generator<Json> {
 
   yield chunk({ role, content: typeof content === "string" ? "" : null });
   if (Object.keys(thoughts).length > 0) yield chunk(thoughts);
-  if (isSaid(content) || logprobs !== null) yield { ...chunk(isSaid(content) ? { content } : {}), logprobs };
+  if (isPresent(content) || logprobs !== null)
+    yield { ...chunk(isPresent(content) ? { content } : {}), logprobs };
   if (Object.keys(others).length > 0) yield chunk(others);
   for (const [nth, call] of calls.entries()) yield chunk({ tool_calls: [callOf(asObject(call) ?? {}, nth)] });
   yield { ...more, index, delta: {}, finish_reason: reasonOf(reason, calls.length > 0) };
@@ -43,13 +44,13 @@ function sorted(members: Json): { readonly thoughts: Json; readonly others: Json
   const thoughts: Record<string, unknown> = {};
   const others: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(members))
-    if (isSaid(value)) (THOUGHTS.has(name) ? thoughts : others)[name] = value;
+    if (isPresent(value)) (THOUGHTS.has(name) ? thoughts : others)[name] = value;
   return { thoughts, others };
 }
 
 const THOUGHTS: ReadonlySet<string> = new Set(["reasoning_content", "reasoning", "reasoning_details"]);
 
-const isSaid = (value: unknown): boolean =>
+const isPresent = (value: unknown): boolean =>
   value !== null && value !== undefined && value !== "" && !(Array.isArray(value) && value.length === 0);
 
 /** Some hosts give the arguments as the object that they spell; clients put texts together. */
@@ -60,7 +61,7 @@ function callOf(call: Json, index: number): Json {
 }
 
 /** Agents take `stop` for the end of their work, and Gemini says it after calls; see `CallIndexes`. */
-function reasonOf(said: unknown, called: boolean): unknown {
-  const reason = said ?? "stop";
+function reasonOf(hostReason: unknown, called: boolean): unknown {
+  const reason = hostReason ?? "stop";
   return reason === "stop" && called ? "tool_calls" : reason;
 }

@@ -33,30 +33,30 @@ export function forEachWrittenOf(
 
 /**
  * Everything that a model writes in a message or a delta: text, reasoning as its hosts spell it, refusals,
- * tool calls. Each is told with its channel, by which the deltas of one text find each other.
+ * tool calls. Each comes with its channel, by which the deltas of one text find each other.
  */
 export function forEachWritten(
-  said: Record<string, unknown> | null,
+  message: Record<string, unknown> | null,
   report: (text: unknown, channel: number) => void,
 ): void {
-  if (said === null) return;
-  if (Array.isArray(said.content))
-    forEachPart(said.content, (kind, text) =>
+  if (message === null) return;
+  if (Array.isArray(message.content))
+    forEachPart(message.content, (kind, text) =>
       report(text, kind === "text" ? CHANNEL.text : CHANNEL.thoughts),
     );
-  else report(said.content, CHANNEL.text);
+  else report(message.content, CHANNEL.text);
   // Hosts that know both names say the same by both.
-  report(said.reasoning_content ?? said.reasoning, CHANNEL.thoughts);
-  report(said.refusal, CHANNEL.refusal);
-  report(asObject(said.audio)?.transcript, CHANNEL.speech);
-  if (Array.isArray(said.tool_calls))
-    for (const [at, call] of said.tool_calls.entries()) tellCall(asObject(call), at, report);
-  const old = asObject(said.function_call);
+  report(message.reasoning_content ?? message.reasoning, CHANNEL.thoughts);
+  report(message.refusal, CHANNEL.refusal);
+  report(asObject(message.audio)?.transcript, CHANNEL.speech);
+  if (Array.isArray(message.tool_calls))
+    for (const [at, call] of message.tool_calls.entries()) reportCall(asObject(call), at, report);
+  const old = asObject(message.function_call);
   report(old?.name, ALONE);
   report(old?.arguments, CHANNEL.calls);
 }
 
-function tellCall(
+function reportCall(
   call: Record<string, unknown> | null,
   at: number,
   report: (text: unknown, channel: number) => void,
@@ -70,7 +70,7 @@ function tellCall(
   report(custom?.input, channel);
 }
 
-/** Of one choice. */
+/** The channels of one choice. */
 const CHANNEL = { text: 0, thoughts: 1, refusal: 2, speech: 3, calls: 4 } as const;
 
 /** Kinds of text of a choice, its calls among them. */

@@ -19,11 +19,11 @@ export class TooManyParts extends Error {
 }
 
 /** Bytes of a host's answer of so many tokens at most: an event each, with the likelihoods of twenty others. */
-export const mostAnswerBytes = (tokens: number): number => BYTES_BESIDE + tokens * BYTES_A_TOKEN;
+export const mostAnswerBytes = (tokens: number): number => BYTES_BESIDES + tokens * BYTES_A_TOKEN;
 
 export const MAX_PARTS = 1_024;
 /** For receipts. */
 export const TOO_MANY_PARTS = `the answer has more than ${MAX_PARTS} tool calls, blocks or choices`;
 /** Images, thoughts that hosts do not count, signs of life. */
-const BYTES_BESIDE = 16 * 1024 * 1024;
+const BYTES_BESIDES = 16 * 1024 * 1024;
 const BYTES_A_TOKEN = 16 * 1024;

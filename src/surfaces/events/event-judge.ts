@@ -1,7 +1,8 @@
 import type { AnswerText } from "../../tokens/answer-text.ts";
+import { isDeclined } from "../declined.ts";
 import { fault } from "../host-error.ts";
 import { NO_BYTES } from "../json/bytes.ts";
-import type { HostError } from "../surface.ts";
+import type { HostError, Usage } from "../surface.ts";
 import { AnswerParts, TooManyParts } from "./answer-bounds.ts";
 import { EventTemplate } from "./event-template.ts";
 import { EventCutter } from "./sse.ts";
@@ -14,8 +15,12 @@ export abstract class EventJudge {
   isComplete = false;
   fault: HostError | null = null;
   abstract readonly text: AnswerText;
+  abstract readonly tokenSeen: boolean;
+  abstract readonly usage: Usage | null;
+  /** The host ended the answer for policy reasons. */
+  protected abstract readonly isFiltered: boolean;
   protected readonly template = new EventTemplate();
-  /** Of the language's own state; see AnswerParts. */
+  /** How many parts the language's own state has; see AnswerParts. */
   protected readonly parts = new AnswerParts();
   private readonly cutter = new EventCutter();
   private received = 0;
@@ -29,6 +34,10 @@ export abstract class EventJudge {
 
   get hasStopped(): boolean {
     return this.stoppedAt === this.text.estimate;
+  }
+
+  get isDeclined(): boolean {
+    return isDeclined(this.isFiltered, this.tokenSeen, this.usage);
   }
 
   limitTo(bytes: number): void {

@@ -179,7 +179,7 @@ class TemplateGaps {
     textEnd: number,
     free: FreeMembers,
   ): Uint8Array {
-    this.lookForChanges(bytes, free);
+    this.findChanges(bytes, free);
     this.at.length = this.kinds.length = this.before.length = STARTS.length = ENDS.length = 0;
     this.count = -1;
     let hasText = false;
@@ -225,7 +225,7 @@ class TemplateGaps {
     this.kinds.push(kind);
   }
 
-  private lookForChanges(bytes: Uint8Array, free: FreeMembers): void {
+  private findChanges(bytes: Uint8Array, free: FreeMembers): void {
     const { lastSpans } = this;
     if (lastSpans.length === 2 * free.count) {
       for (let index = 0; index < free.count; index++) {
@@ -283,12 +283,12 @@ export class FreeMembers {
 
 const MAX_FREE = 16;
 const SPARE_BYTES = 32;
-/** Of one event while it is read. */
+/** The changes in one event while it is read. */
 const SHIFTS: number[] = [];
 const STARTS: number[] = [];
 const ENDS: number[] = [];
 
-/** Of events in a row. Text, thoughts and tools' arguments follow each other in one stream. */
+/** Events in a row that do not fit. Text, thoughts and tools' arguments follow each other in one stream. */
 const MAX_MISSES = 16;
 /** A stream keeps so many at most. */
 const MAX_BYTES = 1_024;

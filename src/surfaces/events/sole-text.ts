@@ -41,7 +41,7 @@ export class TextCollector {
  * Where the sole text of an event stands in its bytes, and which members may change. An `EventTemplate` learns from it.
  * One for all streams, because none waits while it reads an event.
  */
-class SoleTextPlace implements FoundText {
+class SoleTextSpan implements FoundText {
   start = 0;
   end = 0;
   channel = 0;
@@ -106,7 +106,7 @@ class SoleTextPlace implements FoundText {
   }
 }
 
-export const SOLE_TEXT = new SoleTextPlace();
+export const SOLE_TEXT = new SoleTextSpan();
 
 const CURSOR = new JsonCursor();
 

@@ -3,7 +3,7 @@ import { copyInto, NO_BYTES, textOf } from "../json/bytes.ts";
 
 /**
  * Cuts a byte stream into server-sent events (WHATWG HTML, "Server-sent events"), whole ones only. Lines end in
- * LF, CRLF or CR; behind the cutter, all of them end in LF, for whoever reads them and for the client. Where a
+ * LF, CRLF or CR; behind the cutter, all of them end in LF, for readers here and for the client. Where a
  * chunk holds whole events and no CR, nothing is copied.
  */
 export class EventCutter {

@@ -6,7 +6,7 @@ import { eventText } from "../passing/judge.ts";
 import type { HostError, Surface } from "../surface.ts";
 
 /**
- * A whole answer is told again as the stream that its host would have sent: the opposite of what a collector
+ * A whole answer is written as the stream that its host would have sent: the opposite of what a collector
  * does. It then takes the way of every stream, so clients of all languages get it as they get those.
  */
 export function streamSynthesizer(
@@ -36,7 +36,7 @@ export class StreamSynthesis {
 
   bytes(): Uint8Array | HostError {
     return this.length > MAX_SYNTHESIZED
-      ? fault(`the answer, told as a stream, is larger than ${MAX_SYNTHESIZED} characters`)
+      ? fault(`the answer, written as a stream, is larger than ${MAX_SYNTHESIZED} characters`)
       : Buffer.from(this.events.join(""));
   }
 }

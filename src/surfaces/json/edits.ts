@@ -35,10 +35,10 @@ export class Edits {
     return this.count;
   }
 
-  /** Those from the one with this number on. */
-  each(first: number, tell: (start: number, end: number, by: Uint8Array) => void): void {
+  /** Calls `visit` with the edits from this number on. */
+  each(first: number, visit: (start: number, end: number, by: Uint8Array) => void): void {
     for (let at = first; at < this.count; at++)
-      tell(this.spans[2 * at]!, this.spans[2 * at + 1]!, this.texts[at]!);
+      visit(this.spans[2 * at]!, this.spans[2 * at + 1]!, this.texts[at]!);
   }
 
   /** The span with its changes, which are those from the one with this number on; they are then forgotten. */

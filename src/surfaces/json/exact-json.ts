@@ -3,7 +3,7 @@ import { asObject } from "./json.ts";
 declare global {
   interface JSON {
     /**
-     * Of ECMAScript, not yet of TypeScript's library. Throws for what is no number, text, truth value or
+     * Part of ECMAScript, not yet of TypeScript's library. Throws for what is no number, text, truth value or
      * null.
      */
     rawJSON(text: string): unknown;

@@ -19,7 +19,7 @@ import {
 /**
  * Reads JSON in place, value after value, without creating objects. The gateway changes two or three members
  * of a request and one of each event; everything else must reach the other side as it came, so it is copied
- * and never printed anew. An event of a stream carries one word, and what `JSON.parse` makes of all the rest
+ * and never printed again. An event of a stream carries one word, and what `JSON.parse` makes of all the rest
  * costs more than everything else that is done for it. A caller that meets anything unexpected gives up and
  * reads the whole with `JSON.parse`; nothing that it read before then may have taken effect.
  */
@@ -28,7 +28,7 @@ export class JsonCursor {
   at = 0;
   /** The quote of the member's name. */
   memberStart = 0;
-  /** Of the member that was passed. */
+  /** Where the value of the passed member begins. */
   valueStart = 0;
   private nameEnd = 0;
   /** The comma before the member; -1 at the first one. */

@@ -138,17 +138,20 @@ export class MessagesReader implements AnswerReader {
 }
 
 /**
- * Clients run the tools that they are told to wait for; some hosts end their turn with a call as with any
+ * Clients run the tools that the stop reason makes them wait for; some hosts end their turn with a call as with any
  * other block.
  */
-function reasonOf(said: unknown, called: boolean): StopReason {
-  const reason = REASONS.get(said) ?? "end";
+function reasonOf(hostReason: unknown, called: boolean): StopReason {
+  const reason = REASONS.get(hostReason) ?? "end";
   return reason === "end" && called ? "tools" : reason;
 }
 
+/** The stop reason of an answer that the host declined, or broke off for policy reasons. */
+export const REFUSAL = "refusal";
+
 /** The answer ended at a ceiling or a filter. */
-export function isShort(said: unknown): boolean {
-  const reason = REASONS.get(said);
+export function isShort(hostReason: unknown): boolean {
+  const reason = REASONS.get(hostReason);
   return reason === "length" || reason === "filter";
 }
 
@@ -158,8 +161,11 @@ const REASONS: ReadonlyMap<unknown, StopReason> = new Map<string, StopReason>([
   ["tool_use", "tools"],
   ["max_tokens", "length"],
   ["model_context_window_exceeded", "length"],
-  ["refusal", "filter"],
+  [REFUSAL, "filter"],
 ]);
+
+/** It ended for policy reasons. */
+export const isFiltered = ({ stop_reason: reason }: Json): boolean => reason === REFUSAL;
 
 /** Why a whole answer is none; null when it is one. */
 export function faultIn(json: Json): HostError | null {

@@ -28,9 +28,9 @@ export class MessagesWriter extends AnswerWriter {
   private refused = false;
 
   constructor(
-    private readonly asked: AnswerMetadata,
+    private readonly metadata: AnswerMetadata,
     private readonly hostFamily: string,
-    /** Told at the start, until the host reports its own count. */
+    /** Sent at the start, until the host reports its own count. */
     private readonly promptEstimate: number,
   ) {
     super();
@@ -38,7 +38,7 @@ export class MessagesWriter extends AnswerWriter {
 
   start(id: string | null, usage: Usage | null): void {
     const message = {
-      ...messageOf(answerId("msg_", id), this.asked),
+      ...messageOf(answerId("msg_", id), this.metadata),
       content: [],
       stop_reason: null,
       stop_sequence: null,
@@ -56,12 +56,13 @@ export class MessagesWriter extends AnswerWriter {
     } else if (block.kind === "tool_call") {
       const { id, name } = block;
       this.announce({ type: "tool_use", id: toolId(id), name, input: {}, caller: { type: "direct" } });
+      if (block.custom) this.piece(FREEFORM_HEAD);
     }
   }
 
   delta(text: string): void {
     if (!this.announced) this.announce({ type: "thinking", thinking: "", signature: "" });
-    this.frame(this.deltaHead + JSON.stringify(text) + DELTA_TAIL);
+    this.piece(isFreeform(this.block!) ? JSON.stringify(text).slice(1, -1) : text);
   }
 
   close(seal: Seal | null): void {
@@ -69,7 +70,7 @@ export class MessagesWriter extends AnswerWriter {
       if (this.announced) this.sign(seal);
       else if (seal !== null) this.announce({ type: "redacted_thinking", data: sealText(seal) });
       else return;
-    }
+    } else if (isFreeform(this.block!)) this.piece(FREEFORM_TAIL);
     this.event("content_block_stop", `{"type":"content_block_stop","index":${this.index}}`);
   }
 
@@ -102,6 +103,10 @@ export class MessagesWriter extends AnswerWriter {
     return this.take();
   }
 
+  private piece(text: string): void {
+    this.frame(this.deltaHead + JSON.stringify(text) + DELTA_TAIL);
+  }
+
   private announce(content: Json): void {
     this.announced = true;
     this.index += 1;
@@ -111,7 +116,7 @@ export class MessagesWriter extends AnswerWriter {
     this.deltaHead = `event: content_block_delta\ndata: {"type":"content_block_delta","index":${this.index},"delta":{"type":"${type}","${member}":`;
   }
 
-  /** Every thought is signed: an unsigned one could not be told from a host's own when it comes back. */
+  /** Every thought is signed: an unsigned one could not be distinguished from a host's own when it comes back. */
   private sign(seal: Seal | null): void {
     const signature = signatureOf(seal, this.hostFamily);
     const delta = { type: "signature_delta", signature };
@@ -123,6 +128,11 @@ export class MessagesWriter extends AnswerWriter {
 }
 
 const DELTA_TAIL = "}}\n\n";
+
+/** Anthropic's calls have an object as their input, so the text of a freeform call is a member of one. */
+const isFreeform = (block: OpenBlock): boolean => block.kind === "tool_call" && block.custom;
+const FREEFORM_HEAD = '{"input":"';
+const FREEFORM_TAIL = '"}';
 
 const DELTAS: Readonly<Record<OpenBlock["kind"], readonly [type: string, member: string]>> = {
   text: ["text_delta", "text"],
@@ -163,12 +173,12 @@ const messageOf = (id: string, { publicModel }: AnswerMetadata): Json => ({
 export function writeMessagesAnswer(
   answer: CollectedAnswer,
   usage: Usage,
-  asked: AnswerMetadata,
+  metadata: AnswerMetadata,
   hostFamily: string,
 ): Json {
   const refused = answer.blocks.some(({ block }) => block.kind === "refusal");
   return {
-    ...messageOf(answerId("msg_", answer.id), asked),
+    ...messageOf(answerId("msg_", answer.id), metadata),
     content: answer.blocks.flatMap((block) => writeBlock(block, hostFamily)),
     stop_reason: stopReason(answer.reason, refused),
     stop_sequence: answer.sequence,
@@ -187,10 +197,9 @@ function writeBlock({ block, text, seal }: AnswerBlock, hostFamily: string): Jso
         return [{ type: "thinking", thinking: text, signature: signatureOf(seal, hostFamily) }];
       return seal === null ? [] : [{ type: "redacted_thinking", data: sealText(seal) }];
     case "tool_call": {
-      const { id, name } = block;
-      return [
-        { type: "tool_use", id: toolId(id), name, input: inputObject(text), caller: { type: "direct" } },
-      ];
+      const { id, name, custom } = block;
+      const input = custom ? { input: text } : inputObject(text);
+      return [{ type: "tool_use", id: toolId(id), name, input, caller: { type: "direct" } }];
     }
   }
 }

@@ -9,7 +9,7 @@ import { JsonCursor } from "../json/json-cursor.ts";
  * four that Anthropic allows. A mark costs nothing itself, and one on a prefix that is too short is ignored. Whoever
  * sets marks of their own knows better: their request stays as it is, and so does one that cannot be read.
  */
-export function withCacheMarks(body: Uint8Array): Uint8Array {
+export function withCacheMarks(body: Uint8Array, retention: "5m" | "1h" = "5m"): Uint8Array {
   if (contains(body, OWN_MARK)) return body;
   const cursor = new JsonCursor();
   const places = placesIn(body, cursor);
@@ -17,17 +17,20 @@ export function withCacheMarks(body: Uint8Array): Uint8Array {
   const edits = new Edits();
   for (const { start, end, isText } of places) {
     if (isText) edits.replace(start, start, TEXT_BEGINS);
-    if (isText) edits.replace(end, end, TEXT_ENDS);
-    else edits.replace(end - 1, end - 1, MARK);
+    if (isText) edits.replace(end, end, Buffer.concat([MARKS[retention], TEXT_ENDS]));
+    else edits.replace(end - 1, end - 1, MARKS[retention]);
   }
   return edits.applyTo(body);
 }
 
 /** Of a member or a value; text that is marked becomes a list of one block. */
 const OWN_MARK = Buffer.from('"cache_control"');
-const MARK = Buffer.from(',"cache_control":{"type":"ephemeral"}');
+const MARKS = {
+  "5m": Buffer.from(',"cache_control":{"type":"ephemeral"}'),
+  "1h": Buffer.from(',"cache_control":{"type":"ephemeral","ttl":"1h"}'),
+};
 const TEXT_BEGINS = Buffer.from('[{"type":"text","text":');
-const TEXT_ENDS = Buffer.concat([MARK, Buffer.from("}]")]);
+const TEXT_ENDS = Buffer.from("}]");
 
 /** A block, or a text in the place of a list of blocks. */
 interface Place {

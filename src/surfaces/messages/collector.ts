@@ -26,9 +26,9 @@ export class MessagesCollector implements Collector {
         return;
       case "message_delta": {
         const { type: _type, delta, usage, ...rest } = data;
-        const told = asObject(usage);
-        const used = asObject(this.message.usage) ?? (told === null ? undefined : {});
-        for (const [name, value] of Object.entries(told ?? {})) if (value !== null) used![name] = value;
+        const more = asObject(usage);
+        const used = asObject(this.message.usage) ?? (more === null ? undefined : {});
+        for (const [name, value] of Object.entries(more ?? {})) if (value !== null) used![name] = value;
         Object.assign(this.message, rest, asObject(delta), { usage: used });
       }
     }

@@ -6,7 +6,7 @@ import { billedUsage } from "../passing/billed.ts";
 import { encodeEvent, PassingJudge } from "../passing/judge.ts";
 import type { Billed } from "../surface.ts";
 import { readAnthropicBeginning, readAnthropicUsage } from "../usage.ts";
-import { isShort } from "./answer-reader.ts";
+import { isShort, REFUSAL } from "./answer-reader.ts";
 import { writeMessagesUsage } from "./usage.ts";
 import { MESSAGES_TEXTS } from "./written.ts";
 
@@ -15,10 +15,10 @@ export class MessagesJudge extends PassingJudge {
   protected readonly writeUsage = writeMessagesUsage;
   protected readonly texts = MESSAGES_TEXTS;
   /** Why it stopped, in the host's words. */
-  private stopped: Record<string, unknown> = NOT_SAID;
+  private stopped: Record<string, unknown> = NO_REASON;
 
   /** In a message_delta of ours, because nothing else of a stream tells usage at its end. */
-  protected override untold(bill: Billed): Uint8Array {
+  protected override usageFrame(bill: Billed): Uint8Array {
     const usage = billedUsage(null, bill, writeMessagesUsage);
     return encodeEvent("message_delta", { type: "message_delta", delta: this.stopped, usage });
   }
@@ -48,8 +48,9 @@ export class MessagesJudge extends PassingJudge {
       }
       case "message_delta":
         this.usage = readAnthropicUsage(data.usage, this.usage);
-        this.stopped = asObject(data.delta) ?? NOT_SAID;
+        this.stopped = asObject(data.delta) ?? NO_REASON;
         this.stoppedShort = isShort(this.stopped.stop_reason);
+        this.isFiltered = this.stopped.stop_reason === REFUSAL;
         if (typeof this.stopped.stop_reason === "string") this.stop();
         this.waitForBill();
         return;
@@ -74,4 +75,4 @@ export class MessagesJudge extends PassingJudge {
   }
 }
 
-const NOT_SAID = { stop_reason: null, stop_sequence: null, stop_details: null, container: null };
+const NO_REASON = { stop_reason: null, stop_sequence: null, stop_details: null, container: null };

@@ -9,12 +9,13 @@ import { checkMessages, passedBody, passedChanges, readBody, readCeiling, toRequ
 import type { GenerationRequest, HostBody, HostTarget, Pairing, Surface } from "../surface.ts";
 import { readAnthropicUsage } from "../usage.ts";
 import { mayHoldSeals, withoutSeals } from "../vocabulary/seal.ts";
-import { faultIn } from "./answer-reader.ts";
+import { faultIn, isFiltered } from "./answer-reader.ts";
 import { withCacheMarks } from "./cache-marks.ts";
 import { MessagesCollector } from "./collector.ts";
 import { MessagesJudge } from "./judge.ts";
 import { synthesizeMessagesStream } from "./synthesize-stream.ts";
 import { writeMessagesUsage } from "./usage.ts";
+import { olderVersion } from "./version.ts";
 
 /** Anthropic's Messages (docs.anthropic.com, "Messages" and "Streaming messages"). */
 export const messages: Surface = {
@@ -30,15 +31,21 @@ export const messages: Surface = {
 /** Messages client, messages host. */
 export const messagesToMessages: Pairing = {
   hostBody,
-  readReply: replyReader(faultIn, readTexts, (usage) => readAnthropicUsage(usage, null), writeMessagesUsage),
+  readReply: replyReader(
+    faultIn,
+    readTexts,
+    isFiltered,
+    (usage) => readAnthropicUsage(usage, null),
+    writeMessagesUsage,
+  ),
   openStream: (_request, { publicModel }) => new MessagesJudge(publicModel, null),
   openWhole: (_request, { publicModel }) => new MessagesJudge(publicModel, new MessagesCollector()),
 };
 
-function readRequest(bytes: Uint8Array): GenerationRequest | Refusal {
-  const read = readBody(bytes, "messages");
+function readRequest(bytes: Uint8Array, outlinedFrom?: number): GenerationRequest | Refusal {
+  const read = readBody(bytes, "messages", outlinedFrom);
   if (refused(read)) return read;
-  const problem = checkThread(read.json) ?? checkMessages(read.json);
+  const problem = checkThread(read.json) ?? checkMessages(read.outline);
   if (problem !== null) return problem;
   const ceiling = readCeiling(read.json, "max_tokens");
   if (ceiling === null) return invalid("max_tokens", "is required: a whole number from 1");
@@ -48,7 +55,7 @@ function readRequest(bytes: Uint8Array): GenerationRequest | Refusal {
 /**
  * A conversation that one host keeps cannot go on at another, is open to all who share the gateway's account
  * there, and is billed for a prompt that nobody here has seen. By the hint, Anthropic's tool runner, which
- * asks for one unless it is told not to, goes on without.
+ * requests one by default, goes on without.
  */
 function checkThread({ thread }: Readonly<Record<string, unknown>>): Refusal | null {
   if (thread === undefined || thread === null) return null;
@@ -68,11 +75,11 @@ function hostBody(request: GenerationRequest, target: HostTarget): HostBody | Re
     lowerBudget("thinking", "budget_tokens", request, ceiling, changes);
   }
   leaveOutSeals(request, changes);
-  const passed = passedBody(request, changes);
+  const passed = { ...passedBody(request, changes), ...olderVersion(request.json) };
   return target.marksCache === true ? { ...passed, bytes: withCacheMarks(passed.bytes) } : passed;
 }
 
-/** Thoughts that another language sealed are nothing to this host: what is left out is told. */
+/** Thoughts that another language sealed are nothing to this host: what is left out is reported. */
 function leaveOutSeals({ body, json }: GenerationRequest, changes: BodyChanges): void {
   if (!mayHoldSeals(body)) return;
   changes.leaveOut("messages", JSON.stringify(withoutSeals(json.messages)), ["reasoning"]);

@@ -1,3 +1,4 @@
+import { asObject, type Json } from "../json/json.ts";
 import {
   type AnswerFormat,
   type AssistantPart,
@@ -19,15 +20,20 @@ import { shortName } from "../vocabulary/tool-names.ts";
 import { chatWords, readThinkingWords } from "../vocabulary/vendor-words.ts";
 
 /** A request of Messages, understood (docs.anthropic.com, "Create a Message"). */
-export function readMessagesRequest(body: ObjectReader): Conversation {
+export function readMessagesRequest(body: ObjectReader, json: Json): Conversation {
   const choice = body.object("tool_choice");
   const config = body.object("output_config");
   if (config?.hasAny(["task_budget"])) body.report.omit("task_budget");
   const format = config?.objectAmong("format") ?? null;
   const olderFormat = body.object("output_format");
+  const tools = new OfferedTools(body.list("tools").flatMap(readTool));
+  const messages = withoutCleared(body.list("messages"), json.messages);
   return {
-    turns: [...readSystem(body, "system"), ...body.list("messages").flatMap(readMessage)],
-    tools: body.list("tools").flatMap(readTool),
+    turns: [
+      ...readSystem(body, "system", tools),
+      ...messages.flatMap((message) => readMessage(message, tools)),
+    ],
+    tools: tools.atEnd(),
     toolChoice: choice && readToolChoice(choice),
     parallelToolCalls: choice?.take("disable_parallel_tool_use") === true ? false : null,
     format: readFormat(format ?? olderFormat),
@@ -41,22 +47,82 @@ export function readMessagesRequest(body: ObjectReader): Conversation {
     logprobs: null,
     user: readUser(body.object("metadata")),
     cacheKey: null,
-    cache: body.whole("cache_control"),
+    cache: body.wholeMark(),
+    cacheOptions: null,
     openai: {},
     chat: chatWords(body),
   };
 }
 
-function readSystem(from: ObjectReader, name: string): Turn[] {
-  const parts = from.take(name) === "" ? [] : from.textParts(name);
+/** Instructions for one turn of the user's (`clear_at`) are not shown after it. */
+function withoutCleared(messages: readonly ObjectReader[], given: unknown): readonly ObjectReader[] {
+  const lastUser = Array.isArray(given) ? given.findLastIndex((one) => asObject(one)?.role === "user") : -1;
+  return messages.filter((message, at) => {
+    if (message.take("clear_at") !== "next_user_message" || at > lastUser) return true;
+    message.skip("role", "content", "output_config");
+    return false;
+  });
+}
+
+function readSystem(from: ObjectReader, name: string, tools: OfferedTools): Turn[] {
+  if (from.take(name) === "") return [];
+  const parts = from.parts(name, (block) => {
+    if (block.type === "tool_addition" || block.type === "tool_removal") {
+      readToolChange(block, tools);
+      return [];
+    }
+    if (block.type !== "text") block.wrong("type", "must be text, tool_addition or tool_removal");
+    return [block.textPart()];
+  });
   return parts.length === 0 ? [] : [{ role: "system", parts }];
 }
 
-function readMessage(message: ObjectReader): Turn[] {
+/** Tools that are offered, or no longer, from here on; the host is offered those of the end. */
+function readToolChange(block: ObjectReader, tools: OfferedTools): void {
+  if (block.cacheMark() !== null) block.report.omit("cache_control");
+  const tool = block.inner("tool");
+  if (tool.type === "tool_definition" && block.type === "tool_addition") {
+    for (const defined of readTool(tool.inner("definition"))) tools.define(defined);
+    return;
+  }
+  if (tool.type !== "tool_reference")
+    return tool.cannot("type", "only Anthropic's hosts call the tools of MCP servers");
+  const name = shortName(tool.neededText("name"));
+  if (!tools.offer(name, block.type === "tool_addition")) tool.wrong("name", "is no tool of this request");
+}
+
+/** Tools by their names, while a conversation is read. */
+class OfferedTools {
+  private readonly known = new Map<string, Tool>();
+  private readonly removed = new Set<string>();
+
+  constructor(private readonly given: readonly Tool[]) {
+    for (const tool of given) this.known.set(tool.name, tool);
+  }
+
+  define(tool: Tool): void {
+    this.known.set(tool.name, tool);
+    this.removed.delete(tool.name);
+  }
+
+  /** False for a name that no tool has. */
+  offer(name: string, isOffered: boolean): boolean {
+    if (isOffered) this.removed.delete(name);
+    else this.removed.add(name);
+    return this.known.has(name);
+  }
+
+  atEnd(): readonly Tool[] {
+    if (this.known.size === this.given.length && this.removed.size === 0) return this.given;
+    return [...this.known.values()].filter(({ name }) => !this.removed.has(name));
+  }
+}
+
+function readMessage(message: ObjectReader, tools: OfferedTools): Turn[] {
   const role = message.take("role");
   switch (role) {
     case "system":
-      return readSystem(message, "content");
+      return readSystem(message, "content", tools);
     case "user":
       return readUserMessage(message);
     case "assistant":
@@ -180,6 +246,10 @@ function readAssistantBlock(block: ObjectReader): AssistantPart[] {
           cache: block.cacheMark(),
         },
       ];
+    case "fallback":
+      // Marks where another model took over; Anthropic's hosts do not show it to the model either.
+      block.skip("from", "to", "trigger");
+      return [];
     default:
       block.cannot("type", "only Anthropic's hosts know this kind of content");
       return [];

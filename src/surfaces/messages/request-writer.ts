@@ -1,8 +1,10 @@
 import { parseExactObject } from "../json/exact-json.ts";
 import type { Json } from "../json/json.ts";
 import type { HostTarget } from "../surface.ts";
+import { cacheControl, writeWholeMark } from "../vocabulary/cache-marks.ts";
 import type {
   AssistantPart,
+  CacheMark,
   Conversation,
   ReasoningPart,
   TextPart,
@@ -60,7 +62,7 @@ export function writeMessagesRequest(
     thinking: thinking ?? undefined,
     output_config: writeOutputConfig(conversation, thinking !== null, report),
     metadata: user === null ? undefined : { user_id: user },
-    cache_control: cache ?? undefined,
+    cache_control: writeWholeMark(cache, report),
   };
 }
 
@@ -75,9 +77,13 @@ const JSON_MODE =
 const writeTexts = (parts: readonly TextPart[]): Record<string, unknown>[] =>
   parts.filter(({ text }) => text !== "").map(writeText);
 
-function writeText({ text, cache }: TextPart): Record<string, unknown> {
-  return cache === null ? { type: "text", text } : { type: "text", text, cache_control: cache };
-}
+const writeText = ({ text, cache }: TextPart): Record<string, unknown> => ({
+  type: "text",
+  text,
+  ...marked(cache),
+});
+
+const marked = (cache: CacheMark): Json => (cache === null ? {} : { cache_control: cacheControl(cache) });
 
 interface Message {
   readonly role: string;
@@ -135,7 +141,7 @@ function writeToolResult(
 ): Record<string, unknown> {
   const [only] = parts;
   const content =
-    parts.length === 1 && only!.kind === "text" && only!.cache === null
+    parts.length === 1 && only!.kind === "text"
       ? only!.text
       : parts.flatMap((part) => writeUserPart(part, report));
   return {
@@ -143,25 +149,24 @@ function writeToolResult(
     tool_use_id: toolId(callId),
     content: parts.length === 0 ? undefined : content,
     is_error: failed ? true : undefined,
-    cache_control: cache ?? undefined,
+    ...marked(cache),
   };
 }
 
 function writeUserPart(part: UserPart, report: TranslationReport): Record<string, unknown>[] {
-  const mark = part.cache === null ? {} : { cache_control: part.cache };
   switch (part.kind) {
     case "text":
       return writeTexts([part]);
     case "image":
       if (part.detail !== null && part.detail !== "auto") report.omit("image.detail");
-      return marked(writeImage(part, report), mark);
+      return withMark(writeImage(part, report), part.cache);
     case "file":
-      return marked(writeFile(part, report), mark);
+      return withMark(writeFile(part, report), part.cache);
   }
 }
 
-const marked = (block: Record<string, unknown> | null, mark: Json): Record<string, unknown>[] =>
-  block === null ? [] : [{ ...block, ...mark }];
+const withMark = (block: Record<string, unknown> | null, cache: CacheMark): Record<string, unknown>[] =>
+  block === null ? [] : [{ ...block, ...marked(cache) }];
 
 function writeAssistantPart(
   part: AssistantPart,
@@ -197,7 +202,7 @@ function writeToolUse({ id, name, custom, input, cache }: ToolCallPart): Record<
     id: toolId(id),
     name,
     input: custom ? { input } : inputObject(input),
-    cache_control: cache ?? undefined,
+    ...marked(cache),
   };
 }
 
@@ -233,7 +238,7 @@ function writeTool(tool: Tool, report: TranslationReport): Json {
     // Anthropic insists on the type, which OpenAI lets clients leave out.
     input_schema: { type: "object", ...(strict === true ? limited(parameters, report) : parameters) },
     strict: strict === true ? true : undefined,
-    cache_control: cache ?? undefined,
+    ...marked(cache),
   };
 }
 

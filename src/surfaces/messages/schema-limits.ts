@@ -4,7 +4,7 @@ import { asObject, type Json } from "../json/json.ts";
  * A JSON Schema as Anthropic's models can be held to (docs.anthropic.com, "Structured outputs", "JSON Schema
  * limitations"). OpenAI's clients write bounds of numbers, strings and lists, which Anthropic refuses
  * together with the whole request, and leave `additionalProperties` out, which it insists on. What it cannot
- * enforce is told to the model in the description, as Anthropic's own clients do.
+ * enforce is written into the description for the model, as Anthropic's own clients do.
  */
 export function withinLimits(schema: Json): LimitedSchema {
   const limiter = new Limiter();

@@ -8,10 +8,10 @@ import type { HostError } from "../surface.ts";
  */
 export function synthesizeMessagesStream({ content, usage, ...message }: Json): Uint8Array | HostError {
   const synthesis = new StreamSynthesis();
-  const tell = (type: string, more: Json) => synthesis.emit(type, { type, ...more });
+  const emit = (type: string, more: Json) => synthesis.emit(type, { type, ...more });
   const { stop_reason = null, stop_sequence = null, stop_details, container, context_management } = message;
   const used = asObject(usage);
-  tell("message_start", {
+  emit("message_start", {
     message: {
       ...message,
       content: [],
@@ -21,42 +21,42 @@ export function synthesizeMessagesStream({ content, usage, ...message }: Json): 
     },
   });
   for (const [index, value] of (content as readonly unknown[]).entries()) {
-    const { start, deltas } = toldBlock(asObject(value) ?? {});
-    tell("content_block_start", { index, content_block: start });
-    for (const delta of deltas) tell("content_block_delta", { index, delta });
-    tell("content_block_stop", { index });
+    const { start, deltas } = eventsOf(asObject(value) ?? {});
+    emit("content_block_start", { index, content_block: start });
+    for (const delta of deltas) emit("content_block_delta", { index, delta });
+    emit("content_block_stop", { index });
   }
-  tell("message_delta", {
+  emit("message_delta", {
     delta: { stop_reason, stop_sequence, stop_details, container },
     context_management,
     usage: used ?? undefined,
   });
-  tell("message_stop", {});
+  emit("message_stop", {});
   return synthesis.bytes();
 }
 
 /** How a block begins, and what is added to it. Claude Code empties whatever a text or a call begins with. */
-function toldBlock(block: Json): { readonly start: Json; readonly deltas: readonly Json[] } {
+function eventsOf(block: Json): { readonly start: Json; readonly deltas: readonly Json[] } {
   const { text, thinking, signature, input } = block;
   if (block.type === "text") {
     const citations = Array.isArray(block.citations) ? block.citations : [];
     const cited = citations.map((citation) => ({ type: "citations_delta", citation }));
     const start = { ...block, text: "", ...(cited.length > 0 ? { citations: [] } : {}) };
-    return { start, deltas: [...said("text_delta", "text", text), ...cited] };
+    return { start, deltas: [...deltasOf("text_delta", "text", text), ...cited] };
   }
   if (block.type === "thinking") {
-    const signed = said("signature_delta", "signature", signature);
+    const signed = deltasOf("signature_delta", "signature", signature);
     return {
       start: { ...block, thinking: "", signature: "" },
-      deltas: [...said("thinking_delta", "thinking", thinking), ...signed],
+      deltas: [...deltasOf("thinking_delta", "thinking", thinking), ...signed],
     };
   }
   if (input === undefined || input === null) return { start: block, deltas: [] };
   return {
     start: { ...block, input: {} },
-    deltas: said("input_json_delta", "partial_json", JSON.stringify(input)),
+    deltas: deltasOf("input_json_delta", "partial_json", JSON.stringify(input)),
   };
 }
 
-const said = (type: string, member: string, text: unknown): readonly Json[] =>
+const deltasOf = (type: string, member: string, text: unknown): readonly Json[] =>
   typeof text === "string" && text !== "" ? [{ type, [member]: text }] : [];

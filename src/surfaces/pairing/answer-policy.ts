@@ -24,6 +24,7 @@ export class AnswerPolicy implements AnswerEvents {
   readonly text = new AnswerText();
   tokenSeen = false;
   stoppedShort = false;
+  isFiltered = false;
   reportedUsage: Usage | null = null;
   private started = false;
   private blocks = 0;
@@ -144,7 +145,8 @@ export class AnswerPolicy implements AnswerEvents {
 
   stop(reason: StopReason, sequence: string | null): void {
     this.calls += 1;
-    this.stoppedShort = reason === "length" || reason === "filter";
+    this.isFiltered = reason === "filter";
+    this.stoppedShort = this.isFiltered || reason === "length";
     if (this.hasSummary) this.writer.close(null);
     const found = this.cutter?.found ?? null;
     if (found === null) this.writer.stop(reason, sequence);

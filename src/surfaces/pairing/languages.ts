@@ -37,12 +37,12 @@ export interface Language {
   readonly texts: TextEvents;
   /** A whole answer as a stream, which is read like any other. */
   readonly synthesizeStream: Surface["synthesizeStream"];
-  openWriter(request: GenerationRequest, asked: AnswerMetadata, hostFamily: string): AnswerWriter;
+  openWriter(request: GenerationRequest, metadata: AnswerMetadata, hostFamily: string): AnswerWriter;
   writeAnswer(
     answer: CollectedAnswer,
     usage: Usage,
     request: GenerationRequest,
-    asked: AnswerMetadata,
+    metadata: AnswerMetadata,
     hostFamily: string,
   ): Json;
   /** Its hosts call functions only: freeform tools are wrapped. */
@@ -57,8 +57,8 @@ export const LANGUAGES: Readonly<Record<SurfaceName, Language>> = {
     openReader: (events, family) => new ChatReader(events, family),
     texts: CHAT_TEXTS,
     synthesizeStream: chat.synthesizeStream,
-    openWriter: ({ json }, asked) => new ChatWriter(asked, wantsUsage(json)),
-    writeAnswer: (answer, usage, _request, asked) => writeChatAnswer(answer, usage, asked),
+    openWriter: ({ json }, metadata) => new ChatWriter(metadata, wantsUsage(json)),
+    writeAnswer: (answer, usage, _request, metadata) => writeChatAnswer(answer, usage, metadata),
     wrapsCustomTools: true,
   },
   responses: {
@@ -69,9 +69,9 @@ export const LANGUAGES: Readonly<Record<SurfaceName, Language>> = {
     texts: RESPONSES_TEXTS,
     synthesizeStream: responses.synthesizeStream,
     // Every event repeats the request, but for its prompt.
-    openWriter: ({ json }, asked) =>
-      new ResponsesWriter({ ...json, input: undefined }, asked, itemForm(json)),
-    writeAnswer: (answer, usage, { json }, asked) => writeResponsesAnswer(answer, usage, json, asked),
+    openWriter: ({ json }, metadata) =>
+      new ResponsesWriter({ ...json, input: undefined }, metadata, itemForm(json)),
+    writeAnswer: (answer, usage, { json }, metadata) => writeResponsesAnswer(answer, usage, json, metadata),
     wrapsCustomTools: false,
   },
   messages: {
@@ -81,9 +81,10 @@ export const LANGUAGES: Readonly<Record<SurfaceName, Language>> = {
     openReader: (events, family) => new MessagesReader(events, family),
     texts: MESSAGES_TEXTS,
     synthesizeStream: messages.synthesizeStream,
-    openWriter: ({ promptEstimate }, asked, family) => new MessagesWriter(asked, family, promptEstimate),
-    writeAnswer: (answer, usage, _request, asked, family) =>
-      writeMessagesAnswer(answer, usage, asked, family),
+    openWriter: ({ promptEstimate }, metadata, family) =>
+      new MessagesWriter(metadata, family, promptEstimate),
+    writeAnswer: (answer, usage, _request, metadata, family) =>
+      writeMessagesAnswer(answer, usage, metadata, family),
     wrapsCustomTools: true,
   },
 };

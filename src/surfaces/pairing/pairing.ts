@@ -8,8 +8,10 @@ import { textOf } from "../json/bytes.ts";
 import { exactly } from "../json/exact-json.ts";
 import { asObject, type Json, parseObject } from "../json/json.ts";
 import { withCacheMarks } from "../messages/cache-marks.ts";
+import { olderVersion } from "../messages/version.ts";
 import { accountReference } from "../request/account-references.ts";
-import { sizeRequest } from "../request.ts";
+import { withBreakpoint } from "../request/breakpoint.ts";
+import { sizeWritten } from "../request.ts";
 import type {
   AnswerMetadata,
   Billed,
@@ -24,6 +26,8 @@ import type {
 } from "../surface.ts";
 import { type AnswerReader, isFault, type ReadOutcome } from "../vocabulary/answer-reader.ts";
 import { type AnswerWriter, CollectedAnswer } from "../vocabulary/answer-writer.ts";
+import { markStyle, nearestRetention, placeMarks } from "../vocabulary/cache-marks.ts";
+import type { Conversation } from "../vocabulary/conversation.ts";
 import { ObjectReader } from "../vocabulary/object-reader.ts";
 import { familyOf } from "../vocabulary/seal.ts";
 import { TranslationReport } from "../vocabulary/translation-report.ts";
@@ -37,17 +41,17 @@ import { LANGUAGES } from "./languages.ts";
 export function translation(client: SurfaceName, host: SurfaceName): Pairing {
   return {
     hostBody: (request, target) => hostBody(client, host, request, target),
-    readReply: (body, request, asked) => readReply(client, host, body, request, asked),
-    openStream: (request, asked) => {
-      const family = familyOf(host, asked.publicModel);
+    readReply: (body, request, metadata) => readReply(client, host, body, request, metadata),
+    openStream: (request, metadata) => {
+      const family = familyOf(host, metadata.publicModel);
       return new TranslatingJudge(
-        LANGUAGES[client].openWriter(request, asked, family),
+        LANGUAGES[client].openWriter(request, metadata, family),
         host,
         request,
         family,
       );
     },
-    openWhole: (request, asked) => new TranslatingWhole(client, host, request, asked),
+    openWhole: (request, metadata) => new TranslatingWhole(client, host, request, metadata),
   };
 }
 
@@ -57,27 +61,44 @@ function hostBody(
   request: GenerationRequest,
   target: HostTarget,
 ): HostBody | Refusal {
-  const { body: asked, json: read } = request;
+  const { body: sent, json: read } = request;
   const report = new TranslationReport(client, host, target);
-  const json = exactly(textOf(asked, 0, asked.length), read) as Json;
+  const json = exactly(textOf(sent, 0, sent.length), read) as Json;
   report.judge(json);
   const body = new ObjectReader(json, report);
   // How the client's own stream is written: the host's is asked for its usage in any case.
   body.objectAmong("stream_options")?.skip("include_usage");
-  const conversation = LANGUAGES[client].readRequest(body, json);
+  const asRead = LANGUAGES[client].readRequest(body, json);
   report.leaveUnread();
   const refusal = report.refusal ?? accountReference(request, target);
   if (refusal !== null) return refusal;
+  const conversation = placeMarks(asRead, report);
   const written = LANGUAGES[host].writeRequest(conversation, report);
   if (report.refusal !== null) return report.refusal;
   const bytes = Buffer.from(JSON.stringify(written));
-  // A client that names a cache key wants what it repeats to be cached.
-  const marksCache = host === "messages" && (target.marksCache === true || conversation.cacheKey !== null);
   return {
-    bytes: marksCache ? withCacheMarks(bytes) : bytes,
+    bytes: withOwnMarks(bytes, conversation, report),
     omitted: report.omitted,
-    content: () => ({ bytes, size: sizeRequest(bytes, written) }),
+    ...(host === "messages" ? olderVersion(written) : {}),
+    content: () => ({ bytes, size: sizeWritten(bytes, written) }),
   };
+}
+
+/**
+ * With marks for the host's cache where the client has set none and wants them: the operator or the request says so. On
+ * Messages, which caches nothing without, also where the client speaks of its cache.
+ */
+function withOwnMarks(bytes: Uint8Array, conversation: Conversation, report: TranslationReport): Uint8Array {
+  const { host, target } = report;
+  const { cacheKey, cacheOptions } = conversation;
+  if (cacheOptions?.mode === "explicit") return bytes;
+  if (host === "messages") {
+    const isRequested = target.marksCache === true || cacheKey !== null || cacheOptions !== null;
+    const retention = nearestRetention(cacheOptions?.retention ?? "5m", report);
+    return isRequested ? withCacheMarks(bytes, retention === "1h" ? retention : "5m") : bytes;
+  }
+  const isRequested = target.marksCache === true && markStyle(host, target) === "breakpoint";
+  return isRequested ? withBreakpoint(bytes, host) : bytes;
 }
 
 /** A whole answer takes the way of every stream. */
@@ -86,11 +107,11 @@ function readReply(
   host: SurfaceName,
   bytes: Uint8Array,
   request: GenerationRequest,
-  asked: AnswerMetadata,
+  metadata: AnswerMetadata,
 ): ReadReply {
   const events = LANGUAGES[host].synthesizeStream(bytes);
   if (!(events instanceof Uint8Array)) return { kind: "fault", error: events };
-  const judge = new TranslatingWhole(client, host, request, asked);
+  const judge = new TranslatingWhole(client, host, request, metadata);
   judge.push(events);
   return judge.fault === null ? judge.reply() : { kind: "fault", error: judge.fault };
 }
@@ -120,6 +141,10 @@ class TranslatingJudge extends EventJudge implements StreamJudge {
 
   get stoppedShort(): boolean {
     return this.policy.stoppedShort;
+  }
+
+  protected get isFiltered(): boolean {
+    return this.policy.isFiltered;
   }
 
   get text(): AnswerText {
@@ -202,8 +227,8 @@ class TranslatingWhole extends TranslatingJudge implements WholeJudge {
     private readonly client: SurfaceName,
     host: SurfaceName,
     private readonly request: GenerationRequest,
-    private readonly asked: AnswerMetadata,
-    private readonly family = familyOf(host, asked.publicModel),
+    private readonly metadata: AnswerMetadata,
+    private readonly family = familyOf(host, metadata.publicModel),
   ) {
     const answer = new CollectedAnswer();
     super(answer, host, request, family);
@@ -211,12 +236,14 @@ class TranslatingWhole extends TranslatingJudge implements WholeJudge {
   }
 
   reply(): ReadReply {
-    const { client, answer, text, request, asked, family, usage, countedTokens } = this;
-    const body = ({ tokens, costUsd }: Billed) => {
-      const whole = LANGUAGES[client].writeAnswer(answer, tokens, request, asked, family);
-      return Buffer.from(JSON.stringify({ ...whole, usage: { ...asObject(whole.usage), cost: costUsd } }));
+    const { client, answer, text, request, metadata, family, usage, isDeclined, countedTokens } = this;
+    const body = ({ tokens, costUsd, more }: Billed) => {
+      const whole = LANGUAGES[client].writeAnswer(answer, tokens, request, metadata, family);
+      return Buffer.from(
+        JSON.stringify({ ...whole, usage: { ...asObject(whole.usage), ...more, cost: costUsd } }),
+      );
     };
-    return { kind: "reply", body, usage, countedTokens, texts: () => text.all().texts };
+    return { kind: "reply", body, usage, isDeclined, countedTokens, texts: () => text.all().texts };
   }
 }
 

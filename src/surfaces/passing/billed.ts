@@ -7,9 +7,14 @@ import type { Billed, Usage } from "../surface.ts";
 /** How a language tells usage. */
 export type WriteUsage = (tokens: Usage) => object;
 
-/** A usage with the cost in it; with the bill's own tokens where the host told none. */
-export const billedUsage = (usage: unknown, { tokens, costUsd }: Billed, write: WriteUsage): object => ({
+/** A usage with the cost in it; with the bill's own tokens where the host reported none. */
+export const billedUsage = (
+  usage: unknown,
+  { tokens, costUsd, more }: Billed,
+  write: WriteUsage,
+): object => ({
   ...(asObject(usage) ?? write(tokens)),
+  ...more,
   cost: costUsd,
 });
 
@@ -28,14 +33,14 @@ export function billedJson(
   EDITS.forget();
   CURSOR.begin(json, 0, json.length);
   if (within !== null && CURSOR.passMember(within)) CURSOR.begin(json, CURSOR.valueStart, CURSOR.at);
-  const isTold = billMembers(json, bill, write, model);
+  const hasUsage = billMembers(json, bill, write, model);
   const { isDone, at } = CURSOR;
   CURSOR.letGo();
   if (!isDone) {
     EDITS.forget();
     return json;
   }
-  if (!isTold) {
+  if (!hasUsage) {
     const usage = `,"usage":${JSON.stringify(billedUsage(null, bill, write))}`;
     EDITS.replace(at - 1, at - 1, bytesOf(usage));
   }
@@ -44,7 +49,7 @@ export function billedJson(
 
 /** Whether there was a usage. */
 function billMembers(json: Uint8Array, bill: Billed, write: WriteUsage, model: string): boolean {
-  let isTold = false;
+  let hasUsage = false;
   CURSOR.enterObject();
   while (CURSOR.nextMember()) {
     const isUsage = CURSOR.isNamed("usage");
@@ -53,11 +58,11 @@ function billMembers(json: Uint8Array, bill: Billed, write: WriteUsage, model: s
     CURSOR.skip();
     if (isModel) EDITS.replace(start, CURSOR.at, bytesOf(JSON.stringify(model)));
     if (!isUsage) continue;
-    isTold = true;
+    hasUsage = true;
     const usage = billedUsage(JSON.parse(textOf(json, start, CURSOR.at)), bill, write);
     EDITS.replace(start, CURSOR.at, bytesOf(JSON.stringify(usage)));
   }
-  return isTold;
+  return hasUsage;
 }
 
 /** One of each for all answers, because each is billed without a wait. */

@@ -21,6 +21,7 @@ export abstract class PassingJudge extends EventJudge implements WholeJudge {
   tokenSeen = false;
   usage: Usage | null = null;
   stoppedShort = false;
+  protected isFiltered = false;
   /** What the client is sent last of all. */
   protected endMark = NO_BYTES;
   protected abstract readonly writeUsage: WriteUsage;
@@ -36,12 +37,12 @@ export abstract class PassingJudge extends EventJudge implements WholeJudge {
   /** The event that may be the last with a usage, and what came behind it. */
   private tail: Uint8Array | null = null;
   /** The event at hand may be the last with a usage. */
-  private tellsUsage = false;
+  private reportsUsage = false;
 
   /** The event at hand, parsed; null where it is no object. */
   private data: Json | null = null;
-  /** Of an answer that is assembled: the texts of events that were alike. */
-  private readonly gathered: Gathered | null;
+  /** For a collected answer: the texts of same-shaped events. */
+  private readonly buffered: DeltaBuffer | null;
 
   constructor(
     protected readonly publicModel: string,
@@ -50,12 +51,12 @@ export abstract class PassingJudge extends EventJudge implements WholeJudge {
   ) {
     super();
     this.modelJson = bytesOf(JSON.stringify(publicModel));
-    this.gathered = collector === null ? null : new Gathered();
+    this.buffered = collector === null ? null : new DeltaBuffer();
   }
 
   last(bill: Billed): Uint8Array {
     return Buffer.concat([
-      this.tail === null ? this.untold(bill) : this.billed(this.tail, bill),
+      this.tail === null ? this.usageFrame(bill) : this.billed(this.tail, bill),
       this.endMark,
     ]);
   }
@@ -66,19 +67,19 @@ export abstract class PassingJudge extends EventJudge implements WholeJudge {
   }
 
   reply(): ReadReply {
-    this.tellGathered();
-    const { usage, countedTokens, publicModel: model, writeUsage } = this;
+    this.flushBuffered();
+    const { usage, isDeclined, countedTokens, publicModel: model, writeUsage } = this;
     const whole = this.collector!.whole();
     const body = (bill: Billed) =>
       Buffer.from(JSON.stringify({ ...whole, model, usage: billedUsage(whole.usage, bill, writeUsage) }));
     const texts = () => this.text.all().texts;
-    return { kind: "reply", body, usage, countedTokens, texts };
+    return { kind: "reply", body, usage, isDeclined, countedTokens, texts };
   }
 
   protected abstract failure(error: ErrorObject): Uint8Array;
 
-  /** A usage for a client that the host has told none. */
-  protected untold(_bill: Billed): Uint8Array {
+  /** The usage frame where the host has reported no usage. */
+  protected usageFrame(_bill: Billed): Uint8Array {
     return NO_BYTES;
   }
 
@@ -98,7 +99,7 @@ export abstract class PassingJudge extends EventJudge implements WholeJudge {
 
   /** The event at hand tells usage, and may be the last that does: it waits for another, or for the bill. */
   protected waitForBill(): void {
-    this.tellsUsage = this.collector === null;
+    this.reportsUsage = this.collector === null;
   }
 
   /** The event at hand ends the stream. */
@@ -126,7 +127,7 @@ export abstract class PassingJudge extends EventJudge implements WholeJudge {
     this.text.addJson(bytes, start, end, channel, tokens);
   }
 
-  /** The event's data, which a collector is told of too. */
+  /** The event's data, which a collector gets too. */
   protected dataOf(text: string | null): Record<string, unknown> | null {
     // A block of empty data is no event (WHATWG HTML, "Server-sent events").
     if (text === null || text.trim() === "") return null;
@@ -135,14 +136,14 @@ export abstract class PassingJudge extends EventJudge implements WholeJudge {
       this.fault = NO_EVENT;
       return null;
     }
-    this.mend(data);
+    this.correct(data);
     this.collector?.add(data);
     this.data = data;
     return data;
   }
 
   /** Corrects what this host does differently from its language, before anything else sees the event. */
-  protected mend(_data: Record<string, unknown>): void {}
+  protected correct(_data: Record<string, unknown>): void {}
 
   /**
    * Passes the model's name in the event's member `outer`, which is the answer or its beginning; false where
@@ -176,7 +177,7 @@ export abstract class PassingJudge extends EventJudge implements WholeJudge {
       start = at;
       at = this.tail === null ? template.pass(bytes, start, this.collector === null ? edits : null) : -1;
       if (at !== -1) {
-        this.gathered?.more(bytes, template.text.start, template.text.end);
+        this.buffered?.more(bytes, template.text.start, template.text.end);
         this.wroteJson(bytes, template.text);
         if (template.count !== -1) this.wasNumbered(template.count);
         continue;
@@ -186,10 +187,10 @@ export abstract class PassingJudge extends EventJudge implements WholeJudge {
       const first = edits.made;
       const { usage } = this;
       const { estimate } = this.text;
-      this.tellGathered();
+      this.flushBuffered();
       this.judge(event);
       if (this.usage !== usage && this.usage !== null && this.usage.output > 0) this.text.report();
-      if ((this.tail !== null || this.tellsUsage) && !this.over) this.holdBack(event, first, estimate);
+      if ((this.tail !== null || this.reportsUsage) && !this.over) this.holdBack(event, first, estimate);
       else if (this.data !== null && !this.over) this.learn(event, this.data, first);
       // Streams wait long for their next event, and hold nothing that they need not.
       this.data = null;
@@ -205,12 +206,12 @@ export abstract class PassingJudge extends EventJudge implements WholeJudge {
     const { template } = this;
     if (!this.mayLearn || !template.mayLearn(event) || !SOLE_TEXT.find(event, data, this.texts)) return;
     template.learn(event, SOLE_TEXT, this.edits, first);
-    this.gathered?.begin(event, SOLE_TEXT);
+    this.buffered?.begin(event, SOLE_TEXT);
   }
 
-  /** The texts of events that were alike are told as one. */
-  private tellGathered(): void {
-    const data = this.gathered?.take() ?? null;
+  /** The collector gets the texts of same-shaped events as one event. */
+  private flushBuffered(): void {
+    const data = this.buffered?.take() ?? null;
     if (data !== null) this.collector!.add(data);
   }
 
@@ -219,7 +220,7 @@ export abstract class PassingJudge extends EventJudge implements WholeJudge {
     const { edits, tail } = this;
     const event = edits.takeBack(first, bytes, start, end);
     let given = NO_BYTES;
-    if (this.tellsUsage) {
+    if (this.reportsUsage) {
       given = tail ?? NO_BYTES;
       this.tail = event;
     } else {
@@ -228,7 +229,7 @@ export abstract class PassingJudge extends EventJudge implements WholeJudge {
       if (isText || all.length > MAX_TAIL_BYTES) given = all;
       this.tail = given === all ? null : all;
     }
-    this.tellsUsage = false;
+    this.reportsUsage = false;
     edits.replace(start, end, given);
   }
 
@@ -261,7 +262,7 @@ const CURSOR = new JsonCursor();
  * Events that are alike but for their texts, until another kind of event comes: parsed once, as one. Behind that,
  * as behind a ping, those like the one that was learnt may go on.
  */
-class Gathered {
+class DeltaBuffer {
   private before = "";
   private after = "";
   private text = NO_BYTES;
@@ -276,7 +277,7 @@ class Gathered {
   more(bytes: Uint8Array, from: number, to: number): void {
     const needed = this.length + to - from;
     if (needed > this.text.length) {
-      const grown = new Uint8Array(Math.max(MIN_GATHERED_BYTES, 2 * needed));
+      const grown = new Uint8Array(Math.max(MIN_BUFFER_BYTES, 2 * needed));
       copyInto(grown, 0, this.text, 0, this.length);
       this.text = grown;
     }
@@ -285,7 +286,7 @@ class Gathered {
     this.isEmpty = false;
   }
 
-  /** One event with all of it; null where nothing was gathered. */
+  /** One event with all of it; null where nothing was buffered. */
   take(): Record<string, unknown> | null {
     if (this.isEmpty) return null;
     const text = textOf(this.text, 0, this.length);
@@ -295,7 +296,7 @@ class Gathered {
   }
 }
 
-const MIN_GATHERED_BYTES = 512;
+const MIN_BUFFER_BYTES = 512;
 
 /** Puts an answer together from the objects of its events. */
 export interface Collector {

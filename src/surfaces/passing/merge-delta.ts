@@ -6,7 +6,7 @@ import { asObject, type MutableJson } from "../json/json.ts";
  */
 export function grow(known: MutableJson, more: MutableJson): void {
   for (const [name, value] of Object.entries(more)) {
-    // Of its own: a host may call a member what every object has.
+    // Own members alone: a host may name one like what every object inherits.
     const before = Object.hasOwn(known, name) ? known[name] : undefined;
     if (value === null || value === undefined) {
       if (before === undefined) known[name] = value;
@@ -25,5 +25,5 @@ export function grow(known: MutableJson, more: MutableJson): void {
   }
 }
 
-/** Said once; everything else that is text goes on. */
+/** Sent once; every other text grows. */
 const ONCE = new Set(["role", "id", "type", "name"]);

@@ -1,4 +1,5 @@
 import { estimateTokens } from "../../tokens/estimate.ts";
+import { isDeclined } from "../declined.ts";
 import { NO_OBJECT } from "../host-error.ts";
 import { textOf } from "../json/bytes.ts";
 import { type Json, type MutableJson, parseObject } from "../json/json.ts";
@@ -14,6 +15,8 @@ export function replyReader(
   faultIn: (reply: Json) => HostError | null,
   /** Adds what the model wrote; returns the reply where it may not pass as it came. */
   readTexts: (reply: MutableJson, texts: string[]) => Json | null,
+  /** The host ended the answer for policy reasons. */
+  isFiltered: (reply: Json) => boolean,
   readUsage: (usage: unknown) => Usage | null,
   writeUsage: WriteUsage,
 ): Pairing["readReply"] {
@@ -23,12 +26,14 @@ export function replyReader(
     const error = faultIn(reply);
     if (error !== null) return { kind: "fault", error };
     const texts: string[] = [];
-    const mended = readTexts(reply, texts);
-    const passed = mended === null ? body : Buffer.from(JSON.stringify(mended));
+    const changed = readTexts(reply, texts);
+    const usage = readUsage(reply.usage);
+    const passed = changed === null ? body : Buffer.from(JSON.stringify(changed));
     return {
       kind: "reply",
       body: (bill) => billedJson(passed, bill, writeUsage, null, publicModel),
-      usage: readUsage(reply.usage),
+      usage,
+      isDeclined: isDeclined(isFiltered(reply), texts.length > 0, usage),
       ...counted(texts),
     };
   };

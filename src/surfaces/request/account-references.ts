@@ -1,6 +1,7 @@
 import { type Refusal, refuse } from "../../units/errors/refusal.ts";
 import { asObject, type Json } from "../json/json.ts";
 import type { GenerationRequest, HostTarget } from "../surface.ts";
+import { inlineTools } from "./inline-tools.ts";
 
 /**
  * Refuses what stands for something that a host keeps in the operator's account: a file, a container, a prompt,
@@ -9,7 +10,7 @@ import type { GenerationRequest, HostTarget } from "../surface.ts";
  * Arguments of tools and their schemas are the client's own words, and are not looked into.
  */
 export function accountReference(
-  { surface, json }: Pick<GenerationRequest, "surface" | "json">,
+  { surface, outline: json }: Pick<GenerationRequest, "surface" | "outline">,
   { quirks }: Pick<HostTarget, "quirks">,
 ): Refusal | null {
   if (quirks.accountReferences === true) return null;
@@ -18,7 +19,8 @@ export function accountReference(
     (surface === "responses"
       ? standsInItems(json.input)
       : standsInList(json.messages, "messages", inMessage)) ??
-    standsInList(json.tools, "tools", inTool);
+    standsInList(json.tools, "tools", inTool) ??
+    standsInInlineTools(json);
   return place === null
     ? null
     : refuse(
@@ -28,9 +30,20 @@ export function accountReference(
       );
 }
 
+function standsInInlineTools(json: Json): string | null {
+  for (const { path, tool } of inlineTools(json)) {
+    const member = inTool(tool);
+    if (member !== null) return `${path}${member}`;
+  }
+  return null;
+}
+
 /** Members of the whole request. */
 function standsInWhole(json: Json, mayNamePrompt: boolean): string | null {
   if (mayNamePrompt && isSaid(json.prompt)) return "prompt";
+  // Anthropic bills a profile of the operator's account, or the account itself.
+  const bills = asObject(json.billing_policy)?.bill_to ?? "self";
+  if (bills !== "self") return "billing_policy.bill_to";
   for (const name of REFERRING) if (isSaid(json[name])) return name;
   const google = asObject(asObject(json.extra_body)?.google);
   return isSaid(google?.cached_content) ? "extra_body.google.cached_content" : null;

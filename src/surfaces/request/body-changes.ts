@@ -40,13 +40,14 @@ export class BodyChanges {
   }
 
   /**
-   * The object with all of it done, once. It must be well-formed, and may have each of these members once.
+   * The object with all of it done, once. It must be well-formed, and may have each of these members once. Where the value
+   * of one is known, it is not read again.
    */
-  applyTo(body: Uint8Array): Uint8Array {
+  applyTo(body: Uint8Array, list: BodySpan | null = null): Uint8Array {
     CURSOR.begin(body, 0, body.length);
     // An exception may have left some.
     EDITS.forget();
-    const isEmpty = this.change(CURSOR, EDITS);
+    const isEmpty = this.change(CURSOR, EDITS, list);
     const added = this.added(isEmpty);
     const closingBrace = CURSOR.at - 1;
     if (added !== "") EDITS.replace(closingBrace, closingBrace, bytesOf(added));
@@ -58,14 +59,15 @@ export class BodyChanges {
    * The members that are there. Afterwards the values are those that are left to be added. True when no
    * member stays.
    */
-  private change(cursor: JsonCursor, edits: Edits): boolean {
+  private change(cursor: JsonCursor, edits: Edits, list: BodySpan | null): boolean {
     const { values } = this;
     let isEmpty = true;
     cursor.enterObject();
     while (cursor.nextMember()) {
       const index = this.indexAt(cursor);
       const { memberStart, comma, at: valueStart } = cursor;
-      cursor.skip();
+      if (list !== null && list.from === valueStart) cursor.at = list.to;
+      else cursor.skip();
       const value = index === -1 ? undefined : values[index];
       if (value === null) {
         // Members lose their comma with them: the first that stays has none before it.
@@ -97,6 +99,11 @@ export class BodyChanges {
     const { escapedName } = cursor;
     return escapedName === null ? -1 : this.names.indexOf(escapedName);
   }
+}
+
+interface BodySpan {
+  readonly from: number;
+  readonly to: number;
 }
 
 /** One of each for all bodies, because each is changed without a wait. */

@@ -3,6 +3,7 @@ import { invalid, type Refusal } from "../../units/errors/refusal.ts";
 import { asObject } from "../json/json.ts";
 import type { GenerationRequest, HostTarget } from "../surface.ts";
 import type { BodyChanges } from "./body-changes.ts";
+import { inlineTools } from "./inline-tools.ts";
 
 /**
  * Tools that hosts run themselves and charge for by the call, the session or the image, next to the tokens:
@@ -18,6 +19,8 @@ export function leaveOutOwnTools(
   if (quirks.ownTools === true) return null;
   for (const name of FEE_MEMBERS)
     if (json[name] !== undefined && json[name] !== null) return invalid(name, FEE);
+  const inline = surface === "messages" ? inlineTools(json).find(({ tool }) => hasFee(tool)) : undefined;
+  if (inline !== undefined) return invalid(`${inline.path}.type`, FEE);
   if (!Array.isArray(json.tools) || !json.tools.some(hasFee)) return null;
   const needed = firstNeeded(json.tools, surface);
   if (needed !== -1) return invalid(`tools[${needed}].type`, FEE);

@@ -1,7 +1,7 @@
 import { estimatePrompt } from "../../tokens/estimate.ts";
 import { walkPrompt } from "../../tokens/media.ts";
 import { containsOne } from "../json/bytes.ts";
-import { asObject } from "../json/json.ts";
+import { asObject, type Json } from "../json/json.ts";
 import type { PromptSize } from "../surface.ts";
 import { toolLists } from "../vocabulary/tool-names.ts";
 
@@ -10,13 +10,13 @@ import { toolLists } from "../vocabulary/tool-names.ts";
  * than UTF-8 bytes, and the JSON around it only adds. Images and audio are not text: each counts at a bound
  * of its own. Embedded files have no bound until they are read.
  */
-export function sizePrompt(body: Uint8Array, json: Readonly<Record<string, unknown>>): PromptSize {
-  const unseen = isServedMore(json);
-  if (!containsOne(body, MEDIA_MARKS)) {
+export function sizePrompt(bytes: number, { json, outline, searched }: SearchedJson): PromptSize {
+  const unseen = isServedMore(outline);
+  if (!containsOne(searched, MEDIA_MARKS)) {
     return {
-      promptBound: body.length,
-      promptEstimate: estimatePrompt(body.length),
-      promptTextEstimate: estimatePrompt(body.length),
+      promptBound: bytes,
+      promptEstimate: estimatePrompt(bytes),
+      promptTextEstimate: estimatePrompt(bytes),
       mediaTokens: 0,
       promptHasFiles: false,
       promptBesideAudio: null,
@@ -36,7 +36,7 @@ export function sizePrompt(body: Uint8Array, json: Readonly<Record<string, unkno
       if (audio) audioTokens = (audioTokens ?? 0) + tokens;
     },
   });
-  const textBytes = Math.max(0, body.length - all.characters);
+  const textBytes = Math.max(0, bytes - all.characters);
   const textEstimate = estimatePrompt(textBytes);
   const estimate = textEstimate + all.tokens;
   return {
@@ -48,6 +48,15 @@ export function sizePrompt(body: Uint8Array, json: Readonly<Record<string, unkno
     promptBesideAudio: audioTokens === null ? null : estimate - audioTokens,
     promptUnseen: all.unseen,
   };
+}
+
+/** A request as it was parsed, with its bytes. */
+export interface SearchedJson {
+  readonly json: Json;
+  /** The same, but for long texts of the conversation that may be cut. */
+  readonly outline: Json;
+  /** The bytes of the outline: all names and short texts are in them, as they are spelt. */
+  readonly searched: Uint8Array;
 }
 
 /** The last one is how a name may be written so that it is not found by its letters. */

@@ -21,7 +21,7 @@ export function leaveOutUnheld(
 }
 
 /** The member that asks for a service which hosts charge above their prices for; null where there is none. */
-export function dearerService(json: Json): string | null {
+export function costlierService(json: Json): string | null {
   for (const { name, usual } of SERVICES) {
     const value = json[name];
     if (value === undefined || value === null) continue;
@@ -39,6 +39,8 @@ const SERVICES: readonly { readonly name: string; readonly usual: readonly strin
   { name: "service_tier", usual: ["auto", "default", "standard", "standard_only", "flex", "on_demand"] },
   { name: "speed", usual: ["standard", "normal"] },
   { name: "inference_geo", usual: ["global"] },
+  // It bounds how long a cache may be kept, and costs nothing; another one may.
+  { name: "prompt_cache_retention", usual: ["in_memory", "in-memory", "24h"] },
 ];
 
 /** Ceilings by the names of other servers: text-generation-inference, llama.cpp, Ollama, Vertex. */

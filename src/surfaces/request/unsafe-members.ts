@@ -16,12 +16,17 @@ export function leaveOutUnsafe(
 ): void {
   const known = FIELDS[surface];
   for (const name in json) {
-    const isUnsafe = isSteering(name) || (TEMPLATE_SETTINGS.has(name) && !isHarmless(json[name]));
+    const isUnsafe =
+      (isSteering(name) && !(surface === "messages" && name === CREDIT_TOKEN)) ||
+      (TEMPLATE_SETTINGS.has(name) && !isHarmless(json[name]));
     const isUnknown = quirks.knownFieldsOnly === true && !Object.hasOwn(known, name);
     if (!(isUnsafe || isUnknown || (name === "metadata" && steers(json[name])))) continue;
     changes.drop(name, json[name]);
   }
 }
+
+/** Anthropic's proof that another model of its declined the same request ("Fallback credit"). */
+const CREDIT_TOKEN = "fallback_credit_token";
 
 const isSteering = (name: string): boolean => STEERING.has(name) || ADDRESS.test(name) || LITELLM.test(name);
 

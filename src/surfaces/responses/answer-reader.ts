@@ -11,12 +11,12 @@ import type { Seal } from "../vocabulary/conversation.ts";
 import { readReasoningItem } from "./request-reader.ts";
 
 /**
- * A responses host's events, read (platform.openai.com, "Streaming events"). Items may be told side by side;
- * what a host tells only in an item's last event is told then.
+ * A responses host's events, read (platform.openai.com, "Streaming events"). Items may arrive side by side;
+ * what a host sends only in an item's last event is passed on then.
  */
 export class ResponsesReader implements AnswerReader {
   private readonly queue: BlockQueue;
-  /** Those that are not done, by their index. */
+  /** Items that are not done, by their index. */
   private readonly items = new Map<unknown, ItemState>();
   private readonly parts = new AnswerParts();
   private called = false;
@@ -32,6 +32,7 @@ export class ResponsesReader implements AnswerReader {
     if (text === null) return "ping";
     const data = parseObject(text);
     if (data === null) return text.trim() === "" ? "more" : NO_EVENT;
+    const index = data.output_index ?? this.openItem(data);
     switch (data.type) {
       case "keepalive":
         return "ping";
@@ -41,36 +42,36 @@ export class ResponsesReader implements AnswerReader {
         return "more";
       }
       case "response.output_item.added":
-        this.open(data.output_index, asObject(data.item) ?? {});
+        this.open(data.output_index ?? asObject(data.item)?.id, asObject(data.item) ?? {});
         break;
       case "response.output_text.delta": {
         const { logprobs } = data;
-        const told = Array.isArray(logprobs) && logprobs.length > 0 ? logprobs : undefined;
-        this.told(data, "text", data.delta, told);
+        const given = Array.isArray(logprobs) && logprobs.length > 0 ? logprobs : undefined;
+        this.write(index, data.content_index, "text", data.delta, given);
         break;
       }
       case "response.output_text.annotation.added":
-        this.cite(data.output_index, data.annotation);
+        this.cite(index, data.annotation);
         break;
       case "response.refusal.delta":
-        this.told(data, "refusal", data.delta);
+        this.write(index, data.content_index, "refusal", data.delta);
         break;
       case "response.reasoning_summary_part.added":
-        this.nextThought(data.output_index);
+        this.nextThought(index);
         break;
       case "response.content_part.added":
-        if (asObject(data.part)?.type === "reasoning_text") this.nextThought(data.output_index);
+        if (asObject(data.part)?.type === "reasoning_text") this.nextThought(index);
         break;
       case "response.reasoning_summary_text.delta":
       case "response.reasoning_text.delta":
-        this.told(data, "reasoning", data.delta);
+        this.write(index, data.content_index, "reasoning", data.delta);
         break;
       case "response.function_call_arguments.delta":
       case "response.custom_tool_call_input.delta":
-        this.told(data, "tool_call", data.delta);
+        this.write(index, data.content_index, "tool_call", data.delta);
         break;
       case "response.output_item.done":
-        this.done(data.output_index, asObject(data.item) ?? {});
+        this.done(index, asObject(data.item) ?? {});
         return "more";
       case "response.completed":
       case "response.incomplete":
@@ -89,9 +90,20 @@ export class ResponsesReader implements AnswerReader {
     return ENDED_EARLY;
   }
 
+  /** The index of the open item that an event without one is about: the item that it names, or else the newest. */
+  private openItem({ item_id, item }: Json): unknown {
+    const id = item_id ?? asObject(item)?.id;
+    let newest: unknown;
+    for (const [index, state] of this.items) {
+      if (id !== undefined && state.id === id) return index;
+      newest = index;
+    }
+    return newest;
+  }
+
   private open(index: unknown, item: Json): void {
     this.parts.begin();
-    const state: ItemState = { isTold: false, isCited: false, part: null, parts: 0 };
+    const state: ItemState = { id: item.id, isWritten: false, isCited: false, part: null, parts: 0 };
     this.items.set(index, state);
     if (item.type !== "function_call" && item.type !== "custom_tool_call") return;
     this.called = true;
@@ -104,22 +116,27 @@ export class ResponsesReader implements AnswerReader {
     });
   }
 
-  private told(data: Json, kind: OpenBlock["kind"], text: unknown, logprobs?: readonly unknown[]): void {
+  private write(
+    index: unknown,
+    part: unknown,
+    kind: OpenBlock["kind"],
+    text: unknown,
+    logprobs?: readonly unknown[],
+  ): void {
     if (typeof text !== "string" || text === "") return;
-    const state = this.items.get(data.output_index);
+    const state = this.items.get(index);
     if (state === undefined) return;
-    const { content_index: part = 0 } = data;
     const key =
       kind === "tool_call"
         ? state.part!
-        : `${asText(data.output_index)} ${kind} ${kind === "reasoning" ? "" : asText(part)}`;
+        : `${asText(index)} ${kind} ${kind === "reasoning" ? "" : asText(part ?? 0)}`;
     if (state.part !== key) {
       if (kind === "tool_call") return;
       if (state.part !== null) this.queue.close(state.part, null);
       state.part = key;
       this.queue.open(key, { kind });
     }
-    state.isTold = true;
+    state.isWritten = true;
     this.queue.delta(key, text, logprobs);
   }
 
@@ -136,28 +153,27 @@ export class ResponsesReader implements AnswerReader {
     const state = this.items.get(index);
     if (state === undefined) return;
     state.parts += 1;
-    if (state.parts > 1) this.told({ output_index: index }, "reasoning", "\n\n");
+    if (state.parts > 1) this.write(index, null, "reasoning", "\n\n");
   }
 
   private done(index: unknown, item: Json): void {
     if (!this.items.has(index)) this.open(index, item);
     const state = this.items.get(index)!;
-    const rest = { output_index: index };
     let seal: Seal | null = null;
     switch (item.type) {
       case "message":
-        if (!state.isTold) this.tellContent(index, item.content);
+        if (!state.isWritten) this.writeContent(index, item.content);
         else if (!state.isCited) this.citeContent(index, item.content);
         break;
       case "function_call":
-        if (!state.isTold) this.told(rest, "tool_call", item.arguments);
+        if (!state.isWritten) this.write(index, null, "tool_call", item.arguments);
         break;
       case "custom_tool_call":
-        if (!state.isTold) this.told(rest, "tool_call", item.input);
+        if (!state.isWritten) this.write(index, null, "tool_call", item.input);
         break;
       case "reasoning": {
         const thought = readReasoningItem(item);
-        if (!state.isTold) this.told(rest, "reasoning", thought.text);
+        if (!state.isWritten) this.write(index, null, "reasoning", thought.text);
         seal = thought.seal === null ? null : { ...thought.seal, family: this.family };
         if (seal !== null && state.part === null) {
           state.part = `${asText(index)} reasoning`;
@@ -169,17 +185,16 @@ export class ResponsesReader implements AnswerReader {
     this.items.delete(index);
   }
 
-  private tellContent(index: unknown, content: unknown): void {
+  private writeContent(index: unknown, content: unknown): void {
     for (const [at, value] of (Array.isArray(content) ? content : []).entries()) {
       const part = asObject(value) ?? {};
-      const place = { output_index: index, content_index: at };
-      if (part.type === "refusal") this.told(place, "refusal", part.refusal);
-      else this.told(place, "text", part.text);
+      if (part.type === "refusal") this.write(index, at, "refusal", part.refusal);
+      else this.write(index, at, "text", part.text);
       this.citePart(index, part);
     }
   }
 
-  /** Of several parts, all but the last are closed by now. */
+  /** All parts but the last are closed by now. */
   private citeContent(index: unknown, content: unknown): void {
     if (Array.isArray(content) && content.length === 1) this.citePart(index, asObject(content[0]) ?? {});
   }
@@ -198,8 +213,9 @@ export class ResponsesReader implements AnswerReader {
 }
 
 interface ItemState {
+  readonly id: unknown;
   /** Something of it was. */
-  isTold: boolean;
+  isWritten: boolean;
   isCited: boolean;
   /** Key of the block that is open. */
   part: string | null;
@@ -208,10 +224,13 @@ interface ItemState {
 }
 
 function reasonOf(response: Json, called: boolean): StopReason {
-  if (response.status === "incomplete")
-    return asObject(response.incomplete_details)?.reason === "content_filter" ? "filter" : "length";
+  if (response.status === "incomplete") return isFiltered(response) ? "filter" : "length";
   return called ? "tools" : "end";
 }
+
+/** It ended for policy reasons. */
+export const isFiltered = (response: Json | null): boolean =>
+  response?.status === "incomplete" && asObject(response.incomplete_details)?.reason === "content_filter";
 
 /** Why a whole answer is none; null when it is one. */
 export function faultIn(json: Json): HostError | null {

@@ -33,7 +33,7 @@ export class ResponsesWriter extends AnswerWriter {
 
   constructor(
     private readonly request: Json,
-    private readonly asked: AnswerMetadata,
+    private readonly metadata: AnswerMetadata,
     private readonly form: ItemForm,
   ) {
     super();
@@ -42,8 +42,8 @@ export class ResponsesWriter extends AnswerWriter {
   start(id: string | null): void {
     this.id = answerId("resp_", id);
     const response = this.response("in_progress", null);
-    this.tell("response.created", { response });
-    this.tell("response.in_progress", { response });
+    this.emit("response.created", { response });
+    this.emit("response.in_progress", { response });
   }
 
   open(block: OpenBlock): void {
@@ -51,11 +51,11 @@ export class ResponsesWriter extends AnswerWriter {
     this.summarised = false;
     this.deltaForm = null;
     this.item = itemOf(block, this.id, this.output.length, "in_progress", this.form);
-    this.tell("response.output_item.added", { ...this.place(), item: this.item });
+    this.emit("response.output_item.added", { ...this.indexes(), item: this.item });
     if (this.form.isSummary) return;
     const { kind } = block;
     if (kind === "text" || kind === "refusal")
-      this.tell("response.content_part.added", { ...this.part(), part: partOf(kind, "", [], []) });
+      this.emit("response.content_part.added", { ...this.part(), part: partOf(kind, "", [], []) });
   }
 
   delta(text: string, logprobs: readonly unknown[] = NO_LOGPROBS): void {
@@ -66,16 +66,16 @@ export class ResponsesWriter extends AnswerWriter {
     const { kind } = current.block;
     if (kind === "reasoning" && !this.summarised) {
       this.summarised = true;
-      this.tell("response.reasoning_summary_part.added", { ...this.summary(), part: summaryOf("") });
+      this.emit("response.reasoning_summary_part.added", { ...this.summary(), part: summaryOf("") });
     }
-    if (logprobs.length === 0 || kind !== "text") this.tellDelta(text);
-    else this.tell("response.output_text.delta", { ...this.part(), delta: text, logprobs });
+    if (logprobs.length === 0 || kind !== "text") this.emitDelta(text);
+    else this.emit("response.output_text.delta", { ...this.part(), delta: text, logprobs });
   }
 
   override cite(citation: Citation): void {
     const annotation_index = this.current.citations.push(citation) - 1;
     const annotation = annotationOf(citation);
-    this.tell("response.output_text.annotation.added", { ...this.part(), annotation_index, annotation });
+    this.emit("response.output_text.annotation.added", { ...this.part(), annotation_index, annotation });
   }
 
   close(seal: Seal | null): void {
@@ -84,25 +84,25 @@ export class ResponsesWriter extends AnswerWriter {
     current.seal = seal;
     switch (this.form.isSummary ? null : block.kind) {
       case "text":
-        this.tell("response.output_text.done", { ...this.part(), text, logprobs });
-        this.tell("response.content_part.done", {
+        this.emit("response.output_text.done", { ...this.part(), text, logprobs });
+        this.emit("response.content_part.done", {
           ...this.part(),
           part: partOf("text", text, logprobs, citations),
         });
         break;
       case "refusal":
-        this.tell("response.refusal.done", { ...this.part(), refusal: text });
-        this.tell("response.content_part.done", { ...this.part(), part: partOf("refusal", text, [], []) });
+        this.emit("response.refusal.done", { ...this.part(), refusal: text });
+        this.emit("response.content_part.done", { ...this.part(), part: partOf("refusal", text, [], []) });
         break;
       case "reasoning":
         if (!this.summarised) break;
-        this.tell("response.reasoning_summary_text.done", { ...this.summary(), text });
-        this.tell("response.reasoning_summary_part.done", { ...this.summary(), part: summaryOf(text) });
+        this.emit("response.reasoning_summary_text.done", { ...this.summary(), text });
+        this.emit("response.reasoning_summary_part.done", { ...this.summary(), part: summaryOf(text) });
         break;
       case "tool_call": {
         const { done, member } = CALL_EVENTS[this.custom ? "custom" : "function"];
         // `name` is documented for functions only.
-        this.tell(done, {
+        this.emit(done, {
           ...this.inItem(),
           ...(this.custom ? {} : { name: this.item.name }),
           [member]: text,
@@ -110,7 +110,7 @@ export class ResponsesWriter extends AnswerWriter {
       }
     }
     const item = finishedItem(current, this.id, this.output.length, this.form, wantsEncrypted(this.request));
-    this.tell("response.output_item.done", { ...this.place(), item });
+    this.emit("response.output_item.done", { ...this.indexes(), item });
     this.output.push(item);
   }
 
@@ -123,28 +123,28 @@ export class ResponsesWriter extends AnswerWriter {
   last(bill: Billed): Uint8Array {
     const status = statusOf(this.reason);
     const usage = billedUsage(null, bill, writeResponsesUsage);
-    this.tell(`response.${status}`, { response: this.response(status, usage) });
+    this.emit(`response.${status}`, { response: this.response(status, usage) });
     return this.take();
   }
 
   fail({ message, code }: ErrorObject): Uint8Array {
     const response = { ...this.response("failed", null), error: { code, message } };
-    this.tell("response.failed", { response });
+    this.emit("response.failed", { response });
     return this.take();
   }
 
   /** There is one for every token. */
-  private tellDelta(text: string): void {
-    const [type, place, tail] = (this.deltaForm ??= this.formOfDeltas());
+  private emitDelta(text: string): void {
+    const [type, indexes, tail] = (this.deltaForm ??= this.formOfDeltas());
     this.frame(
-      `event: ${type}\ndata: {"type":"${type}","sequence_number":${this.sequence},${place},"delta":${JSON.stringify(text)}${tail}}\n\n`,
+      `event: ${type}\ndata: {"type":"${type}","sequence_number":${this.sequence},${indexes},"delta":${JSON.stringify(text)}${tail}}\n\n`,
     );
     this.sequence += 1;
   }
 
-  /** Of the open block: the event's type, its members before the text, and those behind it. */
-  private formOfDeltas(): readonly [type: string, place: string, tail: string] {
-    const members = (place: Json) => JSON.stringify(place).slice(1, -1);
+  /** For deltas of the open block: the event's type, its members before the text, and those behind it. */
+  private formOfDeltas(): readonly [type: string, indexes: string, tail: string] {
+    const members = (indexes: Json) => JSON.stringify(indexes).slice(1, -1);
     switch (this.current.block.kind) {
       case "text":
         return ["response.output_text.delta", members(this.part()), ',"logprobs":[]'];
@@ -163,7 +163,7 @@ export class ResponsesWriter extends AnswerWriter {
   }
 
   private response(status: string, usage: object | null): Json {
-    return responseOf(this.request, this.asked, {
+    return responseOf(this.request, this.metadata, {
       id: this.id,
       status,
       output: [...this.output],
@@ -172,12 +172,12 @@ export class ResponsesWriter extends AnswerWriter {
     });
   }
 
-  private tell(type: string, fields: Json): void {
+  private emit(type: string, fields: Json): void {
     this.event(type, JSON.stringify({ type, sequence_number: this.sequence, ...fields }));
     this.sequence += 1;
   }
 
-  private place(): Json {
+  private indexes(): Json {
     return { output_index: this.output.length };
   }
 
@@ -226,12 +226,12 @@ export function writeResponsesAnswer(
   answer: CollectedAnswer,
   usage: Usage,
   request: Json,
-  asked: AnswerMetadata,
+  metadata: AnswerMetadata,
 ): Json {
   const id = answerId("resp_", answer.id);
   const encrypted = wantsEncrypted(request);
   const form = itemForm(request);
-  return responseOf(request, asked, {
+  return responseOf(request, metadata, {
     id,
     status: statusOf(answer.reason),
     output: answer.blocks.map((block, at) => finishedItem(block, id, at, form, encrypted)),
@@ -252,11 +252,11 @@ interface ResponseBody {
 }
 
 /**
- * The object that a response is, with what the client asked for repeated, as OpenAI does. Every member is always
+ * The object that a response is, with the client's request repeated, as OpenAI does. Every member is always
  * there, and never null where Open Responses has a number: strict clients refuse what lacks one.
  */
-function responseOf(request: Json, { publicModel, atS, endS }: AnswerMetadata, told: ResponseBody): Json {
-  const { id, status, output, reason, usage } = told;
+function responseOf(request: Json, { publicModel, atS, endS }: AnswerMetadata, body: ResponseBody): Json {
+  const { id, status, output, reason, usage } = body;
   return {
     id,
     object: "response",

@@ -25,7 +25,7 @@ export function withReadableThoughts(
  * Only where the client speaks of reasoning: models that have none refuse to be asked ("Encrypted content is
  * not supported").
  */
-export function askForEncrypted({ store, reasoning, include }: Json, changes: BodyChanges): void {
+export function requestEncrypted({ store, reasoning, include }: Json, changes: BodyChanges): void {
   if (store === false || !thinks(reasoning)) return;
   const included = Array.isArray(include) ? include : [];
   if (included.includes(ENCRYPTED)) return;

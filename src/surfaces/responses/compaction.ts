@@ -8,8 +8,8 @@ import { readBody } from "../request.ts";
 /**
  * Codex has a conversation that grows too long shortened by ending `input` with `compaction_trigger`; the
  * answer is one item of type `compaction`, which it sends in the place of what it stands for. OpenAI encrypts
- * that item. Hosts of other languages are asked for a summary in words, which the item then carries: for the
- * client it is opaque like OpenAI's, and any host can be told what it says.
+ * that item. Hosts of other languages write a summary in words, which the item then carries: for the
+ * client it is opaque like OpenAI's, and any host can read it.
  */
 export const asksForSummary = ({ input }: Json): boolean =>
   Array.isArray(input) && asObject(input.at(-1))?.type === TRIGGER;

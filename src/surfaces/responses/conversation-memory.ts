@@ -2,8 +2,8 @@ import { contains, textOf } from "../json/bytes.ts";
 import { parseObject } from "../json/json.ts";
 
 /**
- * The conversations of all WebSockets, in so many bytes: of whoever has the most, those that were continued longest ago
- * are forgotten first, so nobody has those of others forgotten by keeping many. Their clients are told that the
+ * The conversations of all WebSockets, in so many bytes. The balance that has the most loses those first that were
+ * continued longest ago, so nobody displaces those of others by keeping many. Their clients get an error that the
  * response was not found, and send their conversation whole, as after a lost connection.
  */
 export class ConversationMemory {
@@ -57,7 +57,7 @@ interface OwnersConversations {
   readonly lanes: Map<LaneState, { readonly items: readonly Uint8Array[]; readonly bytes: number }>;
 }
 
-/** Of a conversation without a word. */
+/** Bytes of a conversation without a word. */
 const OVERHEAD = 512;
 
 export const sizeOf = (items: readonly Uint8Array[]): number =>

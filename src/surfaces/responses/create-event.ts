@@ -2,7 +2,7 @@ import { invalid, type Refusal, refuse } from "../../units/errors/refusal.ts";
 import { contains, NO_BYTES, textOf } from "../json/bytes.ts";
 import { asObject } from "../json/json.ts";
 import { JsonCursor } from "../json/json-cursor.ts";
-import { lookThrough } from "../request.ts";
+import { visitMembers } from "../request.ts";
 import { sizeOf } from "./conversation-memory.ts";
 import { type ProtocolError, protocolError } from "./error-event.ts";
 
@@ -132,9 +132,11 @@ const OWN: readonly string[] = [
 ];
 /** Copies the members' bytes; says what keeps them from being read. */
 function membersOf(bytes: Uint8Array, own: Map<string, Uint8Array>, others: Uint8Array[]): Refusal | null {
-  const doubt = lookThrough(bytes, "event", OWN, CURSOR, (name, valueStart) => {
-    if (name === null) others.push(copyOf(bytes, CURSOR.memberStart, CURSOR.at));
-    else own.set(name, copyOf(bytes, valueStart, CURSOR.at));
+  const doubt = visitMembers(bytes, "event", OWN, CURSOR, {
+    pass(name, valueStart) {
+      if (name === null) others.push(copyOf(bytes, CURSOR.memberStart, CURSOR.at));
+      else own.set(name, copyOf(bytes, valueStart, CURSOR.at));
+    },
   });
   if (doubt !== null || CURSOR.isDone) return doubt;
   return refuse("invalid_request", "An event must be one JSON object.");

@@ -1,7 +1,7 @@
 import { type ErrorObject, errorObject, type Refusal, refusalHeaders } from "../../units/errors/refusal.ts";
 
 /**
- * What a WebSocket is told of an error (developers.openai.com, "WebSocket mode"): the specification's error object with
+ * What a WebSocket gets for an error (developers.openai.com, "WebSocket mode"): the specification's error object with
  * its status and the headers that HTTP would have had; and next to the specification's codes, those of the protocol, by
  * which clients know what to do about their connection.
  */
@@ -57,8 +57,8 @@ export function errorEvent(
 /** An answer over HTTP that is an error, as an event. */
 export function errorAnswerEvent({ status, headers, body }: ErrorOverHttp, streamId: string | null): string {
   const { error } = JSON.parse(Buffer.from(body).toString()) as { error: ErrorObject };
-  const told = Object.entries(headers).filter(([name]) => !OF_HTTP.has(name));
-  return spelt(status, error, Object.fromEntries(told), streamId);
+  const shown = Object.entries(headers).filter(([name]) => !OF_HTTP.has(name));
+  return spelt(status, error, Object.fromEntries(shown), streamId);
 }
 
 interface ErrorOverHttp {

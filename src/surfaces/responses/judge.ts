@@ -4,6 +4,7 @@ import { errorOf, untypedError } from "../host-error.ts";
 import { asObject } from "../json/json.ts";
 import { encodeEvent, PassingJudge } from "../passing/judge.ts";
 import { readOpenAiUsage } from "../usage.ts";
+import { isFiltered } from "./answer-reader.ts";
 import { writeResponsesUsage } from "./usage.ts";
 import { channelOf, isWritten, RESPONSES_TEXTS } from "./written.ts";
 
@@ -62,6 +63,7 @@ export class ResponsesJudge extends PassingJudge {
       case "response.incomplete":
         this.usage = readOpenAiUsage(asObject(data.response)?.usage, this.usage);
         this.stoppedShort = type === "response.incomplete";
+        this.isFiltered = isFiltered(asObject(data.response));
         this.completeWithUsage(event);
         return;
       case "response.failed":

@@ -24,6 +24,7 @@ import { asksForSummary, readSummary, SUMMARY_REQUEST, TRIGGER } from "./compact
 
 /** A request of Responses, understood (platform.openai.com, "Create a model response"). */
 export function readResponsesRequest(body: ObjectReader, json: Json): Conversation {
+  const cacheOptions = body.cacheOptions();
   const text = body.object("text");
   const instructions = body.text("instructions");
   const include = body.take("include");
@@ -50,7 +51,8 @@ export function readResponsesRequest(body: ObjectReader, json: Json): Conversati
     logprobs: included.includes(LOGPROBS) ? (body.number("top_logprobs") ?? 0) : null,
     user: body.text("safety_identifier") ?? body.text("user"),
     cacheKey: body.text("prompt_cache_key"),
-    cache: body.whole("cache_control"),
+    cache: body.wholeMark(),
+    cacheOptions,
     openai: body.pick(OPENAI_MEMBERS),
     chat: chatWords(body),
   };

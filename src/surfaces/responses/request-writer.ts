@@ -1,4 +1,5 @@
 import type { Json } from "../json/json.ts";
+import { markMember, writeCacheOptions, writeWholeMark } from "../vocabulary/cache-marks.ts";
 import type {
   AnswerFormat,
   AssistantPart,
@@ -53,6 +54,8 @@ export function writeResponsesRequest(
     ...conversation.openai,
     safety_identifier: conversation.user ?? undefined,
     prompt_cache_key: conversation.cacheKey ?? undefined,
+    prompt_cache_options: writeCacheOptions(conversation, report),
+    cache_control: writeWholeMark(conversation.cache, report),
   };
 }
 
@@ -98,24 +101,24 @@ function writeToolTurn(
     type: custom ? "custom_tool_call_output" : "function_call_output",
     call_id: callId,
     output:
-      texts !== null && texts.length <= 1
+      texts !== null && texts.length <= 1 && texts[0]?.cache == null
         ? (texts[0]?.text ?? "")
         : parts.map((part) => writePart(part, report)),
   };
 }
 
 function writePart(part: UserPart, report: TranslationReport): Json {
-  if (part.cache !== null) report.omit("cache_control");
+  const mark = markMember(part.cache, report);
   switch (part.kind) {
     case "text":
-      return { type: "input_text", text: part.text };
+      return { type: "input_text", text: part.text, ...mark };
     case "image": {
       const { source, detail } = part;
       const url = urlOf(source);
-      return { type: "input_image", image_url: url, detail: detail ?? "auto" };
+      return { type: "input_image", image_url: url, detail: detail ?? "auto", ...mark };
     }
     case "file":
-      return writeFile(part);
+      return { ...writeFile(part), ...mark };
   }
 }
 

@@ -3,12 +3,13 @@ import { COMMENT } from "../events/sse.ts";
 import { streamSynthesizer } from "../events/stream-synthesis.ts";
 import { asObject, type Json } from "../json/json.ts";
 import { addText, replyReader } from "../passing/reply.ts";
+import { withOwnBreakpoint } from "../request/breakpoint.ts";
 import { withoutAddedOwnTools } from "../request/own-tools.ts";
 import { checkCount, passedBody, passedChanges, readBody, readCeiling, toRequest } from "../request.ts";
 import type { GenerationRequest, HostBody, HostTarget, Pairing, Surface } from "../surface.ts";
 import { readOpenAiUsage } from "../usage.ts";
-import { faultIn } from "./answer-reader.ts";
-import { askForEncrypted, withReadableThoughts } from "./carried-thoughts.ts";
+import { faultIn, isFiltered } from "./answer-reader.ts";
+import { requestEncrypted, withReadableThoughts } from "./carried-thoughts.ts";
 import { ResponsesCollector } from "./collector.ts";
 import { asksForSummary, SUMMARY_REQUEST, withPlainSummaries } from "./compaction.ts";
 import { ResponsesJudge } from "./judge.ts";
@@ -28,24 +29,24 @@ export const responses: Surface = {
 /** Responses client, responses host. */
 export const responsesToResponses: Pairing = {
   hostBody,
-  readReply: replyReader(faultIn, readTexts, readOpenAiUsage, writeResponsesUsage),
+  readReply: replyReader(faultIn, readTexts, isFiltered, readOpenAiUsage, writeResponsesUsage),
   openStream: (_request, { publicModel }) => new ResponsesJudge(publicModel, null),
   openWhole: (_request, { publicModel }) => new ResponsesJudge(publicModel, new ResponsesCollector()),
 };
 
-function readRequest(bytes: Uint8Array): GenerationRequest | Refusal {
-  const read = readBody(bytes, "responses");
+function readRequest(bytes: Uint8Array, outlinedFrom?: number): GenerationRequest | Refusal {
+  const read = readBody(bytes, "responses", outlinedFrom);
   if (refused(read)) return read;
-  const { json } = read;
-  const problem = checkInput(json) ?? checkMemory(json);
+  const { json, outline } = read;
+  const problem = checkInput(outline) ?? checkMemory(outline);
   if (problem !== null) return problem;
   const ceiling = readCeiling(json, "max_output_tokens");
   if (refused(ceiling)) return ceiling;
   const request = toRequest(read, ceiling, 1);
-  return asksForSummary(json) ? withSummaryRequest(request) : request;
+  return asksForSummary(outline) ? withSummaryRequest(request) : request;
 }
 
-/** What hosts of other languages are told next to the prompt is held like it. */
+/** What hosts of other languages get in addition to the prompt is held like it. */
 const withSummaryRequest = (request: GenerationRequest): GenerationRequest => ({
   ...request,
   promptBound: request.promptBound + SUMMARY_REQUEST.length,
@@ -84,7 +85,7 @@ const REMEMBERED = {
     "cannot be used here, because conversations are not stored: send the whole conversation in `input`",
 } as const;
 
-/** Vercel's AI SDK refers to what it was told before, unless it knows that nothing is stored. */
+/** Vercel's AI SDK refers to what it received before, unless it knows that nothing is stored. */
 const NO_REFERENCES =
   "refers to an item of an earlier response, and responses are not stored: send the item itself (in Vercel's AI SDK, set `providerOptions.openai.store` to false)";
 
@@ -95,18 +96,40 @@ function hostBody(request: GenerationRequest, target: HostTarget): HostBody | Re
   // there.
   changes.set("store", "false");
   if (target.maxOutputTokens !== null) changes.set("max_output_tokens", String(target.maxOutputTokens));
-  const omitted = new Set<string>();
-  const input = passedInput(request, target, omitted);
-  if (refused(input)) return input;
-  if (omitted.size > 0) changes.leaveOut("input", JSON.stringify(input), omitted);
-  else if (input !== request.json.input) changes.set("input", JSON.stringify(input));
-  askForEncrypted(request.json, changes);
-  return passedBody(request, changes);
+  const changed = changedInput(request, target);
+  if (refused(changed)) return changed;
+  if (changed !== null && changed.omitted.size > 0)
+    changes.leaveOut("input", JSON.stringify(changed.input), changed.omitted);
+  else if (changed !== null) changes.set("input", JSON.stringify(changed.input));
+  requestEncrypted(request.json, changes);
+  return withOwnBreakpoint(passedBody(request, changes), request, target);
 }
 
-function passedInput({ body, json }: GenerationRequest, target: HostTarget, omitted: Set<string>): unknown {
-  const { input } = json;
-  if (!Array.isArray(input)) return input;
+/** The input as the host is sent it, and what it lacks; null where it stays as it is. */
+function changedInput(request: GenerationRequest, target: HostTarget): ChangedInput | Refusal | null {
+  // Whether anything changes is decided by the outline; what does is written from the whole texts.
+  for (const json of [request.outline, request.json]) {
+    if (!Array.isArray(json.input)) return null;
+    const omitted = new Set<string>();
+    const input = passedInput(json.input, request.body, target, omitted);
+    if (refused(input)) return input;
+    if (omitted.size === 0 && input === json.input) return null;
+    if (json === request.json) return { input, omitted };
+  }
+  return null;
+}
+
+interface ChangedInput {
+  readonly input: readonly unknown[];
+  readonly omitted: ReadonlySet<string>;
+}
+
+function passedInput(
+  input: readonly unknown[],
+  body: Uint8Array,
+  target: HostTarget,
+  omitted: Set<string>,
+): readonly unknown[] | Refusal {
   const offering = withoutAddedOwnTools(input, target, omitted);
   return refused(offering)
     ? offering

@@ -5,9 +5,9 @@ import { itemForm, ResponsesWriter } from "./answer-writer.ts";
 
 /** The answer to a `response.create` with `generate: false`: a response without a word, which may be continued. */
 export function warmUpStream(members: readonly Uint8Array[], id: string, atS: number): Uint8Array {
-  const told = members.filter(({ length }) => length <= MAX_TOLD_BYTES);
-  const asked = told.map((member) => textOf(member, 0, member.length)).join(",");
-  const request = parseObject(`{${asked}}`) ?? {};
+  const repeated = members.filter(({ length }) => length <= MAX_REPEATED_BYTES);
+  const json = repeated.map((member) => textOf(member, 0, member.length)).join(",");
+  const request = parseObject(`{${json}}`) ?? {};
   const publicModel = typeof request.model === "string" ? request.model : "";
   const writer = new ResponsesWriter(request, { publicModel, atS }, itemForm(request));
   writer.start(id);
@@ -15,5 +15,5 @@ export function warmUpStream(members: readonly Uint8Array[], id: string, atS: nu
   return writer.last({ tokens: NO_USAGE, costUsd: 0 });
 }
 
-/** A response repeats what was asked for; larger members, such as many tools, are not parsed for that. */
-const MAX_TOLD_BYTES = 16_384;
+/** A response repeats the request's members; larger members, such as many tools, are not parsed for that. */
+const MAX_REPEATED_BYTES = 16_384;

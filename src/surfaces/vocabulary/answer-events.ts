@@ -13,7 +13,7 @@ export interface AnswerEvents {
   open(block: OpenBlock): void;
   /** More of the open block. */
   delta(text: string, logprobs?: readonly unknown[]): void;
-  /** Of the open block, which is text. */
+  /** Cites in the open block, which is text. */
   cite(citation: Citation): void;
   /** A block of thoughts may have been sealed. */
   close(seal: Seal | null): void;

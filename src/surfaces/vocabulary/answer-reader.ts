@@ -1,6 +1,6 @@
 import type { HostError } from "../surface.ts";
 
-/** Reads one host's streamed answer and tells it as events. */
+/** Reads one host's streamed answer and passes it on as events. */
 export interface AnswerReader {
   /** An event's data, null where it has none. */
   read(data: string | null): ReadOutcome;

@@ -15,7 +15,7 @@ export abstract class AnswerWriter implements AnswerEvents {
     return bytes;
   }
 
-  /** Writes what remains to be said, but for what tells the bill. */
+  /** Writes the rest, except the frames with the bill. */
   abstract finish(): void;
   /** The frames from there to the end mark, which are sent after settlement. */
   abstract last(bill: Billed): Uint8Array;
@@ -33,7 +33,7 @@ export abstract class AnswerWriter implements AnswerEvents {
   /** Languages that have no such citations leave them out. */
   cite(_citation: Citation): void {}
   abstract close(seal: Seal | null): void;
-  /** Clients are told the bill's, at the end. */
+  /** Clients get the bill's, at the end. */
   usage(_usage: Usage): void {}
   abstract stop(reason: StopReason, sequence: string | null): void;
 
@@ -114,7 +114,7 @@ export const beginBlock = (block: OpenBlock): AnswerBlock => ({
   seal: null,
 });
 
-/** An id of this language that tells which answer of the host's it stands for. */
+/** An id of this language that names the host's answer for which it stands. */
 export function answerId(prefix: string, hostId: string | null): string {
   const tail = (hostId ?? "").replace(/^(chatcmpl-|msg_|resp_)/, "").replace(/[^a-zA-Z0-9_-]/g, "");
   return `${prefix}${tail === "" ? "gateway" : tail.slice(0, MAX_TAIL)}`;

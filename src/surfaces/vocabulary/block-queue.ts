@@ -3,7 +3,7 @@ import type { AnswerEvents, Citation, OpenBlock } from "./answer-events.ts";
 import type { Seal } from "./conversation.ts";
 
 /**
- * Blocks that a host tells side by side (parallel tool calls may), told one after another: the first goes
+ * Blocks that a host sends side by side (parallel tool calls may be), passed on one after another: the first goes
  * straight on, the others wait until it is closed.
  */
 export class BlockQueue {

@@ -7,10 +7,11 @@ export function readCitation(annotation: unknown): Citation | null {
   if (given?.type !== "url_citation") return null;
   const { url, title, start_index: start, end_index: end } = asObject(given.url_citation) ?? given;
   if (typeof url !== "string") return null;
-  return { url, title: typeof title === "string" ? title : "", start: place(start), end: place(end) };
+  return { url, title: typeof title === "string" ? title : "", start: indexOf(start), end: indexOf(end) };
 }
 
-const place = (index: unknown): number => (typeof index === "number" && Number.isInteger(index) ? index : 0);
+const indexOf = (index: unknown): number =>
+  typeof index === "number" && Number.isInteger(index) ? index : 0;
 
 export const citationOf = ({ url, title, start, end }: Citation, offset = 0) => ({
   start_index: start + offset,

@@ -24,8 +24,10 @@ export interface Conversation {
   readonly user: string | null;
   /** Asks for the prompt to be cached. */
   readonly cacheKey: string | null;
-  /** Asks for all of it to be cached, wherever its marks would stand. */
+  /** Asks for all of it to be cached, wherever its marks would stand (Anthropic's `cache_control` on the whole). */
   readonly cache: CacheMark;
+  /** What the client says about OpenAI's cache as a whole; null where it says nothing. */
+  readonly cacheOptions: CacheOptions | null;
   /** Members that OpenAI's two languages spell alike, as they came. */
   readonly openai: Readonly<Record<string, unknown>>;
   /** Members that only chat has, from a client of another language. */
@@ -87,7 +89,7 @@ export interface PlainSource {
   readonly text: string;
 }
 
-export interface RefusalPart {
+interface RefusalPart {
   readonly kind: "refusal";
   readonly text: string;
 }
@@ -125,12 +127,23 @@ export interface ToolCallPart {
   readonly cache: CacheMark;
 }
 
-/** Anthropic's `cache_control`, as it came; null where there is none. */
-export type CacheMark = Readonly<Record<string, unknown>> | null;
+/**
+ * The prompt up to here is to be cached, for so long from its last use on; null where nothing is marked. Anthropic has
+ * `5m` and `1h` (`cache_control`), OpenAI `30m` and `12h` (`prompt_cache_breakpoint`).
+ */
+export type CacheMark = MarkRetention | null;
+export type MarkRetention = "5m" | "30m" | "1h" | "12h";
+
+/** OpenAI's `prompt_cache_options`. */
+export interface CacheOptions {
+  /** `explicit`: nothing but what is marked is to be cached. Null leaves it to the host, which also caches the newest message. */
+  readonly mode: "implicit" | "explicit" | null;
+  readonly retention: MarkRetention | null;
+}
 
 export type Tool = FunctionTool | CustomTool;
 
-export interface FunctionTool {
+interface FunctionTool {
   readonly kind: "function";
   readonly name: string;
   readonly description: string | null;

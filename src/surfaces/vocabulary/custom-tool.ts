@@ -2,8 +2,8 @@ import { asText, parseObject } from "../json/json.ts";
 import type { CustomTool } from "./conversation.ts";
 
 /**
- * A freeform tool where a host only calls functions: a function whose one argument is the text. The grammar,
- * if there is one, is told to the model, which no host then enforces.
+ * A freeform tool where a host only calls functions: a function whose one argument is the text. The description
+ * gives the model the grammar, if there is one, which no host then enforces.
  */
 export const INPUT_SCHEMA = {
   type: "object",

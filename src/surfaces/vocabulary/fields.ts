@@ -1,4 +1,5 @@
 import type { SurfaceName } from "../../catalog/catalog.ts";
+import { asObject } from "../json/json.ts";
 
 /**
  * What becomes of each field of a request whose host speaks another language: it is translated; it is left
@@ -27,6 +28,7 @@ const isOneOf =
   (...values: unknown[]) =>
   (value: unknown) =>
     values.includes(value);
+const billsItself = (value: unknown) => asObject(value)?.bill_to === "self";
 const isEmpty = (value: unknown) => typeof value === "object" && Object.keys(value!).length === 0;
 const isTextOnly = (value: unknown) => Array.isArray(value) && value.every((one) => one === "text");
 
@@ -40,7 +42,6 @@ const ALWAYS: Readonly<Record<string, Verdict>> = Object.fromEntries(
 const NO_LOGPROBS = refuse("it does not report token probabilities", isOneOf(false, 0));
 const NO_TIER = refuse("it has no such service tier", isOneOf("auto", "default"));
 const LABELS = omit("labels for the host's own records, which the client does not see");
-const NO_MARKS = omit("these hosts cache prompts without being asked");
 const CACHING_HINT = omit("says how long the host may keep its cache; the answer is the same without it");
 const LENGTH_HINT = omit("a hint about the length of the answer, for which the host's API has no field");
 const SHORTENING = omit(
@@ -62,7 +63,13 @@ const THINKING_WORDS = [
 const THINKING = Object.fromEntries(THINKING_WORDS.map((name) => [name, SAID]));
 
 const chat: Readonly<Record<string, FieldVerdicts>> = {
-  ...both("responses", "messages", { ...ALWAYS, ...THINKING, reasoning_format: SAID }),
+  ...both("responses", "messages", {
+    ...ALWAYS,
+    ...THINKING,
+    reasoning_format: SAID,
+    prompt_cache_options: SAID,
+    cache_control: SAID,
+  }),
   messages: { responses: SAID, messages: SAID },
   max_tokens: { responses: SAID, messages: SAID },
   max_completion_tokens: { responses: SAID, messages: SAID },
@@ -83,8 +90,6 @@ const chat: Readonly<Record<string, FieldVerdicts>> = {
   metadata: { responses: SAID, messages: LABELS },
   prompt_cache_key: { responses: SAID, messages: SAID },
   prompt_cache_retention: { responses: SAID, messages: CACHING_HINT },
-  prompt_cache_options: { responses: SAID, messages: CACHING_HINT },
-  cache_control: { responses: NO_MARKS, messages: SAID },
   service_tier: { responses: SAID, messages: NO_TIER },
   logprobs: { responses: SAID, messages: NO_LOGPROBS },
   top_logprobs: { responses: SAID, messages: NO_LOGPROBS },
@@ -123,6 +128,7 @@ const responses: Readonly<Record<string, FieldVerdicts>> = {
     user: SAID,
     safety_identifier: SAID,
     prompt_cache_key: SAID,
+    prompt_cache_options: SAID,
     cache_control: SAID,
     // Judged already when the request was read: they are absent, or ask for nothing to be kept.
     store: SAID,
@@ -135,10 +141,10 @@ const responses: Readonly<Record<string, FieldVerdicts>> = {
     client_metadata: LABELS,
     prompt: refuse("prompts are stored in an account at OpenAI; send the text in `input`"),
     image: refuse("it answers in text only"),
+    generate: refuse("it answers every request, and the answer would be charged", isOneOf(true)),
   }),
   metadata: { "chat.completions": SAID, messages: LABELS },
   prompt_cache_retention: { "chat.completions": SAID, messages: CACHING_HINT },
-  prompt_cache_options: { "chat.completions": SAID, messages: CACHING_HINT },
   service_tier: { "chat.completions": SAID, messages: NO_TIER },
   top_logprobs: { "chat.completions": SAID, messages: NO_LOGPROBS },
   top_k: { "chat.completions": SAID, messages: SAID },
@@ -163,6 +169,7 @@ const messages: Readonly<Record<string, FieldVerdicts>> = {
     output_config: SAID,
     output_format: SAID,
     metadata: SAID,
+    cache_control: SAID,
     context_management: SHORTENING,
     diagnostics: omit("asks why the host's cache was missed"),
     service_tier: omit("chooses between the tiers of an account at Anthropic"),
@@ -174,9 +181,9 @@ const messages: Readonly<Record<string, FieldVerdicts>> = {
     mcp_servers: refuse("only Anthropic's hosts call these servers"),
     user_profile_id: refuse("profiles are kept in an account at Anthropic"),
     workspace_id: refuse("workspaces are kept in an account at Anthropic"),
+    billing_policy: refuse("profiles are kept in an account at Anthropic", billsItself),
   }),
   stop_sequences: { "chat.completions": SAID, responses: SAID },
-  cache_control: { "chat.completions": SAID, responses: NO_MARKS },
   top_k: { "chat.completions": SAID, responses: refuse("it has no `top_k`") },
   seed: { "chat.completions": SAID, responses: NO_SEED },
   random_seed: { "chat.completions": SAID, responses: NO_SEED },
@@ -193,7 +200,11 @@ export const FIELDS: Readonly<Record<SurfaceName, Readonly<Record<string, FieldV
 
 /** Parts of fields that are left out. The names are for people: a list shows `[]`. */
 export const NESTED = {
-  cache_control: omit("marks what to cache, for hosts that cache without being asked"),
+  cache_control: omit("marks what to cache; the host caches without being asked, or takes fewer marks"),
+  prompt_cache_breakpoint: omit(
+    "marks what to cache; the host caches without being asked, or takes fewer marks",
+  ),
+  prompt_cache_options: omit("how to cache, for hosts that have no choice of it"),
   "messages[].name": omit("a participant's name, for which the host's API has no field"),
   "tool_result.is_error": omit("the text of the result tells the model what failed"),
   reasoning: omit(

@@ -9,17 +9,11 @@ export const writeSchema = ({ name, description, schema, strict }: JsonSchemaFor
   strict: strict ?? undefined,
 });
 
-/** Of a function without any. */
+/** The parameters of a function without any. */
 export const NO_PARAMETERS = { type: "object", properties: {} } as const;
 
 /** Text that somebody said. */
 export const textPart = (text: string, cache: CacheMark = null): TextPart => ({ kind: "text", text, cache });
 
 /** Members that OpenAI's two languages spell alike. */
-export const OPENAI_MEMBERS = [
-  "metadata",
-  "prompt_cache_retention",
-  "prompt_cache_options",
-  "service_tier",
-  "moderation",
-];
+export const OPENAI_MEMBERS = ["metadata", "prompt_cache_retention", "service_tier", "moderation"];

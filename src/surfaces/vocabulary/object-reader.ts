@@ -1,11 +1,11 @@
 import { asObject, asText, type Json, type MutableJson } from "../json/json.ts";
-import type { AnswerFormat, CacheMark, TextPart } from "./conversation.ts";
+import type { AnswerFormat, CacheMark, CacheOptions, MarkRetention, TextPart } from "./conversation.ts";
 import type { NestedField } from "./fields.ts";
 import type { TranslationReport } from "./translation-report.ts";
 
 /**
  * Reads an object of a client's request, each member of its one type, and tracks which were read: what is left in
- * the end was not translated, and the client is told so. Absent and null are the same. Refusals name the path.
+ * the end was not translated, which a header reports to the client. Absent and null are the same. Refusals name the path.
  */
 export class ObjectReader {
   private readonly taken: string[] = [];
@@ -17,14 +17,14 @@ export class ObjectReader {
     readonly report: TranslationReport,
     /** Where it stands in the body; empty for the body itself, whose fields have a table of their own (fields). */
     private readonly path = "",
-    /** What it is, as the client is told of members that were not read. */
+    /** What it is, in the report of members that were not read. */
     kind: unknown = "",
   ) {
     this.kind = asText(kind);
     if (path !== "") report.track(this);
   }
 
-  /** Of any type, as it came. */
+  /** A member of any type, as it came. */
   take(name: string): unknown {
     const value = this.json[name] ?? null;
     if (value !== null) this.taken.push(name);
@@ -36,7 +36,7 @@ export class ObjectReader {
     return this.json.type ?? null;
   }
 
-  /** Those that are there, as they came. */
+  /** The members with these names that are there, as they came. */
   pick(names: readonly string[]): Json {
     const picked: MutableJson = {};
     for (const name of names) {
@@ -115,8 +115,8 @@ export class ObjectReader {
 
   /** What somebody says: a text, or parts that each language reads in its own way; nothing is said by none. */
   parts<Part>(name: string, readPart: (part: ObjectReader) => Part[]): (Part | TextPart)[] {
-    const said = this.take(name);
-    if (typeof said === "string") return [{ kind: "text", text: said, cache: null }];
+    const value = this.take(name);
+    if (typeof value === "string") return [{ kind: "text", text: value, cache: null }];
     return this.list(name, typeOf).flatMap(readPart);
   }
 
@@ -137,9 +137,40 @@ export class ObjectReader {
     return { kind: "text", text: this.neededText("text"), cache: this.cacheMark() };
   }
 
-  /** OpenRouter's and Anthropic's, on a part or a message. */
+  /** Anthropic's or OpenAI's, on a part, a message or a tool. */
   cacheMark(): CacheMark {
-    return asObject(this.take("cache_control"));
+    const control = this.objectAmong("cache_control");
+    const breakpoint = this.objectAmong("prompt_cache_breakpoint");
+    if (control !== null) return control.retention(["5m", "1h"]) ?? "5m";
+    if (breakpoint === null) return null;
+    breakpoint.skip("mode");
+    return breakpoint.retention(["30m", "12h"]) ?? this.report.cacheOptions?.retention ?? "30m";
+  }
+
+  /** Anthropic's on the whole request, which has to be an object. */
+  wholeMark(): CacheMark {
+    return this.whole("cache_control") && this.cacheMark();
+  }
+
+  /** OpenAI's, on the whole request: what marks do not say of themselves. To be read before them. */
+  cacheOptions(): CacheOptions | null {
+    const options = this.object("prompt_cache_options");
+    if (options === null) return null;
+    const mode = options.take("mode");
+    if (mode !== null && mode !== "implicit" && mode !== "explicit")
+      options.wrong("mode", "must be implicit or explicit");
+    const read = { mode: mode as CacheOptions["mode"], retention: options.retention(["30m", "12h"]) };
+    if (options.boolean("prewarm") === true)
+      options.cannot("prewarm", "it cannot prepare its cache without an answer, which would be charged");
+    this.report.cacheOptions = read;
+    return read;
+  }
+
+  private retention(known: readonly MarkRetention[]): MarkRetention | null {
+    const ttl = this.take("ttl");
+    const retention = known.find((one) => one === ttl) ?? null;
+    if (ttl !== null && retention === null) this.wrong("ttl", `must be ${known.join(" or ")}`);
+    return retention;
   }
 
   /** What an answer must be, in OpenAI's languages; `nested` is the member that its schema is in, if any. */
@@ -200,7 +231,7 @@ export class ObjectReader {
   }
 }
 
-/** Of all items alike, or of each. */
+/** The kind of all items, or of each. */
 type Kind = string | ((item: Json) => unknown);
 
 const typeOf = ({ type }: Json): unknown => type;

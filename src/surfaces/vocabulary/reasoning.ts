@@ -22,7 +22,7 @@ const MIN_BUDGET = 1_024;
 const MAX_BUDGET = 32_000;
 
 /**
- * Budgets that efforts are told by where the ceiling says nothing: Claude Code's own steps are of this size.
+ * Budgets that stand for efforts where the ceiling says nothing: Claude Code's own steps are of this size.
  */
 const BUDGET_STEPS: readonly [number, Effort][] = [
   [4_096, "low"],

@@ -4,7 +4,7 @@ import type { TranslationReport } from "./translation-report.ts";
 export type Sampling = Pick<Conversation, "temperature" | "topP" | "topK">;
 
 /**
- * How the host is told to sample. Reasoning models choose that themselves and answer 400 to who tells them:
+ * How the host has to sample. Reasoning models choose that themselves and answer 400 to such settings:
  * Anthropic's from Opus 4.7 on ("Migrating to Claude Opus 4.7"), OpenAI's from o1 on. What is left out is
  * named, but for values that ask for nothing.
  */

@@ -2,6 +2,7 @@ import type { SurfaceName } from "../../catalog/catalog.ts";
 import { type Refusal, refuse } from "../../units/errors/refusal.ts";
 import type { Json } from "../json/json.ts";
 import type { HostTarget } from "../surface.ts";
+import type { CacheOptions } from "./conversation.ts";
 import { FIELDS, type NestedField, type Verdict } from "./fields.ts";
 
 /**
@@ -11,6 +12,8 @@ import { FIELDS, type NestedField, type Verdict } from "./fields.ts";
  */
 export class TranslationReport {
   refusal: Refusal | null = null;
+  /** The client's, once they are read: its marks may leave their retention to them. */
+  cacheOptions: CacheOptions | null = null;
   private readonly left = new Set<string>();
   private readonly readers: TrackedReader[] = [];
 

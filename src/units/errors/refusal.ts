@@ -1,3 +1,4 @@
+import { redacted } from "../redacted.ts";
 import { decimalUsd, type NanoUsd } from "../usd.ts";
 import { ERRORS, type ErrorCode, type ErrorType } from "./codes.ts";
 
@@ -29,7 +30,7 @@ export interface RefusalDetails {
   readonly retryAfterS?: number | null;
   /**
    * Tells official clients whether to repeat the request by themselves; false where waiting a little does not help.
-   * Where it is left out, they are told not to repeat what the table of errors calls not retryable.
+   * Where it is left out, a header stops them from repeating what the table of errors calls not retryable.
    */
   readonly shouldRetry?: boolean;
   /** The body was left in the client's socket, so the connection cannot take another request. */
@@ -48,13 +49,13 @@ export interface RefusalDetails {
 
 /**
  * For a 429 or 5xx that waiting alone does not fix, such as a limit that is smaller than the request:
- * clients that repeat by themselves are told not to, and the others not to hurry.
+ * it stops clients that repeat by themselves, and slows the others down.
  */
 export const NOT_SOON = { retryAfterS: 60, shouldRetry: false } as const satisfies RefusalDetails;
 
 /**
- * For a 429 or 5xx that time fixes. Official clients keep a `Retry-After` of up to a minute, and in the place
- * of a longer one come back at once: those are told to leave it.
+ * For a 429 or 5xx that time fixes. Official clients keep a `Retry-After` of up to a minute, and come
+ * back at once instead of waiting for a longer one: then it stops them.
  */
 export const retryAfter = (seconds: number): RefusalDetails =>
   seconds > 60 ? { retryAfterS: seconds, shouldRetry: false } : { retryAfterS: seconds };
@@ -71,11 +72,11 @@ export const refuse = (code: ErrorCode, message: string, details?: RefusalDetail
 export const invalid = (param: string, what: string): Refusal =>
   refuse("invalid_request", `\`${param}\` ${what}.`, { param });
 
-/** Of the field that is called so, in the request. */
+/** About the request's field `param`. */
 export const invalidField = (param: string, message: string): Refusal =>
   refuse("invalid_request", message, { param });
 
-/** A fault of the gateway's own; nothing of its cause is told. */
+/** A fault of the gateway's own; nothing of its cause is shown. */
 export const internalError = (): Refusal =>
   refuse(
     "internal_error",
@@ -95,10 +96,10 @@ export interface ErrorObject {
 export function errorObject(refusal: Refusal, baseUrl: string): ErrorObject {
   const { code, message, details } = refusal;
   return {
-    message: `${sentence(message)} See ${baseUrl}/docs/errors#${code}`,
+    message: `${redacted(sentence(message))} See ${baseUrl}/docs/errors#${code}`,
     type: ERRORS[code].type,
     code,
-    param: details.param ?? null,
+    param: details.param === undefined ? null : redacted(details.param),
     ...(details.hint === undefined ? {} : { details: details.hint }),
   };
 }

@@ -5,9 +5,10 @@ import { type Email, readEmail } from "../../../src/customers/accounts/email.ts"
 import type { Mail } from "../../../src/customers/accounts/mail.ts";
 import { requestLink, type SignedIn, signInByLink } from "../../../src/customers/accounts/sign-in.ts";
 import { walletMessage } from "../../../src/customers/accounts/wallet.ts";
-import { SqlAccountStore } from "../../../src/store/sql/account-store.ts";
-import { openDatabase } from "../../../src/store/sqlite/database.ts";
-import { SqliteStatements } from "../../../src/store/sqlite/statements.ts";
+import { SqlAccountStore } from "../../../src/store/customers/account-store.ts";
+import { openDatabase } from "../../../src/store/database/sqlite.ts";
+import { SqliteDatabase } from "../../../src/store/database/sqlite-database.ts";
+import { DAY_MS } from "../../../src/units/clock.ts";
 import { type Refusal, refused } from "../../../src/units/errors/refusal.ts";
 import type { BalanceId } from "../../../src/units/id.ts";
 import { hashSecret } from "../../../src/units/secret-hash.ts";
@@ -15,7 +16,6 @@ import { ManualClock } from "../../fakes/clock.ts";
 import { Random } from "../../sim/random.ts";
 
 const KIM = readEmail("kim@example.com")!;
-const DAY_MS = 86_400_000;
 
 let clock: ManualClock;
 let db: ReturnType<typeof openDatabase>;
@@ -28,7 +28,7 @@ beforeEach(() => {
   mails = [];
   forgotten = [];
   deps = {
-    store: new SqlAccountStore(new SqliteStatements(db), clock),
+    store: new SqlAccountStore(new SqliteDatabase(db), clock),
     clock,
     random: new Random(7).bytes,
     contracts: { check: async () => "unknown" },
@@ -132,7 +132,7 @@ describe("a claim", () => {
     const id = balance("a");
     await claimByEmail(deps, by(id), KIM);
     await signInByLink(deps, lastToken());
-    expect((await deps.store.belonging(id))!).toMatchObject({
+    expect((await deps.store.balanceRecord(id))!).toMatchObject({
       owner: { account: { id: account.id } },
       claim: null,
     });
@@ -144,8 +144,8 @@ describe("a claim", () => {
     await claimByEmail(deps, by(one), KIM);
     await claimByEmail(deps, by(other), KIM);
     await signInByLink(deps, lastToken());
-    expect((await deps.store.belonging(one))!.claim).not.toBeNull();
-    expect((await deps.store.belonging(other))!.claim).toBeNull();
+    expect((await deps.store.balanceRecord(one))!.claim).not.toBeNull();
+    expect((await deps.store.balanceRecord(other))!.claim).toBeNull();
   });
 
   test("by a link that outlived its claim takes nothing over", async () => {
@@ -156,8 +156,8 @@ describe("a claim", () => {
     await settleClaim(deps, account.id, id, "decline");
     expect(refused(await claimByEmail(deps, by(id), readEmail("lee@example.com")!))).toBe(false);
     expect(refused(await signInByLink(deps, token))).toBe(false);
-    expect((await deps.store.belonging(id))!.claim).not.toBeNull();
-    expect((await deps.store.belonging(id))!.claimant!.email).toBe("lee@example.com" as Email);
+    expect((await deps.store.balanceRecord(id))!.claim).not.toBeNull();
+    expect((await deps.store.balanceRecord(id))!.claimant!.email).toBe("lee@example.com" as Email);
   });
 
   test("waits while the account is suspended, and is refused where its balance is", async () => {
@@ -167,7 +167,7 @@ describe("a claim", () => {
     db.run("UPDATE accounts SET suspended = 'sanctions' WHERE id = ?", [account.id]);
     expect(await settleClaim(deps, account.id, id, "confirm")).toMatchObject({ code: "account_suspended" });
     await signInByLink(deps, lastToken());
-    expect((await deps.store.belonging(id))!.claim).not.toBeNull();
+    expect((await deps.store.balanceRecord(id))!.claim).not.toBeNull();
     db.run("UPDATE balances SET suspended = 'chargeback' WHERE id = ?", [balance("b")]);
     const refusal = await claimByEmail(deps, by("bal_b"), KIM);
     expect(refusal).toMatchObject({ code: "account_suspended" });
@@ -193,7 +193,7 @@ describe("a claim", () => {
     expect(mails.length).toBe(25);
     const refusal = (await claimByEmail(deps, by(balance("a")), KIM)) as Refusal;
     expect(refusal).toMatchObject({ code: "rate_limited", details: { retryAfterS: 900 } });
-    expect((await deps.store.belonging("bal_a"))!.claim).toBeNull();
+    expect((await deps.store.balanceRecord("bal_a"))!.claim).toBeNull();
     clock.advance(15 * 60_000);
     expect(refused(await claimByEmail(deps, by("bal_a"), KIM))).toBe(false);
   });

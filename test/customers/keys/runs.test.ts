@@ -11,12 +11,12 @@ import {
 } from "../../../src/customers/keys/run.ts";
 import { Runs } from "../../../src/customers/keys/runs.ts";
 import type { EpochMs } from "../../../src/units/clock.ts";
+import { HOUR_MS } from "../../../src/units/clock.ts";
 import { refused } from "../../../src/units/errors/refusal.ts";
 import type { BalanceId, KeyId } from "../../../src/units/id.ts";
 import type { NanoUsd } from "../../../src/units/usd.ts";
 import { until } from "../../fakes/until.ts";
 
-const HOUR_MS = 3_600_000;
 const after = (hours: number) => (NOW + hours * HOUR_MS) as EpochMs;
 const NOW = Date.UTC(2026, 10, 23) as EpochMs;
 const usd = (amount: number) => (amount * 1e9) as NanoUsd;
@@ -156,7 +156,7 @@ describe("what open streams of a run may spend follows what it is tightened to",
     const open = await at.named("job; usd=1");
     await forget(at);
     expect(open.limits).toBeNull();
-    open.look();
+    open.reread();
     await until(() => open.limits !== null);
     await at.named("job");
     await at.named("job; usd=0.5");
@@ -191,7 +191,7 @@ describe("what open streams of a run may spend follows what it is tightened to",
     await runs.revise(BALANCE, "job", NOW, "end", OPERATOR);
     const next = await named("job; usd=3");
     expect(next).not.toBe(open);
-    open.look();
+    open.reread();
     await until(() => open.limits !== null);
     expect([open.limits?.cap, next.limits?.cap]).toEqual([usd(1), usd(3)]);
   });

@@ -93,6 +93,11 @@ const SICK_CHAT = {
     HELLO_TOLD,
   ),
   "no usage": chat([role, says("Hello"), stop, DONE], HELLO_TOLD),
+  "no finish_reason": chat([role, says("Hello"), DONE], HELLO_TOLD),
+  "no finish_reason behind a call": chat([role, call(0, "call_a", "get_weather", OSLO.input), DONE], {
+    calls: [OSLO],
+    end: "tools",
+  }),
   "usage that cannot be true": chat(
     [
       role,
@@ -310,7 +315,7 @@ const completed = (output: object[]) => ({
   type: "response.completed",
   response: { ...RESPONSE, status: "completed", output, usage: USED },
 });
-const added = (output_index: number, item: object) => ({
+const added = (output_index: number | undefined, item: object) => ({
   type: "response.output_item.added",
   output_index,
   item,
@@ -322,12 +327,12 @@ const opened = (output_index: number) => ({
   content_index: 0,
   part: part(""),
 });
-const done = (output_index: number, item: object) => ({
+const done = (output_index: number | undefined, item: object) => ({
   type: "response.output_item.done",
   output_index,
   item,
 });
-const delta = (type: string, output_index: number, item_id: string, delta: string) => ({
+const delta = (type: string, output_index: number | undefined, item_id: string, delta: string) => ({
   type: `response.${type}.delta`,
   output_index,
   item_id,
@@ -385,6 +390,42 @@ const SICK_RESPONSES = {
       completed([called("a", OSLO.input), called("b", ROME.input)]),
     ],
     { calls: [OSLO, ROME], end: "tools" },
+  ),
+  "items whose ends do not say which": responses(
+    [
+      ...halfMessage,
+      delta("output_text", 0, "msg_1", "lo"),
+      done(undefined, WHOLE),
+      added(1, { ...called("a", ""), status: "in_progress" }),
+      delta("function_call_arguments", 1, "fc_a", OSLO.input),
+      done(undefined, called("a", OSLO.input)),
+      completed([WHOLE, called("a", OSLO.input)]),
+    ],
+    { text: "Hello", calls: [OSLO], end: "tools" },
+  ),
+  "two calls whose ends do not say which": responses(
+    [
+      added(0, { ...called("a", ""), status: "in_progress" }),
+      added(1, { ...called("b", ""), status: "in_progress" }),
+      delta("function_call_arguments", 0, "fc_a", OSLO.input),
+      done(undefined, called("a", OSLO.input)),
+      delta("function_call_arguments", 1, "fc_b", ROME.input),
+      done(undefined, called("b", ROME.input)),
+      completed([called("a", OSLO.input), called("b", ROME.input)]),
+    ],
+    { calls: [OSLO, ROME], end: "tools" },
+  ),
+  "items without any index": responses(
+    [
+      added(undefined, { ...MESSAGE, status: "in_progress", content: [] }),
+      delta("output_text", undefined, "msg_1", "Hello"),
+      done(undefined, WHOLE),
+      added(undefined, { ...called("a", ""), status: "in_progress" }),
+      delta("function_call_arguments", undefined, "fc_a", OSLO.input),
+      done(undefined, called("a", OSLO.input)),
+      completed([WHOLE, called("a", OSLO.input)]),
+    ],
+    { text: "Hello", calls: [OSLO], end: "tools" },
   ),
   "events that nobody knows": responses(
     [

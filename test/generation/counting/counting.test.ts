@@ -5,13 +5,13 @@ import { compactionRequest } from "../../../src/surfaces/responses/compaction.ts
 import type { GenerationRequest } from "../../../src/surfaces/surface.ts";
 import { SURFACES } from "../../../src/surfaces/surfaces.ts";
 import { assert } from "../../../src/units/assert.ts";
+import { MINUTE_MS } from "../../../src/units/clock.ts";
 import { refused } from "../../../src/units/errors/refusal.ts";
 import { ManualClock } from "../../fakes/clock.ts";
 import { until } from "../../fakes/until.ts";
 
 const SICK = new URL("./sick-thread.ts", import.meta.url);
 const STAYS = new AbortController().signal;
-const MINUTE_MS = 60_000;
 
 let counting: Counting;
 afterEach(() => counting.stop());
@@ -151,6 +151,8 @@ describe("a request of somebody without credit", () => {
       ...(SURFACES["chat.completions"].readRequest(one.sent) as GenerationRequest),
       body: read.body,
       json: { model: "a/b", max_tokens: 7, metadata: { user_id: "u" } },
+      outline: { model: "a/b", max_tokens: 7, metadata: { user_id: "u" } },
+      list: null,
     });
     expect(subject).toEqual({ model: "a/b", stream: false });
   });

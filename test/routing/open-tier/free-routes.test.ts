@@ -1,9 +1,8 @@
 import { expect, test } from "bun:test";
 import { type Catalog, catalogOf as openCatalog, type Route } from "../../../src/catalog/catalog.ts";
 import { FreeRoutes } from "../../../src/routing/open-tier/open-tier.ts";
+import { MINUTE_MS } from "../../../src/units/clock.ts";
 import { ManualClock } from "../../fakes/clock.ts";
-
-const MINUTE_MS = 60_000;
 
 /** Free routes on played hosts, which answer probes as they are told to. */
 class World {

@@ -259,7 +259,7 @@ test("a keeper that is killed while workers drain is replaced, and everything is
   receipts.push(...(await chats(gateway, key, 5)));
   await until(() => ![undefined, first].includes(keeperOf(gateway.pid)));
   await until(async () => (await gateway.audit()).status === 200);
-  // Told again, they wait no longer.
+  // After a second signal, they wait no longer.
   expect(await gateway.stop()).toBe(0);
   expectInDatabase(folder, receipts.length);
   folder.configure(configured(2));

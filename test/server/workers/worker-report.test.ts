@@ -5,6 +5,8 @@ import { type Metric, prometheusText } from "../../../src/telemetry/metric.ts";
 import { epochMs } from "../../../src/units/clock.ts";
 import { ManualClock } from "../../fakes/clock.ts";
 
+const REFUSED = { at: 5, detail: "status 401" };
+
 /** Two workers that count what they are told to, and answer when they are told to. */
 class Fixture {
   readonly clock = new ManualClock();
@@ -19,7 +21,8 @@ class Fixture {
   ]);
 
   answer(index: number): void {
-    for (const round of this.asked[index]!.splice(0)) this.call.told(index + 1, round, this.state(index));
+    for (const round of this.asked[index]!.splice(0))
+      this.call.onWorkerState(index + 1, round, this.state(index));
   }
 
   async lines(): Promise<string[]> {
@@ -45,7 +48,21 @@ class Fixture {
             lastFailure,
           },
         ],
-        loads: [{ host: "h", inFlight: 2, limit: 5, waiting: index, cut: index }],
+        loads: [
+          { host: "h", inFlight: 2, limit: 5, waiting: index, cut: index },
+          {
+            ...{ host: "several", inFlight: 1, limit: 5, waiting: 0, cut: 0 },
+            keys: [
+              {
+                name: "A",
+                state: index === 0 ? "retired" : "usable",
+                inFlight: 1,
+                refused: index === 0 ? REFUSED : null,
+              },
+              { name: "B", state: index === 0 ? "usable" : "resting", inFlight: index, refused: null },
+            ],
+          },
+        ],
       },
     };
   }
@@ -152,7 +169,17 @@ test("of hosts, it is said at how many workers a route rests and why, and what a
         lastFailure: { at: epochMs(9_000), detail: "status 500" },
       },
     ],
-    loads: [{ host: "h", inFlight: 4, limit: 10, waiting: 1, cut: 1 }],
+    loads: [
+      { host: "h", inFlight: 4, limit: 10, waiting: 1, cut: 1 },
+      {
+        ...{ host: "several", inFlight: 2, limit: 10, waiting: 0, cut: 0 },
+        // The worst that a worker knows of each key.
+        keys: [
+          { name: "A", state: "retired", inFlight: 2, refused: REFUSED },
+          { name: "B", state: "resting", inFlight: 1, refused: null },
+        ],
+      },
+    ],
   });
 });
 
@@ -163,7 +190,7 @@ test("the keeper of the database tells of itself, is no worker, and its restarts
     metrics: [{ ...memory, samples: [["", "", 7]] as const }],
     hosts: { routes: [], loads: [] },
   };
-  deps.keeper = { number: KEEPER, tell: (round) => deps.call.told(KEEPER, round, state) };
+  deps.keeper = { number: KEEPER, tell: (round) => deps.call.onWorkerState(KEEPER, round, state) };
   const lines = await heard(deps);
   expect(lines).toContain('bytes{worker="keeper"} 7');
   expect(lines).toContain('gateway_workers{state="answered"} 2');

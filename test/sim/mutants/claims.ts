@@ -56,18 +56,15 @@ export const CLAIM_MUTANTS: readonly Mutant[] = [
       "",
     ],
   }),
-  ...mutantsOf("src/store/sql/account-store.ts", {
-    "taking a balance back leaves the keys of the claim": ["AND root > 0 AND", "AND root < 0 AND"],
+  ...mutantsOf("src/store/customers/account-store.ts", {
+    "taking a balance back leaves the keys of the claim": ["revokeKeys ? -1 : 0", "revokeKeys ? -1 : 1_000"],
     "taking a balance back is not counted": ["reclaims = reclaims + 1,", "reclaims = reclaims + 0,"],
     "the account's recovery secret stays": [
       "recovery_hash = coalesce(undo_hash, recovery_hash), undo_hash = NULL WHERE",
       "undo_hash = NULL WHERE",
     ],
-    "nobody is told of keys that `revoke_keys` ends": [
-      "  return ended.map(keyFromRow);",
-      "  return ended.map(keyFromRow).slice(0, 0);",
-    ],
-    "`revoke_keys` ends nothing": ["  if (!revokeKeys) return [];", "  return [];"],
+    "nobody is told of keys that `revoke_keys` ends": ["[...ended.map(changeOfKey), ...", "[..."],
+    "`revoke_keys` ends nothing": ["revokeKeys ? -1 : 0", "0"],
     "other processes are not told whose a balance is": [
       "[...attach, ...reclaim, ...close].map(changeOfBalance)",
       "[...attach, ...close].map(changeOfBalance)",

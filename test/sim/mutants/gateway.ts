@@ -2,6 +2,26 @@ import { type Mutant, mutantsOf } from "./mutant.ts";
 
 /** What `sim` has to notice of what becomes of an answer between two languages, and where it is put together. */
 export const GATEWAY_MUTANTS: readonly Mutant[] = [
+  ...mutantsOf("src/hosts/attempt.ts", {
+    "a refusal is followed by another host of its model": [
+      "    this.judged = [...this.judged, answer.candidate.model];\n",
+      "",
+    ],
+    "of several refusals, the last is the answer": ["this.declined ??= answer", "this.declined = answer"],
+    "a refusal is a failure": [
+      '      case "declined":\n        return this.afterRefusal(outcome.answer);\n',
+      "",
+    ],
+  }),
+  ...mutantsOf("src/generation/delivery.ts", {
+    "a streamed refusal is charged although its host charges nothing": [
+      "const isFree = judge.isDeclined && ",
+      "const isFree = false && ",
+    ],
+  }),
+  ...mutantsOf("src/surfaces/declined.ts", {
+    "an answer that ends at a filter was declined": ["isFiltered && !isWritten", "isFiltered && isWritten"],
+  }),
   ...mutantsOf("src/surfaces/chat/answer-writer.ts", {
     "a chat stream that breaks has no last chunk": [
       '"delta":{},"finish_reason":"error"',

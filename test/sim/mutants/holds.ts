@@ -43,12 +43,26 @@ export const HOLD_MUTANTS: readonly Mutant[] = [
       "",
     ],
     "giving back of the prompt gives back the answer too": [
-      "(this.promptCost + worstCase(NO_PROMPT, output, price))",
-      "this.promptCost",
+      "(cost + worstCase(NO_PROMPT, output, rates))",
+      "cost",
     ],
     "a prompt is held at a tenth of its bound": [
-      "Math.min(tokens, this.prompt.bound)",
-      "Math.min(tokens, this.prompt.bound / 10)",
+      "Math.min(tokens, this.bound)",
+      "Math.min(tokens, this.bound / 10)",
+    ],
+    "a prompt is held at the price of an empty one": [
+      "const rates = reachedRates(this.price, bound);",
+      "const rates = reachedRates(this.price, 0);",
+    ],
+    "an answer is held at the price before the step": [
+      "    this.rates = rates;\n",
+      "    this.rates = reachedRates(this.price, 0);\n",
+    ],
+  }),
+  ...mutantsOf("src/generation/admission.ts", {
+    "a request is admitted at the price before the step": [
+      "const rates = reachedRates(price, bound);",
+      "const rates = reachedRates(price, 0);",
     ],
   }),
   ...mutantsOf("src/generation/prompt-count.ts", {
@@ -73,8 +87,8 @@ export const HOLD_MUTANTS: readonly Mutant[] = [
     ],
     "a step takes more than the worst case": ["Math.min(this.step, bound - this.output)", "this.step"],
     "a host that tells of more than its model writes is held for less": [
-      "const told = usage.output + this.judge.text.estimateSinceReport;",
-      "const told = Math.min(usage.output + this.judge.text.estimateSinceReport, longest);",
+      "const reported = usage.output + this.judge.text.estimateSinceReport;",
+      "const reported = Math.min(usage.output + this.judge.text.estimateSinceReport, longest);",
     ],
     "what a host says that it thought is not believed": [
       "    this.unseen = Math.max(0, Math.min(usage.output, longest) - this.seen);\n",

@@ -1,6 +1,7 @@
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import firstSeeds from "./first-seeds.json" with { type: "json" };
 
 /** A rule that is broken on purpose, to see whether a simulator notices. */
 export interface Mutant {
@@ -30,7 +31,10 @@ const isOne = (by: Edit | readonly Edit[]): by is Edit => typeof by[0] === "stri
 /** What the simulator said, and of which seed; null where it noticed nothing. */
 export type Caught = { readonly seed: number; readonly said: string } | null;
 
-/** Each mutant with the first of so many seeds that shows it, in a copy of the source. */
+/**
+ * Each mutant with a seed that shows it, in a copy of the source: the one that showed it before, as `first-seeds.json` has
+ * it, or else the first of so many.
+ */
 export async function* hunt(
   mutants: readonly Mutant[],
   program: readonly string[],
@@ -40,13 +44,16 @@ export async function* hunt(
   try {
     for (const part of COPIED) cpSync(part, join(folder, part), { recursive: true });
     symlinkSync(join(process.cwd(), "node_modules"), join(folder, "node_modules"));
-    const unbroken = await firstSeed(folder, program, 1);
+    const unbroken = await firstSeed(folder, program, { seed: 1, seeds: 1 });
     if (unbroken !== null) throw new Error(`nothing is broken yet, and it says: ${unbroken.said}`);
     for (const mutant of mutants) {
       const path = join(folder, mutant.file);
       const whole = readFileSync(path, "utf8");
       writeFileSync(path, broken(mutant, whole));
-      yield [mutant, await firstSeed(folder, [...program, ...(mutant.options ?? [])], seeds)];
+      const run = [...program, ...(mutant.options ?? [])];
+      const before = FIRST_SEEDS[mutant.breaks];
+      const again = before === undefined ? null : await firstSeed(folder, run, { seed: before, seeds: 1 });
+      yield [mutant, again ?? (await firstSeed(folder, run, { seed: 1, seeds }))];
       writeFileSync(path, whole);
     }
   } finally {
@@ -78,9 +85,13 @@ export async function showMutants(mutants: readonly Mutant[], program: readonly 
 }
 
 /** One process runs the seeds one after another, as a shard of the simulator, and reports each that is done. */
-async function firstSeed(folder: string, program: readonly string[], seeds: number): Promise<Caught> {
+async function firstSeed(
+  folder: string,
+  program: readonly string[],
+  { seed, seeds }: SeedRange,
+): Promise<Caught> {
   let done = 0;
-  const run = Bun.spawn([process.execPath, ...program, "--seed", "1", "--seeds", String(seeds)], {
+  const run = Bun.spawn([process.execPath, ...program, "--seed", String(seed), "--seeds", String(seeds)], {
     cwd: folder,
     env: { ...process.env, SIM_SHARD: "0/1" },
     stdout: "ignore",
@@ -91,8 +102,16 @@ async function firstSeed(folder: string, program: readonly string[], seeds: numb
   });
   const said = await new Response(run.stderr).text();
   if ((await run.exited) === 0) return null;
-  return { seed: done + 1, said: /^(?:AuditFailure|\w*[Ee]rror): (.*)$/m.exec(said)?.[1] ?? "it failed" };
+  return { seed: seed + done, said: /^(?:AuditFailure|\w*[Ee]rror): (.*)$/m.exec(said)?.[1] ?? "it failed" };
 }
+
+interface SeedRange {
+  readonly seed: number;
+  readonly seeds: number;
+}
+
+/** By what the mutant breaks. Where the code has changed since, another seed may show it, and the first one is looked for. */
+export const FIRST_SEEDS: Readonly<Record<string, number>> = firstSeeds;
 
 /** Enough for each that is known. */
 export const SEEDS = 100;

@@ -89,9 +89,9 @@ export const TAKE_BACK_MUTANTS: readonly Mutant[] = [
       "if (lost < 0) this.ledger.credited(",
     ],
   }),
-  ...mutantsOf("src/store/sql/credits.ts", {
+  ...mutantsOf("src/store/ledger/credits.ts", {
     // biome-ignore lint/suspicious/noTemplateCurlyInString: a line of the source.
-    "a payment does not hear what was lost": ["lost = lost + ${lost}\n", "lost = lost\n"],
+    "a payment does not hear what was lost": ["lost = lost + ${lost},", "lost = lost,"],
   }),
   ...mutantsOf(
     "src/payments/rails/stripe/card-fold.ts",

@@ -4,12 +4,12 @@ import { type Mutant, mutantsOf } from "./mutant.ts";
 export const TAKING_MUTANTS: readonly Mutant[] = [
   ...mutantsOf("src/ledger/ledger.ts", {
     "a request that waited is admitted by its key as it was": [
-      "    if (!this.isCurrent(want)) return KEY_CHANGED;\n",
+      "    if (!this.isCurrent(request)) return KEY_CHANGED;\n",
       "",
     ],
     "extensions use the limits of admission": [
-      "reservation.want = { ...want, key, budgets };",
-      "reservation.want = { ...want };",
+      "reservation.request = { ...request, key, budgets };",
+      "reservation.request = { ...request };",
     ],
     "a revoked, expired or suspended key grows": [
       "if (holder === null || holder === undefined) return false;",
@@ -74,7 +74,7 @@ export const TAKING_MUTANTS: readonly Mutant[] = [
       "if (beyond > 0) reservation.hold((reservation.held + beyond) as NanoUsd);",
     ],
     "nothing grows once anything has changed": [
-      "reservation.want = { ...want, key, budgets };",
+      "reservation.request = { ...request, key, budgets };",
       "return false;",
     ],
   }),
@@ -92,8 +92,8 @@ export const TAKING_MUTANTS: readonly Mutant[] = [
     "src/ledger/ledger.ts",
     {
       "a node without a lease grows": [
-        "    if (this.grants?.usable() === false) return false;\n    const { want, money } = reservation;",
-        "    const { want, money } = reservation;",
+        "    if (this.grants?.usable() === false) return false;\n    const { request, money } = reservation;",
+        "    const { request, money } = reservation;",
       ],
     },
     ["--nodes", "5"],
@@ -102,7 +102,7 @@ export const TAKING_MUTANTS: readonly Mutant[] = [
     "a run's cap binds nobody": ["const ofRun = run === null ? null :", "const ofRun = true ? null :"],
     "a run's calls are not limited": ["    if (tooMany !== null) return tooMany;\n", ""],
     "nobody reads the limits of a run that a stream needs": [
-      "    if (want.run?.limits === null) void want.run.look();\n",
+      "    if (request.run?.limits === null) void request.run.reread();\n",
       "",
     ],
   }),

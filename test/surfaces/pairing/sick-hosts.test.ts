@@ -56,6 +56,23 @@ describe.each(SICK)("%s", (_name, { host, stream, broken, story }) => {
   });
 });
 
+describe("a chat host that ends its stream without a finish_reason: a chat client gets one", () => {
+  test.each([
+    ["no finish_reason", "stop"],
+    ["no finish_reason behind a call", "tool_calls"],
+  ])("%s: %s", (name, reason) => {
+    const [, { stream }] = SICK.find(([one]) => one === `chat.completions: ${name}`)!;
+    const pair = pairing("chat.completions", "chat.completions");
+    const text = given(pair.openStream(openRequest("chat.completions", true), ASKED), [encode(stream)]);
+    expect(brokenRules("chat.completions", text, { usage: true })).toEqual([]);
+    const chunks = text.matchAll(/^data: (\{.*)$/gm).map(([, data]) => JSON.parse(data!).choices[0]);
+    expect(chunks.toArray().flatMap((choice) => choice?.finish_reason ?? [])).toEqual([reason]);
+    const whole = pair.openWhole(openRequest("chat.completions", false), ASKED);
+    whole.push(encode(stream));
+    expect(JSON.parse(bodyOf(whole.reply())).choices[0].finish_reason).toBe(reason);
+  });
+});
+
 describe("arguments that are no JSON object", () => {
   const call = { id: "call_1", type: "function", function: { name: "f", arguments: '{"city": "Os' } };
   const whole = {

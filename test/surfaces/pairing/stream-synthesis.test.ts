@@ -10,7 +10,7 @@ import { tellable, toldByStream } from "../told.ts";
  * Whole answers, told as streams: of every host, to clients of all three languages. What a client is told is
  * what it would have been told by a host that streams.
  */
-function retold(host: SurfaceName, whole: object): Uint8Array {
+function synthesized(host: SurfaceName, whole: object): Uint8Array {
   const events = SURFACES[host].synthesizeStream(encode(JSON.stringify(whole)));
   if (!(events instanceof Uint8Array)) throw new Error(events.message);
   return events;
@@ -18,7 +18,7 @@ function retold(host: SurfaceName, whole: object): Uint8Array {
 
 function toldTo(client: SurfaceName, host: SurfaceName, whole: object, usage = true): string {
   const judge = pairing(client, host).openStream(openRequest(client, usage), ASKED);
-  return given(judge, [retold(host, whole)]);
+  return given(judge, [synthesized(host, whole)]);
 }
 
 for (const [name, transcript] of [...OFFICIAL, ...ACCENTED]) {
@@ -33,7 +33,7 @@ for (const [name, transcript] of [...OFFICIAL, ...ACCENTED]) {
 
       test.each([true, false])(`${client} client, usage asked for: %p`, (asked) => {
         const judge = pairing(client, host).openStream(openRequest(client, asked), ASKED);
-        const text = given(judge, [retold(host, whole)]);
+        const text = given(judge, [synthesized(host, whole)]);
         expect(judge.tokenSeen).toBe(true);
         expect(judge.usage).toMatchObject(story.usage!);
         if (!heldToRules) return;
@@ -48,7 +48,7 @@ for (const [name, transcript] of [...OFFICIAL, ...ACCENTED]) {
     if (official)
       test("put together again, it is the answer that it was", () => {
         const judge = pairing(host, host).openWhole(openRequest(host, true), ASKED);
-        judge.push(retold(host, whole));
+        judge.push(synthesized(host, whole));
         const reply = judge.reply();
         if (reply.kind === "fault") throw new Error(reply.error.message);
         expect(spare(JSON.parse(bodyOf(reply)))).toEqual(spare(billed(whole)));
@@ -146,7 +146,7 @@ describe("a chat answer", () => {
       openRequest("chat.completions", true),
       ASKED,
     );
-    judge.push(retold("chat.completions", whole));
+    judge.push(synthesized("chat.completions", whole));
     const reply = judge.reply();
     expect(JSON.parse(bodyOf(reply))).toEqual(billed(whole));
   });
@@ -163,7 +163,7 @@ test("a message keeps what is no text: citations, and blocks that come as one", 
   const whole = { id: "msg_1", type: "message", role: "assistant", model: "m", content };
   const more = { stop_reason: "tool_use", stop_sequence: null, usage: { input_tokens: 1, output_tokens: 2 } };
   const judge = pairing("messages", "messages").openWhole(openRequest("messages", true), ASKED);
-  judge.push(retold("messages", { ...whole, ...more }));
+  judge.push(synthesized("messages", { ...whole, ...more }));
   const reply = judge.reply();
   expect(JSON.parse(bodyOf(reply))).toEqual(billed({ ...whole, ...more }));
 });
@@ -273,7 +273,7 @@ describe("a client of another language", () => {
     const whole = { ...chat({}), choices: [choice(0, "One."), choice(1, "Two.")] };
     expect(read("messages", "chat.completions", whole).content).toEqual([{ type: "text", text: "One." }]);
     const judge = pairing("messages", "chat.completions").openStream(openRequest("messages", true), ASKED);
-    const text = given(judge, [retold("chat.completions", whole)]);
+    const text = given(judge, [synthesized("chat.completions", whole)]);
     expect(text).toContain("One.");
     expect(text).not.toContain("Two.");
   });

@@ -809,3 +809,87 @@ test.each<[string, SurfaceName, object[]]>([
   judge.push(Buffer.from(sseText(events.map((event) => ({ data: JSON.stringify(event) })))));
   expect(judge.fault?.message).toBe("the answer has more than 1024 tool calls, blocks or choices");
 });
+
+describe("a freeform call that nobody declared reaches a client of Messages as an object, as all calls there are", () => {
+  const words = '*** Begin "patch"\n\t\\ud83d\ud83d\ude00\n';
+  const [head, tail] = [words.slice(0, words.indexOf("\ude00")), words.slice(words.indexOf("\ude00"))];
+  const item = { id: "ctc_1", type: "custom_tool_call", call_id: "call_1", name: "patch" };
+  const call = { index: 0, id: "call_1", type: "custom" };
+  const custom = (input: string, more: object = {}) => ({
+    id: "c1",
+    choices: [{ index: 0, delta: { tool_calls: [{ ...call, custom: { name: "patch", input } }] } }],
+    ...more,
+  });
+  const HOSTS: [SurfaceName, events: object[], whole: object][] = [
+    [
+      "chat.completions",
+      [
+        custom(head),
+        custom(tail),
+        { id: "c1", choices: [{ index: 0, delta: {}, finish_reason: "tool_calls" }] },
+      ],
+      {
+        id: "c1",
+        choices: [
+          {
+            index: 0,
+            message: {
+              role: "assistant",
+              tool_calls: [{ ...call, custom: { name: "patch", input: words } }],
+            },
+            finish_reason: "tool_calls",
+          },
+        ],
+      },
+    ],
+    [
+      "responses",
+      [
+        { type: "response.created", response: { id: "resp_1" } },
+        { type: "response.output_item.added", output_index: 0, item: { ...item, input: "" } },
+        { type: "response.custom_tool_call_input.delta", output_index: 0, delta: head },
+        { type: "response.custom_tool_call_input.delta", output_index: 0, delta: tail },
+        { type: "response.output_item.done", output_index: 0, item: { ...item, input: words } },
+        { type: "response.completed", response: { status: "completed" } },
+      ],
+      { id: "resp_1", status: "completed", output: [{ ...item, input: words }] },
+    ],
+  ];
+
+  test.each(HOSTS)("from a host of %s, streamed or not", (host, events, whole) => {
+    const inputsOf = (sent: object[]): string => {
+      const judge = pairing("messages", host).openStream(read("messages", { stream: true }), ASKED);
+      const text = Buffer.from(
+        judge.push(
+          Buffer.from(`${sent
+            .map(
+              (event) => `data: ${JSON.stringify(event)}
+
+`,
+            )
+            .join("")}data: [DONE]
+
+`),
+        ),
+      ).toString();
+      return [...text.matchAll(/^data: (.*)$/gm)]
+        .map(([, data]) => JSON.parse(data!).delta?.partial_json ?? "")
+        .join("");
+    };
+    expect(JSON.parse(inputsOf(events))).toEqual({ input: words });
+    const empty = JSON.stringify(events)
+      .replaceAll(JSON.stringify(head), '""')
+      .replaceAll(JSON.stringify(tail), '""');
+    expect(JSON.parse(inputsOf(JSON.parse(empty.replaceAll(JSON.stringify(words), '""'))))).toEqual({
+      input: "",
+    });
+    const reply = pairing("messages", host).readReply(
+      Buffer.from(JSON.stringify(whole)),
+      read("messages", {}),
+      ASKED,
+    );
+    expect(JSON.parse(bodyOf(reply)).content).toMatchObject([
+      { type: "tool_use", name: "patch", input: { input: words } },
+    ]);
+  });
+});

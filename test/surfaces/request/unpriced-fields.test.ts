@@ -91,6 +91,7 @@ describe.each([...SURFACE_NAMES])("%s", (surface) => {
     ["speed", 2],
     ["inference_geo", "US"],
     ["inference_geo", "eu"],
+    ["prompt_cache_retention", "7d"],
   ])("%s: %j may cost more than the price, and is refused by its field", (name, value) => {
     const refusal = read(surface, bodyOf(surface, { [name]: value })) as Refusal;
     expect([refusal.code, refusal.details?.param]).toEqual(["invalid_request", name]);
@@ -104,9 +105,64 @@ describe.each([...SURFACE_NAMES])("%s", (surface) => {
     ["service_tier", null],
     ["speed", "standard"],
     ["inference_geo", "global"],
+    ["prompt_cache_retention", "24h"],
+    ["prompt_cache_retention", "in_memory"],
   ])("%s: %j costs the price at most, and passes", (name, value) => {
     expect(sent(surface, { [name]: value }).json).toMatchObject({ [name]: value });
   });
+});
+
+/** A part of the prompt that its host is asked to cache. */
+const marked = (mark: object) => ({ role: "user", content: [{ type: "text", text: "Hi", ...mark }] });
+const call = { type: "tool_use", id: "t", name: "write", input: { cache_control: { ttl: "7d" } } };
+
+describe("a cache that is kept longer costs more", () => {
+  test.each<[SurfaceName, object, string]>([
+    ["responses", { prompt_cache_options: { ttl: "13h" } }, "prompt_cache_options.ttl"],
+    ["chat.completions", { prompt_cache_options: { ttl: "24h" } }, "prompt_cache_options.ttl"],
+    [
+      "responses",
+      { input: [marked({ prompt_cache_breakpoint: { ttl: "1d" } })] },
+      "input[0].content[0].prompt_cache_breakpoint.ttl",
+    ],
+    [
+      "messages",
+      { messages: [marked({ cache_control: { type: "ephemeral", ttl: "24h" } })] },
+      "messages[0].content[0].cache_control.ttl",
+    ],
+    ["messages", { cache_control: { type: "ephemeral", ttl: 3_600 } }, "cache_control.ttl"],
+    ["chat.completions", { tools: [{ cache_control: { ttl: "" } }] }, "tools[0].cache_control.ttl"],
+  ])("%s: %j has no price, and is refused by its field", (surface, more, param) => {
+    const refusal = read(surface, bodyOf(surface, more)) as Refusal;
+    expect([refusal.code, refusal.details?.param]).toEqual(["invalid_request", param]);
+    const hidden = bodyOf(surface, more).replaceAll('"ttl"', '"t\\u0074l"');
+    expect((read(surface, hidden) as Refusal).details?.param).toBe(param);
+  });
+
+  test.each<[SurfaceName, object]>([
+    ["responses", { prompt_cache_options: { mode: "explicit", ttl: "30m" } }],
+    ["responses", { prompt_cache_options: { ttl: null } }],
+    ["messages", { system: [{ type: "text", text: "Hi", cache_control: { type: "ephemeral", ttl: "5m" } }] }],
+    // Data that a tool is called with, or a schema of it, is no mark.
+    ["messages", { messages: [{ role: "assistant", content: [call] }] }],
+    ["messages", { tools: [{ name: "t", input_schema: { cache_control: { ttl: "7d" } } }] }],
+    ["chat.completions", { messages: [{ role: "user", content: '{"cache_control":{"ttl":"7d"}}' }] }],
+  ])("%s: %j passes", (surface, more) => {
+    expect(sent(surface, more).json).toMatchObject(more);
+  });
+});
+
+test("what a request names is read with the first field that names it", () => {
+  const input = [
+    marked({ prompt_cache_breakpoint: { ttl: "12h" } }),
+    marked({ prompt_cache_breakpoint: {} }),
+  ];
+  const { request } = sent("responses", { input, prompt_cache_options: { ttl: "30m" } });
+  expect(request.promptRetentions).toEqual({
+    "30m": "prompt_cache_options.ttl",
+    "12h": "input[0].content[0].prompt_cache_breakpoint.ttl",
+  });
+  expect(sent("responses", {}).request.promptRetentions).toEqual({});
 });
 
 test("chat: both of its own ceilings pass, and the larger one is held", () => {

@@ -23,7 +23,7 @@ export function nextStep(payment: Payment, checkout: Checkout, at: StepTime): Ca
   );
 }
 
-/** Whoever was about to suspend the balance when that was lifted may still do so for `leaseMs`. */
+/** A process that was about to suspend the balance when that was lifted may still do so for `leaseMs`. */
 export interface StepTime {
   readonly now: EpochMs;
   readonly leaseMs: number;

@@ -23,7 +23,7 @@ export interface CardOrder {
   readonly back: { readonly entry: number; readonly upTo: NanoUsd } | null;
   /** The operator's refund, until it is known whether its credit could be taken back: of all or nothing. */
   readonly returning: { readonly amount: NanoUsd; readonly until: EpochMs } | null;
-  /** Of the operator's, those that have taken the credit back. */
+  /** How many refunds of the operator have taken the credit back. */
   readonly refunds: number;
   /** The operator refunds all of it, and its credit is taken back: Stripe is asked to refund it until it has. */
   readonly isReturned: boolean;
@@ -31,7 +31,7 @@ export interface CardOrder {
   readonly suspension: CardSuspension | null;
 }
 
-/** Written before the balance is suspended, and before that is lifted, so that whoever finds it knows that it may be. */
+/** Written before the balance is suspended, and before that is lifted, so that a process that finds it knows that it may be. */
 export interface CardSuspension {
   readonly isMade: boolean;
   readonly liftedAt: EpochMs | null;
@@ -43,7 +43,7 @@ export function orderOf({ order, state }: Pick<Payment, "order" | "state">): Car
   return { ...newOrder(known.total, known.returnUrl), isAccepted: WAS_ACCEPTED.has(state), ...known };
 }
 
-/** Of orders from before that was written down. */
+/** States of orders from before that was written down. */
 const WAS_ACCEPTED: ReadonlySet<string> = new Set(["credited", "disputed", "charged_back"]);
 
 export const orderText = (order: CardOrder): string => JSON.stringify(order);

@@ -103,8 +103,8 @@ export class CardRail implements WatchedRail {
   }
 
   /**
-   * Checks an event and notes whom it concerns; null where Stripe has not signed it. Whoever the payment is not known
-   * of by the event itself is asked for at Stripe.
+   * Checks an event and notes whom it concerns; null where Stripe has not signed it. A payment that the event
+   * does not name is looked up at Stripe.
    */
   async event(sent: SentEvent): Promise<{ readonly received: true } | null> {
     const { api, clock } = this.deps;
@@ -167,7 +167,7 @@ export class CardRail implements WatchedRail {
     }
   }
 
-  /** What the operator is told is not what somebody else is about to change: who asks Stripe later decides. */
+  /** The operator does not see what another process is about to change: the later reading of Stripe decides. */
   private async lookForOperator(payment: Payment): Promise<Payment> {
     let seen = payment;
     for (let tries = 0; tries < MAX_TRIES; tries++) {

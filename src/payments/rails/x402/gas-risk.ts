@@ -1,5 +1,4 @@
-import { type EpochMs, epochMs } from "../../../units/clock.ts";
-import { DAY_MS, HOUR_MS } from "../../caps.ts";
+import { DAY_MS, type EpochMs, epochMs, HOUR_MS } from "../../../units/clock.ts";
 import type { Payment, PaymentChange } from "../../payment.ts";
 import type { PaymentCap } from "../../payment-store.ts";
 import type { X402Network } from "./network.ts";

@@ -34,6 +34,7 @@ export class X402Rail {
   private readonly underWay = new Map<BalanceId, Payment["id"]>();
   /** Presented at this moment, however often: what is asked of the chain about each. */
   private readonly checking = new SingleFlight<string, Checked>();
+  private readonly taking = new SingleFlight<string, Taken>();
   private readonly awaiting = new SingleFlight<Payment["id"], Payment>();
   private queuedNonces = 0;
   private oldestSubmittedAt: EpochMs | null = null;
@@ -120,8 +121,13 @@ export class X402Rail {
    * Records the payment, has it carried out and credits it, as far as that happens in time. Nothing moves before it is
    * durable that it may. The same authorization again is the same payment.
    */
-  async take(signed: SignedPayment, order: TakeOrder): Promise<Taken> {
+  take(signed: SignedPayment, order: TakeOrder): Promise<Taken> {
     const external = externalOf(signed);
+    // What is presented many times at once is looked up once.
+    return this.taking.do(JSON.stringify([signed, order]), () => this.takeOnce(signed, order, external));
+  }
+
+  private async takeOnce(signed: SignedPayment, order: TakeOrder, external: string): Promise<Taken> {
     const known = await this.deps.store.byExternal(this.name, external);
     if (known !== null) return this.again(known, order);
     const network = this.networkOf(signed.accepted)!.ready!;

@@ -1,0 +1,179 @@
+import type { AccountAnswer } from "../api/admin.ts";
+import type { List } from "../api/answers.ts";
+import type { BudgetAnswer } from "../api/budgets.ts";
+import type { NodeAnswer } from "../api/nodes.ts";
+import type { OperatorsPayment } from "../api/payments.ts";
+import { adminClient, type Client, type OwnerOptions, ownerClient } from "./client.ts";
+import type { OperationOptions } from "./connection.ts";
+import { andMore, type CommandContext, members, show, table } from "./console.ts";
+import { CommandFailure, EXIT } from "./failure.ts";
+import { balanceIdOf } from "./named.ts";
+import { withProgress } from "./progress.ts";
+
+/** Who an account belongs to, and its balances: by its id, an email address or a wallet. */
+export async function showAccount(
+  who: string,
+  options: OperationOptions,
+  context: CommandContext,
+): Promise<void> {
+  const client = adminClient(options, context);
+  const account = await accountOf(who, client);
+  show(context, options.json, account, members(account));
+}
+
+async function accountOf(who: string, client: Client): Promise<AccountAnswer> {
+  if (who.startsWith("acct_")) return client.get(`/admin/accounts/${encodeURIComponent(who)}`);
+  const query = `${who.includes("@") ? "email" : "wallet"}=${encodeURIComponent(who)}`;
+  const { data } = await client.get<List<AccountAnswer>>(`/admin/accounts?${query}`);
+  if (data.length > 0) return data[0]!;
+  throw new CommandFailure(
+    EXIT.refused,
+    `no account has signed in as ${who}`,
+    "`gateway balances` lists balances without an account, too.",
+  );
+}
+
+export async function listPayments(
+  options: OperationOptions & { limit: number; state?: string | undefined; balance?: string | undefined },
+  context: CommandContext,
+): Promise<void> {
+  const client = adminClient(options, context);
+  const balance = options.balance === undefined ? null : await balanceIdOf(options.balance, client);
+  const filters = {
+    ...(options.state === undefined ? {} : { state: options.state }),
+    ...(balance === null ? {} : { balance }),
+  };
+  const { rows, more } = await withProgress(context, (progress) =>
+    client.all<OperatorsPayment>(
+      "/admin/payments",
+      options.limit,
+      (count) => progress(count, null, "payments"),
+      filters,
+    ),
+  );
+  show(context, options.json, { data: rows, has_more: more }, [
+    ...table(
+      ["id", "created", "rail", "state", "amount USD", "credited", "balance", "reason"],
+      rows.map((row) => [
+        row.id,
+        row.created_at,
+        row.rail,
+        row.state,
+        row.amount_usd,
+        row.credited_usd,
+        row.balance_id,
+        row.reason,
+      ]),
+    ),
+    ...andMore(more, options),
+  ]);
+}
+
+/** The credit is taken back first; a card then gets its money back by itself. */
+export async function refundPayment(
+  id: string,
+  options: OperationOptions,
+  context: CommandContext,
+): Promise<void> {
+  const path = `/admin/payments/${encodeURIComponent(id)}/refund`;
+  const payment = await adminClient(options, context).post<OperatorsPayment>(path);
+  show(context, options.json, payment, [
+    `${payment.id} is ${payment.state}: its credit was taken back from ${payment.balance_id}.`,
+    payment.rail === "x402"
+      ? `Send ${payment.amount_usd} USD to ${payment.payer}: the gateway has no key to do it.`
+      : "The card gets its money back.",
+  ]);
+}
+
+export async function resolvePayment(
+  id: string,
+  { as, note, ...options }: OperationOptions & { readonly as: string; readonly note?: string | undefined },
+  context: CommandContext,
+): Promise<void> {
+  const path = `/admin/payments/${encodeURIComponent(id)}/resolve`;
+  const payment = await adminClient(options, context).post<OperatorsPayment>(path, { as, note });
+  show(context, options.json, payment, [`${payment.id} is ${payment.state}.`]);
+}
+
+/** Lists the budgets of the balance that the operator names, or of the owner. */
+export async function listBudgets(
+  balance: string | undefined,
+  options: OwnerOptions,
+  context: CommandContext,
+): Promise<void> {
+  const { client, path } = await budgetsOf(balance, options, context);
+  const { data } = await client.get<List<BudgetAnswer>>(path);
+  show(context, options.json, { data }, [
+    ...table(
+      ["name", "cap USD", "window", "used", "held", "resets"],
+      data.map((one) => [one.name, one.cap_usd, one.window, one.used_usd, one.held_usd, one.resets_at]),
+    ),
+  ]);
+}
+
+export async function changeBudget(
+  name: string,
+  {
+    balance,
+    capUsd,
+    window,
+    ...options
+  }: OwnerOptions & { capUsd?: number | undefined; window?: string | undefined },
+  context: CommandContext,
+): Promise<void> {
+  if (capUsd === undefined && window === undefined) {
+    throw new CommandFailure(EXIT.usage, "no change was named", "Name --cap-usd, --window, or both.");
+  }
+  const { client, path } = await budgetsOf(balance, options, context);
+  const budget = await client.patch<BudgetAnswer>(`${path}/${encodeURIComponent(name)}`, {
+    cap_usd: capUsd,
+    window,
+  });
+  show(context, options.json, budget, members(budget));
+}
+
+async function budgetsOf(balance: string | undefined, options: OwnerOptions, context: CommandContext) {
+  const owner = ownerClient({ ...options, balance }, context);
+  if (owner !== null) return { client: owner, path: "/v1/budgets" };
+  if (balance === undefined) {
+    throw new CommandFailure(
+      EXIT.usage,
+      "no balance was named",
+      "Name one of `gateway balances` with --balance, or set GATEWAY_OWNER to act as an owner.",
+    );
+  }
+  const client = adminClient(options, context);
+  return {
+    client,
+    path: `/admin/balances/${encodeURIComponent(await balanceIdOf(balance, client))}/budgets`,
+  };
+}
+
+export async function listNodes(options: OperationOptions, context: CommandContext): Promise<void> {
+  const { data } = await adminClient(options, context).get<List<NodeAnswer>>("/admin/nodes");
+  const rows = data.map((node) => [
+    node.id,
+    node.state,
+    node.lease_expires_at,
+    node.reserved_usd,
+    node.differs_in.join(", ") || null,
+  ]);
+  show(
+    context,
+    options.json,
+    { data },
+    data.length === 0
+      ? ["No nodes: on SQLite, the processes of one machine need none."]
+      : table(["node", "state", "lease until", "reserved USD", "differs in"], rows),
+  );
+}
+
+export async function closeNode(
+  id: string,
+  options: OperationOptions,
+  context: CommandContext,
+): Promise<void> {
+  const path = `/admin/nodes/${encodeURIComponent(id)}/close`;
+  const done = await adminClient(options, context).post<{ id: string; state: string }>(path);
+  show(context, options.json, done, [`${done.id} is closed: what was reserved for it is free again.`]);
+}

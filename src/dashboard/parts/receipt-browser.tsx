@@ -1,0 +1,114 @@
+import type { ReceiptState } from "../../api/receipts.ts";
+import { DAY_MS } from "../../units/clock.ts";
+import { ERROR_CODES } from "../../units/errors/codes.ts";
+import type { Api } from "../api.ts";
+import { words } from "../format.ts";
+import { go, useQuery } from "../route.ts";
+import { Choice, Form, SearchChoice, TextField, useField } from "./field.tsx";
+import { ReceiptPages, type ReceiptPagesProps } from "./receipt-pages.tsx";
+
+/** Receipts with all that they are found by; the address has it, so that what was found can be sent. */
+export function ReceiptBrowser({ api, path, keys, models, hosts, empty, keyNames }: ReceiptBrowserProps) {
+  const [filters, setFilters] = useQuery(FILTERS);
+  const chosen = (name: (typeof FILTERS)[number]) => ({
+    value: filters[name],
+    onValue: (value: string) => setFilters({ ...filters, [name]: value }),
+  });
+  const named = (all: readonly string[]) => all.map((name) => [name, name] as const);
+  const { time, from, to, ...plain } = filters;
+  const isFiltered = Object.values(filters).some(Boolean);
+  return (
+    <>
+      <FindReceipt />
+      <div class="filters">
+        <Choice label="Time" options={TIMES} {...chosen("time")} />
+        {time === "days" && (
+          <>
+            <TextField label="First day" type="date" {...chosen("from")} />
+            <TextField label="Last day" type="date" {...chosen("to")} />
+          </>
+        )}
+        <SearchChoice label="Key" options={keys} placeholder="All keys" {...chosen("key_id")} />
+        <SearchChoice label="Model" options={named(models)} placeholder="All models" {...chosen("model")} />
+        <SearchChoice label="Host" options={named(hosts)} placeholder="All hosts" {...chosen("host")} />
+        <Choice
+          label="Outcome"
+          options={[["", "All outcomes"], ...STATES.map((state) => [state, words(state)] as const)]}
+          {...chosen("state")}
+        />
+        <SearchChoice label="Error" options={named(ERROR_CODES)} placeholder="Any" {...chosen("error")} />
+        <TextField label="Cost at least" inputMode="decimal" placeholder="$" {...chosen("min_cost_usd")} />
+      </div>
+      <ReceiptPages
+        key={Object.values(filters).join()}
+        api={api}
+        path={path}
+        filters={{ ...plain, min_cost_usd: decimal(plain.min_cost_usd), ...rangeOf(time, from, to) }}
+        keyNames={keyNames}
+        empty={isFiltered ? "Nothing fits these filters: choose others." : empty}
+      />
+    </>
+  );
+}
+
+interface ReceiptBrowserProps extends Pick<ReceiptPagesProps, "api" | "path" | "keyNames" | "empty"> {
+  readonly api: Api;
+  /** Their ids and names. */
+  readonly keys: readonly (readonly [string, string])[];
+  readonly models: readonly string[];
+  readonly hosts: readonly string[];
+}
+
+const FILTERS = ["time", "from", "to", "key_id", "model", "host", "state", "error", "min_cost_usd"] as const;
+const STATES: ReceiptState[] = ["settled", "written_off", "failed", "cancelled", "recovered"];
+const TIMES = [
+  ["", "Any time"],
+  ["hour", "Last hour"],
+  ["day", "Last 24 hours"],
+  ["today", "Today (UTC)"],
+  ["yesterday", "Yesterday (UTC)"],
+  ["week", "Last 7 days"],
+  ["month", "Last 30 days"],
+  ["days", "From … to …"],
+] as const;
+
+/** What the API is asked for; whole days are those of UTC, as everywhere in the bills. */
+function rangeOf(time: string, from: string, to: string): Record<string, string> {
+  const now = Date.now();
+  const day = now - (now % DAY_MS);
+  const ranges: Readonly<Record<string, readonly [number | null, number | null]>> = {
+    hour: [now - DAY_MS / 24, null],
+    day: [now - DAY_MS, null],
+    today: [day, null],
+    yesterday: [day - DAY_MS, day],
+    week: [now - 7 * DAY_MS, null],
+    month: [now - 30 * DAY_MS, null],
+    days: [from === "" ? null : Date.parse(from), to === "" ? null : Date.parse(to) + DAY_MS],
+  };
+  const [since, until] = ranges[time] ?? [null, null];
+  return {
+    ...(since === null ? {} : { since: minuteOf(since) }),
+    ...(until === null ? {} : { until: minuteOf(until) }),
+  };
+}
+
+/** The same address while a page is drawn again: another one would be another list. */
+const minuteOf = (at: number): string => new Date(at - (at % 60_000)).toISOString();
+
+const decimal = (typed: string): string => (/^\d+(\.\d+)?$/.test(typed.trim()) ? typed.trim() : "");
+
+/** By the id that every answer has in its header x-gateway-receipt. */
+function FindReceipt() {
+  const id = useField("");
+  return (
+    <Form
+      class="find"
+      onSubmit={() => id.value.trim() !== "" && go(`receipts/${encodeURIComponent(id.value.trim())}`)}
+    >
+      <TextField label="Receipt id" placeholder="rcpt_…, from x-gateway-receipt" required {...id} />
+      <button type="submit" class="quiet">
+        Open
+      </button>
+    </Form>
+  );
+}

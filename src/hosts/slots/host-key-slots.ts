@@ -1,0 +1,280 @@
+import type { HostKey } from "../../catalog/catalog.ts";
+import { RateWindow } from "../../ledger/limits/rate-window.ts";
+import { boundedCache } from "../../units/bounded-cache.ts";
+import type { Clock } from "../../units/clock.ts";
+
+/**
+ * The keys of a host that has several, each with limits of its own. Providers keep prompt caches by organization or
+ * key, so a conversation stays with one: every process computes the same first choice from its name and the weights
+ * (rendezvous hashing: a key that comes or goes moves only its own conversations). Where that key has no room, the
+ * next one serves it, and this process remembers that. A key that its host refuses is retired until its text changes;
+ * one that has reached its rate rests alone. While a usable key exists, the others are not tried.
+ */
+export class HostKeySlots {
+  private readonly states = new Map<string, KeyState>();
+  private inOrder: readonly KeyState[] = [];
+  private keys: readonly HostKey[] | null = null;
+  /** Conversations that are not at their first choice. */
+  private readonly moved = boundedCache<number, KeyState>(MAX_MOVED);
+  /** Stands in for the conversation of requests that have none. */
+  private drawn = 0;
+
+  constructor(
+    private readonly clock: Pick<Clock, "now" | "elapsedMs">,
+    /** Processes of this machine, which divide the limits. */
+    private readonly processes: number,
+    private readonly onRetired: (key: string, detail: string) => void,
+  ) {}
+
+  /** The keys of the configuration in force; what is known of those that stay is kept. */
+  use(keys: readonly HostKey[]): void {
+    if (keys === this.keys) return;
+    this.keys = keys;
+    for (const name of this.states.keys())
+      if (!keys.some((key) => key.name === name)) this.states.delete(name);
+    this.inOrder = keys.map((key) => {
+      const state = this.states.get(key.name) ?? new KeyState(key);
+      this.states.set(key.name, state);
+      state.key = key;
+      return state;
+    });
+  }
+
+  /** A key with room for the request; null when those that may be used have none. */
+  take(request: KeyRequest): KeyLease | null {
+    const nowMs = this.clock.elapsedMs();
+    const able = this.able(request.model, nowMs);
+    const { conversation, tokens } = request;
+    const order = this.preferred(able, conversation);
+    const moved = conversation === null ? undefined : this.moved.get(conversation);
+    const hasRoom = (one: KeyState) => this.hasRoom(one, tokens, nowMs);
+    const state = moved !== undefined && able.includes(moved) && hasRoom(moved) ? moved : order.find(hasRoom);
+    if (state === undefined) return null;
+    if (conversation !== null) {
+      if (state === order[0] && able.length === this.inOrder.length) this.moved.delete(conversation);
+      else this.moved.set(conversation, state);
+    }
+    return new KeyLease(this, state, request, nowMs);
+  }
+
+  /** Whether a key is left that neither is retired nor rests. */
+  canServe(model: string): boolean {
+    const nowMs = this.clock.elapsedMs();
+    return this.inOrder.some((state) => !state.isRetired && state.restMs(model, nowMs) === 0);
+  }
+
+  /** Milliseconds until the first key has rested; null where none rests. */
+  restMs(model: string): number | null {
+    const nowMs = this.clock.elapsedMs();
+    const rests = this.inOrder.filter(({ isRetired }) => !isRetired).map((one) => one.restMs(model, nowMs));
+    return rests.length === 0 ? null : Math.min(...rests);
+  }
+
+  retire(state: KeyState, text: string, detail: string): void {
+    if (text !== state.key.secret.text || state.isRetired) return;
+    state.refused = { text, atMs: this.clock.elapsedMs(), at: this.clock.now(), detail };
+    this.onRetired(state.key.name, detail);
+  }
+
+  rest(state: KeyState, model: string | null, ms: number | null, startedMs: number): void {
+    state.rested(model, ms, startedMs, this.clock.elapsedMs());
+  }
+
+  /** For the metrics and the operator. */
+  loads(): KeyLoad[] {
+    const nowMs = this.clock.elapsedMs();
+    return this.inOrder.map((state) => ({
+      name: state.key.name,
+      state: state.isRetired ? "retired" : state.isResting(nowMs) ? "resting" : "usable",
+      inFlight: state.inFlight,
+      refused: state.isRetired ? { at: state.refused!.at, detail: state.refused!.detail } : null,
+    }));
+  }
+
+  /** Those that are neither retired nor rest; else those that rest; else all, at the pace of the host's circuit. */
+  private able(model: string, nowMs: number): readonly KeyState[] {
+    const known = this.inOrder.filter(({ isRetired }) => !isRetired);
+    const rested = known.filter((state) => state.restMs(model, nowMs) === 0);
+    return rested.length > 0 ? rested : known.length > 0 ? known : this.inOrder;
+  }
+
+  /** By the conversation's name and the weights, as every process computes it. */
+  private preferred(able: readonly KeyState[], conversation: number | null): readonly KeyState[] {
+    const seed = conversation ?? this.drawn++;
+    return able
+      .map((state) => ({ state, distance: distanceOf(seed, state.key) }))
+      .sort((a, b) => a.distance - b.distance)
+      .map(({ state }) => state);
+  }
+
+  private hasRoom({ key, inFlight, requests, tokens }: KeyState, size: number, nowMs: number): boolean {
+    if (key.maxConcurrent !== undefined && inFlight >= this.part(key.maxConcurrent)) return false;
+    if (key.rpm !== undefined && requests.taken(nowMs) + 1 > this.part(key.rpm)) return false;
+    if (key.tpm === undefined) return true;
+    const taken = tokens.taken(nowMs);
+    // What is larger than the limit alone goes to a key without load: the host decides.
+    return taken === 0 || taken + size <= this.part(key.tpm);
+  }
+
+  private part(limit: number): number {
+    return Math.max(1, Math.floor(limit / this.processes));
+  }
+}
+
+/** What matters of a request for the choice of a key. */
+export interface KeyRequest {
+  readonly conversation: number | null;
+  /** By its name at the host. */
+  readonly model: string;
+  /** The prompt, and the output ceiling where the request names one. */
+  readonly tokens: number;
+}
+
+/** A key as one process may report it to another. */
+export interface KeyLoad {
+  readonly name: string;
+  readonly state: "usable" | "resting" | "retired";
+  readonly inFlight: number;
+  /** When and why the host refused it. */
+  readonly refused: { readonly at: number; readonly detail: string } | null;
+}
+
+/** A key for one request. */
+export class KeyLease {
+  private isOpen = true;
+  /** The text that the host is sent. */
+  private readonly text: string;
+  private readonly slots: { readonly requests: number; readonly tokens: number };
+  private counted: number;
+
+  constructor(
+    private readonly keys: HostKeySlots,
+    private readonly state: KeyState,
+    private readonly request: KeyRequest,
+    private readonly startedMs: number,
+  ) {
+    this.text = state.key.secret.text;
+    this.counted = request.tokens;
+    state.inFlight += 1;
+    this.slots = {
+      requests: state.requests.take(1, startedMs),
+      tokens: state.tokens.take(request.tokens, startedMs),
+    };
+  }
+
+  get key(): HostKey {
+    return this.state.key;
+  }
+
+  /** The host refuses the key. */
+  refused(detail: string): void {
+    this.keys.retire(this.state, this.text, detail);
+  }
+
+  /** The key has reached a limit at the host, of one model or of all (null); `ms` is what the host asks for. */
+  limited(model: string | null, ms: number | null): void {
+    this.keys.rest(this.state, model, ms, this.startedMs);
+  }
+
+  /** The host has accepted the key. */
+  served(): void {
+    this.state.served(this.request.model, this.text, this.startedMs);
+  }
+
+  /** Whether another key can serve the request now. */
+  get hasOther(): boolean {
+    return this.keys.canServe(this.request.model);
+  }
+
+  get restMs(): number | null {
+    return this.keys.restMs(this.request.model);
+  }
+
+  /** What the host reports replaces the estimate. */
+  used(tokens: number, nowMs: number): void {
+    this.state.tokens.adjust(this.slots.tokens, tokens - this.counted, nowMs);
+    this.counted = tokens;
+  }
+
+  release(): void {
+    if (!this.isOpen) return;
+    this.isOpen = false;
+    this.state.inFlight -= 1;
+  }
+
+  /** No host was asked: it counts as nothing. */
+  giveBack(nowMs: number): void {
+    this.release();
+    this.state.requests.adjust(this.slots.requests, -1, nowMs);
+    this.used(0, nowMs);
+  }
+}
+
+class KeyState {
+  inFlight = 0;
+  readonly requests = new RateWindow();
+  readonly tokens = new RateWindow();
+  /** The text that the host refused, and when. */
+  refused: { text: string; atMs: number; at: number; detail: string } | null = null;
+  /** By the model's name at the host; "" for all of its models. */
+  private readonly rests = new Map<string, KeyRest>();
+
+  constructor(public key: HostKey) {}
+
+  /** A new text has not been refused. */
+  get isRetired(): boolean {
+    return this.refused !== null && this.refused.text === this.key.secret.text;
+  }
+
+  isResting(nowMs: number): boolean {
+    for (const { untilMs } of this.rests.values()) if (untilMs > nowMs) return true;
+    return false;
+  }
+
+  restMs(model: string, nowMs: number): number {
+    const untilMs = Math.max(this.rests.get("")?.untilMs ?? 0, this.rests.get(model)?.untilMs ?? 0);
+    return Math.max(0, untilMs - nowMs);
+  }
+
+  rested(model: string | null, ms: number | null, startedMs: number, nowMs: number): void {
+    const name = model ?? "";
+    const known = this.rests.get(name);
+    // Requests that began before the rest say nothing new.
+    if (known !== undefined && startedMs < known.atMs && ms === null) return;
+    const times = (known?.times ?? 0) + 1;
+    const restMs = ms ?? Math.min(MAX_REST_MS, FIRST_REST_MS * 2 ** (times - 1));
+    const untilMs = Math.max(known?.untilMs ?? 0, nowMs + Math.min(restMs, MAX_REST_MS));
+    this.rests.set(name, { untilMs, atMs: nowMs, times });
+    if (this.rests.size > MAX_RESTS) this.rests.delete(this.rests.keys().next().value!);
+  }
+
+  served(model: string, text: string, startedMs: number): void {
+    if (this.refused !== null && text === this.refused.text && startedMs > this.refused.atMs)
+      this.refused = null;
+    if (this.rests.size === 0) return;
+    for (const name of ["", model]) {
+      const rest = this.rests.get(name);
+      if (rest !== undefined && startedMs >= rest.untilMs) this.rests.delete(name);
+    }
+  }
+}
+
+interface KeyRest {
+  readonly untilMs: number;
+  readonly atMs: number;
+  /** Rests in a row, each twice as long where the host names no time. */
+  readonly times: number;
+}
+
+/** The smallest distance wins, in proportion to the weights: an exponential variable divided by the weight. */
+function distanceOf(seed: number, { name, weight }: HostKey): number {
+  const drawn = (Number(BigInt.asUintN(53, BigInt(Bun.hash(`${seed}\n${name}`)))) + 1) / (2 ** 53 + 2);
+  return -Math.log(drawn) / weight;
+}
+
+/** Some 2 MB when full. */
+const MAX_MOVED = 20_000;
+/** Models at one host that have reached a limit. */
+const MAX_RESTS = 1_000;
+const FIRST_REST_MS = 1_000;
+const MAX_REST_MS = 10 * 60_000;

@@ -1,0 +1,192 @@
+import type { ModelListAnswer, RestoredAnswer } from "../api/model-lists.ts";
+import { checkModelList, type ListedChange } from "../config/model-list-check.ts";
+import { MAX_SYNCED_MODELS, malformed, type SyncedModel } from "../config/synced-models.ts";
+import type { ModelList, ModelLists } from "../http/deps.ts";
+import type { Bookkeeping } from "../store/books/bookkeeping.ts";
+import type { ModelVersion } from "../store/books/model-versions.ts";
+import { type Clock, pause } from "../units/clock.ts";
+import { invalidField, type Refusal, refuse } from "../units/errors/refusal.ts";
+import type { Log } from "../units/log.ts";
+import { Rounds } from "../units/rounds.ts";
+import type { ActiveConfig } from "./active-config.ts";
+
+/**
+ * The models and prices of applied model lists. They are the store's: each process polls for a newer version every second
+ * and puts it in force as a reload does, in one step. A request keeps the prices that it was admitted with.
+ */
+export class AppliedModels implements ModelLists {
+  private number = 0;
+  private rounds: Rounds | null = null;
+
+  constructor(private readonly parts: AppliedModelsParts) {}
+
+  /** What was applied before this process started; before its port is open. */
+  async load(): Promise<void> {
+    await this.catchUp();
+  }
+
+  /** Where other processes share the store, what they apply is put in force here. */
+  follow(): void {
+    const { books, clock, log } = this.parts;
+    if (books.node === null) return;
+    let failure: string | null = null;
+    this.rounds = new Rounds(clock, POLL_MS, async () => {
+      const now = await this.catchUp().then(
+        () => null,
+        (error: unknown) => String(error),
+      );
+      // A store that is away fails each poll alike.
+      if (now !== null && now !== failure) log("models not read", { error: now });
+      failure = now;
+      return POLL_MS;
+    });
+  }
+
+  async stop(): Promise<void> {
+    await this.rounds?.stop();
+  }
+
+  async apply({ source, rows, accept, apply }: ModelList): Promise<ModelListAnswer | Refusal> {
+    await this.catchUp();
+    const { active } = this.parts;
+    const changes = checkModelList(active.config, rows);
+    const unknown = accept.find(
+      (id) => !changes.some(({ model, doubts }) => model === id && doubts.length > 0),
+    );
+    if (unknown !== undefined)
+      return invalidField("accept", `Nothing was applied: the list has no doubtful model \`${unknown}\`.`);
+    const accepted = apply ? changes.filter((change) => isAccepted(change, accept)) : [];
+    if (accepted.length > 0) {
+      const models = merged(active.synced, accepted);
+      if (models.length > MAX_SYNCED_MODELS)
+        return invalidField(
+          "models",
+          `Model lists may have ${MAX_SYNCED_MODELS} models in all. Nothing was applied.`,
+        );
+      const done = await this.add(source, this.number, models);
+      if (!done) return overtaken();
+    }
+    return {
+      version: this.number,
+      applied: accepted.length > 0,
+      unchanged: changes.filter(({ change }) => change === "unchanged").length,
+      changes: changes.flatMap(({ row, change, ...shown }) =>
+        change === "unchanged"
+          ? []
+          : {
+              ...shown,
+              change,
+              differences: [...shown.differences],
+              doubts: [...shown.doubts],
+              applied: accepted.some((one) => one.row === row && row !== null),
+            },
+      ),
+      pending_nodes: accepted.length > 0 ? await this.parts.pendingNodes() : [],
+    };
+  }
+
+  async undo(): Promise<RestoredAnswer | Refusal> {
+    await this.catchUp();
+    const { modelVersions } = this.parts.books;
+    const present = await modelVersions.version(this.number);
+    if (present === null || (present.previous === 0 && present.models === "[]"))
+      return refuse(
+        "invalid_request",
+        "No model list is applied: the models are those of the configuration.",
+      );
+    const back = present.previous === 0 ? NONE : await modelVersions.version(present.previous);
+    if (back === null)
+      return refuse(
+        "invalid_request",
+        `Version ${present.previous} is too old to be kept. Apply a list instead.`,
+      );
+    const done = await this.add(`undo of version ${present.number}`, back.previous, rowsOf(back));
+    return done
+      ? { version: this.number, restored: back.number, pending_nodes: await this.parts.pendingNodes() }
+      : overtaken();
+  }
+
+  private async add(source: string, previous: number, models: readonly SyncedModel[]): Promise<boolean> {
+    const { books, clock } = this.parts;
+    const number = this.number + 1;
+    const version = { number, at: clock.now(), source, previous, models: JSON.stringify(models) };
+    if (!(await books.modelVersions.add(version))) return false;
+    await this.putInForce(version);
+    return true;
+  }
+
+  private async catchUp(): Promise<void> {
+    const { modelVersions } = this.parts.books;
+    const latest = await modelVersions.latest();
+    if (latest <= this.number) return;
+    const version = await modelVersions.version(latest);
+    // Others may apply many in a row: the next poll finds the last.
+    if (version !== null && version.number > this.number) await this.putInForce(version);
+  }
+
+  private async putInForce(version: ModelVersion): Promise<void> {
+    const { active, log, onChanged } = this.parts;
+    if (version.number <= this.number) return;
+    this.number = version.number;
+    const models = rowsOf(version);
+    active.applyModels(version.number, models);
+    const { priceVersion } = active.config.catalog;
+    log("models applied", {
+      version: version.number,
+      models: models.length,
+      prices: priceVersion,
+      source: version.source,
+    });
+    await onChanged();
+  }
+}
+
+export interface AppliedModelsParts {
+  readonly books: Pick<Bookkeeping, "modelVersions" | "node">;
+  readonly active: Pick<ActiveConfig, "config" | "synced" | "applyModels">;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Other models are in force. */
+  onChanged(): Promise<void>;
+  /** Names of the other nodes that do not have the same models yet. */
+  pendingNodes(): Promise<string[]>;
+}
+
+const POLL_MS = 1_000;
+/** How often the command checks whether all nodes have applied it. */
+const NODES_MS = 100;
+const MAX_NODE_POLLS = 30;
+
+/** Waits for nodes, which poll each second; returns those that have not applied it by then. */
+export async function awaitNodes(clock: Clock, pending: () => Promise<string[]>): Promise<string[]> {
+  for (let poll = 0; poll < MAX_NODE_POLLS; poll++) {
+    if ((await pending()).length === 0) return [];
+    await pause(clock, NODES_MS);
+  }
+  return pending();
+}
+
+const NONE: ModelVersion = { number: 0, at: 0 as ModelVersion["at"], source: "", previous: 0, models: "[]" };
+
+const overtaken = (): Refusal =>
+  refuse(
+    "invalid_request",
+    "Another model list was applied at the same time, and this one was not. Look at the difference again.",
+  );
+
+function isAccepted({ change, row, doubts, model }: ListedChange, accept: readonly string[]): boolean {
+  const isNews = row !== null && (change === "new" || change === "changed");
+  return isNews && (doubts.length === 0 || accept.includes(model));
+}
+
+/** One row for each model at a host: the later one. */
+function merged(present: readonly SyncedModel[], accepted: readonly ListedChange[]): SyncedModel[] {
+  const rows = [...present, ...accepted.flatMap(({ row }) => row ?? [])];
+  return [...new Map(rows.map((row) => [`${row.host} ${row.id} ${row.model}`, row])).values()];
+}
+
+/** Rows that a newer gateway wrote may have what this one cannot read. */
+function rowsOf({ models }: ModelVersion): SyncedModel[] {
+  const rows = JSON.parse(models) as SyncedModel[];
+  return rows.filter((row) => malformed(row) === null);
+}

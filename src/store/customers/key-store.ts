@@ -1,0 +1,465 @@
+import { eventOf, type RecordedEvent } from "../../customers/events/event.ts";
+import type { Balance, Budget, Key } from "../../customers/keys/key.ts";
+import {
+  type BalanceCursor,
+  type BalanceWithBudgets,
+  type BudgetDrop,
+  type BudgetPut,
+  BY_GATEWAY,
+  type ChangedKey,
+  type InUseHere,
+  type KeyDecision,
+  type KeyStore,
+  type NewKeyDecision,
+  RECENT_MS,
+  type RecentKeys,
+  type RemovedUnused,
+  type Suspended,
+  type SuspensionRecord,
+} from "../../customers/keys/key-store.ts";
+import {
+  NO_OTHERS,
+  type OtherRuns,
+  type RunChange,
+  type RunDecision,
+  type RunRevision,
+  type StoredRun,
+} from "../../customers/keys/run.ts";
+import { assert } from "../../units/assert.ts";
+import type { Clock, EpochMs } from "../../units/clock.ts";
+import { type Refusal, refused } from "../../units/errors/refusal.ts";
+import type { SuspensionReason } from "../../units/errors/suspension.ts";
+import type { WebhookEventKind } from "../../units/event-kinds.ts";
+import type { BalanceId, KeyId } from "../../units/id.ts";
+import type { SecretHash } from "../../units/secret-hash.ts";
+import type { Database } from "../database/database.ts";
+import {
+  assigned,
+  behind,
+  type CommitStatement,
+  changes,
+  changesOne,
+  inserted,
+  type SqlPart,
+  sql,
+  touch,
+  type VersionedRow,
+} from "../database/statement.ts";
+import { changeOfBalance, changeOfBudget, changeOfKey, changeOfRun } from "../nodes/changes.ts";
+import { recording } from "./events.ts";
+import {
+  BALANCE,
+  type BalanceRow,
+  balanceFromRow,
+  changeable,
+  KEY,
+  type KeyRow,
+  keyFromRow,
+  revokedFromRow,
+  rowOf,
+} from "./key-rows.ts";
+import { removeUnusedKeys } from "./unused-keys.ts";
+
+/**
+ * Keys, balances and budgets. A change has its balance to itself, so `decide` sees what it changes, and two changes of
+ * one balance follow each other.
+ */
+export class SqlKeyStore implements KeyStore {
+  constructor(
+    private readonly db: Database,
+    private readonly clock: Pick<Clock, "now">,
+  ) {}
+
+  removeUnused(before: EpochMs, from: BalanceCursor, here: InUseHere): Promise<RemovedUnused> {
+    return removeUnusedKeys(this.db, this.clock.now(), before, from, here);
+  }
+
+  async keyByHash(hash: SecretHash): Promise<Key | null> {
+    return firstKey(await this.db.read<KeyRow>`SELECT ${KEY} FROM keys WHERE hash = ${hash}`);
+  }
+
+  async keyById(id: KeyId): Promise<Key | null> {
+    return firstKey(await this.db.read<KeyRow>`SELECT ${KEY} FROM keys WHERE id = ${id}`);
+  }
+
+  async balanceByRecovery(hash: SecretHash): Promise<Balance | null> {
+    const [row] = await this.db.read<BalanceRow>`
+      SELECT ${BALANCE} FROM ${BALANCES} WHERE b.recovery_hash = ${hash}`;
+    return row === undefined ? null : balanceFromRow(row);
+  }
+
+  async balances(limit: number, before: BalanceId | null): Promise<{ balance: Balance; liveKeys: number }[]> {
+    const rows = await this.db.read<BalanceRow & { liveKeys: number }>`
+      SELECT ${BALANCE}, (SELECT count(*) FROM keys WHERE balance_id = b.id AND ${live(this.clock.now())}) AS "liveKeys"
+      FROM ${BALANCES} WHERE (b.created_at, b.id) < (${behind("balances", before)})
+      ORDER BY b.created_at DESC, b.id DESC LIMIT ${limit}`;
+    return rows.map(({ liveKeys, ...row }) => ({ balance: balanceFromRow(row), liveKeys }));
+  }
+
+  async activeSuccessor(id: KeyId): Promise<Key | null> {
+    return firstKey(
+      await this.db.read<KeyRow>`
+        SELECT ${KEY} FROM keys WHERE state = 'active'
+          AND (balance_id, lineage) IN (SELECT balance_id, lineage FROM keys WHERE id = ${id} AND state = 'rotated')`,
+    );
+  }
+
+  async balanceWithBudgets(id: BalanceId): Promise<BalanceWithBudgets | null> {
+    const found = await this.find(id);
+    return found === null ? null : { balance: found.balance, budgets: await this.budgetsOf(id) };
+  }
+
+  async keysOf(balances: readonly BalanceId[], limit: number, before: KeyId | null): Promise<Key[]> {
+    const rows = await this.db.read<KeyRow>`
+      SELECT ${KEY} FROM keys WHERE balance_id IN ${this.db.among(balances)} AND (created_at, id) < (${behind("keys", before)})
+      ORDER BY created_at DESC, id DESC LIMIT ${limit}`;
+    return rows.map(keyFromRow);
+  }
+
+  async liveKeysOf(balance: BalanceId, limit: number): Promise<Key[]> {
+    const rows = await this.db.read<KeyRow>`
+      SELECT ${KEY} FROM keys WHERE balance_id = ${balance} AND ${live(this.clock.now())}
+      ORDER BY created_at DESC, id DESC LIMIT ${limit}`;
+    return rows.map(keyFromRow);
+  }
+
+  async addBalance(balance: Balance, key: Key): Promise<void> {
+    const { id, accountId, suspended, createdAt, setUpKey, recovery } = balance;
+    const added = await this.db.commit([
+      sql`INSERT INTO balances (id, account_id, suspended, recovery_hash, created_at, setup_key)
+        VALUES (${id}, ${accountId}, ${suspended}, ${recovery}, ${createdAt}, ${setUpKey})`,
+      insertKey(key),
+      recording(this.db, [keyEvent("key.created", key, createdAt)]),
+    ]);
+    assert(added !== null, `${id} or ${key.id} exists already`);
+  }
+
+  addKey(balance: BalanceId, decide: NewKeyDecision): Promise<Key | Refusal> {
+    const now = this.clock.now();
+    return this.db.change<Key | Refusal>(balance, async () => {
+      const present = await this.withBudgets(balance);
+      const liveKeys = await this.countKeys(balance, live(now));
+      const decided = decide(present, liveKeys, await this.recentKeys(balance, now));
+      if (refused(decided)) return { result: decided };
+      // Nobody can have remembered a key that was not there: no node need be told.
+      return {
+        result: decided,
+        statements: [
+          touch("balances", present.row),
+          insertKey(decided),
+          recording(this.db, [keyEvent("key.created", decided, now)]),
+        ],
+      };
+    });
+  }
+
+  async changeKey(id: KeyId, decide: KeyDecision): Promise<ChangedKey | Refusal> {
+    const now = this.clock.now();
+    const { balanceId, rotationId } = await this.presentKey(id);
+    return this.db.change<ChangedKey | Refusal>(balanceId, async () => {
+      const present = await this.withBudgets(balanceId);
+      const siblings = await this.countKeys(balanceId, sql`lineage = ${rotationId} AND ${live(now)}`);
+      const recent = await this.recentKeys(balanceId, now);
+      const before = await this.presentKey(id);
+      const decided = decide(before, present, siblings, recent);
+      if (refused(decided)) return { result: decided };
+      const others = sql`balance_id = ${balanceId} AND lineage = ${rotationId} AND id <> ${id} AND state <> 'revoked'`;
+      const ended = decided.endsSiblings
+        ? (await this.db.read<KeyRow>`SELECT ${KEY} FROM keys WHERE ${others}`).map(revokedFromRow)
+        : [];
+      return {
+        result: { ...decided, ended },
+        statements: [
+          touch("balances", present.row),
+          changesOne(sql`UPDATE keys SET ${assigned(changeable(decided.key))} WHERE id = ${decided.key.id}`),
+          decided.endsSiblings &&
+            changes(ended.length, sql`UPDATE keys SET state = 'revoked' WHERE ${others}`),
+          decided.successor && insertKey(decided.successor),
+          recording(this.db, changedKeyEvents(before, { ...decided, ended }, now)),
+        ],
+        changes: [decided.key, ...ended].map(changeOfKey),
+      };
+    });
+  }
+
+  putBudget(balance: BalanceId, name: string, most: number, decide: BudgetPut): Promise<Budget | Refusal> {
+    return this.db.change<Budget | Refusal>(balance, async () => {
+      const present = await this.withBudgets(balance);
+      const known = present.budgets.find((budget) => budget.name === name) ?? null;
+      const isFull = known === null && present.budgets.length >= most;
+      const decided = decide({ balance: present.balance, known, isFull });
+      if (refused(decided)) return { result: decided };
+      const { id, cap, window } = decided;
+      return {
+        result: decided,
+        statements: [
+          touch("balances", present.row),
+          sql`INSERT INTO budgets (id, balance_id, name, cap, period)
+            VALUES (${id}, ${balance}, ${decided.name}, ${cap}, ${window})
+            ON CONFLICT (id) DO UPDATE SET cap = excluded.cap, period = excluded.period`,
+        ],
+        changes: [changeOfBudget(balance, id)],
+      };
+    });
+  }
+
+  dropBudget(balance: BalanceId, name: string, decide: BudgetDrop): Promise<Budget | Refusal> {
+    const now = this.clock.now();
+    return this.db.change<Budget | Refusal>(balance, async () => {
+      const present = await this.withBudgets(balance);
+      const known = present.budgets.find((budget) => budget.name === name) ?? null;
+      const uses = await this.db.read<{
+        budgets: string;
+      }>`SELECT budgets FROM keys WHERE balance_id = ${balance}
+        AND budgets <> '[]' AND ${live(now)}`;
+      const drawnFrom = uses.filter(({ budgets }) => JSON.parse(budgets).includes(name)).length;
+      const decided = decide({ balance: present.balance, known, drawnFrom });
+      if (refused(decided)) return { result: decided };
+      return {
+        result: decided,
+        statements: [touch("balances", present.row), sql`DELETE FROM budgets WHERE id = ${decided.id}`],
+        changes: [changeOfBudget(balance, decided.id)],
+      };
+    });
+  }
+
+  async run(balance: BalanceId, name: string): Promise<StoredRun | null> {
+    return (await this.versionedRun(balance, name))?.run ?? null;
+  }
+
+  async changeRun(
+    balance: BalanceId,
+    name: string,
+    most: number,
+    decide: RunDecision,
+  ): Promise<RunChange | Refusal> {
+    const seen = await this.run(balance, name);
+    // One that is used as it is, as nearly always, waits for nobody.
+    const unchanged = seen === null ? null : decide(seen, NO_OTHERS);
+    if (unchanged !== null && (refused(unchanged) || !unchanged.isWritten)) return unchanged;
+    return this.db.change<RunChange | Refusal>(`${balance}/${name}`, async () => {
+      // The run's own row, and not its balance's: a fleet starts hundreds at once. Of two that start the same run, one
+      // finds it there when it is decided again; and in that moment there may be a few runs more than the most.
+      const known = await this.versionedRun(balance, name);
+      const decided = decide(
+        known?.run ?? null,
+        known === null ? await this.otherRuns(balance, most) : NO_OTHERS,
+      );
+      if (refused(decided) || !decided.isWritten) return { result: decided };
+      const { run, ends, hasNewLimits } = decided;
+      return {
+        result: decided,
+        statements: [
+          ...(ends === null ? [] : [sql`DELETE FROM runs WHERE balance_id = ${balance} AND name = ${ends}`]),
+          known === null
+            ? changesOne(sql`INSERT INTO runs ${inserted({ balance_id: balance, name, ...rowOfRun(run) })}`)
+            : updatingRun(balance, run, known.version),
+        ],
+        changes: hasNewLimits ? [changeOfRun(balance, run)] : [],
+      };
+    });
+  }
+
+  reviseRun(balance: BalanceId, name: string, decide: RunRevision): Promise<StoredRun | Refusal> {
+    return this.db.change<StoredRun | Refusal>(`${balance}/${name}`, async () => {
+      const owned = await this.present(balance);
+      const known = await this.versionedRun(balance, name);
+      const decided = decide(known?.run ?? null, owned.balance);
+      if (refused(decided)) return { result: decided };
+      return {
+        result: decided,
+        statements: [touch("balances", owned.row), updatingRun(balance, decided, known!.version)],
+        changes: [changeOfRun(balance, decided)],
+      };
+    });
+  }
+
+  suspend(suspension: SuspensionRecord): Promise<Suspended | null> {
+    const { subject, reason, lifted, at, by, note } = suspension;
+    return this.db.change<Suspended | null>(subject, async () => {
+      const accounts = await this.db
+        .read<VersionedRow>`SELECT id, version FROM accounts WHERE id = ${subject}`;
+      const balances = await this.db
+        .read<VersionedRow>`SELECT id, version FROM balances WHERE id = ${subject}`;
+      if (accounts.length + balances.length === 0) return { result: null };
+      const suspended = gravest(await this.reasonsAfter(suspension));
+      const standing = by === BY_GATEWAY ? byOperator(subject) : sql`false`;
+      const rows = await this.db.read<{ id: BalanceId }>`
+        SELECT id FROM balances WHERE id = ${subject} OR account_id = ${subject} ORDER BY attached_at, id`;
+      const ids = rows.map(({ id }) => id);
+      return {
+        result: { balances: ids, suspended },
+        statements: [
+          accounts.map((row) => touch("accounts", row)),
+          balances.map((row) => touch("balances", row)),
+          reason === null
+            ? sql`DELETE FROM suspension_reasons WHERE subject = ${subject}
+                AND (CAST(${lifted} AS TEXT) IS NULL OR reason = ${lifted}) AND NOT ${standing}`
+            : sql`INSERT INTO suspension_reasons (subject, reason) VALUES (${subject}, ${reason})
+                ON CONFLICT DO NOTHING`,
+          sql`UPDATE accounts SET suspended = ${suspended} WHERE id = ${subject}`,
+          sql`UPDATE balances SET suspended = ${suspended} WHERE id = ${subject}`,
+          sql`INSERT INTO suspensions (at, subject, reason, lifted, by_whom, note)
+            VALUES (${at}, ${subject}, ${reason}, ${lifted}, ${by}, ${note})`,
+        ],
+        changes: ids.map(changeOfBalance),
+      };
+    });
+  }
+
+  async secretsSaved(balance: BalanceId, at: EpochMs): Promise<EpochMs> {
+    await this.db.commit(
+      [
+        sql`UPDATE balances SET secrets_saved_at = ${at}, version = version + 1
+          WHERE id = ${balance} AND secrets_saved_at IS NULL`,
+      ],
+      { changes: [changeOfBalance(balance)] },
+    );
+    return (await this.present(balance)).balance.secretsSavedAt!;
+  }
+
+  async setPriceList(balance: BalanceId, priceList: string | null): Promise<boolean> {
+    const changed = await this.db.commit(
+      [
+        changesOne(
+          sql`UPDATE balances SET price_list = ${priceList}, version = version + 1 WHERE id = ${balance}`,
+        ),
+      ],
+      { changes: [changeOfBalance(balance)] },
+    );
+    return changed !== null;
+  }
+
+  async suspensions(subject: string, limit: number): Promise<SuspensionRecord[]> {
+    return this.db.read<SuspensionRecord>`
+      SELECT subject, reason, lifted, at, by_whom AS by, note FROM suspensions
+      WHERE subject = ${subject} ORDER BY seq DESC LIMIT ${limit}`;
+  }
+
+  /** Those that stand once this suspension, or lifting, is recorded. */
+  private async reasonsAfter({ subject, reason, lifted, by }: SuspensionRecord): Promise<SuspensionReason[]> {
+    const standing = by === BY_GATEWAY ? byOperator(subject) : sql`false`;
+    const rows = await this.db.read<{ reason: SuspensionReason; stands: boolean | 0 | 1 }>`
+      SELECT reason, ${standing} AS stands FROM suspension_reasons WHERE subject = ${subject}`;
+    if (reason !== null) return [...rows.map((row) => row.reason), reason];
+    return rows.flatMap((row) =>
+      row.stands || (lifted !== null && row.reason !== lifted) ? [row.reason] : [],
+    );
+  }
+
+  private async presentKey(id: KeyId): Promise<Key> {
+    const key = await this.keyById(id);
+    assert(key !== null, `change of ${id}, which does not exist`);
+    return key;
+  }
+
+  private async find(id: BalanceId): Promise<{ balance: Balance; row: VersionedRow } | null> {
+    const [found] = await this.db.read<BalanceRow & VersionedRow>`
+      SELECT ${BALANCE}, b.version FROM ${BALANCES} WHERE b.id = ${id}`;
+    if (found === undefined) return null;
+    const { version, ...row } = found;
+    return { balance: balanceFromRow(row), row: { id, version } };
+  }
+
+  private async present(id: BalanceId): Promise<{ balance: Balance; row: VersionedRow }> {
+    const found = await this.find(id);
+    assert(found !== null, `change on ${id}, which does not exist`);
+    return found;
+  }
+
+  private async withBudgets(id: BalanceId): Promise<BalanceWithBudgets & { readonly row: VersionedRow }> {
+    return { ...(await this.present(id)), budgets: await this.budgetsOf(id) };
+  }
+
+  private budgetsOf(balance: BalanceId): Promise<Budget[]> {
+    return this.db.read<Budget>`SELECT id, balance_id AS "balanceId", name, cap, period AS "window"
+      FROM budgets WHERE balance_id = ${balance} ORDER BY name`;
+  }
+
+  private async versionedRun(
+    balance: BalanceId,
+    name: string,
+  ): Promise<{ readonly run: StoredRun; readonly version: number } | null> {
+    const [row] = await this.db.read<StoredRun & { readonly version: number }>`
+      SELECT ${RUN}, version FROM runs WHERE balance_id = ${balance} AND name = ${name}`;
+    if (row === undefined) return null;
+    const { version, ...run } = row;
+    return { run, version };
+  }
+
+  private async otherRuns(balance: BalanceId, most: number): Promise<OtherRuns> {
+    const [{ count } = { count: 0 }] = await this.db.read<{ count: number }>`
+      SELECT count(*) AS count FROM runs WHERE balance_id = ${balance}`;
+    if (count < most) return { most, quietest: null };
+    const [quietest = null] = await this.db.read<NonNullable<OtherRuns["quietest"]>>`
+      SELECT name, used_at AS "usedAt" FROM runs WHERE balance_id = ${balance} ORDER BY used_at, name LIMIT 1`;
+    return { most, quietest };
+  }
+
+  private async recentKeys(balance: BalanceId, now: EpochMs): Promise<RecentKeys> {
+    const recent = sql`created_at > ${now - RECENT_MS}`;
+    return {
+      ofSetUp: await this.countKeys(balance, sql`root = 0 AND ${recent}`),
+      ofClaims: await this.countKeys(balance, sql`root > 0 AND ${recent}`),
+    };
+  }
+
+  private async countKeys(balance: BalanceId, where: SqlPart): Promise<number> {
+    const [row] = await this.db.read<{ count: number }>`
+      SELECT count(*) AS count FROM keys WHERE balance_id = ${balance} AND ${where}`;
+    return row!.count;
+  }
+}
+
+const updatingRun = (balance: BalanceId, run: StoredRun, version: number): CommitStatement =>
+  changesOne(sql`UPDATE runs SET ${assigned(rowOfRun(run))}, version = version + 1
+    WHERE balance_id = ${balance} AND name = ${run.name} AND version = ${version}`);
+
+const rowOfRun = ({ startedAt, startedBy, usedAt, cap, calls, revision }: StoredRun) => ({
+  started_at: startedAt,
+  started_by: startedBy,
+  used_at: usedAt,
+  cap,
+  calls,
+  revision,
+});
+
+const keyEvent = (
+  kind: WebhookEventKind,
+  { id, balanceId, name }: Key,
+  at: EpochMs,
+  more: object = {},
+): RecordedEvent => eventOf(kind, id, { at, balance: balanceId, key_id: id, name, ...more });
+
+/** A key is revoked once and rotated once: its id tells the event. */
+function changedKeyEvents(before: Key, { key, successor, ended }: ChangedKey, at: EpochMs): RecordedEvent[] {
+  const revoked = key.state === "revoked" && before.state !== "revoked" ? [key, ...ended] : ended;
+  return [
+    ...(successor ? [keyEvent("key.rotated", key, at, { new_key_id: successor.id })] : []),
+    ...revoked.map((one) => keyEvent("key.revoked", one, at)),
+  ];
+}
+
+const insertKey = (key: Key): CommitStatement => changesOne(sql`INSERT INTO keys ${inserted(rowOf(key))}`);
+
+/** Of several reasons, the gravest is shown. */
+const gravest = (reasons: readonly SuspensionReason[]): SuspensionReason | null =>
+  GRAVEST.find((reason) => reasons.includes(reason)) ?? null;
+
+const GRAVEST: readonly SuspensionReason[] = ["sanctions", "chargeback", "acceptable_use"];
+
+/** Whether an operator's last word on this reason was to suspend for it. */
+const byOperator = (subject: string): SqlPart => sql`coalesce((
+  SELECT s.reason IS NOT NULL FROM suspensions s
+  WHERE s.subject = ${subject} AND s.by_whom <> ${BY_GATEWAY}
+    AND coalesce(s.reason, s.lifted, suspension_reasons.reason) = suspension_reasons.reason
+  ORDER BY s.seq DESC LIMIT 1), false)`;
+
+const BALANCES = sql`balances b LEFT JOIN accounts a ON a.id = b.account_id`;
+
+/** Neither revoked nor expired. */
+const live = (now: EpochMs) => sql`state <> 'revoked' AND (expires_at IS NULL OR expires_at > ${now})`;
+
+const firstKey = ([row]: readonly KeyRow[]): Key | null => (row === undefined ? null : keyFromRow(row));
+
+const RUN = sql`name, cap, calls, started_at AS "startedAt", started_by AS "startedBy", used_at AS "usedAt", revision`;

@@ -1,0 +1,134 @@
+import { type Database as Connection, SQLiteError } from "bun:sqlite";
+import { CommitConflict, type CommitOptions, type Committed, Database, type Planned } from "./database.ts";
+import {
+  type Batch,
+  type CommitStatement,
+  flattened,
+  SqlPart,
+  sql,
+  verbatim,
+  type WrittenSql,
+} from "./statement.ts";
+
+/** A connection to SQLite. Nobody comes between the statements of a commit; what nodes must notice is its caller's to announce. */
+export class SqliteDatabase extends Database {
+  readonly forUpdate = sql``;
+  readonly forReference = sql``;
+  /** By text, of which there are as many as in the code. */
+  private readonly prepared = new Map<string, ReturnType<Connection["prepare"]>>();
+
+  /** Made once: that costs as much as a few statements. */
+  private readonly whole;
+
+  constructor(
+    protected readonly db: Connection,
+    /** Where the connection does not sync at commit: resolves once what was committed is durable. */
+    private readonly durable: () => Promise<void> = async () => {},
+    maxWaiting?: number,
+  ) {
+    super(maxWaiting);
+    this.whole = db.transaction((run: () => void) => run());
+  }
+
+  async rows<Row>(statement: SqlPart): Promise<Row[]> {
+    return this.answer<Row>(statement);
+  }
+
+  protected async attempt(
+    statements: readonly CommitStatement[],
+    { confirm, committed }: CommitOptions,
+  ): Promise<Committed | null> {
+    if (confirm?.() === false) return null;
+    const rows = this.commitNow(statements.map(writtenFor));
+    if (rows === null) return null;
+    committed?.();
+    return { rows, durable: this.durable };
+  }
+
+  lock(): readonly SqlPart[] {
+    return [];
+  }
+
+  member(name: string): SqlPart {
+    return verbatim(`body ->> '${name}'`);
+  }
+
+  among(values: readonly string[]): SqlPart {
+    return sql`(SELECT value FROM json_each(${JSON.stringify(values)}))`;
+  }
+
+  table(rows: readonly object[], columns: Readonly<Record<string, string>>): SqlPart {
+    const named = Object.keys(columns).map((name) => `value ->> '${name}' AS ${name}`);
+    return sql`(SELECT ${verbatim(named.join(", "))} FROM json_each(${JSON.stringify(rows)}))`;
+  }
+
+  wordsOf(column: string, amount: string): SqlPart {
+    return verbatim(`SELECT substr(value, 1, instr(value || '=', '=') - 1), 0,
+      coalesce(CAST(nullif(substr(value, instr(value || '=', '=') + 1), '') AS INTEGER), ${amount}), 0
+      FROM ends, json_each('["' || replace(${column}, ' ', '","') || '"]') WHERE ${column} <> ''`);
+  }
+
+  /** Before it returns. */
+  answer<Row>(statement: SqlPart): Row[] {
+    const { text, values } = statement.written(() => "?");
+    return this.statement(text).all(...values) as Row[];
+  }
+
+  /** As `commit`, before it returns. */
+  commitNow(statements: readonly WrittenStatement[]): readonly number[] | null {
+    try {
+      let changed: number[] = [];
+      this.whole.immediate(() => {
+        changed = statements.map((statement) => this.perform(statement));
+      });
+      return changed;
+    } catch (error) {
+      if (error instanceof CommitConflict || isTaken(error)) return null;
+      throw error;
+    }
+  }
+
+  /** Inside its caller's transaction. */
+  run(batch: Batch): void {
+    for (const statement of flattened(batch)) this.perform(writtenFor(statement));
+  }
+
+  /** In one transaction: reads, and writes what is decided. */
+  locked<Result>({ reads, decide }: Planned<Result>): Result {
+    let result: Result;
+    this.whole.immediate(() => {
+      const decided = decide(reads.map((read) => this.answer(read)));
+      this.run(decided.statements ?? []);
+      result = decided.result;
+    });
+    return result!;
+  }
+
+  private perform({ text, values, rows, finds }: WrittenStatement): number {
+    const statement = this.statement(text);
+    const changed = finds ? statement.all(...values).length : statement.run(...values).changes;
+    if (rows !== null && changed !== rows) throw new CommitConflict();
+    return changed;
+  }
+
+  private statement(text: string) {
+    let prepared = this.prepared.get(text);
+    if (prepared === undefined) this.prepared.set(text, (prepared = this.db.prepare(text)));
+    return prepared;
+  }
+}
+
+export interface WrittenStatement extends WrittenSql {
+  /** Null for any number. */
+  readonly rows: number | null;
+  readonly finds?: true;
+}
+
+export const writtenFor = (statement: CommitStatement): WrittenStatement => {
+  if (statement instanceof SqlPart) return { ...statement.written(() => "?"), rows: null };
+  const { part, ...expected } = statement;
+  return { ...part.written(() => "?"), ...expected };
+};
+
+const isTaken = (error: unknown): boolean =>
+  error instanceof SQLiteError && /^SQLITE_CONSTRAINT_(UNIQUE|PRIMARYKEY)$/.test(error.code ?? "");

@@ -1,0 +1,49 @@
+import { LedgerStore } from "../ledger/sqlite-ledger-store.ts";
+import { openDatabase } from "./sqlite.ts";
+import type { UpkeepAnswer, UpkeepQuestion } from "./upkeep.ts";
+
+/** Keeps the database in shape, off the event loop: see upkeep.ts. */
+declare const self: Worker;
+
+let opened: ReturnType<typeof open> | null = null;
+
+self.onmessage = ({ data: question }: MessageEvent<UpkeepQuestion>) => {
+  let answer: UpkeepAnswer;
+  try {
+    answer = { result: done(question) };
+  } catch (error) {
+    answer = { problem: String(error) };
+  }
+  self.postMessage(answer);
+};
+
+function done({ database, task }: UpkeepQuestion): unknown {
+  opened ??= open(database);
+  const { db, store } = opened;
+  switch (task.kind) {
+    case "checkpoint":
+      return checkpointed(store);
+    case "fold":
+      return store.fold(task.before);
+    case "close":
+      return db.close();
+  }
+}
+
+function checkpointed(store: LedgerStore): boolean {
+  let through = false;
+  // More is written while a checkpoint runs. The log can start over only after a checkpoint during which
+  // nothing was written, and the shorter the checkpoint, the likelier that is.
+  for (let round = 0; round < ROUNDS; round++) through = store.checkpoint() || through;
+  return through;
+}
+
+const ROUNDS = 3;
+
+function open(database: string) {
+  const db = openDatabase(database, "NORMAL", WAIT_MS);
+  return { db, store: new LedgerStore(db) };
+}
+
+/** Only those who asked wait for this thread. */
+const WAIT_MS = 5_000;

@@ -1,0 +1,256 @@
+import { balanceCounter } from "../../ledger/counter.ts";
+import {
+  type Credit,
+  type CreditClaim,
+  type Debit,
+  debitEntry,
+  lossKey,
+  lostOf,
+  type TooMuch,
+  taken,
+} from "../../ledger/credit.ts";
+import { creditEvents } from "../../ledger/credit-events.ts";
+import { paymentOfKey } from "../../payments/payment.ts";
+import { assert } from "../../units/assert.ts";
+import type { EpochMs } from "../../units/clock.ts";
+import type { BalanceId, PaymentId } from "../../units/id.ts";
+import { MAX_NANO_USD, type NanoUsd, ZERO_USD } from "../../units/usd.ts";
+import { LOW_CREDIT, recording } from "../customers/events.ts";
+import type { Database, Planned } from "../database/database.ts";
+import {
+  type Batch,
+  type CommitStatement,
+  changes,
+  changesOne,
+  finds,
+  type SqlPart,
+  sql,
+} from "../database/statement.ts";
+
+/** Credits, what was taken back of them, and claims on what requests held of that, where several processes spend. */
+export class SqlCreditStore {
+  constructor(
+    private readonly db: Database,
+    /** Called with a credit in the turn in which it was committed. */
+    private readonly credited: (credit: Credit) => void = () => {},
+  ) {}
+
+  /**
+   * Credits a balance that exists, once for each idempotency key. Returns what was credited under that key, now or before.
+   * Null, and nothing is credited, where it would come to more in all than is counted exactly.
+   */
+  credit(credit: Credit): Promise<Credit | null> {
+    return this.db.change<Credit | null>(credit.balanceId, async () => {
+      // Last, the key: what is no room may be what was credited under it meanwhile.
+      const fits = await hasRoom(this.db, credit);
+      const known = await this.known(credit.idempotencyKey);
+      if (known !== null || !fits) return { result: known };
+      const committed = () => this.credited(credit);
+      return { result: credit, statements: enteringCredit(this.db, credit), committed };
+    });
+  }
+
+  /**
+   * Takes credit back, once for each idempotency key: of what is neither spent nor granted to a node; one up to an amount
+   * also of what is granted, as a claim. Returns what was done under that key, now or before; or what could be taken, and
+   * then nothing was.
+   */
+  debit(debit: Debit): Promise<Credit | TooMuch> {
+    return this.db.change(debit.balanceId, () => this.db.decided(debiting(this.db, debit)));
+  }
+
+  /** Open claims behind this key, in the order of their keys. */
+  claims(after: string, limit: number): Promise<readonly CreditClaim[]> {
+    return this.db.rows<CreditClaim>(openClaims(after, limit));
+  }
+
+  /**
+   * Ends a claim, as soon as what nodes were granted is covered, or none of them has a grant any more. Returns what was
+   * lost; null while it has to stay open.
+   */
+  decideClaim(claim: CreditClaim, at: EpochMs): Promise<NanoUsd | null> {
+    return this.db.change(claim.balanceId, () => this.db.decided(decidingClaim(this.db, claim, at)));
+  }
+
+  entry(idempotencyKey: string): Promise<Credit | null> {
+    return this.known(idempotencyKey);
+  }
+
+  /** Newest first. */
+  async credits(balance: BalanceId, limit: number): Promise<Credit[]> {
+    return (await this.db.rows<CreditRow>(creditsOf(balance, limit))).map(creditFromRow);
+  }
+
+  private async known(idempotencyKey: string): Promise<Credit | null> {
+    const [row] = await this.db.rows<CreditRow>(sql`${entryOf(idempotencyKey)} ${this.db.forUpdate}`);
+    return row === undefined ? null : creditFromRow(row);
+  }
+}
+
+/** As `SqlCreditStore.debit`. */
+export function debiting(db: Database, debit: Debit): Planned<Credit | TooMuch> {
+  return {
+    // Last, the key: what is not available may be what was taken under it meanwhile.
+    reads: [
+      sumsOf(db, debit.balanceId),
+      sql`${entryOf(debit.idempotencyKey)} ${db.forUpdate}`,
+      sql`SELECT ${LOW_CREDIT} AS low`,
+    ],
+    decide([rows, entries, lines]) {
+      const [known] = entries as readonly CreditRow[];
+      if (known !== undefined) return { result: creditFromRow(known) };
+      const { credited, spent, reserved } = sumsFrom(rows!);
+      const unspent = credited - spent;
+      const available = unspent - reserved;
+      const done = taken(debit.amount, { available, unspent });
+      if (done === null) return { result: { available: Math.max(0, available) as NanoUsd } };
+      const entry = debitEntry(debit, done);
+      const [{ low }] = lines as readonly [{ low: NanoUsd | null }];
+      const after = { credited: credited + entry.amount, spent };
+      const events = creditEvents(debit.balanceId, { credited, spent }, after, { low, at: entry.at });
+      return {
+        result: entry,
+        statements: [
+          insertEntry(entry),
+          crediting(debit.balanceId, entry.amount, rows!),
+          recording(db, events),
+        ],
+      };
+    },
+  };
+}
+
+/** As `SqlCreditStore.decideClaim`. */
+function decidingClaim(db: Database, claim: CreditClaim, at: EpochMs): Planned<NanoUsd | null> {
+  const { balanceId, idempotencyKey } = claim;
+  // Whoever credits a payment has locked it before the balance.
+  const locking = sql`SELECT id FROM payments WHERE id = ${paymentOfKey(idempotencyKey)} ${db.forUpdate}`;
+  return {
+    reads: [
+      sql`SELECT claimed FROM credits WHERE idempotency_key = ${idempotencyKey}`,
+      sumsOf(db, balanceId),
+    ],
+    decide([claims, rows]) {
+      const [{ claimed } = claim] = claims as readonly Pick<CreditClaim, "claimed">[];
+      if (claimed === 0) return { result: ZERO_USD };
+      const { credited, spent, reserved } = sumsFrom(rows!);
+      const short = spent + reserved - credited;
+      const lost = lostOf({ ...claim, claimed }, { short, held: reserved });
+      if (lost === null) return { result: null };
+      const ending = endingClaim({ ...claim, claimed }, lost, at, crediting(balanceId, lost, rows!));
+      return { result: lost, statements: [locking, ending] };
+    },
+  };
+}
+
+/** What nodes were granted and have not shipped as spent is not spent for good. */
+const sumsOf = (db: Database, balance: BalanceId): SqlPart =>
+  sql`SELECT credited, spent, reserved FROM counters WHERE id = ${balanceCounter(balance)} ${db.forUpdate}`;
+
+interface BalanceSums {
+  readonly credited: number;
+  readonly spent: number;
+  readonly reserved: number;
+}
+
+const sumsFrom = ([row]: readonly unknown[]): BalanceSums =>
+  (row as BalanceSums | undefined) ?? { credited: 0, spent: 0, reserved: 0 };
+
+/** A conflict where the balance has other sums by then. */
+function crediting(balance: BalanceId, amount: NanoUsd, rows: readonly unknown[]): CommitStatement {
+  const { credited, spent, reserved } = sumsFrom(rows);
+  return changes(
+    rows.length,
+    sql`UPDATE counters SET credited = credited + ${amount} WHERE id = ${balanceCounter(balance)}
+      AND credited = ${credited} AND spent = ${spent} AND reserved = ${reserved}`,
+  );
+}
+
+/** Whether the balance, which must exist, can be credited with so much. */
+export async function hasRoom(db: Database, { balanceId, amount }: Credit): Promise<boolean> {
+  const [row] = await db.read<{ credited: number }>`SELECT coalesce(counters.credited, 0) AS credited
+    FROM balances LEFT JOIN counters ON counters.id = ${balanceCounter(balanceId)} WHERE balances.id = ${balanceId}`;
+  // A balance that nobody ever used may be removed at any time.
+  assert(row !== undefined, `credit for ${balanceId}, which does not exist`);
+  return row.credited + amount <= MAX_NANO_USD;
+}
+
+/** A conflict where the balance was removed, was credited with too much, or the key was used. */
+export const enteringCredit = (db: Database, credit: Credit): Batch => [
+  finds(1, sql`SELECT id FROM balances WHERE id = ${credit.balanceId} ${db.forReference}`),
+  enteringCreditOf(credit),
+];
+
+/** The same, whether or not the balance is there. */
+export const enteringCreditOf = (credit: Credit): Batch => [
+  insertEntry(credit),
+  changesOne(sql`INSERT INTO counters (id, credited)
+    VALUES (${balanceCounter(credit.balanceId)}, ${credit.amount})
+    ON CONFLICT (id) DO UPDATE SET credited = counters.credited + excluded.credited
+    WHERE counters.credited + excluded.credited <= ${MAX_NANO_USD}`),
+];
+
+/** What a payment is credited again was not taken back after all: its open claims, the latest first, are less by that. */
+export async function cancellingClaims(db: Database, payment: PaymentId, credited: NanoUsd): Promise<Batch> {
+  const claims = await db.read<{ key: string; claimed: number }>`
+    SELECT idempotency_key AS key, claimed FROM credits
+    WHERE claimed > 0 AND payment_id = ${payment} ORDER BY at DESC, idempotency_key DESC`;
+  let left: number = credited;
+  return claims.flatMap(({ key, claimed }) => {
+    const less = Math.min(left, claimed);
+    left -= less;
+    return changesOne(sql`UPDATE credits SET claimed = claimed - ${less}
+      WHERE idempotency_key = ${key} AND claimed = ${claimed}`);
+  });
+}
+
+/** What is lost was not taken back after all. A conflict where somebody else has ended the claim, or changed it. */
+export function endingClaim(
+  { idempotencyKey, balanceId, claimed }: CreditClaim,
+  lost: NanoUsd,
+  at: EpochMs,
+  creditedBack: CommitStatement,
+): Batch {
+  const end = changesOne(sql`UPDATE credits SET claimed = 0
+    WHERE idempotency_key = ${idempotencyKey} AND claimed = ${claimed} AND claimed > 0`);
+  if (lost === 0) return [end, creditedBack];
+  const note = "spent before it could be taken back";
+  return [
+    end,
+    creditedBack,
+    insertEntry({ balanceId, amount: lost, idempotencyKey: lossKey(idempotencyKey), note, at }),
+    sql`UPDATE payments SET credited = credited + ${lost}, lost = lost + ${lost}, version = version + 1
+      WHERE id = ${paymentOfKey(idempotencyKey)}`,
+  ];
+}
+
+export const creditedBy = (balance: BalanceId, amount: NanoUsd): SqlPart =>
+  sql`UPDATE counters SET credited = credited + ${amount} WHERE id = ${balanceCounter(balance)}`;
+
+export const openClaims = (after: string, limit: number): SqlPart =>
+  sql`SELECT idempotency_key AS "idempotencyKey", balance_id AS "balanceId", claimed FROM credits
+    WHERE claimed > 0 AND idempotency_key > ${after} ORDER BY idempotency_key LIMIT ${limit}`;
+
+/** What was credited, or taken back, under this idempotency key. */
+export const entryOf = (idempotencyKey: string): SqlPart =>
+  sql`SELECT ${CREDIT} FROM credits WHERE idempotency_key = ${idempotencyKey}`;
+
+/** Newest first. */
+export const creditsOf = (balance: BalanceId, limit: number): SqlPart =>
+  sql`SELECT ${CREDIT} FROM credits WHERE balance_id = ${balance} AND amount <> 0 ORDER BY at DESC LIMIT ${limit}`;
+
+/** A conflict where the idempotency key has been used. */
+export function insertEntry(entry: Credit): CommitStatement {
+  const { at, idempotencyKey, balanceId, amount, note, tookAll = false, claimed = ZERO_USD } = entry;
+  return changesOne(sql`INSERT INTO credits (idempotency_key, at, balance_id, amount, note, took_all, claimed)
+    VALUES (${idempotencyKey}, ${at}, ${balanceId}, ${amount}, ${note}, ${Number(tookAll)} = 1, ${claimed})
+    ON CONFLICT (idempotency_key) DO NOTHING`);
+}
+
+const CREDIT = sql`balance_id AS "balanceId", amount, idempotency_key AS "idempotencyKey", note, at,
+  took_all AS "tookAll", claimed`;
+
+/** SQLite knows no booleans. */
+export type CreditRow = Omit<Credit, "tookAll"> & { readonly tookAll: boolean | 0 | 1 };
+
+export const creditFromRow = (row: CreditRow): Credit => ({ ...row, tookAll: Boolean(row.tookAll) });

@@ -1,0 +1,312 @@
+import {
+  decide,
+  type Grant,
+  type Inquiry,
+  MAX_LATE,
+  NOTHING_GRANTED,
+  type SharedCounter,
+  type Standing,
+  type Statement,
+} from "../../ledger/authority.ts";
+import type { CounterId } from "../../ledger/counter.ts";
+import { EpochFenced } from "../../ledger/membership.ts";
+import { MAX_NANO_USD, type NanoUsd } from "../../units/usd.ts";
+import type { Database, Planned } from "../database/database.ts";
+import { type SqlPart, sql } from "../database/statement.ts";
+
+/**
+ * The Authority on a database: what one node states together is decided in one transaction, which locks the counters in
+ * the order of their ids, decides by the one rule, and writes what changed.
+ */
+export function settling(db: Database, now: SqlPart, statements: readonly Statement[]): Planned<Grant[]> {
+  const { ledger: node, epoch } = statements[0]!;
+  const ids = [...new Set(statements.map(({ counter }) => counter))].sort();
+  const all = db.among(ids);
+  const { query, limits } = limitsOf(db, ids);
+  return {
+    reads: [
+      // Closing an epoch takes the row for itself, so none is closed while statements of it are settled. Renewing the lease
+      // does not wait for this.
+      sql`SELECT epoch, open FROM nodes WHERE name = ${node} ${db.forReference}`,
+      sql`INSERT INTO counters (id) SELECT value FROM ${all} AS asked WHERE true ORDER BY value
+        ON CONFLICT (id) DO NOTHING`,
+      sql`SELECT id, credited, spent, reserved, inquiries FROM counters WHERE id IN ${all} ORDER BY id ${db.forUpdate}`,
+      sql`SELECT counter, granted, shipped, used, number, coalesce(heard, 0) AS heard FROM grants
+        WHERE node = ${node} AND counter IN ${all}`,
+      ...query,
+    ],
+    decide([lives, , counterRows, grantRows, limitRows = []]) {
+      const [life] = lives as readonly LifeRow[];
+      if (life?.epoch !== epoch || !life.open) throw new EpochFenced(`epoch ${epoch} of ${node} is over`);
+      const counters = lockedCounters(
+        counterRows as readonly LockedLockedCounterRow[],
+        grantRows as readonly GrantRow[],
+      );
+      const set = limits(limitRows as readonly LimitRow[]);
+      const result = statements.map((statement) => {
+        const { counter, limit } = statement;
+        const least = Math.min(limit, set.get(counter) ?? limit) as NanoUsd;
+        return decide(counters.get(counter)!, { ...statement, limit: least });
+      });
+      return { result, statements: writing(db, node, [...counters.values()], now) };
+    },
+  };
+}
+
+/** What others have of counters that the node runs short of, once it is decided; no statement where it does not. */
+export function askingOthers(
+  db: Database,
+  isAlive: SqlPart,
+  statements: readonly Statement[],
+  grants: readonly Grant[],
+): { readonly query: readonly SqlPart[]; decided(rows: readonly OthersRow[]): DecidedGrants } {
+  const short = statements.flatMap(({ counter, inquiry: awaited }, index) => {
+    const { short: isShort, inquiry } = grants[index]!;
+    return isShort ? [{ counter, awaited, inquiry }] : [];
+  });
+  if (short.length === 0) return { query: [], decided: () => ({ grants, recalled: [] }) };
+  return {
+    query: [
+      sql`SELECT counter, CAST(sum(granted - used) AS BIGINT) AS spare, CAST(sum(granted - shipped) AS BIGINT) AS open,
+          min(CASE WHEN granted > shipped THEN coalesce(heard, 0) END) AS heard
+        FROM grants WHERE counter IN ${db.among(short.map(({ counter }) => counter))}
+          AND node <> ${statements[0]!.ledger} AND ${isAlive} GROUP BY counter`,
+    ],
+    decided(rows) {
+      const others = othersFrom(rows, short);
+      return {
+        grants: grants.map((grant) => ({ ...grant, ...others.get(grant.counter) })),
+        recalled: short.filter(({ counter, awaited }) => {
+          const { spare = 0, answered = awaited } = others.get(counter) ?? {};
+          return spare > 0 || answered < awaited;
+        }),
+      };
+    },
+  };
+}
+
+export interface DecidedGrants {
+  /** In the order of the statements. */
+  readonly grants: readonly Grant[];
+  /** Counters that the node runs short of, and the others have something of. */
+  readonly recalled: readonly Inquiry[];
+}
+
+/** Forgets grants of counters whose window is over, if everything was shipped. */
+export const retiring = (db: Database, node: string, counters: readonly CounterId[]): SqlPart =>
+  sql`DELETE FROM grants WHERE node = ${node} AND granted = shipped AND counter IN ${db.among(counters)}`;
+
+/** The inquiries since then after what this node was granted, which it has not answered. */
+export const openInquiries = (node: string, since: SqlPart): SqlPart => sql`
+  SELECT counter, inquiries AS inquiry FROM counters JOIN grants ON grants.counter = counters.id
+  WHERE inquired_at > ${since} AND node = ${node} AND granted > shipped AND coalesce(heard, 0) < inquiries
+  LIMIT ${MAX_LATE}`;
+
+/** Releases what the node was granted. */
+export const freeing = ({ forUpdate }: Pick<Database, "forUpdate">, node: string): readonly SqlPart[] => [
+  sql`SELECT id FROM counters
+    WHERE id IN (SELECT counter FROM grants WHERE node = ${node}) ORDER BY id ${forUpdate}`,
+  sql`UPDATE counters SET reserved = reserved - (held.granted - held.shipped)
+    FROM grants AS held WHERE held.node = ${node} AND held.counter = counters.id`,
+  sql`DELETE FROM grants WHERE node = ${node}`,
+];
+
+interface LifeRow {
+  readonly epoch: number;
+  readonly open: boolean | 0 | 1;
+}
+
+type LockedLockedCounterRow = Pick<LockedCounter, "id" | "credited" | "spent" | "reserved" | "inquiries">;
+type GrantRow = Standing & { readonly counter: CounterId; readonly shipped: number };
+
+/** A counter as it is locked. */
+interface LockedCounter extends SharedCounter {
+  readonly id: CounterId;
+  readonly standingBefore: Standing;
+  readonly reservedBefore: number;
+  readonly inquiriesBefore: number;
+}
+
+function lockedCounters(
+  counters: readonly LockedLockedCounterRow[],
+  grants: readonly GrantRow[],
+): Map<CounterId, LockedCounter> {
+  const known = new Map(
+    grants.map(({ counter, shipped, ...standing }) => [counter, { shipped, standing }] as const),
+  );
+  return new Map(
+    counters.map((counter) => {
+      const mine = known.get(counter.id) ?? { shipped: 0, standing: NOTHING_GRANTED };
+      const { reserved: reservedBefore, inquiries: inquiriesBefore } = counter;
+      return [
+        counter.id,
+        { ...counter, ...mine, standingBefore: mine.standing, reservedBefore, inquiriesBefore },
+      ];
+    }),
+  );
+}
+
+function writing(
+  db: Database,
+  node: string,
+  counters: readonly LockedCounter[],
+  now: SqlPart,
+): readonly SqlPart[] {
+  const stated = counters
+    .filter(({ standing, standingBefore }) => standing !== standingBefore)
+    .map(({ id, standing }) => ({ id, ...standing }));
+  const changed = counters
+    .filter((one) => one.reserved !== one.reservedBefore || one.inquiries !== one.inquiriesBefore)
+    .map(({ id, reserved, inquiries }) => ({ id, reserved, inquiries }));
+  const writingGrants = sql`INSERT INTO grants (node, counter, granted, used, number, heard)
+    SELECT ${node}, id, granted, used, number, heard FROM ${db.table(stated, GRANT_COLUMNS)} AS stated WHERE true
+    ON CONFLICT (node, counter) DO UPDATE
+    SET granted = excluded.granted, used = excluded.used, number = excluded.number, heard = excluded.heard`;
+  const writingCounters = sql`UPDATE counters SET reserved = changed.reserved, inquiries = changed.inquiries,
+      inquired_at = CASE WHEN counters.inquiries < changed.inquiries THEN ${now} ELSE inquired_at END
+    FROM ${db.table(changed, COUNTER_COLUMNS)} AS changed WHERE counters.id = changed.id`;
+  return [...(stated.length > 0 ? [writingGrants] : []), ...(changed.length > 0 ? [writingCounters] : [])];
+}
+
+const GRANT_COLUMNS = {
+  id: "TEXT",
+  granted: "BIGINT",
+  used: "BIGINT",
+  number: "BIGINT",
+  heard: "BIGINT",
+} as const;
+const COUNTER_COLUMNS = { id: "TEXT", reserved: "BIGINT", inquiries: "BIGINT" } as const;
+
+/** What the others have of counters that are short, as they last said, and which inquiry all of them have answered. */
+function othersFrom(rows: readonly OthersRow[], short: readonly ShortCounter[]): Map<CounterId, Others> {
+  const found = new Map(rows.map((row) => [row.counter, row]));
+  return new Map(
+    short.flatMap(({ counter, inquiry }) => {
+      const row = found.get(counter);
+      if (row === undefined) return [];
+      const { spare, open, heard } = row;
+      return [[counter, { spare, open, answered: Math.min(inquiry, heard ?? inquiry) }] as const];
+    }),
+  );
+}
+
+interface ShortCounter extends Inquiry {
+  /** The inquiry that requests there wait for. */
+  readonly awaited: number;
+}
+
+type Others = Pick<Grant, "spare" | "open" | "answered">;
+
+export interface OthersRow {
+  readonly counter: CounterId;
+  readonly spare: NanoUsd;
+  readonly open: NanoUsd;
+  /** Null where nobody has anything open. */
+  readonly heard: number | null;
+}
+
+/**
+ * What owners last set, of keys, budgets and runs, for those of these counters that it limits. A node may state a limit
+ * that has changed since: a request that it admits may have waited, and what was granted to that would be spent by
+ * others, above the limit.
+ */
+function limitsOf(db: Database, counters: readonly CounterId[]): CounterLimits {
+  const asked = counters.map(askedOf);
+  const queries = QUERIES.flatMap(({ kinds, of }) => {
+    const subjects = asked.filter(({ kind }) => kinds.includes(kind)).map(({ subject }) => subject);
+    return subjects.length === 0 ? [] : [of(db, [...new Set(subjects)])];
+  });
+  return {
+    query: queries.length === 0 ? [] : [queries.reduce((all, query) => sql`${all} UNION ALL ${query}`)],
+    limits: (rows) =>
+      new Map(
+        asked.flatMap(({ counter, kind, subject, window }) => {
+          const own = rows.filter(
+            (row) => row.subject === subject && (window === "" || window === row.period),
+          );
+          // Of a chain of keys, the highest limit counts.
+          return own.length === 0
+            ? []
+            : [[counter, Math.max(...own.map((row) => row[kind] ?? MAX_NANO_USD))] as const];
+        }),
+      ),
+  };
+}
+
+interface CounterLimits {
+  /** One statement, or none where nothing of it can be limited. */
+  readonly query: readonly SqlPart[];
+  /** By what it has found. */
+  limits(rows: readonly LimitRow[]): Map<CounterId, number>;
+}
+
+interface AskedLimit {
+  readonly counter: CounterId;
+  readonly kind: LimitKind;
+  readonly subject: string;
+  /** Of a budget, which is counted in all windows, while its cap is that of one; empty for others. */
+  readonly window: string;
+}
+
+function askedOf(counter: CounterId): AskedLimit {
+  const [kind, subject = "", window = "", start] = counter.split(":") as [LimitKind, ...string[]];
+  const isRun = kind === "run" || kind === "calls";
+  return {
+    counter,
+    kind,
+    subject: isRun ? `${subject}:${window}` : subject,
+    window: kind === "budget" && start !== undefined ? window : "",
+  };
+}
+
+type LimitKind = "day" | "month" | "rpm" | "tpm" | "budget" | "run" | "calls";
+
+/** The limits of a subject, each under the kind of counter that it limits. */
+type LimitRow = Readonly<Record<LimitKind, number | null>> & {
+  readonly subject: string;
+  readonly period: string;
+};
+
+const NONE = sql`CAST(NULL AS BIGINT)`;
+
+const QUERIES: readonly LimitQuery[] = [
+  {
+    kinds: ["day", "month", "rpm", "tpm"],
+    of: (
+      db,
+      rotations,
+    ) => sql`SELECT lineage AS subject, daily_limit AS day, monthly_limit AS month, rpm_limit AS rpm,
+      tpm_limit AS tpm, ${NONE} AS budget, ${NONE} AS run, ${NONE} AS calls, '' AS period
+      FROM keys WHERE lineage IN ${db.among(rotations)} AND state <> 'revoked'`,
+  },
+  {
+    kinds: ["budget"],
+    of: (
+      db,
+      budgets,
+    ) => sql`SELECT id AS subject, ${NONE} AS day, ${NONE} AS month, ${NONE} AS rpm, ${NONE} AS tpm,
+      cap AS budget, ${NONE} AS run, ${NONE} AS calls, period FROM budgets WHERE id IN ${db.among(budgets)}`,
+  },
+  {
+    kinds: ["run", "calls"],
+    of: (
+      db,
+      subjects,
+    ) => sql`SELECT asked.subject, ${NONE} AS day, ${NONE} AS month, ${NONE} AS rpm, ${NONE} AS tpm,
+      ${NONE} AS budget, runs.cap AS run, runs.calls, '' AS period
+      FROM ${db.table(subjects.map(namedRun), RUN_COLUMNS)} AS asked JOIN runs
+        ON runs.balance_id = asked.balance_id AND runs.name = asked.name AND runs.started_at = asked.started_at`,
+  },
+];
+
+interface LimitQuery {
+  readonly kinds: readonly LimitKind[];
+  of(db: Database, subjects: readonly string[]): SqlPart;
+}
+
+const RUN_COLUMNS = { subject: "TEXT", balance_id: "TEXT", name: "TEXT", started_at: "BIGINT" } as const;
+
+function namedRun(subject: string) {
+  const [balance, name, startedAt] = subject.split(/[/:]/) as [string, string, string];
+  return { subject, balance_id: balance, name, started_at: Number(startedAt) };
+}

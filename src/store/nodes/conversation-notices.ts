@@ -1,0 +1,42 @@
+import type { ToldRoute } from "../../routing/affinity.ts";
+import type { Postgres } from "../database/postgres.ts";
+
+/** Tells all nodes where conversations are, by notifications that nobody waits for; the node hears itself too. */
+export async function tellConversations(
+  postgres: Postgres,
+  node: string,
+  routes: readonly ToldRoute[],
+): Promise<void> {
+  const payloads: string[] = [];
+  for (let at = 0; at < routes.length; at += ROUTES_EACH)
+    payloads.push(`${node} ${JSON.stringify(routes.slice(at, at + ROUTES_EACH))}`);
+  const short = payloads.filter((payload) => Buffer.byteLength(payload) < PAYLOAD_BYTES);
+  await postgres.transaction((sql) => postgres.notify(sql, CONVERSATIONS, short));
+}
+
+export const CONVERSATIONS = "gateway_conversations";
+
+/** PostgreSQL takes less than 8,000 bytes ("NOTIFY"); one route has some 150, and seldom more than 500. */
+const PAYLOAD_BYTES = 8_000;
+const ROUTES_EACH = 10;
+
+/** What a node told; what one of another version told otherwise is left out. */
+export function conversationsIn(payload: string): { node: string; routes: readonly ToldRoute[] } {
+  const end = payload.indexOf(" ");
+  const routes = payloadJson(payload.slice(end + 1));
+  return { node: payload.slice(0, end), routes: Array.isArray(routes) ? routes.filter(isToldRoute) : [] };
+}
+
+/** Null for what is no JSON: anybody who may connect to the database can notify. */
+export function payloadJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
+function isToldRoute(route: Partial<ToldRoute> | null): route is ToldRoute {
+  if (typeof route?.conversation !== "number" || typeof route.keptMs !== "number") return false;
+  return [route.model, route.host, route.hostModel].every((name) => typeof name === "string");
+}

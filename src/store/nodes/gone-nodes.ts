@@ -1,0 +1,45 @@
+import type { Clock } from "../../units/clock.ts";
+import type { PostgresRegistry } from "./postgres-registry.ts";
+
+/**
+ * Closes nodes that had no journal and are gone for good; returns what ends it. Only a node does so that has
+ * had its own lease for a while: when PostgreSQL comes back everybody's has run out, and everybody is about
+ * to renew it.
+ */
+export function closeGoneNodes({ registry, usable, clock, log }: Watch): () => void {
+  let timer = clock.after(LOOK_MS, look);
+  let stopped = false;
+  let usableLooks = 0;
+
+  async function look(): Promise<void> {
+    usableLooks = usable() ? usableLooks + 1 : 0;
+    if (usableLooks >= SURE_LOOKS) await closeGone();
+    if (!stopped) timer = clock.after(LOOK_MS, look);
+  }
+
+  async function closeGone(): Promise<void> {
+    try {
+      for (const name of await registry.gone()) {
+        log("node closed", { name, found: await registry.close(name) });
+      }
+    } catch (error) {
+      log("nodes", { error: String(error) });
+    }
+  }
+
+  return () => {
+    stopped = true;
+    timer.cancel();
+  };
+}
+
+interface Watch {
+  readonly registry: Pick<PostgresRegistry, "gone" | "close">;
+  /** This node has a lease. */
+  readonly usable: () => boolean;
+  readonly clock: Pick<Clock, "after">;
+  log(event: string, fields: Readonly<Record<string, unknown>>): void;
+}
+
+const LOOK_MS = 5_000;
+const SURE_LOOKS = 3;

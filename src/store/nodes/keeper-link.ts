@@ -1,0 +1,172 @@
+import { connect, type Socket } from "node:net";
+import { EpochFenced } from "../../ledger/membership.ts";
+import type { Clock, Timer } from "../../units/clock.ts";
+import { StoreUnreachable, StoreUnusable } from "../../units/errors/bookkeeping.ts";
+import {
+  FrameReader,
+  frameOf,
+  KEEPER_PROTOCOL,
+  type KeeperAnnouncement,
+  type KeeperAnswer,
+  type KeeperCall,
+  type KeeperHello,
+  type KeeperOperations,
+} from "./keeper-operations.ts";
+
+/**
+ * A node's line to its keeper. What is asked while nobody listens waits for a while, because a keeper that died
+ * is soon back; what was under way when the line broke may have happened, and is told as such.
+ */
+export class KeeperLink {
+  private socket: Socket | null = null;
+  /** The keeper has named its version. */
+  private ready = false;
+  private closed = false;
+  private calls = 0;
+  private readonly open = new Map<number, OpenCall>();
+  private again: Timer | null = null;
+  private pauseMs = FIRST_PAUSE_MS;
+  private answerMs = START_ANSWER_MS;
+  private told: ((announcement: KeeperAnnouncement) => void) | null = null;
+
+  constructor(
+    private readonly path: string,
+    private readonly clock: Pick<Clock, "after">,
+    /** The keeper is of another version. */
+    private readonly onUnusable: (error: Error) => void,
+  ) {
+    this.connect();
+  }
+
+  /** Each operation as a function that asks the keeper. */
+  readonly keeper: KeeperOperations = new Proxy({} as KeeperOperations, {
+    get:
+      (_, call) =>
+      (...args: unknown[]) =>
+        this.ask(call as keyof KeeperOperations, args),
+  });
+
+  listen(told: (announcement: KeeperAnnouncement) => void): void {
+    this.told = told;
+  }
+
+  /** The node has started: from here on there are requests that wait for answers. */
+  started(): void {
+    this.answerMs = ANSWER_MS;
+  }
+
+  close(): void {
+    this.closed = true;
+    this.again?.cancel();
+    this.socket?.destroy();
+    this.fail(() => true, "the line to the keeper is closed");
+  }
+
+  private ask(call: keyof KeeperOperations, args: readonly unknown[]): Promise<unknown> {
+    if (this.closed || this.open.size >= MAX_CALLS)
+      return Promise.reject(new StoreUnreachable("the keeper of the database takes no more calls"));
+    const id = ++this.calls;
+    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+    const { answerMs } = this;
+    const late = this.clock.after(answerMs, () => {
+      this.open.delete(id);
+      reject(new StoreUnreachable(`the keeper of the database did not answer within ${answerMs} ms`));
+    });
+    const asked: OpenCall = {
+      frame: frameOf({ id, call, args } satisfies KeeperCall),
+      late,
+      resolve,
+      reject,
+    };
+    this.open.set(id, asked);
+    if (this.ready) this.send(asked);
+    return promise;
+  }
+
+  private send(asked: OpenCall): void {
+    this.socket!.write(asked.frame!);
+    asked.frame = null;
+  }
+
+  private connect(): void {
+    this.again = null;
+    const socket = connect(this.path);
+    const frames = new FrameReader();
+    this.socket = socket;
+    // Its end follows.
+    socket.on("error", () => {});
+    socket.on("close", () => this.lost(socket));
+    socket.on("data", (piece: Buffer) => {
+      try {
+        for (const message of frames.read(piece)) this.hear(message as KeeperMessage);
+      } catch {
+        socket.destroy();
+      }
+    });
+  }
+
+  private hear(message: KeeperMessage): void {
+    if ("protocol" in message) return this.greeted(message);
+    if ("kind" in message) return this.told?.(message);
+    const asked = this.open.get(message.id);
+    if (asked === undefined) return;
+    this.open.delete(message.id);
+    asked.late.cancel();
+    if ("failed" in message) asked.reject(errorOf(message.failed));
+    else asked.resolve(message.result);
+  }
+
+  private greeted({ protocol }: KeeperHello): void {
+    if (protocol !== KEEPER_PROTOCOL) {
+      const versions = `${protocol}, and this process ${KEEPER_PROTOCOL}`;
+      return this.onUnusable(
+        new StoreUnusable(`the keeper of the database speaks version ${versions}: restart the gateway.`),
+      );
+    }
+    this.ready = true;
+    this.pauseMs = FIRST_PAUSE_MS;
+    for (const asked of this.open.values()) if (asked.frame !== null) this.send(asked);
+    // Whatever was announced meanwhile was missed.
+    this.told?.({ kind: "changed" });
+  }
+
+  private lost(socket: Socket): void {
+    if (this.socket !== socket) return;
+    this.ready = false;
+    this.fail(({ frame }) => frame === null, "the keeper of the database has gone away");
+    if (this.closed) return;
+    this.again = this.clock.after(this.pauseMs, () => this.connect());
+    this.pauseMs = Math.min(this.pauseMs * 2, LAST_PAUSE_MS);
+  }
+
+  private fail(which: (asked: OpenCall) => boolean, why: string): void {
+    for (const [id, asked] of this.open) {
+      if (!which(asked)) continue;
+      this.open.delete(id);
+      asked.late.cancel();
+      asked.reject(new StoreUnreachable(why));
+    }
+  }
+}
+
+type KeeperMessage = KeeperHello | KeeperAnnouncement | KeeperAnswer;
+
+interface OpenCall {
+  /** Null once it is sent. */
+  frame: Buffer | null;
+  readonly late: Timer;
+  resolve(result: unknown): void;
+  reject(error: Error): void;
+}
+
+function errorOf({ name, message }: { readonly name: string; readonly message: string }): Error {
+  if (name === "EpochFenced") return new EpochFenced(message);
+  return name === "StoreUnreachable" ? new StoreUnreachable(message) : new Error(message);
+}
+
+const ANSWER_MS = 5_000;
+/** It may have the ends of a former life to book first, on a busy machine. */
+const START_ANSWER_MS = 60_000;
+const MAX_CALLS = 10_000;
+const FIRST_PAUSE_MS = 20;
+const LAST_PAUSE_MS = 500;

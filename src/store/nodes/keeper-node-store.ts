@@ -1,0 +1,135 @@
+import { Database } from "bun:sqlite";
+import { dirname } from "node:path";
+import type { BalanceCursor, InUseHere, RemovedUnused } from "../../customers/keys/key-store.ts";
+import type { Statement } from "../../ledger/authority.ts";
+import type { Clock, EpochMs } from "../../units/clock.ts";
+import type { Bookkeeping, BookkeepingParts } from "../books/bookkeeping.ts";
+import { journalBooks, journalFolder, openNodeBooks } from "../books/bookkeeping-node.ts";
+import { sqlStores } from "../books/stores.ts";
+import { SqlAccountStore } from "../customers/account-store.ts";
+import { SqlKeyStore } from "../customers/key-store.ts";
+import { keeperSocketPath } from "../data-folder.ts";
+import { places } from "../journal/journal.ts";
+import type { ShippedEnds } from "../journal/node-books.ts";
+import type { StoredReceiptPage } from "../ledger/receipts.ts";
+import { SqlLedgerStore } from "../ledger/sql-ledger-store.ts";
+import { LedgerStore } from "../ledger/sqlite-ledger-store.ts";
+import { BatchQueue } from "./batch-queue.ts";
+import { KeeperDatabase } from "./keeper-database.ts";
+import { KeeperLink } from "./keeper-link.ts";
+import type { KeeperOperations } from "./keeper-operations.ts";
+import type { NodeStore, SharedLedgerStore } from "./node-store.ts";
+
+/** The store of a node whose database is kept by another process. */
+export function keeperNodeStore({ folder, clock }: NodeStoreParts, link: KeeperLink): NodeStore {
+  const { keeper } = link;
+  const db = new Database(folder.databasePath, { readonly: true, strict: true });
+  db.run(`PRAGMA busy_timeout = ${WAIT_MS}`);
+  const database = new KeeperDatabase(db, keeper);
+  const statements = new BatchQueue((some: readonly Statement[]) => keeper.settle(some), setImmediate);
+  return {
+    registry: keeper,
+    authority: {
+      settle: (statement) => statements.request(statement),
+      retire: keeper.retire,
+      inquiries: keeper.inquiries,
+    },
+    ledger: new KeeperLedgerStore(db, database, keeper),
+    held: { sendQuestion: keeper.sendHeldQuestion, sendAnswer: keeper.sendHeldAnswer },
+    ...sqlStores(database, clock),
+    usagePath: folder.databasePath,
+    keys: (acknowledged) => new KeeperKeyStore(new KeeperDatabase(db, keeper, acknowledged), clock, keeper),
+    accounts: (acknowledged) => new SqlAccountStore(new KeeperDatabase(db, keeper, acknowledged), clock),
+    openBooks: async (parts, node) =>
+      journalBooks(parts, shippedTo(keeper, journalFolder(parts.folder)), node, await keeper.lastEpoch(node)),
+    join: keeper.join,
+    listen: ({ changed, recalled, held }) =>
+      link.listen((announcement) => {
+        if (announcement.kind === "changed") changed();
+        else if (announcement.kind === "held") held(announcement.message);
+        else recalled(announcement.asker, announcement.inquiry);
+      }),
+    lookAfterOthers: () => () => {},
+    async close() {
+      link.close();
+      db.close();
+    },
+  };
+}
+
+export interface NodeStoreParts extends Pick<BookkeepingParts, "clock"> {
+  readonly folder: Pick<BookkeepingParts["folder"], "databasePath">;
+}
+
+/**
+ * The journal in this folder is told by its places: the keeper reads it itself, which costs the node less than sending what
+ * is in it. What was damaged there since is still in the node's memory, and is sent.
+ */
+export const shippedTo = (keeper: KeeperOperations, journal: string): ShippedEnds => ({
+  async ship(node, epoch, batch) {
+    const isRead = await keeper.shipFrom(journal, node, epoch, [...places(batch)]);
+    if (!isRead) await keeper.ship(node, epoch, batch);
+  },
+  reached: async (node: string) => new Map(await keeper.reached(node)),
+  mayForget: keeper.checkpoint,
+  forgetReachedBefore: keeper.forgetReachedBefore,
+});
+
+class KeeperLedgerStore extends SqlLedgerStore implements SharedLedgerStore {
+  private readonly read: LedgerStore;
+
+  constructor(
+    db: Database,
+    database: KeeperDatabase,
+    private readonly keeper: Pick<KeeperOperations, "fold">,
+  ) {
+    super(database);
+    this.read = new LedgerStore(db);
+  }
+
+  async receipts(...of: Parameters<LedgerStore["receipts"]>): Promise<StoredReceiptPage> {
+    return this.read.receipts(...of);
+  }
+
+  fold(before: EpochMs): Promise<number> {
+    return this.keeper.fold(before);
+  }
+}
+
+/** Readers wait for nobody but a database that is being recovered. */
+const WAIT_MS = 5_000;
+
+/** Keys, balances and budgets for a node, of which its keeper removes the unused: it knows what all nodes use. */
+export class KeeperKeyStore extends SqlKeyStore {
+  constructor(
+    private readonly database: KeeperDatabase,
+    clock: Pick<Clock, "now">,
+    private readonly keeper: Pick<KeeperOperations, "removeUnused">,
+  ) {
+    super(database, clock);
+  }
+
+  override async removeUnused(before: EpochMs, from: BalanceCursor, here: InUseHere): Promise<RemovedUnused> {
+    const { removed, version } = await this.keeper.removeUnused(before, from);
+    here.forget(removed.keys, removed.balances);
+    if (version !== null) await this.database.acknowledged(version);
+    return removed;
+  }
+}
+
+/**
+ * One of the processes of a machine: its journal in a data folder of its own, everything else in the SQLite of
+ * the folder around it, which it reads itself and has changed by the keeper.
+ */
+export async function openKeeperBooks(parts: BookkeepingParts): Promise<Bookkeeping> {
+  const { folder, clock, onLost } = parts;
+  const link = new KeeperLink(keeperSocketPath(dirname(folder.databasePath)), clock, onLost);
+  try {
+    const books = await openNodeBooks(parts, keeperNodeStore(parts, link));
+    link.started();
+    return books;
+  } catch (error) {
+    link.close();
+    throw error;
+  }
+}

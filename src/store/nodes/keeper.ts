@@ -1,0 +1,135 @@
+import type { Inquiry } from "../../ledger/authority.ts";
+import type { Clock } from "../../units/clock.ts";
+import { SqlKeyStore } from "../customers/key-store.ts";
+import { LogSync } from "../database/log-sync.ts";
+import { mendsWalReset, openDatabase, sqliteVersion } from "../database/sqlite.ts";
+import { SqliteDatabase } from "../database/sqlite-database.ts";
+import { Upkeep } from "../database/upkeep.ts";
+import { endsIn } from "../journal/journal-part.ts";
+import { NodeLedger } from "../ledger/node-ledger.ts";
+import { SqliteAuthority } from "../ledger/sqlite-authority.ts";
+import { LedgerStore } from "../ledger/sqlite-ledger-store.ts";
+import { changeOfBalance, changeOfKey } from "./changes.ts";
+import type { KeeperAnnouncement, KeeperOperations } from "./keeper-operations.ts";
+import { SettlementTurns } from "./settlement-turns.ts";
+import { SqliteRegistry } from "./sqlite-registry.ts";
+
+/**
+ * The keeper of a SQLite database: the one process that writes it, for the nodes of this machine. Everything is
+ * on one connection whose commits are not synced by themselves; what has to be durable is answered after a sync
+ * of the database's log, which all that wait for one share.
+ */
+export function openKeeper({ database: path, clock, onFault, onLost, announce }: KeeperParts): Keeper {
+  const db = openDatabase(path, "NORMAL");
+  const log = new LogSync(path, onLost);
+  const durable = () => log.durable();
+  const registry = new SqliteRegistry(db, clock, () => announce({ kind: "changed" }));
+  const recalled = (asker: string, inquiry: Inquiry) => announce({ kind: "recalled", asker, inquiry });
+  const authority = new SqliteAuthority(db, clock, () => registry.alive(), recalled);
+  const ledger = new LedgerStore(db);
+  const upkeep = mendsWalReset(sqliteVersion(db)) ? new Upkeep(path, clock, onFault) : null;
+  const turns = new SettlementTurns((batches) => authority.settle(batches), durable, setImmediate);
+  const database = new SqliteDatabase(db, durable);
+  const keys = new SqlKeyStore(database, clock);
+  return {
+    operations: {
+      ...registryOperations(registry, durable),
+      ...shippingOperations(new NodeLedger(db, ledger)),
+      settle: (statements) => turns.settle(statements),
+      async sendHeldQuestion(question) {
+        announce({ kind: "held", message: question });
+        return registry.others(question.asker);
+      },
+      sendHeldAnswer: async (message) => announce({ kind: "held", message }),
+      retire: async (node, counters) => authority.retire(node, counters),
+      inquiries: async (node) => authority.inquiries(node),
+      commit: committing(database, registry, durable),
+      removeUnused: removing(keys, registry),
+      checkpoint: async () => (upkeep ?? ledger).checkpoint(),
+      fold: async (before) => (upkeep ?? ledger).fold(before),
+    },
+    async stop() {
+      await upkeep?.close();
+      log.close();
+      db.close();
+    },
+  };
+}
+
+export interface Keeper {
+  readonly operations: KeeperOperations;
+  stop(): Promise<void>;
+}
+
+export interface KeeperParts {
+  /** The path of SQLite's file. */
+  readonly database: string;
+  readonly clock: Clock;
+  readonly onFault: (error: unknown) => void;
+  /** The log could not be synced: only another process may go on. */
+  readonly onLost: (error: Error) => void;
+  /** Tells every node. */
+  readonly announce: (announcement: KeeperAnnouncement) => void;
+}
+
+function registryOperations(registry: SqliteRegistry, durable: () => Promise<void>) {
+  return {
+    lastEpoch: async (node) => registry.lastEpoch(node),
+    async join(node) {
+      const life = registry.join(node);
+      await durable();
+      return life;
+    },
+    renew: async (node, epoch, seen) => registry.renew(node, epoch, seen),
+    unseen: async (version) => registry.unseen(version),
+    leave: async (node, epoch) => registry.leave(node, epoch),
+    recall: async (balance, counters) => registry.recall(balance, counters),
+    list: async () => registry.list(),
+    async close(node) {
+      const closed = registry.close(node);
+      await durable();
+      return closed;
+    },
+  } satisfies Partial<KeeperOperations>;
+}
+
+export const committing =
+  (
+    database: SqliteDatabase,
+    registry: Pick<SqliteRegistry, "note">,
+    durable: () => Promise<void>,
+  ): KeeperOperations["commit"] =>
+  async (statements, changes) => {
+    const rows = database.commitNow(statements);
+    if (rows === null) return null;
+    await durable();
+    return { rows, version: changes.length === 0 ? null : registry.note(changes) };
+  };
+
+const removing =
+  (keys: SqlKeyStore, registry: SqliteRegistry): KeeperOperations["removeUnused"] =>
+  async (before, from) => {
+    const removed = await keys.removeUnused(before, from, { isInUse: () => false, forget() {} });
+    const changes = [...removed.keys.map(changeOfKey), ...removed.balances.map(changeOfBalance)];
+    return { removed, version: changes.length === 0 ? null : registry.note(changes) };
+  };
+
+function shippingOperations(nodes: NodeLedger) {
+  return {
+    // Not synced: nodes keep what they have shipped until there was a checkpoint.
+    ship: async (node, epoch, batch) => nodes.ship(node, epoch, batch),
+    async shipFrom(folder, node, epoch, places) {
+      const reached = nodes.reached(node);
+      const ends = places.map(([file, to]) => endsIn(folder, { file, from: reached.get(file) ?? 0, to }));
+      if (ends.some((part) => part === null)) return false;
+      nodes.ship(
+        node,
+        epoch,
+        ends.flatMap((part) => part ?? []),
+      );
+      return true;
+    },
+    reached: async (node) => [...nodes.reached(node)],
+    forgetReachedBefore: async (node, file) => nodes.forgetReachedBefore(node, file),
+  } satisfies Partial<KeeperOperations>;
+}

@@ -1,0 +1,111 @@
+import type { AccountStore } from "../../customers/accounts/account-store.ts";
+import type { WebhookStore } from "../../customers/events/webhook.ts";
+import type { KeyStore } from "../../customers/keys/key-store.ts";
+import type { Authority, Inquiry } from "../../ledger/authority.ts";
+import type { CounterId } from "../../ledger/counter.ts";
+import type { Credit, CreditBooks, CreditClaim } from "../../ledger/credit.ts";
+import type { Journal, Ledger } from "../../ledger/ledger.ts";
+import type { Registry } from "../../ledger/membership.ts";
+import type { GasLineStore } from "../../payments/gas-line.ts";
+import type { PaymentAudit, PaymentStore } from "../../payments/payment-store.ts";
+import type { ToldRoute } from "../../routing/affinity.ts";
+import type { EpochMs } from "../../units/clock.ts";
+import type { BalanceId } from "../../units/id.ts";
+import type { NanoUsd } from "../../units/usd.ts";
+import type { BookkeepingParts, RequestJournal } from "../books/bookkeeping.ts";
+import type { ModelVersionStore } from "../books/model-versions.ts";
+import type { SigningKeyStore } from "../books/signing-keys.ts";
+import type { StoreAudit } from "../ledger/audit.ts";
+import type { ReceiptReader, UnbookedReceipts } from "../ledger/receipts.ts";
+import type { FleetStore } from "./fleet.ts";
+import type { HeldAnswer, HeldExchange, HeldQuestion } from "./fleet-holds.ts";
+import type { NodeOperations } from "./node-operations.ts";
+
+/** What the nodes of a gateway share, and know each other by: PostgreSQL, or the keeper of a SQLite database. */
+export interface NodeStore {
+  readonly registry: NodeRegistry;
+  readonly authority: NodeAuthority;
+  readonly ledger: SharedLedgerStore;
+  readonly webhooks: WebhookStore;
+  readonly payments: PaymentStore & PaymentAudit;
+  readonly gasLine: GasLineStore;
+  readonly signingKeys: SigningKeyStore;
+  readonly fleet: FleetStore;
+  readonly modelVersions: ModelVersionStore;
+  /** What `UsageReader` reads. */
+  readonly usagePath: string;
+  /** A change resolves once `acknowledged` has for its version. */
+  keys(acknowledged: Acknowledged): KeyStore;
+  accounts(acknowledged: Acknowledged): AccountStore;
+  /** The node's journal; what its last life left in it is booked. */
+  openBooks(parts: BookkeepingParts, node: string): Promise<FollowingBooks>;
+  /** Begins the node's next epoch. */
+  join(node: string): Promise<{ epoch: number; seen: number }>;
+  readonly held: HeldExchange;
+  /** Absent where the nodes have another way to tell each other. */
+  tellConversations?(node: string, routes: readonly ToldRoute[]): Promise<void>;
+  /** What is said at once; it may be missed, so nodes also look by themselves. */
+  listen(told: Announcements): void;
+  /** What else a node does for the others as long as it has a lease; returns what ends it. */
+  lookAfterOthers(usable: () => boolean): () => void;
+  close(): Promise<void>;
+}
+
+type Acknowledged = (version: number) => Promise<void>;
+
+export interface NodeRegistry extends Registry, NodeOperations {
+  /**
+   * Has every node give back what it does not use of these counters. Returns the change that they acknowledge
+   * by it.
+   */
+  recall(balance: BalanceId, counters: readonly CounterId[]): Promise<number>;
+}
+
+/** An Authority that is somewhere else, as the nodes know it. */
+export interface NodeAuthority extends Authority {
+  /** Forgets grants of counters whose window is over, if everything was shipped. */
+  retire(node: string, counters: readonly CounterId[]): Promise<void>;
+  /** The inquiries of late after what this node was granted, which it has not answered. */
+  inquiries(node: string): Promise<readonly Inquiry[]>;
+}
+
+/** The books of all nodes. A debit takes what is neither spent nor granted to a node; up to an amount, also what is granted. */
+export interface SharedLedgerStore extends ReceiptReader, CreditBooks {
+  /** What is shipped; what nodes hold or have not shipped yet is in their memory. */
+  spent(id: CounterId): Promise<NanoUsd>;
+  balance(id: BalanceId): Promise<{ credited: NanoUsd; spent: NanoUsd }>;
+  /** What was credited, or taken back, under this idempotency key. */
+  entry(idempotencyKey: string): Promise<Credit | null>;
+  /** Open ones behind this key, in the order of their keys. */
+  claims(after: string, limit: number): Promise<readonly CreditClaim[]>;
+  /** Ends a claim and returns what was lost; null while nodes may still give that back or spend it. */
+  decideClaim(claim: CreditClaim, at: EpochMs): Promise<NanoUsd | null>;
+  fold(before: EpochMs): Promise<number>;
+  audit(): Promise<StoreAudit>;
+  /** What this node has shipped of each counter in its present epoch. */
+  shipped(node: string): Promise<ReadonlyMap<CounterId, number>>;
+}
+
+interface Announcements {
+  /** There are changes to notice. */
+  changed(): void;
+  /** Somebody runs short of a counter. */
+  recalled(asker: string, inquiry: Inquiry): void;
+  /** A node has told where conversations are. */
+  conversations(node: string, routes: readonly ToldRoute[]): void;
+  /** A node asks what requests hold, or answers; this node's own messages arrive too. */
+  held(message: HeldQuestion | HeldAnswer): void;
+}
+
+/** What all kinds of nodes' books can do. */
+export interface FollowingBooks extends UnbookedReceipts {
+  readonly journal: RequestJournal & Journal & { flushed(): Promise<boolean> };
+  /** Ends that were shipped since start, and the batches they went in. */
+  readonly shipped: number;
+  readonly batches: number;
+  readonly appliedThrough: number;
+  follow(ledger: Ledger, epoch: number, onForgotten: (counters: readonly CounterId[]) => void): void;
+  catchUp(): Promise<void>;
+  /** True when nothing stayed. */
+  close(): Promise<boolean>;
+}

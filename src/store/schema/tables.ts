@@ -1,0 +1,305 @@
+/**
+ * What migrations make in both databases, in the words of SQLite. Like them, what is here is never changed: what comes
+ * later is another entry. Times are ms since 1970, money nano-dollars.
+ */
+export const FIRST_TABLES = `
+  CREATE TABLE balances (
+    id TEXT PRIMARY KEY,
+    account_id TEXT,
+    suspended TEXT,
+    recovery_hash TEXT UNIQUE,
+    created_at INTEGER NOT NULL,
+    -- When it became its account's; the first is the one that a session acts on.
+    attached_at INTEGER,
+    -- The lineage of the key that was made at set-up; null for a balance that a sign-in made.
+    setup_key TEXT,
+    -- The recovery secret from before its account replaced it: see accounts/ownership.
+    undo_hash TEXT,
+    -- When its claim took effect: attached_at may be later, so that an account's balances keep their order.
+    claimed_at INTEGER,
+    closed_at INTEGER,
+    -- When both secrets of a balance were shown to be saved.
+    secrets_saved_at INTEGER
+  ) STRICT;
+  CREATE INDEX balances_by_account ON balances (account_id);
+  CREATE INDEX balances_by_time ON balances (created_at, id);
+  CREATE UNIQUE INDEX balances_by_undo ON balances (undo_hash) WHERE undo_hash IS NOT NULL;
+
+  CREATE TABLE keys (
+    id TEXT PRIMARY KEY,
+    hash TEXT NOT NULL UNIQUE,
+    prefix TEXT NOT NULL,
+    name TEXT,
+    balance_id TEXT NOT NULL REFERENCES balances (id),
+    lineage TEXT NOT NULL,
+    state TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    expires_at INTEGER,
+    rpm_limit INTEGER,
+    tpm_limit INTEGER,
+    daily_limit INTEGER,
+    monthly_limit INTEGER,
+    allowed_models TEXT,
+    budgets TEXT NOT NULL,
+    -- The account whose session made the key; null for others.
+    made_by TEXT
+  ) STRICT;
+  CREATE INDEX keys_by_balance ON keys (balance_id, created_at, id);
+  CREATE INDEX keys_by_lineage ON keys (lineage);
+
+  -- One row a person: an email or a wallet. proved_at is null until somebody signed in with it.
+  CREATE TABLE accounts (
+    id TEXT PRIMARY KEY,
+    email TEXT UNIQUE,
+    wallet TEXT UNIQUE,
+    suspended TEXT,
+    created_at INTEGER NOT NULL,
+    proved_at INTEGER,
+    -- Its address is erased then, and its balances stay for the books.
+    deleted_at INTEGER
+  ) STRICT;
+
+  -- Balances offered to an email address whose owner has not confirmed yet.
+  CREATE TABLE claims (
+    balance_id TEXT PRIMARY KEY REFERENCES balances (id),
+    account_id TEXT NOT NULL REFERENCES accounts (id),
+    at INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX claims_by_account ON claims (account_id);
+
+  CREATE TABLE sessions (
+    hash TEXT PRIMARY KEY,
+    account_id TEXT NOT NULL REFERENCES accounts (id),
+    expires_at INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX sessions_by_account ON sessions (account_id, expires_at);
+  CREATE INDEX sessions_by_end ON sessions (expires_at);
+
+  CREATE TABLE sign_in_links (
+    hash TEXT PRIMARY KEY,
+    email TEXT NOT NULL,
+    claimed TEXT,
+    expires_at INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX sign_in_links_by_email ON sign_in_links (email, expires_at);
+  CREATE INDEX sign_in_links_by_end ON sign_in_links (expires_at);
+
+  -- Messages that a wallet was asked to sign, until they are used or expire.
+  CREATE TABLE wallet_messages (
+    hash TEXT PRIMARY KEY,
+    address TEXT NOT NULL,
+    chain_id INTEGER NOT NULL,
+    expires_at INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX wallet_messages_by_end ON wallet_messages (expires_at);
+
+  -- What deleted ends came to, so that every sum can still be recomputed: see store/ledger/fold.
+  CREATE TABLE folded (
+    balance_id TEXT NOT NULL,
+    -- its first instant
+    month INTEGER NOT NULL,
+    receipts INTEGER NOT NULL,
+    charged INTEGER NOT NULL,
+    written_off INTEGER NOT NULL,
+    lost INTEGER NOT NULL,
+    PRIMARY KEY (balance_id, month)
+  ) STRICT, WITHOUT ROWID;
+
+  -- counters besides the balance, and allowances in requests
+  CREATE TABLE folded_counters (counter TEXT PRIMARY KEY, spent INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+
+  -- Kept by earlier versions only, which remembered here whose credit was low.
+  CREATE TABLE low_credit (
+    balance_id TEXT PRIMARY KEY REFERENCES balances (id),
+    state TEXT NOT NULL,
+    until INTEGER NOT NULL,
+    credited INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+
+  -- Parts of a JSON Web Key; d is the private one, null once a later key has taken its place.
+  CREATE TABLE signing_keys (
+    number INTEGER PRIMARY KEY,
+    created_at INTEGER NOT NULL,
+    x TEXT NOT NULL,
+    d TEXT
+  ) STRICT;
+
+  -- Of several reasons for a suspension, each stands until it is lifted; the column suspended has the gravest.
+  CREATE TABLE suspension_reasons (
+    subject TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    PRIMARY KEY (subject, reason)
+  ) STRICT, WITHOUT ROWID;
+  -- See payments/payment. Rows are never deleted.
+  CREATE TABLE payments (
+    id TEXT PRIMARY KEY,
+    rail TEXT NOT NULL,
+    external TEXT NOT NULL,
+    balance_id TEXT NOT NULL REFERENCES balances (id),
+    key_id TEXT,
+    state TEXT NOT NULL,
+    amount INTEGER NOT NULL,
+    payer TEXT,
+    "transaction" TEXT,
+    reason TEXT,
+    "order" TEXT NOT NULL,
+    idempotency_key TEXT,
+    is_inline INTEGER NOT NULL,
+    credited INTEGER NOT NULL,
+    lost INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    changed_at INTEGER NOT NULL,
+    look_at INTEGER,
+    UNIQUE (rail, external)
+  ) STRICT;
+  CREATE INDEX payments_by_balance ON payments (balance_id, created_at);
+  CREATE INDEX payments_by_time ON payments (created_at, id);
+  CREATE INDEX payments_due ON payments (look_at) WHERE look_at IS NOT NULL;
+  -- What came to nothing gives the key free.
+  CREATE UNIQUE INDEX payments_by_key ON payments (balance_id, idempotency_key)
+    WHERE idempotency_key IS NOT NULL AND state NOT IN ('expired', 'failed', 'unused', 'rejected');
+
+  -- Those that a wallet has under way, and those of a balance that were not needed and are watched yet.
+  CREATE INDEX payments_under_way ON payments (payer) WHERE state IN ('created', 'submitted');
+  CREATE INDEX payments_unused ON payments (balance_id) WHERE state = 'unused' AND look_at IS NOT NULL;
+
+  -- see customers/keys/run
+  CREATE TABLE runs (
+    balance_id TEXT NOT NULL,
+    name TEXT NOT NULL,
+    started_at INTEGER NOT NULL,
+    used_at INTEGER NOT NULL,
+    cap INTEGER,
+    calls INTEGER,
+    PRIMARY KEY (balance_id, name)
+  ) STRICT, WITHOUT ROWID;
+
+  -- How far each node's journal was booked, stored together with what it says.
+  CREATE TABLE shipped (
+    node TEXT NOT NULL,
+    file INTEGER NOT NULL,
+    bytes INTEGER NOT NULL,
+    PRIMARY KEY (node, file)
+  ) STRICT, WITHOUT ROWID;
+`;
+
+export const RUNS_OF_KEYS = `
+  -- The lineage of the key that may lower its limits; null for a run from before that was known.
+  ALTER TABLE runs ADD COLUMN started_by TEXT;
+  ALTER TABLE runs ADD COLUMN revision INTEGER NOT NULL DEFAULT 0;
+`;
+
+export const GAS_NONCES = `
+  -- See payments/gas-line. Rows go once their nonce is in a final block.
+  CREATE TABLE gas_nonces (
+    chain_id INTEGER NOT NULL,
+    account TEXT NOT NULL,
+    nonce INTEGER NOT NULL,
+    payment TEXT,
+    -- with a space between two
+    signed TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    signed_at INTEGER NOT NULL,
+    PRIMARY KEY (chain_id, account, nonce)
+  ) STRICT, WITHOUT ROWID;
+`;
+
+export const WASTED_GAS = `
+  -- Gas that a payment's transfer may waste, or has wasted; see payments/payment.
+  ALTER TABLE payments ADD COLUMN gas INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE payments ADD COLUMN wasted_at INTEGER;
+  CREATE INDEX payments_wasted ON payments (wasted_at, payer) WHERE wasted_at IS NOT NULL;
+`;
+
+export const CLAIMS = `
+  -- Of what was taken back, what requests held: it may yet be lost. Zero once that is decided.
+  ALTER TABLE credits ADD COLUMN claimed INTEGER NOT NULL DEFAULT 0;
+  CREATE INDEX credits_claimed ON credits (idempotency_key) WHERE claimed > 0;
+  -- What of its amount the payment should have credited, as its rail last saw it; null where that is not known.
+  ALTER TABLE payments ADD COLUMN should_be INTEGER;
+`;
+
+export const ROOTS = `
+  -- How many claims of a balance were withdrawn, undone or detached: claim number reclaims + 1 is in force, or none.
+  ALTER TABLE balances ADD COLUMN reclaims INTEGER NOT NULL DEFAULT 0;
+  -- The number of the claim that a key derives from, 0 for set-up: see customers/keys/root. It takes the place of made_by.
+  ALTER TABLE keys ADD COLUMN root INTEGER NOT NULL DEFAULT 0;
+  -- What was made since an account with a recovery secret of its own claimed the balance may be made with that one.
+  UPDATE keys SET root = 1 WHERE balance_id IN (SELECT id FROM balances WHERE setup_key IS NOT NULL) AND (
+    made_by IS NOT NULL OR created_at >= (
+      SELECT coalesce(claimed_at, attached_at) FROM balances WHERE id = keys.balance_id AND undo_hash IS NOT NULL));
+`;
+
+export const FLEET = `
+  -- see store/nodes/fleet
+  CREATE TABLE fleet_secrets (name TEXT PRIMARY KEY, secret TEXT NOT NULL) STRICT, WITHOUT ROWID;
+  CREATE TABLE node_settings (node TEXT PRIMARY KEY, settings TEXT NOT NULL) STRICT, WITHOUT ROWID;
+`;
+
+export const VERSIONS = `
+  ALTER TABLE accounts ADD COLUMN version INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE balances ADD COLUMN version INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE payments ADD COLUMN version INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE runs ADD COLUMN version INTEGER NOT NULL DEFAULT 0;
+`;
+
+export const PRICE_LISTS = `
+  -- The names of price lists of the configuration: see catalog/price-list.
+  ALTER TABLE balances ADD COLUMN price_list TEXT;
+  ALTER TABLE keys ADD COLUMN price_list TEXT;
+`;
+
+export const MODEL_VERSIONS = `
+  -- see store/books/model-versions
+  CREATE TABLE model_versions (
+    number INTEGER PRIMARY KEY,
+    at INTEGER NOT NULL,
+    source TEXT NOT NULL,
+    previous INTEGER NOT NULL,
+    models TEXT NOT NULL
+  ) STRICT;
+`;
+
+export const EVENTS = `
+  -- See customers/events. An event is there only if an endpoint takes its kind.
+  CREATE TABLE events (
+    id TEXT PRIMARY KEY,
+    kind TEXT NOT NULL,
+    balance_id TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    -- JSON
+    data TEXT NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX events_by_time ON events (created_at, id);
+
+  CREATE TABLE webhooks (
+    id TEXT PRIMARY KEY,
+    url TEXT NOT NULL,
+    -- each between two spaces; empty for all
+    kinds TEXT NOT NULL,
+    -- with a space between two
+    secrets TEXT NOT NULL,
+    low_credit INTEGER,
+    failures INTEGER NOT NULL DEFAULT 0,
+    problem TEXT,
+    paused_at INTEGER,
+    due_at INTEGER NOT NULL DEFAULT 0
+  ) STRICT, WITHOUT ROWID;
+
+  -- Events that wait for an endpoint.
+  CREATE TABLE webhook_deliveries (
+    webhook_id TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    event_id TEXT NOT NULL,
+    PRIMARY KEY (webhook_id, created_at, event_id)
+  ) STRICT, WITHOUT ROWID;
+`;
+
+export const KEY_POLICIES = `
+  -- JSON: see units/key-policy. Null: none.
+  ALTER TABLE keys ADD COLUMN policy TEXT;
+`;
+
+/** PostgreSQL's columns have their type anyway, and its whole numbers need saying how long they are. */
+export const inPostgres = (tables: string): string =>
+  tables.replaceAll("INTEGER", "BIGINT").replace(/\) STRICT(, WITHOUT ROWID)?;/g, ");");

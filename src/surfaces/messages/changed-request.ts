@@ -1,0 +1,29 @@
+import { type Refusal, refused } from "../../units/errors/refusal.ts";
+import { asObject } from "../json/json.ts";
+import { BodyChanges } from "../request/body-changes.ts";
+import type { GenerationRequest } from "../surface.ts";
+import { messages } from "./messages.ts";
+
+/**
+ * A request as an entry of its `fallbacks` changes it for one model (`BetaFallbackParam`): a member that the entry has
+ * replaces the request's, null removes it, and `output_config` is combined member by member.
+ */
+export function changedRequest(
+  request: GenerationRequest,
+  members: Readonly<Record<string, unknown>>,
+): GenerationRequest | Refusal {
+  const changes = new BodyChanges();
+  for (const [name, value] of Object.entries(members)) {
+    const changed = name === "output_config" ? combined(request.json[name], value) : value;
+    changes.set(name, changed === null ? null : JSON.stringify(changed));
+  }
+  const read = messages.readRequest(changes.applyTo(request.body));
+  const { model, modelAsked } = request;
+  return refused(read) ? read : { ...read, model, modelAsked };
+}
+
+function combined(own: unknown, changed: unknown): object | null {
+  if (changed === null) return null;
+  const all = Object.entries({ ...asObject(own), ...asObject(changed) });
+  return Object.fromEntries(all.filter(([, value]) => value !== null));
+}

@@ -1,0 +1,13 @@
+/** What endpoints are sent; docs/webhooks.md says when. */
+export const EVENT_KINDS = [
+  "credit.low",
+  "credit.exhausted",
+  "payment.credited",
+  "payment.refunded",
+  "payment.disputed",
+  "key.created",
+  "key.rotated",
+  "key.revoked",
+] as const;
+
+export type WebhookEventKind = (typeof EVENT_KINDS)[number];
