@@ -10,7 +10,7 @@ export const isLong = (file: string): boolean => file.endsWith(".long.test.ts");
 export const mayRunAgain = (files: readonly string[]): boolean =>
   !files.some((file) => NEVER_AGAIN.test(file));
 
-const NEVER_AGAIN = /\.long\.test\.ts$|^test\/(sim|network)\/|\/random-/;
+const NEVER_AGAIN = /^test\/(?!bench\/).*\.long\.test\.ts$|^test\/(sim|network)\/|\/random-/;
 
 /** The test files whose path contains one of these; all, if none is named. */
 export function testFiles(which: "short" | "long" | "all", paths: readonly string[]): string[] {

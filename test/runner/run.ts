@@ -85,8 +85,8 @@ async function run(batch: Batch): Promise<Outcome> {
 
 async function runAgain(): Promise<void> {
   const failed = outcomes.filter(({ fail }) => fail > 0);
-  if (failed.length > MAX_AGAIN || !failed.every(({ files }) => mayRunAgain(files))) return;
-  for (const first of failed) {
+  if (failed.length > MAX_AGAIN) return;
+  for (const first of failed.filter(({ files }) => mayRunAgain(files))) {
     const second = await run(batchOf(first.files));
     report(second, "again");
     if (second.fail > 0) continue;

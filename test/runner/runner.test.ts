@@ -166,6 +166,15 @@ describe("--again", () => {
     expect(code).toBe(0);
   });
 
+  test("a small run of a bench may run again, also next to a failure that stands", async () => {
+    const failing = testing('test("five", () => expect(1).toBe(2));');
+    const folder = project({ "test/bench/a.long.test.ts": FAILS_ONCE, "test/sim/b.test.ts": failing });
+    const { out, code } = await run(folder, "--all", "--again");
+    expect(out).toContain("again test/bench/a.long.test.ts: 1 pass");
+    expect(out).toEndWith("\n1 passed, 1 failed\n");
+    expect(code).toBe(1);
+  });
+
   test("what fails twice has failed", async () => {
     const { out, code } = await run(
       project({ "test/a.test.ts": testing('test("five", () => expect(1).toBe(2));') }),
