@@ -136,7 +136,7 @@ export function testContention(start: () => Promise<Fleet>): void {
       expectOnly(one, "200");
       expect(other.statuses["429 budget_exhausted"]).toBeGreaterThan(REQUESTS * 0.9);
       // CPU time of a few hundred requests says little: it counts where there are enough of them.
-      if (ROUNDS === MOST_ROUNDS) expect(other.cpuUs).toBeLessThan(one.cpuUs * 3);
+      if (ROUNDS === MAX_ROUNDS) expect(other.cpuUs).toBeLessThan(one.cpuUs * 3);
     },
     LIMIT_MS,
   );
@@ -148,8 +148,8 @@ function report(what: string, round: number, { statuses, cpuUs }: Answers): void
     console.log(`${what}, round ${round + 1}: ${JSON.stringify(statuses)}, ${Math.round(cpuUs)} µs`);
 }
 
-const MOST_ROUNDS = 20;
-const ROUNDS = rounds(1, 2, MOST_ROUNDS);
+const MAX_ROUNDS = 20;
+const ROUNDS = rounds(1, 2, MAX_ROUNDS);
 const REQUESTS = rounds(400, 400, 1_500);
 const IS_THOROUGH = rounds(0, 0, 1) === 1;
 const KEYS = IS_THOROUGH ? [800, 5_000] : [200];
