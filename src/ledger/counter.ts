@@ -28,16 +28,10 @@ export const budgetCounter = (budget: BudgetId, window: WindowKind, at: EpochMs)
 
 /**
  * Everything that a budget is counted on, and what limits it there. All windows are counted, so that a budget
- * whose window changes finds in the new one what was spent. Gateways that counted one window only did so under the last of
- * these ids: as long as one of them runs next to this one, its cap binds both.
+ * whose window changes finds in the new one what was spent.
  */
-export function budgetLimits({ id, window, cap }: Budget, at: EpochMs): [CounterId, limit: NanoUsd][] {
-  const limits = WINDOW_KINDS.map((kind): [CounterId, NanoUsd] => [
-    budgetCounter(id, kind, at),
-    kind === window ? cap : MAX_NANO_USD,
-  ]);
-  return [...limits, [`budget:${id}:${windowAt(window, at).startsAt}` as CounterId, cap]];
-}
+export const budgetLimits = ({ id, window, cap }: Budget, at: EpochMs): [CounterId, limit: NanoUsd][] =>
+  WINDOW_KINDS.map((kind) => [budgetCounter(id, kind, at), kind === window ? cap : MAX_NANO_USD]);
 
 /** Requests, not money: the Open Tier's allowance of a UTC day. */
 export const allowanceCounter = (owner: string, at: EpochMs): CounterId =>
@@ -96,7 +90,7 @@ export function servingCounters(
 export function isOver(id: CounterId, now: EpochMs): boolean {
   const parts = id.split(":");
   const startsAt = parts.at(-1);
-  // The id of a budget's counter may name its window.
+  // The first release also counted a budget without its window in the id.
   const longestMs = LONGEST_WINDOW_MS[parts.length === 4 ? parts[2]! : parts[0]!];
   // A window without an end begins at 0.
   return (

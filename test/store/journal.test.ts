@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { formatRecord, type LedgerRecord } from "../../src/ledger/record.ts";
+import type { LedgerRecord } from "../../src/ledger/record.ts";
 import type { Disk } from "../../src/store/journal/disk.ts";
 import {
   type Damage,
@@ -204,15 +204,6 @@ describe("a file that is done with", () => {
     expect(disk.list()).toEqual(["journal-00000004.log", "journal-00000002.spare"]);
   });
 
-  test("that another process wrote is not: its lines may be without salt", async () => {
-    const disk = new SimulatedDisk();
-    const { written } = journalOn(disk);
-    await written();
-    const next = journalOn(disk, 2).journal;
-    await next.forgetBefore(2);
-    expect(disk.list()).toEqual(["journal-00000002.log"]);
-  });
-
   test("gives none of its former lines back, wherever a power cut leaves it", async () => {
     for (let seed = 0; seed < 300; seed++) {
       const random = new Random(seed);
@@ -248,14 +239,6 @@ test("a file is closed after the sync of it that is under way, although the disk
   expect(await Promise.race([closed, Bun.sleep(0).then(() => "waits")])).toBe("waits");
   for (const answer of unanswered) answer();
   expect(await closed).toBe("closed");
-  expect(receiptsOn(disk)).toEqual(["rcpt_a"]);
-});
-
-test("lines that an earlier version wrote without salt are read", () => {
-  const disk = new SimulatedDisk();
-  const text = formatRecord(end("a"));
-  const line = `${Bun.hash.crc32(text).toString(16).padStart(8, "0")} ${text}\n`;
-  disk.open("journal-00000007.log").write(Buffer.from(line), 0);
   expect(receiptsOn(disk)).toEqual(["rcpt_a"]);
 });
 

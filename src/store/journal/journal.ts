@@ -181,10 +181,8 @@ export class DurableJournal implements Journal {
   }
 
   private forget(file: number): void | Promise<void> {
-    const { disk, firstFile } = this.options;
-    // A file from an earlier run may be from a version whose lines had no salt.
-    const isOurs = file >= firstFile;
-    return isOurs && spareFiles(disk).length === 0
+    const { disk } = this.options;
+    return spareFiles(disk).length === 0
       ? disk.rename(fileName(file), spareName(file))
       : disk.remove(fileName(file));
   }

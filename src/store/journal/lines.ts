@@ -67,7 +67,7 @@ export function* readLines(bytes: Uint8Array, file: number): Generator<JournalLi
   const content = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
   for (let start = 0; ; ) {
     const end = content.indexOf(LF, start);
-    if (end === -1 || saltOfLine(content, start, end, file) === null) return;
+    if (end === -1 || !isWhole(content, start, end, file)) return;
     yield lineAt(content, start, end);
     start = end + 1;
   }
@@ -90,8 +90,8 @@ export function linesBehind(bytes: Uint8Array, from: number, file: number): Line
   let tornBytes = 0;
   let wholeEnd = from;
   for (let start = from, end = content.indexOf(LF, from); end !== -1; end = content.indexOf(LF, start)) {
-    // What a former use of the file left behind has another salt, or none.
-    if (saltOfLine(content, start, end, file) === "own") {
+    // What a former use of the file left behind has another salt.
+    if (isWhole(content, start, end, file)) {
       if (content[start + CRC_LENGTH] === BEHIND_CONFIRMED) {
         for (const line of others) confirmed.push(line);
         others = [];
@@ -117,15 +117,9 @@ const lineAt = (content: Buffer, start: number, end: number): JournalLine => ({
   end: end + 1,
 });
 
-/**
- * Lines had no salt while files were never used again, and a folder may be of that time. Null: the line is
- * not whole.
- */
-function saltOfLine(content: Buffer, start: number, end: number, file: number): "own" | "none" | null {
+function isWhole(content: Buffer, start: number, end: number, file: number): boolean {
   const crc = Bun.hash.crc32(content.subarray(start + CRC_LENGTH + 1, end));
-  const check = content.toString("latin1", start, start + CRC_LENGTH);
-  if (check === hex(crc ^ saltOf(file))) return "own";
-  return check === hex(crc) ? "none" : null;
+  return content.toString("latin1", start, start + CRC_LENGTH) === hex(crc ^ saltOf(file));
 }
 
 /**
@@ -138,7 +132,7 @@ const HEX_DIGITS = "0123456789abcdef";
 const hex = (crc: number): string => (crc >>> 0).toString(16).padStart(CRC_LENGTH, "0");
 
 const SPACE = 0x20;
-/** The sign `|`. Versions that do not know it read any sign there. */
+/** The sign `|`. */
 const BEHIND_CONFIRMED = 0x7c;
 const LF = 0x0a;
 /** The space and the line feed. */
