@@ -71,7 +71,8 @@ export class Debits {
     if (lost === null || !(await this.journal.flushed())) return;
     // What ended meanwhile may not be on the disk yet, and would end with another charge after a crash.
     if (lostOf(claim, this.ledger.shortage(balanceId)) !== lost) return;
-    this.store.endClaim(claim, lost, at);
+    // Nor is a claim ended that a payment's credit has made smaller meanwhile: the next round sees what is left of it.
+    if (!this.store.endClaim(claim, lost, at)) return;
     if (lost > 0) this.ledger.credited(balanceId, lost);
     this.lost = (this.lost + lost) as NanoUsd;
   }
@@ -84,7 +85,8 @@ export interface DebitStore {
   credited(balance: BalanceId): NanoUsd;
   /** Open ones behind this key, in the order of their keys. */
   claims(after: string, limit: number): readonly CreditClaim[];
-  endClaim(claim: CreditClaim, lost: NanoUsd, at: EpochMs): void;
+  /** False, and nothing is done, where the claim was ended or changed since it was read. */
+  endClaim(claim: CreditClaim, lost: NanoUsd, at: EpochMs): boolean;
 }
 
 const CLAIMS_AT_A_TIME = 64;

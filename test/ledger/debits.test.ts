@@ -38,10 +38,13 @@ function open() {
           claimed > 0 && idempotencyKey > after ? [{ idempotencyKey, balanceId, claimed }] : [],
         )
         .toSorted((a, b) => (a.idempotencyKey < b.idempotencyKey ? -1 : 1)),
-    endClaim({ idempotencyKey, balanceId }: CreditClaim, lost: NanoUsd) {
-      entries.set(idempotencyKey, { ...entries.get(idempotencyKey)!, claimed: ZERO_USD });
+    endClaim({ idempotencyKey, balanceId, claimed }: CreditClaim, lost: NanoUsd) {
+      const entry = entries.get(idempotencyKey)!;
+      if (entry.claimed !== claimed) return false;
+      entries.set(idempotencyKey, { ...entry, claimed: ZERO_USD });
       const back = { ...wish(1, lossKey(idempotencyKey)), balanceId, amount: lost };
       if (lost > 0) entries.set(back.idempotencyKey, back);
+      return true;
     },
   };
   const clock = { now: () => at, elapsedMs: () => 0, after: () => ({ cancel() {} }) };
@@ -213,6 +216,30 @@ describe("of credit that requests hold", () => {
     ]);
     one!.end(60);
     expect(await books.available()).toBe(10 as NanoUsd);
+  });
+
+  test.each([
+    ["all", 30],
+    ["a part", 10],
+  ])("%s of a claim that is credited again while it ends is not lost, too", async (_, again) => {
+    const books = open();
+    const one = await request(books, 100);
+    await books.debits.take(wish({ upTo: 30 }, "a"));
+    await books.debits.take(wish({ upTo: 70 }, "b"));
+    one!.end(100);
+    const synced = gate<boolean>();
+    books.journal.flushed = () => synced.passed;
+    const ending = books.debits.endClaims(at);
+    await Promise.resolve();
+    books.entries.set("a", { ...books.entries.get("a")!, claimed: (30 - again) as NanoUsd });
+    books.entries.set("again", { ...wish(1, "again"), amount: again as NanoUsd });
+    books.ledger.credited(BALANCE, again as NanoUsd);
+    synced.open(true);
+    await ending;
+    await books.debits.endClaims(at);
+    expect(books.debits.lost).toBe((100 - again) as NanoUsd);
+    expect(books.store.credited()).toBe(100 as NanoUsd);
+    expect(await books.ledger.balance(BALANCE)).toMatchObject({ credited: 100, available: 0 });
   });
 
   test("a claim is not ended by an end that may not be on the disk", async () => {

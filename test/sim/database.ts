@@ -74,7 +74,7 @@ export class SimulatedDatabase {
       claims: (after, limit) => store.claims(after, limit),
       endClaim(claim, lost, at) {
         if (refuses()) throw new Error("SQLITE_FULL: database or disk is full");
-        store.endClaim(claim, lost, at);
+        return store.endClaim(claim, lost, at);
       },
     };
   }

@@ -159,9 +159,8 @@ export class LedgerStore implements RunningSums, DebitStore {
   }
 
   /** Durable on return. What is lost, the ledger knows: see `claims`. */
-  endClaim(claim: CreditClaim, lost: NanoUsd, at: EpochMs): void {
-    const claimed = this.entry(claim.idempotencyKey)?.claimed ?? ZERO_USD;
-    this.commit(endingClaim({ ...claim, claimed }, lost, at, creditedBy(claim.balanceId, lost)));
+  endClaim(claim: CreditClaim, lost: NanoUsd, at: EpochMs): boolean {
+    return this.commit(endingClaim(claim, lost, at, creditedBy(claim.balanceId, lost))) !== null;
   }
 
   private commit(batch: Batch): readonly number[] | null {
