@@ -21,6 +21,7 @@ import { catalogEndpoints } from "./endpoints/catalog.ts";
 import { claimEndpoints } from "./endpoints/claims.ts";
 import { compatibleEndpoints } from "./endpoints/compatible.ts";
 import { creditEndpoints } from "./endpoints/credits.ts";
+import { eventEndpoints } from "./endpoints/events.ts";
 import { generationEndpoints } from "./endpoints/generation.ts";
 import { keyEndpoints } from "./endpoints/keys.ts";
 import { meEndpoints } from "./endpoints/me.ts";
@@ -106,6 +107,7 @@ export const controlEndpoints = (): Endpoint[] => [
   ...runEndpoints(),
   ...receiptEndpoints(),
   ...creditEndpoints(),
+  ...eventEndpoints(),
   ...paymentEndpoints(),
   ...stripeEventEndpoints(),
   ...usageEndpoints(),

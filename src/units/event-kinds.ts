@@ -11,3 +11,6 @@ export const EVENT_KINDS = [
 ] as const;
 
 export type WebhookEventKind = (typeof EVENT_KINDS)[number];
+
+/** Charges cause these: to look for them costs a little with every request, so it is done only where an endpoint takes them. */
+export const isOfCharges = (kind: WebhookEventKind): boolean => kind.startsWith("credit.");

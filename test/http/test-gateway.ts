@@ -237,6 +237,7 @@ export class TestGateway {
         runs: new Runs(store),
         usage: (of) => this.usage(of),
         spending: (of) => this.spending(of),
+        events: { list: async () => [], has: async () => false },
         nodes: { list: async () => [], close: async () => "closed" },
         diskRefused,
       },

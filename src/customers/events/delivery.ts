@@ -88,7 +88,7 @@ export class EventDelivery {
         if (delivered.length > 0) failures = 0;
         const state =
           failure === null ? this.healthy(webhook, isLast) : this.broken({ ...webhook, failures }, failure);
-        await store.note(webhook, delivered, state);
+        await store.note(webhook, delivered, state, clock.now());
         if (isLast) return;
         await pause(clock, PAUSE_MS);
       }

@@ -35,7 +35,7 @@ export interface WebhookStore {
   /** Events that wait for the endpoint, the oldest first. */
   waiting(id: string, limit: number): Promise<readonly RecordedEvent[]>;
   /** Notes what was delivered; and how the endpoint is, unless somebody else has claimed it since. */
-  note(webhook: Webhook, delivered: readonly EventId[], state: DeliveryState): Promise<void>;
+  note(webhook: Webhook, delivered: readonly EventId[], state: DeliveryState, now: EpochMs): Promise<void>;
   /** Deletes some of the events from before then; returns how many. */
   forget(before: EpochMs): Promise<number>;
 }

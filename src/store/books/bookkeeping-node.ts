@@ -66,6 +66,7 @@ export async function openNodeBooks(parts: BookkeepingParts, store: NodeStore): 
     runs,
     journal: books.journal,
     nodes: store.registry,
+    events: store.events,
     webhooks: store.webhooks,
     payments: store.payments,
     gasLine: store.gasLine,

@@ -1,4 +1,5 @@
 import type { AccountStore } from "../../customers/accounts/account-store.ts";
+import type { EventReader } from "../../customers/events/event-reader.ts";
 import type { WebhookStore } from "../../customers/events/webhook.ts";
 import type { KeyStore } from "../../customers/keys/key-store.ts";
 import type { Keyring } from "../../customers/keys/keyring.ts";
@@ -36,6 +37,7 @@ export interface Bookkeeping extends ReceiptReader, UnbookedReceipts, CreditBook
   readonly journal: RequestJournal;
   readonly keys: KeyStore;
   readonly accounts: AccountStore;
+  readonly events: EventReader;
   readonly webhooks: WebhookStore;
   readonly signingKeys: SigningKeyStore;
   readonly fleet: FleetStore;

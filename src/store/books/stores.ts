@@ -1,4 +1,5 @@
 import type { Clock } from "../../units/clock.ts";
+import { SqlEventReader } from "../customers/event-reader.ts";
 import { SqlWebhookStore } from "../customers/webhook-store.ts";
 import type { Database } from "../database/database.ts";
 import { changesOne, sql } from "../database/statement.ts";
@@ -10,6 +11,7 @@ import type { SigningKey, SigningKeyStore } from "./signing-keys.ts";
 
 /** The stores whose changes no node has to notice. */
 export const sqlStores = (db: Database, clock: Pick<Clock, "now">) => ({
+  events: new SqlEventReader(db),
   webhooks: new SqlWebhookStore(db),
   payments: new SqlPaymentStore(db, clock),
   gasLine: new SqlGasLineStore(db),

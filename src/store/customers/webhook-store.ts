@@ -69,8 +69,11 @@ export class SqlWebhookStore implements WebhookStore {
     { id, dueAt: claimed }: Webhook,
     delivered: readonly EventId[],
     { failures, problem, pausedAt, dueAt }: DeliveryState,
+    now: EpochMs,
   ): Promise<void> {
     await this.db.commit([
+      sql`INSERT INTO delivered_events (event_id, webhook_id, delivered_at)
+        SELECT id, ${id}, ${now} FROM events WHERE id IN ${this.db.among(delivered)} ON CONFLICT DO NOTHING`,
       sql`DELETE FROM webhook_deliveries WHERE webhook_id = ${id} AND event_id IN ${this.db.among(delivered)}`,
       sql`UPDATE webhooks SET failures = ${failures}, problem = ${problem}, paused_at = ${pausedAt}, due_at = ${dueAt}
         WHERE id = ${id} AND due_at = ${claimed}`,
@@ -84,6 +87,8 @@ export class SqlWebhookStore implements WebhookStore {
     const ids = this.db.among(old.map(({ id }) => id));
     await this.db.commit([
       sql`DELETE FROM webhook_deliveries WHERE event_id IN ${ids}`,
+      sql`DELETE FROM owner_deliveries WHERE event_id IN ${ids}`,
+      sql`DELETE FROM delivered_events WHERE event_id IN ${ids}`,
       sql`DELETE FROM events WHERE id IN ${ids}`,
     ]);
     return old.length;

@@ -1,4 +1,5 @@
 import type { AccountStore } from "../../customers/accounts/account-store.ts";
+import type { EventReader } from "../../customers/events/event-reader.ts";
 import type { WebhookStore } from "../../customers/events/webhook.ts";
 import type { KeyStore } from "../../customers/keys/key-store.ts";
 import type { Authority, Inquiry } from "../../ledger/authority.ts";
@@ -26,6 +27,7 @@ export interface NodeStore {
   readonly registry: NodeRegistry;
   readonly authority: NodeAuthority;
   readonly ledger: SharedLedgerStore;
+  readonly events: EventReader;
   readonly webhooks: WebhookStore;
   readonly payments: PaymentStore & PaymentAudit;
   readonly gasLine: GasLineStore;

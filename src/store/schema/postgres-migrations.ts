@@ -8,6 +8,7 @@ import {
   inPostgres,
   KEY_POLICIES,
   MODEL_VERSIONS,
+  OWNERS_EVENTS,
   PRICE_LISTS,
   ROOTS,
   RUNS_OF_KEYS,
@@ -166,6 +167,8 @@ ${inPostgres(FIRST_TABLES)}
   inPostgres(EVENTS),
   // 30: which hosts may serve a key's requests
   inPostgres(KEY_POLICIES),
+  // 31: where owners have events sent, and what was delivered
+  inPostgres(OWNERS_EVENTS),
 ];
 
 export const POSTGRES_SCHEMA: Schema = {

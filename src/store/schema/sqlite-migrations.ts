@@ -7,6 +7,7 @@ import {
   GAS_NONCES,
   KEY_POLICIES,
   MODEL_VERSIONS,
+  OWNERS_EVENTS,
   PRICE_LISTS,
   ROOTS,
   RUNS_OF_KEYS,
@@ -161,6 +162,8 @@ ${FIRST_TABLES}
   EVENTS,
   // 28: which hosts may serve a key's requests
   KEY_POLICIES,
+  // 29: where owners have events sent, and what was delivered
+  OWNERS_EVENTS,
 ];
 
 export const SQLITE_SCHEMA: Schema = {

@@ -300,6 +300,46 @@ export const KEY_POLICIES = `
   ALTER TABLE keys ADD COLUMN policy TEXT;
 `;
 
+export const OWNERS_EVENTS = `
+  -- Endpoints of owners: see customers/events/own-webhook. Apart from those of the configuration, because gateways from
+  -- before would remove them there.
+  CREATE TABLE owner_webhooks (
+    id TEXT PRIMARY KEY,
+    balance_id TEXT NOT NULL,
+    url TEXT NOT NULL,
+    -- each between two spaces; empty for all
+    kinds TEXT NOT NULL,
+    format TEXT NOT NULL,
+    -- sealed, the newest first, with a space between two
+    secrets TEXT NOT NULL,
+    -- The older secret signs until then.
+    overlap_until INTEGER,
+    created_at INTEGER NOT NULL,
+    failures INTEGER NOT NULL DEFAULT 0,
+    problem TEXT,
+    paused_at INTEGER,
+    due_at INTEGER NOT NULL DEFAULT 0
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX owner_webhooks_by_balance ON owner_webhooks (balance_id, created_at, id);
+
+  -- As webhook_deliveries.
+  CREATE TABLE owner_deliveries (
+    webhook_id TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    event_id TEXT NOT NULL,
+    PRIMARY KEY (webhook_id, created_at, event_id)
+  ) STRICT, WITHOUT ROWID;
+
+  -- What endpoints took, for as long as its events are kept.
+  CREATE TABLE delivered_events (
+    event_id TEXT NOT NULL,
+    webhook_id TEXT NOT NULL,
+    delivered_at INTEGER NOT NULL,
+    PRIMARY KEY (event_id, webhook_id)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX events_by_balance ON events (balance_id, created_at, id);
+`;
+
 /** PostgreSQL's columns have their type anyway, and its whole numbers need saying how long they are. */
 export const inPostgres = (tables: string): string =>
   tables.replaceAll("INTEGER", "BIGINT").replace(/\) STRICT(, WITHOUT ROWID)?;/g, ");");

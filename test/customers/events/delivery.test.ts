@@ -6,6 +6,7 @@ import { SqlWebhookStore } from "../../../src/store/customers/webhook-store.ts";
 import { openDatabase } from "../../../src/store/database/sqlite.ts";
 import { SqliteDatabase } from "../../../src/store/database/sqlite-database.ts";
 import { epochMs, HOUR_MS } from "../../../src/units/clock.ts";
+import type { WebhookEventKind } from "../../../src/units/event-kinds.ts";
 import { ManualClock } from "../../fakes/clock.ts";
 import { until } from "../../fakes/until.ts";
 
@@ -29,6 +30,7 @@ class World {
   /** What the endpoint answers to an event; null: it takes it. */
   answer: (id: string) => DeliveryFailure | null = () => null;
   webhooks = [OPS];
+  kind: WebhookEventKind = "key.created";
   private events = 0;
 
   constructor() {
@@ -58,7 +60,7 @@ class World {
     const events = Array.from({ length: count }, () => {
       this.events += 1;
       const at = epochMs(this.clock.now() + this.events);
-      return eventOf("key.created", `key_${this.events}`, { at, balance: "bal_a" });
+      return eventOf(this.kind, `key_${this.events}`, { at, balance: "bal_a" });
     });
     await this.database.commit(recording(this.database, events));
     return events.map(({ id }) => id);
@@ -172,9 +174,10 @@ test("a process that ends while it sends leaves the rest to another one, after a
   expect(world.sent).toEqual(ids);
 });
 
-test("nothing is recorded while no endpoint wants it, nor for one that the configuration drops", async () => {
+test("nothing of charges is recorded while no endpoint wants it, nor for one that the configuration drops", async () => {
   const world = new World();
   world.webhooks = [];
+  world.kind = "credit.low";
   world.start();
   await world.pass(2_000);
   await world.record(3);
@@ -192,7 +195,7 @@ test("an event that is noticed again is recorded once, also after it was deliver
   expect(await world.store.waiting("wh_ops", 10)).toEqual([event]);
   const [claimed] = (await world.store.claim(world.clock.now(), epochMs(world.clock.now() + 1), 1))!;
   const state = { failures: 0, problem: null, pausedAt: null, dueAt: world.clock.now() };
-  await world.store.note(claimed!, [event.id], state);
+  await world.store.note(claimed!, [event.id], state, world.clock.now());
   await database.commit(recording(database, [event]));
   expect(await world.store.waiting("wh_ops", 10)).toEqual([]);
 });
