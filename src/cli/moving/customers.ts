@@ -1,6 +1,6 @@
 import type { List } from "../../api/answers.ts";
 import type { BudgetAnswer } from "../../api/budgets.ts";
-import type { MintedAnswer, SetUpAnswer } from "../../api/keys.ts";
+import type { KeyAnswer, MintedAnswer, SetUpAnswer } from "../../api/keys.ts";
 import { decimalUsd, usdFromNano } from "../../units/usd.ts";
 import { Client } from "../client.ts";
 import type { CommandContext } from "../console.ts";
@@ -39,7 +39,9 @@ async function makeCustomer(
   context: CommandContext,
 ): Promise<void> {
   const { source, name, credit, isSuspended, keys } = customer;
+  const isResumed = mapping.has(source);
   const { balanceId, recoverySecret } = await balanceOf(customer, mapping, client);
+  if (isResumed) await revokeLost(keys, balanceId, mapping, client);
   const owner = new Client(context, client.url, recoverySecret);
   for (const key of keys) await makeKey(key, balanceId, owner, mapping, client);
   // Last: what is not finished cannot spend.
@@ -86,6 +88,25 @@ async function balanceOf(
 const MAX_NAME = 100;
 const UNLIMITED = { rpm_limit: null, tpm_limit: null, daily_limit_usd: null, monthly_limit_usd: null };
 
+/** A key that was made just before an import broke off has a secret that nobody knows: it is made again. */
+async function revokeLost(
+  keys: readonly MovedKey[],
+  balanceId: string,
+  mapping: Mapping,
+  client: Client,
+): Promise<void> {
+  const missing = new Set(keys.filter(({ source }) => !mapping.has(source)).map(nameOf));
+  const path = `/admin/balances/${balanceId}/keys`;
+  const { rows } = await client.all<KeyAnswer>(path, MAX_KEYS, () => {});
+  for (const { id, name, state } of rows)
+    if (state === "active" && missing.has(name) && !mapping.hasSecretOf(id))
+      await client.post(`/admin/keys/${id}/revoke`);
+}
+
+const MAX_KEYS = 10_000;
+
+const nameOf = ({ name }: MovedKey): string | null => name.slice(0, MAX_NAME) || null;
+
 async function makeKey(
   key: MovedKey,
   balanceId: string,
@@ -97,7 +118,7 @@ async function makeKey(
   const budget = key.budget === null ? null : await budgetOf(key, owner);
   const made = await client.post<MintedAnswer>(`/admin/balances/${balanceId}/keys`, {
     ...UNLIMITED,
-    name: key.name.slice(0, MAX_NAME) || null,
+    name: nameOf(key),
     daily_limit_usd: key.dailyLimitUsd,
     monthly_limit_usd: key.monthlyLimitUsd,
     allowed_models: key.allowedModels,

@@ -1,4 +1,13 @@
-import { closeSync, existsSync, fsyncSync, openSync, readFileSync, writeSync } from "node:fs";
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeSync,
+} from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { systemClock } from "../../units/clock.ts";
 import { adminClient } from "../client.ts";
@@ -182,13 +191,16 @@ function refuseExisting(file: string): void {
     );
 }
 
-/** Durable before anything says so. */
+/** Whole and durable before it has its name: whatever ends an import leaves no half of a configuration. */
 function writeNew(file: string, text: string, mode: number): void {
-  const handle = openSync(file, "wx", mode);
+  const part = `${file}.part`;
+  rmSync(part, { force: true });
+  const handle = openSync(part, "wx", mode);
   try {
     writeSync(handle, text);
     fsyncSync(handle);
   } finally {
     closeSync(handle);
   }
+  renameSync(part, file);
 }

@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, fsyncSync, openSync, readFileSync, writeSync } from "node:fs";
+import { chmodSync, existsSync, fsyncSync, openSync, readFileSync, truncateSync, writeSync } from "node:fs";
 import { CommandFailure, EXIT } from "../failure.ts";
 import { fieldsOf, jsonOf, textOf } from "./fields.ts";
 
@@ -9,6 +9,7 @@ import { fieldsOf, jsonOf, textOf } from "./fields.ts";
 export class Mapping {
   private readonly lines = new Map<string, Readonly<Record<string, unknown>>>();
   private readonly done = new Set<string>();
+  private readonly keyIds = new Set<unknown>();
   private readonly handle: number;
 
   constructor(
@@ -36,6 +37,11 @@ export class Mapping {
     return balanceId === null || recoverySecret === null ? null : { balanceId, recoverySecret };
   }
 
+  /** Whether a line has the secret of the key that the gateway knows by this id. */
+  hasSecretOf(keyId: string): boolean {
+    return this.keyIds.has(keyId);
+  }
+
   add(line: Readonly<Record<string, unknown>>): void {
     writeSync(this.handle, `${JSON.stringify(line)}\n`);
     fsyncSync(this.handle);
@@ -44,26 +50,25 @@ export class Mapping {
 
   private read(file: string): void {
     const text = readFileSync(file, "utf8");
-    // A crash may have left half a line, of which the next one would become a part.
-    const lines = text.split("\n");
-    for (const line of lines) if (line !== "") this.take(fieldsOf(jsonOf(line)));
-    const [first] = lines;
-    const { import: source } = fieldsOf(jsonOf(first));
-    if (source === this.source && text.endsWith("\n")) return;
-    throw new CommandFailure(
-      EXIT.usage,
-      source === this.source
-        ? `the last line of ${file} is not whole`
-        : `${file} is not the mapping of an import from ${this.source}`,
-      source === this.source
-        ? "Remove that line, and repeat the import."
-        : "Name another file with --customers.",
-    );
+    const whole = text.slice(0, text.lastIndexOf("\n") + 1);
+    const lines = whole.split("\n").filter((line) => line !== "");
+    const { import: source } = fieldsOf(jsonOf(lines[0]));
+    const isBegun = lines.length === 0 && JSON.stringify({ import: this.source }).startsWith(text);
+    if (source !== this.source && !isBegun)
+      throw new CommandFailure(
+        EXIT.usage,
+        `${file} is not the mapping of an import from ${this.source}`,
+        "Name another file with --customers.",
+      );
+    // What a crash left of a line is no step that was taken note of, and the next line must not become a part of it.
+    if (whole !== text) truncateSync(file, Buffer.byteLength(whole));
+    for (const line of lines) this.take(fieldsOf(jsonOf(line)));
   }
 
   private take(line: Readonly<Record<string, unknown>>): void {
     const source = textOf(line.source) ?? "";
     if (line.done === true) this.done.add(source);
     else this.lines.set(source, line);
+    this.keyIds.add(line.key_id);
   }
 }
