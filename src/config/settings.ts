@@ -210,6 +210,13 @@ export const SETTINGS = mapOf(
         sign: setting(yesOrNo(), false, { doc: "signed receipts on request, below" }),
       }),
     ),
+    changes: section(
+      mapOf({
+        keep_days: setting(orNull(days(1), "to keep it forever"), 400, {
+          doc: "days that the [log of changes](security.md#the-log-of-changes) is kept; `null` keeps it forever",
+        }),
+      }),
+    ),
     unused_days: setting(orNull(days(1), "to keep them forever"), 30, {
       doc: "days after which a balance that never had credit, an account, a claim or a served request is removed with its keys, and keys that ended without a request; `null`: never",
     }),

@@ -18,6 +18,7 @@ import { answer, closingWhereStopping, type Endpoint, isServed, refusal } from "
 import { accountEndpoints } from "./endpoints/accounts.ts";
 import { budgetEndpoints } from "./endpoints/budgets.ts";
 import { catalogEndpoints } from "./endpoints/catalog.ts";
+import { changeEndpoints } from "./endpoints/changes.ts";
 import { claimEndpoints } from "./endpoints/claims.ts";
 import { compatibleEndpoints } from "./endpoints/compatible.ts";
 import { creditEndpoints } from "./endpoints/credits.ts";
@@ -108,6 +109,7 @@ export const controlEndpoints = (): Endpoint[] => [
   ...receiptEndpoints(),
   ...creditEndpoints(),
   ...eventEndpoints(),
+  ...changeEndpoints(),
   ...paymentEndpoints(),
   ...stripeEventEndpoints(),
   ...usageEndpoints(),

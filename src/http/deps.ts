@@ -34,7 +34,10 @@ export interface HttpDeps {
   /** Accounts, sessions and claims. */
   readonly accounts: AccountDeps;
   /** Of the store: runs, sums over receipts, nodes. */
-  readonly books: Pick<Bookkeeping, "runs" | "usage" | "spending" | "events" | "nodes" | "diskRefused">;
+  readonly books: Pick<
+    Bookkeeping,
+    "runs" | "usage" | "spending" | "events" | "nodes" | "changes" | "diskRefused"
+  >;
   /** Counts tokens and reads large bodies, in threads. */
   readonly counting: Pick<Counting, "compaction">;
   readonly mailer: Pick<Mailer, "heldBack">;

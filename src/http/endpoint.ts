@@ -1,6 +1,7 @@
 import type { About } from "../api/about.ts";
 import { bookkeepingDown, contended, StoreContended, StoreUnreachable } from "../units/errors/bookkeeping.ts";
 import { internalError, type Refusal, refuse, refused } from "../units/errors/refusal.ts";
+import { loggingChanges } from "./change-origin.ts";
 import type { HttpDeps } from "./deps.ts";
 import { type HttpExchange, pathOf } from "./exchange.ts";
 import { foreignPage } from "./foreign-page.ts";
@@ -33,7 +34,7 @@ export async function answer(endpoint: Endpoint, exchange: HttpExchange, deps: H
       severalHosts(request) ??
       trailers(request) ??
       foreignPage(endpoint.about, request, deps.settings) ??
-      (await endpoint.handle(exchange, deps));
+      (await loggingChanges(endpoint, exchange, deps, () => endpoint.handle(exchange, deps)));
     return closingWhereStopping(responseOf(outcome, exchange, deps), deps);
   } catch (error) {
     return closingWhereStopping(refusal(failure(error, exchange, deps), exchange, deps), deps);

@@ -1,3 +1,4 @@
+import type { ChangeAuthor } from "../customers/changes/change.ts";
 import type { Release } from "../units/byte-budget.ts";
 import type { Refusal } from "../units/errors/refusal.ts";
 import { newReceiptId, type ReceiptId } from "../units/id.ts";
@@ -13,6 +14,8 @@ export class HttpExchange implements ClientConnection {
    * the credential may have ended meanwhile; null for anybody else.
    */
   letInAgain: (() => Promise<Refusal | null>) | null = null;
+  /** Who changes what this request changes; null before a credential was looked at. */
+  author: ChangeAuthor | null = null;
   /** The body is large, and its sender could not pay for so much. */
   isUnpaid = false;
   private id: ReceiptId | null = null;

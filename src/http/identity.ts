@@ -1,5 +1,6 @@
 import type { AccountBalances } from "../customers/accounts/account.ts";
 import { isSession } from "../customers/accounts/secret.ts";
+import type { ChangeAuthor } from "../customers/changes/change.ts";
 import type { Balance, Key } from "../customers/keys/key.ts";
 import type { Actor } from "../customers/keys/root.ts";
 import { isRecoverySecret } from "../customers/keys/secret.ts";
@@ -56,6 +57,14 @@ export function actorOf(who: Identity): Actor {
     : { by: "session", account: who.accountBalances.account.id };
 }
 
+/** Whose change it is. An address is not named, because the log outlives a deleted account. */
+function authorOf(who: Identity): ChangeAuthor {
+  if (who.kind === "key") return { kind: "key", id: who.key.id, name: who.key.name };
+  return who.by === "recovery"
+    ? { kind: "owner", id: who.balance.id, name: "recovery secret" }
+    : { kind: "owner", id: who.accountBalances.account.id, name: "session" };
+}
+
 /** The bearer token; null when there is none. */
 export function bearerOf(request: Request): string | null {
   const header = request.headers.get("authorization");
@@ -82,7 +91,9 @@ export async function identify(
   secretOf?: (request: Request) => string | null,
 ): Promise<Identity | Refusal> {
   const who = await whoSends(exchange, deps, secretOf);
-  if (refused(who) || isEnding(exchange.request)) return who;
+  if (refused(who)) return who;
+  exchange.author = authorOf(who);
+  if (isEnding(exchange.request)) return who;
   const asked = { bytes: lengthOf(exchange.request), writes: isChange(exchange.request) };
   const waitS = deps.unpaidRequests.waitS(
     await payerOf(who, deps),

@@ -586,6 +586,13 @@ function upkeepOf(
       onDeleted: (receipts) => log("receipts deleted", { receipts }),
       onFault,
     }),
+    new Retention({
+      clock,
+      keepDays: () => active.config.changes.keepDays,
+      fold: (before) => books.changes.forget(before),
+      onDeleted: (changes) => log("changes deleted", { changes }),
+      onFault,
+    }),
     new UnusedRemoval({
       clock,
       days: () => active.config.unusedDays,

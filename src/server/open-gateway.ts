@@ -23,6 +23,7 @@ import { openKeeperBooks } from "../store/nodes/keeper-node-store.ts";
 import { bookAllWorkers } from "../store/nodes/left-journals.ts";
 import type { LogWriter } from "../telemetry/request-log.ts";
 import { type Clock, systemClock } from "../units/clock.ts";
+import { StoreUnreachable } from "../units/errors/bookkeeping.ts";
 import { inTurn } from "../units/in-turn.ts";
 import { faultsTo, type Log } from "../units/log.ts";
 import { type RandomBytes, systemRandom } from "../units/random.ts";
@@ -32,6 +33,7 @@ import { type BuiltGateway, buildGateway } from "./gateway.ts";
 import { type InUse, socketsInUse } from "./in-use.ts";
 import { hostOf, opened, openedMetrics, portOf } from "./listening.ts";
 import { NodeComparison, networkSecret } from "./node-settings.ts";
+import { ReloadLog } from "./reload-log.ts";
 import type { IpcChannel } from "./workers/messages.ts";
 
 /** Finds the configuration, opens disk, database and sockets, builds the gateway on them, and opens its port. */
@@ -82,17 +84,17 @@ interface Start extends GatewayOptions {
 
 async function openIn(folder: DataFolder, start: Start): Promise<Gateway> {
   const { active, clock, random, env, log, onReloaded = () => {} } = start;
-  const hostname = hostOf(env.HOST);
-  const shared = env.GATEWAY_WORKER !== undefined;
+  const [hostname, shared] = [hostOf(env.HOST), env.GATEWAY_WORKER !== undefined];
   const { metrics } = active.config;
   let metricsServer: Bun.Server<undefined> | null = null;
   let gateway: BuiltGateway | null = null;
   const reload = inTurn(async () => {
-    const problem = await reread(start);
+    const problem = await reread(start, reloads);
     if (problem === null) gateway?.configChanged();
     return problem ?? comparison.note();
   });
   const books = await openBooks(folder, start);
+  const reloads = new ReloadLog(books.changes, clock, active.config);
   const secret = await networkSecret(books, random);
   const comparison = new NodeComparison({ books, active, adminToken: folder.adminToken, secret, log });
   const modelLists = await appliedModels(start, books, comparison, () => gateway?.configChanged());
@@ -185,11 +187,13 @@ const openMailer = (folder: DataFolder, { active, clock, random, env, log }: Sta
   });
 
 /** Null once the new configuration is in force; otherwise why it is not. */
-async function reread({ active, find, log }: Start): Promise<string | null> {
+async function reread({ active, find, log }: Start, reloads: ReloadLog): Promise<string | null> {
   try {
-    active.replace(await find());
+    const read = await find();
+    await reloads.append(read.config);
+    active.replace(read);
   } catch (error) {
-    if (!(error instanceof ConfigError)) throw error;
+    if (!(error instanceof ConfigError || error instanceof StoreUnreachable)) throw error;
     log("reload refused", { problem: error.message });
     return error.message;
   }

@@ -119,6 +119,7 @@ export const OPERATIONS: readonly Operation[] = [
   operation("GET /v1/receipts/{receipt}", [...KEYS, ...OWNERS], { note: "its own" }),
   operation("GET /v1/receipts/{others}", OWNERS, { note: "another key's" }),
   operation("GET /v1/credits", [...KEYS, ...ANY_OWNER]),
+  operation("GET /v1/changes", ANY_OWNER),
   operation("POST /v1/me/saved", ["recovery"], { body: { key: "{theirs}" } }),
   operation("GET /v1/payments/options", [...KEYS, ...ANY_OWNER]),
   operation("POST /v1/credits", ANY_OWNER, {
@@ -196,6 +197,7 @@ export const OPERATIONS: readonly Operation[] = [
   operation("POST /admin/keys/{another}/revoke", ADMIN),
   operation("GET /admin/usage", ADMIN),
   operation("GET /admin/overview", ADMIN),
+  operation("GET /admin/changes", ADMIN),
   operation("GET /admin/hosts", ADMIN),
   operation("GET /admin/nodes", ADMIN),
   operation("GET /admin/config", ADMIN),

@@ -74,6 +74,7 @@ export const PURE_PACKAGES: Readonly<Record<string, "all" | readonly string[]>> 
   "gpt-tokenizer/bpeRanks/o200k_base": "all",
   "gpt-tokenizer/encodingParams/constants": "all",
   "lru-cache": "all",
+  "node:async_hooks": ["AsyncLocalStorage"],
   "node:buffer": ["isUtf8"],
   "node:crypto": ["createHash", "createPrivateKey", "createPublicKey", "sign", "verify"],
   "node:net": ["BlockList", "isIP"],

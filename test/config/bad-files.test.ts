@@ -22,7 +22,7 @@ const CASES: [what: string, text: string, message: string][] = [
   [
     "an unknown key at the top",
     `${GOOD}hostz: []\n`,
-    "gateway.yaml:14:1: hostz: found an unknown key, expected hosts, or one of: base_url, dashboard_url, status_url, contact, catalog, models, add_models, auto, price_lists, defaults, low_credit_usd, open_tier, setup, sign_in, generation, routing, payments, webhooks, receipts, unused_days, body_bytes, body_memory_bytes, websocket_message_bytes, shutdown_delay_ms, drain_ms, grace_ms, store, journal, workers, log, durability, metrics, trusted_proxies, smtp, wallet",
+    "gateway.yaml:14:1: hostz: found an unknown key, expected hosts, or one of: base_url, dashboard_url, status_url, contact, catalog, models, add_models, auto, price_lists, defaults, low_credit_usd, open_tier, setup, sign_in, generation, routing, payments, webhooks, receipts, changes, unused_days, body_bytes, body_memory_bytes, websocket_message_bytes, shutdown_delay_ms, drain_ms, grace_ms, store, journal, workers, log, durability, metrics, trusted_proxies, smtp, wallet",
   ],
   [
     "an unknown key of a route",

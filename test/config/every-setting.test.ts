@@ -133,6 +133,7 @@ webhooks:
   endpoints:
     - { url: https://hooks.test/secret, secret: ["whsec_${"c2VjcmV0".repeat(4)}"], kinds: [credit.low] }
 receipts: { keep_days: 31, sign: true }
+changes: { keep_days: null }
 unused_days: null
 body_bytes: 1
 body_memory_bytes: 2

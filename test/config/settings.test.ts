@@ -34,6 +34,7 @@ test("an empty file means the defaults of the contract", () => {
     },
     routing: { order: "listed", hedgeMs: null },
     receipts: { keepDays: null, sign: false },
+    changes: { keepDays: 400 },
     payments: null,
     priceLists: {},
     webhooks: null,

@@ -20,6 +20,7 @@ import { formatReceipt } from "../../src/ledger/receipt.ts";
 import { bytesOf, type InUse } from "../../src/server/in-use.ts";
 import { SqlSigningKeyStore } from "../../src/store/books/stores.ts";
 import { SqlAccountStore } from "../../src/store/customers/account-store.ts";
+import { SqlChangeLog } from "../../src/store/customers/change-log.ts";
 import { SqlKeyStore } from "../../src/store/customers/key-store.ts";
 import { diskRefused, openDatabase } from "../../src/store/database/sqlite.ts";
 import { SqliteDatabase } from "../../src/store/database/sqlite-database.ts";
@@ -239,6 +240,7 @@ export class TestGateway {
         spending: (of) => this.spending(of),
         events: { list: async () => [], has: async () => false },
         nodes: { list: async () => [], close: async () => "closed" },
+        changes: new SqlChangeLog(new SqliteDatabase(this.db)),
         diskRefused,
       },
       sockets: this.sockets,

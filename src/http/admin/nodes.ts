@@ -1,4 +1,5 @@
 import { NODES } from "../../api/nodes.ts";
+import type { ChangeLog } from "../../customers/changes/change.ts";
 import type { NodeReport } from "../../store/nodes/node-operations.ts";
 import { isoTime } from "../../units/clock.ts";
 import { invalidField } from "../../units/errors/refusal.ts";
@@ -15,6 +16,9 @@ export const adminNodeEndpoints = (): Endpoint[] => [
     return list((await books.nodes.list()).map((node) => view(node, differences.get(node.name) ?? [])));
   }),
   operation("POST /admin/nodes/:id/close", NODES.close, async ({ params: { id } }, { books }) => {
+    const node = (await books.nodes.list()).find(({ name }) => name === id);
+    // Nothing in the store says by whom a node was closed, so this is written first.
+    if (node !== undefined && node.state !== "alive") await logClosing(node, books.changes);
     switch (await books.nodes.close(id)) {
       case "closed":
         return ok({ id, state: "left" });
@@ -28,6 +32,15 @@ export const adminNodeEndpoints = (): Endpoint[] => [
     }
   }),
 ];
+
+const logClosing = ({ name, state }: NodeReport, changes: ChangeLog): Promise<void> =>
+  changes.append({
+    action: "node.closed",
+    subject: name,
+    balance: null,
+    before: { state },
+    after: { state: "left" },
+  });
 
 const view = ({ name, state, leaseUntil, epoch, reserved }: NodeReport, differsIn: readonly string[]) => ({
   id: name,

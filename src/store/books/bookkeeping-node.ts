@@ -74,6 +74,7 @@ export async function openNodeBooks(parts: BookkeepingParts, store: NodeStore): 
     node: name,
     fleet: store.fleet,
     modelVersions: store.modelVersions,
+    changes: store.changes,
     ...(store.tellConversations === undefined
       ? {}
       : {

@@ -1,4 +1,5 @@
 import type { AccountStore } from "../../customers/accounts/account-store.ts";
+import type { ChangeLog } from "../../customers/changes/change.ts";
 import type { EventReader } from "../../customers/events/event-reader.ts";
 import type { WebhookStore } from "../../customers/events/webhook.ts";
 import type { KeyStore } from "../../customers/keys/key-store.ts";
@@ -42,6 +43,7 @@ export interface Bookkeeping extends ReceiptReader, UnbookedReceipts, CreditBook
   readonly signingKeys: SigningKeyStore;
   readonly fleet: FleetStore;
   readonly modelVersions: ModelVersionStore;
+  readonly changes: ChangeLog;
   /** This process, among those that share the store; null where it is the only one. */
   readonly node: string | null;
   readonly payments: PaymentStore & PaymentAudit;

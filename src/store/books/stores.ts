@@ -1,4 +1,5 @@
 import type { Clock } from "../../units/clock.ts";
+import { logging, SqlChangeLog } from "../customers/change-log.ts";
 import { SqlEventReader } from "../customers/event-reader.ts";
 import { SqlWebhookStore } from "../customers/webhook-store.ts";
 import type { Database } from "../database/database.ts";
@@ -18,6 +19,7 @@ export const sqlStores = (db: Database, clock: Pick<Clock, "now">) => ({
   signingKeys: new SqlSigningKeyStore(db),
   fleet: new SqlFleetStore(db),
   modelVersions: new SqlModelVersionStore(db),
+  changes: new SqlChangeLog(db),
 });
 
 export class SqlFleetStore implements FleetStore {
@@ -59,6 +61,13 @@ export class SqlSigningKeyStore implements SigningKeyStore {
     const added = await this.db.commit([
       changesOne(sql`INSERT INTO signing_keys (number, created_at, x, d)
         VALUES (${number}, ${createdAt}, ${x}, ${d}) ON CONFLICT DO NOTHING`),
+      logging({
+        action: "signing_key.created",
+        subject: String(number),
+        balance: null,
+        before: {},
+        after: { x },
+      }),
       sql`UPDATE signing_keys SET d = NULL WHERE number < ${number}`,
     ]);
     return added !== null;
@@ -84,6 +93,13 @@ class SqlModelVersionStore implements ModelVersionStore {
     const added = await this.db.commit([
       changesOne(sql`INSERT INTO model_versions (number, at, source, previous, models)
         VALUES (${number}, ${at}, ${source}, ${previous}, ${models}) ON CONFLICT DO NOTHING`),
+      logging({
+        action: "models.applied",
+        subject: String(number),
+        balance: null,
+        before: { version: number - 1 },
+        after: { version: number, source, previous },
+      }),
       sql`DELETE FROM model_versions WHERE number <= ${number - MAX_KEPT_VERSIONS}`,
     ]);
     return added !== null;

@@ -19,6 +19,7 @@ import type { Database } from "../database/database.ts";
 import {
   type Batch,
   type CommitStatement,
+  changes,
   changesOne,
   finds,
   type SqlPart,
@@ -27,6 +28,7 @@ import {
 } from "../database/statement.ts";
 import { changeOfBalance, changeOfKey } from "../nodes/changes.ts";
 import { KEY, type KeyRow, revokedFromRow } from "./key-rows.ts";
+import { loggingAccountChange, loggingEndedSession, loggingEndedSessions } from "./logged-accounts.ts";
 
 /**
  * Accounts, sessions, sign-in links and claims. What a change was decided on is what it changes: where one of the accounts
@@ -59,6 +61,7 @@ export class SqlAccountStore implements AccountStore {
           this.using(about, state, decided, now),
           reclaim.map((balance) => reclaiming(balance, revokeKeys)),
           await this.writing(decided, now),
+          loggingAccountChange(about, state, decided),
         ],
         changes: [...ended.map(changeOfKey), ...[...attach, ...reclaim, ...close].map(changeOfBalance)],
       };
@@ -94,13 +97,25 @@ export class SqlAccountStore implements AccountStore {
       WHERE account_id = ${account} AND expires_at > ${this.clock.now()} ORDER BY expires_at DESC`;
   }
 
-  async endSession(hash: SecretHash): Promise<void> {
-    await this.db.commit([sql`DELETE FROM sessions WHERE hash = ${hash}`]);
+  endSession(hash: SecretHash): Promise<void> {
+    return this.db.change<void>(`session ${hash}`, async () => {
+      const [row] = await this.db.read<{ account: AccountId }>`
+        SELECT account_id AS account FROM sessions WHERE hash = ${hash}`;
+      if (row === undefined) return { result: undefined };
+      const ending = changesOne(sql`DELETE FROM sessions WHERE hash = ${hash}`);
+      return { result: undefined, statements: [ending, loggingEndedSession(row.account, hash)] };
+    });
   }
 
-  async endSessions(account: AccountId): Promise<number> {
-    const rows = await this.db.commit([sql`DELETE FROM sessions WHERE account_id = ${account}`]);
-    return rows?.[0] ?? 0;
+  endSessions(account: AccountId): Promise<number> {
+    return this.db.change<number>(`sessions ${account}`, async () => {
+      const [row] = await this.db.read<{ count: number }>`
+        SELECT count(*) AS count FROM sessions WHERE account_id = ${account}`;
+      const { count } = row!;
+      if (count === 0) return { result: 0 };
+      const ending = changes(count, sql`DELETE FROM sessions WHERE account_id = ${account}`);
+      return { result: count, statements: [ending, loggingEndedSessions(account, count)] };
+    });
   }
 
   balanceRecord(balance: BalanceId): Promise<BalanceRecord | null> {

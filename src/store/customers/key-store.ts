@@ -26,7 +26,7 @@ import {
   type StoredRun,
 } from "../../customers/keys/run.ts";
 import { assert } from "../../units/assert.ts";
-import type { Clock, EpochMs } from "../../units/clock.ts";
+import { type Clock, type EpochMs, isoTime } from "../../units/clock.ts";
 import { type Refusal, refused } from "../../units/errors/refusal.ts";
 import type { SuspensionReason } from "../../units/errors/suspension.ts";
 import type { WebhookEventKind } from "../../units/event-kinds.ts";
@@ -46,6 +46,7 @@ import {
   type VersionedRow,
 } from "../database/statement.ts";
 import { changeOfBalance, changeOfBudget, changeOfKey, changeOfRun } from "../nodes/changes.ts";
+import { logging, loggingDifference } from "./change-log.ts";
 import { recording } from "./events.ts";
 import {
   BALANCE,
@@ -58,6 +59,7 @@ import {
   revokedFromRow,
   rowOf,
 } from "./key-rows.ts";
+import { loggingBudget, loggingKey, loggingNewKey, loggingRun, loggingSuspension } from "./logged-fields.ts";
 import { removeUnusedKeys } from "./unused-keys.ts";
 
 /**
@@ -130,6 +132,8 @@ export class SqlKeyStore implements KeyStore {
         VALUES (${id}, ${accountId}, ${suspended}, ${recovery}, ${createdAt}, ${setUpKey})`,
       insertKey(key),
       recording(this.db, [keyEvent("key.created", key, createdAt)]),
+      logging({ action: "balance.created", subject: id, balance: id, before: {}, after: { key_id: key.id } }),
+      loggingNewKey(key),
     ]);
     assert(added !== null, `${id} or ${key.id} exists already`);
   }
@@ -148,6 +152,7 @@ export class SqlKeyStore implements KeyStore {
           touch("balances", present.row),
           insertKey(decided),
           recording(this.db, [keyEvent("key.created", decided, now)]),
+          loggingNewKey(decided),
         ],
       };
     });
@@ -176,6 +181,7 @@ export class SqlKeyStore implements KeyStore {
             changes(ended.length, sql`UPDATE keys SET state = 'revoked' WHERE ${others}`),
           decided.successor && insertKey(decided.successor),
           recording(this.db, changedKeyEvents(before, { ...decided, ended }, now)),
+          loggingKey(before, { ...decided, ended }),
         ],
         changes: [decided.key, ...ended].map(changeOfKey),
       };
@@ -197,6 +203,7 @@ export class SqlKeyStore implements KeyStore {
           sql`INSERT INTO budgets (id, balance_id, name, cap, period)
             VALUES (${id}, ${balance}, ${decided.name}, ${cap}, ${window})
             ON CONFLICT (id) DO UPDATE SET cap = excluded.cap, period = excluded.period`,
+          loggingBudget(known, decided),
         ],
         changes: [changeOfBudget(balance, id)],
       };
@@ -217,7 +224,11 @@ export class SqlKeyStore implements KeyStore {
       if (refused(decided)) return { result: decided };
       return {
         result: decided,
-        statements: [touch("balances", present.row), sql`DELETE FROM budgets WHERE id = ${decided.id}`],
+        statements: [
+          touch("balances", present.row),
+          sql`DELETE FROM budgets WHERE id = ${decided.id}`,
+          loggingBudget(decided, null),
+        ],
         changes: [changeOfBudget(balance, decided.id)],
       };
     });
@@ -268,7 +279,11 @@ export class SqlKeyStore implements KeyStore {
       if (refused(decided)) return { result: decided };
       return {
         result: decided,
-        statements: [touch("balances", owned.row), updatingRun(balance, decided, known!.version)],
+        statements: [
+          touch("balances", owned.row),
+          updatingRun(balance, decided, known!.version),
+          loggingRun(owned.balance, known!.run, decided),
+        ],
         changes: [changeOfRun(balance, decided)],
       };
     });
@@ -282,6 +297,7 @@ export class SqlKeyStore implements KeyStore {
       const balances = await this.db
         .read<VersionedRow>`SELECT id, version FROM balances WHERE id = ${subject}`;
       if (accounts.length + balances.length === 0) return { result: null };
+      const before = gravest(await this.reasons(subject));
       const suspended = gravest(await this.reasonsAfter(suspension));
       const standing = by === BY_GATEWAY ? byOperator(subject) : sql`false`;
       const rows = await this.db.read<{ id: BalanceId }>`
@@ -301,39 +317,57 @@ export class SqlKeyStore implements KeyStore {
           sql`UPDATE balances SET suspended = ${suspended} WHERE id = ${subject}`,
           sql`INSERT INTO suspensions (at, subject, reason, lifted, by_whom, note)
             VALUES (${at}, ${subject}, ${reason}, ${lifted}, ${by}, ${note})`,
+          loggingSuspension(suspension, balances.length > 0, { before, after: suspended }),
         ],
         changes: ids.map(changeOfBalance),
       };
     });
   }
 
-  async secretsSaved(balance: BalanceId, at: EpochMs): Promise<EpochMs> {
-    await this.db.commit(
-      [
-        sql`UPDATE balances SET secrets_saved_at = ${at}, version = version + 1
-          WHERE id = ${balance} AND secrets_saved_at IS NULL`,
-      ],
-      { changes: [changeOfBalance(balance)] },
-    );
-    return (await this.present(balance)).balance.secretsSavedAt!;
+  secretsSaved(balance: BalanceId, at: EpochMs): Promise<EpochMs> {
+    return this.db.change<EpochMs>(balance, async () => {
+      const { balance: present, row } = await this.present(balance);
+      if (present.secretsSavedAt !== null) return { result: present.secretsSavedAt };
+      const after = { secrets_saved_at: isoTime(at) };
+      return {
+        result: at,
+        statements: [
+          touch("balances", row),
+          sql`UPDATE balances SET secrets_saved_at = ${at} WHERE id = ${balance}`,
+          logging({ action: "balance.saved", subject: balance, balance, before: {}, after }),
+        ],
+        changes: [changeOfBalance(balance)],
+      };
+    });
   }
 
-  async setPriceList(balance: BalanceId, priceList: string | null): Promise<boolean> {
-    const changed = await this.db.commit(
-      [
-        changesOne(
-          sql`UPDATE balances SET price_list = ${priceList}, version = version + 1 WHERE id = ${balance}`,
-        ),
-      ],
-      { changes: [changeOfBalance(balance)] },
-    );
-    return changed !== null;
+  setPriceList(balance: BalanceId, priceList: string | null): Promise<boolean> {
+    return this.db.change<boolean>(balance, async () => {
+      const found = await this.find(balance);
+      if (found === null) return { result: false };
+      const [before, after] = [{ price_list: found.balance.priceList }, { price_list: priceList }];
+      return {
+        result: true,
+        statements: [
+          touch("balances", found.row),
+          sql`UPDATE balances SET price_list = ${priceList} WHERE id = ${balance}`,
+          loggingDifference({ action: "balance.priced", subject: balance, balance, before, after }),
+        ],
+        changes: [changeOfBalance(balance)],
+      };
+    });
   }
 
   async suspensions(subject: string, limit: number): Promise<SuspensionRecord[]> {
     return this.db.read<SuspensionRecord>`
       SELECT subject, reason, lifted, at, by_whom AS by, note FROM suspensions
       WHERE subject = ${subject} ORDER BY seq DESC LIMIT ${limit}`;
+  }
+
+  private async reasons(subject: string): Promise<SuspensionReason[]> {
+    const rows = await this.db.read<{ reason: SuspensionReason }>`
+      SELECT reason FROM suspension_reasons WHERE subject = ${subject}`;
+    return rows.map(({ reason }) => reason);
   }
 
   /** Those that stand once this suspension, or lifting, is recorded. */

@@ -65,7 +65,9 @@ export async function removeUnusedKeys(
           sql`SELECT id FROM balances b WHERE id IN ${gone} AND ${unusedBalance(before)}`,
         ),
         changes(keys.length, sql`DELETE FROM keys WHERE balance_id IN ${gone} OR id IN (${endedKeys})`),
-        [sql`budgets`, sql`runs`].map((table) => sql`DELETE FROM ${table} WHERE balance_id IN ${gone}`),
+        [sql`budgets`, sql`runs`, sql`change_log`].map(
+          (table) => sql`DELETE FROM ${table} WHERE balance_id IN ${gone}`,
+        ),
         sql`DELETE FROM balances WHERE id IN ${gone}`,
       ],
       changes: keys.map(changeOfKey),

@@ -14,7 +14,8 @@ import { paymentOfKey } from "../../payments/payment.ts";
 import { assert } from "../../units/assert.ts";
 import type { EpochMs } from "../../units/clock.ts";
 import type { BalanceId, PaymentId } from "../../units/id.ts";
-import { MAX_NANO_USD, type NanoUsd, ZERO_USD } from "../../units/usd.ts";
+import { MAX_NANO_USD, type NanoUsd, usdFromNano, ZERO_USD } from "../../units/usd.ts";
+import { logging } from "../customers/change-log.ts";
 import { LOW_CREDIT, recording } from "../customers/events.ts";
 import type { Database, Planned } from "../database/database.ts";
 import {
@@ -114,6 +115,7 @@ export function debiting(db: Database, debit: Debit): Planned<Credit | TooMuch> 
           insertEntry(entry),
           crediting(debit.balanceId, entry.amount, rows!),
           recording(db, events),
+          loggingEntry(entry),
         ],
       };
     },
@@ -184,6 +186,7 @@ export const enteringCredit = (db: Database, credit: Credit): Batch => [
 /** The same, whether or not the balance is there. */
 export const enteringCreditOf = (credit: Credit): Batch => [
   insertEntry(credit),
+  loggingEntry(credit),
   changesOne(sql`INSERT INTO counters (id, credited)
     VALUES (${balanceCounter(credit.balanceId)}, ${credit.amount})
     ON CONFLICT (id) DO UPDATE SET credited = counters.credited + excluded.credited
@@ -245,6 +248,22 @@ export function insertEntry(entry: Credit): CommitStatement {
   return changesOne(sql`INSERT INTO credits (idempotency_key, at, balance_id, amount, note, took_all, claimed)
     VALUES (${idempotencyKey}, ${at}, ${balanceId}, ${amount}, ${note}, ${Number(tookAll)} = 1, ${claimed})
     ON CONFLICT (idempotency_key) DO NOTHING`);
+}
+
+/** What an operator, or a payment, credits or takes back. */
+export function loggingEntry({ balanceId, amount, idempotencyKey, note }: Credit): Batch {
+  const entry = {
+    amount_usd: usdFromNano(Math.abs(amount) as NanoUsd),
+    idempotency_key: idempotencyKey,
+    note,
+  };
+  return logging({
+    action: amount < 0 ? "balance.debited" : "balance.credited",
+    subject: balanceId,
+    balance: balanceId,
+    before: {},
+    after: entry,
+  });
 }
 
 const CREDIT = sql`balance_id AS "balanceId", amount, idempotency_key AS "idempotencyKey", note, at,

@@ -3,7 +3,7 @@ import { DAY_MS } from "../../units/clock.ts";
 import { Rounds } from "../../units/rounds.ts";
 
 /**
- * Deletes receipts that are older than the operator wants them kept: once an hour, a slice at a time with
+ * Deletes receipts, or rows of the log of changes, that are older than the operator wants them kept: once an hour, a slice at a time with
  * pauses between, because a slice holds SQLite's one write lock. If the process ends midway, the next start
  * goes on.
  */
@@ -43,9 +43,9 @@ export interface RetentionOptions {
   readonly clock: Clock;
   /** Null: for ever. Asked anew for each slice. */
   readonly keepDays: () => number | null;
-  /** Deletes some of what was admitted before then, and returns how many receipts went. */
+  /** Deletes some of what is from before then, and returns how many rows went. */
   readonly fold: (before: EpochMs) => Promise<number>;
-  readonly onDeleted: (receipts: number) => void;
+  readonly onDeleted: (rows: number) => void;
   readonly onFault: (error: unknown) => void;
 }
 

@@ -29,6 +29,7 @@ import {
   enteringCreditOf,
   entryOf,
   insertEntry,
+  loggingEntry,
   openClaims,
 } from "./credits.ts";
 import { addSpending, countersColumn, folding } from "./fold.ts";
@@ -150,7 +151,12 @@ export class LedgerStore implements RunningSums, DebitStore {
       low: line!.low,
       at: entry.at,
     });
-    this.commit([creditedBy(entry.balanceId, entry.amount), insertEntry(entry), recording(this.sql, events)]);
+    this.commit([
+      creditedBy(entry.balanceId, entry.amount),
+      insertEntry(entry),
+      recording(this.sql, events),
+      loggingEntry(entry),
+    ]);
     return entry;
   }
 

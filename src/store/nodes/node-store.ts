@@ -1,4 +1,5 @@
 import type { AccountStore } from "../../customers/accounts/account-store.ts";
+import type { ChangeLog } from "../../customers/changes/change.ts";
 import type { EventReader } from "../../customers/events/event-reader.ts";
 import type { WebhookStore } from "../../customers/events/webhook.ts";
 import type { KeyStore } from "../../customers/keys/key-store.ts";
@@ -34,6 +35,7 @@ export interface NodeStore {
   readonly signingKeys: SigningKeyStore;
   readonly fleet: FleetStore;
   readonly modelVersions: ModelVersionStore;
+  readonly changes: ChangeLog;
   /** What `UsageReader` reads. */
   readonly usagePath: string;
   /** A change resolves once `acknowledged` has for its version. */

@@ -24,10 +24,12 @@ import { assert } from "../../units/assert.ts";
 import { type Clock, type EpochMs, epochMs } from "../../units/clock.ts";
 import type { PaymentId } from "../../units/id.ts";
 import { usdFromNano } from "../../units/usd.ts";
+import { logging } from "../customers/change-log.ts";
 import { recording } from "../customers/events.ts";
 import type { Database } from "../database/database.ts";
 import {
   assigned,
+  type Batch,
   behind,
   type CommitStatement,
   changesOne,
@@ -100,6 +102,28 @@ function paymentEvents(before: Payment, after: Payment, version: number): readon
   ];
 }
 
+/** What somebody orders or decides; what a rail does by itself is nobody's change. */
+function loggingPayment(
+  before: Payment | null,
+  { id, balanceId, rail, amount, state, reason }: Payment,
+): Batch {
+  const about = { subject: id, balance: balanceId };
+  if (before === null)
+    return logging({
+      ...about,
+      action: "payment.created",
+      before: {},
+      after: { rail, amount_usd: usdFromNano(amount), state },
+    });
+  if (before.state === state) return [];
+  return logging({
+    ...about,
+    action: "payment.changed",
+    before: { state: before.state },
+    after: { state, reason },
+  });
+}
+
 /** The entry that credits the balance; null for a change that credits nothing. */
 function creditOf({ id, balanceId, rail, changedAt }: Payment, { credit }: PaymentChange): Credit | null {
   if (credit === undefined) return null;
@@ -152,6 +176,7 @@ export class SqlPaymentStore implements PaymentStore, PaymentAudit {
           touch("balances", balance),
           withinCaps.map(({ statement }) => finds(1, statement)),
           changesOne(sql`INSERT INTO payments ${inserted(rowOf(payment))}`),
+          loggingPayment(null, payment),
         ],
       };
     });
@@ -178,10 +203,13 @@ export class SqlPaymentStore implements PaymentStore, PaymentAudit {
       if (next === null) return { result: present.payment };
       const credit = creditOf(next, change!);
       const events = recording(db, paymentEvents(present.payment, next, present.version));
-      if (credit === null) return { result: next, statements: [updating(next, present.version), events] };
+      const logged = loggingPayment(present.payment, next);
+      if (credit === null)
+        return { result: next, statements: [updating(next, present.version), events, logged] };
       if (!(await hasRoom(db, credit))) {
         const held = advanced(present.payment, TOO_MUCH, next.changedAt)!;
-        return { result: held, statements: [updating(held, present.version)] };
+        const statements = [updating(held, present.version), loggingPayment(present.payment, held)];
+        return { result: held, statements };
       }
       return {
         result: next,
@@ -190,6 +218,7 @@ export class SqlPaymentStore implements PaymentStore, PaymentAudit {
           enteringCredit(db, credit),
           await cancellingClaims(db, id, credit.amount),
           events,
+          logged,
         ],
         committed: () => this.credited(credit),
       };

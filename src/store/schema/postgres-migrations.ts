@@ -1,5 +1,6 @@
 import type { Schema } from "./schema-version.ts";
 import {
+  CHANGE_LOG,
   CLAIMS,
   EVENTS,
   FIRST_TABLES,
@@ -169,6 +170,8 @@ ${inPostgres(FIRST_TABLES)}
   inPostgres(KEY_POLICIES),
   // 31: where owners have events sent, and what was delivered
   inPostgres(OWNERS_EVENTS),
+  // 32: who has changed what
+  inPostgres(CHANGE_LOG),
 ];
 
 export const POSTGRES_SCHEMA: Schema = {

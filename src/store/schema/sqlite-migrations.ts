@@ -1,5 +1,6 @@
 import type { Schema } from "./schema-version.ts";
 import {
+  CHANGE_LOG,
   CLAIMS,
   EVENTS,
   FIRST_TABLES,
@@ -164,6 +165,8 @@ ${FIRST_TABLES}
   KEY_POLICIES,
   // 29: where owners have events sent, and what was delivered
   OWNERS_EVENTS,
+  // 30: who has changed what
+  CHANGE_LOG,
 ];
 
 export const SQLITE_SCHEMA: Schema = {

@@ -340,6 +340,30 @@ export const OWNERS_EVENTS = `
   CREATE INDEX events_by_balance ON events (balance_id, created_at, id);
 `;
 
+export const CHANGE_LOG = `
+  -- See customers/changes. Rows are added in the transaction of what they tell, and never changed.
+  CREATE TABLE change_log (
+    id TEXT PRIMARY KEY,
+    created_at INTEGER NOT NULL,
+    by_kind TEXT NOT NULL,
+    by_id TEXT NOT NULL,
+    by_name TEXT,
+    action TEXT NOT NULL,
+    subject TEXT NOT NULL,
+    balance_id TEXT,
+    -- JSON: the fields that differ
+    was TEXT NOT NULL,
+    became TEXT NOT NULL,
+    network TEXT NOT NULL,
+    request TEXT NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX change_log_by_time ON change_log (created_at, id);
+  CREATE INDEX change_log_by_balance ON change_log (balance_id, created_at, id) WHERE balance_id IS NOT NULL;
+  CREATE INDEX change_log_by_subject ON change_log (subject, created_at, id);
+  CREATE INDEX change_log_by_author ON change_log (by_id, created_at, id);
+  CREATE INDEX change_log_by_action ON change_log (action, created_at, id);
+`;
+
 /** PostgreSQL's columns have their type anyway, and its whole numbers need saying how long they are. */
 export const inPostgres = (tables: string): string =>
   tables.replaceAll("INTEGER", "BIGINT").replace(/\) STRICT(, WITHOUT ROWID)?;/g, ");");

@@ -1,0 +1,68 @@
+import { type Static, Type } from "@sinclair/typebox";
+import { AUTHOR_KINDS, CHANGE_ACTIONS } from "../units/change-actions.ts";
+import type { About } from "./about.ts";
+import { answerOf, namedAnswer, oneOf, orNone, pageOf, pageQuery, time } from "./answers.ts";
+
+const fields = Type.Unsafe<Readonly<Record<string, unknown>>>(
+  Type.Object({}, { additionalProperties: true, description: "the fields that differ; never a secret" }),
+);
+
+const ChangeAnswer = namedAnswer("Change", {
+  id: Type.String(),
+  object: Type.Literal("change"),
+  at: time,
+  by: answerOf({
+    kind: oneOf(AUTHOR_KINDS),
+    id: orNone(
+      Type.String({ description: "of the key, the account or the balance; of an operator, the name" }),
+    ),
+    name: orNone(
+      Type.String({ description: "the key's or the operator's; of an owner, which credential it was" }),
+    ),
+  }),
+  action: oneOf(CHANGE_ACTIONS),
+  subject: Type.String({ description: "the id or name of what was changed" }),
+  balance_id: orNone(Type.String()),
+  before: fields,
+  after: fields,
+  network: orNone(Type.String({ description: "where the request came from: an IPv4 /24 or an IPv6 /48" })),
+  request_id: orNone(
+    Type.String({ description: "the `x-gateway-receipt` of the request that made it; null for a signal" }),
+  ),
+});
+export type ChangeAnswer = Static<typeof ChangeAnswer>;
+
+const DEFAULT_ROWS = 50;
+const MAX_ROWS = 200;
+
+const query = {
+  ...pageQuery(DEFAULT_ROWS, MAX_ROWS),
+  since: Type.String({ description: "only changes from this time on, in ISO 8601" }),
+  until: Type.String({ description: "only changes before this time, in ISO 8601" }),
+  by: Type.String({ description: "only changes by this key, account, balance or operator" }),
+  action: oneOf(CHANGE_ACTIONS, "only such changes"),
+  subject: Type.String({ description: "only changes of what has this id or name" }),
+};
+
+export const CHANGES = {
+  own: {
+    summary: "Lists what was changed on the balance, newest first",
+    details:
+      "Keys, budgets, runs, credits, payments and the balance itself; for a session also what was changed about its account. What an operator changed says neither the name nor the network.",
+    who: ["owner"],
+    act: "see the log of changes",
+    query,
+    answers: { 200: pageOf(ChangeAnswer) },
+  },
+  all: {
+    summary: "Lists what operators, owners and keys changed, newest first",
+    details:
+      "Each change is one row, written in the same transaction, and never changed itself. `changes.keep_days` says how long it is kept.",
+    who: ["admin"],
+    query: {
+      ...query,
+      balance_id: Type.String({ description: "only changes on this balance" }),
+    },
+    answers: { 200: pageOf(ChangeAnswer) },
+  },
+} as const satisfies Record<string, About>;

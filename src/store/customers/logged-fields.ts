@@ -1,0 +1,89 @@
+import type { ChangedFields, ChangeEntry } from "../../customers/changes/change.ts";
+import type { Balance, Budget, Key } from "../../customers/keys/key.ts";
+import type { ChangedKey, SuspensionRecord } from "../../customers/keys/key-store.ts";
+import type { StoredRun } from "../../customers/keys/run.ts";
+import { isoTime } from "../../units/clock.ts";
+import { type NanoUsd, usdFromNano } from "../../units/usd.ts";
+import type { Batch } from "../database/statement.ts";
+import { logging, loggingDifference } from "./change-log.ts";
+
+/** What the log of changes says of keys, budgets, runs and balances: what their owner sees of them. */
+export const loggingNewKey = (key: Key): Batch =>
+  loggingDifference(about(key, "key.created", {}, fieldsOf(key)));
+
+/** A key changes, ends, or gets a successor: one row, with what ended next to it. */
+export function loggingKey(before: Key, { key, successor, ended }: ChangedKey): Batch {
+  const action = successor ? "key.rotated" : key.state === before.state ? "key.changed" : "key.revoked";
+  const more = {
+    ...(successor ? { new_key_id: successor.id } : {}),
+    ...(ended.length === 0 ? {} : { revoked_key_ids: ended.map(({ id }) => id) }),
+  };
+  return loggingDifference(about(key, action, fieldsOf(before), { ...fieldsOf(key), ...more }));
+}
+
+export function loggingBudget(before: Budget | null, after: Budget | null): Batch {
+  const { balanceId, name } = (after ?? before)!;
+  const action = before === null ? "budget.created" : after === null ? "budget.deleted" : "budget.changed";
+  const fields = (budget: Budget | null): ChangedFields =>
+    budget === null ? {} : { name, cap_usd: usdFromNano(budget.cap), window: budget.window };
+  return loggingDifference({
+    action,
+    subject: name,
+    balance: balanceId,
+    before: fields(before),
+    after: fields(after),
+  });
+}
+
+/** A run that its owner changes or ends. */
+export function loggingRun(balance: Balance, before: StoredRun, after: StoredRun): Batch {
+  const fields = ({ cap, calls, usedAt }: StoredRun): ChangedFields => ({
+    cap_usd: amount(cap),
+    calls,
+    ended: usedAt === 0,
+  });
+  return loggingDifference({
+    action: after.usedAt === 0 ? "run.ended" : "run.changed",
+    subject: after.name,
+    balance: balance.id,
+    before: fields(before),
+    after: fields(after),
+  });
+}
+
+/** Without the operator's name and note for it, which are not the owner's to see. */
+export const loggingSuspension = (
+  { subject, reason, lifted }: SuspensionRecord,
+  isBalance: boolean,
+  suspended: { readonly before: string | null; readonly after: string | null },
+): Batch =>
+  logging({
+    action: `${isBalance ? "balance" : "account"}.${reason === null ? "unsuspended" : "suspended"}`,
+    subject,
+    balance: isBalance ? (subject as Balance["id"]) : null,
+    before: { suspended: suspended.before },
+    after: { suspended: suspended.after, ...(lifted === null ? {} : { lifted }) },
+  });
+
+const about = (
+  { id, balanceId }: Key,
+  action: ChangeEntry["action"],
+  before: ChangedFields,
+  after: ChangedFields,
+): ChangeEntry => ({ action, subject: id, balance: balanceId, before, after });
+
+const fieldsOf = (key: Key): ChangedFields => ({
+  name: key.name,
+  state: key.state,
+  expires_at: key.expiresAt === null ? null : isoTime(key.expiresAt),
+  rpm_limit: key.rpmLimit,
+  tpm_limit: key.tpmLimit,
+  daily_limit_usd: amount(key.dailyLimit),
+  monthly_limit_usd: amount(key.monthlyLimit),
+  allowed_models: key.allowedModels,
+  budget: key.budgets,
+  policy: key.policy ?? null,
+  price_list: key.priceList,
+});
+
+const amount = (limit: NanoUsd | null): number | null => (limit === null ? null : usdFromNano(limit));
