@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import type { Cell } from "../units/csv.ts";
 import { redacted } from "../units/redacted.ts";
 import { CommandFailure, EXIT, type ExitCode } from "./failure.ts";
@@ -37,6 +38,14 @@ export function showFailure(context: CommandContext, json: boolean, error: unkno
     ),
   );
   return exitCode;
+}
+
+export function readText(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    throw new CommandFailure(EXIT.usage, `cannot read ${path}: ${messageOf(error)}`);
+  }
 }
 
 export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
@@ -81,7 +90,3 @@ function memberText(value: unknown): Cell {
   const isWords = Array.isArray(value) && value.every((one) => typeof one === "string");
   return isWords ? value.join(", ") : JSON.stringify(value);
 }
-
-/** Behind the rows of a list. */
-export const andMore = (more: boolean, { limit }: { readonly limit: number }): string[] =>
-  more ? [`… and more: raise --limit above ${limit} to see them`] : [];

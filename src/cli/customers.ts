@@ -5,10 +5,10 @@ import type { NodeAnswer } from "../api/nodes.ts";
 import type { OperatorsPayment } from "../api/payments.ts";
 import { adminClient, type Client, type OwnerOptions, ownerClient } from "./client.ts";
 import type { OperationOptions } from "./connection.ts";
-import { andMore, type CommandContext, members, show, table } from "./console.ts";
+import { type CommandContext, members, show, table } from "./console.ts";
 import { CommandFailure, EXIT } from "./failure.ts";
+import { showList } from "./listing.ts";
 import { balanceIdOf } from "./named.ts";
-import { withProgress } from "./progress.ts";
 
 /** Who an account belongs to, and its balances: by its id, an email address or a wallet. */
 export async function showAccount(
@@ -43,30 +43,23 @@ export async function listPayments(
     ...(options.state === undefined ? {} : { state: options.state }),
     ...(balance === null ? {} : { balance }),
   };
-  const { rows, more } = await withProgress(context, (progress) =>
-    client.all<OperatorsPayment>(
-      "/admin/payments",
-      options.limit,
-      (count) => progress(count, null, "payments"),
-      filters,
-    ),
-  );
-  show(context, options.json, { data: rows, has_more: more }, [
-    ...table(
-      ["id", "created", "rail", "state", "amount USD", "credited", "balance", "reason"],
-      rows.map((row) => [
-        row.id,
-        row.created_at,
-        row.rail,
-        row.state,
-        row.amount_usd,
-        row.credited_usd,
-        row.balance_id,
-        row.reason,
-      ]),
-    ),
-    ...andMore(more, options),
-  ]);
+  const listing = {
+    path: "/admin/payments",
+    filters,
+    noun: "payments",
+    head: ["id", "created", "rail", "state", "amount USD", "credited", "balance", "reason"],
+    cells: (row: OperatorsPayment) => [
+      row.id,
+      row.created_at,
+      row.rail,
+      row.state,
+      row.amount_usd,
+      row.credited_usd,
+      row.balance_id,
+      row.reason,
+    ],
+  };
+  await showList(listing, client, options, context);
 }
 
 /** The credit is taken back first; a card then gets its money back by itself. */

@@ -7,6 +7,7 @@ import { dataFolder, knownAdminToken, localUrl } from "./connection.ts";
 import { type CommandContext, counted } from "./console.ts";
 import { type Finding, failing, ok, showFindings, warning } from "./finding.ts";
 import { checkKeys } from "./host-check.ts";
+import { localGateway } from "./local-gateway.ts";
 import {
   checkAdminToken,
   checkDisk,
@@ -35,18 +36,19 @@ async function examine(context: CommandContext, progress: Progress): Promise<Fin
   progress(0, null, "reading the configuration");
   const found = await readConfiguration(undefined, context);
   const folder = dataFolder(context);
-  const running = await checkPort(localUrl(context.env), context.fetch);
+  const url = localUrl(context.env);
+  const running = await checkPort(url, context.fetch);
   const disk =
     !Array.isArray(found) && isDiskless(found.config)
       ? []
       : [checkFolder(folder, running.gateway), checkDisk(folder)];
-  const url = localUrl(context.env);
+  const gateway = running.gateway ? localGateway(url, knownAdminToken({}, context), context.fetch) : null;
   const machine = [
     ...disk,
     running.finding,
     ...checkAdminToken(context.env.GATEWAY_ADMIN_TOKEN),
-    ...(running.gateway ? await checkProxies(url, knownAdminToken({}, context), context.fetch) : []),
-    ...(running.gateway ? await checkNodes(url, knownAdminToken({}, context), context.fetch) : []),
+    ...(gateway === null ? [] : await checkProxies(gateway)),
+    ...(gateway === null ? [] : await checkNodes(gateway)),
   ];
   if (Array.isArray(found)) {
     return [failing("configuration", formatProblems(found), "See docs/configuration.md."), ...machine];
@@ -59,10 +61,10 @@ async function examine(context: CommandContext, progress: Progress): Promise<Fin
     ...(await checkDatabase(config.store, context.env.GATEWAY_ADMIN_TOKEN)),
     ...(await checkMail(config.smtp)),
     ...(await checkPayments(config.payments, async () =>
-      running.gateway ? knownTransactions(url, knownAdminToken({}, context), context.fetch) : null,
+      gateway === null ? null : knownTransactions(gateway),
     )),
-    ...(running.gateway && config.payments !== null && config.payments.x402.length > 0
-      ? await checkPaymentsUnderWay(url, knownAdminToken({}, context), context.fetch)
+    ...(gateway !== null && config.payments !== null && config.payments.x402.length > 0
+      ? await checkPaymentsUnderWay(gateway)
       : []),
   ];
   return [

@@ -1,10 +1,10 @@
 import type { AdminKeyFields, KeyAnswer, MintedAnswer, RevokedAnswer, SetUpAnswer } from "../api/keys.ts";
 import { adminClient, Client, type OwnerOptions, ownerClient } from "./client.ts";
 import { gatewayUrl, knownAdminToken, refuseClearText } from "./connection.ts";
-import { andMore, type CommandContext, members, pairs, show, table } from "./console.ts";
+import { type CommandContext, members, pairs, show } from "./console.ts";
 import { CommandFailure, EXIT } from "./failure.ts";
+import { showList } from "./listing.ts";
 import { balanceIdOf, keyIdOf } from "./named.ts";
-import { withProgress } from "./progress.ts";
 
 export interface KeySpecOptions extends OwnerOptions {
   readonly name?: string | undefined;
@@ -87,28 +87,25 @@ export async function listKeys(
   }
   const client = owner ?? adminClient(options, context);
   const path = owner === null ? keysAt(await balanceIdOf(balance!, client)) : "/v1/keys";
-  const { rows, more } = await withProgress(context, (progress) =>
-    client.all<KeyAnswer>(path, options.limit, (count) => progress(count, null, "keys")),
-  );
-  show(context, options.json, { data: rows, has_more: more }, [
-    ...table(
-      ["id", "prefix", "name", "state", "rpm", "tpm", "day USD", "used", "month USD", "used", "budget"],
-      rows.map((key) => [
-        key.id,
-        key.prefix,
-        key.name,
-        key.state,
-        key.rpm_limit,
-        key.tpm_limit,
-        key.daily_limit_usd,
-        key.used_day_usd,
-        key.monthly_limit_usd,
-        key.used_month_usd,
-        budgetText(key.budget),
-      ]),
-    ),
-    ...andMore(more, options),
-  ]);
+  const listing = {
+    path,
+    noun: "keys",
+    head: ["id", "prefix", "name", "state", "rpm", "tpm", "day USD", "used", "month USD", "used", "budget"],
+    cells: (key: KeyAnswer) => [
+      key.id,
+      key.prefix,
+      key.name,
+      key.state,
+      key.rpm_limit,
+      key.tpm_limit,
+      key.daily_limit_usd,
+      key.used_day_usd,
+      key.monthly_limit_usd,
+      key.used_month_usd,
+      budgetText(key.budget),
+    ],
+  };
+  await showList(listing, client, options, context);
 }
 
 export async function showKey(id: string, options: OwnerOptions, context: CommandContext): Promise<void> {

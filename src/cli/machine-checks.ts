@@ -6,6 +6,7 @@ import { BETTER_TOKEN, folderInUse, isGuessable, remedyFor, weaknessOf } from ".
 import { probeSync } from "../store/journal/disk.ts";
 import { counted, messageOf } from "./console.ts";
 import { type Finding, failing, ok, warning } from "./finding.ts";
+import { type LocalGateway, localGateway } from "./local-gateway.ts";
 
 /** Whether something listens where the gateway would, and whether that is a gateway. */
 export async function checkPort(
@@ -14,10 +15,7 @@ export async function checkPort(
 ): Promise<{ readonly finding: Finding; readonly gateway: boolean }> {
   const check = "port";
   try {
-    const response = await fetch(`${url}/readyz`, {
-      redirect: "manual",
-      signal: AbortSignal.timeout(ANSWER_MS),
-    });
+    const response = await localGateway(url, null, fetch)("/readyz");
     const text = await response.text();
     if (text === "ready\n") return { finding: ok(check, `a gateway serves at ${url}`), gateway: true };
     if (text.startsWith("not ready")) {
@@ -32,8 +30,6 @@ export async function checkPort(
     return { finding: listenable("port", address, "HOST and PORT"), gateway: false };
   }
 }
-
-const ANSWER_MS = 3_000;
 
 function listenable(check: string, address: MetricsAddress, settings: string): Finding {
   const shown = hostAndPort(address);
@@ -64,17 +60,9 @@ export function checkMetrics(address: MetricsAddress | null, running: boolean): 
 }
 
 /** What the running gateway has seen of proxies that it does not trust. */
-export async function checkProxies(
-  url: string,
-  token: string | null,
-  fetch: typeof globalThis.fetch,
-): Promise<Finding[]> {
+export async function checkProxies(gateway: LocalGateway): Promise<Finding[]> {
   try {
-    const response = await fetch(`${url}/metrics`, {
-      headers: token === null ? {} : { authorization: `Bearer ${token}` },
-      redirect: "manual",
-      signal: AbortSignal.timeout(ANSWER_MS),
-    });
+    const response = await gateway("/metrics");
     return [...(await response.text()).matchAll(UNTRUSTED)].map(([, address, count]) =>
       warning(
         "proxies",
@@ -89,17 +77,9 @@ export async function checkProxies(
 }
 
 /** Whether the running gateway and the other nodes of its store run with the same configuration. */
-export async function checkNodes(
-  url: string,
-  token: string | null,
-  fetch: typeof globalThis.fetch,
-): Promise<Finding[]> {
+export async function checkNodes(gateway: LocalGateway): Promise<Finding[]> {
   try {
-    const response = await fetch(`${url}/admin/nodes`, {
-      headers: token === null ? {} : { authorization: `Bearer ${token}` },
-      redirect: "manual",
-      signal: AbortSignal.timeout(ANSWER_MS),
-    });
+    const response = await gateway("/admin/nodes");
     const { data = [] } = (await response.json()) as { data?: { id: string; differs_in: string[] }[] };
     return data
       .filter(({ differs_in }) => differs_in.length > 0)

@@ -1,10 +1,10 @@
-import { readFileSync, statSync } from "node:fs";
+import { statSync } from "node:fs";
 import type { ModelListAnswer, RestoredAnswer } from "../api/model-lists.ts";
 import { type ListedRows, readModelList } from "../config/model-list-formats.ts";
 import { PRESETS, type Preset, presentPresets } from "../config/presets.ts";
 import { adminClient, type Client } from "./client.ts";
 import type { OperationOptions } from "./connection.ts";
-import { type CommandContext, counted, messageOf, printable, show } from "./console.ts";
+import { type CommandContext, counted, printable, readText, show } from "./console.ts";
 import { CommandFailure, EXIT } from "./failure.ts";
 import { whyUnanswered } from "./unanswered.ts";
 
@@ -139,13 +139,8 @@ const tooLong = (name: string): CommandFailure =>
   );
 
 function fileText(path: string): string {
-  try {
-    if (statSync(path).size > MAX_LIST_BYTES) throw tooLong(path);
-    return readFileSync(path, "utf8");
-  } catch (error) {
-    if (error instanceof CommandFailure) throw error;
-    throw new CommandFailure(EXIT.usage, `cannot read ${path}: ${messageOf(error)}`);
-  }
+  if ((statSync(path, { throwIfNoEntry: false })?.size ?? 0) > MAX_LIST_BYTES) throw tooLong(path);
+  return readText(path);
 }
 
 async function fetched(

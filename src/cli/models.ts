@@ -1,9 +1,9 @@
 import { Document, isMap, isSeq, visit } from "yaml";
-import type { Host, Model, Route } from "../catalog/catalog.ts";
+import type { Host, Model } from "../catalog/catalog.ts";
 import { foundHosts } from "../config/found-hosts.ts";
 import { PRESETS } from "../config/presets.ts";
 import { priceRow } from "../config/price-settings.ts";
-import { type QuirkRow, quirkRow } from "../config/quirks.ts";
+import { ownQuirks, quirkRow } from "../config/quirks.ts";
 import { systemClock } from "../units/clock.ts";
 import { type CommandContext, counted } from "./console.ts";
 import { CommandFailure, EXIT } from "./failure.ts";
@@ -88,32 +88,26 @@ function hostRow(host: Host) {
 
 /** A route has a price of its own only where it differs from the model's. */
 function modelRow({ id, name, contextLength, maxOutputTokens, abilities, price, routes }: Model) {
-  const own = price === null ? null : priceRow(price);
+  const shared = price === null ? null : priceRow(price);
   return {
     id,
     name,
     context_length: contextLength,
     max_output_tokens: maxOutputTokens,
     ...(abilities ?? {}),
-    ...(own === null ? {} : { price: own }),
+    ...(shared === null ? {} : { price: shared }),
     routes: routes.map((route) => {
-      const differs = route.price !== null && !Bun.deepEquals(priceRow(route.price), own);
+      const { host, quirks = host.quirks } = route;
+      const own = ownQuirks(quirks, host.quirks);
+      const differs = route.price !== null && !Bun.deepEquals(priceRow(route.price), shared);
       return {
-        host: route.host.id,
+        host: host.id,
         model: route.model,
         ...(differs ? { price: priceRow(route.price!) } : {}),
-        ...quirksOf(route),
+        ...(own === null ? {} : { quirks: own }),
       };
     }),
   };
-}
-
-/** Those in which the model differs from its host. */
-function quirksOf({ host, quirks = host.quirks }: Route) {
-  const own = Object.entries(quirkRow(quirks)).filter(
-    ([name, value]) => value !== (quirkRow(host.quirks)[name as keyof QuirkRow] ?? false),
-  );
-  return own.length === 0 ? {} : { quirks: Object.fromEntries(own) };
 }
 
 /** One line for each price, route and list of languages, as people write them. */

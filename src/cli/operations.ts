@@ -13,8 +13,9 @@ import type { List } from "../api/answers.ts";
 import { limitInForce } from "../api/host-limit.ts";
 import { adminClient } from "./client.ts";
 import type { OperationOptions } from "./connection.ts";
-import { andMore, type CommandContext, counted, pairs, printable, show, table } from "./console.ts";
+import { type CommandContext, counted, pairs, printable, show, table } from "./console.ts";
 import { CommandFailure, EXIT } from "./failure.ts";
+import { showList } from "./listing.ts";
 import { liveKeyLines, type RevokeKeysOption, revokeKeysIn } from "./live-keys.ts";
 import { balanceIdOf, keyIdOf } from "./named.ts";
 import { withProgress } from "./progress.ts";
@@ -168,34 +169,29 @@ export async function listBalances(
   },
   context: CommandContext,
 ): Promise<void> {
-  const client = adminClient(options, context);
-  const { below, state, limit } = options;
-  const { rows, more } = await withProgress(context, (progress) => {
-    const filters = {
+  const { below, state } = options;
+  const listing = {
+    path: "/admin/balances",
+    filters: {
       ...(below === undefined ? {} : { below_usd: String(below) }),
       ...(state === undefined ? {} : { state }),
-    };
-    const onPage = (count: number) => progress(count, null, "balances");
-    return client.all<ListedBalance>("/admin/balances", limit, onPage, filters);
-  });
-  show(context, options.json, { data: rows, has_more: more }, [
-    ...table(
-      ["id", "account", "balance USD", "available", "held", "keys", "price list", "suspended", "created"],
-      rows.map((row) => [
-        row.id,
-        row.account_id,
-        row.balance_usd,
-        row.available_usd,
-        row.held_usd,
-        row.live_keys,
-        row.price_list,
-        row.suspended,
-        row.created_at,
-      ]),
-    ),
-    ...onePart(rows),
-    ...andMore(more, options),
-  ]);
+    },
+    noun: "balances",
+    head: ["id", "account", "balance USD", "available", "held", "keys", "price list", "suspended", "created"],
+    cells: (row: ListedBalance) => [
+      row.id,
+      row.account_id,
+      row.balance_usd,
+      row.available_usd,
+      row.held_usd,
+      row.live_keys,
+      row.price_list,
+      row.suspended,
+      row.created_at,
+    ],
+    notes: onePart,
+  };
+  await showList<ListedBalance>(listing, adminClient(options, context), options, context);
 }
 
 /** What requests of the balance are charged by from now on. */

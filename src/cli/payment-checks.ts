@@ -6,6 +6,7 @@ import { oracleOf, readSanctionsList } from "../payments/rails/x402/sanctions.ts
 import { DAY_MS, systemClock } from "../units/clock.ts";
 import { messageOf } from "./console.ts";
 import { type Finding, failing, ok, warning } from "./finding.ts";
+import type { LocalGateway } from "./local-gateway.ts";
 import { checkAddress } from "./shared-address.ts";
 
 /**
@@ -41,14 +42,8 @@ export async function checkPayments(
 }
 
 /** What a running gateway says of payments that reach no block. */
-export async function checkPaymentsUnderWay(
-  url: string,
-  token: string | null,
-  fetch: typeof globalThis.fetch,
-): Promise<Finding[]> {
-  const headers: Record<string, string> = token === null ? {} : { authorization: `Bearer ${token}` };
-  const signal = AbortSignal.timeout(ANSWER_MS);
-  const text = await fetch(`${url}/metrics`, { headers, redirect: "manual", signal }).then(
+export async function checkPaymentsUnderWay(gateway: LocalGateway): Promise<Finding[]> {
+  const text = await gateway("/metrics").then(
     (response) => response.text(),
     () => "",
   );
@@ -68,7 +63,6 @@ export async function checkPaymentsUnderWay(
 
 const OLDEST = /^gateway_payments_oldest_submitted_seconds(?:\{[^}]*\})? (\S+)$/m;
 const QUEUED = /^gateway_gas_queued_nonces(?:\{[^}]*\})? (\S+)$/m;
-const ANSWER_MS = 2_000;
 const MAX_WAITED_S = 120;
 
 async function checkNetwork(

@@ -1,9 +1,8 @@
-import { readFileSync } from "node:fs";
 import type { OwnedReceiptAnswer, RotatedKeyAnswer } from "../api/receipts.ts";
 import { type JwkSet, type Verified, verifyCompact } from "../generation/signing/jws.ts";
 import { adminClient } from "./client.ts";
 import { gatewayUrl, type OperationOptions } from "./connection.ts";
-import { type CommandContext, members, messageOf, show } from "./console.ts";
+import { type CommandContext, members, readText, show } from "./console.ts";
 import { CommandFailure, EXIT } from "./failure.ts";
 import { whyUnanswered } from "./unanswered.ts";
 
@@ -29,10 +28,10 @@ export async function verifyReceipt(
 ): Promise<void> {
   const keysAt = options.jwks ?? `${gatewayUrl(options, context)}/.well-known/jwks.json`;
   const keys = parsedKeys(
-    /^https?:\/\//.test(keysAt) ? await fetched(keysAt, context) : read(keysAt),
+    /^https?:\/\//.test(keysAt) ? await fetched(keysAt, context) : readText(keysAt),
     keysAt,
   );
-  const verified = verifyCompact((file === "-" ? await context.input() : read(file)).trim(), keys);
+  const verified = verifyCompact((file === "-" ? await context.input() : readText(file)).trim(), keys);
   if (typeof verified === "string")
     throw new CommandFailure(EXIT.found, `the receipt is not valid: ${verified}`);
   show(context, options.json, { valid: true, ...verified }, [
@@ -50,14 +49,6 @@ export async function rotateSigningKey(options: OperationOptions, context: Comma
     `Receipts are signed with the key ${key.kid} from now on.`,
     "What earlier keys signed can still be verified.",
   ]);
-}
-
-function read(path: string): string {
-  try {
-    return readFileSync(path, "utf8");
-  } catch (error) {
-    throw new CommandFailure(EXIT.usage, `cannot read ${path}: ${messageOf(error)}`);
-  }
 }
 
 async function fetched(url: string, context: CommandContext): Promise<string> {

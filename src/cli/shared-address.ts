@@ -4,6 +4,7 @@ import type { X402Network } from "../payments/rails/x402/network.ts";
 import { partyOf } from "../payments/rails/x402/redacted-parts.ts";
 import { messageOf } from "./console.ts";
 import { type Finding, ok, warning } from "./finding.ts";
+import type { LocalGateway } from "./local-gateway.ts";
 
 /**
  * Whether somebody else is paid at the address too. A payer can present one payment to two stores that share an address; the
@@ -36,20 +37,12 @@ export async function checkAddress(
 }
 
 /** Transactions of the latest payments of the gateway that runs here; null where none answers. */
-export async function knownTransactions(
-  url: string,
-  token: string | null,
-  fetch: typeof globalThis.fetch,
-): Promise<ReadonlySet<string> | null> {
+export async function knownTransactions(gateway: LocalGateway): Promise<ReadonlySet<string> | null> {
   const found = new Set<string>();
   let before = "";
   try {
     for (let page = 0; page < MAX_PAGES; page++) {
-      const response = await fetch(`${url}/admin/payments?limit=200${before}`, {
-        headers: { authorization: `Bearer ${token}` },
-        redirect: "manual",
-        signal: AbortSignal.timeout(ANSWER_MS),
-      });
+      const response = await gateway(`/admin/payments?limit=200${before}`);
       if (!response.ok) return null;
       const { data, has_more } = (await response.json()) as { data: OperatorsPayment[]; has_more: boolean };
       for (const { transaction } of data) if (transaction !== null) found.add(transaction);
@@ -65,4 +58,3 @@ export async function knownTransactions(
 /** An hour, on the chains where transfers are cheap; nodes answer for some thousands at once. */
 const RECENT_BLOCKS = 2_000;
 const MAX_PAGES = 10;
-const ANSWER_MS = 5_000;

@@ -58,3 +58,12 @@ export const QUIRKS = mapOf(ROWS, "a map of quirks");
 
 /** The same as a file has them. */
 export const quirkRow = (quirks: Quirks): QuirkRow => QUIRKS.show(quirks) as QuirkRow;
+
+/** Those of a model in which it differs from its host; null where there are none. */
+export function ownQuirks(model: Quirks, host: Quirks): QuirkRow | null {
+  const shared = quirkRow(host);
+  const own = Object.entries(quirkRow(model)).filter(
+    ([name, value]) => value !== (shared[name as QuirkName] ?? false),
+  );
+  return own.length === 0 ? null : Object.fromEntries(own);
+}

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, expect, test } from "bun:test";
 import type { PrivateKeyAccount } from "viem/accounts";
+import { localGateway } from "../../src/cli/local-gateway.ts";
 import { checkPayments } from "../../src/cli/payment-checks.ts";
 import { knownTransactions } from "../../src/cli/shared-address.ts";
 import { goodConfig } from "../config/fixture.ts";
@@ -98,7 +99,7 @@ test("doctor notices transfers to the address that are no payments of the gatewa
   const { url, folder } = one.gateway;
   const { payments } = goodConfig(await Bun.file(folder.env.GATEWAY_CONFIG!).text());
   const seen = async () => {
-    const findings = await checkPayments(payments, () => knownTransactions(url, ADMIN, fetch));
+    const findings = await checkPayments(payments, () => knownTransactions(localGateway(url, ADMIN, fetch)));
     return findings.find(({ check }) => check.startsWith("pay_to"));
   };
   expect(await seen()).toMatchObject({ state: "ok", detail: expect.stringContaining("of 1 transfers") });

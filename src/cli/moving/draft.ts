@@ -1,7 +1,7 @@
 import { isModelId, isVariant } from "../../catalog/model-name.ts";
 import type { Preset } from "../../config/presets.ts";
 import { routeQuirks } from "../../config/presets.ts";
-import { type QuirkRow, quirkRow } from "../../config/quirks.ts";
+import { ownQuirks, type QuirkRow, quirkRow } from "../../config/quirks.ts";
 import type { KnownModels, UsdPrice } from "./known-models.ts";
 import type { Provider } from "./providers.ts";
 import type { Secrets } from "./secrets.ts";
@@ -105,7 +105,9 @@ export class Draft {
     model.context_length = Math.min(model.context_length, limits.contextLength);
     model.max_output_tokens = Math.min(model.max_output_tokens, limits.maxOutputTokens, model.context_length);
     const isOwn = !Bun.deepEquals(price, model.price);
-    const quirks = quirksOf(provider.preset, wireName);
+    const { preset } = provider;
+    const ofRoute = preset === null ? null : routeQuirks(preset, wireName);
+    const quirks = ofRoute === null ? null : ownQuirks(ofRoute, preset?.quirks ?? {});
     model.routes.push({
       host,
       model: wireName,
@@ -271,14 +273,3 @@ const withPrefix = (preset: Preset | null, model: string): string =>
   preset?.modelPrefix === undefined || model.startsWith(preset.modelPrefix) || model.startsWith("accounts/")
     ? model
     : preset.modelPrefix + model;
-
-/** Those in which the model differs from its host. */
-function quirksOf(preset: Preset | null, name: string): QuirkRow | null {
-  const own = preset === null ? null : routeQuirks(preset, name);
-  if (preset === null || own === null) return null;
-  const shared = quirkRow(preset.quirks ?? {});
-  const differing = Object.entries(quirkRow(own)).filter(
-    ([quirk, value]) => value !== (shared[quirk as keyof QuirkRow] ?? false),
-  );
-  return differing.length === 0 ? null : Object.fromEntries(differing);
-}

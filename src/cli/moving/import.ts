@@ -1,18 +1,9 @@
-import {
-  closeSync,
-  existsSync,
-  fsyncSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeSync,
-} from "node:fs";
+import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, writeSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { systemClock } from "../../units/clock.ts";
 import { adminClient } from "../client.ts";
 import { type ConnectionOptions, refuseClearText } from "../connection.ts";
-import { type CommandContext, counted, messageOf, printable } from "../console.ts";
+import { type CommandContext, counted, printable, readText } from "../console.ts";
 import { CommandFailure, EXIT } from "../failure.ts";
 import { yamlOf } from "../models.ts";
 import type { MovedCustomer } from "./customer.ts";
@@ -37,7 +28,7 @@ export async function importLiteLLM(
   context: CommandContext,
 ): Promise<void> {
   const draft = newDraft();
-  readLiteLLM(readText(file, context), file, draft);
+  readLiteLLM(readText(resolve(context.cwd, file)), file, draft);
   writeConfiguration(draft, options, context);
 }
 
@@ -69,7 +60,7 @@ export async function importOpenRouter(
   const draft = newDraft();
   const rows = /^https?:/.test(from)
     ? await fetchedKeys(from, context)
-    : rowsOf(readText(from, context), from);
+    : rowsOf(readText(resolve(context.cwd, from)), from);
   addOpenRouter(draft);
   const customers = readKeys(rows, draft, systemClock.now());
   await writeOrMake(draft, customers, `openrouter:${options.source}`, options, context);
@@ -136,14 +127,6 @@ function bigUsd(nano: bigint): string {
 }
 
 const newDraft = (): Draft => new Draft(new KnownModels(systemClock.now()), new Secrets());
-
-function readText(file: string, { cwd }: Pick<CommandContext, "cwd">): string {
-  try {
-    return readFileSync(resolve(cwd, file), "utf8");
-  } catch (error) {
-    throw new CommandFailure(EXIT.usage, `${file} cannot be read: ${messageOf(error)}`);
-  }
-}
 
 /** The configuration, its secrets and the report of what it does not carry, which goes to standard error. */
 function writeConfiguration(draft: Draft, options: MovingOptions, context: CommandContext): void {
