@@ -147,7 +147,13 @@ const RouteAnswer = answerOf({
   failed: Type.Integer({
     description: "attempts in which it failed, since the start, including streams that broke off",
   }),
-  last_failure: orNone(answerOf({ at: time, detail: Type.String() })),
+  last_failure: orNone(
+    answerOf({
+      at: time,
+      since: { ...time, description: "the first failure after the answer before it" },
+      detail: Type.String(),
+    }),
+  ),
   first_token_ms: average,
   tokens_per_second: average,
 });
@@ -174,6 +180,7 @@ const HostAnswer = namedAnswer("Host", {
     ["available", "unused", "degraded", "unproven", "resting", "paused"],
     "unused: not asked since the start; unproven: has rested after failures, and served nobody since",
   ),
+  failing_since: orNone({ ...time, description: "null where nothing fails now" }),
   max_concurrent: orNone(Type.Integer({ description: "the operator's limit; null when none is set" })),
   limit: orNone(
     Type.Integer({

@@ -14,14 +14,17 @@ import {
 } from "./answers.ts";
 import { RunAnswer } from "./runs.ts";
 
-const PERIODS = ["hour", "day", "week", "month"] as const;
+const PERIODS = ["hour", "day", "today", "yesterday", "week", "month"] as const;
 export type Period = (typeof PERIODS)[number];
-const periodQuery = unlessNamed("week", oneOf(PERIODS));
+const PERIOD_WORDS =
+  "hour, day, week and month end now (60 minutes, 24 hours, 7 days, 30 days); today and yesterday are days of UTC";
+const periodQuery = unlessNamed("week", oneOf(PERIODS, PERIOD_WORDS));
 
 const periodMembers = {
   object: Type.Literal("usage"),
   period: oneOf(PERIODS),
   since: time,
+  until: orNone({ ...time, description: "receipts from then on were not counted; null up to now" }),
   stretch_ms: count,
 };
 
@@ -188,6 +191,6 @@ export const OVERVIEW = {
   who: ["admin"],
   summary: "Sums up everybody's receipts over time: requests, failures, spend and time to the first token",
   details: "Receipts are counted up to the newest 50,000.",
-  query: { period: unlessNamed("day", oneOf(PERIODS)) },
+  query: { period: unlessNamed("day", oneOf(PERIODS, PERIOD_WORDS)) },
   answers: { 200: OverviewAnswer },
 } as const satisfies About;

@@ -5,6 +5,7 @@ import { Balances } from "./admin/balances.tsx";
 import { Books } from "./admin/books.tsx";
 import { ConfigPage } from "./admin/config.tsx";
 import { Hosts } from "./admin/hosts.tsx";
+import { KeyPage } from "./admin/key.tsx";
 import { OperatorProvider } from "./admin/operator.ts";
 import { Overview } from "./admin/overview.tsx";
 import { Payments } from "./admin/payments.tsx";
@@ -71,7 +72,7 @@ function Inside({ token, onLeave }: { token: string; onLeave: () => void }) {
   return (
     <Frame
       places={PLACES.filter(({ path }) => path !== "payments" || takesPayments)}
-      route={route[0] === "receipts" ? ["requests"] : route}
+      route={UNDER[route[0] ?? ""] ?? route}
       links={
         <>
           <a href="status">Status</a>
@@ -81,7 +82,7 @@ function Inside({ token, onLeave }: { token: string; onLeave: () => void }) {
       foot={<Button label="Sign out" onClick={onLeave} />}
     >
       <OperatorProvider value={api}>
-        <PageAt route={route} places={[...PLACES, RECEIPT]} />
+        <PageAt route={route} places={[...PLACES, ...UNLISTED]} />
       </OperatorProvider>
     </Frame>
   );
@@ -98,7 +99,16 @@ const PLACES: readonly AppPlace[] = [
   { path: "config", name: "Configuration", page: ConfigPage },
 ];
 
-/** In no menu: a receipt is one of the requests. */
-const RECEIPT: AppPlace = { path: "receipts", name: "Receipts", page: Requests, one: ReceiptPage };
+/** In no menu: a receipt is one of the requests, and a key is a balance's. */
+const UNLISTED: readonly AppPlace[] = [
+  { path: "receipts", name: "Receipts", page: Requests, one: ReceiptPage },
+  { path: "keys", name: "Keys", page: Balances, one: KeyPage },
+];
+
+/** Where the menu shows them. */
+const UNDER: Readonly<Record<string, readonly string[] | undefined>> = {
+  receipts: ["requests"],
+  keys: ["balances"],
+};
 
 render(<Admin />, document.getElementById("app")!);

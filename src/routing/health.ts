@@ -135,6 +135,8 @@ export class Health {
       case "served":
         host.served += 1;
         known.served += 1;
+        known.failingSince = null;
+        host.failingSince = null;
         host.circuit.served(nowMs, observation.by);
         circuit.served(nowMs, observation.by);
         if (observation.firstTokenMs !== null) {
@@ -144,8 +146,7 @@ export class Health {
         }
         return;
       case "failed":
-        host.failed += 1;
-        this.noteFailure(known, observation.detail);
+        this.noteFailure(host, known, observation.detail);
         if (observation.wholeHost) {
           this.rested(route.host.id, null, host.circuit.failed(nowMs, observation));
           circuit.left();
@@ -167,8 +168,7 @@ export class Health {
     const known = routeHealth(host, route.model);
     const { circuit } = known;
     if (kind === "host_failed") {
-      host.failed += 1;
-      this.noteFailure(known, "the stream broke off after its first token");
+      this.noteFailure(host, known, "the stream broke off after its first token");
       this.rested(route.host.id, route.model, circuit.died(nowMs, by));
     }
     if (kind !== "complete") return;
@@ -179,9 +179,13 @@ export class Health {
     host.tokensPerSecond = moved(host.tokensPerSecond, (tokens * 1_000) / ms);
   }
 
-  private noteFailure(known: RouteHealth, detail: string): void {
+  private noteFailure(host: HostHealth, known: RouteHealth, detail: string): void {
+    const at = this.clock.now();
+    host.failed += 1;
+    host.failingSince ??= at;
     known.failed += 1;
-    known.lastFailure = { at: this.clock.now(), detail };
+    known.failingSince ??= at;
+    known.lastFailure = { at, since: known.failingSince, detail };
   }
 
   /** Another worker has found out that the host should rest. */
@@ -238,6 +242,7 @@ export class Health {
         routes: new Map(),
         served: 0,
         failed: 0,
+        failingSince: null,
         firstTokenMs: null,
         tokensPerSecond: null,
       };
@@ -283,6 +288,8 @@ export interface HostReport {
   /** Attempts, since start. */
   readonly served: number;
   readonly failed: number;
+  /** The first failure that no answer has followed. */
+  readonly failingSince: EpochMs | null;
 }
 
 /** Attempts at one model of a host, since start. */
@@ -295,6 +302,8 @@ export interface RouteRecord {
 
 export interface LastFailure {
   readonly at: EpochMs;
+  /** The first failure after the last answer before it. */
+  readonly since: EpochMs;
   readonly detail: string;
 }
 
@@ -304,6 +313,8 @@ interface HostHealth {
   readonly routes: Map<string, RouteHealth>;
   served: number;
   failed: number;
+  /** The first failure since the last answer. */
+  failingSince: EpochMs | null;
   firstTokenMs: number | null;
   tokensPerSecond: number | null;
 }
@@ -316,6 +327,7 @@ interface RouteHealth extends RouteRecord {
   readonly looks: Looks;
   served: number;
   failed: number;
+  failingSince: EpochMs | null;
   lastFailure: LastFailure | null;
 }
 
@@ -345,6 +357,7 @@ function routeHealth({ routes }: HostHealth, model: string): RouteHealth {
       looks: new Looks(),
       served: 0,
       failed: 0,
+      failingSince: null,
       lastFailure: null,
     };
     routes.set(model, health);
@@ -356,11 +369,14 @@ const speedOf = ({ speed, freeSpeed }: RouteHealth, { free }: Route): Speed => (
 
 function reportOf(id: string, health: HostHealth | undefined, nowMs: number): HostReport {
   if (health === undefined) {
-    return { id, state: "closed", firstTokenMs: null, tokensPerSecond: null, served: 0, failed: 0 };
+    return { id, state: "closed", ...UNKNOWN };
   }
-  const { circuit, routes, served, failed, firstTokenMs, tokensPerSecond } = health;
-  return { id, state: stateOf(circuit, routes, nowMs), firstTokenMs, tokensPerSecond, served, failed };
+  const { circuit, routes, served, failed, failingSince, firstTokenMs, tokensPerSecond } = health;
+  const state = stateOf(circuit, routes, nowMs);
+  return { id, state, firstTokenMs, tokensPerSecond, served, failed, failingSince };
 }
+
+const UNKNOWN = { firstTokenMs: null, tokensPerSecond: null, served: 0, failed: 0, failingSince: null };
 
 function stateOf(circuit: Circuit, routes: HostHealth["routes"], nowMs: number): HostReport["state"] {
   const own = circuit.state(nowMs);

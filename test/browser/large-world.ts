@@ -30,6 +30,7 @@ const AUTHORS = ["aurora", "basalt", "cedar", "delta", "ember", "fjord", "granit
 const modelId = (index: number): string => `${AUTHORS[index % AUTHORS.length]}/model-${index}`;
 
 const CONFIG = `catalog: public
+price_lists: { partners: [{ model: "*", factor: 0.9 }] }
 hosts:
   - { id: quarry, base_url: "http://127.0.0.1:9/v1", speaks: [chat.completions] }
   - { id: lagoon, base_url: "http://127.0.0.1:9/v1", speaks: [chat.completions, messages] }
@@ -61,7 +62,8 @@ function fill(path: string, owner: Made): string[] {
     for (let index = 1; index < KEYS; index++) {
       const id = `key_${String(index).padStart(22, "a")}`;
       const row = {
-        ...own,
+        // Its own id wherever the first key has its: no key replaced another.
+        ...Object.fromEntries(names.map((name) => [name, own[name] === owner.id ? id : own[name]])),
         id,
         hash: Bun.CryptoHasher.hash("sha256", id, "hex"),
         name: `key-${String(index).padStart(4, "0")}`,

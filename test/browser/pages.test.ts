@@ -60,6 +60,7 @@ payments: { stripe: { secret_key: sk_test_1, webhook_secret: whsec_1, api_base: 
     ["/admin#/balances", "Balances"],
     [`/admin#/balances/${owner.balance_id}`, "Balance"],
     [`/admin#/receipts/${receipt}`, "sim/echo"],
+    [`/admin#/keys/${owner.id}`, "a-key-with-quite-a-long-name-that-has-to-fit-somewhere"],
     ["/admin#/payments", "Payments"],
     ["/admin#/usage", "Usage"],
     ["/admin#/books", "Books"],

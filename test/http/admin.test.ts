@@ -216,6 +216,7 @@ test("the operator sees each host with its routes and whether they answer", asyn
       has_api_key: false,
       keys: [],
       state: "unused",
+      failing_since: null,
       max_concurrent: null,
       limit: null,
       cut_workers: 0,
@@ -259,16 +260,25 @@ test.each(HOST_STATES)(
       tokensPerSecond: null,
       served: 1,
       failed: 7,
-      lastFailure: { at: epochMs(Date.UTC(2026, 10, 21)), detail: "status 401: invalid_api_key" },
+      lastFailure: {
+        at: epochMs(Date.UTC(2026, 10, 21)),
+        since: epochMs(Date.UTC(2026, 10, 20)),
+        detail: "status 401: invalid_api_key",
+      },
     };
     gateway.routes = [route];
     const { json } = await admin("GET", "/admin/hosts");
     gateway.routes = [];
     expect(json.data[0].state).toBe(state);
+    expect(json.data[0].failing_since).toBe(state === "available" ? null : "2026-11-20T00:00:00.000Z");
     expect(json.data[0].routes[0]).toMatchObject({
       served: 1,
       failed: 7,
-      last_failure: { at: "2026-11-21T00:00:00.000Z", detail: "status 401: invalid_api_key" },
+      last_failure: {
+        at: "2026-11-21T00:00:00.000Z",
+        since: "2026-11-20T00:00:00.000Z",
+        detail: "status 401: invalid_api_key",
+      },
     });
   },
 );

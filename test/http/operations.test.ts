@@ -1,6 +1,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";
+import { epochMs } from "../../src/units/clock.ts";
 import { ERROR_CODES, ERRORS } from "../../src/units/errors/codes.ts";
 import { causeOf, SUSPENSION_REASONS } from "../../src/units/errors/suspension.ts";
 import { ADMIN_TOKEN, storedReceipt, TestGateway } from "./test-gateway.ts";
@@ -510,11 +511,20 @@ describe("pages", () => {
   });
 
   test("the status page tells how each host does", async () => {
-    const unknown = { firstTokenMs: null, tokensPerSecond: null, served: 0, failed: 0 };
+    const unknown = { firstTokenMs: null, tokensPerSecond: null, served: 0, failed: 0, failingSince: null };
+    const noon = epochMs(Date.UTC(2026, 10, 21, 12));
     const own = new TestGateway();
     own.health.reports = [
-      { id: "fine", state: "closed", firstTokenMs: 123.4, tokensPerSecond: 56.7, served: 999, failed: 1 },
-      { id: "down", state: "open", ...unknown },
+      {
+        id: "fine",
+        state: "closed",
+        firstTokenMs: 123.4,
+        tokensPerSecond: 56.7,
+        served: 999,
+        failed: 1,
+        failingSince: null,
+      },
+      { id: "down", state: "open", ...unknown, failingSince: noon },
       { id: "partly", state: "degraded", ...unknown },
       { id: "back", state: "half_open", ...unknown },
     ];
@@ -522,7 +532,7 @@ describe("pages", () => {
     await own.stop();
     const rows = text.replaceAll(/<[^>]+>/g, " ").replaceAll(/\s+/g, " ");
     expect(rows).toContain("First token 123 ms Throughput 57 tokens/s Answered 99.9% available");
-    expect(rows).toContain("First token – Throughput – Answered – not available");
+    expect(rows).toContain("First token – Throughput – Answered – not available since 2026-11-21 12:00 UTC");
     expect(rows).toContain("Answered – available, except for some models");
     expect(rows).toContain("Answered – waiting for a request after failures");
   });

@@ -167,8 +167,22 @@ describe("a circuit", () => {
     expect(health.record(A)).toMatchObject({
       served: 2,
       failed: 2,
-      lastFailure: { at, detail: "the stream broke off after its first token" },
+      lastFailure: { at, since: at, detail: "the stream broke off after its first token" },
     });
+  });
+
+  test("since when it fails is the first failure after the last answer", () => {
+    attempts(FAILED, SERVED);
+    clock.advance(5_000);
+    const since = clock.now();
+    attempts(FAILED);
+    clock.advance(5_000);
+    attempts(FAILED);
+    expect(health.record(A)!.lastFailure).toMatchObject({ at: clock.now(), since });
+    const failingSince = () => health.report(catalogOf([model("a/m", [A])]))[0]!.failingSince;
+    expect(failingSince()).toBe(since);
+    attempts(SERVED);
+    expect(failingSince()).toBeNull();
   });
 
   test("streams that break after they began count by themselves", () => {

@@ -5,6 +5,7 @@ import type { KeyAnswer, KeyFields, MintedAnswer } from "../../api/keys.ts";
 import { causeOf } from "../../units/errors/suspension.ts";
 import { moment, usd, words } from "../format.ts";
 import { Button } from "../parts/button.tsx";
+import { CopiedId } from "../parts/copy-button.tsx";
 import { FormDialog, useDialog } from "../parts/dialog.tsx";
 import { Choice, TextField, useField } from "../parts/field.tsx";
 import { Figure } from "../parts/figure.tsx";
@@ -24,8 +25,11 @@ import { BalanceCredits, CreditDialog, DebitDialog } from "./credits.tsx";
 import { DetachDialog } from "./detach.tsx";
 import { KeyTable } from "./key-table.tsx";
 import { useOperator } from "./operator.ts";
+import { PriceListDialog } from "./price-list.tsx";
+import { priceListsIn } from "./price-lists.ts";
 
 /** One balance: its money, keys and requests, credit, and suspension. */
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: a page.
 export function Balance({ id }: { id: string }) {
   const api = useOperator();
   const balance = useGet<BalanceAnswer>(api, `admin/balances/${id}`);
@@ -48,7 +52,8 @@ export function Balance({ id }: { id: string }) {
   const newKey = useDialog<"new">(keys.reload);
   const [minted, setMinted] = useState<MintedAnswer | null>(null);
   const config = useGet<ConfigAnswer>(api, "admin/config");
-  const choices = { models: (config.data?.models ?? []).map((model) => model.id), budgets: [] };
+  const priceLists = priceListsIn(config.data);
+  const choices = { models: (config.data?.models ?? []).map((model) => model.id), budgets: [], priceLists };
   const create = async (spec: KeyFields) => setMinted(await api.post(`admin/balances/${id}/keys`, spec));
   const Open = open === null ? null : DIALOGS[open];
   return (
@@ -57,8 +62,11 @@ export function Balance({ id }: { id: string }) {
       <Loaded of={balance}>
         {(data) => (
           <>
-            <Head title="Balance" lead={data.id}>
+            <Head title="Balance" lead={<CopiedId label="the balance's id" value={data.id} />}>
               <Button label="Add credit" look="primary" onClick={() => show("credit")} />
+              {(priceLists.length > 0 || data.price_list !== null) && (
+                <Button label="Price list" onClick={() => show("prices")} />
+              )}
               <Button
                 label="Take credit back"
                 disabled={data.available_usd === 0}
@@ -86,8 +94,11 @@ export function Balance({ id }: { id: string }) {
               <Figure
                 label="Account"
                 value={data.email ?? data.wallet ?? data.account_id ?? "none"}
-                hint={`${data.account_id ?? "balance"}, since ${moment(data.created_at)}${data.price_list === null ? "" : `, by the price list ${data.price_list}`}`}
+                hint={`${data.account_id ?? "balance"}, since ${moment(data.created_at)}`}
               />
+              {(priceLists.length > 0 || data.price_list !== null) && (
+                <Figure label="Prices" value={data.price_list ?? "the models' own"} hint="price list" />
+              )}
             </div>
             {Open !== null && <Open of={data} {...ends} />}
           </>
@@ -220,4 +231,10 @@ function SuspendDialog({ of: { id, account_id }, onClose, onDone }: BalanceDialo
 
 const REASONS = ["chargeback", "sanctions", "acceptable_use"];
 
-const DIALOGS = { credit: CreditDialog, debit: DebitDialog, detach: DetachDialog, suspend: SuspendDialog };
+const DIALOGS = {
+  credit: CreditDialog,
+  debit: DebitDialog,
+  detach: DetachDialog,
+  prices: PriceListDialog,
+  suspend: SuspendDialog,
+};

@@ -1,16 +1,12 @@
-import { useState } from "preact/hooks";
-import type { AccountAnswer, BalanceAnswer, ListedBalance } from "../../api/admin.ts";
-import type { List } from "../../api/answers.ts";
-import type { KeyAnswer } from "../../api/keys.ts";
-import type { Api } from "../api.ts";
+import type { ListedBalance } from "../../api/admin.ts";
 import { moment, oneProcess, usd } from "../format.ts";
-import { Choice, Form, TextField, useField } from "../parts/field.tsx";
+import { Choice, TextField } from "../parts/field.tsx";
 import { Head } from "../parts/frame.tsx";
-import { Empty, Listed, Problem } from "../parts/notice.tsx";
+import { Empty, Listed } from "../parts/notice.tsx";
 import { ShowOlder, usePages } from "../parts/pages.tsx";
 import { type Column, TableCard } from "../parts/table.tsx";
-import { useAction } from "../resource.ts";
-import { go, useQuery } from "../route.ts";
+import { useQuery } from "../route.ts";
+import { Find } from "./find.tsx";
 import { useOperator } from "./operator.ts";
 import { BalanceLink } from "./person.tsx";
 
@@ -89,57 +85,3 @@ const COLUMNS: readonly Column<ListedBalance>[] = [
   ["Held", "end", (of) => usd(of.held_usd) + oneProcess(of)],
   ["Available", "end", (of) => usd(of.available_usd) + oneProcess(of)],
 ];
-
-function Find() {
-  const api = useOperator();
-  const text = useField("");
-  const [several, setSeveral] = useState<readonly string[]>([]);
-  const find = useAction(async () => {
-    const places = await placesOf(text.value.trim(), api);
-    if (places.length === 0) throw new Error("No account with a balance has this email address or wallet.");
-    if (places.length === 1) return go(places[0]!);
-    setSeveral(places);
-  });
-  return (
-    <Form class="find" onSubmit={find.run}>
-      <TextField label="Find" placeholder="an id, an email address or a wallet" required {...text} />
-      <button type="submit" class="quiet" disabled={find.busy}>
-        Open
-      </button>
-      <Problem error={find.error} />
-      {several.length > 0 && (
-        <ul class="found">
-          {several.map((place) => (
-            <li key={place}>
-              <a href={`#/${place}`} class="mono">
-                {place.replace(/^.*\//, "")}
-              </a>
-            </li>
-          ))}
-        </ul>
-      )}
-    </Form>
-  );
-}
-
-/**
- * The pages that something stands for that a user writes to the operator: an id, a mail address, a wallet, or
- * a key that leaked.
- */
-async function placesOf(text: string, api: Api): Promise<readonly string[]> {
-  const id = encodeURIComponent(text);
-  // A whole key, as somebody who found it reports it: also one that no longer works.
-  if (text.startsWith("or-live-")) {
-    return [`balances/${(await api.post<KeyAnswer>("admin/keys/find", { key: text })).balance_id}`];
-  }
-  if (text.startsWith("rcpt_")) return [`receipts/${id}`];
-  if (text.startsWith("key_")) {
-    return [`balances/${(await api.get<KeyAnswer>(`admin/keys/${id}`)).balance_id}`];
-  }
-  if (!text.includes("@") && !text.startsWith("0x")) {
-    return [`balances/${(await api.get<BalanceAnswer>(`admin/balances/${id}`)).id}`];
-  }
-  const query = `${text.includes("@") ? "email" : "wallet"}=${id}`;
-  const { data } = await api.get<List<AccountAnswer>>(`admin/accounts?${query}`);
-  return data.flatMap(({ balance_ids }) => balance_ids.map((balance) => `balances/${balance}`));
-}

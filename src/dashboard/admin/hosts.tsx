@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import type { HostAnswer, RouteAnswer } from "../../api/admin.ts";
 import { limitInForce } from "../../api/host-limit.ts";
-import { count, milliseconds, moment } from "../format.ts";
+import { count, milliseconds, moment, second } from "../format.ts";
 import { Button } from "../parts/button.tsx";
 import { TextField, useField } from "../parts/field.tsx";
 import { Head } from "../parts/frame.tsx";
@@ -92,7 +92,7 @@ const STATES = {
 
 function Host({ of: host, isSearched }: { of: HostAnswer; isSearched: boolean }) {
   const [isOpen, setOpen] = useState(false);
-  const { id, base_url, speaks, has_api_key, keys, state, routes } = host;
+  const { id, base_url, speaks, has_api_key, keys, state, failing_since, routes } = host;
   const [tone, words] = STATES[state];
   return (
     <section class="card" aria-label={id}>
@@ -111,7 +111,10 @@ function Host({ of: host, isSearched }: { of: HostAnswer; isSearched: boolean })
           </p>
           <Load of={host} />
         </div>
-        <span class={`tag ${tone}-tag`}>{words}</span>
+        <div class="end">
+          <span class={`tag ${tone}-tag`}>{words}</span>
+          {failing_since !== null && <div class="soft small">failing since {second(failing_since)}</div>}
+        </div>
       </div>
       {routes.length === 0 ? (
         <p class="soft">

@@ -9,6 +9,7 @@ import { RevokeDialog } from "../parts/revoke-dialog.tsx";
 import { type Column, TableCard, Unseen } from "../parts/table.tsx";
 import { useGet } from "../resource.ts";
 import { useOperator } from "./operator.ts";
+import { priceListsIn } from "./price-lists.ts";
 
 /** Keys of somebody's, with what the operator can do about them. */
 export function KeyTable({ of, onChanged }: { of: readonly KeyAnswer[]; onChanged: () => void }) {
@@ -26,7 +27,7 @@ const COLUMNS: readonly Column<KeyAnswer>[] = [
     "",
     (key) => (
       <>
-        {key.name ?? "Unnamed key"}
+        <a href={`#/keys/${key.id}`}>{key.name ?? "Unnamed key"}</a>
         <div class="mono soft small unbroken">{key.prefix}…</div>
         {key.price_list !== null && <div class="soft small">Price list {key.price_list}</div>}
       </>
@@ -57,12 +58,12 @@ function Actions({ of, onChanged }: { of: KeyAnswer; onChanged: () => void }) {
   );
 }
 
-function LimitsDialog({ of, ...ends }: DialogEnds & { readonly of: KeyAnswer }) {
+export function LimitsDialog({ of, ...ends }: DialogEnds & { readonly of: KeyAnswer }) {
   const api = useOperator();
   const config = useGet<ConfigAnswer>(api, "admin/config");
   const models = (config.data?.models ?? []).map(({ id }) => id);
   // Budgets are the owner's: those that the key draws from stay.
-  const choices = { models, budgets: [] };
+  const choices = { models, budgets: [], priceLists: priceListsIn(config.data) };
   return (
     <KeyDialog of={of} choices={choices} save={(spec) => api.patch(`admin/keys/${of.id}`, spec)} {...ends} />
   );

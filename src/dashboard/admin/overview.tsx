@@ -2,15 +2,16 @@ import type { HostAnswer } from "../../api/admin.ts";
 import type { List } from "../../api/answers.ts";
 import type { OwnedReceiptAnswer } from "../../api/receipts.ts";
 import type { OverviewAnswer, Period } from "../../api/usage.ts";
-import { count, milliseconds, usd, usdColumn } from "../format.ts";
+import { count, milliseconds, moment, usd, usdColumn } from "../format.ts";
 import { BarChart } from "../parts/bar-chart.tsx";
 import { Figure } from "../parts/figure.tsx";
 import { Head, Section } from "../parts/frame.tsx";
 import { Loaded } from "../parts/notice.tsx";
 import { ReceiptTable } from "../parts/receipt-table.tsx";
-import { labelOf, Periods } from "../parts/usage-bars.tsx";
+import { endOf, labelOf, Periods } from "../parts/usage-bars.tsx";
 import { useGet, useLive, useResource } from "../resource.ts";
 import { useQuery } from "../route.ts";
+import { Find } from "./find.tsx";
 import { useOperator } from "./operator.ts";
 
 /** How the gateway does now, and whether somebody is needed. */
@@ -32,6 +33,7 @@ export function Overview() {
       <Head title="Overview" lead="Everybody's requests. The figures update by themselves.">
         <Periods value={period} onValue={(value) => setQuery({ period: value })} />
       </Head>
+      <Find />
       <Loaded of={overview}>{(data) => <Figures of={data} hosts={hosts.data?.data ?? []} />}</Loaded>
       <Section title="Latest failures">
         <Loaded of={failures}>
@@ -87,9 +89,7 @@ function Figures({ of, hosts }: { of: OverviewAnswer; hosts: readonly HostAnswer
             <a href="#/hosts">{`${count(troubled.length)} failing`}</a>
           </div>
           <div class="soft small">
-            {troubled.length === 0
-              ? `${count(hosts.length)} configured`
-              : troubled.map(({ id }) => id).join(", ")}
+            {troubled.length === 0 ? `${count(hosts.length)} configured` : troubled.map(sinceWhen).join(", ")}
           </div>
         </div>
       </div>
@@ -111,6 +111,9 @@ function Figures({ of, hosts }: { of: OverviewAnswer; hosts: readonly HostAnswer
   );
 }
 
+const sinceWhen = ({ id, failing_since }: HostAnswer): string =>
+  failing_since === null ? id : `${id} since ${moment(failing_since)}`;
+
 type Stretch = OverviewAnswer["stretches"][number];
 type Parts = Readonly<Record<string, (stretch: Stretch) => number>>;
 
@@ -128,7 +131,7 @@ const inFlight = (hosts: readonly HostAnswer[]): number =>
 function Chart({ title, of, format, axis = () => format, parts, isMost }: ChartProps) {
   const known = new Map(of.stretches.map((stretch) => [Date.parse(stretch.start), stretch]));
   const bars = [];
-  for (let start = Date.parse(of.since); start <= Date.now(); start += of.stretch_ms) {
+  for (let start = Date.parse(of.since); start <= endOf(of); start += of.stretch_ms) {
     const stretch = known.get(start);
     const values = Object.values(parts).map((part) => (stretch === undefined ? 0 : part(stretch)));
     bars.push({ label: labelOf(start, of.stretch_ms), values });

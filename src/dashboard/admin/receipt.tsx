@@ -36,7 +36,7 @@ export function ReceiptPage({ id }: { id: string }) {
               ],
               [
                 "Key",
-                <a key="key" href={`#/balances/${receipt.balance_id}?key_id=${receipt.key_id}`}>
+                <a key="key" href={`#/keys/${receipt.key_id}`}>
                   {key === null ? receipt.key_id : keyName(key)}
                 </a>,
               ],

@@ -4,10 +4,12 @@ import type { ComparedSum, EverybodysUsage, Period, SpendingOrder } from "../../
 import { rough } from "../../units/numbers.ts";
 import { count, moment, roughUsd, usdColumn } from "../format.ts";
 import { Button } from "../parts/button.tsx";
+import { useDialog } from "../parts/dialog.tsx";
 import { type CsvColumns, ExportButton, usdCell } from "../parts/export-button.tsx";
 import { Figure } from "../parts/figure.tsx";
 import { Head } from "../parts/frame.tsx";
 import { Empty, Loaded } from "../parts/notice.tsx";
+import { RevokeDialog } from "../parts/revoke-dialog.tsx";
 import { Cells, type Column, TableCard } from "../parts/table.tsx";
 import { Periods, SplitChoice, UsageBars } from "../parts/usage-bars.tsx";
 import { useGet } from "../resource.ts";
@@ -159,6 +161,8 @@ const Totals = ({ of, period }: { of: ComparedSum; period: Period }) => (
 const BEFORE: Record<Period, string> = {
   hour: "the hour before",
   day: "the day before",
+  today: "the same time yesterday",
+  yesterday: "the day before",
   week: "the week before",
   month: "the 30 days before",
 };
@@ -241,10 +245,28 @@ const BalanceName = ({ balance_id, ...owner }: RankedRow<"balances">) => (
   <BalanceLink id={balance_id} of={owner} />
 );
 
-/** Leads to the key's requests, which are with its balance. */
-const KeyName = ({ key_id, name, prefix, balance_id }: RankedRow<"keys">) => (
-  <>
-    <a href={`#/balances/${balance_id}?key_id=${key_id}`}>{name ?? "Unnamed key"}</a>
-    <div class="mono soft small unbroken">{prefix}…</div>
-  </>
-);
+/** Also the way to stop a key that spends more than it should. */
+function KeyName({ key_id, name, prefix }: RankedRow<"keys">) {
+  const api = useOperator();
+  const [revoked, setRevoked] = useState(false);
+  const { open, show, ends } = useDialog<"revoke">(() => setRevoked(true));
+  const shown = name ?? `${prefix ?? key_id}…`;
+  return (
+    <>
+      <a href={`#/keys/${key_id}`}>{name ?? "Unnamed key"}</a>
+      <div class="mono soft small unbroken">{prefix}…</div>
+      {revoked ? (
+        <span class="tag plain-tag">revoked</span>
+      ) : (
+        <Button label="Revoke" about={shown} look="link danger" onClick={() => show("revoke")} />
+      )}
+      {open === "revoke" && (
+        <RevokeDialog
+          of={{ name, prefix: shown }}
+          revoke={() => api.post(`admin/keys/${key_id}/revoke`)}
+          {...ends}
+        />
+      )}
+    </>
+  );
+}

@@ -1,14 +1,15 @@
 import { useState } from "preact/hooks";
 import type { KeyAnswer, RotatedAnswer } from "../../api/keys.ts";
 import { Api } from "../api.ts";
-import { count, moment, usd } from "../format.ts";
+import { moment } from "../format.ts";
 import { useKeyChoices } from "../key-choices.ts";
 import { useOwner } from "../owner.ts";
 import { Button } from "../parts/button.tsx";
 import { type DialogEnds, FormDialog, useDialog } from "../parts/dialog.tsx";
 import { TextField, useField } from "../parts/field.tsx";
-import { Crumb, type Fact, Facts, Head } from "../parts/frame.tsx";
-import { KeyDialog, listOf } from "../parts/key-dialog.tsx";
+import { Crumb, Facts, Head } from "../parts/frame.tsx";
+import { KeyDialog } from "../parts/key-dialog.tsx";
+import { keyFacts } from "../parts/key-facts.tsx";
 import { KeyState, works } from "../parts/key-state.tsx";
 import { KeyMeters } from "../parts/meter.tsx";
 import { Loaded } from "../parts/notice.tsx";
@@ -50,7 +51,7 @@ export function KeyPage({ id }: { id: string }) {
             </section>
             <section class="card" aria-label="Limits">
               <h2>Limits</h2>
-              <Facts of={factsOf(data)} />
+              <Facts of={keyFacts(data)} />
             </section>
           </div>
           <p>
@@ -97,31 +98,16 @@ export function KeyPage({ id }: { id: string }) {
   );
 }
 
-const factsOf = (key: KeyAnswer): Fact[] => [
-  ["Id", key.id, "mono"],
-  ["Begins with", key.prefix, "mono"],
-  ["Created", moment(key.created_at)],
-  ["Expires", key.expires_at === null ? "never" : moment(key.expires_at)],
-  ["Requests per minute", limitOf(key.rpm_limit, count)],
-  ["Tokens per minute", limitOf(key.tpm_limit, count)],
-  ["Spend per day", limitOf(key.daily_limit_usd, usd)],
-  ["Spend per month", limitOf(key.monthly_limit_usd, usd)],
-  ["Models", key.allowed_models === null ? "all" : key.allowed_models.join(", ")],
-  ["Budgets", key.budget === null ? "none" : listOf(key.budget).join(", ")],
-];
-
-const limitOf = (limit: number | null, format: (limit: number) => string): string =>
-  limit === null ? "no limit" : format(limit);
-
 /**
  * The recovery secret replaces a key at once; 24 hours of grace are given to whoever still has the key
  * itself, or is signed in.
  */
 function Rotate({ of, onClose, onDone, onRotated }: RotateProps) {
   const { api, by, secrets } = useOwner();
-  const [how, setHow] = useState<(typeof WAYS)[number][0]>("grace");
   const pasted = useField("");
   const held = secrets.get(of.id);
+  // Without the key itself, what can be done at once.
+  const [how, setHow] = useState<(typeof WAYS)[number][0]>(held === undefined ? "now" : "grace");
   const needsKey = by === "recovery" && how === "grace";
   const rotate = async () => {
     const credential = held ?? pasted.value.trim();

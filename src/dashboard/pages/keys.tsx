@@ -22,6 +22,7 @@ export function Keys() {
   const creation = useDialog<"new">(keys.reload);
   const [minted, setMinted] = useState<MintedAnswer | null>(null);
   const usage = useGet<UsageAnswer>(api, "v1/usage?period=month");
+  const revoke = (id: string) => api.delete(`v1/keys/${id}`);
 
   const create = async (spec: KeyFields) => {
     const made = await api.on(me.balance_id).post<MintedAnswer>("v1/keys", spec);
@@ -39,7 +40,7 @@ export function Keys() {
           data.length === 0 ? (
             <Empty title="No keys yet">Create the first one.</Empty>
           ) : (
-            <KeyList of={data} usage={usage.data} />
+            <KeyList of={data} usage={usage.data} api={api} revoke={revoke} onRevoked={keys.reload} />
           )
         }
       </Loaded>

@@ -1,9 +1,9 @@
 import type { RefObject } from "preact";
-import { useState } from "preact/hooks";
-import { Button } from "./button.tsx";
+import { useRef, useState } from "preact/hooks";
+import { Button, type ButtonLook } from "./button.tsx";
 
 /** Puts a text, which `shown` holds, on the clipboard. */
-export function CopyButton({ label, value, shown }: CopyButtonProps) {
+export function CopyButton({ label, value, shown, look = "quiet" }: CopyButtonProps) {
   const [copied, setCopied] = useState(false);
   const copy = async () => {
     // Browsers give pages the clipboard on https and on this machine only; elsewhere the text is marked, to
@@ -16,7 +16,7 @@ export function CopyButton({ label, value, shown }: CopyButtonProps) {
   };
   return (
     <>
-      <Button label={copied ? "Copied" : "Copy"} about={label} onClick={copy} />
+      <Button label={copied ? "Copied" : "Copy"} about={label} look={look} onClick={copy} />
       <span class="unseen" role="status">
         {copied ? `${label} copied` : ""}
       </span>
@@ -28,4 +28,18 @@ interface CopyButtonProps {
   readonly label: string;
   readonly value: string;
   readonly shown: RefObject<HTMLElement | null>;
+  readonly look?: ButtonLook;
+}
+
+/** An id, which people paste into programs and mails. */
+export function CopiedId({ label, value }: Pick<CopyButtonProps, "label" | "value">) {
+  const shown = useRef<HTMLElement>(null);
+  return (
+    <span class="copied-id">
+      <span class="mono" ref={shown}>
+        {value}
+      </span>{" "}
+      <CopyButton label={label} value={value} shown={shown} look="link" />
+    </span>
+  );
 }

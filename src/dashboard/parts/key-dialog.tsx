@@ -2,18 +2,23 @@ import { useState } from "preact/hooks";
 import type { DefaultLimits, KeyAnswer, KeyFields } from "../../api/keys.ts";
 import { DAY_MS } from "../../units/clock.ts";
 import { type DialogEnds, FormDialog } from "./dialog.tsx";
-import { limitText, readLimit, TextField, useField } from "./field.tsx";
+import { Choice, limitText, readLimit, TextField, useField } from "./field.tsx";
 
 /**
  * Makes a key, or changes one. For a new key empty limits are left to the gateway's defaults; for one that exists
  * they mean no limit.
  */
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: a form.
 export function KeyDialog({ of, defaults, choices, save, onClose, onDone }: KeyDialogProps) {
   const name = useField(of?.name ?? "");
   const [limits, setLimits] = useState(() => LIMITS.map(({ field }) => limitText(of?.[field] ?? null)));
   const began = lastDay(of?.expires_at ?? null);
   const until = useField(began);
   const [models, setModels] = useState<readonly string[]>(of?.allowed_models ?? []);
+  const priceList = useField(of?.price_list ?? "");
+  const priceLists = [
+    ...new Set([...(choices.priceLists ?? []), ...(of?.price_list ? [of.price_list] : [])]),
+  ];
   const [budgets, setBudgets] = useState<readonly string[]>(listOf(of?.budget ?? null));
 
   const act = async () => {
@@ -26,6 +31,7 @@ export function KeyDialog({ of, defaults, choices, save, onClose, onDone }: KeyD
     if (until.value !== began) spec.expires_at = endOf(until.value);
     if (models.length > 0 || of !== undefined) spec.allowed_models = models.length > 0 ? models : null;
     if (budgets.length > 0 || of !== undefined) spec.budget = budgets.length > 0 ? budgets : null;
+    if (priceList.value !== (of?.price_list ?? "")) spec.price_list = priceList.value || null;
     await save(spec as KeyFields);
     onDone();
   };
@@ -63,6 +69,13 @@ export function KeyDialog({ of, defaults, choices, save, onClose, onDone }: KeyD
           ? "Leave empty for no limit. Your credit always applies."
           : "Leave empty for the default that the field shows. Everything can be changed later."}
       </p>
+      {choices.priceLists !== undefined && priceLists.length > 0 && (
+        <Choice
+          label="Price list"
+          options={[["", "that of its balance"], ...priceLists.map((one) => [one, one] as const)]}
+          {...priceList}
+        />
+      )}
       {choices.budgets.length > 0 && (
         <Picks
           legend="Budgets it draws from"
@@ -86,6 +99,8 @@ export function KeyDialog({ of, defaults, choices, save, onClose, onDone }: KeyD
 export interface KeyChoices {
   readonly models: readonly string[];
   readonly budgets: readonly string[];
+  /** Only operators choose one. */
+  readonly priceLists?: readonly string[];
 }
 
 interface KeyDialogProps extends DialogEnds {

@@ -1,19 +1,33 @@
 import { useState } from "preact/hooks";
 import type { KeyAnswer } from "../../api/keys.ts";
-import type { UsageAnswer } from "../../api/usage.ts";
+import type { Period, UsageAnswer } from "../../api/usage.ts";
+import type { Api } from "../api.ts";
 import { count, moment, roughUsd, usd } from "../format.ts";
+import { useResource } from "../resource.ts";
 import { useQuery } from "../route.ts";
 import { Button } from "./button.tsx";
+import { useDialog } from "./dialog.tsx";
 import { Choice, TextField } from "./field.tsx";
 import { KeyState, works } from "./key-state.tsx";
-import { Empty } from "./notice.tsx";
-import { type Column, TableCard } from "./table.tsx";
+import { Empty, Problem } from "./notice.tsx";
+import { RevokeDialog } from "./revoke-dialog.tsx";
+import { type Column, TableCard, Unseen } from "./table.tsx";
 
 /** Keys by name, state and use; the address has what was searched for. */
-export function KeyList({ of, usage }: { of: readonly KeyAnswer[]; usage: UsageAnswer | null }) {
-  const [query, setQuery] = useQuery(["search", "state", "sort"]);
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: the columns of a table.
+export function KeyList({ of, usage, api, revoke, onRevoked }: KeyListProps) {
+  const [query, setQuery] = useQuery(["search", "state", "spent", "sort"]);
+  const { open: revoking, show: askToRevoke, ends } = useDialog<KeyAnswer>(onRevoked);
+  const period = (query.spent || "month") as Period;
+  const spending = useResource(
+    async () => (period === "month" ? null : api.get<UsageAnswer>(`v1/usage?period=${period}`)),
+    [api, period],
+  );
   const [shown, setShown] = useState(ROWS);
   const use = new Map(usage?.keys.map((sum) => [sum.key_id, sum]));
+  const spent = new Map(
+    (period === "month" ? usage : spending.data)?.keys.map(({ key_id, cost_usd }) => [key_id, cost_usd]),
+  );
   const chosen = (name: keyof typeof query) => ({
     value: query[name],
     onValue: (value: string) => setQuery({ ...query, [name]: value }),
@@ -24,7 +38,7 @@ export function KeyList({ of, usage }: { of: readonly KeyAnswer[]; usage: UsageA
   });
   const measures: Readonly<Record<string, (key: KeyAnswer) => number>> = {
     used: ({ id }) => Date.parse(use.get(id)?.last_used_at ?? "") || 0,
-    spend: ({ id }) => use.get(id)?.cost_usd ?? 0,
+    spend: ({ id }) => spent.get(id) ?? 0,
     today: ({ used_day_usd }) => used_day_usd,
     month: ({ used_month_usd }) => used_month_usd,
   };
@@ -41,13 +55,26 @@ export function KeyList({ of, usage }: { of: readonly KeyAnswer[]; usage: UsageA
     ],
     ["State", "", (key) => <KeyState of={key} />],
     ["Last used", "when", ({ id }) => lastUsed(use.get(id)?.last_used_at, usage), by("used")],
-    ["30 days", "end", ({ id }) => usd(use.get(id)?.cost_usd ?? 0), by("spend")],
+    [SPANS[period], "end", ({ id }) => usd(spent.get(id) ?? 0), by("spend")],
     ["Today", "end", (key) => <Spent used={key.used_day_usd} of={key.daily_limit_usd} />, by("today")],
     [
       "This month",
       "end",
       (key) => <Spent used={key.used_month_usd} of={key.monthly_limit_usd} />,
       by("month"),
+    ],
+    [
+      <Unseen key="actions">Actions</Unseen>,
+      "end",
+      (key) =>
+        works(key) && (
+          <Button
+            label="Revoke"
+            about={key.name ?? key.prefix}
+            look="link danger"
+            onClick={() => askToRevoke(key)}
+          />
+        ),
     ],
   ];
   const searched = query.search.trim().toLowerCase();
@@ -56,14 +83,17 @@ export function KeyList({ of, usage }: { of: readonly KeyAnswer[]; usage: UsageA
       `${key.name ?? ""} ${key.prefix} ${key.id}`.toLowerCase().includes(searched) &&
       (query.state === "all" || (query.state === "ended" ? !works(key) : works(key))),
   );
-  const measure = measures[query.sort];
+  // Whoever asks for the spend of a day wants to know who spent most.
+  const measure = measures[query.sort || (query.spent === "" ? "" : "spend")];
   const rows = measure === undefined ? found : found.toSorted((a, b) => measure(b) - measure(a));
   return (
     <>
       <div class="filters">
         <TextField label="Search" type="search" placeholder="Name, beginning or id" {...chosen("search")} />
         <Choice label="State" options={STATES} {...chosen("state")} />
+        <Choice label="Spend" options={PERIODS} {...chosen("spent")} />
       </div>
+      <Problem error={spending.error} />
       {rows.length === 0 ? (
         <Empty title="No key matches">Search for another name, or choose another state.</Empty>
       ) : (
@@ -74,11 +104,39 @@ export function KeyList({ of, usage }: { of: readonly KeyAnswer[]; usage: UsageA
           <Button label={`Show more of ${count(rows.length)}`} onClick={() => setShown(shown + ROWS)} />
         </div>
       )}
+      {revoking !== null && <RevokeDialog of={revoking} revoke={() => revoke(revoking.id)} {...ends} />}
     </>
   );
 }
 
+interface KeyListProps {
+  readonly of: readonly KeyAnswer[];
+  /** The last thirty days; null until it is known. */
+  readonly usage: UsageAnswer | null;
+  readonly api: Api;
+  readonly revoke: (id: string) => Promise<unknown>;
+  readonly onRevoked: () => void;
+}
+
 const ROWS = 100;
+
+/** What the column of spend is called. */
+const SPANS: Readonly<Record<Period, string>> = {
+  hour: "1 hour",
+  day: "24 hours",
+  today: "Today (UTC)",
+  yesterday: "Yesterday (UTC)",
+  week: "7 days",
+  month: "30 days",
+};
+
+const PERIODS = [
+  ["", "Last 30 days"],
+  ["week", "Last 7 days"],
+  ["yesterday", "Yesterday (UTC)"],
+  ["day", "Last 24 hours"],
+  ["hour", "Last hour"],
+] as const;
 
 const STATES = [
   ["", "Active"],

@@ -2,9 +2,11 @@ import type { AttemptAnswer, ReceiptAnswer } from "../../api/receipts.ts";
 import { perMillion } from "../../units/numbers.ts";
 import { count, milliseconds, moment, usd, words } from "../format.ts";
 import { tagsText } from "../tags-text.ts";
+import { CopiedId } from "./copy-button.tsx";
 import { type Fact, Facts, Head, Section } from "./frame.tsx";
 import { Outcome } from "./receipt-table.tsx";
 import { Cells, type Column, Headings } from "./table.tsx";
+import { Why } from "./why.tsx";
 
 /** One request: its way through the hosts, its tokens, its price and its cost; `facts` are whose it is. */
 export const ReceiptView = ({ of, facts }: { of: ReceiptAnswer; facts: readonly Fact[] }) => (
@@ -17,8 +19,9 @@ export const ReceiptView = ({ of, facts }: { of: ReceiptAnswer; facts: readonly 
           {of.error_code}
         </a>
       )}
-      <span class="mono soft small">{of.id}</span>
+      <CopiedId label="the receipt's id" value={of.id} />
     </p>
+    <Why of={of} />
     <div class="grid-2">
       <Cost of={of} />
       <section class="card">

@@ -32,14 +32,20 @@ const SPLITS = [
   ["host", "host"],
 ] as const;
 
-type Stretches = Pick<UsageAnswer, "since" | "stretch_ms" | "stretches">;
+type Stretches = Pick<UsageAnswer, "since" | "until" | "stretch_ms" | "stretches">;
 
 const PERIODS = [
   ["hour", "1 hour"],
   ["day", "24 hours"],
+  ["today", "Today"],
+  ["yesterday", "Yesterday"],
   ["week", "7 days"],
   ["month", "30 days"],
 ] as const;
+
+/** The end of what was summed up; days are those of UTC. */
+export const endOf = ({ until }: { readonly until: string | null }): number =>
+  until === null ? Date.now() : Date.parse(until) - 1;
 
 export const Periods = ({ value, onValue }: { value: Period; onValue: (period: Period) => void }) => (
   <fieldset class="segments">
@@ -70,7 +76,7 @@ interface BarsProps {
 function Bars({ of, series, measure, nameOf, ...chart }: BarsProps) {
   const bars: Bar[] = [];
   const since = Date.parse(of.since);
-  for (let start = since; start <= Date.now(); start += of.stretch_ms) {
+  for (let start = since; start <= endOf(of); start += of.stretch_ms) {
     const values = series.map(() => 0);
     for (const stretch of of.stretches) {
       if (Date.parse(stretch.start) !== start) continue;

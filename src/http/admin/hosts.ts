@@ -54,6 +54,7 @@ function hostView(
     auth: host.auth,
     has_api_key: host.apiKey !== null || host.keys !== undefined,
     state: host.paused ? "paused" : stateOf(views),
+    failing_since: failingSince(views),
     max_concurrent: host.maxConcurrent ?? null,
     limit: load?.limit ?? null,
     cut_workers: load?.cut ?? 0,
@@ -81,6 +82,14 @@ function stateOf(routes: readonly RouteAnswer[]): HostAnswer["state"] {
   return routes.some(isWell) ? "degraded" : "unproven";
 }
 
+/** Of the routes that fail now, when the first began to. */
+function failingSince(routes: readonly RouteAnswer[]): string | null {
+  const starts = routes.flatMap((route) =>
+    isWell(route) || route.last_failure === null ? [] : [route.last_failure.since],
+  );
+  return starts.sort()[0] ?? null;
+}
+
 const isUsed = ({ served, failed }: RouteAnswer): boolean => served + failed > 0;
 
 const isWell = ({ resting_workers, unproven_workers }: RouteAnswer): boolean =>
@@ -103,7 +112,11 @@ function routeView({ modelId, route }: RouteTo, known: RouteReport | undefined):
     served: known?.served ?? 0,
     failed: known?.failed ?? 0,
     last_failure: known?.lastFailure
-      ? { at: isoTime(known.lastFailure.at), detail: known.lastFailure.detail }
+      ? {
+          at: isoTime(known.lastFailure.at),
+          since: isoTime(known.lastFailure.since),
+          detail: known.lastFailure.detail,
+        }
       : null,
     first_token_ms: rounded(known?.firstTokenMs),
     tokens_per_second: rounded(known?.tokensPerSecond),

@@ -5,7 +5,7 @@ import { type NanoUsd, usdFromNano } from "../../units/usd.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Endpoint } from "../endpoint.ts";
 import { stretchView, sumView, tooManyAtOnce } from "../endpoints/usage.ts";
-import { periodUpTo, periodView, type UsagePeriod } from "../endpoints/usage-period.ts";
+import { periodAt, periodView, type UsagePeriod } from "../endpoints/usage-period.ts";
 import { operation } from "../operation.ts";
 import { ok } from "../reply.ts";
 
@@ -13,17 +13,17 @@ import { ok } from "../reply.ts";
 export const adminUsageEndpoints = (): Endpoint[] => [
   operation("GET /admin/usage", EVERYBODYS_USAGE, async ({ query }, deps) => {
     const now = deps.keyDeps.clock.now();
-    const period = periodUpTo(now, query.period);
-    const { since, stretchMs, lengthMs } = period;
+    const period = periodAt(now, query.period);
+    const { since, until, stretchMs, lengthMs } = period;
     const beforeMs = isKept(period, now, deps) ? lengthMs : null;
     const { order, limit: most, by } = query;
-    const spending = await deps.books.spending({ since, now, stretchMs, beforeMs, order, most, by });
+    const spending = await deps.books.spending({ since, until, now, stretchMs, beforeMs, order, most, by });
     return spending === null ? tooManyAtOnce() : ok({ ...periodView(period), ...view(spending) });
   }),
   operation("GET /admin/overview", OVERVIEW, async ({ query }, { books, keyDeps }) => {
-    const period = periodUpTo(keyDeps.clock.now(), query.period);
-    const { since, stretchMs } = period;
-    const sums = await books.usage({ balanceId: null, keyId: null, since, stretchMs, by: "all" });
+    const period = periodAt(keyDeps.clock.now(), query.period);
+    const { since, until, stretchMs } = period;
+    const sums = await books.usage({ balanceId: null, keyId: null, since, until, stretchMs, by: "all" });
     if (sums === null) return tooManyAtOnce();
     const stretches = sums.stretches.map(({ start, firstTokenMsP50, firstTokenMsP95, ...sum }) => ({
       start: isoTime(start as EpochMs),

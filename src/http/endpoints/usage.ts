@@ -9,21 +9,30 @@ import type { Endpoint } from "../endpoint.ts";
 import { operation } from "../operation.ts";
 import { ok } from "../reply.ts";
 import { runView } from "./runs.ts";
-import { periodUpTo, periodView } from "./usage-period.ts";
+import { periodAt, periodView } from "./usage-period.ts";
 
 /**
- * `GET /v1/usage?period=hour|day|week|month&by=model|key|host&key_id=…`: what receipts add up to, over time and by model and host. A
+ * `GET /v1/usage?period=hour|day|today|yesterday|week|month&by=model|key|host&key_id=…`: what receipts add up to, over time and by model and host. A
  * key sees its own, an owner the whole balance or one of its keys.
  */
 export const usageEndpoints = (): Endpoint[] => [
   operation("GET /v1/usage", USAGE, async ({ who, query }, { keyDeps, ledger, books }) => {
-    const period = periodUpTo(keyDeps.clock.now(), query.period);
-    const { since, stretchMs } = period;
+    const period = periodAt(keyDeps.clock.now(), query.period);
+    const { since, until, stretchMs } = period;
     const keyId = who.kind === "key" ? who.key.id : (query.key_id as KeyId | null);
     const { run, by, group_by: group } = query;
     const tag = group === null ? null : tagNamed(group);
     if (refused(tag)) return tag;
-    const sums = await books.usage({ balanceId: who.balance.id, keyId, run, since, stretchMs, by, tag });
+    const sums = await books.usage({
+      balanceId: who.balance.id,
+      keyId,
+      run,
+      since,
+      until,
+      stretchMs,
+      by,
+      tag,
+    });
     if (sums === null) return tooManyAtOnce();
     const use = run === null ? null : await ledger.runUse(who.balance.id, run, keyDeps.clock.now());
     // To any other key, what its siblings have spent is none of its business.

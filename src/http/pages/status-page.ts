@@ -7,7 +7,7 @@ import {
   type RouteAvailability,
   servingRoutes,
 } from "../../catalog/entry.ts";
-import type { HostReport } from "../../routing/health.ts";
+import type { HostReport, RouteRecord } from "../../routing/health.ts";
 import type { HostSum, ModelSum, StretchSum, UsageSums } from "../../store/usage/usage-sums.ts";
 import { type EpochMs, isoTime } from "../../units/clock.ts";
 import { type RouteFigure, STATUS_STRETCH_MS, STATUS_STRETCHES } from "./figures.ts";
@@ -34,7 +34,8 @@ export function statusPage(catalog: Catalog, routeState: RouteStatus, day: DayRe
 ${entries
   .map((entry, at) => {
     const figures = day.figures(catalog.models.get(entry.id)!);
-    return modelRow(entry, states[at]!, models.get(entry.id), hoursOf(entry.id, day), figures);
+    const state = { name: states[at]!, since: failingSince(entry, catalog, routeState) };
+    return modelRow(entry, state, models.get(entry.id), hoursOf(entry.id, day), figures);
   })
   .join("\n")}
 </div></section>
@@ -86,6 +87,7 @@ function modelStates(catalog: Catalog, routeState: RouteStatus, { sums, figures 
 export interface RouteStatus extends RouteAvailability {
   /** It has rested after failures, and served nobody since. */
   unproven(route: Route): boolean;
+  record(route: Route): Pick<RouteRecord, "lastFailure"> | null;
 }
 
 export interface DayReport {
@@ -145,7 +147,7 @@ const COUNT = new Intl.NumberFormat("en");
 
 function modelRow(
   { id, name }: CatalogEntry,
-  state: ModelState,
+  state: ShownState,
   sum: ModelSum | undefined,
   hours: readonly Hour[],
   figures: readonly RouteFigure[],
@@ -168,7 +170,7 @@ const throughput = (tokensPerSecond: number | null): string =>
 
 /** Over the last day, or since the start where no receipt tells of the day. */
 function hostRow(
-  { id, state, firstTokenMs, tokensPerSecond, ...since }: HostReport,
+  { id, state, firstTokenMs, tokensPerSecond, failingSince, ...since }: HostReport,
   catalog: Catalog,
   sum?: HostSum,
 ): string {
@@ -181,7 +183,7 @@ function hostRow(
   return `<article>
 <div class="what"><h3>${escapeHtml(id)}</h3> <span class="soft">${catalog.hosts.get(id)?.speaks.join(", ") ?? ""}</span></div>
 <dl class="wide">${facts.map(([name, fact]) => `<div><dt>${name}</dt> <dd>${fact}</dd></div> `).join("")}</dl>
-${mark(attempts === 0 && state === "closed" ? "unused" : state)}
+${mark({ name: attempts === 0 && state === "closed" ? "unused" : state, since: failingSince })}
 </article>`;
 }
 
@@ -234,9 +236,26 @@ function firstToken(sum: ModelSum | undefined): string {
 
 const time = (ms: number): string => (ms < 1_000 ? `${Math.round(ms)} ms` : `${(ms / 1_000).toFixed(1)} s`);
 
-function mark(state: keyof typeof STATES): string {
-  const [kind, words] = STATES[state];
-  return `<span class="mark ${kind}">${words}</span>`;
+function mark({ name, since }: ShownState): string {
+  const [kind, words] = STATES[name];
+  const isFailing = since !== null && (name === "open" || name === "half_open" || name === "degraded");
+  const start = isFailing ? `<small>since ${minuteOf(since)}</small>` : "";
+  return `<span class="mark ${kind}">${words}${start}</span>`;
+}
+
+interface ShownState {
+  readonly name: keyof typeof STATES;
+  /** When failures began that no answer has followed. */
+  readonly since: EpochMs | null;
+}
+
+const minuteOf = (at: EpochMs): string => `${isoTime(at).slice(0, 16).replace("T", " ")} UTC`;
+
+/** A model fails since the last of its routes began to. */
+function failingSince({ id }: CatalogEntry, { models }: Catalog, routeState: RouteStatus): EpochMs | null {
+  const starts = models.get(id)!.routes.map((route) => routeState.record(route)?.lastFailure?.since ?? 0);
+  const latest = Math.max(0, ...starts);
+  return latest === 0 ? null : (latest as EpochMs);
 }
 
 const STYLE = `
@@ -266,6 +285,7 @@ dl.wide { grid-column: span 2; }
 dt { color: var(--soft); font-size: .8rem; }
 dd { margin: 0; }
 .mark { justify-self: end; text-align: right; font-size: .88rem; font-weight: 550; }
+.mark small { display: block; font-weight: 400; }
 .mark.fine { color: var(--good); }
 .mark.some { color: var(--warn); }
 .mark.most { color: var(--bad); }

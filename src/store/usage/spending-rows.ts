@@ -22,7 +22,7 @@ export function spendingFromSqlite(db: Database, scope: SpendingScope): Spending
   const skipped = db.query<{ at: EpochMs }, [number]>("SELECT at FROM ends WHERE seq = ?").get(lastSkipped);
   const reach = reachOf(scope, skipped?.at ?? null);
   const groups = db
-    .query<SpendingGroup, [number, number, number, number, number]>(
+    .query<SpendingGroup, [number, number, number, number, number, number]>(
       `SELECT CASE WHEN at >= ?1 THEN at - at % ?2 END AS start, balance_id AS balanceId, key_id AS keyId,
          coalesce(body ->> 'model', body ->> 'model_requested') AS model, body ->> 'host' AS host,
          count(*) AS requests, sum(state IN (${FAILED})) AS failed,
@@ -31,10 +31,10 @@ export function spendingFromSqlite(db: Database, scope: SpendingScope): Spending
            AS input,
          sum(body ->> '$.tokens.output') AS output
        FROM ends
-       WHERE seq > ?3 AND (at >= ?1 OR (at >= ?4 AND at < ?5))
+       WHERE seq > ?3 AND ((at >= ?1 AND at < ?6) OR (at >= ?4 AND at < ?5))
        GROUP BY 1, 2, 3, 4, 5 ORDER BY 1`,
     )
-    .iterate(scope.since, scope.stretchMs, lastSkipped, reach.before.from, reach.before.until);
+    .iterate(scope.since, scope.stretchMs, lastSkipped, reach.before.from, reach.before.until, endOf(scope));
   const ranked = rankSpending(groups, scope);
   const owners = db
     .query<BalanceOwner & Named, [string]>(`${OWNERS} IN (SELECT value FROM json_each(?))`)
@@ -65,7 +65,7 @@ export async function spendingFromPostgres(store: Postgres, scope: SpendingScope
         SELECT CASE WHEN at >= ${since} THEN at - at % ${stretchMs} END AS start, balance_id AS "balanceId",
           key_id AS "keyId", state, charged, body::json AS body
         FROM ends
-        WHERE at > ${skipped?.at ?? -1} AND (at >= ${since} OR (at >= ${from} AND at < ${until}))
+        WHERE at > ${skipped?.at ?? -1} AND ((at >= ${since} AND at < ${endOf(scope)}) OR (at >= ${from} AND at < ${until}))
       ) AS receipts
       GROUP BY 1, 2, 3, 4, 5 ORDER BY 1`,
   );
@@ -98,15 +98,18 @@ const namesOf = ({ rows }: SpendingRanking): string => JSON.stringify(rows.map((
 const byId = <T extends Named>(rows: readonly T[]): ReadonlyMap<string, T> =>
   new Map(rows.map((row) => [row.id, row]));
 
+/** No receipt is from a later time than any clock has. */
+const endOf = ({ until }: SpendingScope): number => until ?? Number.MAX_SAFE_INTEGER;
+
 /**
  * A period of which some receipts are not read would seem to have grown over the one before, so it is
  * compared with none.
  */
-function reachOf({ since, now, beforeMs }: SpendingScope, lastSkipped: EpochMs | null) {
+function reachOf({ since, until, now, beforeMs }: SpendingScope, lastSkipped: EpochMs | null) {
   const from = beforeMs === null ? since : since - beforeMs;
   const compared = beforeMs !== null && (lastSkipped === null || lastSkipped < from);
   return {
-    before: compared ? { from, until: now - beforeMs } : { from: 0, until: 0 },
+    before: compared ? { from, until: (until ?? now) - beforeMs } : { from: 0, until: 0 },
     told: {
       compared,
       countedSince: lastSkipped === null || lastSkipped < since ? null : lastSkipped,

@@ -50,6 +50,8 @@ export interface KeyLabel {
 
 export interface SpendingScope {
   readonly since: EpochMs;
+  /** Null: up to now. */
+  readonly until: EpochMs | null;
   readonly now: EpochMs;
   readonly stretchMs: number;
   /** How far back the time lies that this one is compared with; null for no comparison. */

@@ -34,11 +34,11 @@ async function answer({ path, kind, of }: UsageQuestion): Promise<UsageSums | Sp
 }
 
 async function answerFromPostgres(store: Postgres, of: UsageScope): Promise<UsageSums> {
-  const { balanceId, keyId, run = null, since } = of;
+  const { balanceId, keyId, run = null, since, until = null } = of;
   const rows = await store.query<UsageRow>(
     (sql) => sql`
       SELECT at, key_id AS "keyId", state, charged, body FROM ends
-      WHERE at >= ${since} AND (${balanceId}::text IS NULL OR balance_id = ${balanceId})
+      WHERE at >= ${since} AND (${until}::bigint IS NULL OR at < ${until}) AND (${balanceId}::text IS NULL OR balance_id = ${balanceId})
         AND (${keyId}::text IS NULL OR key_id = ${keyId})
         AND (${run}::text IS NULL OR body::json ->> 'run' = ${run})
       ORDER BY at DESC LIMIT ${MAX_ROWS + 1}`,
@@ -47,7 +47,7 @@ async function answerFromPostgres(store: Postgres, of: UsageScope): Promise<Usag
 }
 
 function answerFromSqlite(books: Database, of: UsageScope) {
-  const { balanceId, keyId, run = null, since } = of;
+  const { balanceId, keyId, run = null, since, until = null } = of;
   // The newest only, through an index that ends in the sequence: how long this takes does not grow with the
   // books.
   const newest =
@@ -55,11 +55,11 @@ function answerFromSqlite(books: Database, of: UsageScope) {
       ? "SELECT * FROM ends WHERE ?1 IS NULL ORDER BY seq DESC"
       : "SELECT * FROM ends WHERE balance_id = ?1 ORDER BY seq DESC";
   const rows = books
-    .query<UsageRow, [string | null, string | null, number, string | null]>(
+    .query<UsageRow, [string | null, string | null, number, string | null, number | null]>(
       `SELECT at, key_id AS keyId, state, charged, body FROM (${newest} LIMIT ${MAX_ROWS + 1})
-       WHERE (?2 IS NULL OR key_id = ?2) AND at >= ?3 AND (?4 IS NULL OR body ->> '$.run' = ?4)`,
+       WHERE (?2 IS NULL OR key_id = ?2) AND at >= ?3 AND (?5 IS NULL OR at < ?5) AND (?4 IS NULL OR body ->> '$.run' = ?4)`,
     )
-    .iterate(balanceId, keyId, since, run);
+    .iterate(balanceId, keyId, since, run, until);
   return sumUsage(rows, of, MAX_ROWS);
 }
 

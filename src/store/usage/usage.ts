@@ -77,6 +77,8 @@ export interface UsageScope {
   /** Null for those of any run, or none. */
   readonly run?: string | null;
   readonly since: EpochMs;
+  /** Those before then; all where it is not named, or null. */
+  readonly until?: EpochMs | null;
   readonly stretchMs: number;
   /** What a stretch is split by; by model unless named. */
   readonly by?: UsageSplit;

@@ -34,7 +34,8 @@ class Fixture {
   private state(index: number): WorkerState {
     const route = { host: "h", model: "m", verifiedFree: false, tokensPerSecond: null, served: 3, failed: 1 };
     const usable = index === 0 ? 1 : 0;
-    const lastFailure = index === 0 ? { at: epochMs(9_000), detail: "status 500" } : null;
+    const lastFailure =
+      index === 0 ? { at: epochMs(9_000), since: epochMs(9_000), detail: "status 500" } : null;
     return {
       metrics: this.read(index),
       hosts: {
@@ -166,7 +167,7 @@ test("of hosts, it is said at how many workers a route rests and why, and what a
         tokensPerSecond: null,
         served: 6,
         failed: 2,
-        lastFailure: { at: epochMs(9_000), detail: "status 500" },
+        lastFailure: { at: epochMs(9_000), since: epochMs(9_000), detail: "status 500" },
       },
     ],
     loads: [

@@ -1,0 +1,65 @@
+import { useState } from "preact/hooks";
+import type { AccountAnswer, BalanceAnswer } from "../../api/admin.ts";
+import type { List } from "../../api/answers.ts";
+import type { KeyAnswer } from "../../api/keys.ts";
+import type { Api } from "../api.ts";
+import { Form, TextField, useField } from "../parts/field.tsx";
+import { Problem } from "../parts/notice.tsx";
+import { useAction } from "../resource.ts";
+import { go } from "../route.ts";
+import { useOperator } from "./operator.ts";
+
+/** The way to whatever a user names when they write to the operator. */
+export function Find() {
+  const api = useOperator();
+  const text = useField("");
+  const [several, setSeveral] = useState<readonly string[]>([]);
+  const find = useAction(async () => {
+    const places = await placesOf(text.value.trim(), api);
+    if (places.length === 0) throw new Error("No account with a balance has this email address or wallet.");
+    if (places.length === 1) return go(places[0]!);
+    setSeveral(places);
+  });
+  return (
+    <Form class="find" onSubmit={find.run}>
+      <TextField label="Find" placeholder="an id, a key, an email address or a wallet" required {...text} />
+      <button type="submit" class="quiet" disabled={find.busy}>
+        Open
+      </button>
+      <Problem error={find.error} />
+      {several.length > 0 && (
+        <ul class="found">
+          {several.map((place) => (
+            <li key={place}>
+              <a href={`#/${place}`} class="mono">
+                {place.replace(/^.*\//, "")}
+              </a>
+            </li>
+          ))}
+        </ul>
+      )}
+    </Form>
+  );
+}
+
+/**
+ * The pages that something stands for that a user writes to the operator: an id, a mail address, a wallet, or
+ * a key that leaked.
+ */
+async function placesOf(text: string, api: Api): Promise<readonly string[]> {
+  const id = encodeURIComponent(text);
+  // A whole key, as somebody who found it reports it: also one that no longer works.
+  if (text.startsWith("or-live-")) {
+    return [`keys/${(await api.post<KeyAnswer>("admin/keys/find", { key: text })).id}`];
+  }
+  if (text.startsWith("rcpt_")) return [`receipts/${id}`];
+  if (text.startsWith("key_")) {
+    return [`keys/${(await api.get<KeyAnswer>(`admin/keys/${id}`)).id}`];
+  }
+  if (!text.includes("@") && !text.startsWith("0x")) {
+    return [`balances/${(await api.get<BalanceAnswer>(`admin/balances/${id}`)).id}`];
+  }
+  const query = `${text.includes("@") ? "email" : "wallet"}=${id}`;
+  const { data } = await api.get<List<AccountAnswer>>(`admin/accounts?${query}`);
+  return data.flatMap(({ balance_ids }) => balance_ids.map((balance) => `balances/${balance}`));
+}
