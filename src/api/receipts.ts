@@ -29,6 +29,22 @@ const kept = (how: string) =>
     Type.Integer({ minimum: 1, description: `the part of \`cache_write\` that is cached for ${how}` }),
   );
 
+const tokenMembers = {
+  input: count,
+  audio_input: Type.Optional(Type.Integer({ minimum: 1, description: "the part of `input` that is audio" })),
+  cache_read: count,
+  cache_write: count,
+  cache_write_5m: kept("five minutes"),
+  cache_write_30m: kept("half an hour"),
+  cache_write_1h: kept("an hour"),
+  cache_write_12h: kept("twelve hours"),
+  output: count,
+  audio_output: Type.Optional(
+    Type.Integer({ minimum: 1, description: "the part of `output` that is audio" }),
+  ),
+  reasoning: count,
+};
+
 const receiptMembers = {
   id: Type.String(),
   created_at: time,
@@ -60,27 +76,27 @@ const receiptMembers = {
   ),
   stream: Type.Boolean(),
   tokens: answerOf({
-    input: count,
-    audio_input: Type.Optional(
-      Type.Integer({ minimum: 1, description: "the part of `input` that is audio" }),
-    ),
-    cache_read: count,
-    cache_write: count,
-    cache_write_5m: kept("five minutes"),
-    cache_write_30m: kept("half an hour"),
-    cache_write_1h: kept("an hour"),
-    cache_write_12h: kept("twelve hours"),
-    output: count,
-    audio_output: Type.Optional(
-      Type.Integer({ minimum: 1, description: "the part of `output` that is audio" }),
-    ),
-    reasoning: count,
+    ...tokenMembers,
     source: oneOf(
       ["host", "counted"],
       "`host`: as the host reported; `counted`: it reported nothing credible, or nobody waited for it, and the gateway counted what was sent and delivered",
     ),
   }),
   price: orNone(ChargedRates),
+  charges: Type.Optional(
+    several(
+      answerOf({
+        model: Type.String(),
+        tokens: answerOf(tokenMembers),
+        price: ChargedRates,
+        cost_usd: amountUsd,
+      }),
+      {
+        description:
+          "where the host went on with another of its models by itself: what each used, at its own price. `tokens` and the cost are their sums; `price` is that of the model that ended the answer",
+      },
+    ),
+  ),
   cost_usd: amountUsd,
   held_usd: amountUsd,
   write_off: Type.Boolean(),

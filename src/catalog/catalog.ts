@@ -29,6 +29,8 @@ export interface Host {
   readonly billsCancelled?: "prompt";
   /** The host charges nothing for an answer that it declined to give; absent: what its usage comes to. */
   readonly refusals?: "free";
+  /** On Messages, it goes on by itself with another of its models where one declines; absent: the gateway does. */
+  readonly fallbacks?: "native";
   readonly quirks: Quirks;
   /** The most requests that it is given at once; absent: the default in limits/host-slots. */
   readonly maxConcurrent?: number;

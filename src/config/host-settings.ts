@@ -68,6 +68,10 @@ const ROWS = mapOf(
       doc: "`free`: the host charges nothing for a [refusal](routing.md#refusals) without content, and neither does the gateway",
       otherwise: "charged by the host's usage",
     }),
+    fallbacks: setting(oneOf(["native"]), undefined, {
+      doc: "`native`: the host is sent a client's `fallbacks` where it serves all of these models, and goes on by itself, also [in the middle of an answer](routing.md#hosts-that-fall-back-by-themselves)",
+      otherwise: "the gateway goes on, before any content",
+    }),
     max_concurrent: setting(count(1, 100_000), undefined, {
       doc: "the most requests in flight at the host, across all workers; the gateway lowers it while the host complains",
       shown: DEFAULT_CONCURRENT,

@@ -15,6 +15,8 @@ export interface Preset {
   readonly headers?: Readonly<Record<string, string>>;
   /** The provider documents that it charges nothing for a refusal without content. */
   readonly refusals?: Host["refusals"];
+  /** It documents `fallbacks`. */
+  readonly fallbacks?: Host["fallbacks"];
   readonly quirks?: Quirks;
   /** What holds for some of its models only, by their names on the wire. */
   readonly modelQuirks?: readonly { readonly names: RegExp; readonly quirks: Quirks }[];
@@ -83,6 +85,7 @@ export const PRESETS: readonly Preset[] = [
     headers: { "anthropic-version": "2026-10-21" },
     // "Refusals and fallback": a request that is refused before any output is not billed.
     refusals: "free",
+    fallbacks: "native",
     // Models up to 4.5 take a budget of thoughts, the later ones only an effort; up to 4.6 a temperature, the
     // later ones none.
     quirks: { adaptiveThinking: true, noSampling: true },
@@ -233,6 +236,7 @@ export const hostOf = (preset: Preset, env: Readonly<Record<string, string | und
   auth: preset.auth,
   headers: preset.headers ?? {},
   ...(preset.refusals === undefined ? {} : { refusals: preset.refusals }),
+  ...(preset.fallbacks === undefined ? {} : { fallbacks: preset.fallbacks }),
   onDisconnect: "cancel",
   quirks: preset.quirks ?? {},
 });

@@ -1,11 +1,12 @@
 import type { Model } from "../catalog/catalog.ts";
-import { highestPrice } from "../catalog/price.ts";
+import { highestPrice, type Price } from "../catalog/price.ts";
 import { withAudioAnswer, worstCase } from "../ledger/charge.ts";
 import { type GrantAnswer, GrantClaim } from "../ledger/grants.ts";
 import type { KeyCounters } from "../ledger/key-counters.ts";
 import { Reservation, type ReservationRequest } from "../ledger/reservation.ts";
 import { type BalanceShortfall, type CapShortfall, isOnlyHeld, type Shortfall } from "../ledger/shortfall.ts";
 import { answersWhole, type Candidate, ceilingAt } from "../routing/candidate.ts";
+import { chainOf, unhanded } from "../routing/handed-fallbacks.ts";
 import type { Plan } from "../routing/plan.ts";
 import type { GenerationRequest } from "../surfaces/surface.ts";
 import type { EpochMs } from "../units/clock.ts";
@@ -15,6 +16,7 @@ import { ZERO_USD } from "../units/usd.ts";
 import type { AdmissionRequest, SizedRequest } from "./admission-request.ts";
 import { reachedRates } from "./billed-tokens.ts";
 import type { GenerationDeps } from "./deps.ts";
+import { handedPrice } from "./handed-price.ts";
 import { Hold } from "./hold.ts";
 import type { PromptCount } from "./prompt-count.ts";
 import { type ConversationSize, textBytesOf } from "./prompt-sizes.ts";
@@ -54,13 +56,31 @@ async function admitSlowly(
   const counted = size(ask, tokens, deps);
   const second = counted.worst < sized.worst ? await take(ask, counted, deps) : first;
   if (second instanceof Reservation) return admitted(second, ask, counted, deps);
-  const modest = isMoney(second) ? withoutMoreExpensive(ask, tokens, deps) : null;
-  if (modest === null) return refused(second, ask, counted, deps);
-  const least = size(modest, tokens, deps);
-  const third = await take(modest, least, deps);
-  return third instanceof Reservation
-    ? admitted(third, modest, least, deps)
-    : refused(third, modest, least, deps);
+  if (!isMoney(second)) return refused(second, ask, counted, deps);
+  let least: Sized = { request: ask, sized: counted, short: second };
+  for (const modest of [withoutHanded, withoutMoreExpensive]) {
+    const request = modest(least.request, tokens, deps);
+    if (request === null) continue;
+    const sized = size(request, tokens, deps);
+    const short = await take(request, sized, deps);
+    if (short instanceof Reservation) return admitted(short, request, sized, deps);
+    least = { request, sized, short };
+    if (!isMoney(short)) break;
+  }
+  return refused(least.short, least.request, least.sized, deps);
+}
+
+interface Sized {
+  readonly request: AdmissionRequest;
+  readonly sized: SizedRequest;
+  readonly short: KnownShortfall;
+}
+
+/** The gateway goes on instead of the host, which costs one model at a time; null where no host would go on. */
+function withoutHanded(request: AdmissionRequest): AdmissionRequest | null {
+  const { plan } = request;
+  if (plan.candidates.every(({ handed }) => handed === undefined)) return null;
+  return { ...request, plan: { ...plan, candidates: plan.candidates.map(unhanded) } };
 }
 
 function admitted(
@@ -84,14 +104,14 @@ function admitted(
  * are none. Who can pay for the model that they named is not refused for what might take its place.
  */
 function withoutMoreExpensive(
-  ask: AdmissionRequest,
+  request: AdmissionRequest,
   promptBound: number | null,
   deps: AdmissionDeps,
 ): AdmissionRequest | null {
-  const { plan } = ask;
+  const { plan } = request;
   const [first, ...others] = plan.candidates;
   const mostOf = (candidates: readonly Candidate[]) =>
-    size({ ...ask, plan: { ...plan, candidates } }, promptBound, deps).worst;
+    size({ ...request, plan: { ...plan, candidates } }, promptBound, deps).worst;
   const alone = mostOf([first!]);
   const candidates = [first!, ...others.filter((other) => mostOf([first!, other]) <= alone)];
   if (candidates.length === plan.candidates.length) return null;
@@ -99,7 +119,7 @@ function withoutMoreExpensive(
   const dropped = new Set(others.map(({ model }) => model.id).filter((id) => !kept.has(id)));
   const skipped = [...dropped].map((id) => `${id} (more expensive than what is left to spend)`);
   const auto = plan.auto && { skipped: [...plan.auto.skipped, ...skipped] };
-  return { ...ask, plan: { ...plan, candidates, auto } };
+  return { ...request, plan: { ...plan, candidates, auto } };
 }
 
 type AdmissionDeps = Pick<GenerationDeps, "ledger" | "clock" | "expected" | "health" | "catalog">;
@@ -128,16 +148,20 @@ function size(ask: AdmissionRequest, promptBound: number | null, deps: Admission
   const bound = promptBound === null || request.promptUnseen ? widest : Math.min(promptBound, widest);
   const { promptRetentions: retentions, promptBesideAudio } = request;
   const prompt = { bound, retentions, hasAudio: promptBesideAudio !== null };
-  const bounding = highestPrice(plan.candidates.map((candidate) => candidate.price));
+  const bounding = highestPrice(plan.candidates.map((candidate) => heldPrice(candidate, request, bound)));
   const price = request.answersInAudio ? withAudioAnswer(bounding) : bounding;
   const rates = reachedRates(price, bound);
   const isFree = plan.tier === "open";
   const worst = isFree ? ZERO_USD : worstCase(prompt, outputCeiling, rates);
   const amount = isFree || heldOutput === outputCeiling ? worst : worstCase(prompt, heldOutput, rates);
   const mostAmount = isFree || longest === outputCeiling ? worst : worstCase(prompt, longest, rates);
-  const most = { amount: mostAmount, tokens: bound + longest };
+  const runs = Math.max(...plan.candidates.map((candidate) => chainOf(candidate).length));
+  const most = { amount: mostAmount, tokens: (bound + longest) * runs };
   return { worst, amount, outputCeiling, heldOutput, longest, most, prompt, price, rates };
 }
+
+const heldPrice = (candidate: Candidate, request: GenerationRequest, bound: number): Price =>
+  candidate.handed === undefined ? candidate.price : handedPrice(candidate, request, bound);
 
 /**
  * All of the ceiling, unless the answer is seen as it is written, by kind of token, and its host can be stopped.

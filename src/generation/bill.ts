@@ -4,6 +4,7 @@ import {
   type FinishedRequest,
   formatReceipt,
   type Receipt,
+  type ReceiptCharge,
   type RequestTrace,
 } from "../ledger/receipt.ts";
 import type { Reservation, ReservationEnd, Settled, Settlement } from "../ledger/reservation.ts";
@@ -13,6 +14,7 @@ import type { Billed } from "../surfaces/surface.ts";
 import type { Refusal } from "../units/errors/refusal.ts";
 import { type NanoUsd, usdFromNano, ZERO_USD } from "../units/usd.ts";
 import type { GenerationDeps } from "./deps.ts";
+import { type Charge, tokensOf } from "./handed-bill.ts";
 
 /**
  * Ends a request that holds money: once, with one receipt. The caller waits until the end is durable, then
@@ -53,7 +55,8 @@ export class Bill {
       receipt = this.receipt(end, settled);
       return formatReceipt(receipt);
     });
-    return { settlement, durable: deps.journal.durable(settlement.sequence), receipt: receipt! };
+    const durable = deps.journal.durable(settlement.sequence);
+    return { settlement, durable, receipt: receipt!, isHanded: end.isHanded === true };
   }
 
   /** Reports the end as the client sees it: as an error, if it could not be recorded. */
@@ -88,9 +91,11 @@ export class Bill {
     const { tries, trace, priceVersion } = this;
     const { request } = this.reservation;
     // A receipt's cost is always its tokens at its price, also where the hold did not cover all of them.
-    const price = ratesFor(end.candidate?.price ?? request.price, end.tokens);
-    const limited = settled.lost > 0 && end.candidate !== undefined;
-    const tokens = limited ? within(end.tokens, price, settled.held) : end.tokens;
+    const charges = settled.lost > 0 ? chargesWithin(chargesOf(end), settled.held) : chargesOf(end);
+    const tokens = end.candidate === undefined ? end.tokens : tokensOf(charges);
+    // Several models, each at its own.
+    const own = charges.find(({ candidate }) => candidate === end.candidate)?.tokens ?? tokens;
+    const price = ratesFor(end.candidate?.price ?? request.price, own);
     return {
       id: request.receipt,
       createdAt: request.at,
@@ -109,6 +114,7 @@ export class Bill {
       priceVersion,
       tags: request.about.tags,
       priceList: request.about.priceList,
+      charges: charges.length > 1 ? charges.map(shownCharge) : undefined,
       cost: settled.charged,
       held: settled.held,
       writeOff: settled.writtenOff,
@@ -128,6 +134,10 @@ export interface RequestEnd {
   readonly writeOff?: boolean;
   /** Who served, at whose price the tokens cost; absent where nobody did. */
   readonly candidate?: Candidate;
+  /** What several models are charged for, each at its own price; absent or empty: all tokens are the candidate's. */
+  readonly charges?: readonly Charge[];
+  /** Its host went on by itself where models declined, and says so to the client. */
+  readonly isHanded?: boolean;
   readonly firstTokenMs?: number;
   readonly errorCode?: Refusal["code"];
 }
@@ -137,14 +147,16 @@ export interface EndedRequest {
   readonly settlement: Settlement;
   readonly durable: true | Promise<boolean>;
   readonly receipt: FinishedReceipt;
+  /** As of the end. */
+  readonly isHanded: boolean;
 }
 
 /** What the client gets of it. */
-export function billedBy({ settlement, receipt }: EndedRequest): Billed {
+export function billedBy({ settlement, receipt, isHanded }: EndedRequest): Billed {
   const { tokens, surface, model, attempts } = receipt;
   const costUsd = usdFromNano(settlement.charged);
   const declined = attempts.filter(({ outcome }) => outcome === "declined");
-  if (declined.length === 0 || surface !== "messages") return { tokens, costUsd };
+  if (declined.length === 0 || surface !== "messages" || isHanded) return { tokens, costUsd };
   const isServed = declined.every((one) => one.model !== model);
   const served = isServed && model !== null ? { model, usage: tokens } : null;
   const tried = declined.map(({ model: declining, tokens: usage = null }) => ({ model: declining, usage }));
@@ -161,8 +173,38 @@ type FinishedReceipt = Receipt & FinishedRequest;
 const FAULT: RequestEnd = { state: "failed", tokens: NO_TOKENS, errorCode: "internal_error" };
 
 /** What the tokens cost, or as many of them as cost no more than `most`. */
-export function costOfEnd({ tokens, candidate }: RequestEnd, most?: NanoUsd): NanoUsd {
-  if (candidate === undefined) return ZERO_USD;
-  const rates = ratesFor(candidate.price, tokens);
-  return costOf(most === undefined ? tokens : within(tokens, rates, most), rates);
+export function costOfEnd(end: RequestEnd, most?: NanoUsd): NanoUsd {
+  const charges = chargesOf(end);
+  return costOfAll(most === undefined ? charges : chargesWithin(charges, most));
 }
+
+function chargesOf({ tokens, candidate, charges = [] }: RequestEnd): readonly Charge[] {
+  if (candidate === undefined) return [];
+  return charges.length === 0 ? [{ candidate, tokens }] : charges;
+}
+
+const costOfAll = (charges: readonly Charge[]): NanoUsd =>
+  charges.reduce((sum, charge) => sum + costOfCharge(charge), 0) as NanoUsd;
+
+const costOfCharge = ({ candidate, tokens }: Charge): NanoUsd =>
+  costOf(tokens, ratesFor(candidate.price, tokens));
+
+/** Less of what the last model wrote first, because that was made last. */
+function chargesWithin(charges: readonly Charge[], most: NanoUsd): readonly Charge[] {
+  const kept = [...charges];
+  for (let at = kept.length - 1; at >= 0; at--) {
+    const charge = kept[at]!;
+    const others = costOfAll(kept) - costOfCharge(charge);
+    if (others + costOfCharge(charge) <= most) break;
+    const rates = ratesFor(charge.candidate.price, charge.tokens);
+    kept[at] = { ...charge, tokens: within(charge.tokens, rates, Math.max(0, most - others) as NanoUsd) };
+  }
+  return kept;
+}
+
+const shownCharge = (charge: Charge): ReceiptCharge => ({
+  model: charge.candidate.model.id,
+  tokens: charge.tokens,
+  price: ratesFor(charge.candidate.price, charge.tokens),
+  cost: costOfCharge(charge),
+});

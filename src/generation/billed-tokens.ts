@@ -2,7 +2,7 @@ import type { Model } from "../catalog/catalog.ts";
 import { type Price, type Rates, ratesAt, writesWithin } from "../catalog/price.ts";
 import { NO_TOKENS, type Tokens } from "../ledger/charge.ts";
 import type { GenerationRequest, Usage } from "../surfaces/surface.ts";
-import type { AnswerText, Written } from "../tokens/answer-text.ts";
+import type { AnswerText, TextMoment, Written } from "../tokens/answer-text.ts";
 import { completed } from "./metering.ts";
 import type { ConversationSize } from "./prompt-sizes.ts";
 
@@ -42,7 +42,8 @@ export function notePrompt(size: ConversationSize, usage: Usage | null, served: 
 export interface EndedAnswer {
   readonly usage: Usage | null;
   /** What was written of it; of one whose client left, what that was given. */
-  readonly text: Pick<AnswerText, "estimate" | "estimateSinceReport" | "all" | "sinceReport">;
+  readonly text: Pick<AnswerText, "estimate" | "estimateSinceReport" | "all" | "sinceReport"> &
+    Partial<Pick<AnswerText, "since">>;
   readonly isLeft: boolean;
   /** It was declined by a host that charges nothing for that. */
   readonly isFree: boolean;
@@ -85,6 +86,37 @@ async function countedTokens(
   const { isReported, ...wrote } = written;
   const tokens = completed({ ...NO_TOKENS, ...read, ...wrote }, billed.request);
   return { tokens, from: prompt !== null && isReported ? "host" : "counted" };
+}
+
+/** What a host says that one of several models used; null where that cannot be true. */
+export function believedPart(usage: Usage, billed: BilledRequest): Tokens | null {
+  const prompt = believedPrompt(usage, billed);
+  const hasPrompt = usage.input + usage.cacheRead + usage.cacheWrite > 0;
+  if ((prompt === null && hasPrompt) || usage.output > mostOutput(usage, billed)) return null;
+  return completed({ ...NO_TOKENS, ...prompt, ...outputOf(usage, usage.output, billed) }, billed.request);
+}
+
+/** The prompt as the host reports it, or else counted. */
+export const promptTokens = async (
+  usage: Usage | null,
+  billed: BilledRequest,
+  count: Counts,
+): Promise<PromptTokensBilled> => {
+  const read = believedPrompt(usage, billed) ?? (await countedPrompt(billed, count));
+  return completed({ ...NO_TOKENS, ...read }, billed.request);
+};
+
+/** Tokens written between two moments; null: the end. A whole answer came at its end. */
+export async function countedBetween(
+  text: EndedAnswer["text"],
+  from: TextMoment,
+  to: TextMoment | null,
+  count: Counts,
+): Promise<number> {
+  const end = Math.min(to?.estimate ?? text.estimate, text.estimate);
+  const estimate = Math.max(0, end - from.estimate);
+  if (estimate === 0) return 0;
+  return exactly(text.since === undefined ? text.all() : text.since(from, to ?? undefined), estimate, count);
 }
 
 /** What the host said of the prompt, without what cannot be true of it; null when nothing is left. */

@@ -1,4 +1,5 @@
 import type { Host } from "../catalog/catalog.ts";
+import { endedTries } from "../hosts/handed-answer.ts";
 import type { Opened } from "../hosts/host-attempt.ts";
 import { redact } from "../hosts/redact.ts";
 import type { Billed, GenerationRequest } from "../surfaces/surface.ts";
@@ -7,9 +8,10 @@ import { bookkeepingDown } from "../units/errors/bookkeeping.ts";
 import { errorObject, internalError, type Refusal } from "../units/errors/refusal.ts";
 import type { Sink, StreamedAnswer } from "./answer.ts";
 import { type Bill, billedBy, costOfEnd, type EndedRequest, type RequestEnd } from "./bill.ts";
-import { type BilledTokens, billedTokens, notePrompt } from "./billed-tokens.ts";
+import { notePrompt } from "./billed-tokens.ts";
 import type { GenerationDeps, GenerationSettings } from "./deps.ts";
 import { aheadOf } from "./expected-output.ts";
+import { type BilledAnswer, billedAnswer, noteCosts } from "./handed-bill.ts";
 import { type Hold, RunningStream } from "./hold.ts";
 import type { ConversationSize } from "./prompt-sizes.ts";
 import type { Recount } from "./recount.ts";
@@ -79,14 +81,10 @@ const DEAD_SINK: Sink = { write: () => false, close() {} };
 
 /** Never rejects. */
 async function deliver(context: DeliveryContext, sink: Sink, delivery: StreamDelivery): Promise<void> {
-  const { deps, settings, request, promptSize, opened, bill, hold, firstTokenMs, signal } = context;
+  const { deps, settings, request, opened, bill, hold, firstTokenMs, signal } = context;
   const { judge, candidate } = opened;
   try {
     noteServing(context);
-    const pace = deps.expected.paceOf(candidate.route, deps.health);
-    const ahead = aheadOf(pace, deps.expected.growth);
-    const count = new RunningCount(judge.text, context.counts);
-    const running = new RunningStream(request, judge, candidate.price, pace, bill.startedMs, ahead, count);
     const line = {
       source: opened.source,
       judge,
@@ -101,7 +99,7 @@ async function deliver(context: DeliveryContext, sink: Sink, delivery: StreamDel
       keepalive: SURFACES[request.surface].keepalive,
       clock: deps.clock,
       deadlines: deps.deadlines,
-      meter: hold.begin(running),
+      meter: hold.begin(runningOf(context)),
       host: opened,
       open: deps.openStreams,
     };
@@ -114,15 +112,10 @@ async function deliver(context: DeliveryContext, sink: Sink, delivery: StreamDel
     const ms = isTimed ? bill.elapsedMs() - firstTokenMs : 0;
     const tokens = judge.countedTokens - firstTokens;
     deps.health.streamEnded(candidate.route, { kind: end.kind, tokens, ms, by });
-    const { usage, text } = judge;
-    if (promptSize !== null) notePrompt(promptSize, usage, { request, model: candidate.model });
-    const isLeft = end.kind === "client_left" && end.isReadWhole !== true;
-    const isFree = judge.isDeclined && candidate.route.host.refusals === "free";
-    const answer = { usage, text, isLeft, isFree };
-    const counting = billedTokens(answer, { request, model: candidate.model }, context.counts);
+    const counting = billedOf(end, context);
     // Nothing of the settlement has started, and until it has, the hold stands.
     const billed = counting instanceof Promise ? await counting : counting;
-    deps.hostCosts.answered(candidate, billed.tokens, opened.judge.usage?.costUsd);
+    noteEnded(billed, context);
     const requestEnd = endOf(end, billed, stop, context);
     const covering = requestEnd.writeOff === true ? null : hold.cover(costOfEnd(requestEnd));
     if (covering !== null) await covering;
@@ -157,6 +150,35 @@ function noteServing({ deps, opened, bill, counts, firstTokenMs }: DeliveryConte
   deps.delivered.add(bill.reservation, judge.text, counts.family);
 }
 
+function runningOf({ deps, request, opened, bill, counts }: DeliveryContext): RunningStream {
+  const { judge, candidate, chain } = opened;
+  const pace = deps.expected.paceOf(candidate.route, deps.health);
+  const ahead = aheadOf(pace, deps.expected.growth);
+  const count = new RunningCount(judge.text, counts);
+  const { price } = candidate;
+  return new RunningStream(request, judge, price, pace, bill.startedMs, ahead, count, chain !== null);
+}
+
+function billedOf(
+  end: RelayEnd,
+  { opened, request, counts }: DeliveryContext,
+): BilledAnswer | Promise<BilledAnswer> {
+  const { judge, candidate, chain } = opened;
+  const { usage, text, writers, isDeclined } = judge;
+  const isLeft = end.kind === "client_left" && end.isReadWhole !== true;
+  const isFree = isDeclined && candidate.route.host.refusals === "free";
+  return billedAnswer({ usage, text, isLeft, isFree }, { candidate, chain, writers }, request, counts);
+}
+
+/** What is learnt of an answer that has ended, before its bill is settled. */
+function noteEnded(billed: BilledAnswer, { deps, request, promptSize, opened, bill }: DeliveryContext): void {
+  const { judge, chain } = opened;
+  noteCosts(deps.hostCosts, billed, judge.usage);
+  if (promptSize !== null && billed.charges.length === 0)
+    notePrompt(promptSize, judge.usage, { request, model: billed.candidate.model });
+  if (chain !== null) bill.tries = endedTries(bill.tries, chain, judge);
+}
+
 function stopOf({ deps, settings, bill, hold }: DeliveryContext): StreamStop {
   const block = deps.keyring.blockOf(bill.reservation.request.key, deps.clock.now());
   return streamStop(hold.shortfall, block, settings);
@@ -168,11 +190,11 @@ const ofCustomers = (end: RelayEnd, host: Host): RelayEnd =>
 
 function endOf(
   end: RelayEnd,
-  { tokens, from }: BilledTokens,
+  { tokens, from, candidate, charges }: BilledAnswer,
   stop: StreamStop | null,
   { opened, settings, firstTokenMs }: DeliveryContext,
 ): RequestEnd {
-  const common = { candidate: opened.candidate, firstTokenMs, tokens, from };
+  const common = { candidate, charges, isHanded: opened.chain !== null, firstTokenMs, tokens, from };
   switch (end.kind) {
     case "complete":
       return { ...common, state: "settled" };

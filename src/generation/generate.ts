@@ -12,7 +12,7 @@ import { cacheLifetimeMs } from "../routing/cache-lifetime.ts";
 import { type Candidate, ceilingAt, type RouteQuery, type StickyRoute } from "../routing/candidate.ts";
 import { type ConversationId, conversationOf } from "../routing/conversation.ts";
 import { asksOpenTier, idMeantBy, idsMeantBy, sortMeantBy } from "../routing/naming.ts";
-import { namesOverrides, readOverrides, sortedBy } from "../routing/overrides.ts";
+import { NO_OVERRIDES, namesOverrides, readOverrides, sortedBy } from "../routing/overrides.ts";
 import { makePlan, type Plan } from "../routing/plan.ts";
 import { type Subject, subjectOf } from "../surfaces/request/refused-request.ts";
 import { withoutPrompt } from "../surfaces/request.ts";
@@ -35,12 +35,13 @@ import type { Trace } from "../units/trace-context.ts";
 import { type Admitted, admit, checkContext, imposedCeiling, KEY_CHANGED } from "./admission.ts";
 import type { GenerationAnswer, GenerationCall, StreamedAnswer, WholeAnswer } from "./answer.ts";
 import { Bill, billedBy, declinedModels, type EndedRequest, type RequestEnd } from "./bill.ts";
-import { type BilledTokens, billedTokens, isPromptReported, notePrompt } from "./billed-tokens.ts";
+import { billedTokens, isPromptReported, notePrompt } from "./billed-tokens.ts";
 import { clientHeaders } from "./client-headers.ts";
 import { ContextWatch, countedRefusal } from "./context-watch.ts";
 import type { ReadRequest } from "./counting/counting.ts";
 import { StreamDelivery } from "./delivery.ts";
 import type { GenerationDeps, GenerationSettings } from "./deps.ts";
+import { type BilledAnswer, billedAnswer, noteCosts } from "./handed-bill.ts";
 import { joinNamedRun, type NamedRun, namedRun, withoutRun } from "./named-run.ts";
 import { PromptCount } from "./prompt-count.ts";
 import type { ConversationSize } from "./prompt-sizes.ts";
@@ -234,19 +235,13 @@ class RequestFlow {
             const firstTokenMs = bill.elapsedMs();
             const durable = deps.journal.durable(reservation.sequence);
             if (durable === true || (await durable))
-              return this.stream(
-                outcome,
-                servedRequest(priced, outcome.candidate),
-                admitted,
-                bill,
-                firstTokenMs,
-              );
+              return this.stream(outcome, servedRequest(priced, outcome), admitted, bill, firstTokenMs);
             outcome.cancel();
             return await this.failed(bookkeepingDown(), bill);
           }
           case "answered": {
             if (!outcome.reply.isDeclined) this.served(outcome.candidate, admitted.plan);
-            const billed = this.billed(outcome, servedRequest(priced, outcome.candidate));
+            const billed = this.billed(outcome, servedRequest(priced, outcome));
             const ended = this.settle(outcome, billed instanceof Promise ? await billed : billed, bill);
             if (ended.durable === true || (await ended.durable)) return this.whole(outcome, ended, bill);
             bill.takeBack(ended);
@@ -359,6 +354,8 @@ class RequestFlow {
     if (refused(moreModels)) return moreModels;
     const sort = sortMeantBy(request.modelAsked, catalog);
     const { model, surface, promptEstimate, json } = request;
+    // Hosts refuse `fallbacks` next to the token of an earlier refusal.
+    const mayBeHanded = overrides.mayBeHanded && json.fallback_credit_token == null;
     // With a single host of one key there is no choice to remember, and free requests are not to fill the memory.
     const routes = catalog.models.get(model)?.routes;
     const isOneHost = routes?.length === 1 && routes[0]!.host.keys === undefined;
@@ -378,7 +375,7 @@ class RequestFlow {
       stream: request.stream,
       overrides: sortedBy(
         sort,
-        moreModels === overrides.moreModels ? overrides : { ...overrides, moreModels },
+        overrides === NO_OVERRIDES ? overrides : { ...overrides, moreModels, mayBeHanded },
       ),
       allowedModels: key.allowedModels,
       policy: key.policy ?? null,
@@ -463,30 +460,29 @@ class RequestFlow {
   }
 
   private billed(
-    { reply, candidate }: AnsweredWhole,
+    { reply, candidate, chain }: AnsweredWhole,
     request: GenerationRequest,
-  ): BilledTokens | Promise<BilledTokens> {
-    const { usage, countedTokens: estimate, isDeclined, texts } = reply;
+  ): BilledAnswer | Promise<BilledAnswer> {
+    const { usage, countedTokens: estimate, isDeclined, texts, writers } = reply;
     const all = () => ({ texts: texts(), unkept: 0 });
     const text = { estimate, estimateSinceReport: 0, all, sinceReport: all };
     const counts = new Recount(this.deps.counting, candidate, unkept(request.body));
     const isFree = isDeclined && candidate.route.host.refusals === "free";
-    return billedTokens({ usage, text, isLeft: false, isFree }, { request, model: candidate.model }, counts);
+    const by = { candidate, chain, writers };
+    return billedAnswer({ usage, text, isLeft: false, isFree }, by, request, counts);
   }
 
-  private settle(
-    { reply, candidate }: AnsweredWhole,
-    { tokens, from }: BilledTokens,
-    bill: Bill,
-  ): EndedRequest {
+  private settle({ reply, chain }: AnsweredWhole, billed: BilledAnswer, bill: Bill): EndedRequest {
     const { usage } = reply;
     const { promptSize } = this;
-    if (promptSize !== null)
+    const { candidate, tokens, from, charges } = billed;
+    if (promptSize !== null && charges.length === 0)
       notePrompt(promptSize, usage, { request: this.request!, model: candidate.model });
-    this.deps.hostCosts.answered(candidate, tokens, usage?.costUsd);
+    noteCosts(this.deps.hostCosts, billed, usage);
     // A host that drains was read to its end although the client had left.
     const state = this.call.signal.aborted ? "cancelled" : "settled";
-    return bill.settle({ state, tokens, from, candidate, firstTokenMs: bill.elapsedMs() });
+    const isHanded = chain !== null;
+    return bill.settle({ state, tokens, from, candidate, charges, isHanded, firstTokenMs: bill.elapsedMs() });
   }
 
   private whole(answered: AnsweredWhole, ended: EndedRequest, bill: Bill): WholeAnswer {
@@ -599,9 +595,14 @@ class RequestFlow {
   }
 }
 
-/** With the ceiling that an entry of `fallbacks` names for the model that serves. */
-const servedRequest = (request: GenerationRequest, candidate: Candidate): GenerationRequest =>
-  candidate.changes === undefined ? request : { ...request, maxOutputTokens: ceilingAt(candidate, request) };
+/** With the ceiling that an entry of `fallbacks` names for the model that serves, where no other has a part in it. */
+const servedRequest = (
+  request: GenerationRequest,
+  { candidate, chain }: Pick<Opened, "candidate" | "chain">,
+): GenerationRequest =>
+  candidate.changes === undefined || chain !== null
+    ? request
+    : { ...request, maxOutputTokens: ceilingAt(candidate, request) };
 
 type ServedAnswer = Pick<AnsweredWhole, "candidate" | "omitted">;
 

@@ -37,6 +37,8 @@ export class Hold {
   /** Tokens that the prompt has at most. */
   private bound: number;
   private isPromptReported = false;
+  /** Several models may have a part in the answer: what one of them reports says nothing of the others. */
+  private isShared = false;
   /** What is missing since the host reported a prompt of a higher step. */
   private behind = ZERO_USD;
   private step: number;
@@ -105,6 +107,8 @@ export class Hold {
   begin(stream: RunningStream): this {
     this.stream = stream;
     const { request, price } = stream;
+    this.isShared = stream.isShared;
+    if (this.isShared) return this;
     this.price = request.answersInAudio ? withAudioAnswer(price) : price;
     this.promptHas(this.prompt.bound);
     return this;
@@ -189,7 +193,7 @@ export class Hold {
     // Some hosts begin with a zero and tell the truth at the end.
     const isPlausible =
       tokens >= request.promptEstimate / MIN_SHARE && tokens <= this.prompt.bound && !request.promptUnseen;
-    if (!isPlausible) return;
+    if (!isPlausible || this.isShared) return;
     this.isPromptReported = true;
     const rates = ratesFor(this.price, usage);
     const read = { ...completed(usage, request), output: 0, audioOutput: 0, reasoning: 0 };
@@ -245,6 +249,8 @@ export class RunningStream {
     /** Tokens that are held before they are needed. */
     readonly ahead: number,
     private readonly count: Pick<RunningCount, "update" | "reported" | "counting"> | null = null,
+    /** Its host may have other models write, too. */
+    readonly isShared = false,
   ) {
     this.checkedMs = seenMs;
   }

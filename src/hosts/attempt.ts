@@ -1,6 +1,7 @@
 import type { Model } from "../catalog/catalog.ts";
 import type { AttemptRecord } from "../ledger/receipt.ts";
 import type { Candidate } from "../routing/candidate.ts";
+import { routeOf, unhanded } from "../routing/handed-fallbacks.ts";
 import type { Health, Observation } from "../routing/health.ts";
 import type { Plan } from "../routing/plan.ts";
 import { changedRequest } from "../surfaces/messages/changed-request.ts";
@@ -11,6 +12,7 @@ import { type Refusal, refused } from "../units/errors/refusal.ts";
 import type { BalanceId } from "../units/id.ts";
 import type { RandomBytes } from "../units/random.ts";
 import { childSpan, formatTraceparent, type TraceContext } from "../units/trace-context.ts";
+import { type HandedAnswer, handedTries, ranIn } from "./handed-answer.ts";
 import {
   type AnsweredWhole,
   type Declined,
@@ -115,7 +117,7 @@ class Walk {
   private next = 0;
   /** In the order in which they began. */
   private readonly running: RunningAttempt[] = [];
-  private readonly tries: AttemptRecord[] = [];
+  private readonly tries: (readonly AttemptRecord[])[] = [];
   private begun = 0;
   /** Of these, those that followed another key of the same host. */
   private followedKeys = 0;
@@ -263,7 +265,7 @@ class Walk {
     return { conversation: this.call.conversation ?? null, model: route.model, tokens };
   }
 
-  /** The same host has its turn again before the next one: it has another key. */
+  /** The same host has its turn again before the next one: it has another key, or takes another request. */
   private addKey(candidate: Candidate): void {
     this.followedKeys += 1;
     this.candidates = this.candidates.toSpliced(this.next, 0, candidate);
@@ -368,7 +370,9 @@ class Walk {
         if (this.asked?.route.host.billsCancelled !== "prompt") this.asked = ended.candidate;
         return this.running.length === 0 ? this.abandoned() : null;
       case "rejected":
-        return this.movesOn(outcome) ? null : outcome;
+        if (refusesFallbacks(outcome)) this.addUnhanded(outcome.candidate);
+        else if (!this.movesOn(outcome)) return outcome;
+        return null;
       case "refused":
         if (outcome.hasOtherKey === true) this.addKey(ended.candidate);
         return null;
@@ -377,11 +381,17 @@ class Walk {
     }
   }
 
+  /** The host has its turn again, without `fallbacks`, which are then the gateway's to try. */
+  private addUnhanded(candidate: Candidate): void {
+    this.deps.health.refusesFallbacks(candidate.route, candidate.handed!.map(routeOf));
+    this.addKey(unhanded(candidate));
+  }
+
   /** One model's refusal is no other's, but it is that of all of the model's hosts. */
   private afterRefusal(answer: Declined["answer"]): FinalOutcome | null {
     this.declined ??= answer;
     if (this.plan.movesOn === "never") return this.declined;
-    this.judged = [...this.judged, answer.candidate.model];
+    this.judged = [...this.judged, ...decliningIn(answer)];
     this.addFallbacks();
     return null;
   }
@@ -414,7 +424,7 @@ class Walk {
     const ms = deps.clock.elapsedMs() - startedMs;
     const { kind } = outcome;
     const host = candidate.route.host.id;
-    const tried: AttemptRecord = {
+    const record: AttemptRecord = {
       host,
       model: candidate.model.id,
       outcome: kind,
@@ -423,7 +433,10 @@ class Walk {
       ...causeOf(outcome),
       ...usageOf(outcome),
     };
-    this.tries[at] = span === null ? tried : { ...tried, span: { id: span.spanId, startedMs } };
+    const tried = span === null ? record : { ...record, span: { id: span.spanId, startedMs } };
+    const answer = answerOf(outcome);
+    this.tries[at] =
+      answer === null || answer.chain === null ? [tried] : handedTries(tried, answer.chain, readOf(answer));
     const observation = observationOf(outcome, ms, this.request.promptEstimate, call.balanceId);
     deps.health.observe(candidate.route, observation);
     deps.tried(candidate, kind, observation);
@@ -431,7 +444,7 @@ class Walk {
 
   private end(outcome: FinalOutcome): AttemptOutcome {
     this.leave(outcome.kind === "abandoned" ? "abandoned" : "outrun");
-    return Object.assign(outcome, { tries: this.tries });
+    return Object.assign(outcome, { tries: this.tries.flat() });
   }
 
   private abandoned(): Abandoned {
@@ -452,7 +465,8 @@ class Walk {
   }
 
   private exhausted(): AttemptOutcome {
-    const { tries, untranslatable, verdict, declined } = this;
+    const { untranslatable, verdict, declined } = this;
+    const tries = this.tries.flat();
     if (declined !== null) return Object.assign(declined, { tries });
     if (verdict !== null && tries.at(-1)?.outcome === "rejected") return { ...verdict, tries };
     if (tries.length === 0 && this.crowded) return { kind: "crowded", tries };
@@ -464,6 +478,30 @@ class Walk {
     return { kind: "exhausted", timedOut: waitedMs >= firstTokenMs - TIMER_SLACK_MS, waitedMs, tries };
   }
 }
+
+/** Which models may follow is the host's own list: others are refused, whatever the request is. */
+function refusesFallbacks({ candidate: { handed }, status, error }: Rejected): boolean {
+  if (handed === undefined || status !== REFUSED) return false;
+  const said = `${error.param ?? ""} ${error.message}`;
+  return /fallback/i.test(said) || handed.some(({ route }) => said.includes(route.model));
+}
+
+const REFUSED = 400;
+
+type Answer = Opened | AnsweredWhole;
+
+function answerOf(outcome: HostAttemptOutcome): Answer | null {
+  if (outcome.kind === "declined") return outcome.answer;
+  return outcome.kind === "opened" || outcome.kind === "answered" ? outcome : null;
+}
+
+const readOf = (answer: Answer): HandedAnswer => (answer.kind === "opened" ? answer.judge : answer.reply);
+
+/** The models that declined: all that the host ran. */
+const decliningIn = (answer: Answer): readonly Model[] =>
+  answer.chain === null
+    ? [answer.candidate.model]
+    : ranIn(answer.chain, readOf(answer)).map((position) => answer.chain![position]!.model);
 
 const NONE: readonly Model[] = [];
 

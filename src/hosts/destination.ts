@@ -1,5 +1,6 @@
 import type { Host, HostKey, SurfaceName } from "../catalog/catalog.ts";
 import { OLDER_VERSION } from "../surfaces/messages/version.ts";
+import type { HostBody } from "../surfaces/surface.ts";
 import { SURFACES } from "../surfaces/surfaces.ts";
 import type { Destination } from "./transport.ts";
 
@@ -61,19 +62,26 @@ export function ownHeaders(
   surface: SurfaceName,
   spoken: SurfaceName,
   client: Readonly<Record<string, string>>,
-  /** The version that the body needs. */
-  needed?: string,
+  /** What the body needs. */
+  { version: needed, beta: neededBeta }: Pick<HostBody, "version" | "beta"> = NOTHING_NEEDED,
 ): Readonly<Record<string, string>> {
   const passed = surface === spoken ? client : withoutLanguage(client);
   const version =
     passed[VERSION] ?? needed ?? headers[VERSION] ?? (spoken === "messages" ? OLDER_VERSION : undefined);
-  const beta = joined(headers[BETA], passed[BETA]);
+  const named = joined(headers[BETA], passed[BETA]);
+  const beta = neededBeta === undefined || isNamed(neededBeta, named) ? named : joined(named, neededBeta);
   if (version === passed[VERSION] && beta === passed[BETA]) return passed;
   const own = { ...passed };
   if (version !== undefined) own[VERSION] = version;
   if (beta !== undefined) own[BETA] = beta;
   return own;
 }
+
+const NOTHING_NEEDED = {};
+
+/** In this version or another, which the client wrote its body for. */
+const isNamed = (beta: string, named: string | undefined): boolean =>
+  named?.includes(beta.replace(/-\d{4}-\d\d-\d\d$/, "")) === true;
 
 const VERSION = "anthropic-version";
 const BETA = "anthropic-beta";

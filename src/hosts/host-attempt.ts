@@ -1,6 +1,7 @@
 import type { Host } from "../catalog/catalog.ts";
 import type { HostFaultKind } from "../ledger/receipt.ts";
-import type { Candidate } from "../routing/candidate.ts";
+import { type Candidate, ceilingAt } from "../routing/candidate.ts";
+import { chainOf, memberNamed } from "../routing/handed-fallbacks.ts";
 import { mostAnswerBytes } from "../surfaces/events/answer-bounds.ts";
 import { readHostError } from "../surfaces/host-error.ts";
 import { NO_BYTES } from "../surfaces/json/bytes.ts";
@@ -18,6 +19,7 @@ import { withoutByteOrderMark } from "../units/byte-order-mark.ts";
 import type { Clock } from "../units/clock.ts";
 import type { ReceiptId } from "../units/id.ts";
 import { type Destinations, ownHeaders } from "./destination.ts";
+import { type HandedAnswer, servingIn } from "./handed-answer.ts";
 import type { HostRequest } from "./host-request.ts";
 import { redact } from "./redact.ts";
 import type { KeyLease } from "./slots/host-key-slots.ts";
@@ -95,7 +97,7 @@ export class HostAttempt {
     const { spoken, stream, body } = this.hostRequest;
     const exchange = deps.transport.open({
       to: deps.destinations.at(host, spoken, stream, this.slot.key?.key),
-      headers: ownHeaders(host, request.surface, spoken, call.clientHeaders, body.version),
+      headers: ownHeaders(host, request.surface, spoken, call.clientHeaders, body),
       body: body.bytes,
       fresh,
     });
@@ -105,12 +107,12 @@ export class HostAttempt {
   }
 
   private judge(reply: HostReply): HostAttemptOutcome | Promise<HostAttemptOutcome> {
-    const { request, candidate, deps } = this;
+    const { request, deps } = this;
     const { pairing, stream } = this.hostRequest;
     this.status = reply.status;
     if (reply.status < 200 || reply.status > 299) return this.judgeStatus(reply);
     const endS = () => Math.floor(deps.clock.now() / 1_000);
-    const metadata = { publicModel: candidate.model.id, atS: endS(), endS };
+    const metadata = this.metadata(endS);
     if (!stream) {
       const body = readWhole(reply, this.mostWholeBytes);
       return body instanceof Promise ? this.awaitWhole(body, metadata) : this.judgeWhole(body, metadata);
@@ -121,11 +123,34 @@ export class HostAttempt {
     return this.awaitFirstToken(reply, judge, metadata);
   }
 
+  private metadata(endS: () => number): AnswerMetadata {
+    const { chain, candidate } = this;
+    const about = { publicModel: candidate.model.id, atS: endS(), endS };
+    return chain === null ? about : { ...about, idOf: (name) => chain[memberNamed(name, chain)]!.model.id };
+  }
+
+  /** The models that may have a part in the answer; null: only one may. */
+  private get chain(): readonly Candidate[] | null {
+    const { candidate, hostRequest } = this;
+    return candidate.handed === undefined || hostRequest.spoken !== "messages" ? null : chainOf(candidate);
+  }
+
+  /** Who serves, as far as the answer has shown. */
+  private serving(answer: HandedAnswer): Candidate {
+    const { chain, candidate } = this;
+    return chain === null ? candidate : servingIn(chain, answer);
+  }
+
   /** Most bytes of the answer, by the client's ceiling or the model's longest. */
   private get mostBytes(): number {
-    const { maxOutputTokens, choices } = this.request;
-    const longest = this.candidate.model.maxOutputTokens;
-    return mostAnswerBytes(Math.min(maxOutputTokens ?? longest, longest) * choices);
+    const { request, chain, candidate } = this;
+    let most = 0;
+    for (const one of chain ?? [candidate]) {
+      const longest = one.model.maxOutputTokens;
+      const ceiling = one === candidate ? request.maxOutputTokens : ceilingAt(one, request);
+      most += Math.min(ceiling ?? longest, longest) * request.choices;
+    }
+    return mostAnswerBytes(most);
   }
 
   private get mostWholeBytes(): number {
@@ -194,15 +219,25 @@ export class HostAttempt {
 
   /** A streamed answer of which all is here. */
   private openedWhole(judge: StreamJudge, first: Uint8Array): Opened | Declined {
-    const { candidate, hostRequest } = this;
-    const { omitted } = hostRequest.body;
-    const opened = new Opened(candidate, omitted, ALL_READ, judge, first, this.exchange!, true);
+    const { omitted } = this.hostRequest.body;
+    const opened = new Opened(
+      this.serving(judge),
+      omitted,
+      ALL_READ,
+      judge,
+      first,
+      this.exchange!,
+      true,
+      this.chain,
+    );
     return judge.isDeclined ? { kind: "declined", answer: opened } : opened;
   }
 
   private answered(reply: AnsweredWhole["reply"]): AnsweredWhole | Declined {
-    const { candidate, hostRequest } = this;
-    const answer = { kind: "answered", candidate, omitted: hostRequest.body.omitted, reply } as const;
+    const { hostRequest, chain } = this;
+    const candidate = this.serving(reply);
+    const { omitted } = hostRequest.body;
+    const answer = { kind: "answered", candidate, omitted, reply, chain } as const;
     return reply.isDeclined ? { kind: "declined", answer } : answer;
   }
 
@@ -251,12 +286,14 @@ export class HostAttempt {
         const first = held.length === 1 ? bytes : Buffer.concat(held);
         if (judge.isDeclined) return this.openedWhole(judge, first);
         return new Opened(
-          this.candidate,
+          this.serving(judge),
           this.hostRequest.body.omitted,
           source.takeBody(),
           judge,
           first,
           this.exchange!,
+          false,
+          this.chain,
         );
       }
       if (judge.fault !== null) return this.failed(judge.fault);
@@ -453,6 +490,8 @@ export class Opened {
     private readonly exchange: HostExchange,
     /** The host gave its answer in one piece, and has nothing to do for it any more. */
     readonly isWhole = false,
+    /** The models of its host that may have a part in it, the one requested first; null: only one may. */
+    readonly chain: readonly Candidate[] | null = null,
   ) {}
 
   /** The place at the host, given back when the stream is over. */
@@ -482,6 +521,8 @@ export interface AnsweredWhole {
   readonly candidate: Candidate;
   readonly omitted: readonly string[];
   readonly reply: Extract<ReadReply, { kind: "reply" }>;
+  /** As of `Opened`. */
+  readonly chain: readonly Candidate[] | null;
 }
 
 /** The host declined, which another model may not: see `isDeclined` in surfaces. */

@@ -1,5 +1,5 @@
 import type { Model, Route, SurfaceName } from "../catalog/catalog.ts";
-import type { Candidate } from "../routing/candidate.ts";
+import { type Candidate, ceilingAt } from "../routing/candidate.ts";
 import type { GenerationRequest, HostBody, HostTarget, Pairing } from "../surfaces/surface.ts";
 import { type Refusal, refused } from "../units/errors/refusal.ts";
 
@@ -9,7 +9,7 @@ import { type Refusal, refused } from "../units/errors/refusal.ts";
  */
 export function encodeFor(
   request: GenerationRequest,
-  { model, route, price, hostSurface }: Candidate,
+  { model, route, price, hostSurface, handed }: Candidate,
   ceilings: OutputCeilings,
   pairing: PairingOf,
 ): HostRequest | Refusal {
@@ -24,6 +24,7 @@ export function encodeFor(
     marksCache: marksCache(request, route),
     maxOutputTokens: ceilingFor(request, model, stream, ceilings),
     defaultMaxOutputTokens: Math.min(ceilings.defaultMaxOutputTokens, model.maxOutputTokens),
+    ...(handed === undefined ? {} : { fallbacks: handed.map((next) => fallbackEntry(next, request)) }),
   };
   const { speaks } = route.host;
   // Chat comes last where the host is known not to take the request there.
@@ -36,6 +37,13 @@ export function encodeFor(
     if (!refused(hostRequest)) return hostRequest;
   }
   return preferred;
+}
+
+/** In Anthropic's form, with a ceiling that the model takes: without one, the first model's would hold for it. */
+function fallbackEntry(next: Candidate, request: GenerationRequest): object {
+  const { model, route, changes } = next;
+  const ceiling = Math.min(ceilingAt(next, request) ?? model.maxOutputTokens, model.maxOutputTokens);
+  return { ...changes, model: route.model, max_tokens: ceiling };
 }
 
 /** A request as the first host of a plan is sent it: its size decides what is held before any host is asked. */

@@ -38,12 +38,22 @@ export interface Receipt {
   readonly tags?: Tags | undefined;
   /** The price list that they are of; left out where they are the models' own. */
   readonly priceList?: string | undefined;
+  /** What the cost is made of, where the host had several models write; left out where it is the tokens at the price. */
+  readonly charges?: readonly ReceiptCharge[] | undefined;
   readonly cost: NanoUsd;
   readonly held: NanoUsd;
   readonly writeOff: NanoUsd;
   readonly firstTokenMs: number | null;
   readonly totalMs: number | null;
   readonly errorCode: ErrorCode | null;
+}
+
+/** What one of several models used, at its own price. */
+export interface ReceiptCharge {
+  readonly model: string;
+  readonly tokens: Tokens;
+  readonly price: Rates;
+  readonly cost: NanoUsd;
 }
 
 /** A generation request that has ended, as metrics, logs and traces see it. */
@@ -76,19 +86,14 @@ export function formatReceipt(receipt: Receipt): string {
     host: receipt.host,
     attempts: receipt.attempts.map(publicTry),
     stream: receipt.stream,
-    tokens: {
-      input: tokens.input,
-      // Left out where there is none.
-      audio_input: tokens.audioInput || undefined,
-      cache_read: tokens.cacheRead,
-      cache_write: tokens.cacheWrite,
-      ...writesOf(tokens, (written) => written),
-      output: tokens.output,
-      audio_output: tokens.audioOutput || undefined,
-      reasoning: tokens.reasoning,
-      source: receipt.tokensFrom,
-    },
+    tokens: { ...publicTokens(tokens), source: receipt.tokensFrom },
     price: price === null ? null : publicPrice(price, tokens, receipt.priceVersion),
+    charges: receipt.charges?.map((charge) => ({
+      model: charge.model,
+      tokens: publicTokens(charge.tokens),
+      price: publicPrice(charge.price, charge.tokens, undefined),
+      cost_usd: usdFromNano(charge.cost),
+    })),
     cost_usd: usdFromNano(receipt.cost),
     held_usd: usdFromNano(receipt.held),
     write_off: receipt.writeOff > 0 || receipt.state === "written_off",
@@ -167,6 +172,18 @@ const publicTry = ({ host, model, outcome, ms, detail }: AttemptRecord) => ({
   outcome,
   ms: Math.round(ms),
   detail,
+});
+
+const publicTokens = (tokens: Tokens) => ({
+  input: tokens.input,
+  // Left out where there is none.
+  audio_input: tokens.audioInput || undefined,
+  cache_read: tokens.cacheRead,
+  cache_write: tokens.cacheWrite,
+  ...writesOf(tokens, (written) => written),
+  output: tokens.output,
+  audio_output: tokens.audioOutput || undefined,
+  reasoning: tokens.reasoning,
 });
 
 const publicPrice = (rates: Rates, tokens: Tokens, version: string | undefined) => {

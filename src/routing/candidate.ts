@@ -21,6 +21,8 @@ export interface Candidate {
   readonly changes?: RequestChanges;
   /** The operator's fallback: tried only once a model has declined. */
   readonly isFallback?: true;
+  /** The host goes on with these by itself, in order, where the model declines; all are its own. Absent: it does not. */
+  readonly handed?: readonly Candidate[];
   /** Tried to learn how fast it is, and no home for a conversation. */
   readonly isExplored?: true;
 }
@@ -81,6 +83,8 @@ export interface RouteState extends RouteAvailability {
   latencyMs(route: Route, promptTokens: number, by: BalanceId): number | null;
   /** The same in tokens a second. */
   throughput(route: Route, by: BalanceId): number | null;
+  /** Whether the host may be sent `fallbacks`: it has not lately refused these behind that one. */
+  takesFallbacks(route: Route, next: readonly Route[]): boolean;
   /** Milliseconds since anybody was sent there to look, Infinity if nobody was; 0 where this customer is not to be. */
   lookDueMs(route: Route, by: BalanceId): number;
 }

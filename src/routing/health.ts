@@ -2,6 +2,7 @@ import type { Catalog, Model, Route } from "../catalog/catalog.ts";
 import type { Clock, EpochMs } from "../units/clock.ts";
 import type { BalanceId } from "../units/id.ts";
 import { type AttemptFailure, Circuit, type CircuitState, type Rest } from "./circuit.ts";
+import { RefusedFallbacks } from "./handed-fallbacks.ts";
 import { Looks } from "./looks.ts";
 import { RetryBudget } from "./retry-budget.ts";
 import { Speed, type StreamEnd } from "./speed.ts";
@@ -16,6 +17,7 @@ export class Health {
   private readonly hosts = new Map<string, HostHealth>();
   private readonly verified = new Set<string>();
   private readonly retries = new RetryBudget();
+  private readonly refusedFallbacks = new RefusedFallbacks();
 
   constructor(
     private readonly clock: Clock,
@@ -89,6 +91,15 @@ export class Health {
 
   throughput(route: Route, by: BalanceId): number | null {
     return this.speed(route)?.tokensPerSecondFor(by, this.clock.elapsedMs()) ?? null;
+  }
+
+  takesFallbacks(route: Route, next: readonly Route[]): boolean {
+    return !this.refusedFallbacks.has(route, next, this.clock.elapsedMs());
+  }
+
+  /** The host has refused these `fallbacks`: for a while, the gateway goes on instead. */
+  refusesFallbacks(route: Route, next: readonly Route[]): void {
+    this.refusedFallbacks.refused(route, next, this.clock.elapsedMs());
   }
 
   /** Before the first attempt of a request. */

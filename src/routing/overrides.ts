@@ -18,13 +18,20 @@ export interface Overrides {
   readonly moreModels: readonly string[];
   /** What `fallbacks` change in the request for each of them; empty where they change nothing. */
   readonly changes: readonly RequestChanges[];
+  /** They are named in Anthropic's way, which some of its hosts act on by themselves. */
+  readonly mayBeHanded: boolean;
   readonly provider: ProviderPreferences;
 }
 
 /** Members that a request has for one of its models instead of its own; null: it has none. */
 export type RequestChanges = Readonly<Record<string, unknown>>;
 
-export const NO_OVERRIDES: Overrides = { moreModels: [], changes: [], provider: NO_PREFERENCES };
+export const NO_OVERRIDES: Overrides = {
+  moreModels: [],
+  changes: [],
+  mayBeHanded: false,
+  provider: NO_PREFERENCES,
+};
 
 type Raw = Readonly<{ models?: unknown; provider?: unknown; route?: unknown; fallbacks?: unknown }>;
 
@@ -58,7 +65,7 @@ export const sortedBy = (sort: HostSort | null, overrides: Overrides): Overrides
 const MAX_MODELS = 8;
 const MAX_FALLBACKS = 3;
 
-type NamedModels = Pick<Overrides, "moreModels" | "changes">;
+type NamedModels = Pick<Overrides, "moreModels" | "changes" | "mayBeHanded">;
 
 function readModels(raw: Raw, surface: string): NamedModels | Refusal {
   if (!isGiven(raw.fallbacks))
@@ -66,11 +73,11 @@ function readModels(raw: Raw, surface: string): NamedModels | Refusal {
   if (surface !== "messages") return invalid("fallbacks", "is read only on /v1/messages; use `models` here");
   if (isGiven(raw.models)) return invalid("fallbacks", "cannot be combined with `models`");
   // Anthropic's word for what the server has set up: the fallbacks in the model's own row.
-  if (raw.fallbacks === "default") return NO_MODELS;
+  if (raw.fallbacks === "default") return { ...NO_MODELS, mayBeHanded: true };
   return readFallbacks(raw.fallbacks);
 }
 
-const NO_MODELS: NamedModels = { moreModels: [], changes: [] };
+const NO_MODELS: NamedModels = { moreModels: [], changes: [], mayBeHanded: false };
 
 /** Anthropic's form: one object a model, with what differs in the request for it (`BetaFallbackParam`). */
 function readFallbacks(list: unknown): NamedModels | Refusal {
@@ -91,7 +98,8 @@ function readFallbacks(list: unknown): NamedModels | Refusal {
     // Null removes a member, except the ceiling: that is then the request's.
     changes.push(isGiven(ceiling) ? members : others);
   }
-  return { ...named, changes: changes.some((members) => Object.keys(members).length > 0) ? changes : [] };
+  const isChanged = changes.some((members) => Object.keys(members).length > 0);
+  return { ...named, changes: isChanged ? changes : [], mayBeHanded: list.length > 0 };
 }
 
 function problemIn(members: RequestChanges, path: string): Refusal | null {
@@ -127,7 +135,7 @@ const CHANGEABLE: ReadonlyMap<string, (value: unknown) => string | null> = new M
 
 function readList(name: string, list: unknown, most: number): NamedModels | Refusal {
   const names = readNames(name, list, most);
-  return refused(names) ? names : { moreModels: names, changes: [] };
+  return refused(names) ? names : { ...NO_MODELS, moreModels: names };
 }
 
 const isGiven = (value: unknown): boolean => value !== undefined && value !== null;

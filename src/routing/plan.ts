@@ -11,6 +11,7 @@ import {
   type RouteState,
 } from "./candidate.ts";
 import { everyModelOnce, healthyFirst, soonestMs, stickyFirst, streamingFirst } from "./candidate-order.ts";
+import { withHanded } from "./handed-fallbacks.ts";
 import { notPermitted } from "./key-policies.ts";
 import {
   allows,
@@ -124,9 +125,12 @@ function planPaid(
   const fallbacks = more.length > 0 || auto ? NONE : fallbackCandidates(query, catalog, routeState);
   const preferred = acrossModels(found.candidates, query, routeState);
   const healthy = healthyFirst(preferred, routeState);
+  const ordered = everyModelOnce(stickyFirst(healthy, query, routeState), query);
+  const all = joined(ordered, fallbacks);
+  const next = more.length > 0 ? more : idsOf(fallbacks);
   return {
     tier: "paid",
-    candidates: joined(everyModelOnce(stickyFirst(healthy, query, routeState), query), fallbacks),
+    candidates: withHanded(all, joined(found.candidates, fallbacks), next, query, routeState),
     home: healthy === preferred && !isByMeasure(query, healthy) ? healthy[0]!.route : null,
     auto: auto && more.length === 0 ? { skipped: found.skipped } : null,
     movesOn: more.length > 0 ? "always" : auto || fallbacks.length > 0 ? "unfit" : "never",
@@ -149,6 +153,10 @@ function fallbackCandidates(
 }
 
 const NONE: readonly Candidate[] = [];
+
+const idsOf = (candidates: readonly Candidate[]): readonly string[] => [
+  ...new Set(candidates.map(({ model }) => model.id)),
+];
 
 const joined = (own: readonly Candidate[], fallbacks: readonly Candidate[]): readonly Candidate[] =>
   fallbacks.length === 0 ? own : [...own, ...fallbacks];

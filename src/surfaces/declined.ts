@@ -6,7 +6,11 @@ import type { Usage } from "./surface.ts";
  * bills them, so the client pays for them. By its usage the host shows that there were some.
  */
 export const isDeclined = (isFiltered: boolean, isWritten: boolean, usage: Usage | null): boolean =>
-  isFiltered && !isWritten && (usage?.output ?? 0) <= MAX_DECLINING_TOKENS;
+  isFiltered && !isWritten && (usage === null || isNothing(usage));
+
+/** No model wrote anything of it, not even unseen; where several ran, none of them. */
+export const isNothing = ({ output, parts = [] }: Usage): boolean =>
+  output <= MAX_DECLINING_TOKENS * Math.max(1, parts.length) && parts.every(({ usage }) => isNothing(usage));
 
 /** What hosts count for an answer of nothing: none, or the token at which it ended (Amazon Bedrock, "Fallback credit"). */
 const MAX_DECLINING_TOKENS = 1;

@@ -157,7 +157,7 @@ const OVERRIDES = ["models", "provider", "route", "fallbacks", "auto_cache"];
 export function passedChanges(request: GenerationRequest, target: HostTarget): BodyChanges | Refusal {
   const { json, stream } = request;
   const changes = new BodyChanges();
-  for (const name of OVERRIDES) if (json[name] !== undefined) changes.set(name, null);
+  for (const name of OVERRIDES) if (json[name] !== undefined) changes.set(name, handedOver(name, target));
   changes.set("model", JSON.stringify(target.model));
   leaveOutUnheld(request, changes);
   if (target.stream !== stream) changes.set("stream", String(target.stream));
@@ -166,6 +166,10 @@ export function passedChanges(request: GenerationRequest, target: HostTarget): B
   leaveOutUnsafe(request, target, changes);
   return leaveOutOwnTools(request, target, changes) ?? accountReference(request, target) ?? changes;
 }
+
+/** Some hosts act on `fallbacks` by themselves; null: the member is removed. */
+const handedOver = (name: string, { fallbacks }: HostTarget): string | null =>
+  name === "fallbacks" && fallbacks !== undefined ? JSON.stringify(fallbacks) : null;
 
 /** The body that a host of the client's own language is sent. */
 export function passedBody({ body, list }: GenerationRequest, changes: BodyChanges): HostBody {

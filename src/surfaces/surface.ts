@@ -1,6 +1,6 @@
 import type { Quirks, SurfaceName } from "../catalog/catalog.ts";
 import type { ByRetention, Price } from "../catalog/price.ts";
-import type { AnswerText } from "../tokens/answer-text.ts";
+import type { AnswerText, TextMoment } from "../tokens/answer-text.ts";
 import type { ErrorObject, Refusal } from "../units/errors/refusal.ts";
 import type { Blame } from "./blame.ts";
 
@@ -113,6 +113,32 @@ export interface Usage {
   readonly longestPrompt?: number;
   /** What the host says it charged, in USD; absent when it does not say. */
   readonly costUsd?: number;
+  /** What each model used of it, in order, where the host says so (`usage.iterations`); absent: it does not. */
+  readonly parts?: readonly UsagePart[];
+}
+
+/** What one model used of an answer that a host may have had several models write. */
+export interface UsagePart {
+  /** Its name at the host; null: the model requested. */
+  readonly model: string | null;
+  /** It ended the answer instead of the model requested. */
+  readonly isFallback: boolean;
+  readonly usage: Usage;
+}
+
+/** Who wrote an answer, where the host may go on with another of its models by itself: all by their names there. */
+export interface Writers {
+  /** The model that the answer names; null: none. */
+  readonly first: string | null;
+  /** Where a model gave way to another, in order. */
+  readonly hops: readonly Hop[];
+}
+
+export interface Hop {
+  readonly from: string;
+  readonly to: string;
+  /** How much was written by then. */
+  readonly at: TextMoment;
 }
 
 /** What an answer cost, with its tokens, as the receipt has both: the client gets both in its last usage. */
@@ -161,6 +187,8 @@ export interface HostBody {
   readonly omitted: readonly string[];
   /** The version of the host's language that it is written in, where the newest one would refuse it. */
   readonly version?: string;
+  /** The beta of the host's language that it needs. */
+  readonly beta?: string;
   /** What the host reads of the client's body, and its size; null where that is all of it. */
   readonly content: (() => HostContent) | null;
 }
@@ -174,6 +202,8 @@ export interface HostContent {
 export interface AnswerMetadata {
   /** The model's id in the catalog. */
   readonly publicModel: string;
+  /** The id of the model that a host which falls back by itself names in its answer; absent: it is `publicModel`. */
+  readonly idOf?: (model: string | null) => string;
   /** Unix time in seconds, for when the host states none. */
   readonly atS: number;
   /** The same when the answer has ended; absent: `atS`. */
@@ -198,6 +228,8 @@ export interface HostTarget {
   readonly maxOutputTokens: number | null;
   /** For languages in which a ceiling must be named. */
   readonly defaultMaxOutputTokens: number;
+  /** What the host may go on with by itself, in Anthropic's form; absent: nothing. */
+  readonly fallbacks?: readonly object[];
 }
 
 export type ReadReply =
@@ -212,6 +244,8 @@ export type ReadReply =
       readonly countedTokens: number;
       /** The texts that they were counted from. */
       texts(): readonly string[];
+      /** Absent: one model. */
+      readonly writers?: Writers;
     }
   | { readonly kind: "fault"; readonly error: HostError };
 
@@ -247,6 +281,8 @@ export interface StreamJudge {
   readonly countedTokens: number;
   /** The text that they were counted from. */
   readonly text: AnswerText;
+  /** Absent: one model. */
+  readonly writers?: Writers | undefined;
   /**
    * The client's frames from its last usage to the end mark, once the stream is complete; sent after
    * settlement.

@@ -1,6 +1,6 @@
 import { type ByRetention, type CacheRetention, writesWithin } from "../catalog/price.ts";
 import { asObject } from "./json/json.ts";
-import type { Usage } from "./surface.ts";
+import type { Usage, UsagePart } from "./surface.ts";
 
 /**
  * What hosts say that an answer used. A report is evidence, not truth: each member is read for itself, and one
@@ -106,8 +106,31 @@ export function readAnthropicUsage(value: unknown, before: Usage | null): Usage 
     output: written,
     reasoning: Math.min(thoughts, written),
   };
-  return later(before, withCost(withCompactions(reported, usage.iterations), usage.cost));
+  const { iterations } = usage;
+  const parts = Array.isArray(iterations) ? partsOf(iterations) : [];
+  const all = withCost(withCompactions(reported, iterations), usage.cost);
+  return later(before, parts.length === 0 ? all : { ...all, parts });
 }
+
+/** A message for each time that a model wrote: a `fallback_message` where another than the one requested ended it. */
+function partsOf(iterations: readonly unknown[]): readonly UsagePart[] {
+  if (iterations.length > MAX_ITERATIONS) return [];
+  const parts: UsagePart[] = [];
+  for (const value of iterations) {
+    const iteration = asObject(value);
+    if (iteration === null || !WRITING.has(iteration.type)) continue;
+    const usage = readAnthropicUsage({ ...iteration, iterations: null, cost: null }, null);
+    // A summary names no model: it is made between two turns of one.
+    const named = iteration.type === "compaction" ? parts.at(-1)?.model : iteration.model;
+    const model = typeof named === "string" ? named : null;
+    if (usage !== null) parts.push({ model, isFallback: iteration.type === "fallback_message", usage });
+  }
+  return parts;
+}
+
+const WRITING: ReadonlySet<unknown> = new Set(["message", "fallback_message", "compaction"]);
+/** More than any host runs its own tools in one answer. */
+const MAX_ITERATIONS = 1_000;
 
 /**
  * Usage as reported at the beginning of a stream. Nothing has been written by then, so whatever it says about
@@ -135,7 +158,7 @@ function withCompactions(used: Usage, iterations: unknown): Usage {
 }
 
 /** Tokens of both. How long they are kept is known only if both report it. */
-function plus(a: Usage, b: Usage): Usage {
+export function plus(a: Usage, b: Usage): Usage {
   const { cacheWrites: kept } = a;
   const { cacheWrites: more } = b;
   return {
@@ -177,6 +200,7 @@ function later(before: Usage | null, reported: Usage): Usage {
     promptOf(reported) > 0 ? reported : before;
   const { output, audioOutput, reasoning } = reported.output >= before.output ? reported : before;
   const costUsd = reported.costUsd ?? before.costUsd;
+  const parts = reported.parts ?? before.parts;
   return {
     input,
     cacheRead,
@@ -188,6 +212,7 @@ function later(before: Usage | null, reported: Usage): Usage {
     ...(audioOutput === undefined ? {} : { audioOutput }),
     reasoning: Math.min(Math.max(reasoning, before.reasoning), output),
     ...(costUsd === undefined ? {} : { costUsd }),
+    ...(parts === undefined ? {} : { parts }),
   };
 }
 

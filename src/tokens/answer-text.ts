@@ -74,11 +74,11 @@ export class AnswerText {
 
   /** The texts, each whole, and how many tokens next to them were not kept. */
   all(): Written {
-    return this.between(0, 0);
+    return this.between(BEGINNING, this.moment);
   }
 
   sinceReport(): Written {
-    return this.between(this.reported, this.reportedUnkept);
+    return this.between(this.reportMoment, this.moment);
   }
 
   /** How far it has come, for `since`. */
@@ -93,9 +93,9 @@ export class AnswerText {
     return { length, unkept, estimate: estimate - estimateSinceReport };
   }
 
-  /** The texts from that moment on. */
-  since({ length, unkept }: TextMoment): Written {
-    return this.between(length, unkept);
+  /** The texts from that moment on, to another or the end. */
+  since(from: TextMoment, to: TextMoment = this.moment): Written {
+    return this.between(from, to);
   }
 
   private goesOn(bytes: number, channel: number, tokens: number): boolean {
@@ -128,8 +128,9 @@ export class AnswerText {
     return Buffer.prototype.write.call(this.kept, text, at);
   }
 
-  private between(start: number, unkeptBefore: number): Written {
-    const spelt = Buffer.prototype.toString.call(this.kept, "utf8", start, this.length);
+  private between(from: TextMoment, to: TextMoment): Written {
+    const end = Math.min(to.length, this.length);
+    const spelt = Buffer.prototype.toString.call(this.kept, "utf8", Math.min(from.length, end), end);
     const texts = new Map<string, string>();
     const alone: string[] = [];
     // A report may come within a text: then its rest has no head.
@@ -141,7 +142,8 @@ export class AnswerText {
       if (label === "") alone.push(text);
       else texts.set(label, (texts.get(label) ?? "") + text);
     }
-    return { texts: [...texts.values(), ...alone].map(plain), unkept: Math.ceil(this.unkept - unkeptBefore) };
+    const unkept = Math.max(0, Math.min(to.unkept, this.unkept) - from.unkept);
+    return { texts: [...texts.values(), ...alone].map(plain), unkept: Math.ceil(unkept) };
   }
 }
 

@@ -23,6 +23,7 @@ hosts:
     on_disconnect: drain
     bills_cancelled: prompt
     refusals: free
+    fallbacks: native
     max_concurrent: 7
     cache_ms: 8
     auto_cache: true

@@ -84,7 +84,7 @@ describe("what a request says beside", () => {
   test("the version that the body needs over the operator's, and the client's over both", () => {
     const host = hostOf({ headers: { "anthropic-version": "2026-10-21" } });
     const version = (client: SurfaceName, clients: Record<string, string>) =>
-      ownHeaders(host, client, "messages", clients, "2023-06-01")["anthropic-version"];
+      ownHeaders(host, client, "messages", clients, { version: "2023-06-01" })["anthropic-version"];
     expect(version(CHAT, AGENT)).toBe("2023-06-01");
     expect(version("messages", { "anthropic-version": "2026-10-21" })).toBe("2026-10-21");
   });

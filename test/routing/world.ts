@@ -59,6 +59,7 @@ export const routeStateOf = (
   latencyMs: () => null,
   throughput: () => null,
   lookDueMs: () => 0,
+  takesFallbacks: () => true,
   ...more,
 });
 

@@ -256,6 +256,7 @@ export class Draft {
       ...(provider.auth === "bearer" ? {} : { auth: provider.auth }),
       ...(Object.keys(all).length === 0 ? {} : { headers: all }),
       ...(provider.preset?.refusals === undefined ? {} : { refusals: provider.preset.refusals }),
+      ...(provider.preset?.fallbacks === undefined ? {} : { fallbacks: provider.preset.fallbacks }),
       ...(Object.keys(quirks).length === 0 ? {} : { quirks }),
     };
     const same = this.hosts.find(({ id: _, ...other }) => Bun.deepEquals(other, row));

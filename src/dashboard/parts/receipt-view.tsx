@@ -46,37 +46,23 @@ export const ReceiptView = ({ of, facts }: { of: ReceiptAnswer; facts: readonly 
 
 /** The bill, line by line. Reasoning is a part of the output and is no line of its own. */
 function Cost({ of }: { of: ReceiptAnswer }) {
-  const { tokens, price } = of;
-  const { cache_write_5m = 0, cache_write_30m = 0, cache_write_1h = 0, cache_write_12h = 0 } = tokens;
-  const kept = cache_write_5m + cache_write_30m + cache_write_1h + cache_write_12h;
-  const { audio_input: heard = 0, audio_output: spoken = 0 } = tokens;
-  const lines = (
-    [
-      ["Input", tokens.input - heard, price?.input],
-      ["Audio input", heard, price?.audio_input],
-      ["Read from cache", tokens.cache_read, price?.cache_read],
-      ["Written to cache", tokens.cache_write - kept, price?.cache_write],
-      ["Written to cache for 5 minutes", cache_write_5m, price?.cache_write_5m],
-      ["Written to cache for 30 minutes", cache_write_30m, price?.cache_write_30m],
-      ["Written to cache for an hour", cache_write_1h, price?.cache_write_1h],
-      ["Written to cache for 12 hours", cache_write_12h, price?.cache_write_12h],
-      ["Output", tokens.output - spoken, price?.output],
-      ["Audio output", spoken, price?.audio_output],
-    ] as const
-  ).filter(([label, amount]) => amount > 0 || label === "Input" || label === "Output");
-  const name = ([label]: (typeof lines)[number]) => (
+  const { tokens, price, charges } = of;
+  const parts = charges ?? [{ model: null, tokens, price }];
+  const lines = parts.flatMap((part) => linesOf(part));
+  const name = ({ label, model, reasoning }: CostLine) => (
     <>
       {label}
-      {label === "Output" && tokens.reasoning > 0 && (
-        <div class="soft small">{count(tokens.reasoning)} of which reasoning</div>
+      {model !== null && <div class="soft small">{model}</div>}
+      {label === "Output" && reasoning > 0 && (
+        <div class="soft small">{count(reasoning)} of which reasoning</div>
       )}
     </>
   );
-  const columns: Column<(typeof lines)[number]>[] = [
+  const columns: Column<CostLine>[] = [
     ["Tokens", "", name],
-    ["Number", "end", ([, amount]) => count(amount)],
-    ["Per million", "end", ([, , each]) => (each === undefined ? "—" : perMillion(each))],
-    ["Amount", "end", ([, amount, each]) => (each === undefined ? "—" : usd((amount * each) / 1_000_000))],
+    ["Number", "end", ({ amount }) => count(amount)],
+    ["Per million", "end", ({ each }) => (each === undefined ? "—" : perMillion(each))],
+    ["Amount", "end", ({ amount, each }) => (each === undefined ? "—" : usd((amount * each) / 1_000_000))],
   ];
   return (
     <section class="card">
@@ -86,7 +72,7 @@ function Cost({ of }: { of: ReceiptAnswer }) {
           <Headings of={columns} />
           <tbody>
             {lines.map((line) => (
-              <tr key={line[0]}>
+              <tr key={`${line.model} ${line.label}`}>
                 <Cells of={line} columns={columns} />
               </tr>
             ))}
@@ -113,6 +99,42 @@ function Cost({ of }: { of: ReceiptAnswer }) {
       </p>
     </section>
   );
+}
+
+interface CostLine {
+  readonly label: string;
+  /** Null where all is one model's. */
+  readonly model: string | null;
+  readonly amount: number;
+  readonly each: number | undefined;
+  readonly reasoning: number;
+}
+
+interface CostPart extends Pick<ReceiptAnswer, "price"> {
+  readonly model: string | null;
+  readonly tokens: Omit<ReceiptAnswer["tokens"], "source">;
+}
+
+function linesOf({ model, tokens, price }: CostPart): readonly CostLine[] {
+  const { cache_write_5m = 0, cache_write_30m = 0, cache_write_1h = 0, cache_write_12h = 0 } = tokens;
+  const kept = cache_write_5m + cache_write_30m + cache_write_1h + cache_write_12h;
+  const { audio_input: heard = 0, audio_output: spoken = 0, reasoning } = tokens;
+  return (
+    [
+      ["Input", tokens.input - heard, price?.input],
+      ["Audio input", heard, price?.audio_input],
+      ["Read from cache", tokens.cache_read, price?.cache_read],
+      ["Written to cache", tokens.cache_write - kept, price?.cache_write],
+      ["Written to cache for 5 minutes", cache_write_5m, price?.cache_write_5m],
+      ["Written to cache for 30 minutes", cache_write_30m, price?.cache_write_30m],
+      ["Written to cache for an hour", cache_write_1h, price?.cache_write_1h],
+      ["Written to cache for 12 hours", cache_write_12h, price?.cache_write_12h],
+      ["Output", tokens.output - spoken, price?.output],
+      ["Audio output", spoken, price?.audio_output],
+    ] as const
+  )
+    .filter(([label, amount]) => amount > 0 || label === "Input" || label === "Output")
+    .map(([label, amount, each]) => ({ label, model, amount, each, reasoning }));
 }
 
 /** Hosts in the order in which they were tried, each as long as it took. */

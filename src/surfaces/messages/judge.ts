@@ -3,10 +3,11 @@ import type { CurrentEvent } from "../events/sse.ts";
 import { errorOf, untypedError } from "../host-error.ts";
 import { asObject } from "../json/json.ts";
 import { billedUsage } from "../passing/billed.ts";
-import { encodeEvent, PassingJudge } from "../passing/judge.ts";
-import type { Billed } from "../surface.ts";
+import { type Collector, encodeEvent, PassingJudge } from "../passing/judge.ts";
+import type { AnswerMetadata, Billed, Hop } from "../surface.ts";
 import { readAnthropicBeginning, readAnthropicUsage } from "../usage.ts";
 import { isShort, REFUSAL } from "./answer-reader.ts";
+import { hopOf } from "./hops.ts";
 import { writeMessagesUsage } from "./usage.ts";
 import { MESSAGES_TEXTS } from "./written.ts";
 
@@ -16,6 +17,17 @@ export class MessagesJudge extends PassingJudge {
   protected readonly texts = MESSAGES_TEXTS;
   /** Why it stopped, in the host's words. */
   private stopped: Record<string, unknown> = NO_REASON;
+  override readonly writers: { first: string | null; readonly hops: Hop[] } | undefined;
+
+  constructor(
+    publicModel: string,
+    collector: Collector | null,
+    /** The host may fall back by itself. */
+    private readonly idOf?: AnswerMetadata["idOf"],
+  ) {
+    super(publicModel, collector);
+    this.writers = idOf === undefined ? undefined : { first: null, hops: [] };
+  }
 
   /** In a message_delta of ours, because nothing else of a stream tells usage at its end. */
   protected override usageFrame(bill: Billed): Uint8Array {
@@ -33,6 +45,7 @@ export class MessagesJudge extends PassingJudge {
     switch (data.type) {
       case "message_start":
         this.usage = readAnthropicBeginning(asObject(data.message)?.usage);
+        this.begin(asObject(data.message)?.model);
         this.rename("message", event);
         return;
       case "content_block_start":
@@ -65,13 +78,27 @@ export class MessagesJudge extends PassingJudge {
     }
   }
 
+  private begin(model: unknown): void {
+    const { idOf, writers } = this;
+    if (idOf === undefined || writers === undefined || typeof model !== "string") return;
+    writers.first = model;
+    this.nameModel(idOf(model));
+  }
+
   /** A tool's name and a redacted thought are things the model wrote; an empty text block is not. */
   private startBlock(block: Record<string, unknown> | null, index: number): void {
     this.parts.begin();
+    if (block?.type === "fallback") this.addHop(block);
     this.wrote(block?.text, index);
     this.wrote(block?.thinking, index);
     this.wrote(block?.name);
     if (block?.type === "redacted_thinking") this.tokenSeen = true;
+  }
+
+  /** The next model takes over. */
+  private addHop(block: Record<string, unknown>): void {
+    const hop = hopOf(block, this.text.moment);
+    if (hop !== null) this.writers?.hops.push(hop);
   }
 }
 

@@ -2,7 +2,7 @@ import { invalid, type Refusal, refuse, refused } from "../../units/errors/refus
 import { streamSynthesizer } from "../events/stream-synthesis.ts";
 import { asObject, type Json } from "../json/json.ts";
 import { encodeEvent } from "../passing/judge.ts";
-import { addText, replyReader } from "../passing/reply.ts";
+import { replyReader } from "../passing/reply.ts";
 import type { BodyChanges } from "../request/body-changes.ts";
 import { lowerBudget } from "../request/lowered-budget.ts";
 import { checkMessages, passedBody, passedChanges, readBody, readCeiling, toRequest } from "../request.ts";
@@ -12,10 +12,12 @@ import { mayHoldSeals, withoutSeals } from "../vocabulary/seal.ts";
 import { faultIn, isFiltered } from "./answer-reader.ts";
 import { withCacheMarks } from "./cache-marks.ts";
 import { MessagesCollector } from "./collector.ts";
+import { writersOf } from "./hops.ts";
 import { MessagesJudge } from "./judge.ts";
 import { synthesizeMessagesStream } from "./synthesize-stream.ts";
 import { writeMessagesUsage } from "./usage.ts";
-import { olderVersion } from "./version.ts";
+import { FALLBACKS_BETA, olderVersion } from "./version.ts";
+import { addBlock } from "./written.ts";
 
 /** Anthropic's Messages (docs.anthropic.com, "Messages" and "Streaming messages"). */
 export const messages: Surface = {
@@ -37,9 +39,11 @@ export const messagesToMessages: Pairing = {
     isFiltered,
     (usage) => readAnthropicUsage(usage, null),
     writeMessagesUsage,
+    writersOf,
   ),
-  openStream: (_request, { publicModel }) => new MessagesJudge(publicModel, null),
-  openWhole: (_request, { publicModel }) => new MessagesJudge(publicModel, new MessagesCollector()),
+  openStream: (_request, { publicModel, idOf }) => new MessagesJudge(publicModel, null, idOf),
+  openWhole: (_request, { publicModel, idOf }) =>
+    new MessagesJudge(publicModel, new MessagesCollector(), idOf),
 };
 
 function readRequest(bytes: Uint8Array, outlinedFrom?: number): GenerationRequest | Refusal {
@@ -75,7 +79,8 @@ function hostBody(request: GenerationRequest, target: HostTarget): HostBody | Re
     lowerBudget("thinking", "budget_tokens", request, ceiling, changes);
   }
   leaveOutSeals(request, changes);
-  const passed = { ...passedBody(request, changes), ...olderVersion(request.json) };
+  const beta = target.fallbacks === undefined ? {} : { beta: FALLBACKS_BETA };
+  const passed = { ...passedBody(request, changes), ...olderVersion(request.json), ...beta };
   return target.marksCache === true ? { ...passed, bytes: withCacheMarks(passed.bytes) } : passed;
 }
 
@@ -88,10 +93,4 @@ function leaveOutSeals({ body, json }: GenerationRequest, changes: BodyChanges):
 function readTexts({ content }: Json, texts: string[]): null {
   for (const block of content as readonly unknown[]) addBlock(texts, asObject(block));
   return null;
-}
-
-function addBlock(texts: string[], block: Record<string, unknown> | null): void {
-  if (block === null) return;
-  for (const text of [block.text, block.thinking, block.name]) addText(texts, text);
-  if (block.input !== undefined) addText(texts, JSON.stringify(block.input));
 }

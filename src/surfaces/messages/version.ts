@@ -10,3 +10,6 @@ export const olderVersion = (body: Json): { version?: string } =>
   SAMPLING.some((name) => body[name] !== undefined && body[name] !== null) ? { version: OLDER_VERSION } : {};
 
 const SAMPLING = ["temperature", "top_p", "top_k"];
+
+/** Under which a host reads `fallbacks`, as @anthropic-ai/sdk 1.13.0 documents them. */
+export const FALLBACKS_BETA = "server-side-fallback-2026-07-01";

@@ -1,5 +1,6 @@
 import { TextCollector, type TextEvents } from "../events/sole-text.ts";
 import { asObject } from "../json/json.ts";
+import { addText } from "../passing/reply.ts";
 
 /** Events of text alone: a `content_block_delta` without a signature, which grows with each event that has one. */
 export const MESSAGES_TEXTS: TextEvents = {
@@ -14,3 +15,10 @@ export const MESSAGES_TEXTS: TextEvents = {
   significant: null,
   number: null,
 };
+
+/** Adds what the model wrote in a block of a whole message. */
+export function addBlock(texts: string[], block: Record<string, unknown> | null): void {
+  if (block === null) return;
+  for (const text of [block.text, block.thinking, block.name]) addText(texts, text);
+  if (block.input !== undefined) addText(texts, JSON.stringify(block.input));
+}

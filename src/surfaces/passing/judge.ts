@@ -9,7 +9,7 @@ import { bytesOf, copyInto, NO_BYTES, replaceSpan, textOf } from "../json/bytes.
 import { Edits } from "../json/edits.ts";
 import { type Json, parseObject } from "../json/json.ts";
 import { JsonCursor } from "../json/json-cursor.ts";
-import type { Billed, ReadReply, Usage, WholeJudge } from "../surface.ts";
+import type { Billed, ReadReply, Usage, WholeJudge, Writers } from "../surface.ts";
 import { billedJson, billedUsage, type WriteUsage } from "./billed.ts";
 
 /**
@@ -32,8 +32,9 @@ export abstract class PassingJudge extends EventJudge implements WholeJudge {
   protected readonly edits = EDITS;
   protected readonly cursor = CURSOR;
   /** The model's name for the client, as JSON. */
-  protected readonly modelJson: Uint8Array;
+  protected modelJson: Uint8Array;
   readonly text = new AnswerText();
+  readonly writers?: Writers | undefined;
   /** The event that may be the last with a usage, and what came behind it. */
   private tail: Uint8Array | null = null;
   /** The event at hand may be the last with a usage. */
@@ -45,7 +46,7 @@ export abstract class PassingJudge extends EventJudge implements WholeJudge {
   private readonly buffered: DeltaBuffer | null;
 
   constructor(
-    protected readonly publicModel: string,
+    protected publicModel: string,
     /** Assembles the answer for a client that wants it whole; null when it is passed on as it comes. */
     protected readonly collector: Collector | null,
   ) {
@@ -73,7 +74,16 @@ export abstract class PassingJudge extends EventJudge implements WholeJudge {
     const body = (bill: Billed) =>
       Buffer.from(JSON.stringify({ ...whole, model, usage: billedUsage(whole.usage, bill, writeUsage) }));
     const texts = () => this.text.all().texts;
-    return { kind: "reply", body, usage, isDeclined, countedTokens, texts };
+    const { writers } = this;
+    return {
+      kind: "reply",
+      body,
+      usage,
+      isDeclined,
+      countedTokens,
+      texts,
+      ...(writers === undefined ? {} : { writers }),
+    };
   }
 
   protected abstract failure(error: ErrorObject): Uint8Array;
@@ -155,6 +165,12 @@ export abstract class PassingJudge extends EventJudge implements WholeJudge {
     if (!cursor.passMember(outer)) return false;
     cursor.begin(bytes, cursor.valueStart, cursor.at);
     return cursor.passMember("model");
+  }
+
+  /** Another model than the one requested answers. */
+  protected nameModel(publicModel: string): void {
+    this.publicModel = publicModel;
+    this.modelJson = bytesOf(JSON.stringify(publicModel));
   }
 
   protected rename(outer: string, event: CurrentEvent): void {

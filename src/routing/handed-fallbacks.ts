@@ -1,0 +1,85 @@
+import type { Route } from "../catalog/catalog.ts";
+import type { Candidate, RouteQuery, RouteState } from "./candidate.ts";
+
+/**
+ * Hosts that fall back by themselves (`fallbacks: native`) are sent the client's `fallbacks` with the model requested, where
+ * they serve all of its models. Such a host may go on with the next model in the middle of an answer, which nobody else
+ * can, and bills each model that it ran (decision 28).
+ */
+export function withHanded(
+  candidates: readonly Candidate[],
+  all: readonly Candidate[],
+  ids: readonly string[],
+  query: RouteQuery,
+  routeState: RouteState,
+): readonly Candidate[] {
+  if (!query.overrides.mayBeHanded || ids.length === 0 || ids.length > MAX_HANDED) return candidates;
+  return candidates.map((candidate) => {
+    const { route, model, hostSurface, isFallback } = candidate;
+    const mayGoOn = route.host.fallbacks === "native" && hostSurface === "messages";
+    if (!mayGoOn || model.id !== query.model || isFallback === true) return candidate;
+    const handed = ids.flatMap((id) => {
+      const next = all.find((other) => other.model.id === id && other.route.host.id === route.host.id);
+      return next === undefined ? [] : [next];
+    });
+    const takesAll = handed.length === ids.length;
+    return takesAll && routeState.takesFallbacks(route, handed.map(routeOf))
+      ? { ...candidate, handed }
+      : candidate;
+  });
+}
+
+/** Anthropic's own limit ("Refusals and fallback"). */
+const MAX_HANDED = 3;
+
+export const routeOf = ({ route }: Candidate): Route => route;
+
+/** Without what its host would do by itself: the gateway does it then. */
+export function unhanded(candidate: Candidate): Candidate {
+  const { handed, ...own } = candidate;
+  return handed === undefined ? candidate : own;
+}
+
+/** The models that may have a part in the answer, in order. */
+export const chainOf = (candidate: Candidate): readonly Candidate[] => [
+  candidate,
+  ...(candidate.handed ?? []),
+];
+
+/**
+ * Which of the models a host means by a name in its answer; null is the one requested. Hosts name models by their
+ * canonical ids, which may have a date where the name that they were sent has none. A name that is none of these is the
+ * next in order after `after`, because hosts try them in order.
+ */
+export function memberNamed(name: string | null, chain: readonly Candidate[], after = -1): number {
+  if (name === null) return 0;
+  const exact = chain.findIndex(({ route }) => route.model === name);
+  if (exact !== -1) return exact;
+  const alike = chain.findIndex(({ route }) => undated(route.model) === undated(name));
+  return alike !== -1 ? alike : Math.min(after + 1, chain.length - 1);
+}
+
+const undated = (name: string): string => name.replace(/-(\d{8}|\d{4}-\d\d-\d\d|latest)$/, "");
+
+/** Fallbacks that a host has refused, which is its own list. A later version of it may be another. */
+export class RefusedFallbacks {
+  private readonly untilMs = new Map<string, number>();
+
+  refused(route: Route, next: readonly Route[], nowMs: number): void {
+    const name = nameOf(route, next);
+    this.untilMs.delete(name);
+    this.untilMs.set(name, nowMs + KEPT_MS);
+    if (this.untilMs.size > MAX_KEPT) this.untilMs.delete(this.untilMs.keys().next().value!);
+  }
+
+  has(route: Route, next: readonly Route[], nowMs: number): boolean {
+    const untilMs = this.untilMs.get(nameOf(route, next));
+    return untilMs !== undefined && nowMs < untilMs;
+  }
+}
+
+const nameOf = ({ host, model }: Route, next: readonly Route[]): string =>
+  [host.id, model, ...next.map((route) => route.model)].join("\n");
+
+const KEPT_MS = 600_000;
+const MAX_KEPT = 1_000;
