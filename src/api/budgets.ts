@@ -1,6 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
+import { TAG_NAME } from "../customers/keys/tags.ts";
 import type { About } from "./about.ts";
-import { amountUsd, answerOf, heldAt, listOf, namedAnswer, oneOf, orNone, time } from "./answers.ts";
+import { amountUsd, answerOf, heldAt, listOf, namedAnswer, oneOf, orNone, several, time } from "./answers.ts";
 import { choice, fieldsOf, usd } from "./fields.ts";
 import { MAX_BUDGET_NAME } from "./keys.ts";
 
@@ -10,7 +11,11 @@ const name = Type.String({
 });
 export const BUDGET_WINDOWS = ["day", "week", "month", "total"] as const;
 const window = choice(BUDGET_WINDOWS);
-const NewBudget = fieldsOf({ name, cap_usd: usd, window });
+const per = Type.String({
+  pattern: `^tag:${TAG_NAME}$`,
+  description: "`tag:` and the name of a tag (`tag:user`): each of its values has the cap for itself",
+});
+const NewBudget = fieldsOf({ name, cap_usd: usd, window, per: Type.Optional(per) });
 const ChangedBudget = fieldsOf({ cap_usd: Type.Optional(usd), window: Type.Optional(window) });
 export type ChangedBudget = Static<typeof ChangedBudget>;
 
@@ -23,6 +28,18 @@ const BudgetAnswer = namedAnswer("Budget", {
   held_usd: amountUsd,
   held_at: heldAt,
   resets_at: orNone(time),
+  per: orNone(
+    Type.String({
+      description:
+        "`tag:` and the name of a tag of which each value has the cap for itself; what is used and held is that of all values. Null: all requests share the cap",
+    }),
+  ),
+  values: Type.Optional(
+    several(answerOf({ value: Type.String(), used_usd: amountUsd }), {
+      description:
+        "of a budget that caps each value of a tag, where it is shown alone: those that spent most in its window, at most 50, by the newest 50,000 receipts; or the one that was asked for",
+    }),
+  ),
 });
 export type BudgetAnswer = Static<typeof BudgetAnswer>;
 export type BudgetWindow = BudgetAnswer["window"];
@@ -37,7 +54,16 @@ export const BUDGETS = {
     body: NewBudget,
     answers: { 201: BudgetAnswer },
   },
-  show: { summary: "Shows a budget", ...owned, answers: { 200: BudgetAnswer } },
+  show: {
+    summary: "Shows a budget",
+    ...owned,
+    query: {
+      value: Type.String({
+        description: "the value of the budget's tag to show, in place of those that spent most",
+      }),
+    },
+    answers: { 200: BudgetAnswer },
+  },
   change: {
     summary: "Changes a budget's cap or window",
     ...owned,

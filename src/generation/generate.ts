@@ -1,10 +1,11 @@
 import { type Catalog, catalogAt, type SurfaceName } from "../catalog/catalog.ts";
 import { priceListOf } from "../customers/keys/key.ts";
 import type { Holder } from "../customers/keys/keyring.ts";
-import { readTags } from "../customers/keys/tags.ts";
+import { missingTag, readTags } from "../customers/keys/tags.ts";
 import { type AttemptOutcome, attempt } from "../hosts/attempt.ts";
 import type { AnsweredWhole, Opened } from "../hosts/host-attempt.ts";
 import { NO_TOKENS } from "../ledger/charge.ts";
+import { untaggedBudget } from "../ledger/counter.ts";
 import { type RequestTrace, refusedReceipt } from "../ledger/receipt.ts";
 import type { Allowance } from "../ledger/reservation.ts";
 import type { InlinePayment } from "../payments/rails/x402/inline.ts";
@@ -174,6 +175,8 @@ class RequestFlow {
         if (!deps.journal.healthy) return this.refusal(bookkeepingDown());
         const tags = readTags(call.headers);
         if (refused(tags)) return this.refusal(tags);
+        const untagged = untaggedBudget(holder.budgets, tags);
+        if (untagged !== null) return this.refusal(missingTag(untagged));
         const named = namedRun(call.headers, request);
         if (refused(named)) return this.refusal(named);
         const run = named === null ? null : await joinNamedRun(named, holder.key, call, deps);

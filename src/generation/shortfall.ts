@@ -97,8 +97,10 @@ function capMessage(short: CapShortfall, ask: AdmissionRequest, sized: SizedRequ
 }
 
 /** As a sentence names the limit after "the". */
-export const capName = ({ what, name }: CapShortfall): string =>
-  what === "budget" || what === "run" ? `${what} \`${name}\`` : `key's \`${what}\``;
+export const capName = ({ what, name, of }: CapShortfall): string => {
+  if (what !== "budget" && what !== "run") return `key's \`${what}\``;
+  return of === undefined ? `${what} \`${name}\`` : `${what} \`${name}\` for \`${of.tag}=${of.value}\``;
+};
 
 const callsMessage = ({ run, limit, spent, held }: CallsShortfall): string =>
   `The run \`${run}\` may have ${limit === 1 ? "1 call" : `${limit} calls`}: ${spent} used, ${held} open. ${capital(ANOTHER_RUN)}.`;

@@ -1,6 +1,6 @@
 import { assert } from "../units/assert.ts";
 import { type NanoUsd, ZERO_USD } from "../units/usd.ts";
-import { type CounterId, isBalanceCounter } from "./counter.ts";
+import { type CounterId, isBalanceCounter, isValueCounter } from "./counter.ts";
 
 /**
  * Who may spend how much of what. A ledger never spends from the store directly: it is granted an amount of a
@@ -37,6 +37,11 @@ export interface Statement {
   readonly heard: number;
   /** If what is needed is short: the inquiry that is waited for, and started if nobody has started it; or 0. */
   readonly inquiry: number;
+  /**
+   * The ledger forgets what it has spent of the counter, all of which is shipped. Once the Authority has done the same, it
+   * begins at nothing here, and what was spent counts as spent by others.
+   */
+  readonly retires?: boolean;
 }
 
 export interface Grant {
@@ -60,6 +65,8 @@ export interface Grant {
   readonly inquiry: number;
   /** The latest one that everybody has answered who has something open. */
   readonly answered: number;
+  /** The ledger's epoch stands as if it had never been granted anything of the counter. */
+  readonly retired?: boolean;
 }
 
 /** Asks every ledger that was granted something of the counter what it uses. */
@@ -74,9 +81,13 @@ export interface Inquiry {
  * by force.
  */
 export function grant(statement: Statement, known: Standing, elsewhere: NanoUsd, limit: NanoUsd): Standing {
-  const { number, used, wanted, heard, counter, ledger } = statement;
+  const { number, used, wanted, heard, counter, ledger, retires } = statement;
   if (number <= known.number) return known;
-  assert(used <= known.granted, `${ledger} used ${used} of ${counter}, granted ${known.granted}`);
+  if (used > known.granted) {
+    assert(isValueCounter(counter), `${ledger} used ${used} of ${counter}, granted ${known.granted}`);
+    // The counter was retired since this was stated.
+    return retires ? { ...NOTHING_GRANTED, number, heard } : known;
+  }
   const free = limit - elsewhere;
   const granted = (
     wanted <= known.granted ? Math.max(wanted, used) : Math.max(known.granted, Math.min(wanted, free))
@@ -135,11 +146,17 @@ export function decide(book: SharedCounter, statement: Statement): Grant {
   const elsewhere = (book.spent - book.shipped + book.reserved - mine) as NanoUsd;
   book.standing = grant(statement, book.standing, elsewhere, limit);
   book.reserved += book.standing.granted - book.shipped - mine;
+  const retired = isRetired(statement, book.standing, book.shipped);
+  if (retired) book.standing = NOTHING_GRANTED;
   const granted = isBalance ? usable(book.standing, elsewhere, limit) : book.standing.granted;
   const short = isShort(granted, elsewhere, limit, needed);
   if (short) book.inquiries = Math.max(book.inquiries, statement.inquiry);
   const { inquiries: inquiry } = book;
   const free = limit - elsewhere - granted;
   const nobodyElse = { spare: ZERO_USD, open: ZERO_USD, inquiry, answered: inquiry };
-  return { counter, number, granted, elsewhere, free, short, ...nobodyElse };
+  return { counter, number, granted, elsewhere, free, short, ...nobodyElse, ...(retired ? { retired } : {}) };
 }
+
+/** Whether a statement that retires its counter does, or an earlier one has, by how the ledger stands after it. */
+export const isRetired = ({ retires, number }: Statement, standing: Standing, shipped: number): boolean =>
+  retires === true && standing.number === number && standing.granted === shipped;

@@ -1,5 +1,7 @@
 import type { Budget } from "../customers/keys/key.ts";
 import { LONGEST_RUN_MS, runSubject } from "../customers/keys/run.ts";
+import type { Tags } from "../customers/keys/tags.ts";
+import { assert } from "../units/assert.ts";
 import type { EpochMs } from "../units/clock.ts";
 import { DAY_MS } from "../units/clock.ts";
 import type { BalanceId, BudgetId, KeyId } from "../units/id.ts";
@@ -26,12 +28,61 @@ export const keyCounter = (kind: "day" | "month", rotationId: KeyId, at: EpochMs
 export const budgetCounter = (budget: BudgetId, window: WindowKind, at: EpochMs): CounterId =>
   `budget:${budget}:${window}:${windowAt(window, at).startsAt}` as CounterId;
 
+/** What one value of a tag has spent of a budget that caps each; the value itself is in receipts alone. */
+export function valueCounter({ id, window }: Budget, value: string, at: EpochMs): CounterId {
+  const hash = new Bun.CryptoHasher("sha256")
+    .update(`${id} ${value}`)
+    .digest("base64url")
+    .slice(0, HASH_LENGTH);
+  return `budget:${id}${OF_VALUE}${hash}:${window}:${windowAt(window, at).startsAt}` as CounterId;
+}
+
+export const isValueCounter = (id: CounterId): boolean => id.includes(OF_VALUE);
+
+/** The budget of a counter's subject, which may be that of one value. */
+export const budgetOfSubject = (subject: string): string => subject.split(OF_VALUE, 1)[0]!;
+
+/** Begins what nodes give back once a budget has changed. */
+export const budgetPrefixes = (budget: string): string[] => [
+  `budget:${budget}:`,
+  `budget:${budget}${OF_VALUE}`,
+];
+
+/** In no other id. */
+const OF_VALUE = "~";
+/** Of six bits each: two values that somebody picks do not meet. */
+const HASH_LENGTH = 27;
+
+/** The value that a request is counted under where the budget caps each value of a tag; undefined: it has not said. */
+export const tagValueOf = ({ perTag }: Budget, tags: Tags | null | undefined): string | undefined =>
+  perTag && tags && Object.hasOwn(tags, perTag) ? tags[perTag] : undefined;
+
+/** The budget that caps each value of a tag which a request lacks; null where it may draw from all of them. */
+export function untaggedBudget(budgets: readonly Budget[], tags: Tags | null | undefined): Budget | null {
+  for (const budget of budgets) if (budget.perTag && tagValueOf(budget, tags) === undefined) return budget;
+  return null;
+}
+
 /**
  * Everything that a budget is counted on, and what limits it there. All windows are counted, so that a budget
- * whose window changes finds in the new one what was spent.
+ * whose window changes finds in the new one what was spent. One that caps each value of a tag is counted in its own window,
+ * which never changes: in all, without a limit, and under the value.
  */
-export const budgetLimits = ({ id, window, cap }: Budget, at: EpochMs): [CounterId, limit: NanoUsd][] =>
-  WINDOW_KINDS.map((kind) => [budgetCounter(id, kind, at), kind === window ? cap : MAX_NANO_USD]);
+export function budgetLimits(
+  budget: Budget,
+  at: EpochMs,
+  tags?: Tags | null,
+): readonly [CounterId, limit: NanoUsd][] {
+  const { id, window, cap, perTag } = budget;
+  if (!perTag)
+    return WINDOW_KINDS.map((kind) => [budgetCounter(id, kind, at), kind === window ? cap : MAX_NANO_USD]);
+  const value = tagValueOf(budget, tags);
+  assert(value !== undefined, `a request without the tag of budget ${id} was let through`);
+  return [
+    [budgetCounter(id, window, at), MAX_NANO_USD],
+    [valueCounter(budget, value, at), cap],
+  ];
+}
 
 /** Requests, not money: the Open Tier's allowance of a UTC day. */
 export const allowanceCounter = (owner: string, at: EpochMs): CounterId =>

@@ -1,5 +1,5 @@
 import { type Clock, pause } from "../units/clock.ts";
-import { MAX_NANO_USD, type NanoUsd } from "../units/usd.ts";
+import { MAX_NANO_USD, type NanoUsd, ZERO_USD } from "../units/usd.ts";
 import type { Grant, Statement } from "./authority.ts";
 import { boundOf, type CounterId } from "./counter.ts";
 import { LEASE_MS } from "./membership.ts";
@@ -68,7 +68,13 @@ export class Grants {
       if (!(await this.isAnswered(negotiation))) return "unanswered";
       if (room(counter, limit) >= amount) return "room";
       // Whatever was free went to others, or to other requests of ours.
-      const { short, granted, free, spare, open, inquiry, answered } = negotiation.answer!;
+      const { answer } = negotiation;
+      // The counter was retired just now: what is granted of it has to be requested anew.
+      if (answer === null) {
+        await pause(this.clock, SPARE_MS);
+        continue;
+      }
+      const { short, granted, free, spare, open, inquiry, answered } = answer;
       if (short && negotiation.lastAnswered > since) {
         // Some of what was granted may have been given back since, to somebody who asked for it.
         const lacking = amount - (granted - counter.used()) - free;
@@ -129,6 +135,26 @@ export class Grants {
     return true;
   }
 
+  /**
+   * Gives back what is granted of a counter that nobody uses, and has the Authority count what was spent of it as spent by
+   * others, once all of that is shipped; false where requests wait for it, or an answer is on its way. The caller forgets
+   * the counter: it counts from nothing if it is used again, and nothing is granted of it before this is done.
+   */
+  retire(counter: Grantable): boolean {
+    const negotiation = this.negotiations.get(counter.id);
+    if (negotiation === undefined) return counter.granted === 0;
+    const { lastStated, lastAnswered, waitingAmount } = negotiation;
+    if (lastStated !== lastAnswered || waitingAmount > 0 || negotiation.retiring !== null) return false;
+    negotiation.retiring = counter.used();
+    this.state(negotiation, 0, 0);
+    return true;
+  }
+
+  /** Whether what was spent of it is being forgotten. */
+  isRetiring(id: CounterId): boolean {
+    return (this.negotiations.get(id)?.retiring ?? null) !== null;
+  }
+
   /** Another ledger runs short of this counter; `inquiry` is the latest one after it. */
   recall(id: CounterId, inquiry: number): void {
     const negotiation = this.negotiations.get(id);
@@ -161,6 +187,11 @@ export class Grants {
     if (negotiation === undefined || number <= negotiation.lastAnswered || number < negotiation.lastLowered)
       return;
     negotiation.lastAnswered = number;
+    if (negotiation.retiring !== null) {
+      if (grant.retired === true) return this.retired(negotiation);
+      for (const go of [...negotiation.waiting]) go(true);
+      return;
+    }
     negotiation.answer = grant;
     negotiation.counter.granted = granted;
     negotiation.counter.elsewhere = elsewhere;
@@ -181,6 +212,11 @@ export class Grants {
     if (this.usable()) this.usableMs = nowMs;
     for (const negotiation of this.watched) {
       const unanswered = negotiation.lastStated > negotiation.lastAnswered;
+      if (negotiation.retiring !== null) {
+        // Not everything was shipped, or the answer is lost.
+        if (nowMs - negotiation.statedMs > RESTATE_MS) this.state(negotiation, 0, 0);
+        continue;
+      }
       if (unanswered && nowMs - negotiation.statedMs > RESTATE_MS) {
         this.state(negotiation, negotiation.needed, Math.max(negotiation.wanted, negotiation.counter.used()));
       } else if (!unanswered && negotiation.waitingAmount === 0) this.returnSlack(negotiation);
@@ -200,6 +236,7 @@ export class Grants {
       // A rate that nobody uses is given back whole, and need not be remembered. Money must be: its grant may be
       // zero while requests still hold credit that was taken back.
       if (
+        negotiation.retiring === null &&
         negotiation.counter.granted === 0 &&
         negotiation.counter.used() === 0 &&
         negotiation.lastStated === negotiation.lastAnswered &&
@@ -234,7 +271,8 @@ export class Grants {
   /** States what waiting requests need, unless a statement is on its way that covers this one. */
   private need(negotiation: GrantNegotiation, amount: NanoUsd): void {
     const used = negotiation.counter.used();
-    if (negotiation.lastStated > negotiation.lastAnswered && negotiation.wanted >= used + amount) return;
+    const isUnanswered = negotiation.lastStated > negotiation.lastAnswered;
+    if (isUnanswered && (negotiation.retiring !== null || negotiation.wanted >= used + amount)) return;
     const needed = used + negotiation.waitingAmount;
     this.state(negotiation, needed, this.scarce(negotiation) ? needed : this.ahead(negotiation, amount));
   }
@@ -254,9 +292,11 @@ export class Grants {
     if (used < negotiation.counter.granted || used < negotiation.wanted) this.state(negotiation, used, used);
   }
 
+  /** Who began to forget the counter, and whom others ask of it meanwhile, states no more than that. */
   private state(negotiation: GrantNegotiation, needed: number, wanted: number): void {
-    const { counter } = negotiation;
+    const { counter, retiring } = negotiation;
     const number = ++this.numbers;
+    if (retiring !== null) [needed, wanted] = [0, retiring];
     if (wanted < negotiation.wanted) {
       // Lowered before it is stated, so that nothing is spent that is on its way back.
       negotiation.lastLowered = number;
@@ -264,7 +304,8 @@ export class Grants {
     }
     negotiation.needed = needed;
     negotiation.wanted = wanted;
-    negotiation.statedUse = counter.used();
+    const used = retiring ?? counter.used();
+    negotiation.statedUse = used as NanoUsd;
     negotiation.statedInquiry = negotiation.inquiry;
     negotiation.lastStated = number;
     negotiation.statedMs = this.clock.elapsedMs();
@@ -275,13 +316,28 @@ export class Grants {
       epoch: this.epoch,
       number,
       counter: counter.id,
-      used: counter.used(),
+      used: used as NanoUsd,
       needed: needed as NanoUsd,
       wanted: wanted as NanoUsd,
       limit: negotiation.limit,
       heard: negotiation.inquiry,
       inquiry: negotiation.awaited,
+      ...(retiring === null ? {} : { retires: true }),
     });
+  }
+
+  /** Nothing is granted any more; whoever used the counter again meanwhile requests it anew. */
+  private retired(negotiation: GrantNegotiation): void {
+    const { counter, waiting, waitingAmount } = negotiation;
+    negotiation.retiring = null;
+    negotiation.answer = null;
+    negotiation.needed = negotiation.wanted = 0;
+    negotiation.lastLowered = negotiation.lastStated;
+    if (waitingAmount === 0 && waiting.size === 0) {
+      this.watched.delete(negotiation);
+      this.negotiations.delete(counter.id);
+    }
+    for (const go of [...waiting]) go(true);
   }
 
   /**
@@ -325,7 +381,8 @@ export class Grants {
     if (known !== undefined) {
       known.limit = limit;
       // A key's rates are forgotten when it is idle; what was granted of them is not.
-      if (known.counter !== counter) counter.granted = known.counter.granted;
+      if (known.counter !== counter)
+        counter.granted = known.retiring === null ? known.counter.granted : ZERO_USD;
       known.counter = counter;
       return known;
     }
@@ -427,6 +484,8 @@ class GrantNegotiation {
   /** The latest inquiry that this ledger received, and the one that its latest statement answered. */
   inquiry = 0;
   statedInquiry = 0;
+  /** What was spent of a counter that is being forgotten; null while it is used. */
+  retiring: NanoUsd | null = null;
   scarceUntilMs = Number.NEGATIVE_INFINITY;
   usedAtLastCheck = -1;
   /** What waiting requests need together. */

@@ -1,9 +1,10 @@
 import { areSameBudgets, type Budget } from "../customers/keys/key.ts";
 import type { AgentRun } from "../customers/keys/runs.ts";
+import type { Tags } from "../customers/keys/tags.ts";
 import type { Clock, EpochMs } from "../units/clock.ts";
 import { MAX_NANO_USD, type NanoUsd, ZERO_USD } from "../units/usd.ts";
 import type { Window } from "../units/window.ts";
-import type { Counter, CounterId } from "./counter.ts";
+import { type Counter, type CounterId, tagValueOf } from "./counter.ts";
 import type { Grantable } from "./grants.ts";
 import { RateWindow } from "./limits/rate-window.ts";
 
@@ -35,9 +36,12 @@ export class MoneyCounters {
     this.counters = new Counters(run === null ? counters : [...counters, run.counter]);
   }
 
-  /** Whether these are its budgets, as they were then. */
-  drawsFrom(budgets: readonly Budget[]): boolean {
-    return areSameBudgets(budgets, this.budgets);
+  /** Whether these are its budgets, as they were then, and the values of tags that they count by. */
+  drawsFrom(budgets: readonly Budget[], tags: Tags | null | undefined): boolean {
+    if (!areSameBudgets(budgets, this.budgets)) return false;
+    for (const { budget, value } of this.caps)
+      if (value !== undefined && value !== tagValueOf(budget, tags)) return false;
+    return true;
   }
 
   /** The same, with other budgets. */
@@ -56,6 +60,8 @@ export interface BudgetCap {
   readonly budget: Budget;
   readonly counter: Counter;
   readonly limit: NanoUsd;
+  /** Of the budget's tag, where the counter is that of one value. */
+  readonly value: string | undefined;
 }
 
 /** What a run has spent, and its cap as it is now. */

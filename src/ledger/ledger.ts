@@ -1,6 +1,7 @@
 import { areSameBudgets, type Budget, isLimitedAlike, type Key, priceListOf } from "../customers/keys/key.ts";
 import type { Holder } from "../customers/keys/keyring.ts";
 import type { AgentRun } from "../customers/keys/runs.ts";
+import type { Tags } from "../customers/keys/tags.ts";
 import { assert } from "../units/assert.ts";
 import type { Clock, EpochMs } from "../units/clock.ts";
 import type { BalanceId, KeyId, ReceiptId } from "../units/id.ts";
@@ -16,10 +17,13 @@ import {
   type CounterId,
   isBalanceCounter,
   isOver,
+  isValueCounter,
   keyCounter,
   type RateKind,
   rateCounter,
   runCounters,
+  tagValueOf,
+  untaggedBudget,
 } from "./counter.ts";
 import { type Debit, type Shortage, type TakenCredit, type TooMuch, taken } from "./credit.ts";
 import { type GrantAnswer, GrantClaim, type GrantRequest, type Grants } from "./grants.ts";
@@ -68,6 +72,8 @@ export class Ledger {
   private readonly byKey = new Map<KeyId, KeyCounters>();
   private readonly balances = new Map<BalanceId, BalanceBook>();
   private readonly counters = new Map<CounterId, Counter>();
+  /** How many of them are those of one value of a tag. */
+  private values = 0;
   private readonly open = new Map<ReceiptId, Reservation>();
   /** Since the last checkpoint; some may have ended. */
   private moved: Reservation[] = [];
@@ -97,16 +103,17 @@ export class Ledger {
     allowances: readonly Allowance[],
     at: EpochMs,
     run?: AgentRun | null,
+    tags?: Tags | null,
   ): KeyCounters | Promise<KeyCounters> {
     const keyCounters = this.byKey.get(key.rotationId);
     if (
       keyCounters?.covers(at) &&
       this.counted(allowances, at) &&
-      this.moneyCounters(keyCounters, budgets, at) !== null &&
+      this.moneyCounters(keyCounters, { budgets, at, tags }) !== null &&
       (!run || this.countersOfRun(run) !== null)
     )
       return keyCounters;
-    return this.load(key, budgets, allowances, at, run);
+    return this.load(key, { budgets, at, tags }, allowances, run);
   }
 
   /**
@@ -248,10 +255,14 @@ export class Ledger {
     const { key, budgets } = holder;
     if (key !== request.key || budgets !== request.budgets)
       reservation.request = { ...request, key, budgets };
-    if (money.drawsFrom(budgets)) return true;
-    const caps = this.capsOf(budgets, request.at);
+    const { tags } = request.about;
+    if (money.drawsFrom(budgets, tags)) return true;
+    // A budget that caps each value of a tag, which the request does not have, has no room for it.
+    if (untaggedBudget(budgets, tags) !== null) return false;
+    const source = { budgets, at: request.at, tags };
+    const caps = this.capsOf(source);
     if (caps === null) {
-      void this.loadBudgets(budgets, request.at).catch(() => {});
+      void this.loadBudgets(source).catch(() => {});
       return false;
     }
     reservation.money = money.with(budgets, caps);
@@ -454,8 +465,9 @@ export class Ledger {
   }
 
   /** Everything in memory that the store can be checked against. */
-  booked(): Iterable<Counter> {
-    return this.counters.values();
+  *booked(): Generator<Counter> {
+    for (const counter of this.counters.values())
+      if (this.grants?.isRetiring(counter.id) !== true) yield counter;
   }
 
   creditedInMemory(balance: BalanceId): NanoUsd | null {
@@ -466,7 +478,7 @@ export class Ledger {
    * Forgets what has been idle for `idleMs`: the rates of keys, and counters once the store's sum has caught up
    * with them (`appliedThrough`) and nothing is held on them. A ledger remembers what it
    * spent of limits that ledgers share: as many counters as there are balances that it spent of since its start, with the present windows
-   * of their keys and budgets. Returns the counters that will not be asked for again.
+   * of their keys and budgets. Values of tags are forgotten sooner, and their grants given back. Returns the counters that will not be asked for again.
    */
   forgetIdle(appliedThrough: number, idleMs: number): CounterId[] {
     const forgotten: CounterId[] = [];
@@ -485,19 +497,33 @@ export class Ledger {
       // thing.
       else for (const counter of keyCounters.money.counters.all) counter.usedAt = nowMs;
     }
+    const valueIdleMs = this.isCrowded ? CROWDED_IDLE_MS : Math.min(idleMs, VALUE_IDLE_MS);
+    let retired = 0;
     for (const [id, counter] of this.counters) {
-      if (counter.held !== 0 || counter.changedBy > appliedThrough || nowMs - counter.usedAt <= idleMs)
-        continue;
+      if (counter.held !== 0 || counter.changedBy > appliedThrough) continue;
+      const isValue = isValueCounter(id);
+      if (nowMs - counter.usedAt <= (isValue ? valueIdleMs : idleMs)) continue;
       const isDone = this.grants === null || isOver(id, this.clock.now());
-      // What was spent of a grant is only known here: its counter stays until its window is long over.
-      if (!isDone && (counter.spent !== 0 || counter.granted !== 0)) continue;
+      // What was spent of a grant is only known here: its counter stays until its window is long over, or until the
+      // Authority counts it.
+      const isKept = !isDone && (counter.spent !== 0 || counter.granted !== 0);
+      if (isKept) {
+        if (!isValue || retired === MAX_RETIRED || !this.grants!.retire(counter)) continue;
+        retired += 1;
+      }
       this.counters.delete(id);
+      if (isValue) this.values -= 1;
       if (isBalanceCounter(id)) this.balances.delete(id.slice("balance:".length) as BalanceId);
       if (!isDone) continue;
       this.grants?.forget(id);
       forgotten.push(id);
     }
     return forgotten;
+  }
+
+  /** More values of tags are in memory than there may be: those that nobody uses right now should be forgotten. */
+  get isCrowded(): boolean {
+    return this.values > MAX_VALUES;
   }
 
   private shortfall(keyCounters: KeyCounters, request: ReservationRequest, nowMs: number): Shortfall | null {
@@ -566,11 +592,12 @@ export class Ledger {
       const { resetsAt } = windowAt("month", at);
       last = laterOf(last, { ...monthly, what: "monthly_limit_usd", resetsAt });
     }
-    for (const { budget, counter, limit } of caps) {
+    for (const { budget, counter, limit, value } of caps) {
       const short = shortRoom(counter, limit, amount, worst);
       if (short !== null) {
         const { resetsAt } = windowAt(budget.window, at);
-        last = laterOf(last, { ...short, what: "budget", name: budget.name, resetsAt });
+        const cap = { ...short, what: "budget", name: budget.name, resetsAt } as const;
+        last = laterOf(last, value === undefined ? cap : { ...cap, of: { tag: budget.perTag!, value } });
       }
     }
     const ofRun = run === null ? null : shortRoom(run.counter, run.limit, amount, worst);
@@ -655,8 +682,8 @@ export class Ledger {
   }
 
   /** What the request pays from; all of it is in memory. */
-  private moneyOf(keyCounters: KeyCounters, { budgets, at, run }: ReservationRequest): MoneyCounters {
-    const money = this.moneyCounters(keyCounters, budgets, at)!;
+  private moneyOf(keyCounters: KeyCounters, { budgets, at, run, about }: ReservationRequest): MoneyCounters {
+    const money = this.moneyCounters(keyCounters, { budgets, at, tags: about.tags })!;
     return run ? money.of(new RunCap(run, this.countersOfRun(run)!.money)) : money;
   }
 
@@ -668,24 +695,26 @@ export class Ledger {
   }
 
   /** The key's, with those of these budgets; null where they are not in memory. */
-  private moneyCounters(
-    keyCounters: KeyCounters,
-    budgets: readonly Budget[],
-    at: EpochMs,
-  ): MoneyCounters | null {
-    if (keyCounters.money.drawsFrom(budgets)) return keyCounters.money;
-    const caps = this.capsOf(budgets, at);
+  private moneyCounters(keyCounters: KeyCounters, source: CapSource): MoneyCounters | null {
+    const { budgets, tags } = source;
+    if (keyCounters.money.drawsFrom(budgets, tags)) return keyCounters.money;
+    const caps = this.capsOf(source);
     if (caps !== null) keyCounters.money = keyCounters.money.with(budgets, caps);
     return caps === null ? null : keyCounters.money;
   }
 
-  private capsOf(budgets: readonly Budget[], at: EpochMs): BudgetCap[] | null {
+  private capsOf({ budgets, at, tags }: CapSource): BudgetCap[] | null {
     const caps: BudgetCap[] = [];
     for (const budget of budgets) {
-      for (const [id, limit] of budgetLimits(budget, at)) {
+      for (const [id, limit] of budgetLimits(budget, at, tags)) {
         const counter = this.counters.get(id);
         if (counter === undefined) return null;
-        caps.push({ budget, counter, limit });
+        caps.push({
+          budget,
+          counter,
+          limit,
+          value: isValueCounter(id) ? tagValueOf(budget, tags) : undefined,
+        });
       }
     }
     return caps;
@@ -698,19 +727,19 @@ export class Ledger {
 
   private async load(
     key: Key,
-    budgets: readonly Budget[],
+    source: CapSource,
     allowances: readonly Allowance[],
-    at: EpochMs,
     run?: AgentRun | null,
   ): Promise<KeyCounters> {
+    const { budgets, at } = source;
     const balance = await this.loadBalance(key.balanceId);
     const day = await this.loadCounter(keyCounter("day", key.rotationId, at));
     const month = await this.loadCounter(keyCounter("month", key.rotationId, at));
-    await this.loadBudgets(budgets, at);
+    await this.loadBudgets(source);
     for (const { owner } of allowances) await this.loadCounter(allowanceCounter(owner, at));
     if (run) for (const id of Object.values(runCounters(run))) await this.loadCounter(id);
     const today = windowAt("day", at);
-    const money = new MoneyCounters(balance, day, month, budgets, this.capsOf(budgets, at)!);
+    const money = new MoneyCounters(balance, day, month, budgets, this.capsOf(source)!);
     const keyCounters = this.byKey.get(key.rotationId) ?? this.newKeyCounters(key, money, today);
     keyCounters.enterDay(money, today);
     keyCounters.usedAt = this.clock.elapsedMs();
@@ -718,8 +747,9 @@ export class Ledger {
     return keyCounters;
   }
 
-  private async loadBudgets(budgets: readonly Budget[], at: EpochMs): Promise<void> {
-    for (const budget of budgets) for (const [id] of budgetLimits(budget, at)) await this.loadCounter(id);
+  private async loadBudgets({ budgets, at, tags }: CapSource): Promise<void> {
+    for (const budget of budgets)
+      for (const [id] of budgetLimits(budget, at, tags)) await this.loadCounter(id);
   }
 
   private newKeyCounters(key: Key, money: MoneyCounters, today: Window): KeyCounters {
@@ -752,8 +782,17 @@ export class Ledger {
       const spent = this.sums.spent(id);
       counter.spent = spent instanceof Promise ? await spent : spent;
     } else counter.granted = ZERO_USD;
-    return touched(remember(this.counters, id, counter), this.clock);
+    const remembered = remember(this.counters, id, counter);
+    if (remembered === counter && isValueCounter(id)) this.values += 1;
+    return touched(remembered, this.clock);
   }
+}
+
+/** What decides which counters of budgets a request is held on. */
+interface CapSource {
+  readonly budgets: readonly Budget[];
+  readonly at: EpochMs;
+  readonly tags: Tags | null | undefined;
 }
 
 /** Appends records in order. `durable` in store/journal says when one may be acknowledged. */
@@ -814,6 +853,12 @@ const moneyAlone = (request: ReservationRequest, amount: NanoUsd): ReservationRe
 });
 
 const ONE_REQUEST = 1 as NanoUsd;
+/** Values of tags whose counters are in memory, some 500 bytes each, before those are forgotten that are not in use. */
+const MAX_VALUES = 100_000;
+const VALUE_IDLE_MS = 60_000;
+const CROWDED_IDLE_MS = 1_000;
+/** Counters that are given back at once: those wait that requests need. */
+const MAX_RETIRED = 4_000;
 const callsLimit = ({ limits }: AgentRun): NanoUsd => (limits?.calls ?? MAX_NANO_USD) as NanoUsd;
 
 const UNCHARGED = { charged: ZERO_USD, writtenOff: ZERO_USD, lost: ZERO_USD };

@@ -54,6 +54,8 @@ export interface CallsShortfall extends LimitState {
 export interface CapShortfall extends LimitState {
   readonly what: "daily_limit_usd" | "monthly_limit_usd" | "budget" | "run";
   readonly name?: string;
+  /** The value whose part of a budget it is, where each has the cap for itself. */
+  readonly of?: { readonly tag: string; readonly value: string };
   readonly resetsAt: EpochMs | null;
 }
 

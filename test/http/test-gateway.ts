@@ -255,6 +255,7 @@ export class TestGateway {
         keySpending: async () => KEY_SPENDING,
         keyUse: async () => ({ ...KEY_SPENDING, ...heldHere(500_000) }),
         budgetUse: async () => ({ spent: 3_000_000 as NanoUsd, ...heldHere(4_000_000) }),
+        valueSpent: async () => 2_000_000 as NanoUsd,
         runUse: async () => null,
         useOf: async (_, run) => ({ run, spending: NO_USE, calls: NO_USE }),
         openTier: async () => ({ limit: 20, used: this.freeUsed }),

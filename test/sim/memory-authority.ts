@@ -2,6 +2,7 @@ import {
   type Authority,
   type Grant,
   grant,
+  isRetired,
   isShort,
   NOTHING_GRANTED,
   type Standing,
@@ -23,7 +24,7 @@ export interface FleetAuthority {
   close(ledger: string, epoch: number, spent: ReadonlyMap<CounterId, NanoUsd>): void;
   /** Spent by closed epochs and granted to open ones: never above the limit. */
   granted(counter: CounterId): number;
-  /** To one epoch that is open. */
+  /** To one epoch that is open, with what it has spent of it and forgotten. */
   grantedTo(counter: CounterId, ledger: string, epoch: number): number;
 }
 
@@ -36,7 +37,7 @@ export class MemoryAuthority implements Authority, FleetAuthority {
   private readonly credited = new Map<CounterId, NanoUsd>();
   /** What was taken back, by idempotency key. */
   private readonly debits = new Map<string, NanoUsd>();
-  private readonly counters = new Map<CounterId, Map<string, Standing & { readonly closed: boolean }>>();
+  private readonly counters = new Map<CounterId, Standings>();
   /** The latest, by counter. */
   private readonly inquiries = new Map<CounterId, number>();
 
@@ -52,13 +53,27 @@ export class MemoryAuthority implements Authority, FleetAuthority {
     const standings = this.standings(counter);
     const name = epochName(ledger, epoch);
     const known = standings.get(name) ?? { ...NOTHING_GRANTED, closed: false };
-    const elsewhere = (this.granted(counter) - known.granted) as NanoUsd;
-    const next = known.closed ? known : { ...grant(statement, known, elsewhere, limit), closed: false };
-    standings.set(name, next);
+    let elsewhere = (this.granted(counter) - known.granted) as NanoUsd;
+    const stated = known.closed ? known : { ...grant(statement, known, elsewhere, limit), closed: false };
+    const retired = isRetired(statement, stated, stated.granted);
+    if (retired) this.retire(standings, name, stated.granted);
+    else standings.set(name, stated);
+    const next = retired ? NOTHING_GRANTED : stated;
+    const spent = (retired ? stated.granted : ZERO_USD) as NanoUsd;
+    elsewhere = (elsewhere + spent) as NanoUsd;
     const granted = isBalanceCounter(counter) ? usable(next, elsewhere, limit) : next.granted;
     const free = limit - elsewhere - granted;
     const short = isShort(granted, elsewhere, limit, needed);
-    return { counter, number, granted, elsewhere, free, short, ...this.others(statement, short, standings) };
+    const others = this.others(statement, short, standings);
+    return { counter, number, granted, elsewhere, free, short, ...others, ...(retired ? { retired } : {}) };
+  }
+
+  /** What was spent is nobody's any more. */
+  private retire(standings: Standings, name: string, spent: NanoUsd): void {
+    standings.delete(name);
+    const before = standings.get(retiredName(name))?.granted ?? 0;
+    const granted = (before + spent) as NanoUsd;
+    standings.set(retiredName(name), { ...NOTHING_GRANTED, granted, used: granted, closed: true });
   }
 
   private others(
@@ -97,7 +112,8 @@ export class MemoryAuthority implements Authority, FleetAuthority {
     for (const [counter, standings] of this.counters) {
       const standing = standings.get(name);
       if (standing === undefined || standing.closed) continue;
-      const granted = spent.get(counter) ?? ZERO_USD;
+      const retired = standings.get(retiredName(name))?.granted ?? 0;
+      const granted = ((spent.get(counter) ?? 0) - retired) as NanoUsd;
       standings.set(name, { ...standing, granted, used: granted, closed: true });
     }
   }
@@ -116,16 +132,22 @@ export class MemoryAuthority implements Authority, FleetAuthority {
   }
 
   grantedTo(counter: CounterId, ledger: string, epoch: number): number {
-    return this.standings(counter).get(epochName(ledger, epoch))?.granted ?? 0;
+    const standings = this.standings(counter);
+    const name = epochName(ledger, epoch);
+    return (standings.get(name)?.granted ?? 0) + (standings.get(retiredName(name))?.granted ?? 0);
   }
 
-  private standings(counter: CounterId): Map<string, Standing & { readonly closed: boolean }> {
+  private standings(counter: CounterId): Standings {
     const known = this.counters.get(counter);
     if (known !== undefined) return known;
-    const created = new Map<string, Standing & { readonly closed: boolean }>();
+    const created: Standings = new Map();
     this.counters.set(counter, created);
     return created;
   }
 }
+
+type Standings = Map<string, Standing & { readonly closed: boolean }>;
+
+const retiredName = (epoch: string): string => `${epoch} retired`;
 
 const epochName = (ledger: string, epoch: number): string => `${ledger}#${epoch}`;

@@ -1,11 +1,15 @@
 import type { Budget, Key } from "../../src/customers/keys/key.ts";
+import type { Tags } from "../../src/customers/keys/tags.ts";
 import type { Statement } from "../../src/ledger/authority.ts";
 import {
   allowanceCounter,
   balanceCounter,
   budgetCounter,
   type CounterId,
+  isValueCounter,
   keyCounter,
+  tagValueOf,
+  valueCounter,
 } from "../../src/ledger/counter.ts";
 import { GrantClaim, Grants, onceDurable } from "../../src/ledger/grants.ts";
 import { type Journal, Ledger } from "../../src/ledger/ledger.ts";
@@ -37,6 +41,8 @@ import { DatabaseAuthority } from "./sqlite-authority.ts";
  * where it is midnight, and not yet the next day for everybody. Nobody is refused for whom there was room all
  * the while he waited, wherever it was, and no stream stops for which there was, also of a host that sends several times
  * what is held in one packet.
+ * One key draws from a budget that caps each value of a tag. Nodes forget values that are quiet and give them back, while
+ * their statements are lost, doubled and late like all others; no value's cap may be crossed, whoever forgot it.
  * With two regions, every other ledger is far from the Authority: each message takes 40 ms, and all of the region may be
  * cut off at once, for up to half a minute.
  * When the network has healed, what is left of the credit can be spent from anywhere, down to less than one
@@ -86,6 +92,9 @@ export interface NodesSummary {
   readonly burstRefused: number;
   /** Times that a region was cut off. */
   readonly regionCuts: number;
+  /** Requests with a tag that were admitted, and values that nodes forgot. */
+  readonly tagged: number;
+  readonly forgotten: number;
 }
 
 const NOON = epochMs(Date.UTC(2026, 10, 21, 12));
@@ -118,10 +127,25 @@ const KEYS: readonly Key[] = [0, 1, 2, 3].map((index) =>
   }),
 );
 
+/** Each user has the cap for itself, and the smallest part of the credit by far. */
+const EACH_USER: Budget = {
+  id: "bud_each" as BudgetId,
+  balanceId: BALANCE,
+  name: "each",
+  cap: 12_000 as NanoUsd,
+  window: "day",
+  perTag: "user",
+};
+const USERS = [0, 1, 2, 3].map((user) => ({ user: `u${user}` }));
+const TAG_KEY = keyOf({ id: "key_tagged" as KeyId, balanceId: BALANCE, budgets: ["each"] });
+
 const HOLDERS = new KnownHolders();
 /** A request is of the budgets that were read with its key: another list is a change of them. */
 const TEAM = [BUDGET];
 for (const key of KEYS) HOLDERS.put(key, key.budgets.length > 0 ? TEAM : []);
+
+const EACH = [EACH_USER];
+HOLDERS.put(TAG_KEY, EACH);
 
 /** Its requests cost nothing, and draw on an allowance. */
 const FREE_KEY = keyOf({ id: "key_free" as KeyId, balanceId: BALANCE });
@@ -141,6 +165,7 @@ class Fleet {
   private readonly following: Random;
   private readonly bursting: Random;
   private readonly parting: Random;
+  private readonly tagging: Random;
   private readonly free = new FreeRequests(ALLOWANCE.limit);
   private readonly start: EpochMs;
   private readonly time: VirtualClock;
@@ -181,6 +206,8 @@ class Fleet {
     burst: 0,
     burstRefused: 0,
     regionCuts: 0,
+    tagged: 0,
+    forgotten: 0,
   };
 
   constructor(
@@ -197,6 +224,7 @@ class Fleet {
     this.following = new Random(seed + 9_000_000_011);
     this.bursting = new Random(seed + 10_000_000_019);
     this.parting = new Random(seed + 11_000_000_027);
+    this.tagging = new Random(seed + 12_000_000_029);
     this.start = this.giving.chance(0.5) ? NOON : MIDNIGHT;
     this.time = new VirtualClock(this.start);
     this.farLine = this.time.life().clock;
@@ -212,6 +240,7 @@ class Fleet {
   private limitDay(at: EpochMs): void {
     this.limits.set(budgetCounter(BUDGET.id, BUDGET.window, at), BUDGET.cap);
     this.limits.set(allowanceCounter(ALLOWANCE.owner, at), ALLOWANCE.limit as NanoUsd);
+    for (const { user } of USERS) this.limits.set(valueCounter(EACH_USER, user, at), EACH_USER.cap);
     const day = new Date(at).setUTCHours(0, 0, 0, 0);
     for (const { rotationId, dailyLimit, monthlyLimit } of KEYS) {
       if (dailyLimit !== null) this.limits.set(`day:${rotationId}:${day}` as CounterId, dailyLimit);
@@ -236,6 +265,8 @@ class Fleet {
     else if (dice < 0.81) node.grants.returnIdle();
     else if (dice < 0.82) this.postgres.resolve();
     if (this.giving.chance(0.05)) void this.request(this.giving.pick(this.nodes), FREE_KEY, ZERO_USD);
+    if (this.tagging.chance(0.15)) void this.requestTagged();
+    if (this.tagging.chance(0.05)) this.counts.forgotten += this.tagging.pick(this.nodes).forgetQuiet();
     if (this.regions === 2 && this.parting.chance(0.003)) this.cutRegion();
     if (this.following.chance(0.15)) this.follow(node);
     if (this.bursting.chance(0.02)) void this.burst(node);
@@ -398,19 +429,26 @@ class Fleet {
     return something;
   }
 
-  private async request(node: Node, key: Key, amount: NanoUsd): Promise<boolean> {
+  private async requestTagged(): Promise<void> {
+    const { tagging } = this;
+    const amount = (1 + tagging.below(WORST_CASE)) as NanoUsd;
+    if (await this.request(tagging.pick(this.nodes), TAG_KEY, amount, tagging.pick(USERS)))
+      this.counts.tagged += 1;
+  }
+
+  private async request(node: Node, key: Key, amount: NanoUsd, tags?: Tags): Promise<boolean> {
     node.asking += 1;
-    return this.ask(node, key, amount).finally(() => {
+    return this.ask(node, key, amount, tags).finally(() => {
       node.asking -= 1;
     });
   }
 
-  private async ask(node: Node, key: Key, amount: NanoUsd): Promise<boolean> {
+  private async ask(node: Node, key: Key, amount: NanoUsd, tags?: Tags): Promise<boolean> {
     const request: ReservationRequest = {
       receipt: `rcpt_${this.receipts++}` as ReceiptId,
       at: this.now(node),
       key,
-      budgets: key.budgets.length > 0 ? TEAM : [],
+      budgets: key === TAG_KEY ? EACH : key.budgets.length > 0 ? TEAM : [],
       allowances: key === FREE_KEY ? [ALLOWANCE] : [],
       rpmLimit: key.rpmLimit,
       freeRpmLimit: null,
@@ -421,7 +459,7 @@ class Fleet {
       most: { amount, tokens: 0 },
       promptTokens: 0,
       price: PRICE,
-      about: { surface: "messages", model: "a/b", stream: this.random.chance(0.5) },
+      about: { surface: "messages", model: "a/b", stream: this.random.chance(0.5), tags },
     };
     const asked = asksFor(request);
     const isGone = () => node.dead || this.postgres.isClosed(node.name);
@@ -448,7 +486,10 @@ class Fleet {
   ): Promise<"admitted" | "refused" | "unknown"> {
     const { key } = request;
     for (let round = 0; round < 4; round++) {
-      const keyCounters = await node.ledger.countersOf(key, request.budgets, request.allowances, request.at);
+      const { budgets, allowances, at, about } = request;
+      const found = node.ledger.countersOf(key, budgets, allowances, at, null, about.tags);
+      // In the same turn, or they may be forgotten.
+      const keyCounters = found instanceof Promise ? await found : found;
       if (node.dead) return "unknown";
       const outcome = node.ledger.admit(keyCounters, request);
       if (outcome instanceof Reservation) {
@@ -695,11 +736,12 @@ class Fleet {
       for (const [id, spent] of this.postgres.spent(name)) all.get(id)?.add(number, spent, 0);
       for (const [id, held] of this.postgres.held(name)) all.get(id)?.add(number, 0, held);
     }
-    for (const { name, ledger } of this.nodes) {
+    for (const { name, ledger, forgotten } of this.nodes) {
       // What it counts in its memory, nobody will be told of.
       if (this.postgres.isClosed(name)) continue;
       const number = this.numbers.get(name)!;
       for (const { id, spent, held } of ledger.booked()) all.get(id)?.add(number, spent, held);
+      for (const [id, spent] of forgotten) all.get(id)?.add(number, spent, 0);
     }
     return all;
   }
@@ -735,6 +777,8 @@ abstract class Node {
   /** On the wrong side of a partition, or paused: neither says nor hears anything. */
   cut = false;
   dead = false;
+  /** What it has spent of values of tags that it forgot. */
+  readonly forgotten = new Map<CounterId, number>();
 
   constructor(
     private readonly parts: NodeParts,
@@ -771,6 +815,19 @@ abstract class Node {
     this.dead = true;
     this.parts.end();
   }
+
+  /** Forgets counters that nobody uses, and gives back what it was granted of values of tags. */
+  forgetQuiet(): number {
+    const before = [...this.ledger.booked()].filter(({ id }) => isValueCounter(id));
+    this.ledger.forgetIdle(this.appliedThrough, QUIET_MS);
+    const left = new Set(this.ledger.booked());
+    const gone = before.filter((counter) => !left.has(counter));
+    for (const { id, spent } of gone) this.forgotten.set(id, (this.forgotten.get(id) ?? 0) + spent);
+    return gone.length;
+  }
+
+  /** The record up to which its ends are shipped. */
+  protected abstract get appliedThrough(): number;
 
   giveBack(limits: ReadonlyMap<CounterId, NanoUsd>): void {
     for (const counter of this.ledger.booked()) {
@@ -814,6 +871,10 @@ class JournalNode extends Node {
     });
   }
 
+  protected override get appliedThrough(): number {
+    return Number.POSITIVE_INFINITY;
+  }
+
   /** What the journal says was spent, with what was open billed whole, as the worst recovery would. */
   recover(): ReadonlyMap<CounterId, NanoUsd> {
     const spent = new Map<CounterId, NanoUsd>();
@@ -855,6 +916,10 @@ class DisklessNode extends Node {
     super(parts, journal);
   }
 
+  protected override get appliedThrough(): number {
+    return this.journal.durableNow;
+  }
+
   override checkpoint(): void {
     super.checkpoint();
     this.journal.schedule();
@@ -862,7 +927,7 @@ class DisklessNode extends Node {
 }
 
 /** What the auditor knows the limits of. */
-function asksFor({ at, key, amount, budgets, allowances, rpmLimit }: ReservationRequest): Asked {
+function asksFor({ at, key, amount, budgets, allowances, rpmLimit, about }: ReservationRequest): Asked {
   const asked = new Map<string, NanoUsd>();
   for (const { owner } of allowances) asked.set(allowanceCounter(owner, at), ONE_REQUEST);
   if (rpmLimit !== null) asked.set(RATE, ONE_REQUEST);
@@ -870,10 +935,16 @@ function asksFor({ at, key, amount, budgets, allowances, rpmLimit }: Reservation
   asked.set(CREDITED, amount);
   if (key.dailyLimit !== null) asked.set(keyCounter("day", key.rotationId, at), amount);
   if (key.monthlyLimit !== null) asked.set(keyCounter("month", key.rotationId, at), amount);
-  for (const { id, window } of budgets) asked.set(budgetCounter(id, window, at), amount);
+  for (const budget of budgets) {
+    const value = tagValueOf(budget, about.tags);
+    const { id, window } = budget;
+    asked.set(value === undefined ? budgetCounter(id, window, at) : valueCounter(budget, value, at), amount);
+  }
   return asked;
 }
 
+/** Counters that nobody used for so long are forgotten. */
+const QUIET_MS = 500;
 const RATE = "the rate";
 /** A rate is counted in seconds, the first of which may be gone only in part. */
 const SLOT_MS = 1_000;

@@ -22,9 +22,10 @@ export class DatabaseAuthority implements FleetAuthority {
   private readonly store = new LedgerStore(this.db);
   private readonly ledger = new NodeLedger(this.db, this.store);
   private readonly sql = new SqliteDatabase(this.db);
-  private readonly grantedToOne = this.db.query<{ granted: number }, [string, string]>(
-    "SELECT granted FROM grants WHERE counter = ? AND node = ?",
-  );
+  private readonly grantOf = this.db.query<
+    { granted: number; shipped: number; number: number },
+    [string, string]
+  >("SELECT granted, shipped, number FROM grants WHERE counter = ? AND node = ?");
   private readonly reserved = this.db.query<{ reserved: number }, [string]>(
     "SELECT reserved FROM counters WHERE id = ?",
   );
@@ -34,6 +35,8 @@ export class DatabaseAuthority implements FleetAuthority {
   /** What `granted` says, until something is written that may change it. */
   private readonly sums = new Map<CounterId, number>();
   private readonly begun = new Set<string>();
+  /** What each ledger has shipped of a counter before it retired it, by name and counter. */
+  private readonly retired = new Map<string, number>();
 
   constructor(
     private readonly random: Random,
@@ -51,8 +54,27 @@ export class DatabaseAuthority implements FleetAuthority {
       this.authority = this.newAuthority();
     }
     this.begin(statement.ledger, statement.epoch);
+    if (statement.retires) this.shipRetired(statement);
     const [answer] = this.authority.settle([[statement]]);
     return answer instanceof EpochFenced ? null : answer![0]!;
+  }
+
+  /** A ledger retires a counter once what was spent of it is shipped. */
+  private shipRetired({ ledger, epoch, counter, number, used }: Statement): void {
+    const row = this.grantOf.get(counter, ledger);
+    if (row === null || row.number >= number || used > row.granted || used <= row.shipped) return;
+    const amount = (used - row.shipped) as NanoUsd;
+    this.ship(ledger, epoch, [[counter, amount]]);
+    const of = `${ledger} ${counter}`;
+    this.retired.set(of, (this.retired.get(of) ?? 0) + amount);
+  }
+
+  private ship(name: string, epoch: number, parts: readonly (readonly [CounterId, NanoUsd])[]): void {
+    const { balance, ...record } = end(++this.closed);
+    const ended = { ...record, balance, charged: 0 as NanoUsd, counters: [], allowances: [], parts };
+    // A journal may be shipped twice.
+    for (let times = this.random.chance(0.5) ? 2 : 1; times > 0; times--)
+      this.ledger.ship(name, epoch, [{ record: ended, sequence: 0, file: 1, bytes: this.closed }]);
   }
 
   credit(counter: CounterId, amount: NanoUsd): void {
@@ -74,12 +96,12 @@ export class DatabaseAuthority implements FleetAuthority {
   close(name: string, epoch: number, spent: ReadonlyMap<CounterId, NanoUsd>): void {
     this.sums.clear();
     this.begin(name, epoch);
-    const { balance, ...record } = end(++this.closed);
-    const parts = [...spent];
-    const ended = { ...record, balance, charged: 0 as NanoUsd, counters: [], allowances: [], parts };
-    // A journal may be shipped twice.
-    for (let times = this.random.chance(0.5) ? 2 : 1; times > 0; times--)
-      this.ledger.ship(name, epoch, [{ record: ended, sequence: 0, file: 1, bytes: this.closed }]);
+    const parts = [...spent].map(([counter, amount]) => {
+      const shipped = this.retired.get(`${name} ${counter}`) ?? 0;
+      this.retired.delete(`${name} ${counter}`);
+      return [counter, (amount - shipped) as NanoUsd] as const;
+    });
+    this.ship(name, epoch, parts);
     this.registry.leave(name, epoch);
   }
 
@@ -92,7 +114,7 @@ export class DatabaseAuthority implements FleetAuthority {
   }
 
   grantedTo(counter: CounterId, name: string): number {
-    return this.grantedToOne.get(counter, name)?.granted ?? 0;
+    return (this.grantOf.get(counter, name)?.granted ?? 0) + (this.retired.get(`${name} ${counter}`) ?? 0);
   }
 
   /** A life begins before it states anything. */

@@ -84,7 +84,12 @@ describe("what was answered is on disk", () => {
     const deps = openDeps();
     const made = await done(setUp(deps, { name: "first", allowedModels: ["a/b"] }));
     const budget = await done(
-      createBudget(deps, made.key.balanceId, { name: "team", cap: 9 as NanoUsd, window: "week" }, OPERATOR),
+      createBudget(
+        deps,
+        made.key.balanceId,
+        { name: "team", cap: 9 as NanoUsd, window: "week", perTag: null },
+        OPERATOR,
+      ),
     );
     const balance = (await deps.store.balanceByRecovery(hashSecret(made.recovery)))!;
     const second = await done(

@@ -12,6 +12,8 @@ export interface BudgetSpec {
   readonly name: string;
   readonly cap: NanoUsd;
   readonly window: WindowKind;
+  /** See `Budget`. */
+  readonly perTag: string | null;
 }
 
 const MAX_BUDGETS = 200;
@@ -44,12 +46,19 @@ export function changeBudget(
   deps: KeyDeps,
   balance: BalanceId,
   name: string,
-  spec: Partial<Omit<BudgetSpec, "name">>,
+  spec: Partial<Pick<BudgetSpec, "cap" | "window">>,
   by: Actor,
 ): Promise<Budget | Refusal> {
-  return put(deps, balance, name, by, ({ known }) =>
-    known === null ? unknownBudget(name) : { ...known, ...spec },
-  );
+  return put(deps, balance, name, by, ({ known }) => {
+    if (known === null) return unknownBudget(name);
+    // Each value is counted in one window alone.
+    if (known.perTag && spec.window !== undefined && spec.window !== known.window)
+      return invalidField(
+        "window",
+        `The window of a budget that caps each value of a tag cannot change. Create another budget, and set the keys' \`budget\` to it.`,
+      );
+    return { ...known, ...spec };
+  });
 }
 
 /** Refused while a live key draws from it, because that would lift the key's cap in silence. */

@@ -73,6 +73,8 @@ export interface Budget {
   readonly name: string;
   readonly cap: NanoUsd;
   readonly window: WindowKind;
+  /** The tag of which each value has the cap for itself; null or absent: all requests share it. Never changes. */
+  readonly perTag?: string | null;
 }
 
 /** The price list that requests of the key are charged by; null: the models' own prices. */

@@ -1,4 +1,5 @@
 import { invalidField, type Refusal } from "../../units/errors/refusal.ts";
+import type { Budget } from "./key.ts";
 
 /** What a request is counted under besides its key: values by the names that its sender chose. */
 export type Tags = Readonly<Record<string, string>>;
@@ -30,6 +31,13 @@ const MAX_TAGS = 8;
 const FORM = "customer=acme; feature=search";
 const BOUNDS =
   "names of 1 to 32 of `a-z 0-9 _ . -` that begin with a letter, and values of 1 to 64 visible ASCII characters other than `;`";
+
+/** A request without a value has no cap of its own, and would be outside of all others'. */
+export const missingTag = ({ name, perTag }: Budget): Refusal =>
+  invalidField(
+    TAGS_HEADER,
+    `The key draws from budget \`${name}\`, which caps each value of the tag \`${perTag}\`: send it with each request, as in \`${TAGS_HEADER}: ${perTag}=alice\`.`,
+  );
 
 const invalidTags = (what: string): Refusal =>
   invalidField(TAGS_HEADER, `\`${TAGS_HEADER}\` ${what}. Correct the header, or leave it out.`);

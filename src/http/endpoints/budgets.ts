@@ -3,7 +3,7 @@ import { MAX_BUDGET_NAME } from "../../api/keys.ts";
 import { changeBudget, createBudget, dropBudget, unknownBudget } from "../../customers/keys/budgets.ts";
 import type { Balance, Budget } from "../../customers/keys/key.ts";
 import type { Actor } from "../../customers/keys/root.ts";
-import { isoTime } from "../../units/clock.ts";
+import { DAY_MS, isoTime } from "../../units/clock.ts";
 import { type Refusal, refused } from "../../units/errors/refusal.ts";
 import { usdFromNano } from "../../units/usd.ts";
 import { windowAt } from "../../units/window.ts";
@@ -13,20 +13,27 @@ import { readUsd } from "../fields.ts";
 import { actorOf } from "../identity.ts";
 import { operation } from "../operation.ts";
 import { created, type JsonReply, list, ok } from "../reply.ts";
+import { tooManyAtOnce } from "./usage.ts";
 
 /** Named spending caps: contract §4. */
 export const budgetEndpoints = (): Endpoint[] => [
   operation("GET /v1/budgets", BUDGETS.list, ({ who }, deps) => listOfBudgets(who.balance, deps)),
   operation("POST /v1/budgets", BUDGETS.create, async ({ who, fields }, deps) => {
-    const { name, window } = fields;
+    const { name, window, per } = fields;
     const cap = readUsd("cap_usd", fields.cap_usd);
     if (refused(cap)) return cap;
-    const budget = await createBudget(deps.keyDeps, who.balance.id, { name, window, cap }, actorOf(who));
+    const spec = { name, window, cap, perTag: per?.slice(PER.length) ?? null };
+    const budget = await createBudget(deps.keyDeps, who.balance.id, spec, actorOf(who));
     return refused(budget) ? budget : created(await view(budget, deps));
   }),
-  operation("GET /v1/budgets/:name", BUDGETS.show, async ({ who, params }, deps) => {
+  operation("GET /v1/budgets/:name", BUDGETS.show, async ({ who, params, query }, deps) => {
     const budget = (await budgetsOf(who.balance, deps)).find((one) => one.name === params.name);
-    return budget === undefined ? unknownBudget(shortened(params.name)) : ok(await view(budget, deps));
+    if (budget === undefined) return unknownBudget(shortened(params.name));
+    if (!budget.perTag) return ok(await view(budget, deps));
+    const values = query.value === null ? await valuesThatSpentMost(budget, deps) : [query.value];
+    return values === null
+      ? tooManyAtOnce()
+      : ok({ ...(await view(budget, deps)), values: await valueViews(budget, values, deps) });
   }),
   operation("PATCH /v1/budgets/:name", BUDGETS.change, ({ who, fields, params }, deps) =>
     changedBudget(who.balance, params.name, fields, actorOf(who), deps),
@@ -60,6 +67,29 @@ async function budgetsOf(balance: Balance, { keyDeps }: HttpDeps): Promise<reado
   return (await keyDeps.store.balanceWithBudgets(balance.id))?.budgets ?? [];
 }
 
+/** By receipts, which alone have the values; null where too much is being summed up. */
+async function valuesThatSpentMost(
+  { balanceId, perTag, window }: Budget,
+  { books, keyDeps }: HttpDeps,
+): Promise<readonly string[] | null> {
+  const since = windowAt(window, keyDeps.clock.now()).startsAt;
+  const scope = { balanceId, keyId: null, since, stretchMs: DAY_MS, tag: perTag ?? null };
+  const sums = await books.usage(scope);
+  return sums === null
+    ? null
+    : sums.tagValues.flatMap(({ value }) => (value === null ? [] : [value])).slice(0, MAX_VALUES);
+}
+
+/** The most first, as the books have them; values of other keys' requests spent nothing. */
+async function valueViews(budget: Budget, values: readonly string[], { ledger, keyDeps }: HttpDeps) {
+  const now = keyDeps.clock.now();
+  const spent = await Promise.all(values.map((value) => ledger.valueSpent(budget, value, now)));
+  return values
+    .map((value, at) => ({ value, used_usd: usdFromNano(spent[at]!) }))
+    .filter(({ used_usd }) => used_usd > 0)
+    .sort((one, other) => other.used_usd - one.used_usd);
+}
+
 async function view(budget: Budget, { ledger, keyDeps }: HttpDeps): Promise<BudgetAnswer> {
   const now = keyDeps.clock.now();
   const { spent, held, heldAt } = await ledger.budgetUse(budget, now);
@@ -73,8 +103,12 @@ async function view(budget: Budget, { ledger, keyDeps }: HttpDeps): Promise<Budg
     held_usd: usdFromNano(held),
     held_at: heldAt,
     resets_at: resetsAt === null ? null : isoTime(resetsAt),
+    per: budget.perTag ? `${PER}${budget.perTag}` : null,
   };
 }
+
+const PER = "tag:";
+const MAX_VALUES = 50;
 
 /** No longer than a name may be. */
 const shortened = (name: string): string => name.slice(0, MAX_BUDGET_NAME);

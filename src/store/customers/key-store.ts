@@ -195,13 +195,13 @@ export class SqlKeyStore implements KeyStore {
       const isFull = known === null && present.budgets.length >= most;
       const decided = decide({ balance: present.balance, known, isFull });
       if (refused(decided)) return { result: decided };
-      const { id, cap, window } = decided;
+      const { id, cap, window, perTag = null } = decided;
       return {
         result: decided,
         statements: [
           touch("balances", present.row),
-          sql`INSERT INTO budgets (id, balance_id, name, cap, period)
-            VALUES (${id}, ${balance}, ${decided.name}, ${cap}, ${window})
+          sql`INSERT INTO budgets (id, balance_id, name, cap, period, per)
+            VALUES (${id}, ${balance}, ${decided.name}, ${cap}, ${window}, ${perTag})
             ON CONFLICT (id) DO UPDATE SET cap = excluded.cap, period = excluded.period`,
           loggingBudget(known, decided),
         ],
@@ -406,7 +406,8 @@ export class SqlKeyStore implements KeyStore {
   }
 
   private budgetsOf(balance: BalanceId): Promise<Budget[]> {
-    return this.db.read<Budget>`SELECT id, balance_id AS "balanceId", name, cap, period AS "window"
+    return this.db
+      .read<Budget>`SELECT id, balance_id AS "balanceId", name, cap, period AS "window", per AS "perTag"
       FROM budgets WHERE balance_id = ${balance} ORDER BY name`;
   }
 

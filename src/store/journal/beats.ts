@@ -1,3 +1,5 @@
+import type { CounterId } from "../../ledger/counter.ts";
+import type { Ledger } from "../../ledger/ledger.ts";
 import type { Clock, Timer } from "../../units/clock.ts";
 
 /**
@@ -25,6 +27,19 @@ export class Beats {
         onFault(error);
       }
     }
+  }
+
+  /** Forgets counters that were not used for a while, and values of tags sooner where there are too many of them. */
+  forgetIdle(
+    ledger: Pick<Ledger, "forgetIdle" | "isCrowded">,
+    appliedThrough: () => number,
+    onForgotten: (counters: readonly CounterId[]) => void,
+  ): void {
+    const forget = () => onForgotten(ledger.forgetIdle(appliedThrough(), IDLE_MS));
+    this.every(FORGET_EVERY_MS, forget);
+    this.every(CROWDED_EVERY_MS, () => {
+      if (ledger.isCrowded) forget();
+    });
   }
 
   stop(): void {
@@ -55,6 +70,7 @@ export interface CheckpointedLedger {
 
 /** After a crash, what was delivered within this time is not billed. */
 export const CHECKPOINT_EVERY_MS = 1_000;
-export const FORGET_EVERY_MS = 60_000;
+const FORGET_EVERY_MS = 60_000;
+const CROWDED_EVERY_MS = 1_000;
 /** Counters that were not used for this long are forgotten. */
-export const IDLE_MS = 600_000;
+const IDLE_MS = 600_000;

@@ -5,7 +5,7 @@ import type { Clock, Timer } from "../../units/clock.ts";
 import { StoreUnreachable } from "../../units/errors/bookkeeping.ts";
 import type { ReceiptId } from "../../units/id.ts";
 import { type StoredReceipt, storedReceipt } from "../ledger/receipts.ts";
-import { Beats, CHECKPOINT_EVERY_MS, checkpoint, FORGET_EVERY_MS, IDLE_MS } from "./beats.ts";
+import { Beats, CHECKPOINT_EVERY_MS, checkpoint } from "./beats.ts";
 import type { Disk } from "./disk.ts";
 import {
   type Damage,
@@ -136,7 +136,7 @@ export abstract class JournalBooks<Options extends JournalBooksOptions> {
     this.ledger = ledger;
     this.beats.every(CHECKPOINT_EVERY_MS, () => checkpoint(ledger, this.journal));
     this.beats.every(CHECKPOINT_EVERY_MS, () => this.turnPage());
-    this.beats.every(FORGET_EVERY_MS, () => onForgotten(ledger.forgetIdle(this.appliedThrough, IDLE_MS)));
+    this.beats.forgetIdle(ledger, () => this.appliedThrough, onForgotten);
   }
 
   /** Collects the ends of some time into one batch, or as many as fit into one. */

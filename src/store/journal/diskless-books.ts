@@ -2,7 +2,7 @@ import type { CounterId } from "../../ledger/counter.ts";
 import type { Ledger } from "../../ledger/ledger.ts";
 import type { Clock } from "../../units/clock.ts";
 import { StoreUnreachable } from "../../units/errors/bookkeeping.ts";
-import { Beats, CHECKPOINT_EVERY_MS, checkpoint, FORGET_EVERY_MS, IDLE_MS } from "./beats.ts";
+import { Beats, CHECKPOINT_EVERY_MS, checkpoint } from "./beats.ts";
 import type { PostgresHolds } from "./holds.ts";
 import { PostgresJournal } from "./postgres-journal.ts";
 
@@ -27,7 +27,7 @@ export class DisklessBooks {
   follow(ledger: Ledger, epoch: number, onForgotten: (counters: readonly CounterId[]) => void): void {
     this.epoch = epoch;
     this.beats.every(CHECKPOINT_EVERY_MS, () => checkpoint(ledger, this.journal));
-    this.beats.every(FORGET_EVERY_MS, () => onForgotten(ledger.forgetIdle(this.appliedThrough, IDLE_MS)));
+    this.beats.forgetIdle(ledger, () => this.appliedThrough, onForgotten);
   }
 
   /** The journal's number up to which PostgreSQL's sums are complete. */

@@ -8,7 +8,7 @@ import {
   type Standing,
   type Statement,
 } from "../../ledger/authority.ts";
-import type { CounterId } from "../../ledger/counter.ts";
+import { budgetOfSubject, type CounterId, isValueCounter } from "../../ledger/counter.ts";
 import { EpochFenced } from "../../ledger/membership.ts";
 import { MAX_NANO_USD, type NanoUsd } from "../../units/usd.ts";
 import type { Database, Planned } from "../database/database.ts";
@@ -152,9 +152,10 @@ function writing(
   counters: readonly LockedCounter[],
   now: SqlPart,
 ): readonly SqlPart[] {
-  const stated = counters
-    .filter(({ standing, standingBefore }) => standing !== standingBefore)
-    .map(({ id, standing }) => ({ id, ...standing }));
+  const moved = counters.filter(({ standing, standingBefore }) => standing !== standingBefore);
+  const isRetired = ({ standing }: LockedCounter) => standing === NOTHING_GRANTED;
+  const retired = moved.filter(isRetired).map(({ id }) => id);
+  const stated = moved.filter((one) => !isRetired(one)).map(({ id, standing }) => ({ id, ...standing }));
   const changed = counters
     .filter((one) => one.reserved !== one.reservedBefore || one.inquiries !== one.inquiriesBefore)
     .map(({ id, reserved, inquiries }) => ({ id, reserved, inquiries }));
@@ -165,7 +166,13 @@ function writing(
   const writingCounters = sql`UPDATE counters SET reserved = changed.reserved, inquiries = changed.inquiries,
       inquired_at = CASE WHEN counters.inquiries < changed.inquiries THEN ${now} ELSE inquired_at END
     FROM ${db.table(changed, COUNTER_COLUMNS)} AS changed WHERE counters.id = changed.id`;
-  return [...(stated.length > 0 ? [writingGrants] : []), ...(changed.length > 0 ? [writingCounters] : [])];
+  return [
+    ...(retired.length > 0
+      ? [sql`DELETE FROM grants WHERE node = ${node} AND counter IN ${db.among(retired)}`]
+      : []),
+    ...(stated.length > 0 ? [writingGrants] : []),
+    ...(changed.length > 0 ? [writingCounters] : []),
+  ];
 }
 
 const GRANT_COLUMNS = {
@@ -254,10 +261,14 @@ function askedOf(counter: CounterId): AskedLimit {
   return {
     counter,
     kind,
-    subject: isRun ? `${subject}:${window}` : subject,
-    window: kind === "budget" && start !== undefined ? window : "",
+    subject: isRun ? `${subject}:${window}` : budgetOfSubject(subject),
+    window:
+      kind === "budget" && start !== undefined ? `${window}${isValueCounter(counter) ? OF_VALUES : ""}` : "",
   };
 }
+
+/** Behind a budget's window where its cap is that of each value of a tag, and not of all together. */
+const OF_VALUES = " of values";
 
 type LimitKind = "day" | "month" | "rpm" | "tpm" | "budget" | "run" | "calls";
 
@@ -285,7 +296,8 @@ const QUERIES: readonly LimitQuery[] = [
       db,
       budgets,
     ) => sql`SELECT id AS subject, ${NONE} AS day, ${NONE} AS month, ${NONE} AS rpm, ${NONE} AS tpm,
-      cap AS budget, ${NONE} AS run, ${NONE} AS calls, period FROM budgets WHERE id IN ${db.among(budgets)}`,
+      cap AS budget, ${NONE} AS run, ${NONE} AS calls, period || CASE WHEN per IS NULL THEN '' ELSE ${OF_VALUES} END AS period
+      FROM budgets WHERE id IN ${db.among(budgets)}`,
   },
   {
     kinds: ["run", "calls"],

@@ -8,6 +8,7 @@ import {
   type CounterId,
   keyCounter,
   runCounters,
+  valueCounter,
 } from "../../ledger/counter.ts";
 import type { CreditBooks } from "../../ledger/credit.ts";
 import { type BalanceTotals, type BalanceView, balanceView } from "../../ledger/ledger.ts";
@@ -44,6 +45,7 @@ export function ledgerOperations(
       return { ...(await keySpending(key, at)), ...held };
     },
     budgetUse: (budget, at) => counterUse(books, budgetCounter(budget.id, budget.window, at)),
+    valueSpent: (budget, value, at) => books.spent(valueCounter(budget, value, at)),
     async runUse(balanceId, name, at) {
       const run = await books.keys.run(balanceId, name);
       return run === null || hasEnded(run, at) ? null : useOf(balanceId, run);
@@ -95,6 +97,8 @@ export interface LedgerOperations extends CreditBooks {
   keySpending(key: Key, at: EpochMs): Promise<KeySpending>;
   keyUse(key: Key, at: EpochMs): Promise<KeyUse>;
   budgetUse(budget: Budget, at: EpochMs): Promise<CounterUse>;
+  /** Of a budget that caps each value of a tag, in its window. */
+  valueSpent(budget: Budget, value: string, at: EpochMs): Promise<NanoUsd>;
   /** Null where the balance has no such run now. */
   runUse(balance: BalanceId, name: string, at: EpochMs): Promise<RunUse | null>;
   useOf(balance: BalanceId, run: StoredRun): Promise<RunUse>;

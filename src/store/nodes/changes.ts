@@ -1,6 +1,6 @@
 import type { Key } from "../../customers/keys/key.ts";
 import type { StoredRun } from "../../customers/keys/run.ts";
-import { runCounters } from "../../ledger/counter.ts";
+import { budgetPrefixes, runCounters } from "../../ledger/counter.ts";
 import type { MembershipChange } from "../../ledger/membership.ts";
 import type { BalanceId } from "../../units/id.ts";
 
@@ -20,7 +20,7 @@ export const changeOfKey = ({
 export const changeOfBudget = (balance: BalanceId, budget: string): NotedChange => ({
   balance,
   key: null,
-  counters: [`budget:${budget}:`],
+  counters: budgetPrefixes(budget),
 });
 
 /** Once its limits are others. */

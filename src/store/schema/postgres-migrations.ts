@@ -13,6 +13,7 @@ import {
   PRICE_LISTS,
   ROOTS,
   RUNS_OF_KEYS,
+  TAG_BUDGETS,
   VERSIONS,
   WASTED_GAS,
 } from "./tables.ts";
@@ -172,6 +173,8 @@ ${inPostgres(FIRST_TABLES)}
   inPostgres(OWNERS_EVENTS),
   // 32: who has changed what
   inPostgres(CHANGE_LOG),
+  // 33: budgets that cap each value of a tag
+  inPostgres(TAG_BUDGETS),
 ];
 
 export const POSTGRES_SCHEMA: Schema = {

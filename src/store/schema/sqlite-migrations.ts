@@ -12,6 +12,7 @@ import {
   PRICE_LISTS,
   ROOTS,
   RUNS_OF_KEYS,
+  TAG_BUDGETS,
   VERSIONS,
   WASTED_GAS,
 } from "./tables.ts";
@@ -167,6 +168,8 @@ ${FIRST_TABLES}
   OWNERS_EVENTS,
   // 30: who has changed what
   CHANGE_LOG,
+  // 31: budgets that cap each value of a tag
+  TAG_BUDGETS,
 ];
 
 export const SQLITE_SCHEMA: Schema = {

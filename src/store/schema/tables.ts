@@ -364,6 +364,11 @@ export const CHANGE_LOG = `
   CREATE INDEX change_log_by_action ON change_log (action, created_at, id);
 `;
 
+export const TAG_BUDGETS = `
+  -- The tag of which each value has the cap for itself; null: all requests share it.
+  ALTER TABLE budgets ADD COLUMN per TEXT;
+`;
+
 /** PostgreSQL's columns have their type anyway, and its whole numbers need saying how long they are. */
 export const inPostgres = (tables: string): string =>
   tables.replaceAll("INTEGER", "BIGINT").replace(/\) STRICT(, WITHOUT ROWID)?;/g, ");");
