@@ -1,9 +1,8 @@
 import type { AccountAnswer } from "../api/admin.ts";
 import type { List } from "../api/answers.ts";
-import type { BudgetAnswer } from "../api/budgets.ts";
 import type { NodeAnswer } from "../api/nodes.ts";
 import type { OperatorsPayment } from "../api/payments.ts";
-import { adminClient, type Client, type OwnerOptions, ownerClient } from "./client.ts";
+import { adminClient, type Client } from "./client.ts";
 import type { OperationOptions } from "./connection.ts";
 import { type CommandContext, members, show, table } from "./console.ts";
 import { CommandFailure, EXIT } from "./failure.ts";
@@ -86,60 +85,6 @@ export async function resolvePayment(
   const path = `/admin/payments/${encodeURIComponent(id)}/resolve`;
   const payment = await adminClient(options, context).post<OperatorsPayment>(path, { as, note });
   show(context, options.json, payment, [`${payment.id} is ${payment.state}.`]);
-}
-
-/** Lists the budgets of the balance that the operator names, or of the owner. */
-export async function listBudgets(
-  balance: string | undefined,
-  options: OwnerOptions,
-  context: CommandContext,
-): Promise<void> {
-  const { client, path } = await budgetsOf(balance, options, context);
-  const { data } = await client.get<List<BudgetAnswer>>(path);
-  show(context, options.json, { data }, [
-    ...table(
-      ["name", "cap USD", "window", "used", "held", "resets"],
-      data.map((one) => [one.name, one.cap_usd, one.window, one.used_usd, one.held_usd, one.resets_at]),
-    ),
-  ]);
-}
-
-export async function changeBudget(
-  name: string,
-  {
-    balance,
-    capUsd,
-    window,
-    ...options
-  }: OwnerOptions & { capUsd?: number | undefined; window?: string | undefined },
-  context: CommandContext,
-): Promise<void> {
-  if (capUsd === undefined && window === undefined) {
-    throw new CommandFailure(EXIT.usage, "no change was named", "Name --cap-usd, --window, or both.");
-  }
-  const { client, path } = await budgetsOf(balance, options, context);
-  const budget = await client.patch<BudgetAnswer>(`${path}/${encodeURIComponent(name)}`, {
-    cap_usd: capUsd,
-    window,
-  });
-  show(context, options.json, budget, members(budget));
-}
-
-async function budgetsOf(balance: string | undefined, options: OwnerOptions, context: CommandContext) {
-  const owner = ownerClient({ ...options, balance }, context);
-  if (owner !== null) return { client: owner, path: "/v1/budgets" };
-  if (balance === undefined) {
-    throw new CommandFailure(
-      EXIT.usage,
-      "no balance was named",
-      "Name one of `gateway balances` with --balance, or set GATEWAY_OWNER to act as an owner.",
-    );
-  }
-  const client = adminClient(options, context);
-  return {
-    client,
-    path: `/admin/balances/${encodeURIComponent(await balanceIdOf(balance, client))}/budgets`,
-  };
 }
 
 export async function listNodes(options: OperationOptions, context: CommandContext): Promise<void> {

@@ -19,11 +19,10 @@ import {
   urlOption,
   wholeNumber,
 } from "./arguments.ts";
+import { changeBudget, createBudget, listBudgets, showBudget } from "./budgets.ts";
 import { type CommandContext, showFailure } from "./console.ts";
 import {
-  changeBudget,
   closeNode,
-  listBudgets,
   listNodes,
   listPayments,
   refundPayment,
@@ -403,12 +402,30 @@ function addPayments(gateway: Command, context: CommandContext): void {
 }
 
 function addBudgets(gateway: Command, context: CommandContext): void {
-  const budgets = gateway.command("budgets").description("List and change spending caps.") as Command;
+  const budgets = gateway.command("budgets").description("Create, list and change spending caps.") as Command;
   connected(budgets, "list")
     .description("List the budgets of a balance, or of --owner.")
     .argument("[balance]", "id of a balance, bal_…")
     .addOption(ownerOption())
     .action((balance, options) => listBudgets(balance, options, context));
+  connected(budgets, "create")
+    .description("Create a spending cap that keys can share, as --owner.")
+    .argument("<name>", "name of the budget")
+    .addOption(ownerOption())
+    .addOption(
+      new Option("--cap-usd <usd>", "the most that may be spent").argParser(amountUsd).makeOptionMandatory(),
+    )
+    .addOption(
+      new Option("--window <window>", "how long it counts").choices(BUDGET_WINDOWS).makeOptionMandatory(),
+    )
+    .option("--per <tag>", "a tag of which each value has the cap for itself, such as tag:user")
+    .action((name, options) => createBudget(name, options, context));
+  connected(budgets, "show")
+    .description("Show a budget of --owner; where it caps each value of a tag, with those that spent most.")
+    .argument("<name>", "name of the budget")
+    .addOption(ownerOption())
+    .option("--value <value>", "the value of the tag to show")
+    .action((name, options) => showBudget(name, options, context));
   connected(budgets, "change")
     .description("Change a budget's cap or window.")
     .argument("<name>", "name of the budget")

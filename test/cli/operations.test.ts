@@ -577,6 +577,20 @@ test("budgets are listed and changed, by the operator and by the owner", async (
   expect((await operator("budgets", "list")).code).toBe(2);
 });
 
+test("an owner creates a budget that caps each value of a tag, and is shown what the values spent", async () => {
+  const { recovery_secret } = await running.keyWith(0);
+  const ownersEnv = { GATEWAY_URL: running.url, GATEWAY_OWNER: recovery_secret };
+  const create = ["budgets", "create", "each", "--cap-usd", "1", "--window", "day", "--per", "tag:user"];
+  const made = await gateway([...create, "--json"], ownersEnv);
+  expect(JSON.parse(made.out)).toMatchObject({ name: "each", cap_usd: 1, window: "day", per: "tag:user" });
+  const shown = await gateway(["budgets", "show", "each", "--json"], ownersEnv);
+  expect(JSON.parse(shown.out)).toMatchObject({ per: "tag:user", values: [] });
+  expect((await gateway(["budgets", "show", "each", "--value", "alice"], ownersEnv)).out).toContain(
+    "tag:user",
+  );
+  expect((await operator(...create)).code).toBe(2);
+});
+
 test("nodes: without a shared database there are none", async () => {
   expect((await operator("nodes", "list")).out).toStartWith("No nodes:");
   expect(await operator("nodes", "close", "gone")).toMatchObject({ code: 3 });

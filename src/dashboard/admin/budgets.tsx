@@ -1,6 +1,6 @@
 import type { BudgetAnswer } from "../../api/budgets.ts";
 import { oneProcess, roughUsd } from "../format.ts";
-import { BudgetDialog, WINDOWS } from "../parts/budget-dialog.tsx";
+import { BudgetDialog, windowText } from "../parts/budget-dialog.tsx";
 import { Button } from "../parts/button.tsx";
 import { useDialog } from "../parts/dialog.tsx";
 import { Section } from "../parts/frame.tsx";
@@ -18,14 +18,17 @@ export function BalanceBudgets({ id }: { id: string }) {
   if (budgets.data === null || budgets.data.length === 0) return <Problem error={budgets.error} />;
   const columns: Column<BudgetAnswer>[] = [
     ["Budget", "", ({ name }) => name],
-    ["Window", "", ({ window }) => WINDOWS[window]],
+    ["Window", "", windowText],
     [
       "Used",
       "end",
-      ({ used_usd, held_usd, held_at, cap_usd }) => (
+      ({ used_usd, held_usd, held_at, cap_usd, per }) => (
         <>
           {roughUsd(used_usd + held_usd)}
-          <span class="soft"> of {roughUsd(cap_usd) + oneProcess({ held_at })}</span>
+          <span class="soft">
+            {per === null ? " of " : " by all, each of "}
+            {roughUsd(cap_usd) + oneProcess({ held_at })}
+          </span>
         </>
       ),
     ],

@@ -1,7 +1,8 @@
 import type { BudgetAnswer } from "../../api/budgets.ts";
 import { moment } from "../format.ts";
 import { useOwner } from "../owner.ts";
-import { BudgetDialog, WINDOWS } from "../parts/budget-dialog.tsx";
+import { BudgetDialog, windowText } from "../parts/budget-dialog.tsx";
+import { BudgetValues } from "../parts/budget-values.tsx";
 import { Button } from "../parts/button.tsx";
 import { useDialog } from "../parts/dialog.tsx";
 import { Head } from "../parts/frame.tsx";
@@ -30,13 +31,17 @@ export function Budgets() {
                 <div class="key-names">
                   <h2>{budget.name}</h2>
                   <p class="soft small">
-                    {WINDOWS[budget.window]}
+                    {windowText(budget)}
                     {budget.resets_at !== null && ` · resets ${moment(budget.resets_at)}`}
                   </p>
                   <Button label="Change" about={budget.name} look="link" onClick={() => edit(budget)} />
                 </div>
                 <div class="key-meters">
-                  <Meter label="Used" used={budget.used_usd} of={budget} cap={budget.cap_usd} />
+                  {budget.per === null ? (
+                    <Meter label="Used" used={budget.used_usd} of={budget} cap={budget.cap_usd} />
+                  ) : (
+                    <BudgetValues of={budget} api={api} />
+                  )}
                 </div>
               </li>
             ))}

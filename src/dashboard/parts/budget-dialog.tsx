@@ -6,24 +6,32 @@ import { type DialogEnds, FormDialog } from "./dialog.tsx";
 import { Choice, readLimit, TextField, useField } from "./field.tsx";
 
 /** How often a cap counts from nothing again. */
-export const WINDOWS: Record<BudgetWindow, string> = {
+const WINDOWS: Record<BudgetWindow, string> = {
   day: "per day",
   week: "per week",
   month: "per month",
   total: "in total",
 };
 
+/** How often it does, and for whom. */
+export const windowText = ({ window, per }: Pick<BudgetAnswer, "window" | "per">): string =>
+  per === null ? WINDOWS[window] : `${WINDOWS[window]}, for each ${per.slice(PER.length)}`;
+
+const PER = "tag:";
+
 /** Makes a budget, or changes one: of the owner's, or of anybody's where the operator is asked to. */
 export function BudgetDialog({ of, api, path, canDelete = true, onClose, onDone }: BudgetDialogProps) {
   const name = useField(of?.name ?? "");
   const cap = useField(of === null ? "" : String(of.cap_usd));
   const window = useField<BudgetWindow>(of?.window ?? "month");
+  const tag = useField("");
   const own = `${path}/${encodeURIComponent(of?.name ?? "")}`;
   const save = async () => {
     const cap_usd = readLimit(cap.value);
     if (cap_usd === null || cap_usd === undefined) throw new Error("The cap must be an amount of 0 or more.");
     const limit = { cap_usd, window: window.value };
-    if (of === null) await api.post(path, { name: name.value, ...limit });
+    const per = tag.value.trim() === "" ? {} : { per: `${PER}${tag.value.trim()}` };
+    if (of === null) await api.post(path, { name: name.value, ...limit, ...per });
     else await api.patch(own, limit);
     onDone();
   };
@@ -45,8 +53,17 @@ export function BudgetDialog({ of, api, path, canDelete = true, onClose, onDone 
       )}
       <div class="columns">
         <TextField label="Cap in dollars" inputMode="decimal" required {...cap} />
-        <Choice label="Window" options={Object.entries(WINDOWS)} {...window} />
+        {(of === null || of.per === null) && (
+          <Choice label="Window" options={Object.entries(WINDOWS)} {...window} />
+        )}
       </div>
+      {of === null && (
+        <TextField
+          label="For each value of the tag"
+          hint="Such as user: each value of that tag in x-gateway-tags has the cap for itself. Empty: all requests share it."
+          {...tag}
+        />
+      )}
     </FormDialog>
   );
 }

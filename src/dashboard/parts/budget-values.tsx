@@ -1,0 +1,38 @@
+import { useState } from "preact/hooks";
+import type { BudgetAnswer } from "../../api/budgets.ts";
+import type { Api } from "../api.ts";
+import { roughUsd } from "../format.ts";
+import { useGet } from "../resource.ts";
+import { Button } from "./button.tsx";
+import { Meter } from "./meter.tsx";
+import { Problem } from "./notice.tsx";
+
+/** What a budget's values spent, of which each has the cap for itself; looked up once somebody asks. */
+export function BudgetValues({ of, api }: { of: BudgetAnswer; api: Api }) {
+  const [isOpen, setIsOpen] = useState(false);
+  return (
+    <>
+      <p class="soft small">
+        {roughUsd(of.used_usd)} used by all values, {roughUsd(of.cap_usd)} at most by each
+      </p>
+      {isOpen ? (
+        <Values of={of} api={api} />
+      ) : (
+        <Button label="Show who spent most" about={of.name} look="link" onClick={() => setIsOpen(true)} />
+      )}
+    </>
+  );
+}
+
+function Values({ of, api }: { of: BudgetAnswer; api: Api }) {
+  const { data, error } = useGet<BudgetAnswer>(api, `v1/budgets/${encodeURIComponent(of.name)}`);
+  if (data === null) return <Problem error={error} />;
+  const { values = [], cap_usd } = data;
+  if (values.length === 0) return <p class="soft small">Nothing was spent yet.</p>;
+  return values.map(({ value, used_usd }) => (
+    <Meter key={value} label={value} used={used_usd} of={NOTHING_HELD} cap={cap_usd} />
+  ));
+}
+
+/** What each value holds is not looked up. */
+const NOTHING_HELD = { held_usd: 0, held_at: "all_processes" } as const;
