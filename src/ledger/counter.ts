@@ -50,7 +50,7 @@ export const budgetPrefixes = (budget: string): string[] => [
 
 /** In no other id. */
 const OF_VALUE = "~";
-/** Of six bits each: two values that somebody picks do not meet. */
+/** Six bits each: two values that somebody picks do not meet. */
 const HASH_LENGTH = 27;
 
 /** The value that a request is counted under where the budget caps each value of a tag; undefined: it has not said. */

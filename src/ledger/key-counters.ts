@@ -60,7 +60,7 @@ export interface BudgetCap {
   readonly budget: Budget;
   readonly counter: Counter;
   readonly limit: NanoUsd;
-  /** Of the budget's tag, where the counter is that of one value. */
+  /** The value of the budget's tag, where the counter is that of one. */
   readonly value: string | undefined;
 }
 

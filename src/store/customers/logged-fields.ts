@@ -25,7 +25,14 @@ export function loggingBudget(before: Budget | null, after: Budget | null): Batc
   const { balanceId, name } = (after ?? before)!;
   const action = before === null ? "budget.created" : after === null ? "budget.deleted" : "budget.changed";
   const fields = (budget: Budget | null): ChangedFields =>
-    budget === null ? {} : { name, cap_usd: usdFromNano(budget.cap), window: budget.window };
+    budget === null
+      ? {}
+      : {
+          name,
+          cap_usd: usdFromNano(budget.cap),
+          window: budget.window,
+          ...(budget.perTag ? { per: `tag:${budget.perTag}` } : {}),
+        };
   return loggingDifference({
     action,
     subject: name,

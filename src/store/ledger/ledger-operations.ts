@@ -97,7 +97,7 @@ export interface LedgerOperations extends CreditBooks {
   keySpending(key: Key, at: EpochMs): Promise<KeySpending>;
   keyUse(key: Key, at: EpochMs): Promise<KeyUse>;
   budgetUse(budget: Budget, at: EpochMs): Promise<CounterUse>;
-  /** Of a budget that caps each value of a tag, in its window. */
+  /** What one value spent of a budget that caps each, in its window. */
   valueSpent(budget: Budget, value: string, at: EpochMs): Promise<NanoUsd>;
   /** Null where the balance has no such run now. */
   runUse(balance: BalanceId, name: string, at: EpochMs): Promise<RunUse | null>;
