@@ -49,7 +49,7 @@ export const HOST_KEYS = listOf(
 );
 
 /** Each request looks at all of a host's keys. */
-const MAX_KEYS = 32;
+export const MAX_KEYS = 32;
 
 /** What is wrong with a host's keys together. */
 export function reportKeys({ apiKey, keys = [] }: Host, path: Path, report: ReportProblem): void {

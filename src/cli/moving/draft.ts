@@ -1,9 +1,11 @@
 import { isModelId, isVariant } from "../../catalog/model-name.ts";
 import type { Preset } from "../../config/presets.ts";
 import { routeQuirks } from "../../config/presets.ts";
-import { ownQuirks, type QuirkRow, quirkRow } from "../../config/quirks.ts";
+import { ownQuirks, quirkRow } from "../../config/quirks.ts";
 import type { KnownModels, UsdPrice } from "./known-models.ts";
+import { NO_SHARE, pooled, type Share, type Use } from "./pools.ts";
 import type { Provider } from "./providers.ts";
+import type { HostRow, ModelRow } from "./rows.ts";
 import type { Secrets } from "./secrets.ts";
 
 /** One model at one host, as another gateway lists it. */
@@ -23,34 +25,10 @@ interface Deployment {
   readonly contextLength?: number | null;
   readonly maxOutputTokens?: number | null;
   readonly price?: UsdPrice | null;
+  /** Absent: nothing is said. */
+  readonly share?: Share;
   /** Its place in the source, for the report. */
   readonly from: string;
-}
-
-interface HostRow {
-  readonly id: string;
-  readonly base_url: string;
-  readonly speaks: readonly string[];
-  readonly [setting: string]: unknown;
-}
-
-interface RouteRow {
-  readonly host: string;
-  readonly model: string;
-  price?: UsdPrice;
-  quirks?: QuirkRow;
-}
-
-interface ModelRow {
-  readonly id: string;
-  aliases?: string[];
-  fallbacks?: string[];
-  context_length: number;
-  max_output_tokens: number;
-  readonly [ability: string]: unknown;
-  readonly price: UsdPrice;
-  order?: string;
-  readonly routes: RouteRow[];
 }
 
 /** Where neither the source nor a catalogue knows more. */
@@ -66,7 +44,8 @@ export class Draft {
   readonly leftOut: string[] = [];
   /** Of what is carried otherwise than it was. */
   readonly notes: string[] = [];
-  private readonly hosts: HostRow[] = [];
+  private hosts: HostRow[] = [];
+  private readonly uses: Use[] = [];
   private readonly models: ModelRow[] = [];
   private readonly auto: Record<string, string[]> = {};
   /** By the name that clients use. */
@@ -87,7 +66,7 @@ export class Draft {
 
   /** Adds a route, and its model and host where they are new. */
   add(deployment: Deployment): void {
-    const { name, provider, from } = deployment;
+    const { name, provider, from, share = NO_SHARE } = deployment;
     const price = this.priceOf(deployment);
     if (price === null) {
       this.leaveOut(from, `no price of ${deployment.model} is known, and what has no price cannot be sold`);
@@ -97,7 +76,7 @@ export class Draft {
     if (model === null) return;
     const host = this.hostOf(deployment);
     const wireName = withPrefix(provider.preset, deployment.model);
-    if (model.routes.some((route) => route.host === host && route.model === wireName)) {
+    if (model.routes.some((route) => route.host === host.id && route.model === wireName)) {
       this.note(from, `it is the same route as another of ${model.id}, and listed once`);
       return;
     }
@@ -108,12 +87,26 @@ export class Draft {
     const { preset } = provider;
     const ofRoute = preset === null ? null : routeQuirks(preset, wireName);
     const quirks = ofRoute === null ? null : ownQuirks(ofRoute, preset?.quirks ?? {});
+    this.uses.push({ host, model, share, stem: provider.id, from });
     model.routes.push({
-      host,
+      host: host.id,
       model: wireName,
       ...(isOwn ? { price } : {}),
       ...(quirks === null ? {} : { quirks }),
     });
+  }
+
+  /** Once all deployments are known: see pools. */
+  pool(): void {
+    const { hosts, ids, leftOut } = pooled(this.hosts, this.uses);
+    this.hosts = hosts;
+    this.leftOut.push(...leftOut);
+    for (const model of this.models) {
+      const routes = model.routes.map((route) => ({ ...route, host: ids.get(route.host)! }));
+      model.routes = routes.filter(
+        (route, at) => routes.findIndex((other) => Bun.deepEquals(other, route)) === at,
+      );
+    }
   }
 
   has(name: string): boolean {
@@ -239,8 +232,8 @@ export class Draft {
     };
   }
 
-  /** The id of the host with this address and key. */
-  private hostOf({ provider, address, key, headers = {} }: Deployment): string {
+  /** The host with this address and key. */
+  private hostOf({ provider, address, key, headers = {} }: Deployment): HostRow {
     const base = address ?? provider.address!;
     const secret = key === null ? provider.env : this.secrets.reference(key, provider.id);
     const reference = secret === null ? null : key === null ? `\${${secret}}` : secret;
@@ -260,13 +253,14 @@ export class Draft {
       ...(Object.keys(quirks).length === 0 ? {} : { quirks }),
     };
     const same = this.hosts.find(({ id: _, ...other }) => Bun.deepEquals(other, row));
-    if (same !== undefined) return same.id;
+    if (same !== undefined) return same;
     const alike = this.hosts.filter(
       ({ id }) => id === provider.id || id.startsWith(`${provider.id}-`),
     ).length;
     const id = alike === 0 ? provider.id : `${provider.id}-${alike + 1}`;
-    this.hosts.push({ id, ...row });
-    return id;
+    const host = { id, ...row };
+    this.hosts.push(host);
+    return host;
   }
 }
 

@@ -3,6 +3,7 @@ import { CommandFailure, EXIT } from "../failure.ts";
 import type { Draft } from "./draft.ts";
 import { type Fields, fieldsOf, numberOf, perMillion, textOf } from "./fields.ts";
 import type { UsdPrice } from "./known-models.ts";
+import type { Share } from "./pools.ts";
 import { addressOf, LITELLM_PROVIDERS, NOT_SERVED, OPENAI, ownHost, type Provider } from "./providers.ts";
 
 /**
@@ -22,6 +23,7 @@ export function readLiteLLM(text: string, file: string, draft: Draft): void {
   const named = rows.filter((one) => !isPattern(one));
   for (const { row, from } of inOrder(named, draft)) readModel(row, from, credentials, draft);
   for (const { row, from } of rows.filter(isPattern)) readPattern(row, from, draft);
+  draft.pool();
   readRouting(fieldsOf(router_settings), fieldsOf(litellm_settings), draft);
   readLimits(fieldsOf(litellm_settings), draft);
   readGeneral(fieldsOf(general_settings), draft);
@@ -51,14 +53,17 @@ interface Row {
   readonly from: string;
 }
 
-/** LiteLLM tries the lowest `order` first, and shares by weight what has the same: here the first host serves while it works. */
+/**
+ * LiteLLM tries the lowest `order` first, and shares by weight what has the same: so do keys of one host here. The first of
+ * several hosts serves while it works.
+ */
 function inOrder(rows: readonly Row[], draft: Draft): Row[] {
   const of = ({ row }: Row, name: string, otherwise: number): number =>
     numberOf(fieldsOf(row.litellm_params)[name]) ?? otherwise;
   if (rows.some((row) => of(row, "weight", 0) > 0))
     draft.note(
       "litellm_params.weight",
-      "the heaviest deployment is the first host, which gets all requests while it works",
+      "keys of one host share by weight; of several hosts, the heaviest gets all requests while it works",
     );
   return [...rows].sort(
     (a, b) => of(a, "order", 0) - of(b, "order", 0) || of(b, "weight", 0) - of(a, "weight", 0),
@@ -83,13 +88,11 @@ function readEnvironment(variables: Fields, draft: Draft): void {
 /** Handled, or without a meaning here. */
 const READ_PARAMS = new Set([
   ...["model", "api_key", "api_base", "base_url", "api_version", "custom_llm_provider", "weight", "order"],
+  ...["rpm", "tpm", "max_parallel_requests"],
   ...["litellm_credential_name", "extra_headers", "organization", "drop_params", "use_in_pass_through"],
 ]);
 
 const WHY_PARAMS: Readonly<Record<string, string>> = {
-  rpm: "limits here are those of keys (`rpm_limit`) and of hosts (`max_concurrent`)",
-  tpm: "limits here are those of keys (`tpm_limit`) and of hosts (`max_concurrent`)",
-  max_parallel_requests: "set `max_concurrent` of the host, which counts all of its models",
   timeout: "times are the same for all models: `generation`",
   stream_timeout: "times are the same for all models: `generation.first_token_ms`",
   max_retries: "each host is tried once, at most `generation.max_hosts` of them",
@@ -124,9 +127,24 @@ function readModel(row: Fields, from: string, credentials: Credentials, draft: D
     contextLength: numberOf(info.max_input_tokens) ?? numberOf(info.max_tokens),
     maxOutputTokens: numberOf(info.max_output_tokens) ?? numberOf(info.max_tokens),
     price: priceOf({ ...given, ...info }),
+    share: shareOf(params),
     from: at,
   });
   leaveOutParams(params, at, draft);
+}
+
+function shareOf(params: Fields): Share {
+  const positive = (name: string) => {
+    const number = numberOf(params[name]);
+    return number !== null && number > 0 ? number : null;
+  };
+  return {
+    order: numberOf(params.order) ?? 0,
+    weight: positive("weight"),
+    rpm: positive("rpm"),
+    tpm: positive("tpm"),
+    maxConcurrent: positive("max_parallel_requests"),
+  };
 }
 
 function leaveOutParams(params: Fields, from: string, draft: Draft): void {
@@ -217,6 +235,7 @@ function readPattern(row: Fields, from: string, draft: Draft): void {
       "only a pattern of all models of one known provider can be written out; list its models, or leave `models` out: providers whose keys are in the environment are then found",
     );
   const { preset } = provider;
+  const share = shareOf(params);
   const names = draft.known.of(preset).map(({ wireName }) => wireName);
   const added = names.filter((name) => !draft.has(pattern.replace("*", name)) && !draft.has(name));
   for (const name of added)
@@ -227,6 +246,7 @@ function readPattern(row: Fields, from: string, draft: Draft): void {
       key: textOf(params.api_key),
       headers: headersOf(params),
       model: name,
+      share,
       from: at,
     });
   draft.note(at, `written out as the ${added.length} models whose prices are known`);

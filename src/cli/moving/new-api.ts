@@ -1,4 +1,5 @@
 import { Database } from "bun:sqlite";
+import { MAX_KEYS } from "../../config/host-keys.ts";
 import { type EpochMs, isoTime } from "../../units/clock.ts";
 import { decimalUsd, MAX_NANO_USD, type NanoUsd, usdFromNano } from "../../units/usd.ts";
 import { messageOf } from "../console.ts";
@@ -7,6 +8,7 @@ import type { MovedCustomer, MovedKey } from "./customer.ts";
 import type { Draft } from "./draft.ts";
 import { type Fields, fieldsOf, jsonOf, numberOf, textOf } from "./fields.ts";
 import type { UsdPrice } from "./known-models.ts";
+import { NO_SHARE } from "./pools.ts";
 import { addressOf, NEW_API_PROVIDERS } from "./providers.ts";
 
 /** What new-api keeps in its database: channels, users, tokens and options (model/*.go). */
@@ -45,7 +47,6 @@ const ENABLED = 1;
 /** A channel may also list models for images, sound and vectors. */
 const NO_TEXT =
   /embed|whisper|tts|dall-e|image|midjourney|mj_|suno|rerank|moderation|realtime|audio|video|sora|veo/i;
-const MAX_KEYS = 16;
 
 /** Channels as hosts and routes: the highest priority first, then the heaviest. */
 export function readChannels({ channels, options }: NewApi, draft: Draft): void {
@@ -55,6 +56,7 @@ export function readChannels({ channels, options }: NewApi, draft: Draft): void 
   );
   const prices = pricesOf(options);
   for (const channel of sorted) readChannel(channel, prices, draft);
+  draft.pool();
   const factors = groupFactors(options);
   if (factors.size > 0)
     draft.settings.price_lists = Object.fromEntries(
@@ -83,10 +85,13 @@ function readChannel(channel: Fields, prices: Prices, draft: Draft): void {
   const groups = (textOf(channel.group) ?? "default").split(",");
   if (!groups.includes("default"))
     draft.note(at, `it served the groups ${groups.join(", ")} alone, and serves everybody here`);
-  const keys = (textOf(channel.key) ?? "")
-    .split("\n")
-    .map((key) => key.trim())
-    .filter((key) => key !== "");
+  const keys = keysOf(channel, at, draft);
+  const weight = numberOf(channel.weight) ?? 0;
+  const share = {
+    ...NO_SHARE,
+    order: -(numberOf(channel.priority) ?? 0),
+    weight: weight > 0 ? weight / Math.max(1, keys.length) : null,
+  };
   if (keys.length > MAX_KEYS)
     draft.leaveOut(at, `it has ${keys.length} keys, of which the first ${MAX_KEYS} are carried`);
   const mapping = fieldsOf(jsonOf(channel.model_mapping));
@@ -106,9 +111,21 @@ function readChannel(channel: Fields, prices: Prices, draft: Draft): void {
           model: textOf(mapping[name]) ?? name,
           knownAs: name,
           price: prices.of(name, draft),
+          share,
           from,
         });
   }
+}
+
+/** A channel has a key a line, some of which may be switched off (`channel_info`, by their number). */
+function keysOf(channel: Fields, at: string, draft: Draft): string[] {
+  const states = fieldsOf(fieldsOf(jsonOf(channel.channel_info)).multi_key_status_list);
+  const keys = (textOf(channel.key) ?? "").split("\n").map((key) => key.trim());
+  return keys.filter((key, number) => {
+    const isOff = (numberOf(states[number]) ?? ENABLED) !== ENABLED;
+    if (isOff) draft.leaveOut(at, `its key ${number + 1} is disabled`);
+    return key !== "" && !isOff;
+  });
 }
 
 interface Prices {

@@ -25,7 +25,7 @@ beforeAll(async () => {
   expect([printed.code, printed.out]).toEqual([0, ""]);
   const text = readFileSync(at("moved.yaml"), "utf8").replaceAll(/base_url: .*/g, `base_url: ${address}`);
   folder.configure(text.replaceAll(/\$\{[A-Z0-9_]+\}/g, "a-key"));
-  running = await GatewayProcess.start(folder);
+  running = await GatewayProcess.start(folder, { OPENAI_API_KEY: "a-key", OPENAI_API_KEY_2: "b-key" });
 }, 60_000);
 afterAll(async () => {
   await running?.stop();
@@ -58,11 +58,10 @@ const credited = async (): Promise<bigint> => BigInt((await running.audit()).jso
 describe("gateway import new-api", () => {
   test("prints channels as hosts, by priority and weight, with the prices of ratios", async () => {
     const { hosts, models } = readPrinted(at("moved.yaml"));
-    expect(hosts.map(({ id, base_url }) => [id, base_url])).toEqual([
-      ["openai", "https://api.openai.com/v1"],
-      ["openai-2", "https://api.openai.com/v1"],
-      ["openai-3", "https://reseller.example.com/v1"],
-      ["anthropic", "https://api.anthropic.com/v1"],
+    expect(hosts.map(({ id, base_url, keys }) => [id, base_url, keys])).toEqual([
+      ["openai", "https://api.openai.com/v1", [{ env: "OPENAI_API_KEY" }, { env: "OPENAI_API_KEY_2" }]],
+      ["openai-2", "https://reseller.example.com/v1", undefined],
+      ["anthropic", "https://api.anthropic.com/v1", undefined],
     ]);
     const rows = models.map(({ id, price, routes }) => [
       id,
@@ -70,13 +69,9 @@ describe("gateway import new-api", () => {
       routes.map((route) => `${route.host} ${route.model}`),
     ]);
     expect(rows).toEqual([
-      [
-        "openai/gpt-4o",
-        { input: 2.5, output: 10, cache_read: 1.25 },
-        ["openai gpt-4o", "openai-2 gpt-4o", "openai-3 gpt-4o"],
-      ],
-      ["openai/gpt-4o-mini", expect.anything(), ["openai gpt-4o-mini", "openai-2 gpt-4o-mini"]],
-      ["openai/house-model", { input: 1, output: 2 }, ["openai-3 house-70b"]],
+      ["openai/gpt-4o", { input: 2.5, output: 10, cache_read: 1.25 }, ["openai gpt-4o", "openai-2 gpt-4o"]],
+      ["openai/gpt-4o-mini", expect.anything(), ["openai gpt-4o-mini"]],
+      ["openai/house-model", { input: 1, output: 2 }, ["openai-2 house-70b"]],
       ["anthropic/claude-sonnet-4-5", expect.anything(), ["anthropic claude-sonnet-4-5"]],
     ]);
   });
@@ -99,6 +94,7 @@ describe("gateway import new-api", () => {
 
   test("says of everything that is left out why", () => {
     const expected = [
+      "channels[1] main: its key 3 is disabled",
       "channels[1] main: text-embedding-3-small: only text is generated here",
       "channels[2] reseller: param_override: requests are not changed",
       "channels[3] claude: claude-call: it is priced by the call",

@@ -54,10 +54,75 @@ router_settings:
 `,
     models: { "openai/gpt-4o": ["azure", "azure-2", "openai"] },
     leftOut: [
-      "model_list[0] gpt-4o (azure/gpt-4o-eu): litellm_params.rpm: limits here are those of keys",
-      "model_list[0] gpt-4o (azure/gpt-4o-eu): litellm_params.tpm: limits here are those of keys",
+      "model_list[0] gpt-4o (azure/gpt-4o-eu): rpm: limits are those of a host's `keys`",
+      "model_list[0] gpt-4o (azure/gpt-4o-eu): tpm: limits are those of a host's `keys`",
       "router_settings.num_retries: each host is tried once",
     ],
+  },
+  {
+    from: "three organizations at one provider, with weights and rates, and one more as the last resort",
+    yaml: `
+model_list:
+  - model_name: gpt-4o
+    litellm_params: { model: openai/gpt-4o, api_key: os.environ/KEY_A, rpm: 600, tpm: 90000, weight: 4 }
+  - model_name: gpt-4o-mini
+    litellm_params: { model: openai/gpt-4o-mini, api_key: os.environ/KEY_A, rpm: 400, weight: 4 }
+  - model_name: gpt-4o
+    litellm_params: { model: openai/gpt-4o, api_key: sk-b-in-the-clear, max_parallel_requests: 20, weight: 2 }
+  - model_name: gpt-4o-mini
+    litellm_params: { model: openai/gpt-4o-mini, api_key: sk-b-in-the-clear, max_parallel_requests: 10, weight: 2 }
+  - model_name: gpt-4o
+    litellm_params: { model: openai/gpt-4o, api_key: os.environ/KEY_C, weight: 1 }
+  - model_name: gpt-4o-mini
+    litellm_params: { model: openai/gpt-4o-mini, api_key: os.environ/KEY_C, weight: 1 }
+  - model_name: gpt-4o
+    litellm_params: { model: openai/gpt-4o, api_key: os.environ/KEY_D, order: 2 }
+`,
+    models: { "openai/gpt-4o": ["openai", "openai-2"], "openai/gpt-4o-mini": ["openai"] },
+    has: {
+      hosts: [
+        {
+          id: "openai",
+          keys: [
+            { env: "KEY_A", weight: 4, rpm: 1_000 },
+            { env: "OPENAI_API_KEY", weight: 2, max_concurrent: 30 },
+            { env: "KEY_C", weight: 1 },
+          ],
+        },
+        { id: "openai-2" },
+      ],
+    },
+    leftOut: [
+      "model_list[0] gpt-4o (openai/gpt-4o): tpm: a limit of a host's key counts all of its models, and openai/gpt-4o-mini",
+    ],
+    secrets: { OPENAI_API_KEY: "sk-b-in-the-clear" },
+  },
+  {
+    from: "keys of which each serves another model stay hosts of their own; rates are shares where no weight is given",
+    yaml: `
+model_list:
+  - model_name: gpt-4o
+    litellm_params: { model: openai/gpt-4o, api_key: os.environ/KEY_A, rpm: 3000 }
+  - model_name: gpt-4o
+    litellm_params: { model: openai/gpt-4o, api_key: os.environ/KEY_B, rpm: 1000 }
+  - model_name: gpt-4o
+    litellm_params: { model: openai/gpt-4o, api_key: os.environ/KEY_C, rpm: 500 }
+  - model_name: gpt-4o-mini
+    litellm_params: { model: openai/gpt-4o-mini, api_key: os.environ/KEY_C, rpm: 500 }
+`,
+    models: { "openai/gpt-4o": ["openai", "openai-2"], "openai/gpt-4o-mini": ["openai-2"] },
+    has: {
+      hosts: [
+        {
+          keys: [
+            { env: "KEY_A", weight: 3, rpm: 3_000 },
+            { env: "KEY_B", weight: 1, rpm: 1_000 },
+          ],
+        },
+        { keys: [{ env: "KEY_C", rpm: 1_000 }] },
+      ],
+    },
+    leftOut: [],
   },
   {
     from: "Anthropic with a secret in the clear, and a budget of new keys",
@@ -247,9 +312,11 @@ general_settings:
 guardrails: []
 `,
     models: { "openai/gpt-5": ["openai"] },
-    has: { defaults: { account: { daily_limit_usd: 5 } } },
+    has: {
+      defaults: { account: { daily_limit_usd: 5 } },
+      hosts: [{ id: "openai", keys: [{ env: "OPENAI_API_KEY", max_concurrent: 50 }] }],
+    },
     leftOut: [
-      "model_list[0] gpt-5 (openai/gpt-5): litellm_params.max_parallel_requests: set `max_concurrent`",
       "model_list[0] gpt-5 (openai/gpt-5): litellm_params.timeout: times are the same for all models",
       "litellm_settings.upperbound_key_generate_params.duration: a key ends",
       "litellm_settings.max_budget: there is no cap over all customers",

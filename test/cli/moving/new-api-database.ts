@@ -17,8 +17,9 @@ create table options (key text primary key, value text);
 `;
 
 const ROWS = `
-insert into channels (id, type, key, name, models, weight, priority) values
-  (1, 1, 'sk-openai-one' || char(10) || 'sk-openai-two', 'main', 'gpt-4o,gpt-4o-mini,text-embedding-3-small', 5, 10);
+insert into channels (id, type, key, name, models, weight, priority, channel_info) values
+  (1, 1, 'sk-openai-one' || char(10) || 'sk-openai-two' || char(10) || 'sk-openai-off', 'main',
+  'gpt-4o,gpt-4o-mini,text-embedding-3-small', 5, 10, '{"is_multi_key":true,"multi_key_size":3,"multi_key_status_list":{"2":3}}');
 insert into channels (id, type, key, name, models, base_url, model_mapping, param_override) values
   (2, 1, 'sk-reseller', 'reseller', 'gpt-4o,house-model', 'https://reseller.example.com', '{"house-model":"house-70b"}', '{"temperature":0}');
 insert into channels (id, type, key, name, models) values (3, 14, 'sk-ant', 'claude', 'claude-sonnet-4-5,claude-call');

@@ -4,7 +4,7 @@ import { parse, stringify } from "yaml";
 import { gateway, type Run } from "../command.ts";
 
 interface Printed {
-  readonly hosts: { id: string; base_url: string }[];
+  readonly hosts: { id: string; base_url: string; keys?: object[] }[];
   readonly models: {
     id: string;
     aliases?: string[];
@@ -17,7 +17,7 @@ export const readPrinted = (file: string): Printed => parse(readFileSync(file, "
 
 /** Every variable that the file names, and the secrets that were written next to it. */
 function environmentOf(file: string): Record<string, string> {
-  const names = readFileSync(file, "utf8").matchAll(/\$\{([A-Z][A-Z0-9_]*)\}/g);
+  const names = readFileSync(file, "utf8").matchAll(/(?:\$\{|env: )([A-Z][A-Z0-9_]*)/g);
   return Object.fromEntries([...names].map(([, name]) => [name!, "a-key"]));
 }
 

@@ -44,8 +44,9 @@ export interface Owner {
 }
 
 /**
- * Clients and an operator that go on while gateways are replaced. Where nobody listens, or an idle connection closes
- * as a request is written, they connect again; anything else that is not a whole answer is an error.
+ * Clients and an operator that go on while gateways are replaced. Where nobody listens, or a connection closes before
+ * anything of an answer has come, they connect again; anything else that is not a whole answer is an error. The books say
+ * whether a request was carried out twice.
  */
 export class Load {
   served = 0;
@@ -138,7 +139,11 @@ export class Load {
 
   private async connectAgain(error: unknown): Promise<void> {
     const message = String(error);
-    if (/closed after ""|ECONNREFUSED|ConnectionRefused|Unable to connect|Failed to connect/.test(message))
+    if (
+      /closed after ""|ECONNREFUSED|ECONNRESET|ConnectionRefused|Unable to connect|Failed to connect/.test(
+        message,
+      )
+    )
       this.reconnects++;
     else this.errors.push(message);
     await Bun.sleep(RECONNECT_MS);

@@ -79,10 +79,11 @@ async function installed(name: string, root: string): Promise<Version> {
 
 /** Tests of a checkout on tables that a later release made. */
 async function testIn(root: string, preload: string): Promise<void> {
-  const { exitCode, stderr } = await $`${process.execPath} test --preload ${preload} ${TESTED}`
-    .cwd(root)
-    .quiet()
-    .nothrow();
+  const { exitCode, stderr } =
+    await $`${process.execPath} test --timeout 300000 --preload ${preload} ${TESTED}`
+      .cwd(root)
+      .quiet()
+      .nothrow();
   const lines = stderr.toString().split("\n");
   const shown = lines.filter((line) => /^(\(fail\)|\s*\d+ (pass|fail)$)/.test(line));
   console.log(`tests of ${root === ROOT ? "now" : options.before} on the later schema:`, shown);
