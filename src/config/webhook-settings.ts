@@ -9,10 +9,13 @@ const SECRET = "^whsec_[A-Za-z0-9+/]{32,86}={0,2}$";
 const ENDPOINT = mapOf(
   {
     url: required(nodeAddress(), "an address that events are posted to"),
-    secret: required(
-      secrets("whsec_ and 24 to 64 bytes in base64", SECRET),
-      "signs what is sent: `whsec_` and 24 to 64 random bytes in base64; or a list of two, while one replaces the other",
-    ),
+    format: setting(oneOf(["signed", "slack"]), "signed", {
+      doc: "`slack`: what is sent are messages for one of Slack's incoming webhooks, whose address is its secret",
+    }),
+    secret: setting(secrets("whsec_ and 24 to 64 bytes in base64", SECRET), [], {
+      doc: "signs what is sent: `whsec_` and 24 to 64 random bytes in base64; or a list of two, while one replaces the other",
+      otherwise: "required, other than for Slack",
+    }),
     kinds: setting(listOf(oneOf(EVENT_KINDS), "a list of at least one kind of event"), null, {
       doc: "the [kinds of events](webhooks.md#events) that are sent there",
       otherwise: "all",
@@ -23,11 +26,25 @@ const ENDPOINT = mapOf(
 
 /** The block `webhooks`: where the operator's programs learn what happens to balances. */
 export const WEBHOOKS = joined(
-  mapOf({ endpoints: required(listOf(ENDPOINT, "a list of at least one endpoint"), "") }),
+  mapOf({
+    endpoints: setting(listOf(ENDPOINT, "a list of at least one endpoint"), [], {
+      doc: "",
+      otherwise: "none",
+    }),
+    owners: setting(oneOf(["public", "loopback", "off"]), "public", {
+      doc: "where [owners](webhooks.md#owners-endpoints) may have their events sent: to https addresses on the internet; for tests also to http on this machine; or nowhere",
+    }),
+  }),
   (webhooks, _rows, path, report) => {
     const urls = new Set<string>();
-    for (const [index, { url }] of webhooks.endpoints.entries()) {
+    for (const [index, { url, format, secret }] of webhooks.endpoints.entries()) {
       const place = [...path, "endpoints", index, "url"];
+      if ((secret.length === 0) === (format === "signed"))
+        report(
+          [...path, "endpoints", index, "secret"],
+          secret.length === 0 ? "nothing" : "a secret",
+          secret.length === 0 ? "whsec_ and 24 to 64 bytes in base64" : "none, where the format is slack",
+        );
       if (urls.has(url))
         report(place, describe(new URL(url).origin), "an address that no other endpoint has");
       urls.add(url);

@@ -13,22 +13,25 @@ import { HostFault } from "./transport.ts";
 export class WebhookConnection {
   private readonly pool: Pool;
   private readonly start: Uint8Array;
+  private readonly timeoutMs: number;
 
   constructor(
     url: string,
     private readonly clock: Clock,
     onFault: (error: unknown) => void,
-    ca: string | null = null,
+    { ca = null, address = null, timeoutMs = TIMEOUT_MS }: WebhookConnectionOptions = {},
   ) {
+    this.timeoutMs = timeoutMs;
     const endpoint = endpointOf({ id: "webhook", baseUrl: url });
-    const limits = { connectTimeoutMs: TIMEOUT_MS, idleTimeoutMs: IDLE_MS, maxIdle: 1, maxSockets: 2 };
+    const limits = { connectTimeoutMs: timeoutMs, idleTimeoutMs: IDLE_MS, maxIdle: 1, maxSockets: 2 };
     const tls = {
       serverName: endpoint.hostname,
       rejectUnauthorized: true,
       ALPNProtocols: "http/1.1",
       ...(ca === null ? {} : { ca }),
     };
-    this.pool = new Pool(endpoint, limits, endpoint.secure ? tls : null, clock, new Arrivals(), onFault);
+    const dialled = address === null ? endpoint : { ...endpoint, hostname: address };
+    this.pool = new Pool(dialled, limits, endpoint.secure ? tls : null, clock, new Arrivals(), onFault);
     const path = endpoint.prefix === "" ? "/" : "";
     this.start = headStart({ method: "POST", path, headers: {} }, endpoint);
   }
@@ -51,7 +54,7 @@ export class WebhookConnection {
   ): Promise<number | HostFault> {
     const to = { method: "POST", path: "", headers: {} } as const;
     const exchange = new Http1Exchange(encodeRequest({ to, headers, body }, this.start), this.clock);
-    const timer = this.clock.after(TIMEOUT_MS, () => exchange.cancel());
+    const timer = this.clock.after(this.timeoutMs, () => exchange.cancel());
     exchange.begin(this.pool, fresh);
     const reply = await exchange.reply;
     timer.cancel();
@@ -59,6 +62,14 @@ export class WebhookConnection {
     exchange.done();
     return reply.status;
   }
+}
+
+interface WebhookConnectionOptions {
+  /** Of the certificate's issuer, where the machine does not know it. */
+  readonly ca?: string | null;
+  /** What to connect to instead of what the name resolves to. */
+  readonly address?: string | null;
+  readonly timeoutMs?: number;
 }
 
 const TIMEOUT_MS = 10_000;

@@ -33,6 +33,7 @@ import { runEndpoints } from "./endpoints/runs.ts";
 import { sessionEndpoints } from "./endpoints/sessions.ts";
 import { stripeEventEndpoints } from "./endpoints/stripe-events.ts";
 import { usageEndpoints } from "./endpoints/usage.ts";
+import { webhookEndpoints } from "./endpoints/webhooks.ts";
 import { HttpExchange } from "./exchange.ts";
 import { IdleTimeout } from "./idle-timeout.ts";
 import type { ListenAddress } from "./listen-address.ts";
@@ -110,6 +111,7 @@ export const controlEndpoints = (): Endpoint[] => [
   ...creditEndpoints(),
   ...eventEndpoints(),
   ...changeEndpoints(),
+  ...webhookEndpoints(),
   ...paymentEndpoints(),
   ...stripeEventEndpoints(),
   ...usageEndpoints(),

@@ -1,8 +1,16 @@
 import type { Route, SurfaceName } from "../catalog/catalog.ts";
 import { suggestion } from "../catalog/closest-id.ts";
 import { configView } from "../config/config-view.ts";
-import { EventDelivery, type WebhookLine } from "../customers/events/delivery.ts";
-import { signedEvent, type Webhook, webhookId } from "../customers/events/webhook.ts";
+import {
+  EventDelivery,
+  OPERATORS_PACE,
+  OWNERS_PACE,
+  type WebhookLine,
+  webhookLine,
+} from "../customers/events/delivery.ts";
+import { OwnWebhooks } from "../customers/events/own-webhooks.ts";
+import { SealedSecrets } from "../customers/events/sealed-secrets.ts";
+import { type Webhook, webhookId } from "../customers/events/webhook.ts";
 import type { Balance, Key } from "../customers/keys/key.ts";
 import { BY_GATEWAY, type SuspensionRecord } from "../customers/keys/key-store.ts";
 import { mailLine, OWNERS_MAIL, ownersMail } from "../customers/mail/low-credit.ts";
@@ -26,6 +34,8 @@ import { ReceiptSigner } from "../generation/signing/receipt-signer.ts";
 import { OpenStreams } from "../generation/stream/open-streams.ts";
 import { Destinations } from "../hosts/destination.ts";
 import { HostCosts } from "../hosts/host-costs.ts";
+import { systemResolve, urlProblem } from "../hosts/owner-address.ts";
+import { OwnerConnection } from "../hosts/owner-connection.ts";
 import { probeFree } from "../hosts/probe.ts";
 import { routeReports } from "../hosts/route-report.ts";
 import { HostSlots } from "../hosts/slots/host-slots.ts";
@@ -97,8 +107,8 @@ export function buildGateway(parts: GatewayParts): BuiltGateway {
   const passed = place === null ? null : passedRepeats(repeats, rooms, parts);
   // Bound before the port is open: what the other workers find closed is answered elsewhere.
   const listening = passed?.listen(place!.socketOf(place!.number));
-  const events = listen === null ? null : eventDelivery(parts, listen.mailer);
-  const upkeep = events === null ? [] : [...upkeepOf(rooms, parts), events];
+  const events = listen === null ? [] : eventDelivery(parts, listen.mailer);
+  const upkeep = listen === null ? [] : [...upkeepOf(rooms, parts), ...events];
   let started = false;
   const shutdown = new GracefulShutdown({
     clock,
@@ -129,7 +139,7 @@ export function buildGateway(parts: GatewayParts): BuiltGateway {
     port: server?.port ?? null,
     async start() {
       await listening;
-      const first = [rooms.freeRoutes.verify(), rooms.x402?.prepare(), events?.prepare()];
+      const first = [rooms.freeRoutes.verify(), rooms.x402?.prepare(), ...events.map((one) => one.prepare())];
       await atMost(clock, FIRST_PROBES_MS, Promise.all(first));
       started = true;
       parts.counting.loadAhead();
@@ -142,7 +152,7 @@ export function buildGateway(parts: GatewayParts): BuiltGateway {
       rooms.slots.prepare(catalog.hosts.values());
       rooms.keyFiles.watch();
       void rooms.freeRoutes.verify();
-      void events?.prepare();
+      for (const one of events) void one.prepare();
     },
     inUse: used,
     stop: () => shutdown.shutDown(),
@@ -505,6 +515,7 @@ function depsOf(
       links: () => active.links,
       keyring,
     },
+    webhooks: ownWebhooks(parts),
     throttles: rooms.throttles,
     adminToken: parts.adminToken,
     wrongTokens,
@@ -605,7 +616,9 @@ function upkeepOf(
   ];
 }
 
-function eventDelivery({ config: active, clock, books, log }: GatewayParts, mailer: Mailer): EventDelivery {
+/** To the operator's endpoints and owners' mailboxes; and, at a pace of its own, to owners' endpoints. */
+function eventDelivery(parts: GatewayParts, mailer: Mailer): readonly [EventDelivery, EventDelivery] {
+  const { config: active, clock, books, log } = parts;
   const onFault = (error: unknown) => log("webhooks", { problem: String(error) });
   const mails = mailLine({
     accounts: books.accounts,
@@ -613,44 +626,73 @@ function eventDelivery({ config: active, clock, books, log }: GatewayParts, mail
     deliver: (mail) => mailer.deliver(mail),
     links: () => active.links,
   });
-  return new EventDelivery({
-    store: books.webhooks,
+  const webhooks = () => {
+    const { lowCredit, webhooks } = active.config;
+    const endpoints = (webhooks?.endpoints ?? []).map(({ url, format, secret, kinds }) => ({
+      id: webhookId(url),
+      url,
+      format,
+      kinds,
+      secrets: secret,
+      lowCredit,
+    }));
+    return lowCredit === null ? endpoints : [...endpoints, ownersMail(lowCredit)];
+  };
+  const shared = { clock, log };
+  return [
+    new EventDelivery({
+      ...shared,
+      queue: books.webhooks,
+      operators: { store: books.webhooks, webhooks },
+      pace: OPERATORS_PACE,
+      open: (webhook) =>
+        webhook.id === OWNERS_MAIL
+          ? mails
+          : webhookLine(webhook, clock, new WebhookConnection(webhook.url, clock, onFault)),
+    }),
+    new EventDelivery({
+      ...shared,
+      queue: books.ownWebhooks,
+      operators: null,
+      pace: OWNERS_PACE,
+      open: ownersLine(parts),
+    }),
+  ];
+}
+
+/** To owners' endpoints, whose secrets are sealed. */
+function ownersLine({ config: active, clock, random, networkSecret, log }: GatewayParts) {
+  const onFault = (error: unknown) => log("webhooks", { problem: String(error) });
+  const sealed = new SealedSecrets(networkSecret, random);
+  return (webhook: Webhook): WebhookLine =>
+    webhookLine(
+      { ...webhook, secrets: webhook.secrets.map((one) => sealed.open(one)) },
+      clock,
+      new OwnerConnection(webhook.url, {
+        allowed: () => active.config.webhooks?.owners ?? "public",
+        resolve: systemResolve,
+        clock,
+        onFault,
+      }),
+    );
+}
+
+function ownWebhooks(parts: GatewayParts): OwnWebhooks {
+  const { config: active, clock, random, networkSecret, books } = parts;
+  const open = ownersLine(parts);
+  return new OwnWebhooks({
+    store: books.ownWebhooks,
     clock,
-    log,
-    webhooks() {
-      const { lowCredit, webhooks } = active.config;
-      const endpoints = (webhooks?.endpoints ?? []).map(({ url, secret, kinds }) => ({
-        id: webhookId(url),
-        url,
-        kinds,
-        secrets: secret,
-        lowCredit,
-      }));
-      return lowCredit === null ? endpoints : [...endpoints, ownersMail(lowCredit)];
+    random,
+    sealed: new SealedSecrets(networkSecret, random),
+    isFunded: async (balance) => (await books.balance(balance)).credited > 0,
+    urlProblem: (url) => urlProblem(url, active.config.webhooks?.owners ?? "public"),
+    async send(webhook, event) {
+      const line = open(webhook);
+      return line.send(event).finally(() => line.close());
     },
-    open: (webhook) => (webhook.id === OWNERS_MAIL ? mails : webhookLine(webhook, clock, onFault)),
   });
 }
-
-function webhookLine(
-  { url, secrets }: Webhook,
-  clock: Clock,
-  onFault: (error: unknown) => void,
-): WebhookLine {
-  const connection = new WebhookConnection(url, clock, onFault);
-  return {
-    async send(event) {
-      const { headers, body } = signedEvent(secrets, event, clock.now());
-      const answer = await connection.post(headers, body);
-      if (typeof answer !== "number") return { problem: answer.message, isFinal: false };
-      if (answer >= 200 && answer < 300) return null;
-      return { problem: `the endpoint answered ${answer}`, isFinal: answer === GONE };
-    },
-    close: () => connection.close(),
-  };
-}
-
-const GONE = 410;
 
 /** Closes every part; the books once nothing writes to them any more. */
 async function closed(

@@ -7,6 +7,7 @@ export type AccountId = `acct_${string}`;
 export type BalanceId = `bal_${string}`;
 export type BudgetId = `bud_${string}`;
 export type PaymentId = `pay_${string}`;
+type WebhookId = `wh_${string}`;
 export type ReceiptId = `rcpt_${string}`;
 
 interface IdByPrefix {
@@ -15,6 +16,7 @@ interface IdByPrefix {
   bal: BalanceId;
   bud: BudgetId;
   pay: PaymentId;
+  wh: WebhookId;
 }
 
 /** 22 base58 characters are 128 random bits, 14 are 82: ids are unguessable and never collide. */

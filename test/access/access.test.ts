@@ -20,6 +20,7 @@ import { Fixture, isRotated, World } from "./world.ts";
 const stripe = new FakeStripe();
 const gateway = await open(`trusted_proxies: [127.0.0.0/8]
 receipts: { sign: true }
+webhooks: { owners: loopback }
 payments: { stripe: { secret_key: sk_test_1, webhook_secret: whsec_1, api_base: "${stripe.url}" } }
 `);
 const deps = new Fixture(gateway);

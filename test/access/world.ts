@@ -30,6 +30,10 @@ export class World {
       json: { name: "team", cap_usd: 1, window: "month" },
     });
     await deps.credit(setUp.balance_id);
+    const webhook = await deps.send("POST", "/v1/webhooks", {
+      ...owner,
+      json: { url: "http://127.0.0.1:1/" },
+    });
     const receipts = { setUp: await deps.chat(setUp.key), spare: await deps.chat(spare.key) };
 
     const email = deps.newEmail();
@@ -41,6 +45,7 @@ export class World {
     const entered = isAccounts ? await deps.useLink(email) : await deps.signIn(email);
     const stranger = deps.newEmail();
     const other = await deps.signIn(stranger);
+    await deps.credit((await deps.send("GET", "/v1/me", { bearer: other.session })).json.balance_id);
     const offered = await deps.setUp();
     await deps.send("POST", "/v1/me/claim", { bearer: offered.key, json: { email } });
 
@@ -80,6 +85,7 @@ export class World {
       session: sessions.json.data[0].id,
       token,
       recovery,
+      webhook: webhook.json.id,
       payment: payment?.json.id ?? "",
       theirs: spare.key,
     };

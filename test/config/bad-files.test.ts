@@ -241,6 +241,16 @@ const CASES: [what: string, text: string, message: string][] = [
     "gateway.yaml:14:63: webhooks.endpoints[0].secret: found a string, expected whsec_ and 24 to 64 bytes in base64, or a list of them",
   ],
   [
+    "a webhook without a secret",
+    `${GOOD}webhooks: { endpoints: [{ url: "https://a.test/hook" }] }\n`,
+    "gateway.yaml:14:25: webhooks.endpoints[0].secret: found nothing, expected whsec_ and 24 to 64 bytes in base64",
+  ],
+  [
+    "a secret for Slack",
+    `${GOOD}webhooks: { endpoints: [{ url: "https://a.test/hook", format: slack, secret: whsec_${"c2VjcmV0".repeat(4)} }] }\n`,
+    "gateway.yaml:14:78: webhooks.endpoints[0].secret: found a secret, expected none, where the format is slack",
+  ],
+  [
     "two endpoints with one address",
     `${GOOD}webhooks: { endpoints: [&a { url: "https://a.test/hook", secret: whsec_${"c2VjcmV0".repeat(4)} }, *a] }\n`,
     'gateway.yaml:14:108: webhooks.endpoints[1].url: found "https://a.test", expected an address that no other endpoint has',

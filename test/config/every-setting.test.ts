@@ -132,7 +132,9 @@ payments:
   inline: { enabled: true, max_usd_per_hour: 6 }
 webhooks:
   endpoints:
+    - { url: https://slack.test/secret, format: slack, kinds: [credit.low] }
     - { url: https://hooks.test/secret, secret: ["whsec_${"c2VjcmV0".repeat(4)}"], kinds: [credit.low] }
+  owners: loopback
 receipts: { keep_days: 31, sign: true }
 changes: { keep_days: null }
 unused_days: null
@@ -173,7 +175,9 @@ test("a file that sets everything is shown as it was written, but for its secret
   const written = shown(parse(EVERYTHING)) as {
     hosts: object[];
     models: { routes: { quirks?: unknown }[]; auto_cache?: unknown }[];
+    webhooks: { endpoints: object[] };
   };
+  const [slack, signed] = written.webhooks.endpoints;
   const [model] = written.models;
   const [a, b] = written.hosts;
   const [, defaults] = (read(EVERYTHING) as unknown as typeof written).hosts;
@@ -188,6 +192,13 @@ test("a file that sets everything is shown as it was written, but for its secret
     hosts: [a, { ...defaults, ...b }],
     // The second is there to be named.
     models: [{ ...others, routes }, expect.objectContaining({ id: "author/second" })],
+    webhooks: {
+      ...written.webhooks,
+      endpoints: [
+        { secret: [], ...slack },
+        { format: "signed", ...signed },
+      ],
+    },
   });
 });
 

@@ -3,6 +3,8 @@ import { catalogOf, type Host, type Model } from "../../src/catalog/catalog.ts";
 import { PAYMENTS } from "../../src/config/payment-settings.ts";
 import type { ContractAnswer } from "../../src/customers/accounts/contract-signatures.ts";
 import type { Mail } from "../../src/customers/accounts/mail.ts";
+import { OwnWebhooks } from "../../src/customers/events/own-webhooks.ts";
+import { SealedSecrets } from "../../src/customers/events/sealed-secrets.ts";
 import { Keyring } from "../../src/customers/keys/keyring.ts";
 import { Runs } from "../../src/customers/keys/runs.ts";
 import { AppBundle } from "../../src/dashboard/bundle.ts";
@@ -193,6 +195,7 @@ export class TestGateway {
       throttles: throttlesOf(() => new AddressThrottle(clock)),
       adminToken: ADMIN_TOKEN,
       // Without the second that the real one takes for each.
+      webhooks: NO_WEBHOOKS,
       wrongTokens: {
         note: (network) => {
           this.wrongAdminTokens.push(network);
@@ -469,4 +472,23 @@ const socketRoom = (clock: Clock): SocketRoom => ({
   messageBytes: 100_000,
   bodies: new ByteBudget(51_200_000, clock),
   settings: () => ({ bodyBytes: 100_000, bodyMemoryBytes: 51_200_000 }),
+});
+
+const NO_WEBHOOKS = new OwnWebhooks({
+  store: {
+    list: async () => [],
+    find: async () => null,
+    add: async () => "full",
+    change: async () => null,
+    remove: async () => false,
+    claim: async () => null,
+    waiting: async () => [],
+    note: async () => {},
+  },
+  clock: systemClock,
+  random: systemRandom,
+  sealed: new SealedSecrets("store", systemRandom),
+  isFunded: async () => false,
+  urlProblem: () => null,
+  send: async () => null,
 });

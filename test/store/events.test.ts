@@ -16,7 +16,7 @@ test("a payment's states that an owner waits for are events, each once, whatever
   db.run("INSERT INTO balances (id, created_at) VALUES ('bal_a', 1)");
   const webhooks = new SqlWebhookStore(new SqliteDatabase(db));
   await webhooks.configure([
-    { id: "wh_a", url: "http://a.test", kinds: null, secrets: ["whsec_"], lowCredit: null },
+    { id: "wh_a", url: "http://a.test", format: "signed", kinds: null, secrets: ["whsec_"], lowCredit: null },
   ]);
   const clock = new ManualClock();
   const store = soleSqlitePayments(db, clock, () => {});

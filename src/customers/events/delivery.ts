@@ -1,8 +1,15 @@
 import { type Clock, DAY_MS, type EpochMs, epochMs, HOUR_MS, pause } from "../../units/clock.ts";
 import type { Log } from "../../units/log.ts";
 import { Rounds } from "../../units/rounds.ts";
-import { EVENT_DAYS, type EventId, type RecordedEvent } from "./event.ts";
-import type { ConfiguredWebhook, DeliveryState, Webhook, WebhookStore } from "./webhook.ts";
+import { EVENT_DAYS, type EventId, type OutgoingEvent, type RecordedEvent } from "./event.ts";
+import {
+  type ConfiguredWebhook,
+  type DeliveryQueue,
+  type DeliveryState,
+  messageTo,
+  type Webhook,
+  type WebhookStore,
+} from "./webhook.ts";
 
 /**
  * Sends recorded events to their endpoints: to each in the order of the events, and by one process at a time. An event is
@@ -42,53 +49,54 @@ export class EventDelivery {
   }
 
   private async configure(): Promise<void> {
-    const webhooks = this.deps.webhooks();
+    const { operators } = this.deps;
+    const webhooks = operators?.webhooks() ?? [];
     const text = JSON.stringify(webhooks);
-    if (text === this.configured) return;
-    await this.deps.store.configure(webhooks);
+    if (operators === null || text === this.configured) return;
+    await operators.store.configure(webhooks);
     this.configured = text;
   }
 
   /** False where there is no endpoint. */
   private async sendDue(): Promise<boolean> {
-    const { store, clock } = this.deps;
+    const { queue, operators, clock } = this.deps;
     const now = clock.now();
     const free = MAX_AT_ONCE - this.sending.size;
     if (free === 0) return true;
-    const due = await store.claim(now, epochMs(now + LEASE_MS), free);
+    const due = await queue.claim(now, epochMs(now + LEASE_MS), free);
     for (const webhook of due ?? []) {
       const sent = this.sendAll(webhook)
         .catch((error) => this.failed(error))
         .finally(() => this.sending.delete(webhook.id));
       this.sending.set(webhook.id, sent);
     }
-    if (now >= this.forgetAt) {
+    if (operators !== null && now >= this.forgetAt) {
       this.forgetAt = now + HOUR_MS;
-      await this.forgetOld(now);
+      await this.forgetOld(now, operators.store);
     }
     return due !== null;
   }
 
-  private async forgetOld(now: EpochMs): Promise<void> {
+  private async forgetOld(now: EpochMs, store: Pick<WebhookStore, "forget">): Promise<void> {
     const before = epochMs(now - EVENT_DAYS * DAY_MS);
-    while (!this.rounds.stopped && (await this.deps.store.forget(before)) > 0);
+    while (!this.rounds.stopped && (await store.forget(before)) > 0);
   }
 
   private async sendAll(webhook: Webhook): Promise<void> {
-    const { store, clock, open } = this.deps;
+    const { queue, clock, open, pace } = this.deps;
     const endAt = clock.elapsedMs() + SENDING_MS;
     const line = open(webhook);
     let { failures } = webhook;
     try {
       for (;;) {
-        const events = await store.waiting(webhook.id, NOTED_AT_ONCE);
+        const events = await queue.waiting(webhook.id, NOTED_AT_ONCE);
         const mayGoOn = () => !this.rounds.stopped && clock.elapsedMs() < endAt;
         const { delivered, failure } = await sendSome(line, events, mayGoOn);
-        const isLast = failure !== null || delivered.length < NOTED_AT_ONCE || !mayGoOn();
+        const isLast = failure !== null || delivered.length < NOTED_AT_ONCE || pace.restMs > 0 || !mayGoOn();
         if (delivered.length > 0) failures = 0;
         const state =
           failure === null ? this.healthy(webhook, isLast) : this.broken({ ...webhook, failures }, failure);
-        await store.note(webhook, delivered, state, clock.now());
+        await queue.note(webhook, delivered, state, clock.now());
         if (isLast) return;
         await pause(clock, PAUSE_MS);
       }
@@ -99,7 +107,9 @@ export class EventDelivery {
 
   /** The claim ends with the last. */
   private healthy({ dueAt }: Webhook, isLast: boolean): DeliveryState {
-    return { failures: 0, problem: null, pausedAt: null, dueAt: isLast ? this.deps.clock.now() : dueAt };
+    const { clock, pace } = this.deps;
+    const next = epochMs(clock.now() + pace.restMs);
+    return { failures: 0, problem: null, pausedAt: null, dueAt: isLast ? next : dueAt };
   }
 
   private broken({ id, failures }: Webhook, { problem, isFinal }: DeliveryFailure): DeliveryState {
@@ -139,9 +149,36 @@ async function sendSome(
 /** An endpoint while events are sent to it, one after another. */
 export interface WebhookLine {
   /** Null once the endpoint has taken the event; never rejects. */
-  send(event: RecordedEvent): Promise<DeliveryFailure | null>;
+  send(event: OutgoingEvent): Promise<DeliveryFailure | null>;
   close(): void;
 }
+
+/** What endpoints are posted to. */
+export interface WebhookPoster {
+  /** The status of the answer, or why there was none; never rejects. */
+  post(
+    headers: Readonly<Record<string, string>>,
+    body: Uint8Array,
+  ): Promise<number | { readonly message: string }>;
+  close(): void;
+}
+
+export const webhookLine = (
+  webhook: Pick<Webhook, "format" | "secrets">,
+  clock: Pick<Clock, "now">,
+  connection: WebhookPoster,
+): WebhookLine => ({
+  async send(event) {
+    const { headers, body } = messageTo(webhook, event, clock.now());
+    const answer = await connection.post(headers, body);
+    if (typeof answer !== "number") return { problem: answer.message, isFinal: false };
+    if (answer >= 200 && answer < 300) return null;
+    return { problem: `the endpoint answered ${answer}`, isFinal: answer === GONE };
+  },
+  close: () => connection.close(),
+});
+
+const GONE = 410;
 
 export interface DeliveryFailure {
   /** For the operator's log. */
@@ -151,13 +188,26 @@ export interface DeliveryFailure {
 }
 
 interface EventDeliveryDeps {
-  readonly store: WebhookStore;
+  readonly queue: DeliveryQueue;
+  /** What the configuration names, read in each round; null where the endpoints are owners' own. */
+  readonly operators: {
+    readonly store: Pick<WebhookStore, "configure" | "forget">;
+    readonly webhooks: () => readonly ConfiguredWebhook[];
+  } | null;
+  readonly pace: DeliveryPace;
   readonly clock: Clock;
   readonly log: Log;
-  /** What the configuration names, read in each round. */
-  readonly webhooks: () => readonly ConfiguredWebhook[];
   readonly open: (webhook: Webhook) => WebhookLine;
 }
+
+export interface DeliveryPace {
+  /** An endpoint rests so long after `NOTED_AT_ONCE` events; 0: it is sent what waits without a rest. */
+  readonly restMs: number;
+}
+
+export const OPERATORS_PACE: DeliveryPace = { restMs: 0 };
+/** Four a second: an owner must not flood somebody else's address by means of the gateway. */
+export const OWNERS_PACE: DeliveryPace = { restMs: 5_000 };
 
 const POLL_MS = 1_000;
 /** Where there is no endpoint. */

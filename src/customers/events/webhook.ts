@@ -1,13 +1,16 @@
 import type { EpochMs } from "../../units/clock.ts";
 import type { WebhookEventKind } from "../../units/event-kinds.ts";
+import type { RandomBytes } from "../../units/random.ts";
 import { hashSecret } from "../../units/secret-hash.ts";
 import type { NanoUsd } from "../../units/usd.ts";
-import type { EventId, RecordedEvent } from "./event.ts";
+import type { EventId, OutgoingEvent, RecordedEvent, WebhookMessage } from "./event.ts";
+import { slackMessage } from "./slack.ts";
 
 /** Where events are sent. */
 export interface Webhook {
   readonly id: string;
   readonly url: string;
+  readonly format: WebhookFormat;
   /** Each delivery is signed with every one of them: two, while one replaces the other. */
   readonly secrets: readonly string[];
   /** Deliveries that failed since one succeeded. */
@@ -16,17 +19,19 @@ export interface Webhook {
   readonly dueAt: EpochMs;
 }
 
+/** Signed as Standard Webhooks has it, or a message for Slack's incoming webhooks. */
+export type WebhookFormat = "signed" | "slack";
+
 /** As the configuration has it. Mails to owners are one, too. */
-export interface ConfiguredWebhook extends Pick<Webhook, "id" | "url" | "secrets"> {
+export interface ConfiguredWebhook extends Pick<Webhook, "id" | "url" | "format" | "secrets"> {
   /** Null for all. */
   readonly kinds: readonly WebhookEventKind[] | null;
   /** Below so much credit, a balance has an event `credit.low`; null for none. */
   readonly lowCredit: NanoUsd | null;
 }
 
-export interface WebhookStore {
-  /** Makes the endpoints these, and no others. What waits for those that stay is kept; those that were paused go on. */
-  configure(webhooks: readonly ConfiguredWebhook[]): Promise<void>;
+/** Events that wait for endpoints. */
+export interface DeliveryQueue {
   /**
    * Endpoints for which events wait and which nobody sends to; nobody else does before `until`. Null where there is no
    * endpoint at all.
@@ -36,6 +41,11 @@ export interface WebhookStore {
   waiting(id: string, limit: number): Promise<readonly RecordedEvent[]>;
   /** Notes what was delivered; and how the endpoint is, unless somebody else has claimed it since. */
   note(webhook: Webhook, delivered: readonly EventId[], state: DeliveryState, now: EpochMs): Promise<void>;
+}
+
+export interface WebhookStore extends DeliveryQueue {
+  /** Makes the endpoints these, and no others. What waits for those that stay is kept; those that were paused go on. */
+  configure(webhooks: readonly ConfiguredWebhook[]): Promise<void>;
   /** Deletes some of the events from before then; returns how many. */
   forget(before: EpochMs): Promise<number>;
 }
@@ -51,12 +61,24 @@ export interface DeliveryState extends Pick<Webhook, "failures" | "dueAt"> {
 export const webhookId = (url: string): string => `wh_${hashSecret(url).slice(0, 22)}`;
 
 const SECRET_PREFIX = "whsec_";
-/** What is sent, signed as Standard Webhooks has it: https://www.standardwebhooks.com. */
-export function signedEvent(
-  secrets: readonly string[],
-  { id, kind, at, data }: RecordedEvent,
+const SECRET_BYTES = 32;
+
+export const newWebhookSecret = (random: RandomBytes): string =>
+  `${SECRET_PREFIX}${Buffer.from(random(new Uint8Array(SECRET_BYTES))).toString("base64")}`;
+
+/** What an endpoint is sent. */
+export const messageTo = (
+  { format, secrets }: Pick<Webhook, "format" | "secrets">,
+  event: OutgoingEvent,
   now: EpochMs,
-): SignedEvent {
+): WebhookMessage => (format === "slack" ? slackMessage(event) : signedEvent(secrets, event, now));
+
+/** Signed as Standard Webhooks has it: https://www.standardwebhooks.com. */
+function signedEvent(
+  secrets: readonly string[],
+  { id, kind, at, data }: OutgoingEvent,
+  now: EpochMs,
+): WebhookMessage {
   const timestamp = String(Math.floor(now / 1_000));
   const body = `{"type":"${kind}","timestamp":"${new Date(at).toISOString()}","data":${data}}`;
   return {
@@ -70,11 +92,6 @@ export function signedEvent(
     },
     body: Buffer.from(body),
   };
-}
-
-interface SignedEvent {
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: Uint8Array;
 }
 
 function signature(secret: string, content: string): string {

@@ -4,7 +4,7 @@ import { NANO_PER_USD, type NanoUsd } from "../../units/usd.ts";
 import type { AccountStore } from "../accounts/account-store.ts";
 import { lowCreditMail, type Mail } from "../accounts/mail.ts";
 import type { WebhookLine } from "../events/delivery.ts";
-import type { RecordedEvent } from "../events/event.ts";
+import type { OutgoingEvent } from "../events/event.ts";
 import type { ConfiguredWebhook } from "../events/webhook.ts";
 import type { MailOutcome } from "./mailer.ts";
 
@@ -14,6 +14,7 @@ export const OWNERS_MAIL = "mail";
 export const ownersMail = (lowCredit: NanoUsd): ConfiguredWebhook => ({
   id: OWNERS_MAIL,
   url: "",
+  format: "signed",
   kinds: ["credit.low"],
   secrets: [],
   lowCredit,
@@ -35,7 +36,7 @@ interface LowCreditMailDeps {
 
 /** Nobody is sent one for a balance that is suspended, or belongs to no account. */
 async function sendMail(
-  { balanceId, data }: RecordedEvent,
+  { balanceId, data }: OutgoingEvent,
   deps: LowCreditMailDeps,
 ): ReturnType<WebhookLine["send"]> {
   const record = await deps.accounts.balanceRecord(balanceId as BalanceId);

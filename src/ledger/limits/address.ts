@@ -137,7 +137,10 @@ export const EVERYBODY = "everybody";
  */
 const sharesOf = (wide: string): number => (wide.includes(":") ? 4 : 16);
 
-/** Wrong secrets and signatures, mails and messages asked for, keys made without an account or without credit. */
+/**
+ * Wrong secrets and signatures, mails and messages asked for, keys made without an account or without credit; and by
+ * balance, tests of webhooks.
+ */
 const THROTTLED = [
   "wrong_secrets",
   "wrong_admin_tokens",
@@ -147,6 +150,7 @@ const THROTTLED = [
   "messages",
   "set_ups",
   "unpaid_keys",
+  "webhook_tests",
 ] as const;
 export type Throttled = (typeof THROTTLED)[number];
 export type Throttles = Readonly<Record<Throttled, Throttle>>;

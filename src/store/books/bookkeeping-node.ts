@@ -68,6 +68,7 @@ export async function openNodeBooks(parts: BookkeepingParts, store: NodeStore): 
     nodes: store.registry,
     events: store.events,
     webhooks: store.webhooks,
+    ownWebhooks: store.ownWebhooks,
     payments: store.payments,
     gasLine: store.gasLine,
     signingKeys: store.signingKeys,

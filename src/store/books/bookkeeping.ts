@@ -1,6 +1,7 @@
 import type { AccountStore } from "../../customers/accounts/account-store.ts";
 import type { ChangeLog } from "../../customers/changes/change.ts";
 import type { EventReader } from "../../customers/events/event-reader.ts";
+import type { OwnWebhookStore } from "../../customers/events/own-webhook.ts";
 import type { WebhookStore } from "../../customers/events/webhook.ts";
 import type { KeyStore } from "../../customers/keys/key-store.ts";
 import type { Keyring } from "../../customers/keys/keyring.ts";
@@ -40,6 +41,7 @@ export interface Bookkeeping extends ReceiptReader, UnbookedReceipts, CreditBook
   readonly accounts: AccountStore;
   readonly events: EventReader;
   readonly webhooks: WebhookStore;
+  readonly ownWebhooks: OwnWebhookStore;
   readonly signingKeys: SigningKeyStore;
   readonly fleet: FleetStore;
   readonly modelVersions: ModelVersionStore;

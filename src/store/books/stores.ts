@@ -1,6 +1,7 @@
 import type { Clock } from "../../units/clock.ts";
 import { logging, SqlChangeLog } from "../customers/change-log.ts";
 import { SqlEventReader } from "../customers/event-reader.ts";
+import { SqlOwnWebhookStore } from "../customers/own-webhook-store.ts";
 import { SqlWebhookStore } from "../customers/webhook-store.ts";
 import type { Database } from "../database/database.ts";
 import { changesOne, sql } from "../database/statement.ts";
@@ -14,6 +15,7 @@ import type { SigningKey, SigningKeyStore } from "./signing-keys.ts";
 export const sqlStores = (db: Database, clock: Pick<Clock, "now">) => ({
   events: new SqlEventReader(db),
   webhooks: new SqlWebhookStore(db),
+  ownWebhooks: new SqlOwnWebhookStore(db),
   payments: new SqlPaymentStore(db, clock),
   gasLine: new SqlGasLineStore(db),
   signingKeys: new SqlSigningKeyStore(db),

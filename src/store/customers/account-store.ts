@@ -29,6 +29,7 @@ import {
 import { changeOfBalance, changeOfKey } from "../nodes/changes.ts";
 import { KEY, type KeyRow, revokedFromRow } from "./key-rows.ts";
 import { loggingAccountChange, loggingEndedSession, loggingEndedSessions } from "./logged-accounts.ts";
+import { removingWebhooks } from "./own-webhook-store.ts";
 
 /**
  * Accounts, sessions, sign-in links and claims. What a change was decided on is what it changes: where one of the accounts
@@ -344,11 +345,13 @@ const reclaiming = (balance: BalanceId, revokeKeys: boolean): Batch => [
     AND root > ${revokeKeys ? -1 : 0}`,
   sql`UPDATE balances SET account_id = NULL, attached_at = NULL, claimed_at = NULL, reclaims = reclaims + 1,
     recovery_hash = coalesce(undo_hash, recovery_hash), undo_hash = NULL WHERE id = ${balance}`,
+  removingWebhooks(balance),
 ];
 
 const closing = (balance: BalanceId, now: EpochMs): Batch => [
   sql`UPDATE keys SET state = 'revoked' WHERE balance_id = ${balance} AND state <> 'revoked'`,
   sql`UPDATE balances SET closed_at = ${now}, recovery_hash = NULL, undo_hash = NULL WHERE id = ${balance}`,
+  removingWebhooks(balance),
 ];
 
 const erasing = ({ id, email, wallet }: Account, now: EpochMs): Batch => [

@@ -8,10 +8,16 @@ import type {
 import type { EpochMs } from "../../units/clock.ts";
 import type { Database } from "../database/database.ts";
 import { sql } from "../database/statement.ts";
+import { WaitingEvents } from "./delivery-queue.ts";
+import { kindsColumn } from "./own-webhook-store.ts";
 
 /** Endpoints, and the events that wait for them. Of several processes, the one that puts an endpoint off sends to it. */
 export class SqlWebhookStore implements WebhookStore {
-  constructor(private readonly db: Database) {}
+  private readonly waitingEvents: WaitingEvents;
+
+  constructor(private readonly db: Database) {
+    this.waitingEvents = new WaitingEvents(db, { webhooks: "webhooks", deliveries: "webhook_deliveries" });
+  }
 
   async configure(webhooks: readonly ConfiguredWebhook[]): Promise<void> {
     const [some] = await this.db.read`SELECT 1 FROM webhooks LIMIT 1`;
@@ -29,7 +35,7 @@ export class SqlWebhookStore implements WebhookStore {
           secrets,
           lowCredit,
         }) => sql`INSERT INTO webhooks (id, url, kinds, secrets, low_credit)
-          VALUES (${id}, ${url}, ${kinds === null ? "" : ` ${kinds.join(" ")} `}, ${secrets.join(" ")}, ${lowCredit})
+          VALUES (${id}, ${url}, ${kindsColumn(kinds)}, ${secrets.join(" ")}, ${lowCredit})
           ON CONFLICT (id) DO UPDATE SET kinds = excluded.kinds, secrets = excluded.secrets,
             low_credit = excluded.low_credit, paused_at = NULL,
             due_at = CASE WHEN webhooks.paused_at IS NULL THEN webhooks.due_at ELSE 0 END,
@@ -47,37 +53,21 @@ export class SqlWebhookStore implements WebhookStore {
     if (rows.length === 0) return null;
     const due = rows.filter(({ isDue }) => isDue === 1).slice(0, limit);
     if (due.length === 0) return [];
-    const taken = await this.db.commit(
-      due.map(
-        ({ id, dueAt }) => sql`UPDATE webhooks SET due_at = ${until}
-          WHERE id = ${id} AND due_at = ${dueAt} AND paused_at IS NULL`,
-      ),
-    );
-    return due.flatMap(({ id, url, secrets, failures }, at) =>
-      taken?.[at] === 1 ? [{ id, url, secrets: secrets.split(" "), failures, dueAt: until }] : [],
-    );
+    const taken = await this.waitingEvents.putOff(due, until);
+    return due.flatMap((row, at) => (taken[at] ? [{ ...fromRow(row), dueAt: until }] : []));
   }
 
   waiting(id: string, limit: number): Promise<readonly RecordedEvent[]> {
-    return this.db.read<RecordedEvent>`
-      SELECT e.id, e.kind, e.balance_id AS "balanceId", e.created_at AS at, e.data
-      FROM webhook_deliveries d JOIN events e ON e.id = d.event_id
-      WHERE d.webhook_id = ${id} ORDER BY d.created_at, d.event_id LIMIT ${limit}`;
+    return this.waitingEvents.first(id, limit);
   }
 
   async note(
-    { id, dueAt: claimed }: Webhook,
+    webhook: Webhook,
     delivered: readonly EventId[],
-    { failures, problem, pausedAt, dueAt }: DeliveryState,
+    state: DeliveryState,
     now: EpochMs,
   ): Promise<void> {
-    await this.db.commit([
-      sql`INSERT INTO delivered_events (event_id, webhook_id, delivered_at)
-        SELECT id, ${id}, ${now} FROM events WHERE id IN ${this.db.among(delivered)} ON CONFLICT DO NOTHING`,
-      sql`DELETE FROM webhook_deliveries WHERE webhook_id = ${id} AND event_id IN ${this.db.among(delivered)}`,
-      sql`UPDATE webhooks SET failures = ${failures}, problem = ${problem}, paused_at = ${pausedAt}, due_at = ${dueAt}
-        WHERE id = ${id} AND due_at = ${claimed}`,
-    ]);
+    await this.db.commit(this.waitingEvents.noting(webhook, delivered, state, now));
   }
 
   async forget(before: EpochMs): Promise<number> {
@@ -95,6 +85,16 @@ export class SqlWebhookStore implements WebhookStore {
   }
 }
 
-type WebhookRow = Omit<Webhook, "secrets"> & { readonly secrets: string };
+type WebhookRow = Omit<Webhook, "secrets" | "format"> & { readonly secrets: string };
+
+/** Slack's has no secret. */
+const fromRow = ({ id, url, secrets, failures, dueAt }: WebhookRow): Webhook => ({
+  id,
+  url,
+  format: secrets === "" ? "slack" : "signed",
+  secrets: secrets === "" ? [] : secrets.split(" "),
+  failures,
+  dueAt,
+});
 
 const FORGOTTEN_AT_ONCE = 500;

@@ -1,6 +1,7 @@
 import type { AccountStore } from "../../customers/accounts/account-store.ts";
 import type { ChangeLog } from "../../customers/changes/change.ts";
 import type { EventReader } from "../../customers/events/event-reader.ts";
+import type { OwnWebhookStore } from "../../customers/events/own-webhook.ts";
 import type { WebhookStore } from "../../customers/events/webhook.ts";
 import type { KeyStore } from "../../customers/keys/key-store.ts";
 import type { Authority, Inquiry } from "../../ledger/authority.ts";
@@ -30,6 +31,7 @@ export interface NodeStore {
   readonly ledger: SharedLedgerStore;
   readonly events: EventReader;
   readonly webhooks: WebhookStore;
+  readonly ownWebhooks: OwnWebhookStore;
   readonly payments: PaymentStore & PaymentAudit;
   readonly gasLine: GasLineStore;
   readonly signingKeys: SigningKeyStore;

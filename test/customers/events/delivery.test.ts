@@ -1,6 +1,11 @@
 import { afterEach, expect, test } from "bun:test";
-import { type DeliveryFailure, EventDelivery } from "../../../src/customers/events/delivery.ts";
+import {
+  type DeliveryFailure,
+  EventDelivery,
+  OPERATORS_PACE,
+} from "../../../src/customers/events/delivery.ts";
 import { eventOf } from "../../../src/customers/events/event.ts";
+import type { ConfiguredWebhook } from "../../../src/customers/events/webhook.ts";
 import { recording } from "../../../src/store/customers/events.ts";
 import { SqlWebhookStore } from "../../../src/store/customers/webhook-store.ts";
 import { openDatabase } from "../../../src/store/database/sqlite.ts";
@@ -10,7 +15,14 @@ import type { WebhookEventKind } from "../../../src/units/event-kinds.ts";
 import { ManualClock } from "../../fakes/clock.ts";
 import { until } from "../../fakes/until.ts";
 
-const OPS = { id: "wh_ops", url: "http://ops.test", kinds: null, secrets: ["whsec_"], lowCredit: null };
+const OPS: ConfiguredWebhook = {
+  id: "wh_ops",
+  url: "http://ops.test",
+  format: "signed",
+  kinds: null,
+  secrets: ["whsec_"],
+  lowCredit: null,
+};
 const REFUSED: DeliveryFailure = { problem: "the endpoint answered 500", isFinal: false };
 
 const worlds: World[] = [];
@@ -29,7 +41,7 @@ class World {
   readonly processes: EventDelivery[] = [];
   /** What the endpoint answers to an event; null: it takes it. */
   answer: (id: string) => DeliveryFailure | null = () => null;
-  webhooks = [OPS];
+  webhooks: ConfiguredWebhook[] = [OPS];
   kind: WebhookEventKind = "key.created";
   private events = 0;
 
@@ -40,10 +52,11 @@ class World {
   start(): void {
     this.processes.push(
       new EventDelivery({
-        store: this.store,
+        queue: this.store,
+        operators: { store: this.store, webhooks: () => this.webhooks },
+        pace: OPERATORS_PACE,
         clock: this.clock,
         log: (event) => this.logged.push(event),
-        webhooks: () => this.webhooks,
         open: () => ({
           send: async ({ id }) => {
             this.sent.push(id);
