@@ -65,7 +65,7 @@ export class WebhookConnection {
 }
 
 interface WebhookConnectionOptions {
-  /** Of the certificate's issuer, where the machine does not know it. */
+  /** The certificate of the issuer, where the machine does not know it. */
   readonly ca?: string | null;
   /** What to connect to instead of what the name resolves to. */
   readonly address?: string | null;

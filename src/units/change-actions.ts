@@ -36,6 +36,9 @@ export const CHANGE_ACTIONS = [
   "run.changed",
   "run.ended",
   "signing_key.created",
+  "webhook.changed",
+  "webhook.created",
+  "webhook.deleted",
 ] as const;
 
 export type ChangeAction = (typeof CHANGE_ACTIONS)[number];

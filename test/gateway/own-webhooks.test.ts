@@ -184,3 +184,20 @@ test("endpoints end with the claim that is undone", async () => {
   expect((await gateway.send("GET", "/v1/webhooks", { bearer })).json.data).toEqual([]);
   expect(balance_id).toStartWith("bal_");
 });
+
+test("what owners do with endpoints is in the log of changes, without address and secret", async () => {
+  const { send } = await owner();
+  const { id, secret } = (await send("POST", "/v1/webhooks", { url: at("/logged?token=hush") })).json;
+  await send("PATCH", `/v1/webhooks/${id}`, { url: at("/moved") });
+  await send("POST", `/v1/webhooks/${id}/rotate`);
+  await send("DELETE", `/v1/webhooks/${id}`);
+  const { json, text } = await send("GET", "/v1/changes?limit=4");
+  const rows = json.data.map(({ action, subject }: { action: string; subject: string }) => [action, subject]);
+  expect(rows).toEqual([
+    ["webhook.deleted", id],
+    ["webhook.changed", id],
+    ["webhook.changed", id],
+    ["webhook.created", id],
+  ]);
+  for (const hidden of [secret, "hush", "/moved"]) expect(text).not.toContain(hidden);
+});

@@ -50,5 +50,5 @@ export type OwnWebhookChange = Partial<
   >
 >;
 
-/** Of one balance. */
+/** A balance has at most so many. */
 export const MAX_OWN_WEBHOOKS = 5;

@@ -1,4 +1,5 @@
 import type { ChangedFields, ChangeEntry } from "../../customers/changes/change.ts";
+import type { OwnWebhook } from "../../customers/events/own-webhook.ts";
 import type { Balance, Budget, Key } from "../../customers/keys/key.ts";
 import type { ChangedKey, SuspensionRecord } from "../../customers/keys/key-store.ts";
 import type { StoredRun } from "../../customers/keys/run.ts";
@@ -36,6 +37,30 @@ export function loggingBudget(before: Budget | null, after: Budget | null): Batc
   return loggingDifference({
     action,
     subject: name,
+    balance: balanceId,
+    before: fields(before),
+    after: fields(after),
+  });
+}
+
+/** Where an owner has events sent: without path and query, which may be secrets. */
+export function loggingWebhook(before: OwnWebhook | null, after: OwnWebhook | null): Batch {
+  const { id, balanceId } = (after ?? before)!;
+  const action = before === null ? "webhook.created" : after === null ? "webhook.deleted" : "webhook.changed";
+  const fields = (webhook: OwnWebhook | null): ChangedFields =>
+    webhook === null
+      ? {}
+      : {
+          origin: new URL(webhook.url).origin,
+          ...(before === null || after === null ? {} : { url_replaced: webhook.url !== before.url }),
+          events: webhook.kinds,
+          format: webhook.format,
+          paused: webhook.pausedAt !== null,
+          secret_expires_at: webhook.overlapUntil === null ? null : isoTime(webhook.overlapUntil),
+        };
+  return loggingDifference({
+    action,
+    subject: id,
     balance: balanceId,
     before: fields(before),
     after: fields(after),

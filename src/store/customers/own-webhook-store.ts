@@ -14,6 +14,7 @@ import type { BalanceId } from "../../units/id.ts";
 import type { Database } from "../database/database.ts";
 import { assigned, type Batch, changesOne, inserted, type SqlPart, sql } from "../database/statement.ts";
 import { WaitingEvents } from "./delivery-queue.ts";
+import { loggingWebhook } from "./logged-fields.ts";
 
 export class SqlOwnWebhookStore implements OwnWebhookStore {
   private readonly waitingEvents: WaitingEvents;
@@ -48,6 +49,7 @@ export class SqlOwnWebhookStore implements OwnWebhookStore {
         result: "added",
         statements: [
           holding(balanceId, by),
+          loggingWebhook(null, webhook),
           changesOne(sql`INSERT INTO owner_webhooks ${inserted(row)}`),
           // Others may have added one meanwhile; they wait for the balance now.
           changesOne(sql`UPDATE owner_webhooks SET due_at = due_at WHERE id = ${id}
@@ -72,6 +74,7 @@ export class SqlOwnWebhookStore implements OwnWebhookStore {
         result: { ...present, ...change },
         statements: [
           holding(balance, by),
+          loggingWebhook(present, { ...present, ...change }),
           changesOne(sql`UPDATE owner_webhooks SET ${assigned(columns)} WHERE id = ${id}`),
           typeof change.pausedAt === "number" && sql`DELETE FROM owner_deliveries WHERE webhook_id = ${id}`,
         ].filter((one) => one !== false),
@@ -82,11 +85,13 @@ export class SqlOwnWebhookStore implements OwnWebhookStore {
   remove(balance: BalanceId, id: string, by: Actor): Promise<boolean | "changed hands"> {
     return this.db.change<boolean | "changed hands">(balance, async () => {
       if (!(await this.isOwner(balance, by))) return { result: "changed hands" };
-      if ((await this.find(balance, id)) === null) return { result: false };
+      const present = await this.find(balance, id);
+      if (present === null) return { result: false };
       return {
         result: true,
         statements: [
           holding(balance, by),
+          loggingWebhook(present, null),
           sql`DELETE FROM owner_deliveries WHERE webhook_id = ${id}`,
           changesOne(sql`DELETE FROM owner_webhooks WHERE id = ${id}`),
         ],
