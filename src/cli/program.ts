@@ -249,11 +249,29 @@ function addWatching(gateway: Command, context: CommandContext): void {
     .argument("<folder>", "a new or empty folder")
     .addOption(jsonOption())
     .action(async (folder, options) => (await import("./backup.ts")).backup(folder, options, context));
+  addExports(gateway, context);
   gateway
     .command("health")
     .description("Ask the gateway on this machine whether it serves; exit code 4 if not. For containers.")
     .addOption(urlOption())
     .action((options) => health(options, context));
+}
+
+function addExports(gateway: Command, context: CommandContext): void {
+  const exports = gateway
+    .command("export")
+    .description("Copy receipts, entries and events into files: docs/selling.md.") as Command;
+  connected(exports, "status")
+    .description("Show how far the running export is, and what waits.")
+    .action(async (options) => (await import("./exports.ts")).showExports(options, context));
+  exports
+    .command("once")
+    .description("Write everything that the books of this machine's configuration have, now.")
+    .requiredOption("--to <target>", "file:/folder or s3://bucket/prefix")
+    .option("--since <time>", "only what began since then; UTC unless it names a zone", moment)
+    .option("--endpoint <url>", "the address of an S3 that is not Amazon's")
+    .addOption(jsonOption())
+    .action(async (options) => (await import("./exports.ts")).exportOnce(options, context));
 }
 
 function addKeys(gateway: Command, context: CommandContext): void {

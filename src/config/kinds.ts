@@ -1,4 +1,5 @@
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
+import { DAY_MS, HOUR_MS, MINUTE_MS } from "../units/clock.ts";
 import { Networks } from "../units/networks.ts";
 import { type NanoUsd, nanoFromUsd, usdFromNano } from "../units/usd.ts";
 import {
@@ -61,6 +62,25 @@ export const ms = (least = 0) => {
   const expected = `a whole number of milliseconds from ${least} to ${MAX_MS}`;
   return plain(Type.Integer({ minimum: least, maximum: MAX_MS, expected }));
 };
+
+/** Shown as it is written: `30s`, `1m`, `1h`. */
+export const duration = (leastSeconds: number) => ({
+  schema: string(`a time from ${leastSeconds}s to 24h, such as 30s, 1m or 1h`, {
+    pattern: "^[1-9][0-9]{0,4}[smh]$",
+  }),
+  read(written: string, path: Path, report: ReportProblem): number | undefined {
+    const ms = Number(written.slice(0, -1)) * UNITS_MS[written.at(-1) as keyof typeof UNITS_MS];
+    if (ms >= leastSeconds * UNITS_MS.s && ms <= DAY_MS) return ms;
+    report(path, describe(written), `a time from ${leastSeconds}s to 24h`);
+    return undefined;
+  },
+  show(ms: number): string {
+    const unit = ms % UNITS_MS.h === 0 ? "h" : ms % UNITS_MS.m === 0 ? "m" : "s";
+    return `${ms / UNITS_MS[unit]}${unit}`;
+  },
+});
+
+const UNITS_MS = { s: 1_000, m: MINUTE_MS, h: HOUR_MS };
 
 export const days = (least: number) =>
   plain(Type.Integer({ minimum: least, maximum: 36_500, expected: `a whole number of days from ${least}` }));

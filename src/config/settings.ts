@@ -4,6 +4,7 @@ import type { PriceList } from "../catalog/price-list.ts";
 import type { StoreConfig } from "../store/store-config.ts";
 import { NANO_PER_USD, type NanoUsd } from "../units/usd.ts";
 import { withoutPassword } from "./address.ts";
+import { EXPORT } from "./export-settings.ts";
 import { HOST } from "./host-settings.ts";
 import {
   contact,
@@ -202,6 +203,7 @@ export const SETTINGS = mapOf(
       restart: true,
     }),
     webhooks: setting(WEBHOOKS, null, { doc: "" }),
+    export: setting(EXPORT, null, { doc: "" }),
     receipts: section(
       mapOf({
         keep_days: setting(orNull(days(USAGE_DAYS), "to keep them forever"), null, {

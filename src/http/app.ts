@@ -5,6 +5,7 @@ import { newReceiptId } from "../units/id.ts";
 import { adminAccountEndpoints } from "./admin/accounts.ts";
 import { adminBalanceEndpoints } from "./admin/balances.ts";
 import { adminBudgetEndpoints } from "./admin/budgets.ts";
+import { adminExportEndpoints } from "./admin/exports.ts";
 import { adminHostEndpoints } from "./admin/hosts.ts";
 import { adminModelListEndpoints } from "./admin/model-lists.ts";
 import { adminNodeEndpoints } from "./admin/nodes.ts";
@@ -125,6 +126,7 @@ export const controlEndpoints = (): Endpoint[] => [
   ...adminUsageEndpoints(),
   ...adminHostEndpoints(),
   ...adminNodeEndpoints(),
+  ...adminExportEndpoints(),
   ...adminPaymentEndpoints(),
   ...adminModelListEndpoints(),
 ];

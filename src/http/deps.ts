@@ -38,7 +38,7 @@ export interface HttpDeps {
   readonly books: Pick<
     Bookkeeping,
     "runs" | "usage" | "spending" | "events" | "nodes" | "changes" | "diskRefused"
-  >;
+  > & { readonly exports: Pick<Bookkeeping["exports"], "status"> };
   /** Counts tokens and reads large bodies, in threads. */
   readonly counting: Pick<Counting, "compaction">;
   readonly mailer: Pick<Mailer, "heldBack">;

@@ -67,6 +67,8 @@ import { nameRefusal } from "../routing/naming.ts";
 import { allowancesOf, FreeRoutes, pseudonyms } from "../routing/open-tier/open-tier.ts";
 import type { Bookkeeping } from "../store/books/bookkeeping.ts";
 import { UnusedRemoval } from "../store/customers/unused.ts";
+import { Exporter } from "../store/export/exporter.ts";
+import { openStorage } from "../store/export/open-storage.ts";
 import { ledgerOperations } from "../store/ledger/ledger-operations.ts";
 import { Retention } from "../store/ledger/retention.ts";
 import { schemaVersion } from "../store/schema/schemas.ts";
@@ -107,8 +109,8 @@ export function buildGateway(parts: GatewayParts): BuiltGateway {
   const passed = place === null ? null : passedRepeats(repeats, rooms, parts);
   // Bound before the port is open: what the other workers find closed is answered elsewhere.
   const listening = passed?.listen(place!.socketOf(place!.number));
-  const events = listen === null ? [] : eventDelivery(parts, listen.mailer);
-  const upkeep = listen === null ? [] : [...upkeepOf(rooms, parts), ...events];
+  const reporters = listen === null ? [] : [...eventDelivery(parts, listen.mailer), rooms.exporter];
+  const upkeep = listen === null ? [] : [...upkeepOf(rooms, parts), ...reporters];
   let started = false;
   const shutdown = new GracefulShutdown({
     clock,
@@ -139,7 +141,11 @@ export function buildGateway(parts: GatewayParts): BuiltGateway {
     port: server?.port ?? null,
     async start() {
       await listening;
-      const first = [rooms.freeRoutes.verify(), rooms.x402?.prepare(), ...events.map((one) => one.prepare())];
+      const first = [
+        rooms.freeRoutes.verify(),
+        rooms.x402?.prepare(),
+        ...reporters.map((one) => one.prepare()),
+      ];
       await atMost(clock, FIRST_PROBES_MS, Promise.all(first));
       started = true;
       parts.counting.loadAhead();
@@ -152,7 +158,7 @@ export function buildGateway(parts: GatewayParts): BuiltGateway {
       rooms.slots.prepare(catalog.hosts.values());
       rooms.keyFiles.watch();
       void rooms.freeRoutes.verify();
-      for (const one of events) void one.prepare();
+      for (const one of reporters) void one.prepare();
     },
     inUse: used,
     stop: () => shutdown.shutDown(),
@@ -243,7 +249,9 @@ function roomsOf(parts: GatewayParts) {
     bodies,
     settings: () => active.config,
   });
-  const { x402, paying, figures } = x402Parts(parts);
+  const { x402, paying, figures: ofBooks } = x402Parts(parts);
+  const exporter = exporterOf(parts);
+  const figures = () => [...ofBooks(), ...exporter.figures()];
   const hosts = () => health.report(catalog());
   const { ledger, journal } = books;
   const schema = schemaVersion(active.config.store);
@@ -268,6 +276,7 @@ function roomsOf(parts: GatewayParts) {
     bodies,
     reporting,
     freeRoutes,
+    exporter,
     openStreams: new OpenStreams(),
     sockets,
     deadlines: new Deadlines(clock, onFault),
@@ -615,6 +624,15 @@ function upkeepOf(
     }),
   ];
 }
+
+const exporterOf = ({ config: active, clock, books, log, env }: GatewayParts): Exporter =>
+  new Exporter({
+    store: books.exports,
+    clock,
+    log,
+    settings: () => active.config.export,
+    open: (settings) => openStorage(settings, env),
+  });
 
 /** To the operator's endpoints and owners' mailboxes; and, at a pace of its own, to owners' endpoints. */
 function eventDelivery(parts: GatewayParts, mailer: Mailer): readonly [EventDelivery, EventDelivery] {

@@ -22,7 +22,7 @@ const CASES: [what: string, text: string, message: string][] = [
   [
     "an unknown key at the top",
     `${GOOD}hostz: []\n`,
-    "gateway.yaml:14:1: hostz: found an unknown key, expected hosts, or one of: base_url, dashboard_url, status_url, contact, catalog, models, add_models, auto, price_lists, defaults, low_credit_usd, open_tier, setup, sign_in, generation, routing, payments, webhooks, receipts, changes, unused_days, body_bytes, body_memory_bytes, websocket_message_bytes, shutdown_delay_ms, drain_ms, grace_ms, store, journal, workers, log, durability, metrics, trusted_proxies, smtp, wallet",
+    "gateway.yaml:14:1: hostz: found an unknown key, expected hosts, or one of: base_url, dashboard_url, status_url, contact, catalog, models, add_models, auto, price_lists, defaults, low_credit_usd, open_tier, setup, sign_in, generation, routing, payments, webhooks, export, receipts, changes, unused_days, body_bytes, body_memory_bytes, websocket_message_bytes, shutdown_delay_ms, drain_ms, grace_ms, store, journal, workers, log, durability, metrics, trusted_proxies, smtp, wallet",
   ],
   [
     "an unknown key of a route",
@@ -255,6 +255,44 @@ const CASES: [what: string, text: string, message: string][] = [
     `${GOOD}webhooks: { endpoints: [&a { url: "https://a.test/hook", secret: whsec_${"c2VjcmV0".repeat(4)} }, *a] }\n`,
     'gateway.yaml:14:108: webhooks.endpoints[1].url: found "https://a.test", expected an address that no other endpoint has',
   ],
+  ...(
+    [
+      [
+        "to a folder without its whole path",
+        '{ to: "file:here" }',
+        '15: export.to: found "file:here", expected file:/folder or s3://bucket/prefix',
+      ],
+      [
+        "to a website",
+        '{ to: "https://a.test" }',
+        '15: export.to: found "https://a.test", expected file:/folder or s3://bucket/prefix',
+      ],
+      [
+        "to nowhere",
+        "{ every: 1m }",
+        "1: export.to: found nothing, expected file:/folder or s3://bucket/prefix",
+      ],
+      [
+        "all the time",
+        '{ to: "file:/a", every: 0s }',
+        '33: export.every: found "0s", expected a time from 1s to 24h, such as 30s, 1m or 1h',
+      ],
+      [
+        "once a week",
+        '{ to: "file:/a", every: 168h }',
+        '33: export.every: found "168h", expected a time from 1s to 24h',
+      ],
+      [
+        "to no address",
+        '{ to: "s3://abc", endpoint: minio }',
+        '37: export.endpoint: found "minio", expected an http:// or https:// address without a user or a fragment',
+      ],
+    ] as const
+  ).map(([name, block, problem]): [string, string, string] => [
+    `an export ${name}`,
+    `${GOOD}export: ${block}\n`,
+    `gateway.yaml:14:${problem}`,
+  ]),
   ...["localhost:9090", "127.0.0.1", "127.0.0.1:0", "127.0.0.1:65536", "::1:9090", ":9090"].map(
     (address): [string, string, string] => [
       `metrics at ${address}`,

@@ -135,6 +135,7 @@ webhooks:
     - { url: https://slack.test/secret, format: slack, kinds: [credit.low] }
     - { url: https://hooks.test/secret, secret: ["whsec_${"c2VjcmV0".repeat(4)}"], kinds: [credit.low] }
   owners: loopback
+export: { to: "s3://books/gateway", every: 30s, endpoint: https://s3.test }
 receipts: { keep_days: 31, sign: true }
 changes: { keep_days: null }
 unused_days: null

@@ -38,6 +38,7 @@ test("an empty file means the defaults of the contract", () => {
     payments: null,
     priceLists: {},
     webhooks: null,
+    export: null,
     bodyBytes: 10_485_760,
     bodyMemoryBytes: 268_435_456,
     websocketMessageBytes: 524_288,

@@ -244,6 +244,7 @@ export class TestGateway {
         events: { list: async () => [], has: async () => false },
         nodes: { list: async () => [], close: async () => "closed" },
         changes: new SqlChangeLog(new SqliteDatabase(this.db)),
+        exports: { status: async () => [] },
         diskRefused,
       },
       sockets: this.sockets,

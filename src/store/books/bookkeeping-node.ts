@@ -69,6 +69,7 @@ export async function openNodeBooks(parts: BookkeepingParts, store: NodeStore): 
     events: store.events,
     webhooks: store.webhooks,
     ownWebhooks: store.ownWebhooks,
+    exports: store.exports,
     payments: store.payments,
     gasLine: store.gasLine,
     signingKeys: store.signingKeys,

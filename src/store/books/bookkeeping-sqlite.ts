@@ -9,6 +9,7 @@ import { LogSync } from "../database/log-sync.ts";
 import { diskRefused, mendsWalReset, openDatabase, sqliteVersion } from "../database/sqlite.ts";
 import { SqliteDatabase } from "../database/sqlite-database.ts";
 import { Upkeep } from "../database/upkeep.ts";
+import { SqlExportStore } from "../export/export-store.ts";
 import { Books, type BooksOptions, onTheLoop } from "../journal/sqlite-books.ts";
 import { lostToClaims, soleClaims } from "../ledger/claims.ts";
 import { LedgerStore } from "../ledger/sqlite-ledger-store.ts";
@@ -62,6 +63,7 @@ export async function openSqliteBooks(parts: BookkeepingParts): Promise<Bookkeep
     accounts: new SqlAccountStore(new SqliteDatabase(controlDb, durable), clock),
     node: null,
     ...sqlStores(new SqliteDatabase(db), clock),
+    exports: new SqlExportStore(new SqliteDatabase(controlDb, () => log.durable())),
     payments: soleSqlitePayments(db, clock, ({ balanceId, amount }) => ledger.credited(balanceId, amount)),
     keyring,
     runs,

@@ -19,6 +19,7 @@ import type { BalanceId } from "../../units/id.ts";
 import type { Log } from "../../units/log.ts";
 import type { NanoUsd } from "../../units/usd.ts";
 import type { DataFolder } from "../data-folder.ts";
+import type { SqlExportStore } from "../export/export-store.ts";
 import { folderDisk, probeSync } from "../journal/disk.ts";
 import type { BooksOptions } from "../journal/sqlite-books.ts";
 import type { StoreAudit } from "../ledger/audit.ts";
@@ -42,6 +43,7 @@ export interface Bookkeeping extends ReceiptReader, UnbookedReceipts, CreditBook
   readonly events: EventReader;
   readonly webhooks: WebhookStore;
   readonly ownWebhooks: OwnWebhookStore;
+  readonly exports: SqlExportStore;
   readonly signingKeys: SigningKeyStore;
   readonly fleet: FleetStore;
   readonly modelVersions: ModelVersionStore;

@@ -5,6 +5,7 @@ import { SqlOwnWebhookStore } from "../customers/own-webhook-store.ts";
 import { SqlWebhookStore } from "../customers/webhook-store.ts";
 import type { Database } from "../database/database.ts";
 import { changesOne, sql } from "../database/statement.ts";
+import { SqlExportStore } from "../export/export-store.ts";
 import type { FleetStore, NodeSettings } from "../nodes/fleet.ts";
 import { SqlGasLineStore } from "../payments/gas-line-store.ts";
 import { SqlPaymentStore } from "../payments/payment-store.ts";
@@ -16,6 +17,7 @@ export const sqlStores = (db: Database, clock: Pick<Clock, "now">) => ({
   events: new SqlEventReader(db),
   webhooks: new SqlWebhookStore(db),
   ownWebhooks: new SqlOwnWebhookStore(db),
+  exports: new SqlExportStore(db),
   payments: new SqlPaymentStore(db, clock),
   gasLine: new SqlGasLineStore(db),
   signingKeys: new SqlSigningKeyStore(db),

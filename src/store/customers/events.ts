@@ -9,8 +9,8 @@ import type { Database } from "../database/database.ts";
 import { type Batch, type SqlPart, sql } from "../database/statement.ts";
 
 /**
- * Records events, in the transaction of what they are about: once each, for the endpoints that take them. Of charges, nothing
- * is written where none does.
+ * Records events, in the transaction of what they are about: once each, for the endpoints that take them and for an
+ * export. Events about charges are written only if somebody takes them.
  */
 export function recording(db: Pick<Database, "table">, events: readonly RecordedEvent[]): Batch {
   if (events.length === 0) return [];
@@ -35,6 +35,7 @@ export function recording(db: Pick<Database, "table">, events: readonly Recorded
       SELECT e.id, e.kind, e.balance, e.at, e.data FROM ${rows} e
       WHERE e.kept = 1 OR EXISTS (SELECT 1 FROM webhooks w WHERE ${ACCEPTED})
         OR EXISTS (SELECT 1 FROM owner_webhooks w WHERE ${OWNERS_TAKES})
+        OR ${EXPORTED}
       ON CONFLICT (id) DO NOTHING`,
   ];
 }
@@ -43,11 +44,13 @@ const ACCEPTED = sql`(w.kinds = '' OR w.kinds LIKE '% ' || e.kind || ' %')`;
 /** One that is paused misses what happens. */
 const OWNERS_TAKES = sql`w.balance_id = e.balance AND w.paused_at IS NULL AND ${ACCEPTED}`;
 
+const EXPORTED = sql`EXISTS (SELECT 1 FROM export_targets WHERE is_active = 1)`;
+
 /** Below so much credit, there is an event; null for none. */
 export const LOW_CREDIT = sql`(SELECT max(low_credit) FROM webhooks)`;
 
 /**
- * The balances among counters that were just charged, with their sums: none where there are no endpoints. Read in the
+ * The balances among counters that were just charged, with their sums: none where nobody takes events. Read in the
  * transaction that charged them, whose locks keep others from charging them in between.
  */
 export function chargedBalances(
@@ -60,7 +63,7 @@ export function chargedBalances(
   if (charged.length === 0) return null;
   return sql`SELECT c.id AS counter, r.amount, c.credited, c.spent, ${LOW_CREDIT} AS low
     FROM ${db.table(charged, { id: "TEXT", amount: "BIGINT" })} r JOIN counters c ON c.id = r.id
-    WHERE EXISTS (SELECT 1 FROM webhooks)`;
+    WHERE EXISTS (SELECT 1 FROM webhooks) OR ${EXPORTED}`;
 }
 
 export interface ChargedBalance extends CreditSums {

@@ -48,6 +48,12 @@ export abstract class Database {
     columns: Readonly<Record<Column, "TEXT" | "BIGINT">>,
   ): SqlPart;
 
+  /**
+   * The number up to which all rows of the table can be read: none will come between them any more. Null where that is not
+   * known yet.
+   */
+  abstract settledThrough(table: NumberedTable): Promise<number | null>;
+
   /** One statement by itself. Its rows have the names and types of their columns. */
   read<Row>(texts: TemplateStringsArray, ...values: SqlValue[]): Promise<Row[]> {
     return this.rows<Row>(sql(texts, ...values));
@@ -95,6 +101,9 @@ export abstract class Database {
     return decision.result;
   }
 }
+
+/** Tables whose rows have a number, `seq`, in the order of their booking. */
+export type NumberedTable = "ends" | "credits" | "events";
 
 export interface CommitOptions {
   /** What nodes must notice. */

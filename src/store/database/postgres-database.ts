@@ -1,6 +1,13 @@
 import type { SQL, TransactionSQL } from "bun";
 import type { NotedChange } from "../nodes/changes.ts";
-import { CommitConflict, type CommitOptions, type Committed, Database, type Planned } from "./database.ts";
+import {
+  CommitConflict,
+  type CommitOptions,
+  type Committed,
+  Database,
+  type NumberedTable,
+  type Planned,
+} from "./database.ts";
 import { inNumbers, isTaken, type Postgres, type WorkLimits } from "./postgres.ts";
 import { type CommitStatement, flattened, SqlPart, sql, verbatim } from "./statement.ts";
 
@@ -77,7 +84,41 @@ export class PostgresDatabase extends Database {
   }
 
   readonly table = postgresTable;
+
+  /**
+   * Numbers become visible when their transactions commit, in any order. Whoever takes one has locked the table before, so
+   * once those that have it locked now have ended, every number taken by now is visible or was given up.
+   */
+  async settledThrough(table: NumberedTable): Promise<number | null> {
+    const name = verbatim(table);
+    // From before numbers were taken: see the schema.
+    await this.commit([
+      sql`UPDATE ${name} SET seq = nextval(${`${table}_seq`}::text::regclass)
+        WHERE ctid = ANY (ARRAY(SELECT ctid FROM ${name} WHERE seq IS NULL LIMIT ${NUMBERED_AT_ONCE}))`,
+    ]);
+    const [taken] = await this.read<{
+      last: number;
+    }>`SELECT last_value AS last FROM ${verbatim(`${table}_seq`)}`;
+    const writers = () =>
+      this.read<{ writer: string }>`SELECT virtualtransaction AS writer FROM pg_locks
+        WHERE locktype = 'relation' AND relation = ${table}::text::regclass AND granted
+          AND mode IN ('RowExclusiveLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock')
+          AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`;
+    let open = new Set((await writers()).map(({ writer }) => writer));
+    for (let rounds = 0; open.size > 0; rounds++) {
+      if (rounds === MAX_ROUNDS) return null;
+      await this.postgres.pause(RECHECK_MS);
+      const still = await writers();
+      open = new Set(still.map(({ writer }) => writer).filter((writer) => open.has(writer)));
+    }
+    return taken!.last;
+  }
 }
+
+const NUMBERED_AT_ONCE = 1_000;
+/** For transactions that write to end: some five seconds. */
+const MAX_ROUNDS = 100;
+const RECHECK_MS = 50;
 
 function postgresTable(rows: readonly object[], columns: Readonly<Record<string, string>>): SqlPart {
   const typed = Object.entries(columns).map(([name, type]) => `${name} ${type}`);

@@ -42,6 +42,10 @@ export class Postgres {
     return this.untilWon((client) => client.begin(`ISOLATION LEVEL ${isolation}`, work), limits);
   }
 
+  pause(ms: number): Promise<void> {
+    return pause(this.clock, ms);
+  }
+
   /** One statement on any connection. */
   async query<Row>(ask: (sql: SQL) => Promise<Row[]>, limits: WorkLimits = {}): Promise<Row[]> {
     return inNumbers(await this.untilWon(ask, limits));

@@ -68,6 +68,11 @@ export class SqliteDatabase extends Database {
       FROM ends, json_each('["' || replace(${column}, ' ', '","') || '"]') WHERE ${column} <> ''`);
   }
 
+  /** Transactions that write come one after another. */
+  async settledThrough(): Promise<number> {
+    return Number.MAX_SAFE_INTEGER;
+  }
+
   /** Before it returns. */
   answer<Row>(statement: SqlPart): Row[] {
     const { text, values } = statement.written(() => "?");

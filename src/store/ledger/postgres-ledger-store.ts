@@ -8,6 +8,7 @@ import { type ChargedBalance, chargedBalances, recordingCharges } from "../custo
 import { type Postgres, URGENT } from "../database/postgres.ts";
 import { POSTGRES_TABLES, PostgresDatabase, performAll, rowsOf } from "../database/postgres-database.ts";
 import { flattened, sql } from "../database/statement.ts";
+import { exportedOrOld } from "../export/export-store.ts";
 import { places, type Unapplied } from "../journal/journal.ts";
 import { addSpending, countersColumn, folding } from "./fold.ts";
 import type { ReceiptFilter, StoredReceipt, StoredReceiptPage } from "./receipts.ts";
@@ -87,7 +88,8 @@ export class PostgresLedgerStore extends SqlLedgerStore<PostgresDatabase> {
       folding(
         this.books,
         (columns) => sql`SELECT ${columns} FROM ends
-          WHERE at < ${before} AND NOT EXISTS (SELECT 1 FROM holds WHERE holds.receipt = ends.receipt)
+          WHERE at < ${before} AND ${exportedOrOld(before)}
+            AND NOT EXISTS (SELECT 1 FROM holds WHERE holds.receipt = ends.receipt)
           ORDER BY at LIMIT ${FOLD_SLICE} FOR UPDATE SKIP LOCKED`,
       ),
     );

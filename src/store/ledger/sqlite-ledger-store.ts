@@ -18,6 +18,7 @@ import {
 } from "../customers/events.ts";
 import { SqliteDatabase, writtenFor } from "../database/sqlite-database.ts";
 import { type Batch, flattened, sql } from "../database/statement.ts";
+import { exportedOrOld } from "../export/export-store.ts";
 import { places, type Unapplied } from "../journal/journal.ts";
 import type { StoreAudit } from "./audit.ts";
 import {
@@ -85,7 +86,7 @@ export class LedgerStore implements RunningSums, DebitStore {
 
   /** Inside the transaction that charged these. */
   private recordEvents(spent: ReadonlyMap<CounterId, number>): void {
-    if (this.statements.webhook.get() === null) return;
+    if (this.statements.taker.get() === null) return;
     const query = chargedBalances(this.sql, spent);
     const charged = query === null ? [] : this.sql.answer<ChargedBalance>(query);
     this.sql.run(recordingCharges(this.sql, charged, this.now()));
@@ -246,8 +247,10 @@ export class LedgerStore implements RunningSums, DebitStore {
     return this.sql.locked(
       folding(
         this.sql,
-        (columns) => sql`SELECT ${columns} FROM (SELECT * FROM ends ORDER BY seq LIMIT ${FOLD_SCANNED})
-          WHERE at < ${before} LIMIT ${FOLD_SLICE}`,
+        (
+          columns,
+        ) => sql`SELECT ${columns} FROM (SELECT * FROM ends ORDER BY seq LIMIT ${FOLD_SCANNED}) AS ends
+          WHERE at < ${before} AND ${exportedOrOld(before)} AND ${keepsLast} LIMIT ${FOLD_SLICE}`,
       ),
     );
   }
@@ -298,6 +301,9 @@ const FOLD_SLICE = 256;
  */
 const FOLD_SCANNED = 1_024;
 
+/** SQLite numbers the next row by the last that is there, and an export passes over numbers that it has had. */
+const keepsLast = sql`(seq < (SELECT max(seq) FROM ends) OR NOT EXISTS (SELECT 1 FROM export_cursors))`;
+
 /** Ends are in the order of their booking, which is at most so long after their requests began. */
 const LATE_MS = HOUR_MS;
 
@@ -319,7 +325,9 @@ function prepare(db: Database) {
       "SELECT id, credited, spent, reserved FROM counters WHERE id = ?",
     ),
     balance: db.query<object, [string]>("SELECT 1 FROM balances WHERE id = ?"),
-    webhook: db.query<object, []>("SELECT 1 FROM webhooks LIMIT 1"),
+    taker: db.query<object, []>(
+      "SELECT 1 WHERE EXISTS (SELECT 1 FROM webhooks) OR EXISTS (SELECT 1 FROM export_targets WHERE is_active = 1)",
+    ),
     sequence: db.query<{ seq: number }, [string]>("SELECT seq FROM ends WHERE receipt = ?"),
     firstFrom: db.query<{ seq: number }, [string]>(
       "SELECT seq FROM ends WHERE receipt >= ? ORDER BY receipt LIMIT 1",

@@ -18,6 +18,7 @@ import type { NanoUsd } from "../../units/usd.ts";
 import type { BookkeepingParts, RequestJournal } from "../books/bookkeeping.ts";
 import type { ModelVersionStore } from "../books/model-versions.ts";
 import type { SigningKeyStore } from "../books/signing-keys.ts";
+import type { SqlExportStore } from "../export/export-store.ts";
 import type { StoreAudit } from "../ledger/audit.ts";
 import type { ReceiptReader, UnbookedReceipts } from "../ledger/receipts.ts";
 import type { FleetStore } from "./fleet.ts";
@@ -32,6 +33,7 @@ export interface NodeStore {
   readonly events: EventReader;
   readonly webhooks: WebhookStore;
   readonly ownWebhooks: OwnWebhookStore;
+  readonly exports: SqlExportStore;
   readonly payments: PaymentStore & PaymentAudit;
   readonly gasLine: GasLineStore;
   readonly signingKeys: SigningKeyStore;

@@ -3,6 +3,7 @@ import {
   CHANGE_LOG,
   CLAIMS,
   EVENTS,
+  EXPORTS,
   FIRST_TABLES,
   FLEET,
   GAS_NONCES,
@@ -175,6 +176,21 @@ ${inPostgres(FIRST_TABLES)}
   inPostgres(CHANGE_LOG),
   // 33: budgets that cap each value of a tag
   inPostgres(TAG_BUDGETS),
+  // 34: what is exported, and how far. Ends from before have no number until an export gives them one.
+  `
+${inPostgres(EXPORTS)}
+  CREATE SEQUENCE events_seq OWNED BY events.seq;
+  SELECT setval('events_seq', count(*) + 1, false) FROM events;
+  ALTER TABLE events ALTER COLUMN seq SET DEFAULT nextval('events_seq');
+  ALTER TABLE ends ADD COLUMN seq BIGINT;
+  CREATE SEQUENCE ends_seq OWNED BY ends.seq;
+  ALTER TABLE ends ALTER COLUMN seq SET DEFAULT nextval('ends_seq');
+  CREATE INDEX ends_by_number ON ends (seq);
+  ALTER TABLE credits ADD COLUMN seq BIGINT;
+  CREATE SEQUENCE credits_seq OWNED BY credits.seq;
+  ALTER TABLE credits ALTER COLUMN seq SET DEFAULT nextval('credits_seq');
+  CREATE INDEX credits_by_number ON credits (seq);
+  `,
 ];
 
 export const POSTGRES_SCHEMA: Schema = {

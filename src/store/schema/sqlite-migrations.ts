@@ -3,6 +3,7 @@ import {
   CHANGE_LOG,
   CLAIMS,
   EVENTS,
+  EXPORTS,
   FIRST_TABLES,
   FLEET,
   GAS_NONCES,
@@ -170,6 +171,16 @@ ${FIRST_TABLES}
   CHANGE_LOG,
   // 31: budgets that cap each value of a tag
   TAG_BUDGETS,
+  // 32: what is exported, and how far
+  `
+${EXPORTS}
+  CREATE TABLE last_event (one INTEGER PRIMARY KEY CHECK (one = 1), seq INTEGER NOT NULL) STRICT;
+  INSERT INTO last_event (one, seq) SELECT 1, count(*) FROM events;
+  CREATE TRIGGER events_numbered AFTER INSERT ON events BEGIN
+    UPDATE last_event SET seq = seq + 1;
+    UPDATE events SET seq = (SELECT seq FROM last_event) WHERE id = NEW.id;
+  END;
+  `,
 ];
 
 export const SQLITE_SCHEMA: Schema = {

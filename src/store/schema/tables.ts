@@ -369,6 +369,37 @@ export const TAG_BUDGETS = `
   ALTER TABLE budgets ADD COLUMN per TEXT;
 `;
 
+export const EXPORTS = `
+  -- See store/export. Where rows of the books are exported to; the configuration names the active one.
+  CREATE TABLE export_targets (
+    id TEXT PRIMARY KEY,
+    is_active INTEGER NOT NULL,
+    due_at INTEGER NOT NULL DEFAULT 0,
+    failures INTEGER NOT NULL DEFAULT 0,
+    problem TEXT
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE export_cursors (
+    target TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    -- the number of the last row that is there
+    last INTEGER NOT NULL DEFAULT 0,
+    -- the file that is being written: the number of its last row, and how many rows it has
+    file_last INTEGER,
+    file_rows INTEGER,
+    -- what was booked before then is there
+    caught_up_at INTEGER NOT NULL,
+    PRIMARY KEY (target, kind)
+  ) STRICT, WITHOUT ROWID;
+
+  -- Numbers events in the order of their transactions; null until then.
+  ALTER TABLE events ADD COLUMN seq INTEGER;
+  CREATE INDEX events_by_number ON events (seq);
+  UPDATE events SET seq = numbered.number
+    FROM (SELECT id AS event, row_number() OVER (ORDER BY created_at, id) AS number FROM events) AS numbered
+    WHERE id = numbered.event;
+`;
+
 /** PostgreSQL's columns have their type anyway, and its whole numbers need saying how long they are. */
 export const inPostgres = (tables: string): string =>
   tables.replaceAll("INTEGER", "BIGINT").replace(/\) STRICT(, WITHOUT ROWID)?;/g, ");");

@@ -1,0 +1,26 @@
+import { type Static, Type } from "@sinclair/typebox";
+import type { About } from "./about.ts";
+import { count, listOf, namedAnswer, oneOf, orNone, time } from "./answers.ts";
+
+const ExportAnswer = namedAnswer("Export", {
+  kind: oneOf(["receipts", "entries", "events"]),
+  object: Type.Literal("export"),
+  to: Type.String(),
+  exported_through: count,
+  waiting: count,
+  caught_up_at: time,
+  lag_seconds: Type.Number(),
+  problem: orNone(Type.String()),
+});
+
+export type ExportAnswer = Static<typeof ExportAnswer>;
+
+export const EXPORTS = {
+  list: {
+    summary: "Shows how far receipts, entries and events are exported",
+    details:
+      "Everything that was booked before `caught_up_at` is at the target. `exported_through` is the number of the last row there, and `waiting` how many are behind it, at most 100,000. `problem` is why the last attempt failed. Without `export` in the configuration the list is empty.",
+    who: ["admin"],
+    answers: { 200: listOf(ExportAnswer) },
+  },
+} as const satisfies Record<string, About>;
