@@ -123,7 +123,8 @@ const LIKE_CLIENTS = { ...SHOWN, alsoXApiKey: true } as const;
 export const CATALOG = {
   catalog: {
     summary: "Lists the models, with prices in USD per million tokens",
-    details: "At the prices that the key, or the balance, is charged.",
+    details:
+      "At the prices that the key, or the balance, is charged, and without models for which the key's policy leaves no host.",
     ...SHOWN,
     answers: {
       200: answerOf({

@@ -1,4 +1,4 @@
-import type { Model, Route } from "../catalog/catalog.ts";
+import type { Catalog, Model, Route } from "../catalog/catalog.ts";
 import { NOT_SOON, type Refusal, refuse } from "../units/errors/refusal.ts";
 import type { KeyPolicy } from "../units/key-policy.ts";
 import { pricePerMillion } from "../units/usd.ts";
@@ -7,12 +7,18 @@ import { pricePerMillion } from "../units/usd.ts";
 export const permits = (policy: KeyPolicy | null | undefined, route: Route, price: RouteRates): boolean =>
   !policy || RULES.every(({ keeps }) => keeps(policy, route, price));
 
-/** Whether the policy leaves a route of the model, paid or free. */
-export const reaches = (policy: KeyPolicy, { routes }: Model): boolean =>
-  routes.some((route) => {
-    const price = route.free ? NO_PRICE : route.price;
-    return price !== null && permits(policy, route, price);
-  });
+/** The models with the routes that the policy leaves, without those of which it leaves none. */
+export function permittedModels(policy: KeyPolicy, models: Catalog["models"]): Map<string, Model> {
+  const permitted = new Map<string, Model>();
+  for (const [id, model] of models) {
+    const routes = model.routes.filter((route) => {
+      const price = route.free ? NO_PRICE : route.price;
+      return price !== null && permits(policy, route, price);
+    });
+    if (routes.length > 0) permitted.set(id, { ...model, routes });
+  }
+  return permitted;
+}
 
 /** Of a free route. */
 export const NO_PRICE: RouteRates = { input: 0, output: 0 };

@@ -106,17 +106,33 @@ test("a refusal names the policy and the next step", async () => {
   });
 });
 
-test("GET /v1/models lists what the key can reach", async () => {
-  const listed = async () =>
-    (await gateway.send("GET", "/v1/models", { bearer: mine.key })).json.data.map(
-      (one: { id: string }) => one.id,
-    );
-  await setPolicy({ region: ["eu"] });
-  expect(await listed()).toEqual(["test/model"]);
-  await setPolicy({ region: ["asia"] });
-  expect(await listed()).toEqual([]);
-  await setPolicy(null);
-  expect(await listed()).toEqual(["test/model", "test/american"]);
+describe("models that the key cannot reach are left out", () => {
+  const listed = async (path: string, bearer = mine.key) =>
+    (await gateway.send("GET", path, { bearer })).json.data.map((one: { id: string }) => one.id);
+  test.each(["/v1/models", "/v1/catalog"])("of %s", async (path) => {
+    await setPolicy({ region: ["eu"] });
+    expect(await listed(path)).toEqual(["test/model"]);
+    expect(await listed(path, mine.recovery_secret)).toEqual(["test/model", "test/american"]);
+    await setPolicy({ region: ["asia"] });
+    expect(await listed(path)).toEqual([]);
+    await setPolicy(null);
+    expect(await listed(path)).toEqual(["test/model", "test/american"]);
+  });
+
+  test("of the count in all, and of what a model has: its price, and whether the Open Tier serves it", async () => {
+    const first = async () => (await gateway.send("GET", "/v1/catalog", { bearer: mine.key })).json.data[0];
+    expect(await first()).toMatchObject({ id: "test/model", price: { input: 1 }, free: true });
+    await setPolicy({ region: ["eu"] });
+    expect(await first()).toMatchObject({
+      id: "test/model",
+      price: { input: 3 },
+      free: false,
+      available: true,
+    });
+    const { json } = await gateway.send("GET", "/v1/models", { bearer: mine.key });
+    expect(json.total_count).toBe(1);
+    await setPolicy(null);
+  });
 });
 
 describe("who sets a policy", () => {

@@ -4,9 +4,10 @@ import { type Catalog, catalogAt } from "../../catalog/catalog.ts";
 import { suggestion } from "../../catalog/closest-id.ts";
 import { availabilityOf, catalogEntries } from "../../catalog/entry.ts";
 import { priceListOf } from "../../customers/keys/key.ts";
-import { reaches } from "../../routing/key-policies.ts";
+import { permittedModels } from "../../routing/key-policies.ts";
 import { asksOpenTier, idMeantBy, modelsBehind, unknownModel } from "../../routing/naming.ts";
 import { invalidField, type Refusal, refused } from "../../units/errors/refusal.ts";
+import type { KeyPolicy } from "../../units/key-policy.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Endpoint } from "../endpoint.ts";
 import type { Identity } from "../identity.ts";
@@ -26,13 +27,12 @@ export function catalogEndpoints(): Endpoint[] {
     operation("GET /v1/catalog", CATALOG.catalog, ({ who }, deps) => {
       const { health } = deps;
       const of = catalogFor(who, deps);
+      const policy = policyOf(who);
+      if (policy) return ok(entriesBody({ ...of, models: permittedModels(policy, of.models) }, deps));
       const availability = availabilityOf(of, health);
       let entries = entriesOf.get(of);
       if (entries === undefined || !availability.equals(entries.availability)) {
-        const { priceList, priceVersion } = of;
-        const data = catalogEntries(of, health);
-        const body = { object: "list" as const, data, price_list: priceList, price_version: priceVersion };
-        entries = { availability, reply: written(ok(body)) };
+        entries = { availability, reply: written(ok(entriesBody(of, deps))) };
         entriesOf.set(of, entries);
       }
       return entries.reply;
@@ -45,10 +45,11 @@ export function catalogEndpoints(): Endpoint[] {
         listed = { baseUrl, views: viewsOf(of, deps), whole: null };
         modelsOf.set(of, listed);
       }
-      const page = pageOf(reachable(listed.views, who, of), query);
+      const views = reachable(listed.views, who, of);
+      const page = pageOf(views, query);
       if (refused(page)) return page;
-      if (page.models.length < listed.views.length) return ok(pageView(page, listed));
-      listed.whole ??= written(ok(pageView(page, listed)));
+      if (page.models.length < listed.views.length) return ok(pageView(page, views.length, baseUrl));
+      listed.whole ??= written(ok(pageView(page, views.length, baseUrl)));
       return listed.whole;
     }),
     operation("GET /v1/models/:id", CATALOG.model, ({ who, params: { id } }, deps) => model(id, who, deps)),
@@ -64,6 +65,16 @@ function catalogFor(who: Identity | null, { catalog }: HttpDeps): Catalog {
   if (who === null) return catalog();
   return catalogAt(catalog(), who.kind === "key" ? priceListOf(who) : who.balance.priceList);
 }
+
+const policyOf = (who: Identity | null): KeyPolicy | null =>
+  who?.kind === "key" ? (who.key.policy ?? null) : null;
+
+const entriesBody = (of: Catalog, { health }: HttpDeps): AnswerTo<typeof CATALOG.catalog> => ({
+  object: "list",
+  data: catalogEntries(of, health),
+  price_list: of.priceList,
+  price_version: of.priceVersion,
+});
 
 /** All models as `GET /v1/catalog` lists them: 340 of them take half a millisecond. */
 interface ListedEntries {
@@ -81,7 +92,8 @@ interface ListedModels {
 
 const pageView = (
   { models, hasMore, next }: ModelPage,
-  { baseUrl, views }: ListedModels,
+  total: number,
+  baseUrl: string,
 ): AnswerTo<typeof CATALOG.models> => ({
   object: "list",
   data: models,
@@ -89,13 +101,15 @@ const pageView = (
   first_id: models[0]?.id ?? null,
   last_id: models.at(-1)?.id ?? null,
   links: { next: next === null ? null : `${baseUrl}/v1/models?${next}` },
-  total_count: views.length,
+  total_count: total,
 });
 
 /** Without the models for which the key's policy leaves no host. */
 function reachable(views: readonly ModelAnswer[], who: Identity | null, { models }: Catalog) {
-  const policy = who?.kind === "key" ? who.key.policy : null;
-  return policy ? views.filter(({ id }) => reaches(policy, models.get(id)!)) : views;
+  const policy = policyOf(who);
+  if (!policy) return views;
+  const permitted = permittedModels(policy, models);
+  return views.filter(({ id }) => permitted.has(id));
 }
 
 const viewsOf = ({ models }: Catalog, { health, settings }: HttpDeps): readonly ModelAnswer[] =>
