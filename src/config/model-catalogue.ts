@@ -98,7 +98,7 @@ function listed(
   return [
     {
       id,
-      name: limits?.label ?? model.name ?? id,
+      name: displayName(id, wireName, model, limits),
       wireName,
       contextLength,
       // Where nothing says less, an answer can fill the context and no more.
@@ -109,6 +109,33 @@ function listed(
     },
   ];
 }
+
+/**
+ * The vendor's name for the model. Lists call some models by another one's name (“Opus 5 (Thinking)”), so the first
+ * name that has the same letters and digits as the id is taken, from the host's list, its author's or OpenRouter's.
+ * Without one it is the host's name, and the id where that has none.
+ */
+function displayName(id: string, wireName: string, { name }: ModelInfo, zoo: ZooModel | null): string {
+  const [author, bare] = id.split("/") as [string, string];
+  const isSame = (one: string | undefined): one is string =>
+    one !== undefined && lettersOf(one) === lettersOf(bare);
+  const own = [name, zoo?.label].filter(isSame);
+  // Some lists write ids where others have names.
+  const written = own.find((one) => /[A-Z]/.test(one));
+  if (written !== undefined) return written;
+  const lists = PRESETS.filter((one) => one.author === author || one.prices === OPENROUTER);
+  const others = lists
+    .flatMap(({ prices }) =>
+      [wireName, bare].map((model) => calcPrice({}, model, { providerId: prices })?.model.name),
+    )
+    .filter(isSame);
+  return others.find((one) => /[A-Z]/.test(one)) ?? own[0] ?? name ?? id;
+}
+
+const OPENROUTER = "openrouter";
+
+/** In any order: `claude-3-5-haiku` is “Claude Haiku 3.5”. */
+const lettersOf = (name: string): string => [...wordsOf(name).replaceAll(/[^a-z0-9]/g, "")].sort().join("");
 
 const abilitiesOf = ({ capabilities }: ZooModel): Abilities => ({
   inputs: MODALITIES.filter(
