@@ -215,6 +215,7 @@ export const OPERATIONS: readonly Operation[] = [
     "/docs/api",
     "/openapi.json",
     "/models",
+    "/models/sim/echo",
     "/status",
     "/status.json",
     "/dashboard",

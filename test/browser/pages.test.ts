@@ -66,6 +66,7 @@ payments: { stripe: { secret_key: sk_test_1, webhook_secret: whsec_1, api_base: 
     ["/admin#/books", "Books"],
     ["/admin#/config", "Configuration"],
     ["/models", "Models"],
+    ["/models/sim/echo", "Simulated echo"],
     ["/status", "All models are available."],
     ["/docs/errors", "Errors reference"],
     ["/docs/api", "API reference"],

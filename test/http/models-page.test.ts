@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { type Catalog, catalogOf, type Model } from "../../src/catalog/catalog.ts";
-import { modelsPage } from "../../src/http/pages/models-page.ts";
+import { ModelsPages, modelQueryOf } from "../../src/http/pages/models-page.ts";
 import { ManualClock } from "../fakes/clock.ts";
 import { TestGateway } from "./test-gateway.ts";
 
@@ -26,7 +26,9 @@ function catalogWith(change: Partial<Model>, free = false): Catalog {
   for (const route of model.routes) if (free) gateway.deps.health.verify(route, true);
   return catalogOf({ models: new Map([[model.id, model]]), auto: new Map(), hosts: base().hosts });
 }
-const shown = (catalog: Catalog): string => modelsPage(catalog, gateway.deps.health, "http://g").html;
+const shown = (catalog: Catalog, query = ""): string =>
+  new ModelsPages(catalog, gateway.deps.health, "http://g").list(modelQueryOf(new URLSearchParams(query)))
+    .html;
 
 test("names, ids, prices per million, context, ceiling and the address, without a key", async () => {
   const { status, text, headers } = await gateway.send("GET", "/models");
@@ -56,22 +58,62 @@ test("a free model says so, with the id that costs nothing; one without a price 
   expect(words.trim()).toEndWith("text tools Free");
 });
 
-test("what a model takes and can is a tag, and a choice where only some have it", () => {
+const FOUND: [query: string, ids: string[]][] = [
+  ["", ["test/one", "test/two", "test/seeing"]],
+  ["search=SEE", ["test/seeing"]],
+  ["search=nothing", []],
+  ["can=tools+image", ["test/seeing"]],
+  ["can=nonsense", ["test/one", "test/two", "test/seeing"]],
+  ["context=2000", ["test/seeing"]],
+  ["context=many", ["test/one", "test/two", "test/seeing"]],
+  ["price=0.5", ["test/seeing"]],
+  ["sort=output", ["test/seeing", "test/one", "test/two"]],
+  ["sort=context&search=test", ["test/seeing", "test/one", "test/two"]],
+  [`search=${"x".repeat(5_000)}`, []],
+];
+
+test.each(FOUND)("models are found and sorted by the address: %s", (query, ids) => {
   const [first] = base().models.values();
+  const price = { ...first!.price!, input: 100_000_000, output: 100_000_000 } as Model["price"];
   const seeing: Model = {
     ...first!,
     id: "test/seeing",
+    price,
+    contextLength: 5_000,
     abilities: { inputs: ["text", "image"], tools: true, reasoning: false },
     routes: first!.routes.map(({ parameters: _, ...route }) => route),
   };
   const all = [...base().models.values(), seeing].map((one) => [one.id, one] as const);
-  const html = shown(catalogOf({ models: new Map(all), auto: new Map(), hosts: base().hosts }));
-  expect(html).toContain('<article class="images tools">');
-  expect(html).toContain('id="images"');
-  expect(html).toContain(".reading:has(#images:checked) article:not(.images) { display: none; }");
-  expect(html).not.toContain('id="audio"');
-  // All three take tools.
-  expect(html).not.toContain('id="tools"');
+  const html = shown(catalogOf({ models: new Map(all), auto: new Map(), hosts: base().hosts }), query);
+  const list = html.slice(html.indexOf('<div class="list">'));
+  expect([...list.matchAll(/href="models\/([^"]+)"/g)].map(([, id]) => id)).toEqual(ids);
+  expect(html.includes("x".repeat(101))).toBe(false);
+});
+
+test("what is searched for stands in the form as text", async () => {
+  const { text, headers } = await gateway.send(
+    "GET",
+    '/models?search="><script>alert(1)</script>&sort=input',
+  );
+  expect(text).not.toContain("<script");
+  expect(text).toContain('<option value="input" selected>');
+  expect(text).toContain("No model matches");
+  expect(headers.get("content-security-policy")).toContain("form-action 'self'");
+});
+
+test("each model has a page with calls, whose only script is the one that its policy names", async () => {
+  const { status, text, headers } = await gateway.send("GET", "/models/test/one");
+  expect(status).toBe(200);
+  expect(wordsOf(text)).toContain("Model test/one test/one");
+  expect(text).toContain("http://gateway.test/v1/chat/completions");
+  const script = /<script>(.*)<\/script>/s.exec(text)![1]!;
+  const hash = new Bun.CryptoHasher("sha256").update(script).digest("base64");
+  expect(headers.get("content-security-policy")).toContain(`script-src 'sha256-${hash}'`);
+  expect((await gateway.send("GET", "/models/test/none")).json.error.code).toBe("unknown_model");
+  gateway.settings.catalogIsPublic = false;
+  const closed = await gateway.send("GET", "/models/test/one");
+  expect(closed.text).not.toContain("test/one");
+  expect(closed.text).toContain('href="../../dashboard#/models"');
 });
 
 test("names are text, whatever is in them", () => {

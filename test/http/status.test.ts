@@ -141,3 +141,10 @@ test("how fast each host of a model was measured to be is on the page and in JSO
   await Promise.all(Array.from({ length: 20 }, () => gateway.send("GET", "/status")));
   expect((await gateway.send("GET", "/status.json")).json.models[0].hosts[0].first_token_ms).toBe(321);
 });
+
+test("what fails comes first, and what nobody has used is named under the others", async () => {
+  gateway.usage = async (of) => sumUsage([row(Date.now(), "settled", 100)], of, 10_000);
+  const page = await words();
+  expect(page).toContain("1 model not used yet Model test/two test/two");
+  expect(page.indexOf("Model test/one")).toBeLessThan(page.indexOf("1 model not used yet"));
+});

@@ -1,5 +1,6 @@
 import { useState } from "preact/hooks";
 import type { EntryAnswer } from "../../api/catalog.ts";
+import { ABILITIES, CONTEXTS, findModels, MODEL_FILTERS } from "../../api/find-models.ts";
 import { perMillion, rough } from "../../units/numbers.ts";
 import { count } from "../format.ts";
 import { useOwner } from "../owner.ts";
@@ -16,7 +17,7 @@ import { useQuery } from "../route.ts";
 export function Models() {
   const { api } = useOwner();
   const models = useList<EntryAnswer>(api, "v1/catalog");
-  const [query, setQuery] = useQuery(["search", "context", "price", "can", "sort"]);
+  const [query, setQuery] = useQuery(MODEL_FILTERS);
   const [shown, setShown] = useState(ROWS);
   const chosen = (name: keyof typeof query) => ({
     value: query[name],
@@ -34,7 +35,7 @@ export function Models() {
       />
       <Loaded of={models}>
         {(data) => {
-          const found = ordered(data.filter(matches(query)), query.sort);
+          const found = findModels(data, query);
           return (
             <>
               <div class="filters">
@@ -66,48 +67,6 @@ export function Models() {
 }
 
 const ROWS = 100;
-
-const CONTEXTS = [
-  ["", "Any"],
-  ["32000", "32k"],
-  ["128000", "128k"],
-  ["200000", "200k"],
-  ["1000000", "1M"],
-] as const;
-
-const ABILITIES = [
-  ["", "Anything"],
-  ["tools", "Call tools"],
-  ["image", "Read images"],
-  ["tools image", "Call tools and read images"],
-  ["free", "Be used free of charge"],
-] as const;
-
-type ModelQuery = Readonly<Record<"search" | "context" | "price" | "can", string>>;
-
-const matches =
-  ({ search, context, price, can }: ModelQuery) =>
-  (model: EntryAnswer): boolean =>
-    `${model.id} ${model.name}`.toLowerCase().includes(search.trim().toLowerCase()) &&
-    model.context_length >= Number(context) &&
-    (!(Number(price) > 0) || (model.price?.input ?? 0) <= Number(price)) &&
-    can.split(" ").every((ability) => ability === "" || hasAbility(model, ability));
-
-function hasAbility({ supported_parameters, input_modalities, free, price }: EntryAnswer, ability: string) {
-  if (ability === "tools") return supported_parameters.includes("tools");
-  if (ability === "free") return free || (price !== null && price.input === 0 && price.output === 0);
-  return input_modalities.some((one) => one === ability);
-}
-
-/** By price, the cheapest first; by context, the longest. */
-function ordered(models: readonly EntryAnswer[], sort: string): readonly EntryAnswer[] {
-  const measure: ((model: EntryAnswer) => number) | undefined = {
-    input: ({ price }: EntryAnswer) => price?.input ?? Number.POSITIVE_INFINITY,
-    output: ({ price }: EntryAnswer) => price?.output ?? Number.POSITIVE_INFINITY,
-    context: ({ context_length }: EntryAnswer) => -context_length,
-  }[sort];
-  return measure === undefined ? models : models.toSorted((a, b) => measure(a) - measure(b));
-}
 
 type SortBy = (sort: string) => { readonly isBy: boolean; readonly onSort: () => void };
 

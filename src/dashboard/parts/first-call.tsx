@@ -1,5 +1,6 @@
 import { useRef } from "preact/hooks";
 import type { EntryAnswer } from "../../api/catalog.ts";
+import { FIRST_CALLS } from "../../api/first-calls.ts";
 import { useOwner } from "../owner.ts";
 import { useList } from "../resource.ts";
 import { CopyButton } from "./copy-button.tsx";
@@ -12,8 +13,8 @@ import { Section } from "./frame.tsx";
 export function FirstCall({ model: named }: { readonly model?: string }) {
   const { api, me } = useOwner();
   const catalog = useList<EntryAnswer>(api, "v1/catalog");
-  const picked = useField<keyof typeof CLIENTS>("curl");
-  const { name, write } = CLIENTS[picked.value];
+  const picked = useField<keyof typeof FIRST_CALLS>("curl");
+  const { name, write } = FIRST_CALLS[picked.value];
   const shown = useRef<HTMLElement>(null);
   const model = named ?? callable(catalog.data ?? []);
   const refused = named === undefined && model !== FREE && me.available_usd <= 0;
@@ -33,7 +34,7 @@ export function FirstCall({ model: named }: { readonly model?: string }) {
       </p>
       <Choice
         label="Client"
-        options={Object.entries(CLIENTS).map(([id, { name }]) => [id, name])}
+        options={Object.entries(FIRST_CALLS).map(([id, { name }]) => [id, name])}
         {...picked}
       />
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable with the keyboard */}
@@ -57,50 +58,3 @@ function callable(models: readonly EntryAnswer[]): string | null {
 }
 
 const FREE = "gateway/auto:free";
-
-const CLIENTS = {
-  curl: {
-    name: "curl",
-    write: (address, model) => `curl ${address}/v1/chat/completions \\
-  -H "Authorization: Bearer $KEY" \\
-  -d '{"model": "${model}", "messages": [{"role": "user", "content": "Hello!"}]}'`,
-  },
-  python: {
-    name: "OpenAI for Python",
-    write: (address, model) => `from openai import OpenAI
-
-client = OpenAI(base_url="${address}/v1", api_key=KEY)
-answer = client.chat.completions.create(
-    model="${model}",
-    messages=[{"role": "user", "content": "Hello!"}],
-)
-print(answer.choices[0].message.content)`,
-  },
-  javascript: {
-    name: "OpenAI for JavaScript",
-    write: (address, model) => `import OpenAI from "openai";
-
-const client = new OpenAI({ baseURL: "${address}/v1", apiKey: KEY });
-const answer = await client.chat.completions.create({
-  model: "${model}",
-  messages: [{ role: "user", content: "Hello!" }],
-});
-console.log(answer.choices[0].message.content);`,
-  },
-  anthropic: {
-    name: "Anthropic for Python",
-    write: (address, model) => `from anthropic import Anthropic
-
-client = Anthropic(base_url="${address}", api_key=KEY)
-answer = client.messages.create(
-    model="${model}",
-    max_tokens=1000,
-    messages=[{"role": "user", "content": "Hello!"}],
-)
-print(answer.content[0].text)`,
-  },
-  claude: {
-    name: "Claude Code",
-    write: (address, model) => `ANTHROPIC_BASE_URL=${address} ANTHROPIC_API_KEY=$KEY claude --model ${model}`,
-  },
-} as const satisfies Record<string, { name: string; write: (address: string, model: string) => string }>;

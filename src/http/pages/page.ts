@@ -15,8 +15,29 @@ export interface HtmlPage {
  * Links are relative, because the gateway may be mounted beneath a path: `root` is the way from the page to
  * the top, which is `../` for a page one level down.
  */
-export const makePage = (title: string, style: string, body: string, root = ""): HtmlPage =>
-  pageOf(title, READING_STYLE + style, "", `${bar(root)}<main class="reading">${body}</main>`, []);
+export const makePage = (
+  title: string,
+  style: string,
+  body: string,
+  root = "",
+  use: PageUse = {},
+): HtmlPage =>
+  pageOf(
+    title,
+    READING_STYLE + style,
+    "",
+    `${bar(root)}<main class="reading">${body}</main>${use.script ? `<script>${use.script}</script>` : ""}`,
+    use.script ? [`script-src 'sha256-${sha256(use.script)}'`] : [],
+    use.hasForm ? "'self'" : "'none'",
+  );
+
+/** What few pages need: a script of their own, allowed by its hash, and a form that asks for the page again. */
+interface PageUse {
+  readonly script?: string;
+  readonly hasForm?: boolean;
+}
+
+const sha256 = (text: string): string => new Bun.CryptoHasher("sha256").update(text).digest("base64");
 
 const bar = (root: string): string => `<header class="bar">
 <a class="brand" href="${root}dashboard">${MARK}<span>Gateway</span></a>
@@ -49,10 +70,10 @@ function pageOf(
   head: string,
   body: string,
   rules: readonly string[],
+  forms = "'none'",
 ): HtmlPage {
   const css = look + style;
-  const hash = new Bun.CryptoHasher("sha256").update(css).digest("base64");
-  const styles = `style-src ${rules.length > 0 ? "'self' " : ""}'sha256-${hash}'`;
+  const styles = `style-src ${rules.length > 0 ? "'self' " : ""}'sha256-${sha256(css)}'`;
   return {
     policy: [
       "default-src 'none'",
@@ -60,7 +81,7 @@ function pageOf(
       "img-src data:",
       ...rules,
       "base-uri 'none'",
-      "form-action 'none'",
+      `form-action ${forms}`,
       "frame-ancestors 'none'",
     ].join("; "),
     html: `<!doctype html>

@@ -5,21 +5,27 @@ import { type Refusal, refuse } from "../../units/errors/refusal.ts";
 import { RELEASE } from "../../units/version.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Endpoint } from "../endpoint.ts";
-import type { HttpExchange } from "../exchange.ts";
+import { type HttpExchange, queryOf } from "../exchange.ts";
 import { operation } from "../operation.ts";
 import { ok } from "../reply.ts";
 import { errorsPage } from "./errors-page.ts";
 import { dailySums, routeFigures } from "./figures.ts";
 import { guide } from "./guide.ts";
 import { memoize } from "./memoize.ts";
-import { closedModelsPage, modelsPage } from "./models-page.ts";
-import { type HtmlPage, icon, makeAppPage, openDocument, page } from "./page.ts";
+import { closedModelsPage, ModelsPages, modelQueryOf } from "./models-page.ts";
+import { icon, makeAppPage, openDocument, page } from "./page.ts";
 import { statusAnswer, statusPage } from "./status-page.ts";
 
 /** What a person who opens the address sees, and what a supervisor asks. */
 export function pageEndpoints(deps: HttpDeps): Endpoint[] {
   const errors = errorsPage();
   const models = modelsOf(deps);
+  const closed = closedModelsPage();
+  const onePage = ({ author, name }: HttpExchange["params"]) => {
+    const pages = models();
+    const one = pages === null ? closedModelsPage("../../") : pages.one(`${author}/${name}`);
+    return one === null ? refuse("unknown_model", NO_SUCH_MODEL) : page(one);
+  };
   const sums = dailySums(deps);
   const figures = routeFigures(deps);
   const { catalog, health, keyDeps, unready } = deps;
@@ -49,7 +55,13 @@ export function pageEndpoints(deps: HttpDeps): Endpoint[] {
       page(await statusNow()),
     ),
     operation("GET /status.json", STATUS, async () => ok(await statusJsonNow())),
-    { method: "GET", path: "/models", about: MODELS, handle: () => page(models()) },
+    {
+      method: "GET",
+      path: "/models",
+      about: MODELS,
+      handle: ({ request }) => page(models()?.list(modelQueryOf(queryOf(request))) ?? closed),
+    },
+    { method: "GET", path: "/models/:author/:name", about: MODEL, handle: ({ params }) => onePage(params) },
     openDocument("/dashboard", "text/html", "The dashboard", () => app("dashboard", "Dashboard", deps)),
     {
       method: "GET",
@@ -63,20 +75,21 @@ export function pageEndpoints(deps: HttpDeps): Endpoint[] {
 
 const STATUS_MS = 1_000;
 
-/** Made anew when the configuration was read again, and every few seconds: anybody may ask for it. */
-function modelsOf({ settings, catalog, health, keyDeps }: HttpDeps): () => HtmlPage {
-  const closed = closedModelsPage();
-  let made: { readonly of: Catalog; readonly at: number; readonly page: HtmlPage } | null = null;
+/** Made anew when the configuration was read again, and every few seconds; null where they are not public. */
+function modelsOf({ settings, catalog, health, keyDeps }: HttpDeps): () => ModelsPages | null {
+  let made: { readonly of: Catalog; readonly at: number; readonly pages: ModelsPages } | null = null;
   return () => {
     const { baseUrl, catalogIsPublic } = settings();
-    if (!catalogIsPublic) return closed;
+    if (!catalogIsPublic) return null;
     const now = keyDeps.clock.now();
     const of = catalog();
     if (made === null || made.of !== of || now - made.at > MODELS_MS || now < made.at)
-      made = { of, at: now, page: modelsPage(of, health, baseUrl) };
-    return made.page;
+      made = { of, at: now, pages: new ModelsPages(of, health, baseUrl) };
+    return made.pages;
   };
 }
+
+const NO_SUCH_MODEL = "No such model is served here. See the page /models.";
 
 const MODELS_MS = 5_000;
 
@@ -137,6 +150,12 @@ const READINESS = {
 const MODELS = {
   summary: "The models with what they take, their limits and prices, as a page",
   details: "Shown without a key where the operator says `catalog: public`.",
+  who: [],
+  answers: { 200: ["text/html"] },
+} as const satisfies About;
+
+const MODEL = {
+  summary: "One model with its limits, its prices and calls that are ready to be copied, as a page",
   who: [],
   answers: { 200: ["text/html"] },
 } as const satisfies About;

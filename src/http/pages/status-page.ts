@@ -20,7 +20,6 @@ import { escapeHtml, type HtmlPage, makePage } from "./page.ts";
 export function statusPage(catalog: Catalog, routeState: RouteStatus, day: DayReport): HtmlPage {
   const { sums, now } = day;
   const { entries, states } = modelStates(catalog, routeState, day);
-  const models = new Map(sums?.models.map((sum) => [sum.model, sum]));
   const hosts = new Map(sums?.hosts.map((sum) => [sum.host, sum]));
   return makePage(
     "Status",
@@ -29,16 +28,7 @@ export function statusPage(catalog: Catalog, routeState: RouteStatus, day: DayRe
 <h1>${summary(states)}</h1>
 <p>The last 24 hours, updated ${isoTime(now).slice(11, 16)} UTC. A bar is an hour, from left to right: <span class="key"><i class="fine"></i> ${FINE_WORDS}</span> <span class="key"><i class="some"></i> some failed</span> <span class="key"><i class="most"></i> many failed</span> <span class="key"><i></i> no requests</span></p>
 </header>
-<section aria-labelledby="models"><h2 id="models">Models</h2>
-<div class="list">
-${entries
-  .map((entry, at) => {
-    const figures = day.figures(catalog.models.get(entry.id)!);
-    const state = { name: states[at]!, since: failingSince(entry, catalog, routeState) };
-    return modelRow(entry, state, models.get(entry.id), hoursOf(entry.id, day), figures);
-  })
-  .join("\n")}
-</div></section>
+${modelSections(catalog, routeState, day, { entries, states })}
 <section aria-labelledby="hosts"><h2 id="hosts">Hosts</h2>
 <div class="list">
 ${day.hosts
@@ -48,6 +38,43 @@ ${day.hosts
 </div></section>`,
   );
 }
+
+/** What fails comes first, and what nobody has used is only named: a page of hundreds of models is still read. */
+function modelSections(
+  catalog: Catalog,
+  routeState: RouteStatus,
+  day: DayReport,
+  { entries, states }: ReturnType<typeof modelStates>,
+): string {
+  const sums = new Map(day.sums?.models.map((sum) => [sum.model, sum]));
+  const inState = (state: ModelState) => entries.filter((_, at) => states[at] === state);
+  const rowsOf = (state: ModelState) =>
+    inState(state).map((entry) => {
+      const shown = { name: state, since: failingSince(entry, catalog, routeState) };
+      const figures = day.figures(catalog.models.get(entry.id)!);
+      return modelRow(entry, shown, sums.get(entry.id), hoursOf(entry.id, day), figures);
+    });
+  const rows = (["open", "half_open", "closed"] as const).flatMap(rowsOf);
+  const more = rows.slice(MAX_ROWS);
+  const unused = inState("unused");
+  return `<section aria-labelledby="models"><h2 id="models">Models</h2>
+${listOf(rows.slice(0, MAX_ROWS))}
+${more.length === 0 ? "" : folded(`${COUNT.format(more.length)} more models`, listOf(more))}
+${unused.length === 0 ? "" : folded(`${COUNT.format(unused.length)} ${unused.length === 1 ? "model" : "models"} not used yet`, names(unused), rows.length === 0 && unused.length <= MAX_ROWS)}
+</section>`;
+}
+
+/** Rows that are shown at once. */
+const MAX_ROWS = 50;
+
+const listOf = (rows: readonly string[]): string =>
+  rows.length === 0 ? "" : `<div class="list">\n${rows.join("\n")}\n</div>`;
+
+const folded = (title: string, content: string, isOpen = false): string =>
+  `<details${isOpen ? " open" : ""}><summary>${title}</summary>${content}</details>`;
+
+const names = (entries: readonly CatalogEntry[]): string =>
+  `<ul class="list names">${entries.map(({ id, name }) => `<li>${escapeHtml(name)} <code>${escapeHtml(id)}</code></li>`).join("\n")}</ul>`;
 
 /** The same for programs. */
 export function statusAnswer(
@@ -279,6 +306,10 @@ h3 { font-size: 1rem; }
 :is(.hours, .key) .fine { background: var(--series-1); }
 :is(.hours, .key) .some { background: var(--series-2); }
 :is(.hours, .key) .most { background: var(--bad); }
+summary { margin-top: 1rem; font-weight: 550; cursor: pointer; }
+.names { grid-template-columns: repeat(auto-fill, minmax(min(100%, 20rem), 1fr)); gap: .3rem 1.6rem; padding: 1rem 1.4rem !important; }
+ul.names { display: grid; }
+.names code { color: var(--soft); overflow-wrap: anywhere; }
 ul { grid-column: 1 / -1; display: flex; flex-wrap: wrap; gap: .2rem 1.6rem; margin: 0; padding: 0; list-style: none; font-size: .85rem; font-variant-numeric: tabular-nums; }
 dl { display: grid; grid-template-columns: repeat(auto-fit, minmax(6.5rem, 1fr)); gap: .3rem 1rem; margin: 0; font-size: .9rem; font-variant-numeric: tabular-nums; }
 dl.wide { grid-column: span 2; }
