@@ -82,6 +82,8 @@ function hostRow(host: Host) {
     api_key: `\${${PRESETS.find(({ id }) => id === host.id)!.env}}`,
     ...(host.auth === "bearer" ? {} : { auth: host.auth }),
     ...(Object.keys(host.headers).length === 0 ? {} : { headers: host.headers }),
+    ...(host.refusals === undefined ? {} : { refusals: host.refusals }),
+    ...(host.fallbacks === undefined ? {} : { fallbacks: host.fallbacks }),
     ...(Object.keys(quirks).length === 0 ? {} : { quirks }),
   };
 }

@@ -1,6 +1,7 @@
 import { type CacheRetention, RETENTIONS, ratesAt, writeRate } from "../catalog/price.ts";
 import { encodeFor, type OutputCeilings, type PairingOf } from "../hosts/host-request.ts";
 import type { Candidate } from "../routing/candidate.ts";
+import { unhanded } from "../routing/handed-fallbacks.ts";
 import type { Plan } from "../routing/plan.ts";
 import type { GenerationRequest } from "../surfaces/surface.ts";
 import { invalid, type Refusal, refused } from "../units/errors/refusal.ts";
@@ -27,7 +28,8 @@ export function pricedRetentions(
     return !isSent;
   });
   if (unpriced === null) return plan;
-  if (candidates.length > 0) return { ...plan, candidates };
+  if (candidates.length > 0)
+    return { ...plan, candidates: candidates.map((one) => handedWithin(one, candidates)) };
   const sold = RETENTIONS.filter((one) =>
     plan.candidates.some(({ price }) => writeRate(ratesAt(price, 0), one) !== null),
   );
@@ -36,6 +38,12 @@ export function pricedRetentions(
     `names a cache retention, ${unpriced}, that has no price for this model: use one of ${sold.join(", ")}, or leave it out`,
   );
 }
+
+/** A host may go on with a model by itself only where the gateway may. */
+const handedWithin = (candidate: Candidate, kept: readonly Candidate[]): Candidate =>
+  candidate.handed?.every(({ route }) => kept.some((other) => other.route === route)) === false
+    ? unhanded(candidate)
+    : candidate;
 
 /** Without a pairing a thread has read the body, and only its short members are here: it counts as passed on. */
 function retentionsSent(

@@ -1,7 +1,7 @@
 import type { Host } from "../catalog/catalog.ts";
 import type { HostFaultKind } from "../ledger/receipt.ts";
 import { type Candidate, ceilingAt } from "../routing/candidate.ts";
-import { chainOf, memberNamed } from "../routing/handed-fallbacks.ts";
+import { chainOf } from "../routing/handed-fallbacks.ts";
 import { mostAnswerBytes } from "../surfaces/events/answer-bounds.ts";
 import { readHostError } from "../surfaces/host-error.ts";
 import { NO_BYTES } from "../surfaces/json/bytes.ts";
@@ -126,7 +126,9 @@ export class HostAttempt {
   private metadata(endS: () => number): AnswerMetadata {
     const { chain, candidate } = this;
     const about = { publicModel: candidate.model.id, atS: endS(), endS };
-    return chain === null ? about : { ...about, idOf: (name) => chain[memberNamed(name, chain)]!.model.id };
+    return chain === null
+      ? about
+      : { ...about, idOf: (writers) => servingIn(chain, { writers, usage: null }).model.id };
   }
 
   /** The models that may have a part in the answer; null: only one may. */

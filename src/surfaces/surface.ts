@@ -202,8 +202,8 @@ export interface HostContent {
 export interface AnswerMetadata {
   /** The model's id in the catalog. */
   readonly publicModel: string;
-  /** The id of the model that a host which falls back by itself names in its answer; absent: it is `publicModel`. */
-  readonly idOf?: (model: string | null) => string;
+  /** The id of the last writer, where the host falls back by itself; absent: all are `publicModel`'s words. */
+  readonly idOf?: (writers: Writers) => string;
   /** Unix time in seconds, for when the host states none. */
   readonly atS: number;
   /** The same when the answer has ended; absent: `atS`. */

@@ -64,7 +64,8 @@ export function hopping(
     usage: { ...usageOf(first), output_tokens: 1 },
   };
   return {
-    whole: { ...message, content: blocks, ...stop, usage },
+    // As the SDK has it: a whole message names who ended it.
+    whole: { ...message, model: nameOf(last), content: blocks, ...stop, usage },
     events: [
       { type: "message_start", message: start },
       ...events,

@@ -1,13 +1,14 @@
 import type { ErrorObject } from "../../units/errors/refusal.ts";
 import type { CurrentEvent } from "../events/sse.ts";
 import { errorOf, untypedError } from "../host-error.ts";
-import { asObject } from "../json/json.ts";
+import { bytesOf } from "../json/bytes.ts";
+import { asObject, type MutableJson } from "../json/json.ts";
 import { billedUsage } from "../passing/billed.ts";
 import { type Collector, encodeEvent, PassingJudge } from "../passing/judge.ts";
 import type { AnswerMetadata, Billed, Hop } from "../surface.ts";
 import { readAnthropicBeginning, readAnthropicUsage } from "../usage.ts";
 import { isShort, REFUSAL } from "./answer-reader.ts";
-import { hopOf } from "./hops.ts";
+import { hopOf, renameHop } from "./hops.ts";
 import { writeMessagesUsage } from "./usage.ts";
 import { MESSAGES_TEXTS } from "./written.ts";
 
@@ -17,6 +18,8 @@ export class MessagesJudge extends PassingJudge {
   protected readonly texts = MESSAGES_TEXTS;
   /** Why it stopped, in the host's words. */
   private stopped: Record<string, unknown> = NO_REASON;
+  /** The one that the event at hand tells. */
+  private hop: Hop | null = null;
   override readonly writers: { first: string | null; readonly hops: Hop[] } | undefined;
 
   constructor(
@@ -49,6 +52,9 @@ export class MessagesJudge extends PassingJudge {
         this.rename("message", event);
         return;
       case "content_block_start":
+        // In several lines of data, it stays as it came.
+        if (this.hop !== null && event.dataEnd > 0)
+          this.edits.replace(event.dataStart, event.dataEnd, bytesOf(JSON.stringify(data)));
         this.startBlock(asObject(data.content_block), typeof data.index === "number" ? data.index : 0);
         return;
       case "content_block_delta": {
@@ -82,23 +88,33 @@ export class MessagesJudge extends PassingJudge {
     const { idOf, writers } = this;
     if (idOf === undefined || writers === undefined || typeof model !== "string") return;
     writers.first = model;
-    this.nameModel(idOf(model));
+    this.nameModel(idOf({ first: model, hops: [] }));
+  }
+
+  /** Where another model takes over, clients read its name in the block: it becomes the public one. */
+  protected override correct(data: MutableJson): void {
+    this.hop = data.type === "content_block_start" ? this.takeHop(asObject(data.content_block)) : null;
+  }
+
+  private takeHop(block: MutableJson | null): Hop | null {
+    const { idOf, writers, text, collector } = this;
+    if (block?.type !== "fallback" || idOf === undefined || writers === undefined) return null;
+    const hop = hopOf(block, text.moment);
+    if (hop === null) return null;
+    writers.hops.push(hop);
+    renameHop(block, hop, writers, idOf);
+    // A whole message names who ended it.
+    if (collector !== null) this.nameModel(idOf(writers));
+    return hop;
   }
 
   /** A tool's name and a redacted thought are things the model wrote; an empty text block is not. */
   private startBlock(block: Record<string, unknown> | null, index: number): void {
     this.parts.begin();
-    if (block?.type === "fallback") this.addHop(block);
     this.wrote(block?.text, index);
     this.wrote(block?.thinking, index);
     this.wrote(block?.name);
     if (block?.type === "redacted_thinking") this.tokenSeen = true;
-  }
-
-  /** The next model takes over. */
-  private addHop(block: Record<string, unknown>): void {
-    const hop = hopOf(block, this.text.moment);
-    if (hop !== null) this.writers?.hops.push(hop);
   }
 }
 

@@ -12,7 +12,7 @@ import { mayHoldSeals, withoutSeals } from "../vocabulary/seal.ts";
 import { faultIn, isFiltered } from "./answer-reader.ts";
 import { withCacheMarks } from "./cache-marks.ts";
 import { MessagesCollector } from "./collector.ts";
-import { writersOf } from "./hops.ts";
+import { readWriters } from "./hops.ts";
 import { MessagesJudge } from "./judge.ts";
 import { synthesizeMessagesStream } from "./synthesize-stream.ts";
 import { writeMessagesUsage } from "./usage.ts";
@@ -39,7 +39,7 @@ export const messagesToMessages: Pairing = {
     isFiltered,
     (usage) => readAnthropicUsage(usage, null),
     writeMessagesUsage,
-    writersOf,
+    readWriters,
   ),
   openStream: (_request, { publicModel, idOf }) => new MessagesJudge(publicModel, null, idOf),
   openWhole: (_request, { publicModel, idOf }) =>

@@ -3,7 +3,7 @@ import { isDeclined } from "../declined.ts";
 import { NO_OBJECT } from "../host-error.ts";
 import { textOf } from "../json/bytes.ts";
 import { type Json, type MutableJson, parseObject } from "../json/json.ts";
-import type { HostError, Pairing, Usage, Writers } from "../surface.ts";
+import type { AnswerMetadata, HostError, Pairing, Usage, Writers } from "../surface.ts";
 import { billedJson, type WriteUsage } from "./billed.ts";
 
 /** Null for what is no JSON object. */
@@ -19,8 +19,8 @@ export function replyReader(
   isFiltered: (reply: Json) => boolean,
   readUsage: (usage: unknown) => Usage | null,
   writeUsage: WriteUsage,
-  /** Who wrote it, where the host may go on with other models by itself. */
-  readWriters?: (reply: Json) => Writers,
+  /** Who wrote it, where the host may go on with other models by itself: the reply gets their public names. */
+  readWriters?: (reply: MutableJson, idOf: NonNullable<AnswerMetadata["idOf"]>) => Writers,
 ): Pairing["readReply"] {
   return (body, _request, { publicModel, idOf }) => {
     const reply = parseReply(body);
@@ -30,9 +30,10 @@ export function replyReader(
     const texts: string[] = [];
     const changed = readTexts(reply, texts);
     const usage = readUsage(reply.usage);
-    const writers = idOf === undefined ? undefined : readWriters?.(reply);
-    const model = writers === undefined ? publicModel : idOf!(writers.first);
-    const passed = changed === null ? body : Buffer.from(JSON.stringify(changed));
+    const writers = idOf === undefined ? undefined : readWriters?.(reply, idOf);
+    const model = writers === undefined ? publicModel : idOf!({ first: writers.first, hops: [] });
+    const given = changed ?? (writers !== undefined && writers.hops.length > 0 ? reply : null);
+    const passed = given === null ? body : Buffer.from(JSON.stringify(given));
     return {
       kind: "reply",
       body: (bill) => billedJson(passed, bill, writeUsage, null, model),
