@@ -5,6 +5,7 @@ import { costDoubts, priceDoubts } from "../config/price-doubts.ts";
 import { type ConfigProblem, formatProblems } from "../config/problem.ts";
 import { timeDoubts } from "../config/time-doubts.ts";
 import { systemClock } from "../units/clock.ts";
+import { inForce } from "./applied-lists.ts";
 import { type CommandContext, counted, pairs, show } from "./console.ts";
 import { CommandFailure, EXIT } from "./failure.ts";
 
@@ -23,7 +24,7 @@ export async function checkConfig(
       "docs/configuration.md explains every field.",
     );
   }
-  const { config } = found;
+  const { config, listed, unread } = await inForce(found.config, context);
   const { catalog } = config;
   const unpriced = unpricedModels(catalog);
   const times = timeDoubts(config);
@@ -49,6 +50,7 @@ export async function checkConfig(
       file: config.file,
       hosts: [...catalog.hosts.keys()],
       models: catalog.models.size,
+      listed_models: listed,
       auto: [...catalog.auto.keys()],
       unpriced_models: unpriced,
       unused_hosts: idle,
@@ -61,10 +63,11 @@ export async function checkConfig(
       ...pairs([
         ["file", config.file ?? "none: built-in defaults"],
         ["hosts", [...catalog.hosts.keys()].join(", ")],
-        ["models", catalog.models.size],
+        ["models", listed === 0 ? catalog.models.size : `${catalog.models.size}, ${listed} by model lists`],
         ["auto", [...catalog.auto.keys()].map((variant) => `gateway/auto:${variant}`).join(", ") || "none"],
       ]),
       ...warnings.map((warning) => `warning: ${warning}`),
+      ...(unread === null ? [] : [`Models of applied lists were not checked: ${unread}`]),
       "The configuration is valid.",
     ],
   );

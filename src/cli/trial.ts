@@ -4,6 +4,7 @@ import { Destinations } from "../hosts/destination.ts";
 import { http1Transport } from "../hosts/http1/transport.ts";
 import { checkRoute, type RouteCheck } from "../hosts/route-check.ts";
 import { systemClock } from "../units/clock.ts";
+import { inForce } from "./applied-lists.ts";
 import { isSimulated, readConfiguration } from "./config.ts";
 import { type CommandContext, printable } from "./console.ts";
 import { CommandFailure, EXIT } from "./failure.ts";
@@ -28,7 +29,9 @@ export async function tryModels(
 ): Promise<void> {
   const found = await readConfiguration(undefined, context);
   if (Array.isArray(found)) throw new CommandFailure(EXIT.found, formatProblems(found));
-  const trials = trialsOf(found.config.catalog, ids, options.host);
+  const { config, unread } = await inForce(found.config, context);
+  if (unread !== null) context.err(`Models of applied lists are left out: ${unread}\n`);
+  const trials = trialsOf(config.catalog, ids, options.host);
   if (trials.length === 0 && ids.length === 0 && options.host === undefined) {
     throw new CommandFailure(
       EXIT.usage,

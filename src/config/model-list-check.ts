@@ -62,7 +62,10 @@ function checkRow(config: Config, row: ListedModel, refuse: (why: string) => Lis
   const full = completed(row, offered, route);
   if (typeof full === "string") return refuse(full);
   const own = { model: row.id, host: row.host, row: full };
-  const differences = offered === null ? [] : differencesOf(offered, route, full);
+  const differences =
+    route === null
+      ? [...newLines(full), ...(offered === null ? limitsOf(full) : [])]
+      : differencesOf(offered!, route, full);
   if (modelsOfFile.has(row.id)) return { ...own, change: "kept", differences, doubts: [], row: null };
   if (route !== null && differences.length === 0)
     return { ...own, change: "unchanged", differences, doubts: [], row: null };
@@ -116,9 +119,22 @@ function linesOf(before: Price, after: Price) {
 
 const usdOf = (nano: number | null): string => (nano === null ? "none" : String(nano / NANO_PER_USD));
 
-function differencesOf(offered: Model, route: Route | null, full: SyncedModel): string[] {
+/** What a model costs that was not on offer at that host. */
+function newLines(full: SyncedModel): string[] {
+  const price = priceOf(full);
+  return linesOf(price, price).flatMap(({ name, becomes }) =>
+    becomes === null ? [] : [`${name}: ${usdOf(becomes)}`],
+  );
+}
+
+const limitsOf = ({ context_length: context, max_output_tokens: output }: SyncedModel): string[] => [
+  `context_length: ${context}`,
+  `max_output_tokens: ${output}`,
+];
+
+function differencesOf(offered: Model, route: Route, full: SyncedModel): string[] {
   const prices =
-    route?.price == null
+    route.price === null
       ? []
       : linesOf(route.price, priceOf(full)).filter(({ was, becomes }) => was !== becomes);
   const limits = isFirst(offered, full)

@@ -53,6 +53,10 @@ export function malformed(row: unknown): string | null {
   return problem;
 }
 
+/** What was applied, as the store has it: rows that a newer gateway wrote may have what this one cannot read. */
+export const readSynced = (models: string): SyncedModel[] =>
+  (JSON.parse(models) as SyncedModel[]).filter((row) => malformed(row) === null);
+
 /**
  * What is on offer once model lists were applied. Models that the file lists stay as it has them: it is the operator's
  * own word. Hosts that are not served here any more, or take shorter prompts than the model is offered with, are left out.

@@ -1,6 +1,6 @@
 import type { ModelListAnswer, RestoredAnswer } from "../api/model-lists.ts";
 import { checkModelList, type ListedChange } from "../config/model-list-check.ts";
-import { MAX_SYNCED_MODELS, malformed, type SyncedModel } from "../config/synced-models.ts";
+import { MAX_SYNCED_MODELS, readSynced, type SyncedModel } from "../config/synced-models.ts";
 import type { ModelList, ModelLists } from "../http/deps.ts";
 import type { Bookkeeping } from "../store/books/bookkeeping.ts";
 import type { ModelVersion } from "../store/books/model-versions.ts";
@@ -100,7 +100,7 @@ export class AppliedModels implements ModelLists {
         "invalid_request",
         `Version ${present.previous} is too old to be kept. Apply a list instead.`,
       );
-    const done = await this.add(`undo of version ${present.number}`, back.previous, rowsOf(back));
+    const done = await this.add(`undo of version ${present.number}`, back.previous, readSynced(back.models));
     return done
       ? { version: this.number, restored: back.number, pending_nodes: await this.parts.pendingNodes() }
       : overtaken();
@@ -128,7 +128,7 @@ export class AppliedModels implements ModelLists {
     const { active, log, onChanged } = this.parts;
     if (version.number <= this.number) return;
     this.number = version.number;
-    const models = rowsOf(version);
+    const models = readSynced(version.models);
     active.applyModels(version.number, models);
     const { priceVersion } = active.config.catalog;
     log("models applied", {
@@ -183,10 +183,4 @@ function isAccepted({ change, row, doubts, model }: ListedChange, accept: readon
 function merged(present: readonly SyncedModel[], accepted: readonly ListedChange[]): SyncedModel[] {
   const rows = [...present, ...accepted.flatMap(({ row }) => row ?? [])];
   return [...new Map(rows.map((row) => [`${row.host} ${row.id} ${row.model}`, row])).values()];
-}
-
-/** Rows that a newer gateway wrote may have what this one cannot read. */
-function rowsOf({ models }: ModelVersion): SyncedModel[] {
-  const rows = JSON.parse(models) as SyncedModel[];
-  return rows.filter((row) => malformed(row) === null);
 }

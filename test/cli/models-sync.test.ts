@@ -46,7 +46,8 @@ test("a list at an address is shown, and applied without what looks wrong until 
   const shown = await sync(...from);
   expect(shown.code).toBe(0);
   for (const line of [
-    "new      a/good at h0",
+    "new      a/good at h0\n  price.input: 1\n  price.output: 2\n",
+    "  context_length: 200000\n  max_output_tokens: 8000\n",
     "  held back: price.input is above 1000 USD: 10000",
     'refused  c/auto at h0\n  because: pricing.prompt is "-1"',
     "gone     test/model at h0",
@@ -61,6 +62,21 @@ test("a list at an address is shown, and applied without what looks wrong until 
 
   expect((await sync(...from, "--apply", "--accept", "b/dear")).code).toBe(0);
   expect(await onOffer()).toEqual(["a/good", "b/dear", "test/model"]);
+});
+
+test("config check and models try know the models that only a list has", async () => {
+  const { GATEWAY_CONFIG, GATEWAY_DATA } = folder.env;
+  const here = { GATEWAY_CONFIG: GATEWAY_CONFIG!, GATEWAY_DATA: GATEWAY_DATA! };
+  const checked = JSON.parse((await gateway(["config", "check", "--json"], here)).out);
+  expect(checked).toMatchObject({ models: 3, listed_models: 2 });
+  expect(checked.doubtful_prices.join()).toContain("b/dear at h0");
+  expect((await gateway(["config", "check"], here)).out).toContain("3, 2 by model lists");
+  // Nobody is at that port.
+  const { findings } = JSON.parse((await gateway(["models", "try", "a/good", "--json"], here)).out);
+  expect(findings).toMatchObject([{ check: "a/good at h0, chat.completions", state: "fail" }]);
+  // Before the first start, there is no store.
+  const elsewhere = { ...here, GATEWAY_DATA: `${GATEWAY_DATA}/none` };
+  expect(JSON.parse((await gateway(["config", "check", "--json"], elsewhere)).out).listed_models).toBe(0);
 });
 
 test("going back takes one list away at a time, to the models of the configuration", async () => {
