@@ -1,4 +1,5 @@
 import type { Static, TSchema } from "@sinclair/typebox";
+import type { OperatorRole } from "../units/operator-roles.ts";
 
 /**
  * Describes an endpoint for the API's document (http/pages/openapi). It is declared next to the handler, with
@@ -12,6 +13,8 @@ export interface About {
   readonly details?: string;
   /** Whose credential opens it; empty: no header is needed. */
   readonly who: readonly Credential[];
+  /** The least role of an operator that may; where it is left out, `read` for GET and `operate` for all else. */
+  readonly role?: OperatorRole;
   /** Pages of other origins may call it; see http/any-origin. */
   readonly anyOrigin?: boolean;
   /** The key may also be sent as `x-api-key`: Anthropic's clients can send nothing else. */

@@ -318,6 +318,7 @@ export const ADMIN = {
   },
   reload: {
     ...admin,
+    role: "admin",
     summary: "Reads the configuration file again",
     details:
       "A file with a mistake is refused as a whole, and the old configuration stays in force. `needs_restart` names the fields that were changed and are read only at start.",
@@ -391,6 +392,8 @@ export const ADMIN = {
   },
   findKey: {
     ...admin,
+    // It only reads; a secret is sent in a body, so that no log on the way has it.
+    role: "read",
     summary: "Finds the key that a secret is, whether or not it still works",
     body: FindFields,
     answers: { 200: KeyAnswer },
@@ -432,6 +435,7 @@ export const ADMIN = {
   },
   rotateSigningKey: {
     ...admin,
+    role: "admin",
     summary: "Has receipts signed with a new key from now on",
     details:
       "The earlier key's private part is erased. Its public part stays in /.well-known/jwks.json, so that what it signed can be verified.",

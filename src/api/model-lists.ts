@@ -59,6 +59,7 @@ export type RestoredAnswer = Static<typeof RestoredAnswer>;
 export const MODEL_LISTS = {
   apply: {
     who: ["admin"],
+    role: "admin",
     summary: "Compares a model list with what is on offer, and applies it",
     details:
       "Each row of `models` has `id`, `host`, `model` (its name there), and as far as the list says so `name`, `context_length`, `max_output_tokens`, `price` (as in the configuration file), `inputs`, `tools` and `reasoning`. Without `apply: true` nothing changes. What is applied holds in all processes of the store, until another list or the configuration file says otherwise.",
@@ -67,6 +68,7 @@ export const MODEL_LISTS = {
   },
   undo: {
     who: ["admin"],
+    role: "admin",
     summary: "Goes back to the models from before the last applied model list",
     answers: { 200: RestoredAnswer },
   },

@@ -64,6 +64,14 @@ export function amountUsd(text: string): number {
 
 const MAX_USD = usdFromNano(MAX_NANO_USD);
 
+/** `30d`, as a number of days. */
+export function daysOf(text: string): number {
+  const days = /^(\d{1,5})d$/.exec(text)?.[1];
+  if (days === undefined || Number(days) === 0)
+    throw new InvalidArgumentError("It must be a number of days, like 30d.");
+  return Number(days);
+}
+
 /** For an option that may be given several times. */
 export const several = (text: string, before: readonly string[] | undefined): readonly string[] => [
   ...(before ?? []),

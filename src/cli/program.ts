@@ -3,12 +3,15 @@ import { BALANCE_STATES } from "../api/admin.ts";
 import { BUDGET_WINDOWS } from "../api/budgets.ts";
 import { PAYMENT_STATES } from "../payments/payment.ts";
 import { schemaVersion } from "../store/schema/schemas.ts";
+import { CHANGE_ACTIONS } from "../units/change-actions.ts";
 import { SUSPENSION_REASONS } from "../units/errors/suspension.ts";
+import { OPERATOR_ROLES } from "../units/operator-roles.ts";
 import { redacted } from "../units/redacted.ts";
 import { RELEASE } from "../units/version.ts";
 import {
   allowHttpOption,
   amountUsd,
+  daysOf,
   jsonObject,
   jsonOption,
   limitOption,
@@ -43,6 +46,7 @@ import {
   setPriceList,
   setSuspension,
 } from "./operations.ts";
+import { addOperator, listChanges, listOperators, removeOperator, rotateOperator } from "./operators.ts";
 import { deleteAll, endSession, listSessions, replaceRecovery, undoClaim } from "./owner.ts";
 import { rotateSigningKey, showReceipt, verifyReceipt } from "./receipts.ts";
 import { showUsage } from "./usage.ts";
@@ -86,6 +90,8 @@ function program(context: CommandContext) {
   addBudgets(gateway, context);
   addSuspensions(gateway, context);
   addReceipts(gateway, context);
+  gateway.commandsGroup("For operators:");
+  addOperators(gateway, context);
   return gateway;
 }
 
@@ -512,6 +518,46 @@ function addReceipts(gateway: Command, context: CommandContext): void {
     .option("--csv", "as comma-separated values")
     .action((balance, options) => showUsage(balance, options, context));
 }
+
+function addOperators(gateway: Command, context: CommandContext): void {
+  const operators = gateway
+    .command("operators")
+    .description("Give others an admin token of their own, with a role.") as Command;
+  connected(operators, "list", { isDefault: true })
+    .description("List who operates the gateway; `gateway operators` is the same.")
+    .action((options) => listOperators(options, context));
+  connected(operators, "add")
+    .description("Add an operator, and print the token once.")
+    .argument("<name>", "lower-case letters, digits, `_`, `.` and `-`")
+    .addOption(new Option("--role <role>", "what they may do").choices(OPERATOR_ROLES).makeOptionMandatory())
+    .addOption(expiresOption())
+    .action((name, options) => addOperator(name, options, context));
+  connected(operators, "rotate")
+    .description("Give an operator another token; the present one ends at once.")
+    .argument("<name>")
+    .addOption(expiresOption())
+    .action((name, options) => rotateOperator(name, options, context));
+  connected(operators, "remove")
+    .description("Remove an operator, whose token is refused from the next request on.")
+    .argument("<name>")
+    .action((name, options) => removeOperator(name, options, context));
+  connected(gateway, "changes")
+    .description("Show who has changed what, newest first.")
+    .option("--balance <id>", "only on this balance, bal_…")
+    .addOption(ownerOption())
+    .option("--by <author>", "only by this operator, key, account or balance")
+    .addOption(new Option("--action <action>", "only such changes").choices(CHANGE_ACTIONS))
+    .option("--subject <id>", "only of what has this id or name")
+    .option("--since <time>", "a UTC day or a time", moment)
+    .option("--until <time>", "the end, itself not included", moment)
+    .addOption(limitOption())
+    .action((options) => listChanges(options, context));
+}
+
+const expiresOption = () =>
+  new Option("--expires <days>", "how long the token works, like 30d; `none` for no end").argParser(
+    orUnlimited(daysOf),
+  );
 
 const ownerOption = () =>
   new Option(

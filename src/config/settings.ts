@@ -25,6 +25,7 @@ import {
   yesOrNo,
 } from "./kinds.ts";
 import { MODEL } from "./model-settings.ts";
+import { OPERATORS } from "./operator-settings.ts";
 import { PAYMENTS } from "./payment-settings.ts";
 import { priceLists } from "./price-list-settings.ts";
 import { describe, type Path, type ReportProblem } from "./problem.ts";
@@ -212,6 +213,10 @@ export const SETTINGS = mapOf(
         sign: setting(yesOrNo(), false, { doc: "signed receipts on request, below" }),
       }),
     ),
+    operators: setting(OPERATORS, null, {
+      doc: "people and programs with an admin token of their own: [`operators`](#operators)",
+      otherwise: "none",
+    }),
     changes: section(
       mapOf({
         keep_days: setting(orNull(days(1), "to keep it forever"), 400, {

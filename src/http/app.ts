@@ -10,6 +10,7 @@ import { adminHostEndpoints } from "./admin/hosts.ts";
 import { adminModelListEndpoints } from "./admin/model-lists.ts";
 import { adminNodeEndpoints } from "./admin/nodes.ts";
 import { adminEndpoints } from "./admin/operations.ts";
+import { operatorEndpoints } from "./admin/operators.ts";
 import { adminPaymentEndpoints } from "./admin/payments.ts";
 import { adminReceiptEndpoints } from "./admin/receipts.ts";
 import { adminUsageEndpoints } from "./admin/usage.ts";
@@ -129,6 +130,7 @@ export const controlEndpoints = (): Endpoint[] => [
   ...adminExportEndpoints(),
   ...adminPaymentEndpoints(),
   ...adminModelListEndpoints(),
+  ...operatorEndpoints(),
 ];
 
 type EndpointHandler = (endpoint: Endpoint, request: Request, params: Params) => Promise<Response>;

@@ -24,6 +24,8 @@ import type { ErrorCode } from "../units/errors/codes.ts";
 import type { Refusal } from "../units/errors/refusal.ts";
 import type { ReceiptId } from "../units/id.ts";
 import type { Networks } from "../units/networks.ts";
+import type { OperatorRole } from "../units/operator-roles.ts";
+import type { SecretHash } from "../units/secret-hash.ts";
 import type { WrongTokens } from "./admin/wrong-tokens.ts";
 import type { UntrustedProxies } from "./untrusted-proxies.ts";
 import type { OpenSockets } from "./websocket/open-sockets.ts";
@@ -37,7 +39,7 @@ export interface HttpDeps {
   /** Of the store: runs, sums over receipts, nodes. */
   readonly books: Pick<
     Bookkeeping,
-    "runs" | "usage" | "spending" | "events" | "nodes" | "changes" | "diskRefused"
+    "runs" | "usage" | "spending" | "events" | "nodes" | "changes" | "operators" | "diskRefused"
   > & { readonly exports: Pick<Bookkeeping["exports"], "status"> };
   /** Counts tokens and reads large bodies, in threads. */
   readonly counting: Pick<Counting, "compaction">;
@@ -113,8 +115,16 @@ export interface HttpSettings {
   readonly catalogIsPublic: boolean;
   /** Whose `X-Forwarded-For` is believed. */
   readonly trustedProxies: Networks;
+  /** Operators of the configuration. */
+  readonly operators: readonly ConfiguredOperator[];
   /** What is served besides. */
   readonly features: ReadonlySet<Feature>;
+}
+
+interface ConfiguredOperator {
+  readonly name: string;
+  readonly role: OperatorRole;
+  readonly tokenHash: SecretHash;
 }
 
 /** Models and prices that come from lists while the gateway runs. */

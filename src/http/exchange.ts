@@ -1,4 +1,5 @@
 import type { ChangeAuthor } from "../customers/changes/change.ts";
+import type { KnownOperator } from "../customers/operators/operator.ts";
 import type { Release } from "../units/byte-budget.ts";
 import type { Refusal } from "../units/errors/refusal.ts";
 import { newReceiptId, type ReceiptId } from "../units/id.ts";
@@ -16,6 +17,8 @@ export class HttpExchange implements ClientConnection {
   letInAgain: (() => Promise<Refusal | null>) | null = null;
   /** Who changes what this request changes; null before a credential was looked at. */
   author: ChangeAuthor | null = null;
+  /** Whose admin token was shown. */
+  operator: KnownOperator | null = null;
   /** The body is large, and its sender could not pay for so much. */
   isUnpaid = false;
   private id: ReceiptId | null = null;

@@ -1,7 +1,7 @@
 import type { Static, TObject, TSchema } from "@sinclair/typebox";
 import type { About, AnswerTo, Credential } from "../api/about.ts";
 import { type Refusal, refused } from "../units/errors/refusal.ts";
-import { notAdmin } from "./admin/token.ts";
+import { notAdmin, roleFor } from "./admin/token.ts";
 import type { HttpDeps } from "./deps.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { type HttpExchange, queryOf } from "./exchange.ts";
@@ -37,7 +37,7 @@ export function operation<P extends string, A extends About>(
     about,
     async handle(exchange, deps) {
       const isFree = about.who.length === 0 || isOpened(about, exchange.request, deps);
-      const who = isFree ? null : await callerOf(about, exchange, deps);
+      const who = isFree ? null : await callerOf(method, about, exchange, deps);
       if (refused(who)) return who;
       const query = readQuery(about.query ?? {}, queryOf(exchange.request));
       if (refused(query)) return query;
@@ -88,11 +88,13 @@ type OperationParams<P extends string> = P extends `${string}:${infer Name}/${in
     : object;
 
 async function callerOf(
-  { who, act = "do this", alsoXApiKey }: About,
+  method: Endpoint["method"],
+  about: About,
   exchange: HttpExchange,
   deps: HttpDeps,
 ): Promise<Identity | Refusal | null> {
-  if (who.includes("admin")) return notAdmin(exchange, deps);
+  const { who, act = "do this", alsoXApiKey } = about;
+  if (who.includes("admin")) return notAdmin(exchange, deps, roleFor({ method, about }));
   const caller = await identify(exchange, deps, alsoXApiKey === true ? bearerOrApiKeyOf : bearerOf);
   if (refused(caller)) return caller;
   if (caller.kind === "key") {

@@ -5,6 +5,7 @@ import type { FoundHosts } from "../config/found-hosts.ts";
 import { type SyncedModel, withSynced } from "../config/synced-models.ts";
 import type { GenerationSettings } from "../generation/deps.ts";
 import type { HttpSettings } from "../http/deps.ts";
+import type { SecretHash } from "../units/secret-hash.ts";
 
 /** The configuration in force, and what the floors get of it: worked out once, not for every request. */
 export class ActiveConfig {
@@ -109,6 +110,10 @@ function settingsOf(config: Config, url: string, started: Config): ActiveSetting
       accountlessKeysPerAddressPerHour: config.setup.accountlessKeysPerAddressPerHour,
       mailsPerHour: config.signIn.mailsPerHour,
       receiptDays: config.receipts.keepDays,
+      operators: (config.operators ?? []).map(({ token, ...operator }) => ({
+        ...operator,
+        tokenHash: token as SecretHash,
+      })),
       trustedProxies: config.trustedProxies,
       features: featuresOf(config, started),
     },

@@ -4,4 +4,4 @@
  */
 export const redacted = (text: string): string => text.replace(SECRET, "$1…");
 
-const SECRET = /(or-(?:live|rec|sess|link)-)[0-9A-Za-z]{5,}/g;
+const SECRET = /(or-(?:live|rec|sess|link|op)-)[0-9A-Za-z]{5,}/g;

@@ -4,7 +4,7 @@
  * `bun test/access/credentials.ts`.
  */
 
-/** All but the last two are of one balance. */
+/** All but the last six are of one balance. */
 const CREDENTIALS = {
   none: "no credential",
   setUpKey: "set-up key",
@@ -16,6 +16,9 @@ const CREDENTIALS = {
   oldRecovery: "old recovery secret",
   session: "session of its account",
   otherSession: "session of another",
+  reader: "operator, read",
+  operating: "operator, operate",
+  fellow: "operator, admin",
   admin: "admin token",
 } as const;
 export type Credential = keyof typeof CREDENTIALS;
@@ -49,7 +52,9 @@ const OWNERS = ["recovery", "session"] as const;
 const ANY_OWNER = [...OWNERS, "otherSession"] as const;
 const SESSIONS = ["session", "otherSession"] as const;
 const SET_UP = ["setUpKey", "rotatedKey", "rotatedOutKey"] as const;
-const ADMIN = ["admin"] as const;
+const ADMIN = ["fellow", "admin"] as const;
+const OPERATING = ["operating", ...ADMIN] as const;
+const READING = ["reader", ...OPERATING] as const;
 const ASK = { model: "sim/echo:free", max_tokens: 5, messages: [{ role: "user", content: "Hello" }] };
 
 export const OPERATIONS: readonly Operation[] = [
@@ -158,58 +163,63 @@ export const OPERATIONS: readonly Operation[] = [
   operation("POST /v1/messages", KEYS, { body: ASK, others: "401 invalid_api_key" }),
   operation("POST /v1/messages/count_tokens", KEYS, { body: { model: "sim/echo", messages: ASK.messages } }),
 
-  operation("POST /admin/credits", ADMIN, {
+  operation("POST /admin/credits", OPERATING, {
     body: { balance_id: "{balance}", amount_usd: 1, idempotency_key: "{balance} more" },
   }),
-  operation("POST /admin/debits", ADMIN, {
+  operation("POST /admin/debits", OPERATING, {
     body: { balance_id: "{balance}", amount_usd: "all", idempotency_key: "{balance} back" },
   }),
-  operation("POST /admin/accounts/{account}/suspend", ADMIN, { body: { reason: "sanctions" } }),
-  operation("POST /admin/accounts/{account}/unsuspend", ADMIN),
-  operation("POST /admin/accounts/{account}/detach", ADMIN, {
+  operation("POST /admin/accounts/{account}/suspend", OPERATING, { body: { reason: "sanctions" } }),
+  operation("POST /admin/accounts/{account}/unsuspend", OPERATING),
+  operation("POST /admin/accounts/{account}/detach", OPERATING, {
     state: "offered",
     body: { balance_id: "{balance}" },
   }),
-  operation("POST /admin/accounts/{account}/detach", ADMIN, {
+  operation("POST /admin/accounts/{account}/detach", OPERATING, {
     state: "claimed",
     body: { balance_id: "{balance}" },
   }),
-  operation("POST /admin/accounts/{account}/detach", ADMIN, {
+  operation("POST /admin/accounts/{account}/detach", OPERATING, {
     state: "kept",
     body: { balance_id: "{balance}" },
   }),
-  operation("GET /admin/accounts?email=any@example.com", ADMIN),
-  operation("GET /admin/accounts/{account}", ADMIN),
-  operation("GET /admin/accounts/{account}/suspensions", ADMIN),
-  operation("GET /admin/ledger/audit", ADMIN),
+  operation("GET /admin/accounts?email=any@example.com", READING),
+  operation("GET /admin/accounts/{account}", READING),
+  operation("GET /admin/accounts/{account}/suspensions", READING),
+  operation("GET /admin/ledger/audit", READING),
   operation("POST /admin/reload", ADMIN),
-  operation("GET /admin/balances", ADMIN),
-  operation("GET /admin/balances/{balance}", ADMIN),
-  operation("GET /admin/balances/{balance}/keys", ADMIN),
-  operation("GET /admin/balances/{balance}/receipts", ADMIN),
-  operation("PATCH /admin/balances/{balance}", ADMIN, { body: { price_list: null } }),
-  operation("GET /admin/balances/{balance}/credits", ADMIN),
-  operation("GET /admin/balances/{balance}/budgets", ADMIN),
-  operation("PATCH /admin/balances/{balance}/budgets/team", ADMIN, { body: { cap_usd: 3 } }),
-  operation("GET /admin/events", ADMIN),
-  operation("GET /admin/receipts", ADMIN),
-  operation("GET /admin/receipts/{others}", ADMIN),
-  operation("GET /admin/payments", ADMIN),
+  operation("GET /admin/balances", READING),
+  operation("GET /admin/balances/{balance}", READING),
+  operation("GET /admin/balances/{balance}/keys", READING),
+  operation("GET /admin/balances/{balance}/receipts", READING),
+  operation("PATCH /admin/balances/{balance}", OPERATING, { body: { price_list: null } }),
+  operation("GET /admin/balances/{balance}/credits", READING),
+  operation("GET /admin/balances/{balance}/budgets", READING),
+  operation("PATCH /admin/balances/{balance}/budgets/team", OPERATING, { body: { cap_usd: 3 } }),
+  operation("GET /admin/events", READING),
+  operation("GET /admin/receipts", READING),
+  operation("GET /admin/receipts/{others}", READING),
+  operation("GET /admin/payments", READING),
   operation("POST /admin/signing-keys", ADMIN, { ok: 201 }),
-  operation("POST /admin/keys", ADMIN, { body: { name: "theirs" }, ok: 201 }),
-  operation("POST /admin/balances/{balance}/keys", ADMIN, { body: { name: "another" }, ok: 201 }),
-  operation("POST /admin/keys/find", ADMIN, { body: { key: "{theirs}" } }),
-  operation("GET /admin/keys/{another}", ADMIN),
-  operation("PATCH /admin/keys/{another}", ADMIN, { body: { rpm_limit: 500 } }),
-  operation("POST /admin/keys/{another}/revoke", ADMIN),
-  operation("GET /admin/usage", ADMIN),
-  operation("GET /admin/overview", ADMIN),
-  operation("GET /admin/changes", ADMIN),
-  operation("GET /admin/hosts", ADMIN),
-  operation("GET /admin/nodes", ADMIN),
-  operation("GET /admin/config", ADMIN),
+  operation("POST /admin/keys", OPERATING, { body: { name: "theirs" }, ok: 201 }),
+  operation("POST /admin/balances/{balance}/keys", OPERATING, { body: { name: "another" }, ok: 201 }),
+  operation("POST /admin/keys/find", READING, { body: { key: "{theirs}" } }),
+  operation("GET /admin/keys/{another}", READING),
+  operation("PATCH /admin/keys/{another}", OPERATING, { body: { rpm_limit: 500 } }),
+  operation("POST /admin/keys/{another}/revoke", OPERATING),
+  operation("GET /admin/usage", READING),
+  operation("GET /admin/overview", READING),
+  operation("GET /admin/changes", READING),
+  operation("GET /admin/hosts", READING),
+  operation("GET /admin/nodes", READING),
+  operation("GET /admin/config", READING),
   operation("POST /admin/models", ADMIN, { body: { source: "a list", models: "[]" } }),
-  operation("GET /metrics", ADMIN),
+  operation("GET /metrics", READING),
+  operation("GET /admin/me", READING),
+  operation("GET /admin/operators", ADMIN),
+  operation("POST /admin/operators", ADMIN, { body: { name: "{operator}", role: "read" }, ok: 201 }),
+  operation("POST /admin/operators/{colleague}/rotate", ADMIN),
+  operation("DELETE /admin/operators/{colleague}", ADMIN),
   ...[
     "/docs/errors",
     "/docs/api",
@@ -243,10 +253,12 @@ export function expected(
   if (who.includes(by)) return String(ok);
   if (by === "none") return "401 missing_api_key";
   const operators = path.startsWith("/admin/") || path === "/metrics";
+  // Their tokens are right, and their role is not.
+  if (operators && READING.includes(by as never)) return "403 invalid_request";
   return operators || DEAD.includes(by) ? "401 invalid_api_key" : others;
 }
 
-const DEAD: readonly Credential[] = ["revokedKey", "oldRecovery", "admin"];
+const DEAD: readonly Credential[] = ["revokedKey", "oldRecovery", ...READING];
 
 export function credentialTable(): string {
   const rows = OPERATIONS.filter(({ who }) => who !== ALL).map((operation) => [

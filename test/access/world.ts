@@ -76,6 +76,7 @@ export class World {
       oldRecovery: setUp.recovery_secret,
       session: entered.session,
       otherSession: other.session,
+      ...(await deps.operators()),
       admin: ADMIN,
     };
     const names = {
@@ -88,6 +89,7 @@ export class World {
       webhook: webhook.json.id,
       payment: payment?.json.id ?? "",
       theirs: spare.key,
+      operator: deps.newOperator(),
     };
     const first = { key: setUp.id, another: spare.id, receipt: receipts.setUp, others: receipts.spare };
     const ids = {
@@ -103,7 +105,8 @@ export class World {
   /** The status of an answer, and for refusals the code. */
   async ask({ method, path, body }: Operation, by: Credential, headers = this.bearing(by)): Promise<string> {
     const json = await this.filledBody(body, by);
-    const reply = await this.deps.send(method, this.filled(path, by), {
+    const target = this.filled(await this.withColleague(path), by);
+    const reply = await this.deps.send(method, target, {
       headers,
       ...(json === undefined ? {} : { json }),
     });
@@ -139,6 +142,12 @@ export class World {
     return JSON.parse(this.filled(text, by));
   }
 
+  /** Names an operator who is there for this request. */
+  private async withColleague(path: string): Promise<string> {
+    if (!path.includes("{colleague}")) return path;
+    return path.replace("{colleague}", (await this.deps.addOperator("read")).name);
+  }
+
   private filled(text: string, by: Credential): string {
     const { key, another, receipt, others } = this.ids[by] ?? this.ids.ownerMadeKey!;
     const { balance, account, otherAccount } = this.names;
@@ -166,6 +175,7 @@ interface Ids {
 export class Fixture {
   private requests = 0;
   private people = 0;
+  private colleagues: Record<"reader" | "operating" | "fellow", string> | null = null;
 
   constructor(private readonly gateway: OpenGateway) {}
 
@@ -180,6 +190,25 @@ export class Fixture {
       ...options,
       headers: { "x-forwarded-for": from, ...options.headers },
     });
+  }
+
+  newOperator(): string {
+    return `person${++this.people}`;
+  }
+
+  async addOperator(role: string): Promise<{ name: string; token: string }> {
+    const json = { name: this.newOperator(), role };
+    return (await this.send("POST", "/admin/operators", { bearer: ADMIN, json })).json;
+  }
+
+  /** One of each role, for all worlds. */
+  async operators(): Promise<Record<"reader" | "operating" | "fellow", string>> {
+    this.colleagues ??= {
+      reader: (await this.addOperator("read")).token,
+      operating: (await this.addOperator("operate")).token,
+      fellow: (await this.addOperator("admin")).token,
+    };
+    return this.colleagues;
   }
 
   newEmail(): string {

@@ -22,7 +22,7 @@ const CASES: [what: string, text: string, message: string][] = [
   [
     "an unknown key at the top",
     `${GOOD}hostz: []\n`,
-    "gateway.yaml:14:1: hostz: found an unknown key, expected hosts, or one of: base_url, dashboard_url, status_url, contact, catalog, models, add_models, auto, price_lists, defaults, low_credit_usd, open_tier, setup, sign_in, generation, routing, payments, webhooks, export, receipts, changes, unused_days, body_bytes, body_memory_bytes, websocket_message_bytes, shutdown_delay_ms, drain_ms, grace_ms, store, journal, workers, log, durability, metrics, trusted_proxies, smtp, wallet",
+    "gateway.yaml:14:1: hostz: found an unknown key, expected hosts, or one of: base_url, dashboard_url, status_url, contact, catalog, models, add_models, auto, price_lists, defaults, low_credit_usd, open_tier, setup, sign_in, generation, routing, payments, webhooks, export, receipts, operators, changes, unused_days, body_bytes, body_memory_bytes, websocket_message_bytes, shutdown_delay_ms, drain_ms, grace_ms, store, journal, workers, log, durability, metrics, trusted_proxies, smtp, wallet",
   ],
   [
     "an unknown key of a route",
@@ -51,6 +51,21 @@ const CASES: [what: string, text: string, message: string][] = [
     "receipts that are kept for less than the month that usage is shown of",
     `${GOOD}receipts: { keep_days: 30 }\n`,
     "gateway.yaml:14:24: receipts.keep_days: found 30, expected a whole number of days from 31, or null to keep them forever",
+  ],
+  [
+    "an operator's token that is too short",
+    `${GOOD}operators: [{ name: eve, role: read, token: short }]\n`,
+    "gateway.yaml:14:45: operators[0].token: found a string, expected a token of at least 16 characters, or sha256: and its SHA-256 in 64 digits",
+  ],
+  [
+    "two operators with one name",
+    `${GOOD}operators: [{ name: eve, role: read, token: ${"a".repeat(16)} }, { name: eve, role: read, token: ${"b".repeat(16)} }]\n`,
+    'gateway.yaml:14:73: operators[1].name: found "eve", expected a name that is not taken',
+  ],
+  [
+    "an operator with a name that stands for another",
+    `${GOOD}operators: [{ name: admin, role: read, token: ${"a".repeat(16)} }]\n`,
+    'gateway.yaml:14:21: operators[0].name: found "admin", expected a name that is not taken',
   ],
   [
     "a fraction of a millisecond",

@@ -137,6 +137,8 @@ webhooks:
   owners: loopback
 export: { to: "s3://books/gateway", every: 30s, endpoint: https://s3.test }
 receipts: { keep_days: 31, sign: true }
+operators:
+  - { name: eve, role: operate, token: "0xabababababababab" }
 changes: { keep_days: null }
 unused_days: null
 body_bytes: 1

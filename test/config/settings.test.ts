@@ -34,6 +34,7 @@ test("an empty file means the defaults of the contract", () => {
     },
     routing: { order: "listed", hedgeMs: null },
     receipts: { keepDays: null, sign: false },
+    operators: null,
     changes: { keepDays: 400 },
     payments: null,
     priceLists: {},

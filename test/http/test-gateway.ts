@@ -24,6 +24,7 @@ import { SqlSigningKeyStore } from "../../src/store/books/stores.ts";
 import { SqlAccountStore } from "../../src/store/customers/account-store.ts";
 import { SqlChangeLog } from "../../src/store/customers/change-log.ts";
 import { SqlKeyStore } from "../../src/store/customers/key-store.ts";
+import { SqlOperatorStore } from "../../src/store/customers/operator-store.ts";
 import { diskRefused, openDatabase } from "../../src/store/database/sqlite.ts";
 import { SqliteDatabase } from "../../src/store/database/sqlite-database.ts";
 import type { StoredReceipt } from "../../src/store/ledger/receipts.ts";
@@ -67,6 +68,7 @@ export class TestGateway {
     contact: null as string | null,
     catalogIsPublic: false,
     trustedProxies: networks("127.0.0.0/8"),
+    operators: [],
     features: new Set<Feature>(["payments", "payments.stripe", "receipts.sign"]),
   };
   generate: (call: GenerationCall) => Promise<GenerationAnswer> = async () => wholeAnswer({ served: true });
@@ -245,6 +247,7 @@ export class TestGateway {
         nodes: { list: async () => [], close: async () => "closed" },
         changes: new SqlChangeLog(new SqliteDatabase(this.db)),
         exports: { status: async () => [] },
+        operators: new SqlOperatorStore(new SqliteDatabase(this.db)),
         diskRefused,
       },
       sockets: this.sockets,

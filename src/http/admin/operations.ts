@@ -9,6 +9,7 @@ import type { BalanceId, KeyId } from "../../units/id.ts";
 import { decimalUsd, MAX_NANO_USD, type NanoUsd, usdFromNano } from "../../units/usd.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Endpoint } from "../endpoint.ts";
+import type { HttpExchange } from "../exchange.ts";
 import { readUsd } from "../fields.ts";
 import { metricsResponse } from "../metrics-listener.ts";
 import { operation } from "../operation.ts";
@@ -55,12 +56,13 @@ export const adminEndpoints = (): Endpoint[] => [
     if (done.balanceId !== balanceId || !isSame) return usedKey(done, "taken back");
     return ok({ ...entryView(done), debited_at: isoTime(done.at) });
   }),
-  operation("POST /admin/accounts/:id/suspend", ADMIN.suspend, ({ params, fields }, deps) =>
-    setSuspension(params.id, { reason: fields.reason, lifted: null }, fields, deps),
+  operation("POST /admin/accounts/:id/suspend", ADMIN.suspend, ({ params, fields, exchange }, deps) =>
+    setSuspension(params.id, { reason: fields.reason, lifted: null }, named(fields, exchange), deps),
   ),
-  operation("POST /admin/accounts/:id/unsuspend", ADMIN.unsuspend, ({ params, fields }, deps) =>
-    setSuspension(params.id, { reason: null, lifted: fields.reason ?? null }, fields, deps),
-  ),
+  operation("POST /admin/accounts/:id/unsuspend", ADMIN.unsuspend, ({ params, fields, exchange }, deps) => {
+    const lifted = { reason: null, lifted: fields.reason ?? null };
+    return setSuspension(params.id, lifted, named(fields, exchange), deps);
+  }),
   // Everything that was ever decided about an account or a balance.
   operation(
     "GET /admin/accounts/:id/suspensions",
@@ -95,7 +97,7 @@ export const adminEndpoints = (): Endpoint[] => [
     method: "GET",
     path: "/metrics",
     about: ADMIN.metrics,
-    handle: async (exchange, deps) => (await notAdmin(exchange, deps)) ?? metricsResponse(deps),
+    handle: async (exchange, deps) => (await notAdmin(exchange, deps, "read")) ?? metricsResponse(deps),
   },
 ];
 
@@ -157,7 +159,7 @@ async function existing(
 async function setSuspension(
   subject: string,
   decided: Pick<SuspensionRecord, "reason" | "lifted">,
-  { by = "admin", note }: UnsuspendFields,
+  { by, note }: UnsuspendFields & { readonly by: string },
   { keyDeps }: HttpDeps,
 ): Promise<JsonReply<SuspensionAnswer> | Refusal> {
   if (by === BY_GATEWAY)
@@ -173,6 +175,9 @@ async function setSuspension(
   for (const balance of done.balances) keyDeps.keyring.forgetBalance(balance);
   return ok({ id: subject, suspended: done.suspended, balance_ids: done.balances });
 }
+
+/** By the operator whose token it is, where nobody else is named. */
+const named = (fields: UnsuspendFields, { operator }: HttpExchange) => ({ by: operator!.name, ...fields });
 
 const noSubject = (): Refusal => invalidField("id", "There is no account or balance with this id.");
 

@@ -1,6 +1,7 @@
 import type { TSchema } from "@sinclair/typebox";
 import type { About, Content, Credential, MediaType } from "../../api/about.ts";
 import { ErrorAnswer } from "../../api/answers.ts";
+import { roleFor } from "../admin/token.ts";
 import type { Endpoint } from "../endpoint.ts";
 
 /**
@@ -84,7 +85,12 @@ const SECURITY = {
     description:
       "A session, or-sess-…; the gateway's own pages send it in the cookie __Host-session instead.",
   },
-  admin: { type: "http", scheme: "bearer", description: "The admin token of the gateway's operator." },
+  admin: {
+    type: "http",
+    scheme: "bearer",
+    description:
+      "The admin token, or the token of an operator with the role that is named, or a higher one: read, operate, admin.",
+  },
 } as const satisfies Record<Exclude<Credential, "none">, object>;
 
 function operation({ method, path, about }: Endpoint, template: string, schemas: Schemas): Operation {
@@ -94,7 +100,11 @@ function operation({ method, path, about }: Endpoint, template: string, schemas:
     tags: [tagOf(path)],
     summary: about.summary,
     ...(about.details === undefined ? {} : { description: about.details }),
-    security: about.who.map((credential) => (credential === "none" ? {} : { [credential]: [] })),
+    security: about.who.map((credential) =>
+      credential === "none"
+        ? {}
+        : { [credential]: credential === "admin" ? [roleFor({ method, about })] : [] },
+    ),
     ...(parameters.length === 0 ? {} : { parameters }),
     ...(about.body === undefined ? {} : { requestBody: requestBody(about.body, schemas) }),
     responses: answers(about, template, schemas),

@@ -77,6 +77,7 @@ export async function openNodeBooks(parts: BookkeepingParts, store: NodeStore): 
     fleet: store.fleet,
     modelVersions: store.modelVersions,
     changes: store.changes,
+    operators: store.operators,
     ...(store.tellConversations === undefined
       ? {}
       : {

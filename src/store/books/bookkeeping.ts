@@ -6,6 +6,7 @@ import type { WebhookStore } from "../../customers/events/webhook.ts";
 import type { KeyStore } from "../../customers/keys/key-store.ts";
 import type { Keyring } from "../../customers/keys/keyring.ts";
 import type { Runs } from "../../customers/keys/runs.ts";
+import type { OperatorStore } from "../../customers/operators/operator.ts";
 import type { CounterId } from "../../ledger/counter.ts";
 import type { CreditBooks } from "../../ledger/credit.ts";
 import type { BalanceTotals, Ledger } from "../../ledger/ledger.ts";
@@ -48,6 +49,7 @@ export interface Bookkeeping extends ReceiptReader, UnbookedReceipts, CreditBook
   readonly fleet: FleetStore;
   readonly modelVersions: ModelVersionStore;
   readonly changes: ChangeLog;
+  readonly operators: OperatorStore;
   /** This process, among those that share the store; null where it is the only one. */
   readonly node: string | null;
   readonly payments: PaymentStore & PaymentAudit;

@@ -1,6 +1,7 @@
 import type { Clock } from "../../units/clock.ts";
 import { logging, SqlChangeLog } from "../customers/change-log.ts";
 import { SqlEventReader } from "../customers/event-reader.ts";
+import { SqlOperatorStore } from "../customers/operator-store.ts";
 import { SqlOwnWebhookStore } from "../customers/own-webhook-store.ts";
 import { SqlWebhookStore } from "../customers/webhook-store.ts";
 import type { Database } from "../database/database.ts";
@@ -24,6 +25,7 @@ export const sqlStores = (db: Database, clock: Pick<Clock, "now">) => ({
   fleet: new SqlFleetStore(db),
   modelVersions: new SqlModelVersionStore(db),
   changes: new SqlChangeLog(db),
+  operators: new SqlOperatorStore(db),
 });
 
 export class SqlFleetStore implements FleetStore {

@@ -4,6 +4,7 @@ import type { EventReader } from "../../customers/events/event-reader.ts";
 import type { OwnWebhookStore } from "../../customers/events/own-webhook.ts";
 import type { WebhookStore } from "../../customers/events/webhook.ts";
 import type { KeyStore } from "../../customers/keys/key-store.ts";
+import type { OperatorStore } from "../../customers/operators/operator.ts";
 import type { Authority, Inquiry } from "../../ledger/authority.ts";
 import type { CounterId } from "../../ledger/counter.ts";
 import type { Credit, CreditBooks, CreditClaim } from "../../ledger/credit.ts";
@@ -40,6 +41,7 @@ export interface NodeStore {
   readonly fleet: FleetStore;
   readonly modelVersions: ModelVersionStore;
   readonly changes: ChangeLog;
+  readonly operators: OperatorStore;
   /** What `UsageReader` reads. */
   readonly usagePath: string;
   /** A change resolves once `acknowledged` has for its version. */

@@ -10,6 +10,7 @@ import {
   inPostgres,
   KEY_POLICIES,
   MODEL_VERSIONS,
+  OPERATORS,
   OWNERS_EVENTS,
   PRICE_LISTS,
   ROOTS,
@@ -191,6 +192,8 @@ ${inPostgres(EXPORTS)}
   ALTER TABLE credits ALTER COLUMN seq SET DEFAULT nextval('credits_seq');
   CREATE INDEX credits_by_number ON credits (seq);
   `,
+  // 35: who operates the gateway
+  inPostgres(OPERATORS),
 ];
 
 export const POSTGRES_SCHEMA: Schema = {

@@ -9,6 +9,7 @@ import {
   GAS_NONCES,
   KEY_POLICIES,
   MODEL_VERSIONS,
+  OPERATORS,
   OWNERS_EVENTS,
   PRICE_LISTS,
   ROOTS,
@@ -181,6 +182,8 @@ ${EXPORTS}
     UPDATE events SET seq = (SELECT seq FROM last_event) WHERE id = NEW.id;
   END;
   `,
+  // 33: who operates the gateway
+  OPERATORS,
 ];
 
 export const SQLITE_SCHEMA: Schema = {

@@ -400,6 +400,17 @@ export const EXPORTS = `
     WHERE id = numbered.event;
 `;
 
+export const OPERATORS = `
+  -- See customers/operators: those of the configuration are not here.
+  CREATE TABLE operators (
+    name TEXT PRIMARY KEY,
+    role TEXT NOT NULL,
+    token_hash TEXT NOT NULL UNIQUE,
+    created_at INTEGER NOT NULL,
+    expires_at INTEGER
+  ) STRICT, WITHOUT ROWID;
+`;
+
 /** PostgreSQL's columns have their type anyway, and its whole numbers need saying how long they are. */
 export const inPostgres = (tables: string): string =>
   tables.replaceAll("INTEGER", "BIGINT").replace(/\) STRICT(, WITHOUT ROWID)?;/g, ");");

@@ -20,8 +20,8 @@ export class Refusal {
 }
 
 export interface RefusalDetails {
-  /** In the place of the code's own, for clients that go on by this one. */
-  readonly status?: 426;
+  /** In the place of the code's own, for clients that go on by this one; 403 for an operator whose role is too low. */
+  readonly status?: 403 | 426;
   /** With 426: what the client should speak instead. */
   readonly upgrade?: "HTTP/1.1" | "websocket";
   /** The request field at fault, as the client spelt it. */
