@@ -2,7 +2,6 @@ import type { Catalog, Host } from "../catalog/catalog.ts";
 import { isDiskless } from "../config/config.ts";
 import { formatProblems } from "../config/problem.ts";
 import { timeDoubts } from "../config/time-doubts.ts";
-import { inForce } from "./applied-lists.ts";
 import { doubtfulPrices, isSimulated, readConfiguration, unpricedModels } from "./config.ts";
 import { dataFolder, knownAdminToken, localUrl } from "./connection.ts";
 import { type CommandContext, counted } from "./console.ts";
@@ -54,7 +53,7 @@ async function examine(context: CommandContext, progress: Progress): Promise<Fin
   if (Array.isArray(found)) {
     return [failing("configuration", formatProblems(found), "See docs/configuration.md."), ...machine];
   }
-  const { config } = await inForce(found.config, context);
+  const { config } = found;
   const hosts = [...config.catalog.hosts.values()].filter((host) => !isSimulated(host));
   const asked = await askHosts(hosts, config.catalog, context, progress);
   progress(0, null, "checking database, mail server and payments");
