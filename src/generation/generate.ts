@@ -11,10 +11,11 @@ import type { Allowance } from "../ledger/reservation.ts";
 import type { InlinePayment } from "../payments/rails/x402/inline.ts";
 import { cacheLifetimeMs } from "../routing/cache-lifetime.ts";
 import { type Candidate, ceilingAt, type RouteQuery, type StickyRoute } from "../routing/candidate.ts";
-import { type ConversationId, conversationOf } from "../routing/conversation.ts";
+import { type ConversationId, conversationOf, MAX_SESSION } from "../routing/conversation.ts";
 import { asksOpenTier, idMeantBy, idsMeantBy, sortMeantBy } from "../routing/naming.ts";
 import { NO_OVERRIDES, namesOverrides, readOverrides, sortedBy } from "../routing/overrides.ts";
 import { makePlan, type Plan } from "../routing/plan.ts";
+import { sessionOf } from "../routing/session-ids.ts";
 import { type Subject, subjectOf } from "../surfaces/request/refused-request.ts";
 import { withoutPrompt } from "../surfaces/request.ts";
 import type { GenerationRequest, Surface } from "../surfaces/surface.ts";
@@ -593,8 +594,10 @@ class RequestFlow {
   }
 
   private requestTrace(): RequestTrace | null {
-    const { trace, startedMs, at: startedAt } = this;
-    return trace === null ? null : { ...trace, startedAt, startedMs };
+    const { trace, startedMs, at: startedAt, request, call } = this;
+    if (trace === null) return null;
+    const named = request === null || !trace.sampled ? null : sessionOf(call.headers, request.json);
+    return { ...trace, startedAt, startedMs, conversation: named?.slice(0, MAX_SESSION) ?? null };
   }
 }
 

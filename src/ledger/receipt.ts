@@ -67,6 +67,8 @@ export interface RequestTrace extends Trace {
   /** The request's arrival, by the wall clock and monotonic, as the attempts' own times are. */
   readonly startedAt: EpochMs;
   readonly startedMs: number;
+  /** What its client calls the session that it is a part of; null where it names none. */
+  readonly conversation: string | null;
 }
 
 /** The receipt as JSON: amounts in USD, times in ISO 8601, prices in USD per million tokens. */

@@ -46,7 +46,7 @@ export function openingOf(request: OpeningRequest): Opening {
 }
 
 /** OpenRouter's bound; what is longer differs in its beginning or its length. */
-const MAX_SESSION = 256;
+export const MAX_SESSION = 256;
 
 /** Turns that are looked at: an opening is short, and the first answer follows it. */
 const MAX_TURNS = 32;

@@ -722,7 +722,7 @@ async function closed(
   keyFiles.stop();
   // Nobody may be reading the log any more.
   await atMost(clock, CLOSE_MS, reporting.flushLog());
-  await reporting.stopTracing(CLOSE_MS);
+  await reporting.stopSending(CLOSE_MS);
   await atMost(clock, CLOSE_MS, Promise.all(upkeep.map((one) => one.stop())));
   await books.close();
   counting.stop();

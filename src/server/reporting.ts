@@ -1,11 +1,12 @@
 import { isNameable } from "../catalog/closest-id.ts";
 import type { Config } from "../config/config.ts";
 import type { FinishedRequest } from "../ledger/receipt.ts";
+import { MetricExporter } from "../telemetry/metric-exporter.ts";
 import { type MetricSources, Metrics } from "../telemetry/metrics.ts";
 import { type LogWriter, RequestLog } from "../telemetry/request-log.ts";
 import type { Known } from "../telemetry/spans.ts";
 import { TraceExporter } from "../telemetry/trace-exporter.ts";
-import { tracingSettings } from "../telemetry/tracing-settings.ts";
+import { metricExportSettings, tracingSettings } from "../telemetry/tracing-settings.ts";
 import type { Clock } from "../units/clock.ts";
 import type { Log } from "../units/log.ts";
 import type { RandomBytes } from "../units/random.ts";
@@ -17,6 +18,7 @@ export class RequestReporting {
   readonly metrics: Metrics;
   private readonly requestLog: RequestLog | null;
   private readonly tracing: TraceExporter | null;
+  private readonly metricExport: MetricExporter | null;
 
   constructor(
     private readonly active: Pick<ActiveConfig, "config">,
@@ -26,7 +28,9 @@ export class RequestReporting {
     const { writeLog, clock } = deps;
     const knows = (model: string) => isNameable(model, active.config.catalog);
     this.requestLog = writeLog === null ? null : new RequestLog(writeLog, clock, knows);
-    this.tracing = openTracing(deps, { model: knows, server: (host) => serverOf(host, active.config) });
+    const known = { model: knows, server: (host: string) => serverOf(host, active.config) };
+    this.tracing = openTracing(deps, known);
+    this.metricExport = openMetricExport(deps, known);
     this.metrics = new Metrics({
       ...measured,
       knows,
@@ -45,6 +49,7 @@ export class RequestReporting {
     this.metrics.finished(done);
     if (this.active.config.log === "json") this.requestLog?.add(done);
     this.tracing?.add(done);
+    this.metricExport?.add(done);
   }
 
   /** Resolves once all that was added is written. */
@@ -52,9 +57,9 @@ export class RequestReporting {
     await this.requestLog?.flush();
   }
 
-  /** Sends the spans that are left, for at most `ms`. */
-  async stopTracing(ms: number): Promise<void> {
-    await this.tracing?.stop(ms);
+  /** Sends what a collector lacks, for at most `ms`. */
+  async stopSending(ms: number): Promise<void> {
+    await Promise.all([this.tracing?.stop(ms), this.metricExport?.stop(ms)]);
   }
 }
 
@@ -73,6 +78,13 @@ function openTracing({ env, clock, random, log }: ReportingDeps, known: Known): 
   // Headers may hold a secret, and so may an address.
   log("tracing", { host: URL.parse(settings.url)?.host ?? null });
   return new TraceExporter(settings, { clock, random, known, fetch });
+}
+
+function openMetricExport({ env, clock, random, log }: ReportingDeps, known: Known): MetricExporter | null {
+  const settings = metricExportSettings(env, Buffer.from(random(new Uint8Array(16))).toString("hex"));
+  if (settings === null) return null;
+  log("metric export", { host: URL.parse(settings.url)?.host ?? null });
+  return new MetricExporter(settings, { clock, known, fetch });
 }
 
 function serverOf(id: string, { catalog }: Config): ReturnType<Known["server"]> {

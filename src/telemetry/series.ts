@@ -64,10 +64,10 @@ export const counters = (name: string, help: string) =>
 
 /** How many values were at or below each bound. */
 export class Distribution {
-  private readonly counts: Float64Array;
-  private sum = 0;
+  readonly counts: Float64Array;
+  sum = 0;
 
-  constructor(private readonly bounds: readonly number[]) {
+  constructor(readonly bounds: readonly number[]) {
     this.counts = new Float64Array(bounds.length + 1);
   }
 

@@ -23,6 +23,9 @@ export function spansOf(done: FinishedRequest, trace: RequestTrace, known: Known
     attributes: attributes({
       ...common(requested),
       ...answered(done),
+      "gen_ai.conversation.id": trace.conversation,
+      "gen_ai.request.stream": done.stream ? true : null,
+      "gen_ai.response.time_to_first_chunk": firstChunk(done),
       "http.request.method": "POST",
       "http.route": ROUTES[done.surface],
       "http.response.status_code": statusOf(done),
@@ -32,7 +35,7 @@ export function spansOf(done: FinishedRequest, trace: RequestTrace, known: Known
       "gateway.surface": done.surface,
       "gateway.state": done.state,
       "gateway.stream": done.stream,
-      "gateway.cost_usd": dollars(usdFromNano(done.cost)),
+      "gateway.cost_usd": fraction(usdFromNano(done.cost)),
       "gateway.first_token_ms": done.firstTokenMs === null ? null : Math.round(done.firstTokenMs),
     }),
     // A refusal that the client brought about is not an error of the server (HTTP conventions, "Status").
@@ -61,7 +64,7 @@ export interface Span {
   readonly status: { readonly code?: number };
 }
 
-interface Attribute {
+export interface Attribute {
   readonly key: string;
   readonly value:
     | { readonly stringValue: string }
@@ -131,29 +134,34 @@ function answered({ host, model, tokens }: FinishedRequest) {
     "gen_ai.usage.output_tokens": tokens.output,
     "gen_ai.usage.cache_read.input_tokens": tokens.cacheRead,
     "gen_ai.usage.cache_creation.input_tokens": tokens.cacheWrite,
+    "gen_ai.usage.reasoning.output_tokens": tokens.reasoning,
   };
 }
 
-type AttributeValue = string | number | boolean | Dollars | null;
+/** In seconds; whole answers have none. */
+const firstChunk = ({ stream, firstTokenMs }: FinishedRequest) =>
+  stream && firstTokenMs !== null ? fraction(Math.round(firstTokenMs) / 1_000) : null;
 
-function attributes(values: Readonly<Record<string, AttributeValue | undefined>>): Attribute[] {
+type AttributeValue = string | number | boolean | Fraction | null;
+
+export function attributes(values: Readonly<Record<string, AttributeValue | undefined>>): Attribute[] {
   const written: Attribute[] = [];
   for (const [key, value] of Object.entries(values)) {
     if (value === null || value === undefined) continue;
     if (typeof value === "string") written.push({ key, value: { stringValue: value } });
     else if (typeof value === "boolean") written.push({ key, value: { boolValue: value } });
     else if (typeof value === "number") written.push({ key, value: { intValue: String(value) } });
-    else written.push({ key, value: { doubleValue: value.usd } });
+    else written.push({ key, value: { doubleValue: value.fraction } });
   }
   return written;
 }
 
 /** A number that is not whole even where it happens to be. */
-interface Dollars {
-  readonly usd: number;
+interface Fraction {
+  readonly fraction: number;
 }
 
-const dollars = (usd: number): Dollars => ({ usd });
+const fraction = (value: number): Fraction => ({ fraction: value });
 
 /** Microseconds since 1970 are the finest that a double holds exactly. */
-const nanos = (ms: number): string => `${Math.round(ms * 1_000)}000`;
+export const nanos = (ms: number): string => `${Math.round(ms * 1_000)}000`;

@@ -5,30 +5,62 @@ import type { TraceContext } from "../units/trace-context.ts";
  * Exporter" and "General SDK Configuration"). Null: nobody asked for traces.
  */
 export function tracingSettings(env: TracingEnvironment): TracingSettings | null {
-  if (env.OTEL_SDK_DISABLED?.toLowerCase() === "true" || env.OTEL_TRACES_EXPORTER === "none") return null;
-  const url = env.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT || beneath(env.OTEL_EXPORTER_OTLP_ENDPOINT);
-  if (url === null || url === "") return null;
+  const target = otlpTarget(env, "TRACES");
+  if (target === null) return null;
   const sampler = env.OTEL_TRACES_SAMPLER || "parentbased_always_on";
   return {
+    ...target,
+    asksParent: sampler.startsWith("parentbased_"),
+    ratio: ratioOf(sampler, env.OTEL_TRACES_SAMPLER_ARG),
+    delayMs: timeOf(env.OTEL_BSP_SCHEDULE_DELAY, 0, DEFAULT_DELAY_MS),
+  };
+}
+
+/** The same for metrics. `instance` tells this process from others, whose sums are their own. */
+export function metricExportSettings(env: TracingEnvironment, instance: string): MetricExportSettings | null {
+  const target = otlpTarget(env, "METRICS");
+  if (target === null) return null;
+  return {
+    ...target,
+    resource: { "service.instance.id": instance, ...target.resource },
+    intervalMs: timeOf(env.OTEL_METRIC_EXPORT_INTERVAL, MIN_INTERVAL_MS, DEFAULT_INTERVAL_MS),
+  };
+}
+
+function otlpTarget(env: TracingEnvironment, signal: "TRACES" | "METRICS"): OtlpTarget | null {
+  if (env.OTEL_SDK_DISABLED?.toLowerCase() === "true" || env[`OTEL_${signal}_EXPORTER`] === "none")
+    return null;
+  const own = env[`OTEL_EXPORTER_OTLP_${signal}_ENDPOINT`];
+  const url = own || beneath(env.OTEL_EXPORTER_OTLP_ENDPOINT, signal);
+  if (url === null || url === "") return null;
+  return {
     url,
-    headers: { ...pairs(env.OTEL_EXPORTER_OTLP_HEADERS), ...pairs(env.OTEL_EXPORTER_OTLP_TRACES_HEADERS) },
+    headers: {
+      ...pairs(env.OTEL_EXPORTER_OTLP_HEADERS),
+      ...pairs(env[`OTEL_EXPORTER_OTLP_${signal}_HEADERS`]),
+    },
     resource: {
       "service.name": "text-generation-gateway",
       ...pairs(env.OTEL_RESOURCE_ATTRIBUTES),
       ...(env.OTEL_SERVICE_NAME ? { "service.name": env.OTEL_SERVICE_NAME } : {}),
     },
-    asksParent: sampler.startsWith("parentbased_"),
-    ratio: ratioOf(sampler, env.OTEL_TRACES_SAMPLER_ARG),
-    delayMs: delayOf(env.OTEL_BSP_SCHEDULE_DELAY),
   };
 }
 
 export type TracingEnvironment = Readonly<Record<string, string | undefined>>;
 
-export interface TracingSettings {
+/** Where one kind of telemetry is sent, and what is said of its sender. */
+export interface OtlpTarget {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly resource: Readonly<Record<string, string>>;
+}
+
+export interface MetricExportSettings extends OtlpTarget {
+  readonly intervalMs: number;
+}
+
+export interface TracingSettings extends OtlpTarget {
   /** Whether a client that is in a trace decides for the gateway too. */
   readonly asksParent: boolean;
   /** Of the other requests, this part is recorded. */
@@ -52,8 +84,8 @@ export function isSampled(
 
 const RATIO_DIGITS = 8;
 
-const beneath = (endpoint: string | undefined): string | null =>
-  endpoint ? `${endpoint.replace(/\/+$/, "")}/v1/traces` : null;
+const beneath = (endpoint: string | undefined, signal: string): string | null =>
+  endpoint ? `${endpoint.replace(/\/+$/, "")}/v1/${signal.toLowerCase()}` : null;
 
 function ratioOf(sampler: string, written: string | undefined): number {
   if (sampler.endsWith("always_off")) return 0;
@@ -62,13 +94,15 @@ function ratioOf(sampler: string, written: string | undefined): number {
   return ratio >= 0 && ratio <= 1 ? ratio : 1;
 }
 
-function delayOf(written: string | undefined): number {
-  const ms = Number(written || DEFAULT_DELAY_MS);
-  return ms >= 0 && ms <= MAX_DELAY_MS ? ms : DEFAULT_DELAY_MS;
+function timeOf(written: string | undefined, leastMs: number, fallbackMs: number): number {
+  const ms = Number(written || fallbackMs);
+  return ms >= leastMs && ms <= MAX_TIME_MS ? ms : fallbackMs;
 }
 
 const DEFAULT_DELAY_MS = 5_000;
-const MAX_DELAY_MS = 3_600_000;
+const DEFAULT_INTERVAL_MS = 60_000;
+const MIN_INTERVAL_MS = 1_000;
+const MAX_TIME_MS = 3_600_000;
 
 /** `a=1,b=2`, with values as in URLs. */
 function pairs(written: string | undefined): Record<string, string> {

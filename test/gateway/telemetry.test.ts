@@ -14,6 +14,7 @@ interface Sent {
   readonly body: any;
 }
 const sent: Sent[] = [];
+const metrics: Sent[] = [];
 let failing = 0;
 
 const PROMPT = "the-canary-of-the-prompt";
@@ -23,8 +24,13 @@ const collector = Bun.serve({
   port: 0,
   async fetch(request) {
     const body = await request.json();
+    const path = new URL(request.url).pathname;
+    if (path === "/v1/metrics") {
+      metrics.push({ headers: request.headers, path, body });
+      return Response.json({ partialSuccess: {} });
+    }
     if (failing-- > 0) return new Response("busy", { status: 503, headers: { "retry-after": "0" } });
-    sent.push({ headers: request.headers, path: new URL(request.url).pathname, body });
+    sent.push({ headers: request.headers, path, body });
     return Response.json({ partialSuccess: {} });
   },
 });
@@ -56,6 +62,7 @@ models:
     OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${collector.port}/`,
     OTEL_EXPORTER_OTLP_HEADERS: "x-token=a%20secret",
     OTEL_BSP_SCHEDULE_DELAY: "20",
+    OTEL_METRIC_EXPORT_INTERVAL: "1000",
     OTEL_RESOURCE_ATTRIBUTES: "deployment.environment=test",
   },
 );
@@ -96,7 +103,7 @@ function attribute(span: Any, name: string): unknown {
 
 test("a request is a span in its client's trace, and each host that was asked is a span beneath it", async () => {
   const reply = await chat(
-    { traceparent: `00-${TRACE}-${PARENT}-01`, tracestate: "vendor=1" },
+    { traceparent: `00-${TRACE}-${PARENT}-01`, tracestate: "vendor=1", "x-session-id": "chat-7" },
     { stream: true },
   );
   const [own, first, second] = await spansOf(reply.headers.get("x-gateway-receipt")!);
@@ -112,6 +119,11 @@ test("a request is a span in its client's trace, and each host that was asked is
   expect(attribute(own, "gen_ai.usage.input_tokens")).toBe("10");
   expect(attribute(own, "gen_ai.usage.cache_read.input_tokens")).toBe("4");
   expect(attribute(own, "gen_ai.usage.output_tokens")).toBe("3");
+  expect(attribute(own, "gen_ai.usage.reasoning.output_tokens")).toBe("0");
+  expect(attribute(own, "gen_ai.conversation.id")).toBe("chat-7");
+  expect(attribute(own, "gen_ai.request.stream")).toBe(true);
+  const firstTokenMs = Number(attribute(own, "gateway.first_token_ms"));
+  expect(attribute(own, "gen_ai.response.time_to_first_chunk")).toBe(firstTokenMs / 1_000);
   expect(attribute(own, "http.response.status_code")).toBe("200");
   for (const span of [own, first, second])
     expect(BigInt(span.endTimeUnixNano)).toBeGreaterThanOrEqual(BigInt(span.startTimeUnixNano));
@@ -153,6 +165,47 @@ test("a collector that is busy is asked again; what it is sent says whose it is"
     { key: "deployment.environment", value: { stringValue: "test" } },
   ]);
 });
+
+test("durations and tokens are histograms by the names and bounds of the GenAI conventions", async () => {
+  const isOver = (points: Any[]) => points.some((point) => Number(point.count) > 0);
+  let [duration, tokens]: Any[] = [];
+  const of = (name: string) => {
+    const all = metrics.at(-1)!.body.resourceMetrics[0].scopeMetrics[0].metrics;
+    return all.find((metric: Any) => metric.name === name);
+  };
+  await chat();
+  const asked = metrics.length;
+  await until(() => {
+    duration = of("gen_ai.client.operation.duration");
+    tokens = of("gen_ai.client.token.usage");
+    return metrics.length > asked + 1 && isOver(tokens.histogram.dataPoints);
+  });
+  expect([duration.unit, tokens.unit]).toEqual(["s", "{token}"]);
+  const { dataPoints, aggregationTemporality } = duration.histogram;
+  expect(aggregationTemporality).toBe(2);
+  const served = dataPoints.find((point: Any) => attribute(point, "gen_ai.provider.name") === "good");
+  expect(served.explicitBounds).toEqual([
+    0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92,
+  ]);
+  expect(served.bucketCounts.reduce((sum: number, count: string) => sum + Number(count), 0)).toBe(
+    Number(served.count),
+  );
+  expect(served.attributes.map(({ key: name }: Any) => name).sort()).toEqual([
+    "gen_ai.operation.name",
+    "gen_ai.provider.name",
+    "gen_ai.request.model",
+    "gen_ai.response.model",
+    "server.address",
+    "server.port",
+  ]);
+  const output = tokens.histogram.dataPoints.find(
+    (point: Any) => attribute(point, "gen_ai.token.type") === "output",
+  );
+  expect(output.sum).toBe(3 * Number(output.count));
+  expect(output.explicitBounds.at(-1)).toBe(67_108_864);
+  const { attributes } = metrics.at(-1)!.body.resourceMetrics[0].resource;
+  expect(attributes.map(({ key: name }: Any) => name)).toContain("service.instance.id");
+}, 30_000);
 
 test("the request log has a line for each request", async () => {
   const reply = await chat();

@@ -31,6 +31,7 @@ export const doneOf = (id: string, more: Partial<FinishedRequest> = {}): Finishe
     sampled: true,
     startedAt: 1_763_000_000_000 as EpochMs,
     startedMs: 0,
+    conversation: null,
   },
   ...more,
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { isSampled, tracingSettings } from "../../src/telemetry/tracing-settings.ts";
+import { isSampled, metricExportSettings, tracingSettings } from "../../src/telemetry/tracing-settings.ts";
 
 const ENDPOINT = { OTEL_EXPORTER_OTLP_ENDPOINT: "http://collector:4318" };
 const settings = (env: Record<string, string>) => tracingSettings({ ...ENDPOINT, ...env })!;
@@ -14,6 +14,20 @@ test.each<[string, Record<string, string>, string | null]>([
   ["an endpoint and no traces", { ...ENDPOINT, OTEL_TRACES_EXPORTER: "none" }, null],
 ])("with %s in the environment, traces go where it says", (_what, env, url) => {
   expect(tracingSettings(env)?.url ?? null).toBe(url);
+});
+
+test.each<[string, Record<string, string>, string | null, number]>([
+  ["an endpoint", ENDPOINT, "http://collector:4318/v1/metrics", 60_000],
+  ["one for metrics", { OTEL_EXPORTER_OTLP_METRICS_ENDPOINT: "http://m/x" }, "http://m/x", 60_000],
+  ["a time", { ...ENDPOINT, OTEL_METRIC_EXPORT_INTERVAL: "5000" }, "http://collector:4318/v1/metrics", 5_000],
+  ["no time", { ...ENDPOINT, OTEL_METRIC_EXPORT_INTERVAL: "0" }, "http://collector:4318/v1/metrics", 60_000],
+  ["an endpoint and no metrics", { ...ENDPOINT, OTEL_METRICS_EXPORTER: "none" }, null, 0],
+  ["one for traces alone", { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: "http://t/x" }, null, 0],
+])("with %s in the environment, metrics go where it says", (_what, env, url, intervalMs) => {
+  const found = metricExportSettings(env, "one");
+  expect(found?.url ?? null).toBe(url);
+  expect(found?.intervalMs ?? 0).toBe(intervalMs);
+  if (found !== null) expect(found.resource["service.instance.id"]).toBe("one");
 });
 
 test("headers and the resource are pairs, written as in URLs; what is none is passed over", () => {
