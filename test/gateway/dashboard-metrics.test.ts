@@ -1,10 +1,13 @@
 import { afterAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parse } from "yaml";
 import { json, sse } from "../fakes/behaviours.ts";
 import { closeAll } from "../fakes/close-all.ts";
 import { startFakeHost } from "../fakes/host.ts";
 import { chatText } from "../fakes/transcripts.ts";
+import { until } from "../fakes/until.ts";
 import { open } from "./open.ts";
 
 /** Grafana's dashboard and Prometheus' rules name metrics and labels; a name that the gateway does not export shows nothing. */
@@ -24,7 +27,9 @@ const { groups } = parse(await Bun.file(join(DEPLOY, "alerts.yaml")).text()) as 
 
 const { whole, events } = chatText(["ok"], { input: 10, output: 3 });
 const host = await startFakeHost((request) => (request.json().stream === true ? sse(events) : json(whole)));
+const target = mkdtempSync(join(tmpdir(), "export-"));
 const gateway = await open(`
+export: { to: "file:${target}" }
 hosts: [{ id: good, base_url: "${host.url}/v1", speaks: [chat.completions] }]
 models:
   - id: test/model
@@ -33,9 +38,15 @@ models:
     price: { input: 1000, output: 1000 }
     routes: [{ host: good, model: m }]
 `);
-afterAll(() => closeAll(gateway, host));
+afterAll(async () => {
+  await closeAll(gateway, host);
+  rmSync(target, { recursive: true, force: true });
+});
 const key = (await gateway.key(1)).key;
 for (const stream of [true, false]) await gateway.chat(key, { stream });
+
+// Once the first round is over.
+await until(async () => (await gateway.admin("/metrics")).text.includes("gateway_export_lag_seconds"));
 
 /** By metric, the labels that any of its samples has. */
 const exported = new Map<string, Set<string>>();
