@@ -2,15 +2,20 @@
 export const EVENT_KINDS = [
   "credit.low",
   "credit.exhausted",
+  "limit.reached",
   "payment.credited",
   "payment.refunded",
   "payment.disputed",
   "key.created",
   "key.rotated",
   "key.revoked",
+  "claim.claimed",
+  "claim.undone",
+  "claim.detached",
 ] as const;
 
 export type WebhookEventKind = (typeof EVENT_KINDS)[number];
 
 /** Charges cause these: to look for them costs a little with every request, so it is done only where an endpoint takes them. */
-export const isOfCharges = (kind: WebhookEventKind): boolean => kind.startsWith("credit.");
+export const isOfCharges = (kind: WebhookEventKind): boolean =>
+  kind.startsWith("credit.") || kind === "limit.reached";

@@ -3,8 +3,9 @@ import { WebhookEndpoint } from "../fakes/webhook-endpoint.ts";
 import { ADMIN, Folder, GatewayProcess } from "./gateway.ts";
 
 /**
- * Processes of one store, killed one after another while the credit of many balances falls: each balance's crossing has to
- * reach the endpoint under one id, whichever process noticed it, sent it or died of it.
+ * Processes of one store, killed one after another while the credit of many balances falls: each balance's crossings, of the
+ * line of low credit and of half of its key's day, have to reach the endpoint under one id each, whichever process noticed
+ * them, sent them or died of them.
  *
  *     bun run test/process/webhook-storm.ts KILLS [STORE …]
  */
@@ -24,9 +25,7 @@ export async function webhookStorm(stores: readonly string[], kills: number): Pr
       gateways[victim] = await GatewayProcess.start(folders[victim]!);
       await Promise.all(spending);
     }
-    await until(
-      () => new Set(endpoint.of("credit.low").map(({ data }) => data.balance_id)).size >= balances.length,
-    );
+    await until(() => crossings(endpoint).size >= balances.length * CROSSED.length);
     const { json } = await gateways[0]!.get("/admin/ledger/audit", ADMIN);
     return reportOf(balances, endpoint, json.drifts.length);
   } finally {
@@ -40,14 +39,19 @@ const BALANCES = 20;
 
 const configOf = (store: string, { url, secret }: WebhookEndpoint): string => `
 store: ${store}
-low_credit_usd: 0.9998
+low_credit_usd: 0.9999
+defaults: { accountless: { daily_limit_usd: 0.0003 } }
 setup: { accountless_keys_per_address_per_hour: 1000000 }
-webhooks: { endpoints: [{ url: "${url}", secret: "${secret}", kinds: [credit.low] }] }
+webhooks: { endpoints: [{ url: "${url}", secret: "${secret}", kinds: [credit.low, limit.reached] }] }
 `;
 
-/** Until the line is crossed for sure, at whichever process answers. */
+/** Until both lines are crossed for sure: credit's, and half of the key's day, at whichever process answers. */
 async function spend(gateways: readonly GatewayProcess[], key: string): Promise<void> {
-  const body = { model: "sim/echo", messages: [{ role: "user", content: "word ".repeat(200) }] };
+  const body = {
+    model: "sim/echo",
+    max_tokens: 10,
+    messages: [{ role: "user", content: "word ".repeat(200) }],
+  };
   for (let served = 0, tries = 0; served < REQUESTS && tries < MAX_TRIES; tries++) {
     const gateway = gateways[tries % gateways.length]!;
     const answer = await gateway.post("/v1/chat/completions", body, key).catch(() => null);
@@ -60,18 +64,28 @@ const REQUESTS = 8;
 const MAX_TRIES = 2_000;
 
 function reportOf(balances: readonly string[], endpoint: WebhookEndpoint, drifts: number): WebhookStorm {
-  const ids = new Map<string, Set<string>>();
-  for (const { id, data } of endpoint.received) {
-    const balance = String(data.balance_id);
-    ids.set(balance, (ids.get(balance) ?? new Set()).add(id));
-  }
+  const found = crossings(endpoint);
+  const expected = balances.flatMap((balance) => CROSSED.map((kind) => `${kind} ${balance}`));
   return {
     balances: balances.length,
-    missing: balances.filter((balance) => !ids.has(balance)).length,
-    withSeveralIds: [...ids.values()].filter(({ size }) => size > 1).length,
-    sentAgain: endpoint.received.length - [...ids.values()].reduce((sum, { size }) => sum + size, 0),
+    missing: expected.filter((crossing) => !found.has(crossing)).length,
+    withSeveralIds: [...found.values()].filter(({ size }) => size > 1).length,
+    sentAgain: endpoint.received.length - [...found.values()].reduce((sum, { size }) => sum + size, 0),
     drifts,
   };
+}
+
+const CROSSED = ["credit.low", "limit.reached 50"];
+
+/** By kind, threshold and balance: the ids that arrived. */
+function crossings({ received }: WebhookEndpoint): ReadonlyMap<string, ReadonlySet<string>> {
+  const ids = new Map<string, Set<string>>();
+  for (const { id, type, data } of received) {
+    const { threshold_percent: percent } = data;
+    const name = `${type}${percent === undefined ? "" : ` ${percent}`} ${data.balance_id}`;
+    ids.set(name, (ids.get(name) ?? new Set()).add(id));
+  }
+  return ids;
 }
 
 interface WebhookStorm {

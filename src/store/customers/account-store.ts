@@ -10,6 +10,7 @@ import type {
 } from "../../customers/accounts/account-store.ts";
 import type { Email } from "../../customers/accounts/email.ts";
 import type { IssuedMessage } from "../../customers/accounts/wallet-message.ts";
+import { eventOf, type RecordedEvent } from "../../customers/events/event.ts";
 import type { Key } from "../../customers/keys/key.ts";
 import type { Clock, EpochMs } from "../../units/clock.ts";
 import { type Refusal, refused } from "../../units/errors/refusal.ts";
@@ -27,6 +28,7 @@ import {
   touch,
 } from "../database/statement.ts";
 import { changeOfBalance, changeOfKey } from "../nodes/changes.ts";
+import { recording } from "./events.ts";
 import { KEY, type KeyRow, revokedFromRow } from "./key-rows.ts";
 import { loggingAccountChange, loggingEndedSession, loggingEndedSessions } from "./logged-accounts.ts";
 import { removingWebhooks } from "./own-webhook-store.ts";
@@ -62,6 +64,7 @@ export class SqlAccountStore implements AccountStore {
           this.using(about, state, decided, now),
           reclaim.map((balance) => reclaiming(balance, revokeKeys)),
           await this.writing(decided, now),
+          recording(this.db, claimEvents(about, state, decided, now)),
           loggingAccountChange(about, state, decided),
         ],
         changes: [...ended.map(changeOfKey), ...[...attach, ...reclaim, ...close].map(changeOfBalance)],
@@ -337,6 +340,23 @@ const addingAccount = (
 const claiming = ({ balanceId, accountId, at }: Claim): CommitStatement =>
   sql`INSERT INTO claims (balance_id, account_id, at) VALUES (${balanceId}, ${accountId}, ${at})
     ON CONFLICT (balance_id) DO UPDATE SET account_id = excluded.account_id, at = excluded.at`;
+
+/** A balance becomes an account's, or leaves it by its first owner's word or the operator's. */
+function claimEvents(
+  { recovery }: AccountQuery,
+  { balance: present }: AccountState,
+  { account, attach = [], reclaim = [] }: AccountChange,
+  at: EpochMs,
+): RecordedEvent[] {
+  const ended = recovery === undefined ? "claim.detached" : "claim.undone";
+  const holder = present?.owner?.account.id ?? present?.claim?.accountId ?? null;
+  const event = (kind: "claim.claimed" | typeof ended, balance: BalanceId, account_id: AccountId | null) =>
+    eventOf(kind, `${balance} ${at}`, { at, balance, account_id });
+  return [
+    ...attach.map((id) => event("claim.claimed", id, account?.id ?? null)),
+    ...reclaim.map((id) => event(ended, id, holder)),
+  ];
+}
 
 /** Ends the keys that derive from a claim; where `revokeKeys`, the others as well. */
 const reclaiming = (balance: BalanceId, revokeKeys: boolean): Batch => [

@@ -1,9 +1,11 @@
 import type { RecordedEvent } from "../../customers/events/event.ts";
-import { balanceCounter, type CounterId, isBalanceCounter } from "../../ledger/counter.ts";
+import { type CounterId, isBalanceCounter } from "../../ledger/counter.ts";
 import { type CreditSums, creditEvents } from "../../ledger/credit-events.ts";
+import { countedLimit, limitEvents } from "../../ledger/limit-events.ts";
+import type { TerminalRecord } from "../../ledger/record.ts";
 import type { EpochMs } from "../../units/clock.ts";
 import { isOfCharges } from "../../units/event-kinds.ts";
-import type { BalanceId } from "../../units/id.ts";
+import type { BalanceId, KeyId } from "../../units/id.ts";
 import type { NanoUsd } from "../../units/usd.ts";
 import type { Database } from "../database/database.ts";
 import { type Batch, type SqlPart, sql } from "../database/statement.ts";
@@ -50,41 +52,108 @@ const EXPORTED = sql`EXISTS (SELECT 1 FROM export_targets WHERE is_active = 1)`;
 export const LOW_CREDIT = sql`(SELECT max(low_credit) FROM webhooks)`;
 
 /**
- * The balances among counters that were just charged, with their sums: none where nobody takes events. Read in the
- * transaction that charged them, whose locks keep others from charging them in between.
+ * What was just charged, with its sums: balances, and limits where an endpoint takes their events. None where nobody takes
+ * events. Read in the transaction that charged it, whose locks keep others from charging it in between.
  */
-export function chargedBalances(
+export function chargedCounters(
   db: Pick<Database, "table">,
   spent: ReadonlyMap<CounterId, number>,
+  ends: readonly TerminalRecord[],
 ): SqlPart | null {
-  const charged = [...spent].flatMap(([id, amount]) =>
-    isBalanceCounter(id) && amount > 0 ? [{ id, amount }] : [],
-  );
-  if (charged.length === 0) return null;
-  return sql`SELECT c.id AS counter, r.amount, c.credited, c.spent, ${LOW_CREDIT} AS low
-    FROM ${db.table(charged, { id: "TEXT", amount: "BIGINT" })} r JOIN counters c ON c.id = r.id
-    WHERE EXISTS (SELECT 1 FROM webhooks) OR ${EXPORTED}`;
+  const rows = chargedRows(spent, ends);
+  if (rows.length === 0) return null;
+  return sql`SELECT c.id AS counter, r.amount, r.balance, c.credited, c.spent, ${LOW_CREDIT} AS low,
+      CASE r.kind WHEN 'day' THEN k.daily_limit WHEN 'month' THEN k.monthly_limit WHEN 'budget' THEN b.cap ELSE x.cap END AS cap,
+      k.id AS "keyId", k.name AS "keyName", b.name AS "budgetName", b.per AS "perTag"
+    FROM ${db.table(rows, COLUMNS)} r JOIN counters c ON c.id = r.id
+      LEFT JOIN keys k ON r.kind IN ('day', 'month') AND k.id = (SELECT id FROM keys
+        WHERE lineage = r.subject AND state <> 'revoked' ORDER BY created_at DESC, id DESC LIMIT 1)
+      LEFT JOIN budgets b ON r.kind = 'budget' AND b.id = r.subject AND b.period = r.period
+        AND (b.per IS NOT NULL) = (r.of_value = 1)
+      LEFT JOIN runs x ON r.kind = 'run' AND x.balance_id = r.balance AND x.name = r.subject
+        AND CAST(x.started_at AS TEXT) = r.period
+    WHERE CASE WHEN r.kind = 'balance'
+      THEN EXISTS (SELECT 1 FROM webhooks) OR EXISTS (SELECT 1 FROM owner_webhooks w WHERE w.balance_id = r.balance) OR ${EXPORTED}
+      ELSE coalesce(k.daily_limit, k.monthly_limit, b.cap, x.cap) IS NOT NULL AND (${LIMITS_TAKEN} OR ${EXPORTED}) END`;
 }
 
-export interface ChargedBalance extends CreditSums {
+const COLUMNS = {
+  id: "TEXT",
+  amount: "BIGINT",
+  balance: "TEXT",
+  kind: "TEXT",
+  subject: "TEXT",
+  period: "TEXT",
+  of_value: "BIGINT",
+} as const;
+
+/** Some endpoint takes what is said of a balance's limits. */
+const LIMITS_TAKEN = sql`
+  EXISTS (SELECT 1 FROM webhooks w WHERE w.kinds = '' OR w.kinds LIKE '% limit.reached %') OR
+  EXISTS (SELECT 1 FROM owner_webhooks w WHERE w.balance_id = r.balance AND (w.kinds = '' OR w.kinds LIKE '% limit.reached %'))`;
+
+function chargedRows(spent: ReadonlyMap<CounterId, number>, ends: readonly TerminalRecord[]) {
+  const owners = new Map<CounterId, BalanceId>();
+  for (const { balance, counters, parts = [] } of ends) {
+    for (const counter of counters) owners.set(counter, balance);
+    for (const [counter] of parts) owners.set(counter, balance);
+  }
+  return [...owners].flatMap(([id, balance]) => {
+    const amount = spent.get(id) ?? 0;
+    if (amount <= 0) return [];
+    if (isBalanceCounter(id))
+      return { id, amount, balance, kind: "balance", subject: balance, period: "", of_value: 0 };
+    const limit = countedLimit(id);
+    if (limit === null) return [];
+    const { kind, subject, period, isValue } = limit;
+    return { id, amount, balance, kind, subject, period, of_value: isValue ? 1 : 0 };
+  });
+}
+
+export interface ChargedCounter extends CreditSums {
   readonly counter: CounterId;
   readonly amount: number;
+  readonly balance: BalanceId;
   readonly low: NanoUsd | null;
+  /** Null for a balance. */
+  readonly cap: NanoUsd | null;
+  readonly keyId: KeyId | null;
+  readonly keyName: string | null;
+  readonly budgetName: string | null;
+  readonly perTag: string | null;
 }
 
 /** What follows from the charges. */
 export const recordingCharges = (
   db: Pick<Database, "table">,
-  charged: readonly ChargedBalance[],
+  charged: readonly ChargedCounter[],
+  ends: readonly TerminalRecord[],
   at: EpochMs,
 ): Batch =>
   recording(
     db,
-    charged.flatMap(({ counter, amount, credited, spent, low }) => {
+    charged.flatMap((one) => {
+      const { counter, balance, amount, credited, spent, low, cap } = one;
       const before = { credited, spent: spent - amount };
-      return creditEvents(balanceOf(counter), before, { credited, spent }, { low, at });
+      if (isBalanceCounter(counter)) return creditEvents(balance, before, { credited, spent }, { low, at });
+      if (cap === null) return [];
+      const limit = { counter, balance, cap, before: spent - amount, after: spent, at };
+      return limitEvents({ ...limit, of: nameOf(one, ends) });
     }),
   );
 
-const balanceOf = (counter: CounterId): BalanceId =>
-  counter.slice(balanceCounter("" as BalanceId).length) as BalanceId;
+/** The limit, as its owner knows it. A value of a tag is in the receipts of the ends that were counted under it. */
+function nameOf(
+  { counter, keyId, keyName, budgetName, perTag }: ChargedCounter,
+  ends: readonly TerminalRecord[],
+) {
+  const { kind, subject } = countedLimit(counter)!;
+  if (kind === "run") return { limit: "run", run: subject };
+  if (kind !== "budget") return { limit: kind, key_id: keyId, name: keyName };
+  if (perTag === null) return { limit: "budget", budget: budgetName };
+  const end = ends.find(({ counters, parts = [] }) =>
+    [...counters, ...parts.map(([id]) => id)].includes(counter),
+  );
+  const { tags = {} } = JSON.parse(end!.body) as { readonly tags?: Readonly<Record<string, string>> };
+  return { limit: "budget", budget: budgetName, tag: perTag, value: tags[perTag] ?? null };
+}

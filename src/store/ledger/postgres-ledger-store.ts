@@ -4,7 +4,7 @@ import { EpochFenced } from "../../ledger/membership.ts";
 import type { TerminalRecord } from "../../ledger/record.ts";
 import { type EpochMs, systemClock } from "../../units/clock.ts";
 import type { BalanceId, ReceiptId } from "../../units/id.ts";
-import { type ChargedBalance, chargedBalances, recordingCharges } from "../customers/events.ts";
+import { type ChargedCounter, chargedCounters, recordingCharges } from "../customers/events.ts";
 import { type Postgres, URGENT } from "../database/postgres.ts";
 import { POSTGRES_TABLES, PostgresDatabase, performAll, rowsOf } from "../database/postgres-database.ts";
 import { flattened, sql } from "../database/statement.ts";
@@ -162,7 +162,7 @@ export async function spend(
   for (const end of ends) addSpending(sums, end);
   if (sums.size === 0) return;
   const rows = JSON.stringify([...sums].map(([id, amount]) => ({ id, amount })));
-  const query = chargedBalances(POSTGRES_TABLES, sums);
+  const query = chargedCounters(POSTGRES_TABLES, sums, ends);
   // In one go: none needs what another answers.
   const [, , , , charged] = await Promise.all([
     sql`INSERT INTO counters (id) SELECT id FROM json_to_recordset(${rows}::text::json) AS row (id TEXT)
@@ -176,8 +176,8 @@ export async function spend(
           THEN amount ELSE 0 END
       FROM json_to_recordset(${rows}::text::json) AS row (id TEXT, amount BIGINT) WHERE counters.id = row.id`,
     // Behind the others, whose sums it reads.
-    query === null ? [] : (rowsOf(sql, query) as Promise<ChargedBalance[]>),
+    query === null ? [] : (rowsOf(sql, query) as Promise<ChargedCounter[]>),
   ]);
-  const events = recordingCharges(POSTGRES_TABLES, charged, at);
+  const events = recordingCharges(POSTGRES_TABLES, charged, ends, at);
   if (events.length > 0) await performAll(sql, flattened(events));
 }

@@ -10,8 +10,8 @@ import { type EpochMs, HOUR_MS, systemClock } from "../../units/clock.ts";
 import { type BalanceId, firstReceiptId, type ReceiptId } from "../../units/id.ts";
 import { type NanoUsd, ZERO_USD } from "../../units/usd.ts";
 import {
-  type ChargedBalance,
-  chargedBalances,
+  type ChargedCounter,
+  chargedCounters,
   LOW_CREDIT,
   recording,
   recordingCharges,
@@ -78,18 +78,19 @@ export class LedgerStore implements RunningSums, DebitStore {
   /** Books ends inside somebody's transaction; returns what those come to that were not booked before. */
   book(batch: readonly Pick<Unapplied, "record">[]): ReadonlyMap<CounterId, number> {
     const spent = new Map<CounterId, number>();
-    for (const { record } of batch) if (this.addEnd(record)) addSpending(spent, record);
+    const ends = batch.flatMap(({ record }) => (this.addEnd(record) ? record : []));
+    for (const end of ends) addSpending(spent, end);
     for (const [counter, amount] of spent) this.statements.spend.run(counter, amount);
-    this.recordEvents(spent);
+    this.recordEvents(spent, ends);
     return spent;
   }
 
   /** Inside the transaction that charged these. */
-  private recordEvents(spent: ReadonlyMap<CounterId, number>): void {
+  private recordEvents(spent: ReadonlyMap<CounterId, number>, ends: readonly TerminalRecord[]): void {
     if (this.statements.taker.get() === null) return;
-    const query = chargedBalances(this.sql, spent);
-    const charged = query === null ? [] : this.sql.answer<ChargedBalance>(query);
-    this.sql.run(recordingCharges(this.sql, charged, this.now()));
+    const query = chargedCounters(this.sql, spent, ends);
+    const charged = query === null ? [] : this.sql.answer<ChargedCounter>(query);
+    this.sql.run(recordingCharges(this.sql, charged, ends, this.now()));
   }
 
   /** How far each journal file has been applied, in bytes. */
@@ -326,7 +327,8 @@ function prepare(db: Database) {
     ),
     balance: db.query<object, [string]>("SELECT 1 FROM balances WHERE id = ?"),
     taker: db.query<object, []>(
-      "SELECT 1 WHERE EXISTS (SELECT 1 FROM webhooks) OR EXISTS (SELECT 1 FROM export_targets WHERE is_active = 1)",
+      `SELECT 1 WHERE EXISTS (SELECT 1 FROM webhooks) OR EXISTS (SELECT 1 FROM owner_webhooks)
+         OR EXISTS (SELECT 1 FROM export_targets WHERE is_active = 1)`,
     ),
     sequence: db.query<{ seq: number }, [string]>("SELECT seq FROM ends WHERE receipt = ?"),
     firstFrom: db.query<{ seq: number }, [string]>(
