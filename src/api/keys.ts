@@ -14,7 +14,7 @@ import {
   texts,
   time,
 } from "./answers.ts";
-import { fieldsOf, orNull, text, usd, wholeNumber } from "./fields.ts";
+import { choice, fieldsOf, orNull, text, usd, wholeNumber } from "./fields.ts";
 
 const MAX_NAME = 100;
 const MAX_MODELS = 500;
@@ -55,10 +55,12 @@ const policyMembers = {
       { additionalProperties: false, description: "a map with `prompt`, `completion` or both" },
     ),
   ),
+  tags_from: Type.Optional(choice(["metadata"])),
+  user_tag: Type.Optional(choice(["hashed", "plain"])),
 };
 const policy = Type.Object(policyMembers, {
   additionalProperties: false,
-  description: "a map with any of `region`, `zdr`, `hosts` and `max_price`",
+  description: "a map with any of `region`, `zdr`, `hosts`, `max_price`, `tags_from` and `user_tag`",
 });
 
 export const KeyFields = fieldsOf({

@@ -296,7 +296,7 @@ function addKeys(gateway: Command, context: CommandContext): void {
       .addOption(new Option("--budget <name>", "a budget it draws from; repeatable").argParser(several))
       .option(
         "--policy <json>",
-        `which hosts may serve it, such as '{"region":["eu"],"zdr":true}', or none`,
+        `which hosts may serve it and what its requests are counted under, such as '{"region":["eu"],"zdr":true}', or none`,
         orUnlimited(jsonObject),
       )
       .option("--expires-at <time>", "a time in ISO 8601 with a time zone")

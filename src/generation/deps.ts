@@ -19,6 +19,7 @@ import type { PromptCountDeps } from "./prompt-count.ts";
 import type { PromptSizes } from "./prompt-sizes.ts";
 import type { KeptPrompts, RecountDeps } from "./recount.ts";
 import type { Receipts } from "./refused-receipts.ts";
+import type { UserPseudonym } from "./request-tags.ts";
 import type { OpenStreams } from "./stream/open-streams.ts";
 
 /** Everything a request passes through. `catalog` and `settings` follow reloads. */
@@ -44,6 +45,7 @@ export interface GenerationDeps extends AttemptDeps {
   /** Null where nobody can pay. */
   readonly payments: InlinePayments | null;
   allowances(balance: Balance, blocks: readonly string[]): readonly Allowance[];
+  readonly userPseudonym: UserPseudonym;
   readonly hostCosts: Pick<HostCosts, "answered">;
   readonly prompts: KeptPrompts;
   readonly promptSizes: PromptSizes;

@@ -1,7 +1,7 @@
 import { type Catalog, catalogAt, type SurfaceName } from "../catalog/catalog.ts";
 import { priceListOf } from "../customers/keys/key.ts";
 import type { Holder } from "../customers/keys/keyring.ts";
-import { missingTag, readTags } from "../customers/keys/tags.ts";
+import { missingTag } from "../customers/keys/tags.ts";
 import { type AttemptOutcome, attempt } from "../hosts/attempt.ts";
 import type { AnsweredWhole, Opened } from "../hosts/host-attempt.ts";
 import { NO_TOKENS } from "../ledger/charge.ts";
@@ -49,6 +49,7 @@ import { PromptCount } from "./prompt-count.ts";
 import type { ConversationSize } from "./prompt-sizes.ts";
 import { Recount, unkept } from "./recount.ts";
 import { crowded, noAnswer, noOverride, notAKey, unpaidRefusal } from "./refusals.ts";
+import { requestTags } from "./request-tags.ts";
 import { type PricedRequest, sentRequest } from "./sent-request.ts";
 import { rateRefusal } from "./shortfall.ts";
 import { readUnpaid } from "./unpaid-request.ts";
@@ -174,7 +175,7 @@ class RequestFlow {
         // Before anything is held: shedding must cost less than serving.
         if (this.areAllFull(plan)) return this.refusal(crowded(request, plan, deps.chance));
         if (!deps.journal.healthy) return this.refusal(bookkeepingDown());
-        const tags = readTags(call.headers);
+        const tags = requestTags(call.headers, request, holder, deps.userPseudonym);
         if (refused(tags)) return this.refusal(tags);
         const untagged = untaggedBudget(holder.budgets, tags);
         if (untagged !== null) return this.refusal(missingTag(untagged));

@@ -29,6 +29,7 @@ import { PromptSizes } from "../generation/prompt-sizes.ts";
 import { KeptPrompts } from "../generation/recount.ts";
 import { Receipts } from "../generation/refused-receipts.ts";
 import { Repeats } from "../generation/repeats.ts";
+import { userPseudonyms } from "../generation/request-tags.ts";
 import { rateRefusal } from "../generation/shortfall.ts";
 import { ReceiptSigner } from "../generation/signing/receipt-signer.ts";
 import { OpenStreams } from "../generation/stream/open-streams.ts";
@@ -176,7 +177,7 @@ export interface GatewayParts {
   readonly listen: Listening | null;
   readonly log: Log;
   readonly adminToken: string;
-  /** Makes the pseudonyms of networks that send free requests. */
+  /** Makes the pseudonyms of networks that send free requests, and of end users. */
   readonly networkSecret: string;
   /** To the supervisor, where this is one of several workers. */
   readonly channel: IpcChannel | null;
@@ -411,6 +412,7 @@ function generationDeps(rooms: Rooms, parts: GatewayParts): GenerationDeps {
     receipts: rooms.receipts,
     payments: inlinePayments(rooms, parts),
     allowances: rooms.allowances,
+    userPseudonym: userPseudonyms(parts.networkSecret),
     hostCosts: new HostCosts({ clock, metrics: reporting.metrics, freeRoutes, log }),
     reporting,
     prompts: new KeptPrompts(),

@@ -1,5 +1,6 @@
 /**
- * Which hosts may serve a key's requests, whatever they name: both the policy and a request's own `provider` apply.
+ * Which hosts may serve a key's requests, whatever they name: both the policy and a request's own `provider` apply. And
+ * what of their bodies they are counted under.
  * As the API has it, and as it is stored.
  */
 export interface KeyPolicy {
@@ -14,6 +15,10 @@ export interface KeyPolicy {
   };
   /** Only routes that cost no more, in USD per million tokens. */
   readonly max_price?: { readonly prompt?: number; readonly completion?: number };
+  /** The members of `metadata` are tags, on chat and responses; and the client's end user is the tag `user`. */
+  readonly tags_from?: "metadata";
+  /** The client's end user is the tag `user`, as it is named or hashed with the balance's salt. */
+  readonly user_tag?: "plain" | "hashed";
 }
 
 /** Whether requests of both keys may go to the same hosts. */

@@ -123,6 +123,7 @@ export async function openTestGateway(
     health,
     suggest: (id) => `The closest is not ${id}.`,
     allowances: () => [{ owner: BALANCE, limit: 3 }],
+    userPseudonym: (_, user) => `pseudonym-of-${user}`,
     reporting: {
       openTrace: (headers) => generation.reporting.openTrace(headers),
       finished(done) {

@@ -11,7 +11,7 @@ const UNLIMITED =
 const KILLS = rounds(3, 50);
 const STREAMS = 12;
 
-test(`after ${KILLS} kills in the middle of tagged streams, the sums by tag are what was charged in all`, async () => {
+test(`after ${KILLS} kills in the middle of tagged streams, the sums by tag are what was charged in all, and of each cap`, async () => {
   const { events } = chatText(Array(200).fill("word "), { input: 10, output: 200 });
   let arrived = 0;
   const host = await startFakeHost(() => {
@@ -23,7 +23,10 @@ test(`after ${KILLS} kills in the middle of tagged streams, the sums by tag are 
   const folder = new Folder(`${simpleConfig([host.port])}${UNLIMITED}`);
   let gateway = await GatewayProcess.start(folder);
   try {
-    const { key, balance_id } = await gateway.keyWith(100);
+    const { id, key, balance_id, recovery_secret: by } = await gateway.keyWith(100);
+    const budget = { name: "each", cap_usd: 50, window: "total", per: "tag:customer" };
+    expect((await gateway.post("/v1/budgets", budget, by)).status).toBe(201);
+    expect((await gateway.send("PATCH", `/v1/keys/${id}`, { budget: "each" }, by)).status).toBe(200);
     const send = (tags: string) =>
       fetch(`${gateway.url}/v1/chat/completions`, {
         method: "POST",
@@ -71,6 +74,14 @@ test(`after ${KILLS} kills in the middle of tagged streams, the sums by tag are 
     );
     expect(sum).toBe(nano(100) - nano(balance.balance_usd));
     expect(sum).toBeGreaterThan(0);
+    // What each has spent of its cap is what its receipts say.
+    const { values } = (await gateway.get("/v1/budgets/each", by)).json;
+    const costs = usage.groups.map(({ value, cost_usd }: { value: string; cost_usd: number }) => ({
+      value,
+      used_usd: cost_usd,
+    }));
+    expect(values).toBeArrayOfSize(4);
+    expect(values).toEqual(expect.arrayContaining(costs));
     expect((await gateway.audit()).json.ok).toBe(true);
   } finally {
     await gateway.stop();

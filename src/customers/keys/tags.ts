@@ -27,7 +27,7 @@ export function readTags(headers: Headers): Tags | Refusal | null {
 /** The name of a tag, as usage is asked for by it. */
 export const TAG_NAME = "[a-z][a-z0-9_.-]{0,31}";
 const TAG = new RegExp(`^(${TAG_NAME})=([!-:<-~]{1,64})$`);
-const MAX_TAGS = 8;
+export const MAX_TAGS = 8;
 const FORM = "customer=acme; feature=search";
 const BOUNDS =
   "names of 1 to 32 of `a-z 0-9 _ . -` that begin with a letter, and values of 1 to 64 visible ASCII characters other than `;`";
@@ -37,6 +37,16 @@ export const missingTag = ({ name, perTag }: Budget): Refusal =>
   invalidField(
     TAGS_HEADER,
     `The key draws from budget \`${name}\`, which caps each value of the tag \`${perTag}\`: send it with each request, as in \`${TAGS_HEADER}: ${perTag}=alice\`.`,
+  );
+
+/** Whether a member of the body may be a tag. */
+export const isTag = (name: string, value: string): boolean => TAG.test(`${name}=${value}`);
+
+/** `field` would be a tag, which the policy of the request's key asks for. */
+export const invalidBodyTag = (field: string, what = `is no tag: ${BOUNDS}`): Refusal =>
+  invalidField(
+    field,
+    `\`${field}\` ${what}. Correct it, or have the owner of the balance change the \`policy\` of the key.`,
   );
 
 const invalidTags = (what: string): Refusal =>
