@@ -157,6 +157,28 @@ describe("an import of customers", () => {
     await expectWhole("often", before);
   }, 60_000);
 
+  test.each([2, 5, 8, 12])(
+    "whose gateway is killed when it has carried out request %d, goes on once that runs again",
+    async (request) => {
+      const source = `gateway-${request}`;
+      const before = await credits();
+      let seen = 0;
+      pass = async (forward) => {
+        if (++seen !== request) return forward();
+        await forward();
+        await running.kill();
+        return new Response(null, { status: 502 });
+      };
+      const cut = await gateway(wordsFor(source), environment(), folder.path);
+      pass = (forward) => forward();
+      expect([cut.code === 0, seen]).toEqual([false, request]);
+      running = await GatewayProcess.start(folder);
+      expect((await gateway(wordsFor(source), environment(), folder.path)).code).toBe(0);
+      await expectWhole(source, before);
+    },
+    60_000,
+  );
+
   const TORN: [what: string, request: number, torn: (whole: string) => string][] = [
     ["an empty file", 1, () => ""],
     ["half of its first line", 1, (whole) => whole.slice(0, 8)],
