@@ -1,0 +1,103 @@
+import { Database } from "bun:sqlite";
+import { afterAll, expect, test } from "bun:test";
+import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { openDatabase } from "../../src/store/database/sqlite.ts";
+import { SqliteDatabase } from "../../src/store/database/sqlite-database.ts";
+import { SqlCreditStore } from "../../src/store/ledger/credits.ts";
+import { LedgerStore } from "../../src/store/ledger/sqlite-ledger-store.ts";
+import { KeeperDatabase } from "../../src/store/nodes/keeper-database.ts";
+import { rounds } from "../rounds.ts";
+import { Random } from "../sim/random.ts";
+import { ChangingOperator, loggedDifferences } from "./logged-changes.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "logged-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const STEPS = 400;
+const CRASHES = rounds(60, 250);
+
+/** One process on SQLite, and a node whose keeper writes. */
+const KINDS = {
+  "one process": (connection: Database) => {
+    const ledger = new LedgerStore(connection);
+    return { db: new SqliteDatabase(connection), credits: bound(ledger) };
+  },
+  "a keeper": (connection: Database) => {
+    const keeper = new SqliteDatabase(connection);
+    const db = new KeeperDatabase(connection, {
+      commit: async (statements) => {
+        await null;
+        const rows = keeper.commitNow(structuredClone(statements));
+        return rows === null ? null : { rows, version: null };
+      },
+    });
+    const credits = new SqlCreditStore(db);
+    return { db, credits };
+  },
+};
+
+const bound = (ledger: LedgerStore) => ({
+  credit: (credit: Parameters<LedgerStore["credit"]>[0]) => ledger.credit(credit),
+  debit: (debit: Parameters<LedgerStore["debit"]>[0]) =>
+    ledger.credited(debit.balanceId) > 0 ? ledger.debit({ ...debit, amount: -1 as never }) : null,
+});
+
+/**
+ * SQLite appends what it commits to its log: the database as it was at a crash is what the log has up to any byte.
+ */
+test.each(Object.entries(KINDS))(
+  "after a crash at any byte, the log of %s has the changes that were made",
+  async (kind, make) => {
+    for (const seed of [1, 2]) {
+      const path = join(folder, `${kind} ${seed}.sqlite`.replaceAll(" ", "-"));
+      const connection = openDatabase(path, "NORMAL");
+      connection.run("PRAGMA wal_autocheckpoint = 0");
+      connection.run("PRAGMA wal_checkpoint(TRUNCATE)");
+      const start = `${path}.start`;
+      copyFileSync(path, start);
+      const { db, credits } = make(connection);
+      const random = new Random(seed);
+      const operator = new ChangingOperator(db, credits, random);
+      for (let step = 0; step < STEPS; step++) await operator.step();
+      expect(await loggedDifferences(db)).toEqual([]);
+      const log = readFileSync(`${path}-wal`);
+      const sizes = new Set<number>();
+      for (let crash = 0; crash < CRASHES; crash++) {
+        const left = `${path}.${crash}`;
+        copyFileSync(start, left);
+        writeFileSync(`${left}-wal`, log.subarray(0, random.below(log.length + 1)));
+        const image = new Database(left);
+        const crashed = new SqliteDatabase(image);
+        expect(await loggedDifferences(crashed)).toEqual([]);
+        const [row] = await crashed.read<{ rows: number }>`SELECT count(*) AS rows FROM change_log`;
+        sizes.add(row!.rows);
+        image.close();
+        for (const file of [left, `${left}-wal`, `${left}-shm`]) rmSync(file, { force: true });
+      }
+      // The crashes were not all before the first change, or after the last.
+      expect(sizes.size).toBeGreaterThan(CRASHES / 10);
+      connection.close();
+    }
+  },
+  600_000,
+);
+
+test("a row that is missing, and one too many, are found", async () => {
+  const connection = openDatabase(join(folder, "found.sqlite"), "NORMAL");
+  const db = new SqliteDatabase(connection);
+  const operator = new ChangingOperator(db, bound(new LedgerStore(connection)), new Random(3));
+  for (let step = 0; step < 100; step++) await operator.step();
+  expect(await loggedDifferences(db)).toEqual([]);
+  for (const damage of [
+    "DELETE FROM change_log WHERE id = (SELECT min(id) FROM change_log WHERE action = 'key.changed' OR action = 'balance.credited')",
+    "UPDATE balances SET price_list = 'mine'",
+  ]) {
+    connection.run("BEGIN");
+    connection.run(damage);
+    expect(await loggedDifferences(db)).not.toEqual([]);
+    connection.run("ROLLBACK");
+  }
+  connection.close();
+});
