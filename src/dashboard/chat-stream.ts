@@ -2,8 +2,18 @@ import type { Api } from "./api.ts";
 
 export interface ChatMessage {
   readonly role: "system" | "user" | "assistant";
-  readonly content: string;
+  readonly content: string | readonly ContentPart[];
 }
+
+type ContentPart =
+  | { readonly type: "text"; readonly text: string }
+  | { readonly type: "image_url"; readonly image_url: { readonly url: string } };
+
+/** A text with images, or the text alone. */
+export const contentOf = (text: string, images: readonly string[]): ChatMessage["content"] =>
+  images.length === 0
+    ? text
+    : [{ type: "text", text }, ...images.map((url) => ({ type: "image_url", image_url: { url } }) as const)];
 
 export interface ChatRequest {
   readonly model: string;

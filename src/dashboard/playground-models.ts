@@ -6,6 +6,7 @@ export interface ModelChoice {
   readonly name: string;
   /** Null where it costs nothing. */
   readonly price: PriceAnswer | null;
+  readonly readsImages: boolean;
 }
 
 export const MAX_ANSWER_TOKENS = 1_024;
@@ -20,10 +21,13 @@ export function modelChoices(
 ): readonly ModelChoice[] {
   const served = models
     .filter(({ available, surfaces }) => available && surfaces.includes("chat.completions"))
-    .flatMap(({ id, name, free, price }) => [
-      ...(free ? [{ id: `${id}:free`, name: `${name} (free)`, price: null }] : []),
-      ...(price === null ? [] : [{ id, name, price: isNothing(price) ? null : price }]),
-    ]);
+    .flatMap(({ id, name, free, price, input_modalities }) => {
+      const readsImages = input_modalities.includes("image");
+      return [
+        ...(free ? [{ id: `${id}:free`, name: `${name} (free)`, price: null, readsImages }] : []),
+        ...(price === null ? [] : [{ id, name, price: isNothing(price) ? null : price, readsImages }]),
+      ];
+    });
   if (allowed === null) return served;
   return served.filter(({ id }) => allowed.includes(id) || allowed.includes(id.replace(/:free$/, "")));
 }

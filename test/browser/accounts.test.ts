@@ -262,10 +262,12 @@ describe.skipIf(browserMissing)("with an account", () => {
     await owner.link("Account").click();
     await owner.page.getByText("this browser").waitFor();
     await owner.button("End").click();
+    await owner.button("End it now").click();
     await owner.button("End").waitFor({ state: "detached" });
     expect((await gateway.send("GET", "/v1/me", { bearer: lost })).status).toBe(401);
     const other = await verify();
     await owner.button("Sign out everywhere").click();
+    await owner.button("Sign out now").click();
     await owner.heading("Sign in").waitFor();
     expect((await gateway.send("GET", "/v1/me", { bearer: other })).status).toBe(401);
 

@@ -9,9 +9,18 @@ describe.skipIf(browserMissing)("the playground", () => {
   let host: Bun.Server<unknown>;
   /** What the host answers. */
   let words = "";
+  /** The last request that it got. */
+  let received = "";
 
   beforeAll(async () => {
-    host = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => chatStream(words) });
+    host = Bun.serve({
+      hostname: "127.0.0.1",
+      port: 0,
+      fetch: async (request) => {
+        received = await request.text();
+        return chatStream(words);
+      },
+    });
     gateway = await open(configOf(host.port!));
     browser = await launch();
   });
@@ -56,6 +65,37 @@ describe.skipIf(browserMissing)("the playground", () => {
     expect(await visitor.field("Model").locator("option", { hasText: "test/costly" }).count()).toBe(
       "allowed_models" in limits ? 0 : 1,
     );
+  });
+
+  test("sends images to a model that reads them, and shows them without their bytes as code", async () => {
+    words = "A dot.";
+    const visitor = await begin(10);
+    const { page } = visitor;
+    expect(await visitor.field("Add images").count()).toBe(0);
+    await visitor.field("Model").selectOption("test/seeing");
+    const large = { name: "large.png", mimeType: "image/png", buffer: Buffer.alloc(2_000_001) };
+    await visitor.field("Add images").setInputFiles(large);
+    await page.getByText("large.png is larger than 2 MB").waitFor();
+    const dot = { name: "dot.png", mimeType: "image/png", buffer: Buffer.from(DOT, "base64") };
+    await visitor.field("Add images").setInputFiles(dot);
+    await page.getByAltText("To be sent, 1").waitFor();
+    await send(visitor, "what is this?");
+    await visitor.link("Receipt of this answer").waitFor();
+    expect(JSON.parse(received).messages).toEqual([
+      {
+        role: "user",
+        content: [
+          { type: "text", text: "what is this?" },
+          { type: "image_url", image_url: { url: `data:image/png;base64,${DOT}` } },
+        ],
+      },
+    ]);
+    await page.getByAltText("Sent, 1").waitFor();
+    await page.getByText("Settings and code").click();
+    expect(await page.getByRole("region", { name: "As curl" }).textContent()).toContain(
+      "data:image/png;base64,…",
+    );
+    expect(visitor.complaints).toEqual([]);
   });
 
   test("says where nothing can answer, before anything is sent, and what a refusal leaves to do", async () => {
@@ -174,6 +214,10 @@ function chatStream(words: string): Response {
   });
 }
 
+/** One pixel. */
+const DOT =
+  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+
 const configOf = (port: number): string => `
 hosts:
   - { id: made, base_url: "http://127.0.0.1:${port}/v1", speaks: [chat.completions] }
@@ -186,6 +230,12 @@ models:
   - id: test/paid
     context_length: 100000
     max_output_tokens: 2000
+    price: { input: 1, output: 2 }
+    routes: [{ host: made, model: m }]
+  - id: test/seeing
+    context_length: 100000
+    max_output_tokens: 2000
+    inputs: [text, image]
     price: { input: 1, output: 2 }
     routes: [{ host: made, model: m }]
   - id: test/free

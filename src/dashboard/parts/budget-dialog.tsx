@@ -1,8 +1,7 @@
 import type { BudgetAnswer, BudgetWindow } from "../../api/budgets.ts";
 import type { Api } from "../api.ts";
-import { useAction } from "../resource.ts";
-import { Button } from "./button.tsx";
-import { type DialogEnds, FormDialog } from "./dialog.tsx";
+import { roughUsd } from "../format.ts";
+import { ConfirmButton, type DialogEnds, FormDialog } from "./dialog.tsx";
 import { Choice, readLimit, TextField, useField } from "./field.tsx";
 
 /** How often a cap counts from nothing again. */
@@ -35,18 +34,30 @@ export function BudgetDialog({ of, api, path, canDelete = true, onClose, onDone 
     else await api.patch(own, limit);
     onDone();
   };
-  const drop = useAction(async () => {
-    await api.delete(own);
-    onDone();
-  });
   return (
     <FormDialog
       title={of === null ? "New budget" : `Budget ${of.name}`}
       submit={of === null ? "Create" : "Save"}
       act={save}
       onClose={onClose}
-      error={drop.error}
-      buttons={of !== null && canDelete && <Button label="Delete" look="quiet danger" action={drop} />}
+      buttons={
+        of !== null &&
+        canDelete && (
+          <ConfirmButton
+            label="Delete"
+            title={`Delete the budget ${of.name}`}
+            yes="Delete now"
+            no="Keep it"
+            act={() => api.delete(own)}
+            onDone={onDone}
+          >
+            <p>
+              Its cap of {roughUsd(of.cap_usd)} {windowText(of)} no longer applies, and what was used of it is
+              no longer shown. Keys and receipts stay.
+            </p>
+          </ConfirmButton>
+        )
+      }
     >
       {of === null && (
         <TextField label="Name" required hint="Letters, digits, dots, dashes and underscores." {...name} />

@@ -1,5 +1,5 @@
 import { useRef } from "preact/hooks";
-import { type ChatRequest, chatBody } from "../chat-stream.ts";
+import { type ChatMessage, type ChatRequest, chatBody } from "../chat-stream.ts";
 import { MAX_ANSWER_TOKENS } from "../playground-models.ts";
 import { CopyButton } from "./copy-button.tsx";
 import { Choice, readLimit, TextField, useField } from "./field.tsx";
@@ -60,7 +60,7 @@ function AsCode({ request }: { request: ChatRequest }) {
   const picked = useField<keyof typeof LANGUAGES>("curl");
   const shown = useRef<HTMLElement>(null);
   const { name, write } = LANGUAGES[picked.value];
-  const text = write(gatewayAddress(), chatBody(request));
+  const text = write(gatewayAddress(), chatBody({ ...request, messages: request.messages.map(shortened) }));
   return (
     <>
       <Choice
@@ -76,6 +76,19 @@ function AsCode({ request }: { request: ChatRequest }) {
     </>
   );
 }
+
+/** Images as a program would put them there: whole, they are megabytes. */
+const shortened = (message: ChatMessage): ChatMessage =>
+  typeof message.content === "string"
+    ? message
+    : {
+        ...message,
+        content: message.content.map((part) =>
+          part.type === "text"
+            ? part
+            : { ...part, image_url: { url: part.image_url.url.replace(/;base64,.*$/s, ";base64,…") } },
+        ),
+      };
 
 type ChatBody = ReturnType<typeof chatBody>;
 

@@ -1,12 +1,13 @@
 import type { FunctionComponent } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Api, ApiRefusal } from "../api.ts";
-import { type ChatAnswer, type ChatMessage, streamChat } from "../chat-stream.ts";
+import { type ChatAnswer, type ChatMessage, contentOf, streamChat } from "../chat-stream.ts";
 import { count, milliseconds, usd } from "../format.ts";
 import { useOwner } from "../owner.ts";
 import { canAnswer, firstToAnswer, MAX_ANSWER_TOKENS, type ModelChoice } from "../playground-models.ts";
 import { useAction } from "../resource.ts";
 import { Button } from "./button.tsx";
+import { ChatImages } from "./chat-images.tsx";
 import { ChatSettings, useChatSettings } from "./chat-settings.tsx";
 import { Choice, Form, SearchChoice } from "./field.tsx";
 import { Note, Problem } from "./notice.tsx";
@@ -18,8 +19,12 @@ export function Conversation({ secret, keyId, models }: ConversationProps) {
   const [model, setModel] = useState(() => (firstToAnswer(models, me) ?? models[0]!).id);
   const [turns, setTurns] = useState<readonly ChatTurn[]>([]);
   const [draft, setDraft] = useState("");
+  const [images, setImages] = useState<readonly string[]>([]);
   const [coming, setComing] = useState<AnsweredTurn | null>(null);
   const settings = useChatSettings();
+  const readsImages = models.find(({ id }) => id === model)?.readsImages === true;
+  // They stay for a model that reads them.
+  const sent = readsImages ? images : [];
   const abort = useRef<AbortController | null>(null);
   const end = useRef<HTMLDivElement>(null);
   useEffect(() => () => abort.current?.abort(), []);
@@ -31,12 +36,13 @@ export function Conversation({ secret, keyId, models }: ConversationProps) {
     const content = draft.trim();
     if (content === "") return;
     const { system, ...parameters } = settings.read();
-    const asked = [...turns, { role: "user", content } as const];
+    const asked = [...turns, { role: "user", content, images: sent } as const];
     const stop = new AbortController();
     abort.current = stop;
     let turn: AnsweredTurn = { role: "assistant", content: "", model, answer: null };
     setTurns(asked);
     setDraft("");
+    setImages([]);
     setComing(turn);
     try {
       await streamChat(
@@ -55,6 +61,7 @@ export function Conversation({ secret, keyId, models }: ConversationProps) {
         // Nothing came of it: the words go back to where they can be sent again.
         setTurns(turns);
         setDraft(content);
+        setImages(images);
       }
       refresh();
     }
@@ -62,7 +69,7 @@ export function Conversation({ secret, keyId, models }: ConversationProps) {
 
   /** What would be sent now; where a setting is mistaken, without it. */
   const nextRequest = () => {
-    const next = draft.trim() === "" && turns.length > 0 ? turns : [...turns, draftTurn(draft)];
+    const next = draft.trim() === "" && turns.length > 0 ? turns : [...turns, draftTurn(draft, sent)];
     try {
       const { system, ...parameters } = settings.read();
       return { model, messages: messagesOf(next, system), ...parameters };
@@ -117,6 +124,7 @@ export function Conversation({ secret, keyId, models }: ConversationProps) {
             }
           }}
         />
+        {readsImages && <ChatImages images={images} onImages={setImages} />}
         <div class="row" ref={end}>
           {/* Were they one element, the click that stops would go on to send: its button is the other one by then. */}
           {send.busy ? (
@@ -143,7 +151,9 @@ interface ConversationProps {
   readonly models: readonly ModelChoice[];
 }
 
-type ChatTurn = AnsweredTurn | { readonly role: "user"; readonly content: string };
+type ChatTurn =
+  | AnsweredTurn
+  | { readonly role: "user"; readonly content: string; readonly images: readonly string[] };
 
 interface AnsweredTurn {
   readonly role: "assistant";
@@ -154,11 +164,18 @@ interface AnsweredTurn {
   readonly answer: ChatAnswer | null;
 }
 
-const draftTurn = (draft: string): ChatTurn => ({ role: "user", content: draft.trim() || "Hello!" });
+const draftTurn = (draft: string, images: readonly string[]): ChatTurn => ({
+  role: "user",
+  content: draft.trim() || "Hello!",
+  images,
+});
 
 const messagesOf = (turns: readonly ChatTurn[], system: string): ChatMessage[] => [
   ...(system === "" ? [] : [{ role: "system" as const, content: system }]),
-  ...turns.map(({ role, content }) => ({ role, content })),
+  ...turns.map((turn) => ({
+    role: turn.role,
+    content: turn.role === "user" ? contentOf(turn.content, turn.images) : turn.content,
+  })),
 ];
 
 const SILENT = `The model ended without a word of an answer. One that thinks first may have used up the ${count(MAX_ANSWER_TOKENS)} tokens that an answer may have here: ask for something shorter, or choose another model.`;
@@ -170,6 +187,9 @@ function Said({ turn, streaming = false }: { turn: ChatTurn; streaming?: boolean
       <div class="said user">
         <div class="soft small">You</div>
         <div class="said-text">{turn.content}</div>
+        {turn.images.map((image, index) => (
+          <img key={image} class="said-image" src={image} alt={`Sent, ${index + 1}`} />
+        ))}
       </div>
     );
   }

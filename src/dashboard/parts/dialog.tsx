@@ -87,6 +87,33 @@ export function Confirm({ title, yes, no, danger = true, act, onClose, children 
   );
 }
 
+/** A button that ends something: it asks first, and says what will be. */
+export function ConfirmButton({
+  label,
+  about,
+  look = "quiet danger",
+  act,
+  onDone,
+  ...dialog
+}: ConfirmButtonProps) {
+  const { open, show, ends } = useDialog<true>(onDone);
+  const confirmed = async () => {
+    await act();
+    ends.onDone();
+  };
+  return (
+    <>
+      <Button
+        label={label}
+        {...(about === undefined ? {} : { about })}
+        look={look}
+        onClick={() => show(true)}
+      />
+      {open && <Confirm {...dialog} act={confirmed} onClose={ends.onClose} />}
+    </>
+  );
+}
+
 /** Asks for what an action needs, and acts. */
 export function FormDialog({ title, act, danger = false, onClose, buttons, ...form }: FormDialogProps) {
   const action = useAction(act);
@@ -128,6 +155,12 @@ interface ConfirmProps extends DialogProps {
   readonly no: string;
   readonly danger?: boolean;
   readonly act: () => Promise<void>;
+}
+
+interface ConfirmButtonProps
+  extends Omit<ConfirmProps, "onClose">,
+    Pick<ComponentProps<typeof Button>, "label" | "about" | "look"> {
+  readonly onDone: () => void;
 }
 
 interface FormDialogProps

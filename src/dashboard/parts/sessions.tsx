@@ -1,8 +1,8 @@
 import type { OpenSession } from "../../api/sessions.ts";
 import { moment } from "../format.ts";
 import { useOwner } from "../owner.ts";
-import { useAction, useList } from "../resource.ts";
-import { Button } from "./button.tsx";
+import { useList } from "../resource.ts";
+import { ConfirmButton } from "./dialog.tsx";
 import { Section } from "./frame.tsx";
 import { Problem } from "./notice.tsx";
 import { type Column, Table, Unseen } from "./table.tsx";
@@ -11,34 +11,45 @@ import { type Column, Table, Unseen } from "./table.tsx";
 export function Sessions() {
   const { api, leave } = useOwner();
   const sessions = useList<OpenSession>(api, "v1/auth/sessions");
-  const end = useAction(async (id: string) => {
-    await api.delete(`v1/auth/sessions/${id}`);
-    sessions.reload();
-  });
-  const endAll = useAction(async () => {
-    await api.delete("v1/auth/sessions");
-    leave();
-  });
   const columns: Column<OpenSession>[] = [
     ["Signed in", "", ({ signed_in_at }) => moment(signed_in_at)],
     ["Until", "", ({ expires_at }) => moment(expires_at)],
     [
       <Unseen key="end">End</Unseen>,
       "",
-      ({ id, current }) =>
+      ({ id, signed_in_at, current }) =>
         current ? (
           <span class="soft">this browser</span>
         ) : (
-          <Button label="End" look="link danger" disabled={end.busy} onClick={() => end.run(id)} />
+          <ConfirmButton
+            label="End"
+            look="link danger"
+            title="End the session"
+            yes="End it now"
+            no="Keep it"
+            act={() => api.delete(`v1/auth/sessions/${id}`)}
+            onDone={sessions.reload}
+          >
+            <p>The browser that signed in on {moment(signed_in_at)} is signed out. Keys keep working.</p>
+          </ConfirmButton>
         ),
     ],
   ];
   return (
     <Section title="Where you are signed in" class="card stack">
-      <Problem error={sessions.error ?? end.error ?? endAll.error} />
+      <Problem error={sessions.error} />
       <Table of={sessions.data ?? []} by={({ id }) => id} columns={columns} />
       <div>
-        <Button label="Sign out everywhere" look="quiet danger" action={endAll} />
+        <ConfirmButton
+          label="Sign out everywhere"
+          title="Sign out everywhere"
+          yes="Sign out now"
+          no="Stay signed in"
+          act={() => api.delete("v1/auth/sessions")}
+          onDone={leave}
+        >
+          <p>All sessions of the account end, this one too. Keys keep working.</p>
+        </ConfirmButton>
       </div>
     </Section>
   );

@@ -4,6 +4,7 @@ import { moment, usd } from "../format.ts";
 import { useOwner } from "../owner.ts";
 import { useAction, useResource } from "../resource.ts";
 import { Button } from "./button.tsx";
+import { ConfirmButton } from "./dialog.tsx";
 import { Section } from "./frame.tsx";
 import { Problem } from "./notice.tsx";
 
@@ -17,8 +18,8 @@ export function WaitingClaims() {
 function Review() {
   const { api, me, refresh } = useOwner();
   const claims = useResource(() => api.get<List<WaitingClaim>>("v1/me/claims"), [api, me]);
-  const settle = useAction(async (id: string, method: string) => {
-    await api.open(method, `v1/me/claims/${id}`);
+  const confirm = useAction(async (id: string) => {
+    await api.post(`v1/me/claims/${id}`);
     refresh();
   });
   return (
@@ -26,7 +27,7 @@ function Review() {
       <p class="soft">
         Confirm only a balance that you set up: whoever claimed it for you holds one of its keys.
       </p>
-      <Problem error={settle.error ?? claims.error} />
+      <Problem error={confirm.error ?? claims.error} />
       <ul class="cards">
         {claims.data?.data.map((claim) => (
           <li key={claim.balance_id} class="card">
@@ -38,15 +39,25 @@ function Review() {
               </span>
             </p>
             <div class="row">
-              {WORDS.map(([label, look, method]) => (
-                <Button
-                  key={label}
-                  label={label}
-                  look={look}
-                  disabled={settle.busy}
-                  onClick={() => settle.run(claim.balance_id, method)}
-                />
-              ))}
+              <Button
+                label="Confirm"
+                look="primary"
+                disabled={confirm.busy}
+                onClick={() => confirm.run(claim.balance_id)}
+              />
+              <ConfirmButton
+                label="Decline"
+                title="Decline the claim"
+                yes="Decline it"
+                no="Not now"
+                act={() => api.delete(`v1/me/claims/${claim.balance_id}`)}
+                onDone={refresh}
+              >
+                <p>
+                  <span class="mono">{claim.balance_id}</span> stays with whoever holds its recovery secret,
+                  and this claim ends.
+                </p>
+              </ConfirmButton>
             </div>
           </li>
         ))}
@@ -54,9 +65,3 @@ function Review() {
     </Section>
   );
 }
-
-/** What its owner says to a claim. */
-const WORDS = [
-  ["Confirm", "primary", "POST"],
-  ["Decline", "quiet", "DELETE"],
-] as const;

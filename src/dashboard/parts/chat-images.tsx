@@ -1,0 +1,70 @@
+import { useId, useState } from "preact/hooks";
+import { Button } from "./button.tsx";
+import { Problem } from "./notice.tsx";
+
+/** Images of the next message, as data URLs; nothing is uploaded before it is sent. */
+export function ChatImages({ images, onImages }: ChatImagesProps) {
+  const id = useId();
+  const [error, setError] = useState<unknown>(null);
+  const add = async (input: HTMLInputElement) => {
+    try {
+      setError(null);
+      const files = [...(input.files ?? [])];
+      if (images.length + files.length > MAX_IMAGES)
+        throw new Error(`A message takes ${MAX_IMAGES} images at most here.`);
+      const large = files.find(({ size }) => size > MAX_IMAGE_BYTES);
+      if (large !== undefined) throw new Error(`${large.name} is larger than 2 MB: choose a smaller image.`);
+      onImages([...images, ...(await Promise.all(files.map(dataUrlOf)))]);
+    } catch (problem) {
+      setError(problem);
+    } finally {
+      // The same file can be chosen again.
+      input.value = "";
+    }
+  };
+  return (
+    <div class="chat-images">
+      <label for={id} class="button quiet">
+        Add images
+      </label>
+      <input
+        id={id}
+        class="unseen"
+        type="file"
+        accept={IMAGE_TYPES}
+        multiple
+        onChange={(event) => add(event.currentTarget)}
+      />
+      {images.map((image, index) => (
+        <span key={image} class="chat-image">
+          <img src={image} alt={`To be sent, ${index + 1}`} />
+          <Button
+            label="Remove"
+            about={`image ${index + 1}`}
+            look="link"
+            onClick={() => onImages(images.toSpliced(index, 1))}
+          />
+        </span>
+      ))}
+      <Problem error={error} />
+    </div>
+  );
+}
+
+interface ChatImagesProps {
+  readonly images: readonly string[];
+  readonly onImages: (images: readonly string[]) => void;
+}
+
+/** Together below what a request may have, 10 MB, as base64. */
+const MAX_IMAGES = 3;
+const MAX_IMAGE_BYTES = 2_000_000;
+const IMAGE_TYPES = "image/png,image/jpeg,image/webp,image/gif";
+
+const dataUrlOf = (file: File): Promise<string> =>
+  new Promise((resolve, reject) => {
+    const reader = new FileReader();
+    reader.onload = () => resolve(reader.result as string);
+    reader.onerror = () => reject(new Error(`${file.name} cannot be read.`));
+    reader.readAsDataURL(file);
+  });
