@@ -179,7 +179,7 @@ test("what is refused is not written, and what a decision is told is as in one p
     });
     expect(put).toMatchObject(isFull ? { message: "full" } : budget);
   }
-  expect((await second.balanceWithBudgets(BALANCE.id))?.budgets).toEqual([budget]);
+  expect((await second.balanceWithBudgets(BALANCE.id))?.budgets).toEqual([{ ...budget, perTag: null }]);
   const refusal = refuse("invalid_request", "no");
   const dropped = await second.dropBudget(BALANCE.id, "team", (state) => {
     expect(state).toMatchObject({ balance: { id: BALANCE.id }, known: budget, drawnFrom: 1 });

@@ -101,6 +101,7 @@ test("what strangers may do so often an hour: each has a throttle of its own, wh
     "messages",
     "set_ups",
     "unpaid_keys",
+    "webhook_tests",
   ]);
   const { mails, claims } = throttles;
   expect([mails.take("net", 1), claims.take("net", 1)]).toEqual([null, null]);
