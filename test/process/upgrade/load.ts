@@ -41,6 +41,7 @@ export interface Owner {
   readonly id: string;
   readonly key: string;
   readonly balance_id: string;
+  readonly recovery_secret: string;
 }
 
 /**

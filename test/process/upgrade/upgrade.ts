@@ -92,8 +92,19 @@ class Trial {
       this.balancer = await Balancer.start(this.gateways.map(({ url }) => url));
       await until(() => this.balancer!.serving.length === this.gateways.length);
     }
-    this.owner = await this.gateways[0]!.keyWith(CREDIT_USD);
+    const [first] = this.gateways;
+    this.owner = await first!.keyWith(CREDIT_USD);
     this.creditedNano = CREDIT_USD * 1e9;
+    // Counted on everything that a request can be counted on.
+    const { id, recovery_secret } = this.owner;
+    const budget = await first!.post(
+      "/v1/budgets",
+      { name: "all", cap_usd: CREDIT_USD, window: "total" },
+      recovery_secret,
+    );
+    const limits = { budget: "all", daily_limit_usd: CREDIT_USD, monthly_limit_usd: CREDIT_USD };
+    const key = await first!.send("PATCH", `/v1/keys/${id}`, limits, recovery_secret);
+    if (budget.status !== 201 || key.status !== 200) throw new Error(budget.text + key.text);
   }
 
   /** The first one, then the others, so that the books are audited with both versions at work. */
@@ -177,13 +188,15 @@ class Trial {
     for (const gateway of this.gateways) {
       const { json } = await gateway.audit();
       if (json.ok !== true || json.drift_nano !== "0") this.wrong.push(`${when}: ${JSON.stringify(json)}`);
-      const { balance_id } = this.owner;
+      const { balance_id, recovery_secret } = this.owner;
       const { credited_usd, balance_usd } = (await gateway.get(`/admin/balances/${balance_id}`, ADMIN)).json;
       const credited = Math.round(credited_usd * 1e9);
       const spent = credited - Math.round(balance_usd * 1e9);
-      if (credited !== this.creditedNano || spent !== this.spentNano)
+      const [budget] = (await gateway.get("/v1/budgets", recovery_secret)).json.data;
+      const used = Math.round(budget.used_usd * 1e9);
+      if (credited !== this.creditedNano || spent !== this.spentNano || used !== this.spentNano)
         this.wrong.push(
-          `${when}: credited ${credited} of ${this.creditedNano}, spent ${spent} of ${this.spentNano}`,
+          `${when}: credited ${credited} of ${this.creditedNano}, spent ${spent} and used ${used} of ${this.spentNano}`,
         );
     }
   }
