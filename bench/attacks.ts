@@ -126,7 +126,7 @@ async function measure(beside: string, scene: Scene, attack: string[] | null): P
   const attacker = attack === null ? null : startAttacker(gateway.port, attack);
   try {
     // The attack is under way before anything is measured, unless it is short.
-    if (attacker !== null) await Promise.race([attacker.begun, attacker.done]);
+    if (attacker !== null) await Promise.race([attacker.started, attacker.done]);
     const each = (body: string, perSecond: number, path?: string) =>
       load(targetOf(gateway, owner.key, path), {
         body,
@@ -203,7 +203,7 @@ function startAttacker(port: number, [attack = "", ...more]: readonly string[]) 
   const child = Bun.spawn([...command, ...more], { stdout: "pipe", stderr: "inherit" });
   setPriority(child.pid, LOW_PRIORITY);
   let latest: Record<string, number> = {};
-  const begun = Promise.withResolvers<void>();
+  const started = Promise.withResolvers<void>();
   const read = async () => {
     let text = "";
     for await (const bytes of child.stdout) {
@@ -211,13 +211,13 @@ function startAttacker(port: number, [attack = "", ...more]: readonly string[]) 
       const lines = text.split("\n");
       text = lines.pop()!;
       for (const line of lines) if (line !== "done") latest = JSON.parse(line);
-      if (Object.keys(latest).length > 0) begun.resolve();
+      if (Object.keys(latest).length > 0) started.resolve();
     }
   };
   const done = read();
   return {
     answers: () => latest,
-    begun: begun.promise,
+    started: started.promise,
     done,
     async stop() {
       child.kill("SIGKILL");

@@ -43,7 +43,7 @@ const FINISH = `data: ${JSON.stringify({
   model: "bench-model",
   choices: [{ index: 0, delta: {}, logprobs: null, finish_reason: "stop" }],
 })}\n\n`;
-/** As many tokens as there were deltas: what a host tells that its text does not have is counted anew. */
+/** As many tokens as there were deltas: what a host tells that its text does not have is counted again. */
 const usageOf = (deltas: number): string =>
   `data: ${JSON.stringify({
     id: "chatcmpl-bench",

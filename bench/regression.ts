@@ -37,15 +37,15 @@ export interface Verdict {
   readonly noise: number;
   /** Null when it is new. */
   readonly reference: number | null;
-  readonly dearer: boolean;
+  readonly costlier: boolean;
 }
 
 export function verdictOn({ name, ours, baseline }: Figure, reference: number | null): Verdict {
   const [own, its] = [bestAndMiddle(ours), bestAndMiddle(baseline)];
   const ratio = own.best / its.best;
   const noise = own.middle / own.best - 1 + (its.middle / its.best - 1);
-  const dearer = reference !== null && ratio > reference * (1 + Math.max(SLACK, noise));
-  return { name, ratio, noise, reference, dearer };
+  const costlier = reference !== null && ratio > reference * (1 + Math.max(SLACK, noise));
+  return { name, ratio, noise, reference, costlier };
 }
 
 const bestAndMiddle = (turns: readonly number[]): { readonly best: number; readonly middle: number } => ({
@@ -130,8 +130,8 @@ async function figures(): Promise<Figure[]> {
 }
 
 /** Those that are more expensive now and have been each time before; null before the first. */
-export function dearerStill(before: readonly string[] | null, verdicts: readonly Verdict[]): string[] {
-  const now = verdicts.filter(({ dearer }) => dearer).map(({ name }) => name);
+export function stillCostlier(before: readonly string[] | null, verdicts: readonly Verdict[]): string[] {
+  const now = verdicts.filter(({ costlier }) => costlier).map(({ name }) => name);
   return before === null ? now : now.filter((name) => before.includes(name));
 }
 
@@ -151,15 +151,15 @@ async function comparePart(
   let suspects: readonly string[] | null = null;
   for (let attempt = 1; attempt <= TRIES; attempt++) {
     const verdicts = (await part()).map((figure) => verdictOn(figure, reference[figure.name] ?? null));
-    for (const { name, ratio, noise, reference: was, dearer } of verdicts) {
+    for (const { name, ratio, noise, reference: was, costlier } of verdicts) {
       const before = was === null ? "new" : `reference ${was.toFixed(2)}`;
       console.log(
-        `${dearer ? "DEARER " : "       "}${ratio.toFixed(2).padStart(8)}  ±${(noise * 100).toFixed(0).padStart(3)}%  ${before}  ${name}`,
+        `${costlier ? "COSTLIER " : "         "}${ratio.toFixed(2).padStart(8)}  ±${(noise * 100).toFixed(0).padStart(3)}%  ${before}  ${name}`,
       );
     }
-    suspects = dearerStill(suspects, verdicts);
+    suspects = stillCostlier(suspects, verdicts);
     if (suspects.length === 0) return true;
-    console.log(`attempt ${attempt} of ${TRIES}: dearer than it was: ${suspects.join(", ")}`);
+    console.log(`attempt ${attempt} of ${TRIES}: costlier than it was: ${suspects.join(", ")}`);
   }
   return false;
 }

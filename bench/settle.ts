@@ -13,7 +13,7 @@ import { recoveredReceipt } from "../src/ledger/receipt.ts";
 import { Reservation, type ReservationRequest } from "../src/ledger/reservation.ts";
 import { openLedger } from "../src/store/books/bookkeeping-sqlite.ts";
 import { openDatabase } from "../src/store/database/sqlite.ts";
-import { Upkeep } from "../src/store/database/upkeep.ts";
+import { SqliteMaintenance } from "../src/store/database/sqlite-maintenance.ts";
 import { folderDisk, probeSync } from "../src/store/journal/disk.ts";
 import { type Books, onTheLoop } from "../src/store/journal/sqlite-books.ts";
 import { LedgerStore } from "../src/store/ledger/sqlite-ledger-store.ts";
@@ -55,11 +55,11 @@ export async function benchSettle(rate: number, seconds: number, parent = tmpdir
   const onFault = (error: unknown) => {
     throw error;
   };
-  const upkeep = new Upkeep(database, clock, onFault);
+  const maintenance = new SqliteMaintenance(database, clock, onFault);
   const booksDb = openDatabase(database, "NORMAL");
   const opening = {
     disk: folderDisk(folder, slowMs),
-    store: { ...onTheLoop(new LedgerStore(booksDb)), checkpoint: () => upkeep.checkpoint() },
+    store: { ...onTheLoop(new LedgerStore(booksDb)), checkpoint: () => maintenance.checkpoint() },
     clock,
     relaxed: false,
     journalFileBytes: 64 * 1024 * 1024,
@@ -79,27 +79,27 @@ export async function benchSettle(rate: number, seconds: number, parent = tmpdir
   const waits: number[] = [];
   const lag = watchLoop();
   const startedMs = performance.now();
-  let begun = 0;
+  let started = 0;
   const pending: Promise<void>[] = [];
   while (performance.now() - startedMs < seconds * 1_000) {
     const due = Math.floor(((performance.now() - startedMs) / 1_000) * rate);
     // Requests do not end in step: each settles in a turn of its own.
-    for (; begun < due; begun++) pending.push(oneRequest(ledger, books, waits));
+    for (; started < due; started++) pending.push(oneRequest(ledger, books, waits));
     await new Promise((resolve) => setTimeout(resolve, 0));
   }
   await Promise.all(pending);
   const lags = lag.stop();
   const syncs = books.journal.syncs;
   await books.close();
-  await upkeep.close();
+  await maintenance.close();
   booksDb.close();
   rmSync(folder, { recursive: true, force: true });
-  if (waits.length !== begun) throw new Error(`${begun - waits.length} settlements never became durable`);
+  if (waits.length !== started) throw new Error(`${started - waits.length} settlements never became durable`);
   const sorted = ascending(waits);
   return {
     syncing,
-    settled: begun,
-    perSecond: Math.round(begun / seconds),
+    settled: started,
+    perSecond: Math.round(started / seconds),
     waitP50: percentile(sorted, 0.5),
     waitP99: percentile(sorted, 0.99),
     lagP50: percentile(lags, 0.5),

@@ -6,7 +6,7 @@ const ROOT = join(import.meta.dir, "..");
 const ENTRIES = [
   "src/cli/main.ts",
   "src/generation/counting/counting-thread.ts",
-  "src/store/database/upkeep-thread.ts",
+  "src/store/database/maintenance-thread.ts",
   "src/store/usage/usage-thread.ts",
 ];
 /** Where a thread is started. */

@@ -8,7 +8,7 @@ export function cacheFolder(): string {
   return process.env.BENCH_CACHE || join(base, "text-generation-gateway-bench");
 }
 
-/** A folder that `fill` fills once; one that was left half full is filled anew. */
+/** A folder that `fill` fills once; one that was left half full is filled again. */
 export async function filledOnce(folder: string, fill: (draft: string) => Promise<void>): Promise<string> {
   if (existsSync(folder)) return folder;
   const draft = `${folder}.draft`;

@@ -66,7 +66,7 @@ export const chargedWriteRate = (rates: Rates, retention: CacheRetention): NanoP
   writeRate(rates, retention) ?? mostOf([rates.cacheWrite, ...Object.values(rates.cacheWrites ?? {})]);
 
 /** The most expensive write of those that a request names, and of the default. */
-export const dearestWrite = (rates: Rates, named: ByRetention<unknown>): NanoPerMillion =>
+export const highestWrite = (rates: Rates, named: ByRetention<unknown>): NanoPerMillion =>
   mostOf([
     rates.cacheWrite,
     ...RETENTIONS.flatMap((one) => (named[one] === undefined ? [] : chargedWriteRate(rates, one))),
@@ -99,7 +99,7 @@ export function highestPrice(prices: readonly Price[]): Price {
 function boundingRates(all: readonly Rates[]): Rates {
   const most = (kind: (rates: Rates) => NanoPerMillion) => mostOf(all.map(kind));
   const named = RETENTIONS.filter((one) => all.some(({ cacheWrites }) => cacheWrites?.[one] !== undefined));
-  const writes = named.map((one) => [one, most((rates) => dearestWrite(rates, { [one]: true }))]);
+  const writes = named.map((one) => [one, most((rates) => highestWrite(rates, { [one]: true }))]);
   return {
     input: most(({ input }) => input),
     output: most(({ output }) => output),

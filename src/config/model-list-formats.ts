@@ -193,11 +193,11 @@ function linesAt(base: ListMembers, overrides: readonly ListMembers[], prompt: n
       .flatMap((one) => (one[key] === undefined ? [] : Number(one[key])));
     return value === undefined && hourly.length === 0 ? null : Math.max(Number(value ?? 0), ...hourly);
   };
-  const dearest = (keys: readonly string[]): number | undefined => {
+  const highest = (keys: readonly string[]): number | undefined => {
     const amounts = keys.flatMap((key) => amount(key) ?? []);
     return amounts.length === 0 ? undefined : perMillion(Math.max(...amounts));
   };
-  const lines = Object.entries(KEYS).map(([line, keys]) => [line, dearest(keys)] as const);
+  const lines = Object.entries(KEYS).map(([line, keys]) => [line, highest(keys)] as const);
   const {
     input = 0,
     cache_write: write,

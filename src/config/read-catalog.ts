@@ -198,11 +198,11 @@ class CatalogReader {
         "a list that names no model",
         "a rule with the id of a listed model, or a pattern such as openai/*",
       );
-    const dearest = [...priceLists.get(name)!.models.values()].find(
+    const tooHigh = [...priceLists.get(name)!.models.values()].find(
       (model) => highestMember(model) > MAX_PRICE,
     );
-    if (dearest !== undefined)
-      report(path, `a price of ${dearest.id} above 1000000`, "USD per million tokens, at most 1000000");
+    if (tooHigh !== undefined)
+      report(path, `a price of ${tooHigh.id} above 1000000`, "USD per million tokens, at most 1000000");
   }
 
   private readAuto(): ReadonlyMap<string, readonly string[]> {

@@ -1,5 +1,5 @@
 import type { Price, Rates } from "../catalog/price.ts";
-import { dearestWrite } from "../catalog/price.ts";
+import { highestWrite } from "../catalog/price.ts";
 import { type Candidate, ceilingAt } from "../routing/candidate.ts";
 import { chainOf } from "../routing/handed-fallbacks.ts";
 import type { GenerationRequest } from "../surfaces/surface.ts";
@@ -43,7 +43,7 @@ const readRate = (
   { promptRetentions }: Pick<GenerationRequest, "promptRetentions">,
 ): NanoPerMillion => {
   const { input, cacheRead, audioInput = input } = rates;
-  return Math.max(input, audioInput, cacheRead, dearestWrite(rates, promptRetentions)) as NanoPerMillion;
+  return Math.max(input, audioInput, cacheRead, highestWrite(rates, promptRetentions)) as NanoPerMillion;
 };
 
 const sumOf = (rates: readonly number[]): NanoPerMillion =>

@@ -118,7 +118,7 @@ class Walk {
   /** In the order in which they began. */
   private readonly running: RunningAttempt[] = [];
   private readonly tries: (readonly AttemptRecord[])[] = [];
-  private begun = 0;
+  private startedAttempts = 0;
   /** Of these, those that followed another key of the same host. */
   private followedKeys = 0;
   private hedged = false;
@@ -254,7 +254,7 @@ class Walk {
   }
 
   private get hostsAsked(): number {
-    return this.begun - this.followedKeys;
+    return this.startedAttempts - this.followedKeys;
   }
 
   /** Undefined where the host has one key. */
@@ -295,7 +295,7 @@ class Walk {
       candidate,
       streams: hostRequest.stream,
       limit,
-      at: this.begun++,
+      at: this.startedAttempts++,
       startedMs,
       ended,
       span,

@@ -56,7 +56,7 @@ export function httpApp(deps: HttpDeps, silenceSeconds = SILENCE_SECONDS) {
   const own = [...generationEndpoints(deps), ...controlEndpoints(), ...pageEndpoints(deps)];
   const endpoints = [...own, ...apiDocEndpoints(own, deps)].flatMap(withAlias);
   const served: EndpointHandler = (endpoint, request, params) => {
-    // Not with Elysia's own `server`, which it would define anew for every request.
+    // Not with Elysia's own `server`, which it would define again for every request.
     const exchange = new HttpExchange(request, params, app.server, deps.keyDeps, idleTimeout);
     if (!isServed(endpoint, deps)) return Promise.resolve(misdirected(exchange, endpoint.about.needs));
     const answered = answer(endpoint, exchange, deps);
@@ -165,7 +165,7 @@ function lastResort(failure: unknown, deps: HttpDeps): Response {
 
 /**
  * How long a client may be silent while it sends its request, or leave bytes of an answer untaken. A stream
- * that nobody reads holds credit, a host's connection and memory. Any progress starts the time anew, but Bun
+ * that nobody reads holds credit, a host's connection and memory. Any progress starts the time again, but Bun
  * notices what is taken only by the third of a socket buffer, which a slow line takes many seconds for.
  */
 const SILENCE_SECONDS = 60;

@@ -14,7 +14,7 @@ import type { ReceiptSigner } from "../generation/signing/receipt-signer.ts";
 import type { LiveRoutes } from "../hosts/route-report.ts";
 import type { Throttles } from "../ledger/limits/address.ts";
 import type { UnpaidBytes, UnpaidRequests } from "../ledger/limits/unpaid-allowance.ts";
-import type { PaymentDesk } from "../payments/rails/payment-desk.ts";
+import type { PaymentMethods } from "../payments/rails/payment-methods.ts";
 import type { Health } from "../routing/health.ts";
 import type { Bookkeeping } from "../store/books/bookkeeping.ts";
 import type { LedgerOperations } from "../store/ledger/ledger-operations.ts";
@@ -61,7 +61,7 @@ export interface HttpDeps {
   /** The refusal for a key that has reached its rate, null for any other; takes nothing. */
   overRate(key: Key): Refusal | null;
   /** Null where none are configured. */
-  readonly payments: PaymentDesk | null;
+  readonly payments: PaymentMethods | null;
   /** Memory for large bodies with prompts. */
   readonly bodies: ByteBudget;
   readonly unpaidRequests: UnpaidRequests;

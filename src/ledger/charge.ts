@@ -1,7 +1,7 @@
 import {
   type ByRetention,
   chargedWriteRate,
-  dearestWrite,
+  highestWrite,
   type Price,
   type Rates,
   RETENTIONS,
@@ -145,7 +145,7 @@ export function affordableOutput(
 function promptFemto({ bound, retentions, hasAudio }: PromptCharge, rates: Rates): number | bigint {
   const { input, cacheRead, audioInput = input } = rates;
   const read = max(max(input, cacheRead), hasAudio ? audioInput : input);
-  return lineFemto(bound, max(read, dearestWrite(rates, retentions)));
+  return lineFemto(bound, max(read, highestWrite(rates, retentions)));
 }
 
 const FEMTO_PER_NANO = 1_000_000n;

@@ -10,78 +10,78 @@ import type { ConversationId } from "./conversation.ts";
  * sent to the other processes, a batch at a time. All of it is a hint: what is forgotten or lost costs a cache.
  */
 export class Affinity {
-  private readonly stays = boundedCache<ConversationId, Stay>(MAX_CONVERSATIONS);
-  private readonly untold = new Map<ConversationId, Stay>();
-  private isTelling = false;
+  private readonly entries = boundedCache<ConversationId, AffinityEntry>(MAX_CONVERSATIONS);
+  private readonly pending = new Map<ConversationId, AffinityEntry>();
+  private isScheduled = false;
 
   constructor(
     private readonly clock: Clock,
     /** Other processes that serve the same customers; null where there are none. */
-    private readonly tell: ((routes: readonly ToldRoute[]) => void | Promise<void>) | null = null,
+    private readonly send: ((routes: readonly ToldRoute[]) => void | Promise<void>) | null = null,
   ) {}
 
   stickyRoute(conversation: ConversationId): StickyRoute | null {
-    return this.stayOf(conversation)?.route ?? null;
+    return this.entryOf(conversation)?.route ?? null;
   }
 
   /** The host keeps what it has cached of the conversation for `keptMs`. */
   served(conversation: ConversationId, candidate: Candidate, { isHome, keptMs }: ServedAt): void {
     // Home routes are not stored, and do not replace what another process has sent.
     if (isHome) return;
-    const known = this.stayOf(conversation);
+    const known = this.entryOf(conversation);
     const { model, route } = candidate;
     const nowMs = this.clock.elapsedMs();
     const isSame =
       known?.route.host === route.host.id &&
       known.route.hostModel === route.model &&
       known.route.model === model.id;
-    const stay: Stay = {
+    const entry: AffinityEntry = {
       route: isSame ? known.route : { model: model.id, host: route.host.id, hostModel: route.model },
       keptMs,
       untilMs: nowMs + keptMs,
-      toldMs: isSame ? known.toldMs : Number.NEGATIVE_INFINITY,
+      sentMs: isSame ? known.sentMs : Number.NEGATIVE_INFINITY,
     };
-    this.stays.set(conversation, stay);
+    this.entries.set(conversation, entry);
     // The others would forget it before its next turn.
-    if (nowMs - stay.toldMs > keptMs / 2) this.tellSoon(conversation, stay);
+    if (nowMs - entry.sentMs > keptMs / 2) this.scheduleBroadcast(conversation, entry);
   }
 
   /** Another process has served these. */
   told(routes: readonly ToldRoute[]): void {
     const nowMs = this.clock.elapsedMs();
     for (const { conversation, keptMs, ...route } of routes)
-      this.stays.set(conversation, { route, keptMs, untilMs: nowMs + keptMs, toldMs: nowMs });
+      this.entries.set(conversation, { route, keptMs, untilMs: nowMs + keptMs, sentMs: nowMs });
   }
 
-  private stayOf(conversation: ConversationId): Stay | null {
-    const stay = this.stays.get(conversation);
-    return stay === undefined || this.clock.elapsedMs() > stay.untilMs ? null : stay;
+  private entryOf(conversation: ConversationId): AffinityEntry | null {
+    const entry = this.entries.get(conversation);
+    return entry === undefined || this.clock.elapsedMs() > entry.untilMs ? null : entry;
   }
 
-  private tellSoon(conversation: ConversationId, stay: Stay): void {
-    if (this.tell === null || this.untold.size >= MAX_UNTOLD) return;
-    stay.toldMs = this.clock.elapsedMs();
-    this.untold.set(conversation, stay);
-    if (this.isTelling) return;
-    this.isTelling = true;
-    this.clock.after(TELL_AFTER_MS, () => void this.tellAll());
+  private scheduleBroadcast(conversation: ConversationId, entry: AffinityEntry): void {
+    if (this.send === null || this.pending.size >= MAX_PENDING) return;
+    entry.sentMs = this.clock.elapsedMs();
+    this.pending.set(conversation, entry);
+    if (this.isScheduled) return;
+    this.isScheduled = true;
+    this.clock.after(BROADCAST_AFTER_MS, () => void this.broadcast());
   }
 
   /** Never rejects; one batch is on its way at a time. */
-  private async tellAll(): Promise<void> {
-    const routes = [...this.untold].map(([conversation, { route, keptMs }]) => ({
+  private async broadcast(): Promise<void> {
+    const routes = [...this.pending].map(([conversation, { route, keptMs }]) => ({
       conversation,
       ...route,
       keptMs,
     }));
-    this.untold.clear();
+    this.pending.clear();
     try {
-      await this.tell?.(routes);
+      await this.send?.(routes);
     } catch {
       // The others send these conversations where they would have sent them anyway.
     }
-    this.isTelling = this.untold.size > 0;
-    if (this.isTelling) this.clock.after(TELL_AFTER_MS, () => void this.tellAll());
+    this.isScheduled = this.pending.size > 0;
+    if (this.isScheduled) this.clock.after(BROADCAST_AFTER_MS, () => void this.broadcast());
   }
 }
 
@@ -97,16 +97,16 @@ export interface ServedAt {
   readonly keptMs: number;
 }
 
-interface Stay {
+interface AffinityEntry {
   readonly route: StickyRoute;
   readonly keptMs: number;
   readonly untilMs: number;
-  toldMs: number;
+  sentMs: number;
 }
 
 /** About 15 MB when full. */
 const MAX_CONVERSATIONS = 50_000;
 /** In one batch; the rest goes with the next. */
-const MAX_UNTOLD = 1_000;
+const MAX_PENDING = 1_000;
 /** People and tools take longer between two turns. */
-const TELL_AFTER_MS = 100;
+const BROADCAST_AFTER_MS = 100;

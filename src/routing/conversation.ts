@@ -19,14 +19,14 @@ export function conversationOf(
   balance: BalanceId,
   opening: Opening | null = null,
 ): { readonly conversation: ConversationId; readonly turned: boolean } {
-  const begun = mixed(mixed(SEED, balance), request.model);
+  const started = mixed(mixed(SEED, balance), request.model);
   const named = sessionOf(headers, request.json);
   if (named !== null) {
     const session = named.length > MAX_SESSION ? `${named.slice(0, MAX_SESSION)}${named.length}` : named;
-    return { conversation: finished(mixed(begun, session)), turned: true };
+    return { conversation: finished(mixed(started, session)), turned: true };
   }
   const { hash, turned } = opening ?? openingOf(request);
-  return { conversation: finished(mixed(begun, hash.toString(36))), turned };
+  return { conversation: finished(mixed(started, hash.toString(36))), turned };
 }
 
 /** How a conversation begins, and whether there is an answer yet. */

@@ -111,7 +111,7 @@ export function buildGateway(parts: GatewayParts): BuiltGateway {
   // Bound before the port is open: what the other workers find closed is answered elsewhere.
   const listening = passed?.listen(place!.socketOf(place!.number));
   const reporters = listen === null ? [] : [...eventDelivery(parts, listen.mailer), rooms.exporter];
-  const upkeep = listen === null ? [] : [...upkeepOf(rooms, parts), ...reporters];
+  const background = listen === null ? [] : [...backgroundWork(rooms, parts), ...reporters];
   let started = false;
   const shutdown = new GracefulShutdown({
     clock,
@@ -125,12 +125,12 @@ export function buildGateway(parts: GatewayParts): BuiltGateway {
         await drain(server, { ...rooms, passed, ledger: parts.books.ledger, clock, drainMs });
       passed?.stop();
       repeats.stop();
-      await closed(rooms, upkeep, parts);
+      await closed(rooms, background, parts);
       const left = used();
       if (left.length > 0) log("left in use", Object.fromEntries(left));
     },
   });
-  const serving = { generate, repeats, hasStarted: () => started, isStopping: () => shutdown.begun };
+  const serving = { generate, repeats, hasStarted: () => started, isStopping: () => shutdown.started };
   rooms.slots.prepare(active.config.catalog.hosts.values());
   rooms.keyFiles.watch();
   const deps = listen === null ? null : depsOf(rooms, parts, listen, serving);
@@ -592,7 +592,7 @@ const UNTRUSTED =
   "It sends X-Forwarded-For. If it is your proxy, add it to trusted_proxies: until then all its clients count as one.";
 
 /** What is done now and then, without a request. */
-function upkeepOf(
+function backgroundWork(
   { x402, card, payments }: Rooms,
   { config: active, paymentPace, clock, books, log }: GatewayParts,
 ) {
@@ -717,7 +717,7 @@ function ownWebhooks(parts: GatewayParts): OwnWebhooks {
 /** Closes every part; the books once nothing writes to them any more. */
 async function closed(
   { reporting, keyFiles }: Rooms,
-  upkeep: readonly Upkept[],
+  background: readonly Stoppable[],
   parts: GatewayParts,
 ): Promise<void> {
   const { clock, books, counting, transport, listen } = parts;
@@ -725,14 +725,14 @@ async function closed(
   // Nobody may be reading the log any more.
   await atMost(clock, CLOSE_MS, reporting.flushLog());
   await reporting.stopSending(CLOSE_MS);
-  await atMost(clock, CLOSE_MS, Promise.all(upkeep.map((one) => one.stop())));
+  await atMost(clock, CLOSE_MS, Promise.all(background.map((one) => one.stop())));
   await books.close();
   counting.stop();
   transport.close();
   if (listen !== null) await atMost(clock, CLOSE_MS, listen.mailer.close());
 }
 
-type Upkept = { stop(): Promise<void> };
+type Stoppable = { stop(): Promise<void> };
 
 /** The longest that closing waits for any one part. */
 const CLOSE_MS = 2_000;

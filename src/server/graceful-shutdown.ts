@@ -10,7 +10,7 @@ export class GracefulShutdown {
 
   constructor(private readonly steps: ShutdownSteps) {}
 
-  get begun(): boolean {
+  get started(): boolean {
     return this.done !== null;
   }
 

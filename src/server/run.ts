@@ -56,13 +56,13 @@ const MAX_WORKERS = 256;
 
 // A signal that nobody listens to would end the start. What was read by then may be old: read it again.
 let reloadWanted = false;
-const wantReload = () => {
+const requestReload = () => {
   reloadWanted = true;
 };
-process.on("SIGHUP", wantReload);
+process.on("SIGHUP", requestReload);
 const serving = await start();
 
-process.off("SIGHUP", wantReload).on("SIGHUP", () => serving.reload());
+process.off("SIGHUP", requestReload).on("SIGHUP", () => serving.reload());
 if (reloadWanted) serving.reload();
 // A keeper ends after its workers, even if the signal reached all: its supervisor says when.
 const stopSignalled = keeperOf === undefined ? () => void end() : () => {};

@@ -13,7 +13,7 @@ import { BodyChanges } from "./request/body-changes.ts";
 import { namedRetentions } from "./request/cache-time.ts";
 import { leaveOutOwnTools } from "./request/own-tools.ts";
 import { type SearchedJson, sizePrompt } from "./request/prompt.ts";
-import { costlierService, leaveOutUnheld, UNHELD_NAMES } from "./request/unpriced-fields.ts";
+import { costlierService, leaveOutUnpriced, UNPRICED_NAMES } from "./request/unpriced-fields.ts";
 import { leaveOutUnsafe } from "./request/unsafe-members.ts";
 import type { GenerationRequest, HostBody, HostTarget, RequestSize } from "./surface.ts";
 
@@ -159,7 +159,7 @@ export function passedChanges(request: GenerationRequest, target: HostTarget): B
   const changes = new BodyChanges();
   for (const name of OVERRIDES) if (json[name] !== undefined) changes.set(name, handedOver(name, target));
   changes.set("model", JSON.stringify(target.model));
-  leaveOutUnheld(request, changes);
+  leaveOutUnpriced(request, changes);
   if (target.stream !== stream) changes.set("stream", String(target.stream));
   // Refused without a stream.
   if (!target.stream && json.stream_options !== undefined) changes.set("stream_options", null);
@@ -212,7 +212,7 @@ const CONTROLLED: readonly string[] = [
   "modalities",
   "cache_control",
   "prompt_cache_options",
-  ...UNHELD_NAMES,
+  ...UNPRICED_NAMES,
 ];
 
 /** Anthropic's own limit ("Create a message"). */

@@ -94,8 +94,8 @@ export type LogWriter = (text: string) => Promise<void>;
 
 /** The HTTP status that the answer began with. */
 export function statusOf({ errorCode, firstTokenMs, host }: FinishedRequest): number {
-  const begun = host !== null && firstTokenMs !== null;
-  return errorCode === null || begun ? OK : ERRORS[errorCode].status;
+  const started = host !== null && firstTokenMs !== null;
+  return errorCode === null || started ? OK : ERRORS[errorCode].status;
 }
 
 const OK = 200;

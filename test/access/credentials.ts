@@ -1,6 +1,6 @@
 /**
  * Who may do what, in one place: every credential held against every operation. `access.test.ts` runs each cell
- * against a gateway, and holds the table of docs/decisions/0008-accounts.md against this one. To write that anew:
+ * against a gateway, and holds the table of docs/decisions/0008-accounts.md against this one. To write that again:
  * `bun test/access/credentials.ts`.
  */
 

@@ -1,7 +1,7 @@
 /**
  * What each credential of a claimed balance derives from, in one place: who made it, and whether it works once the claim
  * was undone or detached. `derivations.test.ts` makes every credential on a gateway and takes the balance back, and holds
- * the table of docs/decisions/0008-accounts.md against this one. To write that anew: `bun test/access/derivations.ts`.
+ * the table of docs/decisions/0008-accounts.md against this one. To write that again: `bun test/access/derivations.ts`.
  */
 export interface Derivation {
   /** The credential that makes it; null for what set-up and the first sign-in make. */

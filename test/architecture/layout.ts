@@ -110,7 +110,7 @@ export const IMPURE_GLOBALS = ["Math", "Math.random"];
 export const STATE: Readonly<Record<string, string>> = {
   "generation/counting/counting-thread.ts": "a thread's program",
   "server/run.ts": "the process's program",
-  "store/database/upkeep-thread.ts": "a thread's program",
+  "store/database/maintenance-thread.ts": "a thread's program",
   "store/usage/usage-thread.ts": "a thread's program",
   "surfaces/events/event-template.ts": "memory for one synchronous call, used again by the next",
   "tokens/pdf.ts": "a sticky expression, whose position is set before each use",

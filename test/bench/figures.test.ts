@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { benchEvents } from "../../bench/events.ts";
 import { pieces } from "../../bench/micro.ts";
-import { dearerStill, verdictOn } from "../../bench/regression.ts";
+import { stillCostlier, verdictOn } from "../../bench/regression.ts";
 import { faultsOf } from "../../bench/soak.ts";
 
 test("every micro bench computes the right thing, and runs beside its baseline", async () => {
@@ -28,7 +28,7 @@ test("a soak tells what is left behind", () => {
   ).toEqual([]);
 });
 
-describe("a figure is dearer than its reference", () => {
+describe("a figure is costlier than its reference", () => {
   const figure = (...ours: number[]) => ({ name: "a request", ours, baseline: [1, 1, 1] });
   test.each([
     ["when its best turn is far above it", figure(20, 20, 21), 10, true],
@@ -36,23 +36,23 @@ describe("a figure is dearer than its reference", () => {
     ["not when the turns differ by as much as it does", figure(15, 24, 25), 10, false],
     ["not when it is cheaper", figure(5, 5, 5), 10, false],
     ["not when it is new", figure(20, 20, 20), null, false],
-  ])("%s", (_what, measured, reference, dearer) => {
-    expect(verdictOn(measured, reference).dearer).toBe(dearer);
+  ])("%s", (_what, measured, reference, costlier) => {
+    expect(verdictOn(measured, reference).costlier).toBe(costlier);
   });
 });
 
-test("only what is dearer in each attempt has become dearer", () => {
-  const verdicts = (...dearer: string[]) =>
+test("only what is costlier in each attempt has become costlier", () => {
+  const verdicts = (...costlier: string[]) =>
     ["a", "b", "c"].map((name) => ({
       name,
       ratio: 1,
       noise: 0,
       reference: 1,
-      dearer: dearer.includes(name),
+      costlier: costlier.includes(name),
     }));
-  const first = dearerStill(null, verdicts("a", "b"));
+  const first = stillCostlier(null, verdicts("a", "b"));
   expect(first).toEqual(["a", "b"]);
-  const second = dearerStill(first, verdicts("b", "c"));
+  const second = stillCostlier(first, verdicts("b", "c"));
   expect(second).toEqual(["b"]);
-  expect(dearerStill(second, verdicts("a", "c"))).toEqual([]);
+  expect(stillCostlier(second, verdicts("a", "c"))).toEqual([]);
 });

@@ -41,7 +41,7 @@ const onOffer = async (): Promise<string[]> =>
   (await running.get("/admin/config", ADMIN)).json.models.map(({ id }: { id: string }) => id).sort();
 
 test("a list at an address is shown, and applied without what looks wrong until that is accepted by name", async () => {
-  rows = [row("a/good", "0.000001", "0.000002"), row("b/dear", "0.01", "0.02"), row("c/auto", "-1", "-1")];
+  rows = [row("a/good", "0.000001", "0.000002"), row("b/costly", "0.01", "0.02"), row("c/auto", "-1", "-1")];
   const from = [`${lists.url}models`, "--host", "h0"];
   const shown = await sync(...from);
   expect(shown.code).toBe(0);
@@ -57,11 +57,11 @@ test("a list at an address is shown, and applied without what looks wrong until 
   expect(await onOffer()).toEqual(["test/model"]);
 
   const applied = await sync(...from, "--apply");
-  expect([applied.code, applied.err]).toEqual([1, expect.stringContaining("1 model held back: b/dear")]);
+  expect([applied.code, applied.err]).toEqual([1, expect.stringContaining("1 model held back: b/costly")]);
   expect(await onOffer()).toEqual(["a/good", "test/model"]);
 
-  expect((await sync(...from, "--apply", "--accept", "b/dear")).code).toBe(0);
-  expect(await onOffer()).toEqual(["a/good", "b/dear", "test/model"]);
+  expect((await sync(...from, "--apply", "--accept", "b/costly")).code).toBe(0);
+  expect(await onOffer()).toEqual(["a/good", "b/costly", "test/model"]);
 });
 
 test("config check and models try know the models that only a list has", async () => {
@@ -69,7 +69,7 @@ test("config check and models try know the models that only a list has", async (
   const here = { GATEWAY_CONFIG: GATEWAY_CONFIG!, GATEWAY_DATA: GATEWAY_DATA! };
   const checked = JSON.parse((await gateway(["config", "check", "--json"], here)).out);
   expect(checked).toMatchObject({ models: 3, listed_models: 2 });
-  expect(checked.doubtful_prices.join()).toContain("b/dear at h0");
+  expect(checked.doubtful_prices.join()).toContain("b/costly at h0");
   expect((await gateway(["config", "check"], here)).out).toContain("3, 2 by model lists");
   // Nobody is at that port.
   const { findings } = JSON.parse((await gateway(["models", "try", "a/good", "--json"], here)).out);

@@ -108,7 +108,7 @@ test.each([
   },
 );
 
-test("a request holds the dearest retention that it names", async () => {
+test("a request holds the most expensive retention that it names", async () => {
   details = null;
   const { held_usd: short } = await receiptOf({});
   const { held_usd: long } = await receiptOf(HALF_DAY);

@@ -66,7 +66,7 @@ test("where the host does not say how much of it, all of it does, if that was as
   expect(tokens.cache_write_1h).toBeUndefined();
 });
 
-test("a request that asks for an hour holds the dearer price, and no other does", async () => {
+test("a request that asks for an hour holds the more expensive price, and no other does", async () => {
   const long = (await receiptOf({ type: "ephemeral", ttl: "1h" })).held_usd;
   const short = (await receiptOf({ type: "ephemeral" })).held_usd;
   expect(long / short).toBeGreaterThan(1.55);

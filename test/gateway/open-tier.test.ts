@@ -191,7 +191,7 @@ describe("the first doubt takes the route out", () => {
     usage = { ...usage, cost };
   }
 
-  /** A reload probes the route anew. */
+  /** A reload probes the route again. */
   async function verified(): Promise<void> {
     await gateway.admin("/admin/reload", {});
     const { key } = await gateway.key(0);

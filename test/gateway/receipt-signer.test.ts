@@ -4,7 +4,7 @@ import type { SigningKey } from "../../src/store/books/signing-keys.ts";
 import { systemRandom } from "../../src/units/random.ts";
 import { ManualClock } from "../fakes/clock.ts";
 
-test("the keys that receipts are signed with are read once a second, however many ask, and anew where one is used", async () => {
+test("the keys that receipts are signed with are read once a second, however many ask, and again where one is used", async () => {
   const kept: SigningKey[] = [];
   let reads = 0;
   const clock = new ManualClock();

@@ -165,7 +165,7 @@ ${await store()}`;
     expect((await useOf(rotated, "team")).run).toMatchObject({ calls: 5 });
   });
 
-  test("an owner sets a run's limits anew, higher or lower, and ends it", async () => {
+  test("an owner sets a run's limits again, higher or lower, and ends it", async () => {
     const owner = await any().key(1);
     const by = owner.recovery_secret;
     const statuses = async (...runs: string[]) => {

@@ -82,9 +82,9 @@ describe("a signed receipt", () => {
   test("does not verify once a byte of it is another", async () => {
     const keys = createLocalJWKSet((await gateway.send("GET", "/.well-known/jwks.json")).json);
     const [header, payload, signature] = (await signed()).split(".");
-    const dearer = JSON.parse(Buffer.from(payload!, "base64url").toString());
-    dearer.cost_usd += 1;
-    const altered = [header, Buffer.from(JSON.stringify(dearer)).toString("base64url"), signature].join(".");
+    const higher = JSON.parse(Buffer.from(payload!, "base64url").toString());
+    higher.cost_usd += 1;
+    const altered = [header, Buffer.from(JSON.stringify(higher)).toString("base64url"), signature].join(".");
     await expect(compactVerify(altered, keys)).rejects.toThrow("signature verification failed");
   });
 });

@@ -105,7 +105,7 @@ test("fallbacks on messages do the same", async () => {
   await gateway.close();
 });
 
-describe("a balance that covers the first model, and not the dearer one that would take its place", () => {
+describe("a balance that covers the first model, and not the more expensive one that would take its place", () => {
   const POOR = { otherUsd: 5_000, creditUsd: 0.01 };
   const asked = (more: object) => ask("chat.completions", { max_tokens: 20, ...more });
 
@@ -120,7 +120,7 @@ describe("a balance that covers the first model, and not the dearer one that wou
     await gateway.close();
   });
 
-  test("the dearer one is not tried when the first one fails, and Auto says why", async () => {
+  test("the more expensive one is not tried when the first one fails, and Auto says why", async () => {
     const { gateway, other } = await twoModels(status(503), FINE, {}, POOR);
     const answer = await gateway.send("chat.completions", asked({ model: "gateway/auto:both" }));
     expect(JSON.parse(await read(answer)).error).toMatchObject({

@@ -85,7 +85,7 @@ class FakeStream implements StreamedAnswer {
   readonly headers: Record<string, string>;
   /** A whole answer is none. */
   isRead = false;
-  private readonly begun: Gate<Sink> = gate();
+  private readonly started: Gate<Sink> = gate();
   private readonly ended = gate();
 
   constructor(n: number) {
@@ -94,17 +94,17 @@ class FakeStream implements StreamedAnswer {
 
   run(sink: Sink): Promise<void> {
     this.isRead = true;
-    this.begun.open(sink);
+    this.started.open(sink);
     return this.ended.passed;
   }
 
   /** False once nobody is there. */
   async write(bytes: Uint8Array): Promise<boolean> {
-    return (await this.begun.passed).write(bytes);
+    return (await this.started.passed).write(bytes);
   }
 
   async end(): Promise<void> {
-    (await this.begun.passed).close();
+    (await this.started.passed).close();
     this.ended.open();
     await turns();
   }
@@ -330,9 +330,9 @@ test("whoever reads a stream, quickly or slowly, from early or late, reads all o
 test("a worker on its way out joins others' requests to what it answers, and begins none for them", async () => {
   const house = new House();
   const passed = (key: string) => house.repeats.answerPassed("chat.completions", house.call(key));
-  await passed("begun");
+  await passed("started");
   house.repeats.leave();
-  expect(await passed("begun")).toMatchObject({ headers: { "idempotent-replayed": "true" } });
+  expect(await passed("started")).toMatchObject({ headers: { "idempotent-replayed": "true" } });
   expect(await passed("new")).toBeNull();
   await house.ask("own");
   expect(house.calls).toHaveLength(2);
@@ -342,7 +342,7 @@ test("a worker that is only asked for what it keeps begins nothing", async () =>
   const house = new House();
   const kept = (key: string) => house.repeats.answerPassed("chat.completions", house.call(key), true);
   expect([await kept("new"), await kept(" ")]).toMatchObject([null, { code: "invalid_request" }]);
-  await house.ask("begun");
-  expect(await kept("begun")).toMatchObject({ headers: { "idempotent-replayed": "true" } });
+  await house.ask("started");
+  expect(await kept("started")).toMatchObject({ headers: { "idempotent-replayed": "true" } });
   expect(house.calls).toHaveLength(1);
 });

@@ -29,7 +29,7 @@ describe("what every request to a host says", () => {
     });
   });
 
-  test("is made once for each language, streamed or not, and anew for a host that a reload has changed", () => {
+  test("is made once for each language, streamed or not, and again for a host that a reload has changed", () => {
     const destinations = new Destinations();
     const [before, after] = [hostOf({ apiKey: "old" }), hostOf({ apiKey: "new" })];
     const at = (host: Host, spoken: SurfaceName, stream: boolean) => destinations.at(host, spoken, stream);

@@ -44,13 +44,13 @@ async function poolTo(script: Behaviour[]) {
   const endpoint = endpointOf(hostRow(host));
   const noted = (error: unknown) => void faults.push(error);
   const pool = new Pool(endpoint, limits, null, new ManualClock(), new Arrivals(), noted);
-  const begun = (Kind: typeof Http1Exchange) => {
+  const started = (Kind: typeof Http1Exchange) => {
     const call = post(hostRow(host));
     const exchange = new Kind(encodeRequest(call, headStart(call.to, endpoint)), new ManualClock());
     exchange.begin(pool, false);
     return exchange;
   };
-  return { pool, faults, begun };
+  return { pool, faults, started };
 }
 
 const answered = async (exchange: Http1Exchange) => {
@@ -67,9 +67,9 @@ for (const [where, [Kind, behaviour]] of Object.entries(AT_ONCE)) {
   test(`an exchange that fails ${where} ends at once, is reported, and keeps nothing from the others`, async () => {
     const all = gate();
     const good = after(all.passed, json({ ok: true }));
-    const { pool, faults, begun } = await poolTo([good, after(all.passed, behaviour), good]);
+    const { pool, faults, started } = await poolTo([good, after(all.passed, behaviour), good]);
     const kinds = [Http1Exchange, Kind, Http1Exchange];
-    const exchanges = kinds.map(begun);
+    const exchanges = kinds.map(started);
     while (host.requests.length < kinds.length) await new Promise((next) => setImmediate(next));
     all.open();
     const whole = { text: '{"ok":true}', fault: null };
@@ -87,8 +87,8 @@ test("an exchange that fails inside its body gives what it had read, and then th
     await rest.passed;
     await wire.write("two");
   };
-  const { pool, faults, begun } = await poolTo([twoParts]);
-  const exchange = begun(FaultInsideBody);
+  const { pool, faults, started } = await poolTo([twoParts]);
+  const exchange = started(FaultInsideBody);
   const reply = await exchange.reply;
   rest.open();
   if (reply instanceof HostFault) throw new Error(reply.message);

@@ -30,7 +30,7 @@ async function answered(text: string) {
 }
 
 /** The beginning of a large body, which is waited for. */
-async function begun(bytes: number): Promise<RawClient> {
+async function started(bytes: number): Promise<RawClient> {
   const client = new RawClient(gateway.port);
   await client.write(head(`Content-Length: ${bytes}`) + wish(150_000));
   await until(() => gateway.controlBodies.taken > 0);
@@ -99,7 +99,7 @@ test("what a large body says is judged like what a small one says", async () => 
 });
 
 test("when there is no room for another large one, it is refused at once, and small ones are served", async () => {
-  const first = await begun(400_000);
+  const first = await started(400_000);
   for (const framing of ["declared", "chunked"] as const) {
     const { status, json } = await answered(framed(wish(200_000), framing));
     expect([status, json.error.code]).toEqual([429, "rate_limited"]);
@@ -112,7 +112,7 @@ test("when there is no room for another large one, it is refused at once, and sm
 });
 
 test("a client that leaves midway gives its room back", async () => {
-  const client = await begun(400_000);
+  const client = await started(400_000);
   client.leave();
   await until(() => gateway.controlBodies.taken === 0);
   expect(gateway.faults).toEqual([]);

@@ -122,7 +122,7 @@ test("names are text, whatever is in them", () => {
   expect(html).toContain("&#60;img");
 });
 
-test("is made once for all who ask within seconds, and anew after that", async () => {
+test("is made once for all who ask within seconds, and again after that", async () => {
   const clock = new ManualClock();
   const timed = new TestGateway({ clock });
   timed.settings.catalogIsPublic = true;

@@ -101,7 +101,7 @@ describe("large bodies", () => {
       gateway = new TestGateway({ clock });
       key = await funded();
     });
-    const begun = async (bytes = LARGE): Promise<RawClient> => {
+    const started = async (bytes = LARGE): Promise<RawClient> => {
       const client = new RawClient(gateway.port);
       await client.write(`${head(bytes)}only the beginning`);
       await until(() => gateway.bodies.taken > 0);
@@ -117,7 +117,7 @@ describe("large bodies", () => {
     };
 
     test("make room for those that wait for it", async () => {
-      const slow = await begun();
+      const slow = await started();
       const other = new RawClient(gateway.port);
       await other.write(head(LARGE) + "x".repeat(LARGE));
       await until(() => gateway.bodies.waiting > 0);
@@ -127,7 +127,7 @@ describe("large bodies", () => {
     });
 
     test("may take their time while nobody waits, but not for ever", async () => {
-      const slow = await begun();
+      const slow = await started();
       clock.advance(19_000);
       expect(gateway.bodies.taken).toBe(LARGE);
       clock.advance(2_000);
@@ -136,7 +136,7 @@ describe("large bodies", () => {
     });
 
     test("are given up by their size where there is plenty of room", async () => {
-      const slow = await begun(70_000);
+      const slow = await started(70_000);
       clock.advance(20_699);
       expect(gateway.bodies.taken).toBe(70_000);
       clock.advance(1);
@@ -144,7 +144,7 @@ describe("large bodies", () => {
     });
 
     test("and those that come fast enough keep their room", async () => {
-      const steady = await begun();
+      const steady = await started();
       const other = new RawClient(gateway.port);
       await other.write(head(LARGE) + "x".repeat(LARGE));
       await until(() => gateway.bodies.waiting > 0);

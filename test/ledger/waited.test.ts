@@ -56,7 +56,7 @@ async function admitAfter(key: Key, budgets: readonly Budget[]) {
 
 describe("a request that waited is admitted by what it was read with where, meanwhile,", () => {
   test.each<[string, Key, readonly Budget[]]>([
-    ["nothing changed, and all of it was read anew", structuredClone(KEY), [{ ...TEAM }]],
+    ["nothing changed, and all of it was read again", structuredClone(KEY), [{ ...TEAM }]],
     ["the key got another name", { ...KEY, name: "other" }, [TEAM]],
     ["the key was rotated, and is in its grace", { ...KEY, state: "rotated" }, [TEAM]],
   ])("%s", async (_what, key, budgets) => {
@@ -64,7 +64,7 @@ describe("a request that waited is admitted by what it was read with where, mean
   });
 });
 
-describe("and is read anew where", () => {
+describe("and is read again where", () => {
   test.each<[string, Key, readonly Budget[]]>([
     ["a limit changed", { ...KEY, dailyLimit: 999 as NanoUsd }, [TEAM]],
     ["a rate was set", { ...KEY, rpmLimit: 9 }, [TEAM]],

@@ -45,10 +45,10 @@ function* receiptsHaveRequests({ requests, end, worstCaseNano }: History): Gener
   const unknown = Map.groupBy(requests.filter(isUnknown), ({ key }) => key);
   const charged = end.receipts.filter(({ costNano }) => costNano > 0);
   for (const [key, receipts] of Map.groupBy(charged, ({ key }) => key)) {
-    const unheard = receipts.filter(({ id }) => !byReceipt.has(id)).length;
+    const unanswered = receipts.filter(({ id }) => !byReceipt.has(id)).length;
     const asked = (unknown.get(key) ?? []).filter(({ receipt }) => receipt === null).length;
-    if (unheard > asked)
-      yield `${key} was charged ${unheard} times for ${asked} requests that nobody answered`;
+    if (unanswered > asked)
+      yield `${key} was charged ${unanswered} times for ${asked} requests that nobody answered`;
   }
   for (const receipt of charged) {
     const request = byReceipt.get(receipt.id);

@@ -54,7 +54,7 @@ const GATEWAY_FAULTS = {
   "deaf to PostgreSQL": forAWhile((world, gateway) =>
     fromDatabases(world, (machine) => world.network.deafen(gateway, machine)),
   ),
-  "unheard by PostgreSQL": forAWhile((world, gateway) =>
+  "cut off from the answers of PostgreSQL": forAWhile((world, gateway) =>
     fromDatabases(world, (machine) => world.network.mute(gateway, machine)),
   ),
   "loses packets": forAWhile(({ network }, gateway) => network.lose(gateway, 25)),
@@ -70,7 +70,7 @@ const GATEWAY_FAULTS = {
     await fleet.kill(gateway);
     await fleet.start(gateway);
   },
-  "killed, and begun again while it is cut off": async ({ network, fleet, ...world }, gateway, lastsMs) => {
+  "killed, and started again while it is cut off": async ({ network, fleet, ...world }, gateway, lastsMs) => {
     await fromDatabases({ network, fleet, ...world }, (machine) => network.cut(gateway, machine));
     await Bun.sleep(lastsMs);
     await fleet.kill(gateway);
@@ -79,7 +79,7 @@ const GATEWAY_FAULTS = {
     await network.heal(gateway);
     await started;
   },
-  "drained, and begun again": async ({ fleet }, gateway) => {
+  "drained, and started again": async ({ fleet }, gateway) => {
     await fleet.drain(gateway);
     await fleet.start(gateway);
   },

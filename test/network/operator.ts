@@ -28,7 +28,7 @@ export class Operator {
     private readonly urlOf: (gateway: string) => string,
     private readonly nowMs: () => number,
     private readonly random: Random,
-    /** The one that does not begin anew before the storm is over. */
+    /** The one that does not begin again before the storm is over. */
     private readonly window: "day" | "month",
   ) {}
 

@@ -247,7 +247,7 @@ async function allClosed(fleet: Fleet): Promise<void> {
   throw new Error("a node that is gone was not closed");
 }
 
-/** A day that ends within the storm would begin its limit anew. */
+/** A day that ends within the storm would begin its limit again. */
 const windowNow = (): "day" | "month" =>
   86_400_000 - (Date.now() % 86_400_000) > LONGEST_MS ? "day" : "month";
 

@@ -530,13 +530,13 @@ describe("a card payment", () => {
   test("that is won before somebody has suspended for its dispute is not suspended for longer than their lease", async () => {
     const world = new World();
     await world.sees(PAID);
-    const [begun, late] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const [started, late] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     world.suspending = () => {
-      begun.resolve();
+      started.resolve();
       return late.promise;
     };
     const slow = world.disputes("dp_1", "open");
-    await begun.promise;
+    await started.promise;
     await world.disputes("dp_1", "won");
     late.resolve();
     await slow;

@@ -24,7 +24,7 @@ describeOnPostgres("balances and keys that nobody uses", (cluster) => {
     await migratePostgres(postgres);
     const store = new SqlKeyStore(new PostgresDatabase(postgres), systemClock);
     const limits = { rpmLimit: 60, tpmLimit: null, dailyLimit: null, monthlyLimit: null };
-    const desk = {
+    const deps = {
       store,
       keyring: new Keyring(store),
       clock: systemClock,
@@ -33,12 +33,12 @@ describeOnPostgres("balances and keys that nobody uses", (cluster) => {
       spendable: { of: () => 0 as NanoUsd },
     };
     const make = async () => {
-      const made = await setUp(desk, {});
+      const made = await setUp(deps, {});
       if (refused(made)) throw new Error(made.message);
       return made.key;
     };
     const [live, ended] = [await make(), await make()];
-    await revoke(desk, ended.id, OPERATOR);
+    await revoke(deps, ended.id, OPERATOR);
     // So that only its ended key could be removed.
     await postgres.query((sql) => sql`UPDATE balances SET suspended = 'fraud' WHERE id = ${ended.balanceId}`);
     const grant = (counter: string, amount: number) =>

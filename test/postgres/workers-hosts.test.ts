@@ -17,7 +17,7 @@ describeOnPostgres("what several workers know of a host", (cluster) => {
     try {
       const { key } = await gateway.keyWith(10);
       for (let sent = 0; sent < 40; sent++) {
-        // A connection of its own, so that the kernel picks a worker anew.
+        // A connection of its own, so that the kernel picks a worker again.
         const answer = await fetch(`${gateway.url}/v1/chat/completions`, {
           method: "POST",
           headers: { authorization: `Bearer ${key}`, connection: "close" },

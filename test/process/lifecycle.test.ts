@@ -79,7 +79,7 @@ function deliveredOf(receipt: string, folder: Folder): number {
 }
 
 /** The hold covers a expensive host, which does not answer. */
-const afterADearHost = () =>
+const afterAnExpensiveHost = () =>
   simpleConfig([host.port])
     .replace(
       "hosts:\n",
@@ -196,7 +196,7 @@ test("killed while it streams: what was delivered is billed at its host's price,
     expect((await again.get("/v1/me", key)).json.held_usd).toBe(0);
     expect((await again.audit()).json).toMatchObject({ ok: true, drift_nano: "0" });
     await again.stop();
-  }, afterADearHost()));
+  }, afterAnExpensiveHost()));
 
 test("killed while it streams text of any kind: billed are at least three quarters of what was delivered, and never more", () =>
   withFolder(

@@ -432,7 +432,7 @@ describe("Auto", () => {
     ]);
   });
 
-  test("where candidates rest, it says when the first of them is back; where time mends nothing, not to repeat", () => {
+  test("where candidates rest, it says when the first of them is back; where time changes nothing, not to repeat", () => {
     const unavailable = (restMs: number) => refusal(auto(), routeStateOf({ restMs: () => restMs })).details;
     expect([unavailable(1), unavailable(60_000)]).toEqual([{ retryAfterS: 1 }, { retryAfterS: 60 }]);
     // Official clients replace a wait of more than a minute with one of half a second.

@@ -134,7 +134,7 @@ export class Auditor {
         // receipt.
         check(
           receipt !== undefined || ask.receipt === null || (ask.outcome === "left" && ask.words === 0),
-          `a stream that had begun has no receipt: ${about}`,
+          `a stream that had started has no receipt: ${about}`,
         );
         check(
           receipt === undefined || receipt.charged <= this.most(ask, hosts, receipt),

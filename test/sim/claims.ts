@@ -187,7 +187,7 @@ class ClaimWorld {
     }
   }
 
-  /** Many keys are tried, soon: a keyring that has read one of them anew knows what it shares with the others. */
+  /** Many keys are tried, soon: a keyring that has read one of them again knows what it shares with the others. */
   private sweep(): void {
     if (this.isOver) return;
     for (const one of this.keys())

@@ -61,7 +61,7 @@ export class SimulatedPostgres {
   }
 
   /** Streams of which something was given to their clients, as far as is committed. */
-  begun(life: string): ReceiptId[] {
+  started(life: string): ReceiptId[] {
     this.resolve((one) => one.life === life);
     return [...this.holds].flatMap(([receipt, one]) =>
       one.life === life && one.delivered > 0 ? [receipt] : [],
@@ -167,12 +167,12 @@ const GIVE_UP_MS = 5_000;
 
 /** What clients of nodes without a journal were told. */
 export class Promises {
-  private readonly begun = new Set<ReceiptId>();
+  private readonly started = new Set<ReceiptId>();
   private readonly charged = new Map<ReceiptId, NanoUsd>();
 
   /** The first byte is with the client. */
   begin(receipt: ReceiptId): void {
-    this.begun.add(receipt);
+    this.started.add(receipt);
   }
 
   /** The last one is. */
@@ -182,7 +182,7 @@ export class Promises {
 
   /** Once everything is over: whatever was promised is in the books. */
   judge({ ends, holds }: SimulatedPostgres): void {
-    for (const receipt of this.begun) check(ends.has(receipt), `${receipt} had begun and has no receipt`);
+    for (const receipt of this.started) check(ends.has(receipt), `${receipt} had started and has no receipt`);
     for (const [receipt, charged] of this.charged) {
       const end = ends.get(receipt);
       check(end?.state === "settled", `${receipt} was acknowledged and is ${end?.state ?? "nowhere"}`);

@@ -29,7 +29,7 @@ export class FreeRequests {
   }
 
   /** Its node is gone, and it is known that some of the answer was sent. */
-  begun(receipt: ReceiptId): void {
+  started(receipt: ReceiptId): void {
     this.change(receipt, { end: "used", isKept: true });
   }
 

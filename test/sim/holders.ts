@@ -182,7 +182,7 @@ export class Holders {
   }
 
   private deps(random: Random, clock: Pick<Clock, "now">): KeyDeps {
-    const desk = {
+    const deps = {
       clock,
       random: random.bytes,
       settings: () => ({ graceMs: 86_400_000 }),
@@ -190,7 +190,7 @@ export class Holders {
       spendable: { of: () => 0 },
       store: { changeKey: this.changeStored.bind(this) } as Pick<KeyStore, "changeKey">,
     };
-    return desk as unknown as KeyDeps;
+    return deps as unknown as KeyDeps;
   }
 
   private async changeStored(

@@ -430,7 +430,7 @@ class HoldWorld {
       work.wasFull,
       `${reservation.request.receipt} is owed ${short} beyond its hold, although there is room`,
     );
-    check(short <= mostUnheld(work), `${reservation.request.receipt} is owed ${short} beyond its hold`);
+    check(short <= mostUncovered(work), `${reservation.request.receipt} is owed ${short} beyond its hold`);
   }
 
   private stop(work: Work): void {
@@ -464,7 +464,7 @@ class HoldWorld {
     check(charged + lost === cost, `${charged} and ${lost} are not ${cost}`);
     check(lost === 0 || cost - before > room, `${lost} was lost, although limits had room for ${room}`);
     check(lost <= MAX_LOST * before, `${lost} was lost of a hold of ${before}`);
-    check(hides > 1 || lost <= mostUnheld(work), `${lost} was lost of ${reservation.request.receipt}`);
+    check(hides > 1 || lost <= mostUncovered(work), `${lost} was lost of ${reservation.request.receipt}`);
     if (lost > 0) this.counts.short += 1;
     if (cost > before && lost === 0) this.counts.grownAtEnd += 1;
     const spent = (this.spent.get(key.id) ?? 0) + charged;
@@ -577,7 +577,7 @@ const ONE_STEP = tokensNano(64);
 /** An eighth of what an answer can come to is always held. */
 const MAX_LOST = 7;
 /** A full limit has no room for a burst that nobody could prefetch. */
-const mostUnheld = ({ writes: { how, burst } }: Work): number =>
+const mostUncovered = ({ writes: { how, burst } }: Work): number =>
   ONE_LOOK + (how === "packet" || how === "bursts" ? tokensNano(burst) : 0);
 /** What a host does between two looks, and the words of one piece. */
 const ONE_LOOK = tokensNano((PACE * (CHECK_EVERY_MS + 250)) / 1_000 + 80);

@@ -615,7 +615,7 @@ class Fleet {
   private closeOne(node: Node): void {
     if (!(node instanceof DisklessNode) || this.postgres.isClosed(node.name)) return;
     if (!node.dead) this.counts.closed += 1;
-    for (const receipt of this.postgres.begun(node.name)) this.free.begun(receipt);
+    for (const receipt of this.postgres.started(node.name)) this.free.started(receipt);
     const spent = this.postgres.close(node.name);
     for (const [counter, amount] of spent) {
       const granted = this.authority.grantedTo(counter, node.name, node.epoch);

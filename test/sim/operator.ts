@@ -18,18 +18,18 @@ export class Operator {
     private readonly auditor: Auditor,
   ) {}
 
-  act(balance: BalanceId, at: EpochMs, desk: Pick<Debits, "take">): void {
+  act(balance: BalanceId, at: EpochMs, debits: Pick<Debits, "take">): void {
     const { random, asked } = this;
     const again = random.chance(0.4) ? random.pick(asked) : undefined;
-    if (again !== undefined) return void this.send(again, desk);
-    this.take(balance, random.chance(0.15) ? "all" : ((1 + random.below(600_000)) as NanoUsd), at, desk);
+    if (again !== undefined) return void this.send(again, debits);
+    this.take(balance, random.chance(0.15) ? "all" : ((1 + random.below(600_000)) as NanoUsd), at, debits);
   }
 
-  take(balanceId: BalanceId, amount: Debit["amount"], at: EpochMs, desk: Pick<Debits, "take">): void {
+  take(balanceId: BalanceId, amount: Debit["amount"], at: EpochMs, debits: Pick<Debits, "take">): void {
     const debit = { balanceId, amount, idempotencyKey: `d${this.asked.length}`, note: null, at };
     const one: AskedDebit = { debit, answer: null, underWay: 0 };
     this.asked.push(one);
-    void this.send(one, desk);
+    void this.send(one, debits);
   }
 
   /** Nobody will answer what was asked. */
@@ -38,21 +38,21 @@ export class Operator {
   }
 
   /** Asks until it knows of every debit whether it was made. */
-  async clear(desk: Pick<Debits, "take">, pass: () => Promise<void>): Promise<void> {
+  async clear(debits: Pick<Debits, "take">, pass: () => Promise<void>): Promise<void> {
     for (const one of this.asked) {
       while (this.auditor.inDoubt.has(one.debit.idempotencyKey)) {
-        void this.send(one, desk);
+        void this.send(one, debits);
         await pass();
       }
     }
   }
 
-  private async send(one: AskedDebit, desk: Pick<Debits, "take">): Promise<void> {
+  private async send(one: AskedDebit, debits: Pick<Debits, "take">): Promise<void> {
     const { idempotencyKey } = one.debit;
     if (one.answer === null) this.auditor.inDoubt.set(idempotencyKey, one.debit);
     one.underWay += 1;
     // An error says nothing: it may have been made.
-    const answer = await desk.take(one.debit).catch(() => null);
+    const answer = await debits.take(one.debit).catch(() => null);
     one.underWay -= 1;
     if (answer !== null) this.hear(one, answer);
   }

@@ -18,7 +18,7 @@ import type { Random } from "./random.ts";
 export class SimulatedStripe {
   private readonly sessions = new Map<string, Session>();
   private readonly order: Session[] = [];
-  private untold: { readonly session: Session }[] = [];
+  private unsent: { readonly session: Session }[] = [];
   /** From then on, nothing fails and pages that are open run out. */
   private isCalm = false;
 
@@ -51,7 +51,7 @@ export class SimulatedStripe {
     if (this.order.length === 0) return;
     const among = Math.min(RECENT, this.order.length);
     const session = this.order[this.order.length - 1 - this.random.below(among)]!;
-    if (this.befalls(session)) this.untold.push({ session });
+    if (this.befalls(session)) this.unsent.push({ session });
   }
 
   private befalls(session: Session): boolean {
@@ -95,12 +95,12 @@ export class SimulatedStripe {
 
   /** Events that are delivered now; `receive` rejects, or never ends, where one has to come again. */
   tell(receive: (intent: string) => Promise<void>): void {
-    for (const event of [...this.untold]) {
+    for (const event of [...this.unsent]) {
       if (!this.isCalm && this.random.chance(0.7)) continue;
       for (let copies = this.random.chance(0.1) ? 2 : 1; copies > 0; copies--)
         receive(event.session.payment).then(
           () => {
-            this.untold = this.untold.filter((one) => one !== event);
+            this.unsent = this.unsent.filter((one) => one !== event);
           },
           () => {},
         );
@@ -112,12 +112,12 @@ export class SimulatedStripe {
     for (const session of this.order) {
       if (session.state !== "open") continue;
       session.state = "expired";
-      this.untold.push({ session });
+      this.unsent.push({ session });
     }
   }
 
   get isTold(): boolean {
-    return this.untold.length === 0;
+    return this.unsent.length === 0;
   }
 
   /** What is left of the payment with its operator, after the fee, of what was to be credited. */
@@ -159,7 +159,7 @@ export class SimulatedStripe {
     if (isLost(session)) throw new Error("it is disputed");
     if (session.refunded === session.total) return;
     session.refunded = session.total;
-    this.untold.push({ session });
+    this.unsent.push({ session });
   }
 }
 

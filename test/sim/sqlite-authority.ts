@@ -34,7 +34,7 @@ export class DatabaseAuthority implements FleetAuthority {
   private closed = 0;
   /** What `granted` says, until something is written that may change it. */
   private readonly sums = new Map<CounterId, number>();
-  private readonly begun = new Set<string>();
+  private readonly started = new Set<string>();
   /** What each ledger has shipped of a counter before it retired it, by name and counter. */
   private readonly retired = new Map<string, number>();
 
@@ -120,8 +120,8 @@ export class DatabaseAuthority implements FleetAuthority {
   /** A life begins before it states anything. */
   private begin(name: string, epoch: number): void {
     const life = `${name} ${epoch}`;
-    if (this.begun.has(life)) return;
-    this.begun.add(life);
+    if (this.started.has(life)) return;
+    this.started.add(life);
     this.sums.clear();
     while ((this.registry.lastEpoch(name) ?? 0) < epoch) this.registry.join(name);
   }

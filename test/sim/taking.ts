@@ -31,7 +31,7 @@ import { DatabaseAuthority } from "./sqlite-authority.ts";
 
 /**
  * Holds grow, shrink and end at one ledger, or at several that share an Authority, while owners lower and raise
- * limits, move keys to other budgets, change their windows, revoke keys, keys tighten runs, owners set theirs anew, and the operator
+ * limits, move keys to other budgets, change their windows, revoke keys, keys tighten runs, owners set theirs again, and the operator
  * suspends. A change is
  * answered once every node has noticed it, but for those whose lease has run out, which notice it before they go
  * on. The auditor keeps a book of its own of what each budget was taken for, piece by piece, and after every step
@@ -199,7 +199,7 @@ class Fleet {
     return Object.assign(node, { ledger, grants, holders, runs, records });
   }
 
-  /** It has read all keys anew. */
+  /** It has read all keys again. */
   private tell({ holders }: Node): void {
     for (const key of this.keys)
       holders.put(key, this.budgetsOf(key), this.suspended ? "acceptable_use" : null);

@@ -44,7 +44,7 @@ afterEach(() => {
   rmSync(folder, { recursive: true });
 });
 
-/** A process's view of the database: opened anew, it knows only what is on disk. */
+/** A process's view of the database: opened again, it knows only what is on disk. */
 function openDeps(): KeyDeps {
   const db = openDatabase(join(folder, "gateway.sqlite"));
   close = () => db.close();
@@ -140,7 +140,7 @@ describe("rotation over time", () => {
     expect(await deps.keyring.identify(rotated.secret, clock.now())).not.toBeNull();
   });
 
-  test("a chain keeps the first key's rotation id, so no cap begins anew", async () => {
+  test("a chain keeps the first key's rotation id, so no cap begins again", async () => {
     const deps = openDeps();
     const { key, recovery } = await done(setUp(deps, {}));
     const second = await done(rotate(deps, key, KEY));

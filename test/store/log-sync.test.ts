@@ -117,7 +117,7 @@ test("what is refused writes nothing, and waits for nothing", async () => {
   expect(syncs.length).toBe(1);
 });
 
-test("a log that begins anew is the same file", async () => {
+test("a log that begins again is the same file", async () => {
   const path = join(folder, "other.sqlite");
   const db = openDatabase(path, "NORMAL");
   const synced: number[] = [];

@@ -52,8 +52,8 @@ describe("what everybody used", () => {
   });
 
   const many = [
-    group({ keyId: "dear", charged: 50, requests: 1, input: 1 }),
-    group({ keyId: "dear", start: null, charged: 60 }),
+    group({ keyId: "costly", charged: 50, requests: 1, input: 1 }),
+    group({ keyId: "costly", start: null, charged: 60 }),
     group({ keyId: "busy", charged: 20, requests: 9, input: 1 }),
     group({ keyId: "busy", start: null, charged: 19 }),
     group({ keyId: "long", charged: 10, requests: 2, input: 900 }),
@@ -61,10 +61,10 @@ describe("what everybody used", () => {
   ];
 
   test.each([
-    ["cost", ["dear", "busy", "new", "long"]],
-    ["growth", ["new", "long", "busy", "dear"]],
-    ["requests", ["busy", "new", "long", "dear"]],
-    ["tokens", ["long", "dear", "busy", "new"]],
+    ["cost", ["costly", "busy", "new", "long"]],
+    ["growth", ["new", "long", "busy", "costly"]],
+    ["requests", ["busy", "new", "long", "costly"]],
+    ["tokens", ["long", "costly", "busy", "new"]],
   ] as const)("is ordered by %s", (order, names) => {
     expect(SPENDING_ORDERS).toContain(order);
     expect(rankSpending(many, { order, most: 10 }).keys.rows.map(({ name }) => name)).toEqual([...names]);

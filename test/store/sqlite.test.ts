@@ -3,7 +3,7 @@ import { afterAll, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { mendsWalReset, openDatabase } from "../../src/store/database/sqlite.ts";
+import { hasWalResetFix, openDatabase } from "../../src/store/database/sqlite.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "sqlite-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -32,5 +32,5 @@ test.each([
   ["3.54.0", true],
   ["4.0.0", true],
 ])("SQLite %s may copy its log while another connection writes: %p", (version, may) => {
-  expect(mendsWalReset(version)).toBe(may);
+  expect(hasWalResetFix(version)).toBe(may);
 });

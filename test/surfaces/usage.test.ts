@@ -21,8 +21,11 @@ test("a summary that Anthropic made on the way is billed beside the answer, whos
 });
 
 test("in a stream it is told at the end, and counted once", () => {
-  const begun = readAnthropicUsage({ input_tokens: 3_000, output_tokens: 1, iterations: null }, null);
-  const ended = readAnthropicUsage({ input_tokens: 3_000, output_tokens: 40, iterations: ITERATIONS }, begun);
+  const started = readAnthropicUsage({ input_tokens: 3_000, output_tokens: 1, iterations: null }, null);
+  const ended = readAnthropicUsage(
+    { input_tokens: 3_000, output_tokens: 40, iterations: ITERATIONS },
+    started,
+  );
   expect(ended).toMatchObject({ input: 153_000, output: 2_040 });
   const again = readAnthropicUsage({ input_tokens: 3_000, output_tokens: 40, iterations: ITERATIONS }, ended);
   expect(again).toMatchObject({ input: 153_000, output: 2_040 });
@@ -261,9 +264,9 @@ describe("dialects", () => {
     ["one bad member: the prompt", [anthropic(-1, 60)], { input: 7, cacheRead: 3, output: 60 }],
     ["one bad member: the answer", [anthropic(9, 1.5)], { input: 9, output: 0 }],
   ])("messages, after a beginning that told the prompt: %s", (_how, reports, told) => {
-    const begun = readAnthropicBeginning(anthropic(7, 1, { cache_read_input_tokens: 3 }));
+    const started = readAnthropicBeginning(anthropic(7, 1, { cache_read_input_tokens: 3 }));
     expect(
-      reports.reduce<typeof begun>((before, one) => readAnthropicUsage(one, before), begun),
+      reports.reduce<typeof started>((before, one) => readAnthropicUsage(one, before), started),
     ).toMatchObject(told);
   });
 });

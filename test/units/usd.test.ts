@@ -75,7 +75,7 @@ test("sums beyond 2^53 femto-dollars stay exact", () => {
   );
 });
 
-test("what is dearer than any balance costs as much as the largest", () => {
+test("what is more expensive than any balance costs as much as the largest", () => {
   const mostExpensive = pricePerMillion(1_000_000)!;
   expect(sumLines(lineFemto(1_000_000_000, mostExpensive), lineFemto(1_000_000_000, mostExpensive))).toBe(
     MAX_NANO_USD,

@@ -79,7 +79,7 @@ function readKey(row: Fields, at: string, draft: Draft, now: number): MovedKey[]
   const limit = limitOf(row.limit);
   const reset = textOf(row.limit_reset);
   if (limit !== null && reset !== null && (numberOf(row.usage) ?? 0) > 0)
-    draft.note(from, "what it has used of the present window is not carried: its limit starts anew");
+    draft.note(from, "what it has used of the present window is not carried: its limit starts again");
   return [
     {
       source: `key:${hash}`,

@@ -28,7 +28,7 @@ export function apiDocEndpoints(others: readonly Endpoint[], deps: HttpDeps): En
   return docs;
 }
 
-/** Anybody may ask for them, so they are only made anew after a reload. */
+/** Anybody may ask for them, so they are only made again after a reload. */
 interface Made {
   readonly baseUrl: string;
   readonly features: ReadonlySet<Feature>;

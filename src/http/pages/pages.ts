@@ -75,7 +75,7 @@ export function pageEndpoints(deps: HttpDeps): Endpoint[] {
 
 const STATUS_MS = 1_000;
 
-/** Made anew when the configuration was read again, and every few seconds; null where they are not public. */
+/** Made again when the configuration was read again, and every few seconds; null where they are not public. */
 function modelsOf({ settings, catalog, health, keyDeps }: HttpDeps): () => ModelsPages | null {
   let made: { readonly of: Catalog; readonly at: number; readonly pages: ModelsPages } | null = null;
   return () => {

@@ -12,7 +12,7 @@ export class EventFrames implements Sink {
   private readonly event = new CurrentEvent();
   private readonly cursor = new JsonCursor();
   private readonly items: Uint8Array[] = [];
-  private isBegun = false;
+  private isStarted = false;
 
   constructor(
     private readonly socket: ClientSocket,
@@ -60,8 +60,8 @@ export class EventFrames implements Sink {
     this.note(data);
     const { streamId, headers } = this;
     const lane = streamId === null ? "" : `"stream_id":"${streamId}",`;
-    const first = this.isBegun ? "" : `"headers":${JSON.stringify(headers)},`;
-    this.isBegun = true;
+    const first = this.isStarted ? "" : `"headers":${JSON.stringify(headers)},`;
+    this.isStarted = true;
     return lane === "" && first === "" ? data : `{${lane}${first}${data.slice(1)}`;
   }
 

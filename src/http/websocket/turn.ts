@@ -114,5 +114,5 @@ const noRoom = (): Refusal =>
 const tooLarge = (limit: number): Refusal =>
   refuse(
     "payload_too_large",
-    `The conversation and this turn are larger than ${limit} bytes together. Shorten the conversation, and start it anew without \`previous_response_id\`.`,
+    `The conversation and this turn are larger than ${limit} bytes together. Shorten the conversation, and start it again without \`previous_response_id\`.`,
   );

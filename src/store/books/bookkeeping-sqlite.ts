@@ -6,9 +6,9 @@ import { assert } from "../../units/assert.ts";
 import { SqlAccountStore } from "../customers/account-store.ts";
 import { SqlKeyStore } from "../customers/key-store.ts";
 import { LogSync } from "../database/log-sync.ts";
-import { diskRefused, mendsWalReset, openDatabase, sqliteVersion } from "../database/sqlite.ts";
+import { diskRefused, openDatabase } from "../database/sqlite.ts";
 import { SqliteDatabase } from "../database/sqlite-database.ts";
-import { Upkeep } from "../database/upkeep.ts";
+import { maintenanceOf } from "../database/sqlite-maintenance.ts";
 import { SqlExportStore } from "../export/export-store.ts";
 import { Books, type BooksOptions, onTheLoop } from "../journal/sqlite-books.ts";
 import { lostToClaims, soleClaims } from "../ledger/claims.ts";
@@ -26,10 +26,10 @@ export async function openSqliteBooks(parts: BookkeepingParts): Promise<Bookkeep
   const store = new LedgerStore(db);
   const booksDb = openDatabase(folder.databasePath, "NORMAL", BOOKS_WAIT_MS);
   const ends = new LedgerStore(booksDb);
-  const upkeep = mendsWalReset(sqliteVersion(db)) ? new Upkeep(folder.databasePath, clock, onFault) : null;
+  const thread = maintenanceOf(db, folder.databasePath, clock, onFault);
   let closing = false;
   // A thread is not started for the last one, which keeps nobody waiting.
-  const checkpoint = async () => (closing && !upkeep?.isRunning ? ends : (upkeep ?? ends)).checkpoint();
+  const checkpoint = async () => (closing && !thread?.isRunning ? ends : (thread ?? ends)).checkpoint();
   const opening = { ...journalOptions(parts, folder.path), store: { ...onTheLoop(ends), checkpoint } };
   // What strangers change as well: keys, accounts, sessions. The event loop does not wait for their syncs.
   const controlDb = openDatabase(folder.databasePath, "NORMAL");
@@ -73,14 +73,14 @@ export async function openSqliteBooks(parts: BookkeepingParts): Promise<Bookkeep
     held: async (id) => ({ held: ledger.heldOn(id), heldAt: "all_processes" }),
     ...creditsOf(store, ledger, debits),
     ...readsOf(store, books, ledger, readers, onFault),
-    fold: async (before) => (upkeep ?? ends).fold(before),
+    fold: async (before) => (thread ?? ends).fold(before),
     diskRefused,
     figures: () => [lostToClaims(debits.lost)],
     async close() {
       await claims.stop();
       closing = true;
       await books.close();
-      await upkeep?.close();
+      await thread?.close();
       for (const one of [readers.usage, readers.spending]) one.stop();
       for (const one of [booksDb, controlDb, log, db]) one.close();
     },

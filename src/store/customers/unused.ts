@@ -50,7 +50,7 @@ export class UnusedRemoval {
 
 export interface UnusedOptions {
   readonly clock: Clock;
-  /** Null: never. Asked anew for each round. */
+  /** Null: never. Asked again for each round. */
   readonly days: () => number | null;
   readonly store: Pick<KeyStore, "removeUnused">;
   readonly keyring: Pick<Keyring, "forget">;

@@ -23,8 +23,8 @@ export function openDatabase(
   db.run(`PRAGMA synchronous = ${synchronous}`);
   db.run("PRAGMA foreign_keys = ON");
   db.run(`PRAGMA journal_size_limit = ${LOG_KEPT_BYTES}`);
-  // Where a thread copies the log (see upkeep.ts), this bound only matters while that cannot keep up.
-  if (mendsWalReset(sqliteVersion(db))) db.run(`PRAGMA wal_autocheckpoint = ${AUTOMATIC_CHECKPOINT_PAGES}`);
+  // Where a thread copies the log (see sqlite-maintenance.ts), this bound only matters while that cannot keep up.
+  if (hasWalResetFix(sqliteVersion(db))) db.run(`PRAGMA wal_autocheckpoint = ${AUTOMATIC_CHECKPOINT_PAGES}`);
   migrate(db);
   db.run(`PRAGMA busy_timeout = ${waitMs}`);
   return db;
@@ -46,10 +46,10 @@ export const sqliteVersion = (db: Database): string =>
 
 /**
  * Whether one connection may copy the log into the database while another one writes. Before 3.51.3 a write
- * that begins the log anew at the wrong moment could make later commits be taken for copied, and lose them
+ * that begins the log again at the wrong moment could make later commits be taken for copied, and lose them
  * (sqlite.org/wal.html, "The WAL-Reset Bug"). Bun brings a newer SQLite, but on macOS it takes the system's.
  */
-export function mendsWalReset(version: string): boolean {
+export function hasWalResetFix(version: string): boolean {
   const [major = 0, minor = 0, patch = 0] = version.split(".").map(Number);
   return major * 1e6 + minor * 1e3 + patch >= 3_051_003;
 }
@@ -62,7 +62,7 @@ const PAGE_BYTES = 8_192;
 /** While the database is being opened, nobody is served yet. */
 const START_WAIT_MS = 5_000;
 /**
- * The thread of upkeep.ts writes for 3 ms at a time. If something else writes for longer, such as an
+ * The thread of sqlite-maintenance.ts writes for 3 ms at a time. If something else writes for longer, such as an
  * operator's tool, waiting would hold up every stream; instead, one change is refused and can be sent again.
  */
 const LOOP_WAIT_MS = 1_000;

@@ -5,7 +5,6 @@ import type { Clock, Timer } from "../../units/clock.ts";
 import { StoreUnreachable } from "../../units/errors/bookkeeping.ts";
 import type { ReceiptId } from "../../units/id.ts";
 import { type StoredReceipt, storedReceipt } from "../ledger/receipts.ts";
-import { Beats, CHECKPOINT_EVERY_MS, checkpoint } from "./beats.ts";
 import type { Disk } from "./disk.ts";
 import {
   type Damage,
@@ -17,6 +16,7 @@ import {
   spareFiles,
   type Unapplied,
 } from "./journal.ts";
+import { CHECKPOINT_EVERY_MS, checkpoint, PeriodicTimers } from "./periodic-timers.ts";
 
 /**
  * Journal and database together: a start replays the one into the other, and from then on the database
@@ -25,7 +25,7 @@ import {
  */
 export abstract class JournalBooks<Options extends JournalBooksOptions> {
   readonly journal: DurableJournal;
-  private readonly beats: Beats;
+  private readonly timers: PeriodicTimers;
   /** All open holds, whichever file they were first written to, are also in this file or in a later one. */
   private headed = 0;
   /** Files before this one are gone. */
@@ -45,7 +45,7 @@ export abstract class JournalBooks<Options extends JournalBooksOptions> {
     firstFile: number,
   ) {
     const { disk, clock, relaxed } = options;
-    this.beats = new Beats(clock, options.onFault);
+    this.timers = new PeriodicTimers(clock, options.onFault);
     this.journal = new DurableJournal({
       disk,
       firstFile,
@@ -91,7 +91,7 @@ export abstract class JournalBooks<Options extends JournalBooksOptions> {
    * Tries to book the rest; what stays in the journal is booked by the next start. True when nothing stayed.
    */
   async close(): Promise<boolean> {
-    this.beats.stop();
+    this.timers.stop();
     await this.retiring;
     this.closed = true;
     this.next?.cancel();
@@ -134,9 +134,9 @@ export abstract class JournalBooks<Options extends JournalBooksOptions> {
   /** Checkpoints delivered tokens, begins new journal files, forgets idle counters. */
   protected keepUp(ledger: Ledger, onForgotten: (counters: readonly CounterId[]) => void): void {
     this.ledger = ledger;
-    this.beats.every(CHECKPOINT_EVERY_MS, () => checkpoint(ledger, this.journal));
-    this.beats.every(CHECKPOINT_EVERY_MS, () => this.turnPage());
-    this.beats.forgetIdle(ledger, () => this.appliedThrough, onForgotten);
+    this.timers.every(CHECKPOINT_EVERY_MS, () => checkpoint(ledger, this.journal));
+    this.timers.every(CHECKPOINT_EVERY_MS, () => this.turnPage());
+    this.timers.forgetIdle(ledger, () => this.appliedThrough, onForgotten);
   }
 
   /** Collects the ends of some time into one batch, or as many as fit into one. */

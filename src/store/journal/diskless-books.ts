@@ -2,8 +2,8 @@ import type { CounterId } from "../../ledger/counter.ts";
 import type { Ledger } from "../../ledger/ledger.ts";
 import type { Clock } from "../../units/clock.ts";
 import { StoreUnreachable } from "../../units/errors/bookkeeping.ts";
-import { Beats, CHECKPOINT_EVERY_MS, checkpoint } from "./beats.ts";
 import type { PostgresHolds } from "./holds.ts";
+import { CHECKPOINT_EVERY_MS, checkpoint, PeriodicTimers } from "./periodic-timers.ts";
 import { PostgresJournal } from "./postgres-journal.ts";
 
 /**
@@ -12,11 +12,11 @@ import { PostgresJournal } from "./postgres-journal.ts";
  */
 export class DisklessBooks {
   readonly journal: PostgresJournal;
-  private readonly beats: Beats;
+  private readonly timers: PeriodicTimers;
   private epoch = 0;
 
   constructor({ store, node, ...options }: DisklessBooksOptions) {
-    this.beats = new Beats(options.clock, options.onFault);
+    this.timers = new PeriodicTimers(options.clock, options.onFault);
     this.journal = new PostgresJournal({
       ...options,
       commit: (batch) => store.commit(node, this.epoch, batch),
@@ -26,8 +26,8 @@ export class DisklessBooks {
   /** Starts following the ledger, in the epoch that has started. */
   follow(ledger: Ledger, epoch: number, onForgotten: (counters: readonly CounterId[]) => void): void {
     this.epoch = epoch;
-    this.beats.every(CHECKPOINT_EVERY_MS, () => checkpoint(ledger, this.journal));
-    this.beats.forgetIdle(ledger, () => this.appliedThrough, onForgotten);
+    this.timers.every(CHECKPOINT_EVERY_MS, () => checkpoint(ledger, this.journal));
+    this.timers.forgetIdle(ledger, () => this.appliedThrough, onForgotten);
   }
 
   /** The journal's number up to which PostgreSQL's sums are complete. */
@@ -48,7 +48,7 @@ export class DisklessBooks {
 
   /** True: whatever could not be committed, those who close this node need not wait for it. */
   async close(): Promise<boolean> {
-    this.beats.stop();
+    this.timers.stop();
     await this.journal.flushed();
     this.journal.close();
     return true;

@@ -41,7 +41,7 @@ export class Retention {
 
 export interface RetentionOptions {
   readonly clock: Clock;
-  /** Null: for ever. Asked anew for each slice. */
+  /** Null: for ever. Asked again for each slice. */
   readonly keepDays: () => number | null;
   /** Deletes some of what is from before then, and returns how many rows went. */
   readonly fold: (before: EpochMs) => Promise<number>;

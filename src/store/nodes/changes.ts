@@ -10,11 +10,11 @@ export type NotedChange = Omit<MembershipChange, "version">;
 export const changeOfKey = ({
   balanceId,
   hash,
-  rotationId: lineage,
+  rotationId,
 }: Pick<Key, "balanceId" | "hash" | "rotationId">): NotedChange => ({
   balance: balanceId,
   key: hash,
-  counters: ["day", "month", "rpm", "tpm"].map((kind) => `${kind}:${lineage}`),
+  counters: ["day", "month", "rpm", "tpm"].map((kind) => `${kind}:${rotationId}`),
 });
 
 export const changeOfBudget = (balance: BalanceId, budget: string): NotedChange => ({

@@ -2,9 +2,9 @@ import type { Inquiry } from "../../ledger/authority.ts";
 import type { Clock } from "../../units/clock.ts";
 import { SqlKeyStore } from "../customers/key-store.ts";
 import { LogSync } from "../database/log-sync.ts";
-import { mendsWalReset, openDatabase, sqliteVersion } from "../database/sqlite.ts";
+import { openDatabase } from "../database/sqlite.ts";
 import { SqliteDatabase } from "../database/sqlite-database.ts";
-import { Upkeep } from "../database/upkeep.ts";
+import { maintenanceOf } from "../database/sqlite-maintenance.ts";
 import { endsIn } from "../journal/journal-part.ts";
 import { NodeLedger } from "../ledger/node-ledger.ts";
 import { SqliteAuthority } from "../ledger/sqlite-authority.ts";
@@ -27,7 +27,7 @@ export function openKeeper({ database: path, clock, onFault, onLost, announce }:
   const recalled = (asker: string, inquiry: Inquiry) => announce({ kind: "recalled", asker, inquiry });
   const authority = new SqliteAuthority(db, clock, () => registry.alive(), recalled);
   const ledger = new LedgerStore(db);
-  const upkeep = mendsWalReset(sqliteVersion(db)) ? new Upkeep(path, clock, onFault) : null;
+  const maintenance = maintenanceOf(db, path, clock, onFault);
   const turns = new SettlementTurns((batches) => authority.settle(batches), durable, setImmediate);
   const database = new SqliteDatabase(db, durable);
   const keys = new SqlKeyStore(database, clock);
@@ -45,11 +45,11 @@ export function openKeeper({ database: path, clock, onFault, onLost, announce }:
       inquiries: async (node) => authority.inquiries(node),
       commit: committing(database, registry, durable),
       removeUnused: removing(keys, registry),
-      checkpoint: async () => (upkeep ?? ledger).checkpoint(),
-      fold: async (before) => (upkeep ?? ledger).fold(before),
+      checkpoint: async () => (maintenance ?? ledger).checkpoint(),
+      fold: async (before) => (maintenance ?? ledger).fold(before),
     },
     async stop() {
-      await upkeep?.close();
+      await maintenance?.close();
       log.close();
       db.close();
     },

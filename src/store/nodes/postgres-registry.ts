@@ -119,7 +119,7 @@ export class PostgresRegistry implements Registry {
       await free(sql, name);
       return "closed";
     });
-    return found === "fenced" ? this.bury(name) : found;
+    return found === "fenced" ? this.endOrphanedStreams(name) : found;
   }
 
   /** Nodes without a journal that have been gone long enough to be closed. */
@@ -141,14 +141,14 @@ export class PostgresRegistry implements Registry {
       await free(sql, name);
       return "closed";
     });
-    if (found === "fenced") await this.bury(name);
+    if (found === "fenced") await this.endOrphanedStreams(name);
   }
 
   /**
    * Of a node that can commit nothing any more. Two may be at it at once, and one may go on where another
    * died.
    */
-  private async bury(name: string): Promise<"closed"> {
+  private async endOrphanedStreams(name: string): Promise<"closed"> {
     while (await this.holds.endSome(name, this.recovered));
     await this.postgres.transaction(async (sql) => {
       await sql`SELECT name FROM nodes WHERE name = ${name} FOR UPDATE`;

@@ -10,11 +10,11 @@ import type { BodyChanges } from "./body-changes.ts";
  */
 
 /** Left out for hosts of the request's own language; where it is translated, it never arrives. */
-export function leaveOutUnheld(
+export function leaveOutUnpriced(
   { surface, json }: Pick<GenerationRequest, "surface" | "json">,
   changes: BodyChanges,
 ): void {
-  for (const name of UNHELD[surface]) if (json[name] !== undefined) changes.drop(name, json[name]);
+  for (const name of UNPRICED[surface]) if (json[name] !== undefined) changes.drop(name, json[name]);
   const more = asObject(json.extra_body);
   // Gemini's own settings have their place there; others are merged with the request by proxies.
   if (more !== null && Object.keys(more).some((name) => name !== "google")) changes.drop("extra_body", more);
@@ -60,11 +60,15 @@ const PREDICTION = "prediction";
 
 const ALWAYS = [...CEILINGS, ...ANSWERS, PREDICTION];
 
-const UNHELD: Readonly<Record<SurfaceName, readonly string[]>> = {
+const UNPRICED: Readonly<Record<SurfaceName, readonly string[]>> = {
   "chat.completions": [...ALWAYS, "max_output_tokens"],
   messages: [...ALWAYS, "max_completion_tokens", "max_output_tokens", "n"],
   responses: [...ALWAYS, "max_tokens", "max_completion_tokens", "n"],
 };
 
 /** All that is looked at here, next to the ceilings of the languages themselves. */
-export const UNHELD_NAMES: readonly string[] = [...ALWAYS, ...SERVICES.map(({ name }) => name), "extra_body"];
+export const UNPRICED_NAMES: readonly string[] = [
+  ...ALWAYS,
+  ...SERVICES.map(({ name }) => name),
+  "extra_body",
+];

@@ -119,7 +119,7 @@ test("when strangers asked for too many, only who has signed in before gets a li
 });
 
 describe("a claim", () => {
-  test("makes the keyring read its balance anew once it is confirmed, not before", async () => {
+  test("makes the keyring read its balance again once it is confirmed, not before", async () => {
     const id = balance("a");
     await claimByEmail(deps, by(id), KIM);
     expect(forgotten).toEqual([]);

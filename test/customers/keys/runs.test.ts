@@ -67,12 +67,12 @@ describe("a run that is known", () => {
     else expect(change).toMatchObject({ code: "invalid_request", details: { param: "x-gateway-run" } });
   });
 
-  test("that has ended is another key's to start anew, and to limit", () => {
+  test("that has ended is another key's to start again, and to limit", () => {
     const run = { startedBy: "key_2", startedAt: after(25), calls: 2, cap: null };
     expect(join("job; calls=2", after(25), known, NO_OTHERS, "key_2")).toMatchObject({ run });
   });
 
-  test("that its owner has ended starts anew at once, and never in the millisecond of the one before", () => {
+  test("that its owner has ended starts again at once, and never in the millisecond of the one before", () => {
     const balance = {} as Balance;
     const ended = revisedRun("job", NOW, "end", OPERATOR)(known, balance) as StoredRun;
     expect(join("job", NOW, ended)).toMatchObject({

@@ -58,7 +58,7 @@ function openai({ deltas, logprobs, message, finish, usage = tokens(20, 9), stor
   return { from, host: "chat.completions", stream, whole, story: { usage: used(20, 9), ...story } };
 }
 
-const begun = (index: number, id: string, name: string) => ({
+const started = (index: number, id: string, name: string) => ({
   tool_calls: [{ index, id, type: "function", function: { name, arguments: "" } }],
 });
 const more = (index: number, words: string) => ({ tool_calls: [{ index, function: { arguments: words } }] });
@@ -79,10 +79,10 @@ export const OPENAI_CHAT = {
   "two calls at once": openai({
     from: "guide “Function calling”, “Streaming” and “Parallel function calling”",
     deltas: [
-      begun(0, "call_DdmO9pD3xa9XTPNJ32zg2hcA", "get_weather"),
+      started(0, "call_DdmO9pD3xa9XTPNJ32zg2hcA", "get_weather"),
       more(0, '{"ci'),
       more(0, 'ty":"Paris"}'),
-      begun(1, "call_wKpPBg2vG5aEqLhIqCPqGTqG", "get_weather"),
+      started(1, "call_wKpPBg2vG5aEqLhIqCPqGTqG", "get_weather"),
       more(1, '{"city":"Bogotá'),
       more(1, '"}'),
     ],
@@ -111,7 +111,7 @@ export const OPENAI_CHAT = {
   }),
   "words, then a call without arguments": openai({
     from: "guide “Function calling”",
-    deltas: [{ content: "Let me look." }, begun(0, "call_J7hTqk", "list_files"), more(0, "{}")],
+    deltas: [{ content: "Let me look." }, started(0, "call_J7hTqk", "list_files"), more(0, "{}")],
     message: {
       content: "Let me look.",
       tool_calls: [

@@ -339,8 +339,8 @@ const delta = (type: string, output_index: number | undefined, item_id: string, 
   content_index: 0,
   delta,
 });
-const begun = added(0, { ...MESSAGE, status: "in_progress", content: [] });
-const halfMessage = [begun, opened(0), delta("output_text", 0, "msg_1", "Hel")];
+const started = added(0, { ...MESSAGE, status: "in_progress", content: [] });
+const halfMessage = [started, opened(0), delta("output_text", 0, "msg_1", "Hel")];
 const WHOLE = { ...MESSAGE, content: [part("Hello")] };
 const called = (id: string, words: string) => ({
   id: `fc_${id}`,
@@ -430,7 +430,7 @@ const SICK_RESPONSES = {
   "events that nobody knows": responses(
     [
       { type: "response.rate_limits.updated", remaining: 5 },
-      begun,
+      started,
       delta("output_text", 0, "msg_1", "Hello"),
       done(0, WHOLE),
       completed([WHOLE]),
@@ -440,7 +440,7 @@ const SICK_RESPONSES = {
   "no word of its beginning": {
     ...responses([], HELLO_TOLD),
     stream: named([
-      begun,
+      started,
       opened(0),
       delta("output_text", 0, "msg_1", "Hello"),
       done(0, WHOLE),

@@ -89,7 +89,7 @@ describe("rows of trusted proxies", () => {
   });
 });
 
-test("what strangers may do so often an hour: each has a throttle of its own, which begins anew with the hour", () => {
+test("what strangers may do so often an hour: each has a throttle of its own, which begins again with the hour", () => {
   const clock = new ManualClock();
   const throttles = throttlesOf(() => new AddressThrottle(clock));
   expect(Object.keys(throttles)).toEqual([

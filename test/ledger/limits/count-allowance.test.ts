@@ -30,7 +30,7 @@ function open() {
   return { clock, allowance, takes };
 }
 
-test("counts in vain are bounded a minute and balance, and begin anew when the minute is over", () => {
+test("counts in vain are bounded a minute and balance, and begin again when the minute is over", () => {
   const { clock, takes } = open();
   expect([takes(paid("a"), HALF), takes(paid("a"), HALF), takes(paid("a"), 1)]).toEqual([true, true, false]);
   expect(takes(paid("b"), HALF)).toBe(true);

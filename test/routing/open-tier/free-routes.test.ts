@@ -56,7 +56,7 @@ test("a host is asked for one thing at a time", async () => {
   expect(world.probed).toEqual(["one", "three", "two"]);
 });
 
-test("it is verified anew every half hour, and later when it has served meanwhile", async () => {
+test("it is verified again every half hour, and later when it has served meanwhile", async () => {
   const world = new World(route("a", "one"));
   void world.free.verify();
   await world.answer("one", true);

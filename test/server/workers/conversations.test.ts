@@ -7,7 +7,7 @@ import { chatText } from "../../fakes/transcripts.ts";
 import { until } from "../../fakes/until.ts";
 import { Folder, GatewayProcess } from "../../process/gateway.ts";
 
-/** Three workers on SQLite; each request comes on a connection of its own, so the kernel picks its worker anew. */
+/** Three workers on SQLite; each request comes on a connection of its own, so the kernel picks its worker again. */
 const uses: CacheUse[] = [];
 
 const well = json(chatText(["ok"], { input: 10, output: 1 }).whole);

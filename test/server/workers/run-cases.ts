@@ -32,7 +32,7 @@ export function testRunsOfWorkers(database: () => Promise<string>): void {
     await host.close();
   });
 
-  /** On a connection of its own, so that the kernel picks a worker anew. */
+  /** On a connection of its own, so that the kernel picks a worker again. */
   async function call(key: string, run: string, content: string): Promise<string> {
     const response = await fetch(`${gateway.url}/v1/chat/completions`, {
       method: "POST",

@@ -73,7 +73,7 @@ export function testWorkersTogether(database: () => Promise<string>): void {
   const workers = (): number[] => workersOf(gateway.pid);
 
   /**
-   * On a connection of its own, so that the kernel picks a worker anew; again where that worker is stopped or
+   * On a connection of its own, so that the kernel picks a worker again; again where that worker is stopped or
    * gone.
    */
   async function ask(path: string, init: RequestInit = {}, patienceMs = 60_000): Promise<Response> {

@@ -60,8 +60,8 @@ export const TAKING_MUTANTS: readonly Mutant[] = [
   }),
   ...mutantsOf("src/ledger/counter.ts", {
     "only the present window of a budget is counted": [
-      "WINDOW_KINDS.map((kind): [",
-      "[window].map((kind): [",
+      "WINDOW_KINDS.map((kind) => [",
+      "[window].map((kind) => [",
     ],
     "the cap binds the day's window, whatever it was set to": [
       "kind === window ? cap",

@@ -614,7 +614,7 @@ test.each(SURFACE_NAMES)("a %s client whose host reports no usage is told what w
   expect(told).toMatch(/"(completion|output)_tokens":3/);
 });
 
-test("a host's signs of life reach the client in its own language, once the answer has begun", () => {
+test("a host's signs of life reach the client in its own language, once the answer has started", () => {
   const ping = ": OPENROUTER PROCESSING\n\n";
   const token = 'data: {"id":"c","choices":[{"index":0,"delta":{"content":"Hi"},"finish_reason":null}]}\n\n';
   for (const [client, form] of [
@@ -640,7 +640,7 @@ describe("a tool of Anthropic's language that says it is `custom`, as its functi
       ASKED,
     );
     const chunk = (delta: object) => JSON.stringify({ id: "chatcmpl-1", choices: [{ index: 0, delta }] });
-    const begun = judge.push(
+    const started = judge.push(
       Buffer.from(
         sseText([
           { data: chunk({ tool_calls: [{ index: 0, ...call({ arguments: "" }) }] }) },
@@ -648,7 +648,7 @@ describe("a tool of Anthropic's language that says it is `custom`, as its functi
         ]),
       ),
     );
-    expect(Buffer.from(begun).toString()).toContain('"partial_json":"{\\"input\\""');
+    expect(Buffer.from(started).toString()).toContain('"partial_json":"{\\"input\\""');
   });
 
   test("gets them in an unstreamed answer too", () => {

@@ -214,7 +214,7 @@ describe.each([...SURFACE_NAMES])("%s", (surface) => {
     ["service_tier", "priority"],
     ["service_tier", "fast"],
     ["speed", "fast"],
-  ])("a request for a dearer service, %s: %s, is refused by its field", (name, value) => {
+  ])("a request for a more expensive service, %s: %s, is refused by its field", (name, value) => {
     const { body } = request(surface);
     const given = { ...JSON.parse(Buffer.from(body).toString()), [name]: value };
     const refusal = SURFACES[surface].readRequest(encode(JSON.stringify(given))) as Refusal;

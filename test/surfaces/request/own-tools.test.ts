@@ -30,7 +30,7 @@ describe.each<[SurfaceName, object, string]>([
     { tools: [{ name: "f", input_schema: {} }, { type: "code_execution_20250825" }] },
     "tools[1].type",
   ],
-  ["messages", { tools: [{ type: "advisor_20260301", name: "advisor", model: "dear" }] }, "tools[0].type"],
+  ["messages", { tools: [{ type: "advisor_20260301", name: "advisor", model: "costly" }] }, "tools[0].type"],
   ["responses", { tools: [{ type: "file_search", vector_store_ids: [] }] }, "tools[0].type"],
   ["responses", { tools: [{ type: "web_search" }, { type: "code_interpreter" }] }, "tools[1].type"],
   ["responses", { tools: [{ type: "image_generation" }] }, "tools[0].type"],

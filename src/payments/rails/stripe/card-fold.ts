@@ -111,7 +111,7 @@ function standingStep(
   const more = (shouldBe - booked(payment)) as NanoUsd;
   // The operator decides about what the balance could not hold.
   if (payment.reason === TOO_MUCH.reason && (state === "held" || state === "credited")) return null;
-  const suspension = isDisputed ? begun(order.suspension) : order.suspension;
+  const suspension = isDisputed ? startedSuspension(order.suspension) : order.suspension;
   const next = { ...order, suspension, isReturned: isReturned(order, checkout) };
   const isDone =
     state === payment.state && reason === payment.reason && more === 0 && shouldBe === payment.shouldBe;
@@ -122,7 +122,7 @@ function standingStep(
   return isDisputed || suspension === null ? null : lifting(order, suspension, { now, leaseMs });
 }
 
-const begun = (suspension: CardSuspension | null): CardSuspension =>
+const startedSuspension = (suspension: CardSuspension | null): CardSuspension =>
   suspension?.liftedAt === null ? suspension : { isMade: false, liftedAt: null, isLifted: false };
 
 /** Lifted once more when nobody can be about to suspend any more. */

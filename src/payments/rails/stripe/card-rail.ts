@@ -144,17 +144,17 @@ export class CardRail implements WatchedRail {
     const { id, state } = payment;
     if (state === "refunded") return payment;
     const until = epochMs(clock.now() + pace.leaseMs);
-    let isBegun = false;
-    const begun = await store.change(id, (now) => {
-      isBegun = isRefundable(now);
-      if (!isBegun) return null;
+    let isStarted = false;
+    const current = await store.change(id, (now) => {
+      isStarted = isRefundable(now);
+      if (!isStarted) return null;
       return {
         order: orderText({ ...orderOf(now), returning: { amount: booked(now), until } }),
         lookAt: until,
       };
     });
-    if (!isBegun) return orderOf(begun).returning === null ? "not refundable" : "under way";
-    const { tooMuch } = await this.takeAll(begun);
+    if (!isStarted) return orderOf(current).returning === null ? "not refundable" : "under way";
+    const { tooMuch } = await this.takeAll(current);
     if (tooMuch !== null) return tooMuch;
     try {
       const seen = await this.lookForOperator(
@@ -282,7 +282,7 @@ export class CardRail implements WatchedRail {
     });
   }
 
-  /** Each step is decided anew on the payment as it then is: another process may have taken it. */
+  /** Each step is decided again on the payment as it then is: another process may have taken it. */
   private async fold(asking: Payment, checkout: Checkout): Promise<Payment> {
     const { clock, pace, store } = this.deps;
     const at = { now: clock.now(), leaseMs: pace.leaseMs };

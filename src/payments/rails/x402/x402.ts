@@ -349,10 +349,10 @@ export class X402Rail {
 
   /** The payment is durable: whatever fails from here on, the answer is the payment, and never another offer. */
   private async carryOut(payment: Payment, network: ReadyNetwork): Promise<Taken> {
-    const begun = await this.begin(payment, network).catch((error) => this.interrupted(payment, error));
-    return begun.state === "rejected"
-      ? rejected(begun)
-      : { kind: "paid", payment: await this.await(begun, network) };
+    const started = await this.begin(payment, network).catch((error) => this.interrupted(payment, error));
+    return started.state === "rejected"
+      ? rejected(started)
+      : { kind: "paid", payment: await this.await(started, network) };
   }
 
   /** What has become of a payment that nobody is asked to carry out. */
@@ -501,7 +501,7 @@ export class X402Rail {
     return this.note(await this.deps.store.change(payment.id, decide));
   }
 
-  /** Decided anew on what is written: what somebody else has found out meanwhile stands. */
+  /** Decided again on what is written: what somebody else has found out meanwhile stands. */
   private stillChange(payment: Payment, change: PaymentChange): Promise<Payment> {
     return this.change(payment, ({ state }) => (state === payment.state ? change : null));
   }

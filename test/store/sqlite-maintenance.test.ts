@@ -4,7 +4,7 @@ import { copyFileSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openDatabase } from "../../src/store/database/sqlite.ts";
-import { Upkeep } from "../../src/store/database/upkeep.ts";
+import { SqliteMaintenance } from "../../src/store/database/sqlite-maintenance.ts";
 import { LedgerStore } from "../../src/store/ledger/sqlite-ledger-store.ts";
 import type { EpochMs } from "../../src/units/clock.ts";
 import { ManualClock } from "../fakes/clock.ts";
@@ -14,11 +14,11 @@ let close = async () => {};
 afterEach(() => close());
 
 function opened() {
-  const folder = mkdtempSync(join(tmpdir(), "upkeep-"));
+  const folder = mkdtempSync(join(tmpdir(), "maintenance-"));
   const path = join(folder, "gateway.sqlite");
   const db = openDatabase(path, "NORMAL");
   const store = new LedgerStore(db);
-  const upkeep = new Upkeep(path, new ManualClock(), (error) => {
+  const maintenance = new SqliteMaintenance(path, new ManualClock(), (error) => {
     throw error;
   });
   const book = (...names: string[]) =>
@@ -37,39 +37,39 @@ function opened() {
     return receipts;
   };
   close = async () => {
-    await upkeep.close();
+    await maintenance.close();
     db.close();
     rmSync(folder, { recursive: true });
   };
-  return { path, db, upkeep, book, booked, forGood };
+  return { path, db, maintenance, book, booked, forGood };
 }
 
 test("what was committed before a checkpoint was asked for is in the database when it says so", async () => {
-  const { upkeep, book, forGood } = opened();
+  const { maintenance, book, forGood } = opened();
   book("a");
-  expect(await upkeep.checkpoint()).toBe(true);
+  expect(await maintenance.checkpoint()).toBe(true);
   expect(forGood()).toEqual(["rcpt_a"]);
 });
 
 test("a checkpoint says no while a reader keeps the log from being copied", async () => {
-  const { path, upkeep, book, forGood } = opened();
+  const { path, maintenance, book, forGood } = opened();
   book("a");
   const reader = new Database(path, { readonly: true });
   reader.run("BEGIN");
   reader.query("SELECT * FROM ends").all();
   book("b");
-  expect(await upkeep.checkpoint()).toBe(false);
+  expect(await maintenance.checkpoint()).toBe(false);
   reader.run("COMMIT");
-  expect(await upkeep.checkpoint()).toBe(true);
+  expect(await maintenance.checkpoint()).toBe(true);
   expect(forGood()).toEqual(["rcpt_a", "rcpt_b"]);
   reader.close();
 });
 
 test("receipts are deleted, once nobody else writes", async () => {
-  const { db, upkeep, book, booked } = opened();
+  const { db, maintenance, book, booked } = opened();
   book("a", "b");
   db.run("BEGIN IMMEDIATE");
-  const deleted = upkeep.fold(2_000 as EpochMs);
+  const deleted = maintenance.fold(2_000 as EpochMs);
   expect(await Promise.race([deleted, Bun.sleep(50).then(() => "waiting")])).toBe("waiting");
   db.run("COMMIT");
   expect(await deleted).toBe(2);
@@ -77,28 +77,28 @@ test("receipts are deleted, once nobody else writes", async () => {
 });
 
 test("when the thread ends with a question open, who asked is told, others can write, and the next one is answered by another thread", async () => {
-  const { db, upkeep, book, booked } = opened();
+  const { db, maintenance, book, booked } = opened();
   book("a", "b");
-  expect(await upkeep.checkpoint()).toBe(true);
+  expect(await maintenance.checkpoint()).toBe(true);
   db.run("BEGIN IMMEDIATE");
-  const waiting = upkeep.fold(2_000 as EpochMs);
+  const waiting = maintenance.fold(2_000 as EpochMs);
   await Bun.sleep(20);
-  (upkeep as unknown as { thread: Worker }).thread.terminate();
+  (maintenance as unknown as { thread: Worker }).thread.terminate();
   db.run("COMMIT");
   await expect(waiting).rejects.toThrow("the database's thread has ended");
   book("c");
-  expect(await upkeep.checkpoint()).toBe(true);
+  expect(await maintenance.checkpoint()).toBe(true);
   // What the first thread was asked may have been done or not.
-  await upkeep.fold(2_000 as EpochMs);
+  await maintenance.fold(2_000 as EpochMs);
   expect(booked()).toEqual([]);
 });
 
 test("whoever waits as it closes is answered, and whoever asks later is refused", async () => {
-  const { upkeep, book, booked } = opened();
+  const { maintenance, book, booked } = opened();
   book("a");
-  const waiting = upkeep.fold(2_000 as EpochMs);
-  await upkeep.close();
+  const waiting = maintenance.fold(2_000 as EpochMs);
+  await maintenance.close();
   expect(await waiting).toBe(1);
   expect(booked()).toEqual([]);
-  await expect(upkeep.checkpoint()).rejects.toThrow("the books are closed");
+  await expect(maintenance.checkpoint()).rejects.toThrow("the books are closed");
 });

@@ -5,7 +5,7 @@ import type { Clock, Timer } from "../../units/clock.ts";
 /**
  * Runs what books do periodically. Whatever fails, for instance on a full disk, is tried again the next time.
  */
-export class Beats {
+export class PeriodicTimers {
   private readonly timers = new Set<Timer>();
 
   constructor(

@@ -1,14 +1,14 @@
 import { LedgerStore } from "../ledger/sqlite-ledger-store.ts";
 import { openDatabase } from "./sqlite.ts";
-import type { UpkeepAnswer, UpkeepQuestion } from "./upkeep.ts";
+import type { MaintenanceAnswer, MaintenanceQuestion } from "./sqlite-maintenance.ts";
 
-/** Keeps the database in shape, off the event loop: see upkeep.ts. */
+/** Keeps the database in shape, off the event loop: see sqlite-maintenance.ts. */
 declare const self: Worker;
 
 let opened: ReturnType<typeof open> | null = null;
 
-self.onmessage = ({ data: question }: MessageEvent<UpkeepQuestion>) => {
-  let answer: UpkeepAnswer;
+self.onmessage = ({ data: question }: MessageEvent<MaintenanceQuestion>) => {
+  let answer: MaintenanceAnswer;
   try {
     answer = { result: done(question) };
   } catch (error) {
@@ -17,7 +17,7 @@ self.onmessage = ({ data: question }: MessageEvent<UpkeepQuestion>) => {
   self.postMessage(answer);
 };
 
-function done({ database, task }: UpkeepQuestion): unknown {
+function done({ database, task }: MaintenanceQuestion): unknown {
   opened ??= open(database);
   const { db, store } = opened;
   switch (task.kind) {

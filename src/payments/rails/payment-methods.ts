@@ -4,7 +4,7 @@ import type { CardRail } from "./stripe/card-rail.ts";
 import type { X402Rail } from "./x402/x402.ts";
 
 /** What endpoints need of payments. */
-export interface PaymentDesk {
+export interface PaymentMethods {
   readonly amounts: PaymentAmounts;
   readonly store: PaymentStore;
   /** Null where it is not configured. */

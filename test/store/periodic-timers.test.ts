@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { Ledger } from "../../src/ledger/ledger.ts";
-import { Beats, checkpoint } from "../../src/store/journal/beats.ts";
 import { DisklessBooks } from "../../src/store/journal/diskless-books.ts";
+import { checkpoint, PeriodicTimers } from "../../src/store/journal/periodic-timers.ts";
 import { ManualClock } from "../fakes/clock.ts";
 import { booksOn, NOTHING_OPEN } from "./open-books.ts";
 
@@ -17,7 +17,7 @@ describe("a beat that fails is reported and runs again the next time", () => {
   test.each(Object.entries(FAILING))("%s", async (_, run) => {
     const clock = new ManualClock();
     const faults: unknown[] = [];
-    new Beats(clock, (error) => faults.push(error)).every(1_000, run);
+    new PeriodicTimers(clock, (error) => faults.push(error)).every(1_000, run);
     clock.advance(2_000);
     await Bun.sleep(0);
     expect(faults).toEqual([new Error("the disk is full"), new Error("the disk is full")]);

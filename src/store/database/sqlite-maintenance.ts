@@ -1,10 +1,12 @@
+import type { Database } from "bun:sqlite";
 import type { Clock, EpochMs, Timer } from "../../units/clock.ts";
+import { hasWalResetFix, sqliteVersion } from "./sqlite.ts";
 
 /**
  * Maintains the database in a thread of its own. By itself, SQLite would copy its log into the database
  * inside some commit, with two syncs: 5 ms and more in which every stream stands still.
  */
-export class Upkeep {
+export class SqliteMaintenance {
   private thread: Worker | null = null;
   /** In the order in which they are answered. */
   private questions: PendingTask[] = [];
@@ -61,19 +63,19 @@ export class Upkeep {
     });
   }
 
-  private ask(task: UpkeepTask): Promise<unknown> {
+  private ask(task: MaintenanceTask): Promise<unknown> {
     if (this.closed) return Promise.reject(CLOSED);
     const asked = Promise.withResolvers<unknown>();
     this.questions.push(asked);
     const { database } = this;
-    this.running().postMessage({ database, task } satisfies UpkeepQuestion);
+    this.running().postMessage({ database, task } satisfies MaintenanceQuestion);
     return asked.promise;
   }
 
   private running(): Worker {
     if (this.thread !== null) return this.thread;
-    const thread = new Worker(new URL("./upkeep-thread.ts", import.meta.url));
-    thread.onmessage = ({ data }: MessageEvent<UpkeepAnswer>) => {
+    const thread = new Worker(new URL("./maintenance-thread.ts", import.meta.url));
+    thread.onmessage = ({ data }: MessageEvent<MaintenanceAnswer>) => {
       // Whoever asked a thread that is gone has been told so.
       if (this.thread !== thread) return;
       const asked = this.questions.shift();
@@ -97,18 +99,27 @@ export class Upkeep {
   }
 }
 
+/** Null where this SQLite loses commits if another connection copies the log (sqlite.ts). */
+export const maintenanceOf = (
+  db: Database,
+  path: string,
+  clock: Pick<Clock, "after">,
+  onFault: (error: unknown) => void,
+): SqliteMaintenance | null =>
+  hasWalResetFix(sqliteVersion(db)) ? new SqliteMaintenance(path, clock, onFault) : null;
+
 /** The thread opens the database with the first question, whichever that is. */
-export interface UpkeepQuestion {
+export interface MaintenanceQuestion {
   readonly database: string;
-  readonly task: UpkeepTask;
+  readonly task: MaintenanceTask;
 }
 
-type UpkeepTask =
+type MaintenanceTask =
   | { readonly kind: "checkpoint" }
   | { readonly kind: "fold"; readonly before: EpochMs }
   | { readonly kind: "close" };
 
-export type UpkeepAnswer = { readonly result: unknown } | { readonly problem: string };
+export type MaintenanceAnswer = { readonly result: unknown } | { readonly problem: string };
 
 type PendingTask = Pick<PromiseWithResolvers<unknown>, "resolve" | "reject">;
 
