@@ -1,3 +1,4 @@
+import type { Rates } from "../catalog/price.ts";
 import { costOf, NO_TOKENS, promptOf, ratesFor, type Tokens, within } from "../ledger/charge.ts";
 import {
   type AttemptRecord,
@@ -91,11 +92,12 @@ export class Bill {
     const { tries, trace, priceVersion } = this;
     const { request } = this.reservation;
     // A receipt's cost is always its tokens at its price, also where the hold did not cover all of them.
-    const charges = settled.lost > 0 ? chargesWithin(chargesOf(end), settled.held) : chargesOf(end);
+    const all = pricedCharges(end);
+    const charges = settled.lost > 0 ? chargesWithin(all, settled.held) : all;
     const tokens = end.candidate === undefined ? end.tokens : tokensOf(charges);
-    // Several models, each at its own.
-    const own = charges.find(({ candidate }) => candidate === end.candidate)?.tokens ?? tokens;
-    const price = ratesFor(end.candidate?.price ?? request.price, own);
+    // Where there are several models, that of the one which ended the answer.
+    const own = charges.find(({ candidate }) => candidate === end.candidate);
+    const price = own?.rates ?? ratesFor(end.candidate?.price ?? request.price, end.tokens);
     return {
       id: request.receipt,
       createdAt: request.at,
@@ -174,37 +176,40 @@ const FAULT: RequestEnd = { state: "failed", tokens: NO_TOKENS, errorCode: "inte
 
 /** What the tokens cost, or as many of them as cost no more than `most`. */
 export function costOfEnd(end: RequestEnd, most?: NanoUsd): NanoUsd {
-  const charges = chargesOf(end);
+  const charges = pricedCharges(end);
   return costOfAll(most === undefined ? charges : chargesWithin(charges, most));
 }
 
-function chargesOf({ tokens, candidate, charges = [] }: RequestEnd): readonly Charge[] {
-  if (candidate === undefined) return [];
-  return charges.length === 0 ? [{ candidate, tokens }] : charges;
+/** At the rates of all of its tokens, also where fewer are charged. */
+interface PricedCharge extends Charge {
+  readonly rates: Rates;
 }
 
-const costOfAll = (charges: readonly Charge[]): NanoUsd =>
-  charges.reduce((sum, charge) => sum + costOfCharge(charge), 0) as NanoUsd;
+function pricedCharges({ tokens, candidate, charges = [] }: RequestEnd): readonly PricedCharge[] {
+  if (candidate === undefined) return [];
+  const all = charges.length === 0 ? [{ candidate, tokens }] : charges;
+  return all.map((charge) => ({ ...charge, rates: ratesFor(charge.candidate.price, charge.tokens) }));
+}
 
-const costOfCharge = ({ candidate, tokens }: Charge): NanoUsd =>
-  costOf(tokens, ratesFor(candidate.price, tokens));
+const costOfAll = (charges: readonly PricedCharge[]): NanoUsd =>
+  charges.reduce((sum, { tokens, rates }) => sum + costOf(tokens, rates), 0) as NanoUsd;
 
 /** Less of what the last model wrote first, because that was made last. */
-function chargesWithin(charges: readonly Charge[], most: NanoUsd): readonly Charge[] {
+function chargesWithin(charges: readonly PricedCharge[], most: NanoUsd): readonly PricedCharge[] {
   const kept = [...charges];
   for (let at = kept.length - 1; at >= 0; at--) {
-    const charge = kept[at]!;
-    const others = costOfAll(kept) - costOfCharge(charge);
-    if (others + costOfCharge(charge) <= most) break;
-    const rates = ratesFor(charge.candidate.price, charge.tokens);
-    kept[at] = { ...charge, tokens: within(charge.tokens, rates, Math.max(0, most - others) as NanoUsd) };
+    const all = costOfAll(kept);
+    if (all <= most) break;
+    const { tokens, rates } = kept[at]!;
+    const left = Math.max(0, most - (all - costOf(tokens, rates))) as NanoUsd;
+    kept[at] = { ...kept[at]!, tokens: within(tokens, rates, left) };
   }
   return kept;
 }
 
-const shownCharge = (charge: Charge): ReceiptCharge => ({
-  model: charge.candidate.model.id,
-  tokens: charge.tokens,
-  price: ratesFor(charge.candidate.price, charge.tokens),
-  cost: costOfCharge(charge),
+const shownCharge = ({ candidate, tokens, rates }: PricedCharge): ReceiptCharge => ({
+  model: candidate.model.id,
+  tokens,
+  price: rates,
+  cost: costOf(tokens, rates),
 });

@@ -1,4 +1,4 @@
-import { partsByPosition, positionsIn, servingIn } from "../hosts/handed-answer.ts";
+import { type HandedAnswer, partsByPosition, positionsIn, servingIn } from "../hosts/handed-answer.ts";
 import type { HostCosts } from "../hosts/host-costs.ts";
 import { NO_TOKENS, type Tokens } from "../ledger/charge.ts";
 import { type Candidate, ceilingAt } from "../routing/candidate.ts";
@@ -82,9 +82,9 @@ function together(charges: readonly Charge[], serving: Candidate, from: BilledTo
   return { tokens: tokensOf(charges), from, candidate: serving, charges };
 }
 
-/** All tokens of several charges. */
-export const tokensOf = (charges: readonly Charge[]): Tokens =>
-  charges.reduce<Tokens>((sum, { tokens }) => plus(sum, tokens), NO_TOKENS);
+/** All tokens of several charges; of one charge, as they are. */
+export const tokensOf = ([first, ...others]: readonly Charge[]): Tokens =>
+  others.reduce<Tokens>((sum, { tokens }) => plus(sum, tokens), first?.tokens ?? NO_TOKENS);
 
 /** What the host says that each model used; null where it says nothing, or what cannot be true. */
 function reportedCharges(
@@ -104,7 +104,7 @@ function reportedCharges(
   );
   const charges: Charge[] = [];
   let written = 0;
-  for (const [position, parts] of partsByPosition(chain, answer)) {
+  for (const [position, parts] of partsOf(chain, answer, chain.indexOf(serving), usage)) {
     const candidate = chain[position]!;
     const used = parts.map((part) => part.usage).reduce(plus);
     written += used.output;
@@ -115,6 +115,18 @@ function reportedCharges(
     charges.push({ candidate, tokens });
   }
   return isTooLittle(written, text.estimate) ? null : charges;
+}
+
+/** A host that lists nothing for the model that ended the answer has it in the sums. */
+function partsOf(
+  chain: readonly Candidate[],
+  answer: HandedAnswer,
+  serving: number,
+  { parts: _, ...sums }: Usage,
+): ReadonlyMap<number, readonly UsagePart[]> {
+  const parts = partsByPosition(chain, answer);
+  if (parts.has(serving)) return parts;
+  return new Map([...parts, [serving, [{ model: null, isFallback: true, usage: sums }]]]);
 }
 
 const isFreeRefusal = (parts: readonly UsagePart[], { route }: Candidate): boolean =>

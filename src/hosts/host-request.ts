@@ -14,7 +14,10 @@ export function encodeFor(
   pairing: PairingOf,
 ): HostRequest | Refusal {
   const quirks = route.quirks ?? route.host.quirks;
-  const stream = quirks.noStream !== true && (request.stream || takesLong(request, model, ceilings));
+  // Whichever of the models may take long.
+  const isLong = handed?.some((next) => isLongAnswer(ceilingAt(next, request))) === true;
+  const stream =
+    quirks.noStream !== true && (request.stream || isLong || takesLong(request, model, ceilings));
   const target = {
     model: route.model,
     stream,
@@ -151,8 +154,10 @@ function takesLong(request: GenerationRequest, model: Model, ceilings: OutputCei
     ceilings.outputCeiling ??
     Math.min(ceilings.defaultMaxOutputTokens, model.maxOutputTokens);
   // OpenAI streams spoken answers in one coding only.
-  return ceiling > LONG_ANSWER_TOKENS && !("audio" in request.json);
+  return isLongAnswer(ceiling) && !("audio" in request.json);
 }
+
+const isLongAnswer = (ceiling: number | null): boolean => ceiling !== null && ceiling > LONG_ANSWER_TOKENS;
 
 /**
  * What a slow model writes in the third of the 30 seconds that each of three hosts gets: 20 tokens a second.

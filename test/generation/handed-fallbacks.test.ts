@@ -190,6 +190,28 @@ describe("the bill is what each model used, at its own price", () => {
     });
 });
 
+test("a host that lists only who declined has the rest in its sums", async () => {
+  const { events } = hopping([WROTE, SERVED], REQUESTED);
+  const sent = events.map((event) => ({
+    ...event,
+    data: event.data.replace(/,\{"type":"fallback_message"[^}]*\}/, ""),
+  }));
+  const { gateway } = await native(sse(sent));
+  const answer = await gateway.send("messages", requestWith());
+  expect(await read(answer)).not.toContain("fallback_message");
+  expect(await bookedReceipt(gateway, answer)).toMatchObject({
+    model: "test/m1",
+    cost_usd: (11_000 + 20_000 + 24_000 + 60_000) / 1e9,
+  });
+});
+
+test("a short answer is streamed from the host if one of the next models may write a long one", async () => {
+  const { gateway, host } = await native(giving([WROTE]));
+  const long = { stream: false, max_tokens: 20, fallbacks: [{ model: "test/m1", max_tokens: 2_000 }] };
+  await read(await gateway.send("messages", requestWith(long)));
+  expect(host.requests[0]!.json().stream).toBe(true);
+});
+
 test("the host gets its own names for the models, their ceilings and the beta", async () => {
   const { gateway, host } = await native(giving([WROTE]));
   const headers = new Headers({ "anthropic-beta": "context-1m-2025-08-07" });

@@ -8,7 +8,7 @@ import { chainOf } from "../../src/routing/handed-fallbacks.ts";
 import { messages } from "../../src/surfaces/messages/messages.ts";
 import type { GenerationRequest } from "../../src/surfaces/surface.ts";
 import { readAnthropicUsage } from "../../src/surfaces/usage.ts";
-import { pricePerMillion } from "../../src/units/usd.ts";
+import { type NanoUsd, pricePerMillion } from "../../src/units/usd.ts";
 import { hostRow } from "../fakes/host.ts";
 import { rounds } from "../rounds.ts";
 import { model } from "../routing/world.ts";
@@ -20,6 +20,9 @@ import { Random } from "../sim/random.ts";
  * the price list alone.
  */
 const CONTEXT = 1_000_000;
+
+/** In nano-dollars: an output token above the step. */
+const MAX_TOKEN_NANO = 180_000;
 
 interface Priced {
   readonly input: number;
@@ -124,6 +127,11 @@ test("what is charged is the sum over the iterations, each at its own model's pr
     const { tokens, candidate, charges } = billed as BilledAnswer;
     const cost = costOfEnd({ state: "settled", tokens, candidate, charges });
     expect(BigInt(cost)).toBe(costOfIterations(all, prices, isFree));
+    // Whatever it is limited to, no more is charged than that, and no less than fits of whole tokens.
+    const most = below(cost + 1) as NanoUsd;
+    const limited = costOfEnd({ state: "settled", tokens, candidate, charges }, most);
+    expect(limited).toBeLessThanOrEqual(most);
+    expect(most - limited).toBeLessThanOrEqual(2 * MAX_TOKEN_NANO);
     if (charges.length > 1) several += 1;
   }
   expect(several).toBeGreaterThan(rounds(2_000, 40_000));
