@@ -121,7 +121,8 @@ export function yamlOf(rows: object): string {
       if (isMap(value) && INLINE.has(name)) value.flow = true;
       if (!isSeq(value)) return;
       if (name === "speaks") value.flow = true;
-      if (name === "routes") for (const route of value.items) if (isMap(route)) route.flow = true;
+      if (name === "routes" || name === "keys")
+        for (const row of value.items) if (isMap(row)) row.flow = true;
     },
   });
   return document.toString({ lineWidth: 0 });
