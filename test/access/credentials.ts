@@ -212,6 +212,7 @@ export const OPERATIONS: readonly Operation[] = [
   operation("GET /admin/changes", READING),
   operation("GET /admin/hosts", READING),
   operation("GET /admin/nodes", READING),
+  operation("GET /admin/exports", READING),
   operation("GET /admin/config", READING),
   operation("POST /admin/models", ADMIN, { body: { source: "a list", models: "[]" } }),
   operation("GET /metrics", READING),

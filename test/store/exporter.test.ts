@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { balanceCounter } from "../../src/ledger/counter.ts";
 import { openDatabase } from "../../src/store/database/sqlite.ts";
 import { SqliteDatabase } from "../../src/store/database/sqlite-database.ts";
+import { exportRow } from "../../src/store/export/export-rows.ts";
 import { SqlExportStore } from "../../src/store/export/export-store.ts";
 import { type ExportStorage, readTarget, targetText } from "../../src/store/export/export-target.ts";
 import { Exporter } from "../../src/store/export/exporter.ts";
@@ -168,6 +169,16 @@ test("receipts, entries and events are exported in order, in files that are name
     note: "by hand",
   });
 }, 120_000);
+
+test("what a host said about a failure is not exported: it may repeat the prompt", () => {
+  const attempts = [{ host: "a", outcome: "refused", detail: 'cannot answer "my prompt"' }];
+  const row = { seq: 1, at: START, balance: "bal_1", charged: 0, written_off: 0, lost: 0 };
+  const { line } = exportRow("receipts", { ...row, body: JSON.stringify({ id: "rcpt_1", attempts }) });
+  expect(JSON.parse(line)).toMatchObject({
+    id: "rcpt_1",
+    attempts: [{ host: "a", outcome: "refused", detail: null }],
+  });
+});
 
 test("events are recorded for an export, although no endpoint takes them", async () => {
   const storage = new MemoryStorage();

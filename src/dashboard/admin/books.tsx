@@ -1,5 +1,7 @@
 import type { AuditAnswer } from "../../api/admin.ts";
-import { usd } from "../format.ts";
+import type { List } from "../../api/answers.ts";
+import type { ExportAnswer } from "../../api/exports.ts";
+import { count, moment, usd } from "../format.ts";
 import { Button } from "../parts/button.tsx";
 import { Figure } from "../parts/figure.tsx";
 import { Head } from "../parts/frame.tsx";
@@ -38,9 +40,36 @@ export function Books() {
           </>
         )}
       </Loaded>
+      <Exports />
     </>
   );
 }
+
+/** How far the books are exported; nothing where they are not. */
+function Exports() {
+  const exports = useGet<List<ExportAnswer>>(useOperator(), "admin/exports");
+  return (
+    <Loaded of={exports}>
+      {({ data }) => {
+        const problem = data.find((one) => one.problem !== null)?.problem;
+        return data.length === 0 ? null : (
+          <>
+            <h2>Export to {data[0]!.to}</h2>
+            {problem === undefined ? null : <Note tone="warn">The last attempt failed: {problem}</Note>}
+            <TableCard of={data} by={({ kind }) => kind} columns={EXPORTED} />
+          </>
+        );
+      }}
+    </Loaded>
+  );
+}
+
+const EXPORTED: readonly Column<ExportAnswer>[] = [
+  ["Kind", "", ({ kind }) => kind],
+  ["Exported through", "end", ({ exported_through }) => count(exported_through)],
+  ["Waiting", "end", ({ waiting }) => count(waiting)],
+  ["Complete until", "end", ({ caught_up_at }) => moment(caught_up_at, "second")],
+];
 
 const DRIFTS: readonly Column<AuditAnswer["drifts"][number]>[] = [
   ["Account", "mono", ({ account }) => account],
