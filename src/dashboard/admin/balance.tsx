@@ -33,7 +33,7 @@ import { priceListsIn } from "./price-lists.ts";
 export function Balance({ id }: { id: string }) {
   const api = useOperator();
   const balance = useGet<BalanceAnswer>(api, `admin/balances/${id}`);
-  const keys = usePages<KeyAnswer>(api, `admin/balances/${id}/keys`);
+  const keys = usePages<KeyAnswer>(api, `admin/balances/${id}/keys?limit=20`);
   const [filter, setFilter] = useQuery(["key_id"]);
   const [round, setRound] = useState(0);
   const changed = () => {
@@ -97,7 +97,11 @@ export function Balance({ id }: { id: string }) {
                 hint={`${data.account_id ?? "balance"}, since ${moment(data.created_at)}`}
               />
               {(priceLists.length > 0 || data.price_list !== null) && (
-                <Figure label="Prices" value={data.price_list ?? "the models' own"} hint="price list" />
+                <Figure
+                  label="Prices"
+                  value={data.price_list ?? "none"}
+                  hint={data.price_list === null ? "the models' own prices" : "price list"}
+                />
               )}
             </div>
             {Open !== null && <Open of={data} {...ends} />}

@@ -97,6 +97,7 @@ function Figures({ of, hosts }: { of: OverviewAnswer; hosts: readonly HostAnswer
       <section class="card charts" aria-label="Over time">
         <div class="grid-2">
           <Chart title="Requests" of={of} format={count} parts={REQUESTS} />
+          <Chart title="Tokens" of={of} format={count} parts={TOKENS} />
           <Chart title="Spend" of={of} format={usd} axis={usdColumn} parts={SPEND} />
           <Chart
             title="First token, 95th percentile"
@@ -120,6 +121,10 @@ type Parts = Readonly<Record<string, (stretch: Stretch) => number>>;
 const REQUESTS: Parts = {
   answered: ({ requests, failed }) => requests - failed,
   failed: ({ failed }) => failed,
+};
+const TOKENS: Parts = {
+  input: ({ input_tokens }) => input_tokens,
+  output: ({ output_tokens }) => output_tokens,
 };
 const SPEND: Parts = { charged: ({ cost_usd }) => cost_usd };
 const FIRST_TOKEN: Parts = { "95th percentile": ({ first_token_ms: { p95 } }) => p95 ?? 0 };

@@ -123,7 +123,7 @@ function Claim() {
               ? { label: "API key of the balance" }
               : {
                   label: "API key from set-up",
-                  hint: "Or one that it was rotated to. Keys that an owner made cannot claim.",
+                  hint: "The first key of this balance, or the one that replaced it. Keys that were created later cannot claim.",
                 })}
             type="password"
             placeholder="or-live-…"

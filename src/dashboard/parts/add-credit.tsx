@@ -8,6 +8,7 @@ import { go } from "../route.ts";
 import { browserWallet, type Wallet } from "../wallet.ts";
 import { readOffer, signOffer } from "../wallet-payment.ts";
 import { Operator } from "./contact.tsx";
+import { CopiedId } from "./copy-button.tsx";
 import { ActionForm, Form, readAmount, TextField, useField } from "./field.tsx";
 import { Section } from "./frame.tsx";
 import { Loaded, Problem } from "./notice.tsx";
@@ -48,7 +49,9 @@ function AskOperator() {
         Credit is added by <Operator contact={me.contact} />. Give them the id of your balance; it is not
         secret:
       </p>
-      <p class="mono id">{me.balance_id}</p>
+      <p class="id">
+        <CopiedId label="the id of your balance" value={me.balance_id} />
+      </p>
     </>
   );
 }

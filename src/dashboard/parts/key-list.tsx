@@ -25,9 +25,8 @@ export function KeyList({ of, usage, api, revoke, onRevoked }: KeyListProps) {
   );
   const [shown, setShown] = useState(ROWS);
   const use = new Map(usage?.keys.map((sum) => [sum.key_id, sum]));
-  const spent = new Map(
-    (period === "month" ? usage : spending.data)?.keys.map(({ key_id, cost_usd }) => [key_id, cost_usd]),
-  );
+  const inPeriod = period === "month" ? usage : spending.data;
+  const spent = new Map(inPeriod?.keys.map(({ key_id, cost_usd }) => [key_id, cost_usd]));
   const chosen = (name: keyof typeof query) => ({
     value: query[name],
     onValue: (value: string) => setQuery({ ...query, [name]: value }),
@@ -55,7 +54,7 @@ export function KeyList({ of, usage, api, revoke, onRevoked }: KeyListProps) {
     ],
     ["State", "", (key) => <KeyState of={key} />],
     ["Last used", "when", ({ id }) => lastUsed(use.get(id)?.last_used_at, usage), by("used")],
-    [SPANS[period], "end", ({ id }) => usd(spent.get(id) ?? 0), by("spend")],
+    [SPANS[period], "end", ({ id }) => (inPeriod === null ? "…" : usd(spent.get(id) ?? 0)), by("spend")],
     ["Today", "end", (key) => <Spent used={key.used_day_usd} of={key.daily_limit_usd} />, by("today")],
     [
       "This month",

@@ -23,7 +23,11 @@ export const ReceiptTable = ({ rows, keyNames }: ReceiptTableProps) => {
     ],
     ["Model", "", ({ model, model_requested }) => model ?? model_requested ?? "—"],
     ["Host", "soft", ({ host }) => host ?? "—"],
-    ["Key", "", ({ key_id }) => keyNames.get(key_id) ?? "—"],
+    [
+      "Key",
+      "",
+      ({ key_id }) => <a href={`#/keys/${key_id}`}>{keyNames.get(key_id) ?? `…${key_id.slice(-6)}`}</a>,
+    ],
     ["Outcome", "", (receipt) => <Outcome of={receipt} />],
     [
       "Tokens",
@@ -69,9 +73,13 @@ const TONES: Record<ReceiptState, "good" | "warn" | "bad" | "plain"> = {
   recovered: "warn",
 };
 
-export const Outcome = ({ of }: { of: Pick<ReceiptAnswer, "state" | "error_code"> }) => (
+export const StateTag = ({ of: { state } }: { of: Pick<ReceiptAnswer, "state"> }) => (
+  <span class={`tag ${TONES[state]}-tag`}>{words(state)}</span>
+);
+
+const Outcome = ({ of }: { of: Pick<ReceiptAnswer, "state" | "error_code"> }) => (
   <>
-    <span class={`tag ${TONES[of.state]}-tag`}>{words(of.state)}</span>
+    <StateTag of={of} />
     {of.error_code !== null && <div class="soft small">{words(of.error_code)}</div>}
   </>
 );

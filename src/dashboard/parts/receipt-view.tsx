@@ -1,19 +1,22 @@
 import type { AttemptAnswer, ReceiptAnswer } from "../../api/receipts.ts";
 import { perMillion } from "../../units/numbers.ts";
-import { count, milliseconds, moment, usd, words } from "../format.ts";
+import { count, milliseconds, second, timeZone, usd, words } from "../format.ts";
 import { tagsText } from "../tags-text.ts";
 import { CopiedId } from "./copy-button.tsx";
 import { type Fact, Facts, Head, Section } from "./frame.tsx";
-import { Outcome } from "./receipt-table.tsx";
+import { StateTag } from "./receipt-table.tsx";
 import { Cells, type Column, Headings } from "./table.tsx";
 import { Why } from "./why.tsx";
 
 /** One request: its way through the hosts, its tokens, its price and its cost; `facts` are whose it is. */
 export const ReceiptView = ({ of, facts }: { of: ReceiptAnswer; facts: readonly Fact[] }) => (
   <>
-    <Head title={of.model ?? of.model_requested ?? "A refused request"} lead={moment(of.created_at)} />
+    <Head
+      title={of.model ?? of.model_requested ?? "A refused request"}
+      lead={`${second(of.created_at)} ${timeZone()}`}
+    />
     <p class="row">
-      <Outcome of={of} />
+      <StateTag of={of} />
       {of.error_code !== null && (
         <a href={`docs/errors#${of.error_code}`} target="_blank" rel="noreferrer">
           {of.error_code}
@@ -149,7 +152,8 @@ function Timeline({ of: { state, attempts, first_token_ms, total_ms } }: { of: R
   });
   // Which model was asked says nothing new where it was always the same.
   const mixed = new Set(attempts.map(({ model }) => model)).size > 1;
-  const answering = total_ms !== null && total_ms > tried && spans.length > 0;
+  const last = spans.at(-1);
+  const answering = total_ms !== null && total_ms > tried && last !== undefined && served(last);
   return (
     <Section title="Attempts" class="card">
       {spans.length === 0 ? (

@@ -7,13 +7,16 @@ import { Note } from "./notice.tsx";
 export function Why({ of: { state, error_code, attempts } }: { of: ReceiptAnswer }) {
   const failed = attempts.filter(({ outcome }) => outcome !== "opened" && outcome !== "answered");
   const row = error_code === null ? null : ERRORS[error_code];
-  const when = row?.when ?? ENDS[state];
+  // The message itself went to the client: receipts do not keep it.
+  const when = row?.when.replaceAll(/ The message [^.]*\./g, "") ?? ENDS[state];
   if (when === undefined) return null;
   return (
     <Note tone="warn" more={row !== null && <p class="small">{row.fix}</p>}>
       {failed.length > 0 && (
         <strong>
-          {failed.map(({ host, outcome, detail }) => `${host}: ${detail ?? words(outcome)}`).join("; ")}.{" "}
+          {failed
+            .map(({ host, outcome, detail }) => `${host}: ${(detail ?? words(outcome)).replace(/\.$/, "")}. `)
+            .join("")}
         </strong>
       )}
       {when}

@@ -194,14 +194,17 @@ const leadOf = (models: number): string =>
 const priceOf = (price: number | undefined): string => (price === undefined ? "–" : perMillion(price));
 
 const STYLE = `
-.find { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 10rem), 1fr)); gap: .8rem; align-items: end; max-width: 52rem; margin-top: 1.4rem; }
+.find { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 8.5rem), 1fr)); gap: .8rem; align-items: end; margin-top: 1.4rem; }
 .find label { display: grid; gap: .3rem; font-size: .88rem; font-weight: 550; min-width: 0; }
 .find input, .find select, button { font: inherit; color: inherit; min-height: 2.5rem; padding: .4rem .7rem; border: 1px solid var(--edge); border-radius: 10px; background: var(--card); min-width: 0; }
+.find input, .find select { font-weight: 400; font-size: .95rem; }
 button { cursor: pointer; font-weight: 550; }
 .find button { background: var(--accent); color: var(--on-accent); border-color: transparent; }
 pre { overflow-x: auto; margin: .4rem 0; padding: .9rem 1rem; border-radius: 10px; background: var(--tint); font: .85rem / 1.5 var(--mono); }
 pre + button, .id + button { min-height: 2rem; padding: .1rem .8rem; font-size: .85rem; }
+.id + button { margin-left: .6rem; }
 h3 { margin-top: 1.4rem; }
+.crumb a::before { content: "‹ "; }
 .crumb a { color: var(--soft); }
 dl.card { grid-template-columns: repeat(auto-fill, minmax(8rem, 1fr)); }
 article h2 a { color: inherit; text-decoration: none; }

@@ -50,7 +50,7 @@ function modelSections(
   const inState = (state: ModelState) => entries.filter((_, at) => states[at] === state);
   const rowsOf = (state: ModelState) =>
     inState(state).map((entry) => {
-      const shown = { name: state, since: failingSince(entry, catalog, routeState) };
+      const shown = { name: state, since: failingSince(entry, catalog, routeState, day.hosts) };
       const figures = day.figures(catalog.models.get(entry.id)!);
       return modelRow(entry, shown, sums.get(entry.id), hoursOf(entry.id, day), figures);
     });
@@ -278,9 +278,17 @@ interface ShownState {
 
 const minuteOf = (at: EpochMs): string => `${isoTime(at).slice(0, 16).replace("T", " ")} UTC`;
 
-/** A model fails since the last of its routes began to. */
-function failingSince({ id }: CatalogEntry, { models }: Catalog, routeState: RouteStatus): EpochMs | null {
-  const starts = models.get(id)!.routes.map((route) => routeState.record(route)?.lastFailure?.since ?? 0);
+/** A model fails since the last of its routes began to, each by itself or with its host. */
+function failingSince(
+  { id }: CatalogEntry,
+  { models }: Catalog,
+  routeState: RouteStatus,
+  hosts: readonly HostReport[],
+): EpochMs | null {
+  const whole = new Map(hosts.map((host) => [host.id, host.failingSince]));
+  const starts = models
+    .get(id)!
+    .routes.map((route) => routeState.record(route)?.lastFailure?.since ?? whole.get(route.host.id) ?? 0);
   const latest = Math.max(0, ...starts);
   return latest === 0 ? null : (latest as EpochMs);
 }
@@ -297,7 +305,7 @@ const STYLE = `
 .banner.troubled { background: var(--warn-wash); }
 section { margin-top: 2.2rem; }
 .list { margin-top: .8rem; background: var(--card); border: 1px solid var(--line); border-radius: 14px; box-shadow: var(--shadow); }
-article { display: grid; grid-template-columns: minmax(10rem, 1.3fr) 14rem minmax(14rem, 1fr) 8.5rem; gap: .6rem 1.6rem; align-items: center; padding: 1rem 1.4rem; }
+article { display: grid; grid-template-columns: minmax(10rem, 1.3fr) 12rem minmax(12rem, 1fr) 11rem; gap: .6rem 1.6rem; align-items: center; padding: 1rem 1.4rem; }
 article + article { border-top: 1px solid var(--line); }
 h3 { font-size: 1rem; }
 .what code, .what span { color: var(--soft); font-size: .85rem; }

@@ -1,0 +1,117 @@
+import { mkdirSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { AppBundle } from "../../src/dashboard/bundle.ts";
+import { ADMIN } from "../process/gateway.ts";
+import { launch, Visitor } from "./browser.ts";
+import { openLargeWorld } from "./large-world.ts";
+
+/**
+ * Every page with 225 models, 1,000 keys and 100,000 receipts: how long each takes until it shows its data and until a
+ * list shows its next page, and pictures of them: `bun run test/browser/large-pages.ts <folder> [width…]`.
+ */
+const [FOLDER = join(tmpdir(), "large-pages"), ...widths] = process.argv.slice(2);
+const WIDTHS = widths.length === 0 ? [320, 768, 1280] : widths.map(Number);
+const MAX_HEIGHT = 2_400;
+
+mkdirSync(FOLDER, { recursive: true });
+const world = await openLargeWorld();
+const { gateway, owner, keyIds } = world;
+for (let request = 0; request < 4; request++) await gateway.chat(owner.key, { model: "aurora/model-0" });
+const { data } = (await gateway.send("GET", "/v1/receipts?limit=1", { bearer: owner.recovery_secret })).json;
+const browser = await launch();
+
+const PAGES: readonly [name: string, path: string, next?: RegExp][] = [
+  ["overview", "/dashboard#/"],
+  ["keys", "/dashboard#/keys", /^Show more/],
+  ["key", `/dashboard#/keys/${keyIds[5]}`],
+  ["budgets", "/dashboard#/budgets"],
+  ["receipts", "/dashboard#/receipts", /^Show older/],
+  ["receipt", `/dashboard#/receipts/${data[0].id}`],
+  ["credit", "/dashboard#/credit"],
+  ["models", "/dashboard#/models", /^Show more/],
+  ["model", "/dashboard#/models/granite%2Fmodel-123"],
+  ["playground", "/dashboard#/playground"],
+  ["account", "/dashboard#/account"],
+  ["admin-overview", "/admin#/"],
+  ["admin-requests", "/admin#/requests", /^Show older/],
+  ["admin-hosts", "/admin#/hosts", /^Show all/],
+  ["admin-balances", "/admin#/balances"],
+  ["admin-balance", `/admin#/balances/${owner.balance_id}`, /^Show older/],
+  ["admin-key", `/admin#/keys/${keyIds[5]}`],
+  ["admin-usage", "/admin#/usage"],
+  ["admin-books", "/admin#/books"],
+  ["admin-config", "/admin#/config"],
+  ["public-models", "/models"],
+  ["public-model", "/models/granite/model-123"],
+  ["status", "/status"],
+  ["errors", "/docs/errors"],
+];
+
+// The first visitor of a checkout waits for the bundle, which packages hold ready.
+await (await fetch(`${gateway.url}/dashboard`)).text();
+const bundle = new AppBundle();
+let bytes = 0;
+for (const app of ["dashboard", "admin"] as const) {
+  const { script, style } = await bundle.entry(app);
+  for (const name of [script, style]) bytes += (await bundle.file(name))!.bytes.length;
+}
+console.log(`scripts and style of both applications: ${bytes} bytes`);
+
+for (const width of WIDTHS) {
+  for (const colorScheme of ["light", "dark"] as const) {
+    const visitor = await Visitor.arrive(browser, gateway.url, { width, colorScheme });
+    await visitor.page.addInitScript(
+      ([recovery, admin]) => {
+        if (location.protocol === "about:") return;
+        sessionStorage.setItem("gateway-recovery", recovery!);
+        sessionStorage.setItem("gateway-admin", admin!);
+      },
+      [owner.recovery_secret, ADMIN],
+    );
+    for (const [name, path, next] of PAGES)
+      await show(visitor, `${name}-${width}-${colorScheme}`, path, next);
+    for (const complaint of visitor.complaints) console.log(complaint);
+    await visitor.context.close();
+  }
+}
+await browser.close();
+await gateway.close();
+process.exit(0);
+
+async function show({ page }: Visitor, name: string, path: string, next?: RegExp): Promise<void> {
+  await page.goto("about:blank");
+  const began = performance.now();
+  await page.goto(gateway.url + path);
+  await page.waitForFunction(isThere);
+  const shown = performance.now() - began;
+  const height = await page.evaluate(() => document.documentElement.scrollHeight);
+  const size = page.viewportSize()!;
+  await page.setViewportSize({ ...size, height: Math.min(Math.max(height, 600), MAX_HEIGHT) });
+  await page.screenshot({ path: join(FOLDER, `${name}.png`) });
+  await page.setViewportSize(size);
+  const more = next === undefined ? null : await nextMs({ page }, next);
+  console.log(
+    `${name.padEnd(32)} shown ${shown.toFixed(0).padStart(5)} ms, ${String(height).padStart(6)} px${more === null ? "" : `, next ${more.toFixed(0)} ms`}`,
+  );
+}
+
+/** In the page itself, from the click to the rows. */
+async function nextMs({ page }: Pick<Visitor, "page">, next: RegExp): Promise<number> {
+  return page.evaluate(async (pattern) => {
+    const button = [...document.querySelectorAll("button")].find((one) =>
+      new RegExp(pattern).test(one.textContent ?? ""),
+    )!;
+    const rows = () => document.querySelectorAll("tbody tr").length;
+    const before = rows();
+    const began = performance.now();
+    button.click();
+    while (rows() === before) await new Promise((resolve) => setTimeout(resolve, 1));
+    return performance.now() - began;
+  }, next.source);
+}
+
+/** The page, with its data. Run in the page. */
+function isThere(): boolean {
+  return document.querySelector("h1") !== null && document.querySelector(".waiting") === null;
+}
