@@ -7,11 +7,12 @@ import type { HttpExchange } from "./exchange.ts";
  * trusted is reported: if that is the operator's own proxy, all clients behind it count as one.
  */
 export function clientBlocks(
-  { address, request: { headers } }: Pick<HttpExchange, "address" | "request">,
+  { address, request }: Pick<HttpExchange, "address" | "request">,
   deps: Pick<HttpDeps, "settings" | "untrustedProxies">,
 ): Blocks {
   const { trustedProxies } = deps.settings();
+  const { headers } = request;
   if (address !== null && headers.has("x-forwarded-for") && !trustedProxies.has(plain(address)))
-    deps.untrustedProxies.note(plain(address));
+    deps.untrustedProxies.note(plain(address), request);
   return blocksOf(address, headers, trustedProxies);
 }

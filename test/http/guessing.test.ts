@@ -152,7 +152,11 @@ describe("a proxy that is not trusted", () => {
       (address) => counted.push(address),
       (address) => reported.push(address),
     );
-    for (let turn = 0; turn < 100; turn++) proxies.note(`192.0.2.${turn % 20}`);
+    for (let turn = 0; turn < 100; turn++) {
+      const request = new Request("http://gateway.test/");
+      // Its sender matters to a throttle, and to the log of changes.
+      for (let time = 0; time < 2; time++) proxies.note(`192.0.2.${turn % 20}`, request);
+    }
     expect(reported).toHaveLength(8);
     expect(counted).toHaveLength(40);
   });
