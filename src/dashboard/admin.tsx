@@ -1,8 +1,10 @@
 import { render } from "preact";
 import { useState } from "preact/hooks";
+import type { OperatorAnswer } from "../api/operators.ts";
 import { Balance } from "./admin/balance.tsx";
 import { Balances } from "./admin/balances.tsx";
 import { Books } from "./admin/books.tsx";
+import { Changes } from "./admin/changes.tsx";
 import { ConfigPage } from "./admin/config.tsx";
 import { Hosts } from "./admin/hosts.tsx";
 import { KeyPage } from "./admin/key.tsx";
@@ -11,6 +13,7 @@ import { Overview } from "./admin/overview.tsx";
 import { Payments } from "./admin/payments.tsx";
 import { ReceiptPage } from "./admin/receipt.tsx";
 import { Requests } from "./admin/requests.tsx";
+import { RoleProvider } from "./admin/role-button.tsx";
 import { Usage } from "./admin/usage.tsx";
 import { Api, ApiRefusal } from "./api.ts";
 import { Button } from "./parts/button.tsx";
@@ -68,6 +71,7 @@ function Inside({ token, onLeave }: { token: string; onLeave: () => void }) {
   const [api] = useState(() => new Api(token));
   const route = useRoute();
   const config = useGet<{ readonly payments?: object | null }>(api, "admin/config");
+  const me = useGet<OperatorAnswer>(api, "admin/me");
   const takesPayments = config.data?.payments != null;
   return (
     <Frame
@@ -79,10 +83,21 @@ function Inside({ token, onLeave }: { token: string; onLeave: () => void }) {
           <a href="dashboard">Dashboard</a>
         </>
       }
-      foot={<Button label="Sign out" onClick={onLeave} />}
+      foot={
+        <>
+          {me.data !== null && (
+            <span class="soft small">
+              {me.data.name}, {me.data.role}
+            </span>
+          )}
+          <Button label="Sign out" onClick={onLeave} />
+        </>
+      }
     >
       <OperatorProvider value={api}>
-        <PageAt route={route} places={[...PLACES, ...UNLISTED]} />
+        <RoleProvider value={me.data?.role ?? "read"}>
+          <PageAt route={route} places={[...PLACES, ...UNLISTED]} />
+        </RoleProvider>
       </OperatorProvider>
     </Frame>
   );
@@ -96,6 +111,7 @@ const PLACES: readonly AppPlace[] = [
   { path: "payments", name: "Payments", page: Payments },
   { path: "usage", name: "Usage", page: Usage },
   { path: "books", name: "Books", page: Books },
+  { path: "changes", name: "Changes", page: Changes },
   { path: "config", name: "Configuration", page: ConfigPage },
 ];
 

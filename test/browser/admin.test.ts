@@ -329,6 +329,24 @@ price_lists: { partner: [{ model: "*", factor: 0.9 }], special: [{ model: "sim/*
     await operator.page.getByText("special", { exact: true }).waitFor();
   });
 
+  test("who may only read has no button for what they may not do, and sees who changed what", async () => {
+    const json = { name: "rita", role: "read" };
+    const { token } = (await gateway.admin("/admin/operators", json)).json;
+    const reader = await Visitor.arrive(browser, gateway.url);
+    await reader.goto("/admin");
+    await reader.field("Admin token").fill(token);
+    await reader.button("Open").click();
+    await reader.page.getByText("rita, read").waitFor();
+    await reader.goto(`/admin#/balances/${customer.balance_id}`);
+    await reader.page.getByText("Held by open requests").waitFor();
+    for (const name of ["Add credit", "Take credit back", "Suspend", "New key", "Revoke"])
+      expect([name, await reader.button(name).count()]).toEqual([name, 0]);
+    await reader.goto("/admin#/changes?action=operator.added");
+    await reader.page.getByText("operator added").last().waitFor();
+    await reader.page.locator("td").getByText("rita", { exact: true }).waitFor();
+    expect(reader.complaints).toEqual([]);
+  });
+
   test("leaves no token behind", async () => {
     await operator.button("Sign out").click();
     await operator.field("Admin token").waitFor();

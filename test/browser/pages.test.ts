@@ -64,6 +64,7 @@ payments: { stripe: { secret_key: sk_test_1, webhook_secret: whsec_1, api_base: 
     ["/admin#/payments", "Payments"],
     ["/admin#/usage", "Usage"],
     ["/admin#/books", "Books"],
+    ["/admin#/changes", "Changes"],
     ["/admin#/config", "Configuration"],
     ["/models", "Models"],
     ["/models/sim/echo", "Simulated echo"],

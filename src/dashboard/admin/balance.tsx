@@ -4,7 +4,6 @@ import type { List } from "../../api/answers.ts";
 import type { KeyAnswer, KeyFields, MintedAnswer } from "../../api/keys.ts";
 import { causeOf } from "../../units/errors/suspension.ts";
 import { moment, usd, words } from "../format.ts";
-import { Button } from "../parts/button.tsx";
 import { CopiedId } from "../parts/copy-button.tsx";
 import { FormDialog, useDialog } from "../parts/dialog.tsx";
 import { Choice, TextField, useField } from "../parts/field.tsx";
@@ -27,6 +26,7 @@ import { KeyTable } from "./key-table.tsx";
 import { useOperator } from "./operator.ts";
 import { PriceListDialog } from "./price-list.tsx";
 import { priceListsIn } from "./price-lists.ts";
+import { RoleButton } from "./role-button.tsx";
 
 /** One balance: its money, keys and requests, credit, and suspension. */
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: a page.
@@ -63,22 +63,22 @@ export function Balance({ id }: { id: string }) {
         {(data) => (
           <>
             <Head title="Balance" lead={<CopiedId label="the balance's id" value={data.id} />}>
-              <Button label="Add credit" look="primary" onClick={() => show("credit")} />
+              <RoleButton label="Add credit" look="primary" onClick={() => show("credit")} />
               {(priceLists.length > 0 || data.price_list !== null) && (
-                <Button label="Price list" onClick={() => show("prices")} />
+                <RoleButton label="Price list" onClick={() => show("prices")} />
               )}
-              <Button
+              <RoleButton
                 label="Take credit back"
                 disabled={data.available_usd === 0}
                 onClick={() => show("debit")}
               />
               {data.account_id !== null && (
-                <Button label="Detach" look="quiet danger" onClick={() => show("detach")} />
+                <RoleButton label="Detach" look="quiet danger" onClick={() => show("detach")} />
               )}
               {data.suspended === null ? (
-                <Button label="Suspend" look="quiet danger" onClick={() => show("suspend")} />
+                <RoleButton label="Suspend" look="quiet danger" onClick={() => show("suspend")} />
               ) : (
-                <Button label="Lift suspension" action={lift} />
+                <RoleButton label="Lift suspension" action={lift} />
               )}
             </Head>
             <Problem error={lift.error} />
@@ -111,7 +111,7 @@ export function Balance({ id }: { id: string }) {
       <Section title="Keys">
         {balance.data?.closed === false && (
           <div class="row">
-            <Button label="New key" onClick={() => newKey.show("new")} />
+            <RoleButton label="New key" onClick={() => newKey.show("new")} />
           </div>
         )}
         <Loaded of={keys}>{(data) => <KeyTable of={data} onChanged={keys.reload} />}</Loaded>

@@ -1,13 +1,13 @@
 import type { BudgetAnswer } from "../../api/budgets.ts";
 import { oneProcess, roughUsd } from "../format.ts";
 import { BudgetDialog, windowText } from "../parts/budget-dialog.tsx";
-import { Button } from "../parts/button.tsx";
 import { useDialog } from "../parts/dialog.tsx";
 import { Section } from "../parts/frame.tsx";
 import { Problem } from "../parts/notice.tsx";
 import { type Column, TableCard, Unseen } from "../parts/table.tsx";
 import { useList } from "../resource.ts";
 import { useOperator } from "./operator.ts";
+import { RoleButton } from "./role-button.tsx";
 
 /** The caps that the owner of a balance has set by name; nothing where there are none. */
 export function BalanceBudgets({ id }: { id: string }) {
@@ -35,7 +35,7 @@ export function BalanceBudgets({ id }: { id: string }) {
     [
       <Unseen key="actions">Actions</Unseen>,
       "end",
-      (budget) => <Button label="Change" about={budget.name} look="link" onClick={() => edit(budget)} />,
+      (budget) => <RoleButton label="Change" about={budget.name} look="link" onClick={() => edit(budget)} />,
     ],
   ];
   return (

@@ -1,10 +1,10 @@
 import { useState } from "preact/hooks";
 import type { ConfigAnswer } from "../../api/admin.ts";
-import { Button } from "../parts/button.tsx";
 import { Facts, Head, Section } from "../parts/frame.tsx";
 import { Loaded, Note, Problem } from "../parts/notice.tsx";
 import { useAction, useGet } from "../resource.ts";
 import { useOperator } from "./operator.ts";
+import { RoleButton } from "./role-button.tsx";
 
 /**
  * The configuration in force, every default applied and no secret in it; and the way to read the file again.
@@ -22,7 +22,7 @@ export function ConfigPage() {
   return (
     <>
       <Head title="Configuration" lead="What is in force now, with every default. Secrets are not shown.">
-        <Button label="Reload the file" action={reload} />
+        <RoleButton needs="admin" label="Reload the file" action={reload} />
       </Head>
       <Problem error={reload.error} />
       {reloaded && <Note tone="good">The file was reloaded and is in force.</Note>}

@@ -1,6 +1,5 @@
 import type { ConfigAnswer } from "../../api/admin.ts";
 import type { KeyAnswer } from "../../api/keys.ts";
-import { Button } from "../parts/button.tsx";
 import { type DialogEnds, useDialog } from "../parts/dialog.tsx";
 import { KeyDialog } from "../parts/key-dialog.tsx";
 import { Spent } from "../parts/key-list.tsx";
@@ -10,6 +9,7 @@ import { type Column, TableCard, Unseen } from "../parts/table.tsx";
 import { useGet } from "../resource.ts";
 import { useOperator } from "./operator.ts";
 import { priceListsIn } from "./price-lists.ts";
+import { RoleButton } from "./role-button.tsx";
 
 /** Keys of somebody's, with what the operator can do about them. */
 export function KeyTable({ of, onChanged }: { of: readonly KeyAnswer[]; onChanged: () => void }) {
@@ -46,8 +46,8 @@ function Actions({ of, onChanged }: { of: KeyAnswer; onChanged: () => void }) {
     <>
       {works(of) && (
         <div class="row actions">
-          <Button label="Limits" about={`of ${name}`} look="link" onClick={() => show("limits")} />
-          <Button label="Revoke" about={name} look="link danger" onClick={() => show("revoke")} />
+          <RoleButton label="Limits" about={`of ${name}`} look="link" onClick={() => show("limits")} />
+          <RoleButton label="Revoke" about={name} look="link danger" onClick={() => show("revoke")} />
         </div>
       )}
       {open === "limits" && <LimitsDialog of={of} {...ends} />}

@@ -1,6 +1,5 @@
 import type { BalanceAnswer } from "../../api/admin.ts";
 import type { KeyAnswer } from "../../api/keys.ts";
-import { Button } from "../parts/button.tsx";
 import { useDialog } from "../parts/dialog.tsx";
 import { Crumb, Facts, Head, Section } from "../parts/frame.tsx";
 import { keyFacts } from "../parts/key-facts.tsx";
@@ -13,6 +12,7 @@ import { useResource } from "../resource.ts";
 import { LimitsDialog } from "./key-table.tsx";
 import { useOperator } from "./operator.ts";
 import { BalanceLink } from "./person.tsx";
+import { RoleButton } from "./role-button.tsx";
 
 /** A key of anybody's: whose it is, what it may do and did, and what the operator can do about it. */
 export function KeyPage({ id }: { id: string }) {
@@ -30,8 +30,8 @@ export function KeyPage({ id }: { id: string }) {
           <Head title={key.name ?? "Unnamed key"} lead={<KeyState of={key} />}>
             {works(key) && (
               <>
-                <Button label="Change limits" onClick={() => show("limits")} />
-                <Button label="Revoke" look="quiet danger" onClick={() => show("revoke")} />
+                <RoleButton label="Change limits" onClick={() => show("limits")} />
+                <RoleButton label="Revoke" look="quiet danger" onClick={() => show("revoke")} />
               </>
             )}
           </Head>

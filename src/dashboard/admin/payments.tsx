@@ -1,7 +1,6 @@
 import type { OperatorsPayment } from "../../api/payments.ts";
 import { PAYMENT_STATES } from "../../payments/payment.ts";
 import { usd, words } from "../format.ts";
-import { Button } from "../parts/button.tsx";
 import { type DialogEnds, FormDialog, useDialog } from "../parts/dialog.tsx";
 import { Choice, TextField, useField } from "../parts/field.tsx";
 import { Head } from "../parts/frame.tsx";
@@ -11,6 +10,7 @@ import { PaymentTable } from "../parts/payment-table.tsx";
 import { useQuery } from "../route.ts";
 import { noted } from "./balance-dialog.ts";
 import { useOperator } from "./operator.ts";
+import { RoleButton } from "./role-button.tsx";
 
 /** Everybody's payments: those that are held wait here for the operator. */
 export function Payments() {
@@ -55,7 +55,7 @@ const About = ({ of, onDecide }: { of: OperatorsPayment; onDecide: () => void })
         {of.balance_id}
       </a>
       {(of.state === "credited" || of.state === "held") && (
-        <Button label={of.state === "held" ? "Decide" : "Refund"} onClick={onDecide} />
+        <RoleButton label={of.state === "held" ? "Decide" : "Refund"} onClick={onDecide} />
       )}
     </div>
   </>

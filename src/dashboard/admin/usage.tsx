@@ -16,6 +16,7 @@ import { useGet } from "../resource.ts";
 import { useQuery } from "../route.ts";
 import { useOperator } from "./operator.ts";
 import { BalanceLink } from "./person.tsx";
+import { RoleButton } from "./role-button.tsx";
 
 /** Who spends what, on which model, and whether it grows. */
 export function Usage() {
@@ -258,7 +259,7 @@ function KeyName({ key_id, name, prefix }: RankedRow<"keys">) {
       {revoked ? (
         <span class="tag plain-tag">revoked</span>
       ) : (
-        <Button label="Revoke" about={shown} look="link danger" onClick={() => show("revoke")} />
+        <RoleButton label="Revoke" about={shown} look="link danger" onClick={() => show("revoke")} />
       )}
       {open === "revoke" && (
         <RevokeDialog

@@ -9,6 +9,7 @@ import { Deletion } from "../parts/deletion.tsx";
 import { ActionForm, TextField, useField } from "../parts/field.tsx";
 import { Facts, Head, Section } from "../parts/frame.tsx";
 import { Note } from "../parts/notice.tsx";
+import { OwnChanges } from "../parts/own-changes.tsx";
 import { RecoverySecret } from "../parts/recovery-secret.tsx";
 import { Sessions } from "../parts/sessions.tsx";
 import { TakeBack } from "../parts/take-back.tsx";
@@ -42,6 +43,7 @@ export function AccountPage() {
       <WaitingClaims />
       <RecoverySecret />
       {by === "session" && <Sessions />}
+      <OwnChanges />
       <Deletion />
     </>
   );

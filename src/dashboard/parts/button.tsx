@@ -13,7 +13,7 @@ export const Button = ({ label, about, look = "quiet", action, disabled, onClick
   </button>
 );
 
-interface ButtonProps {
+export interface ButtonProps {
   readonly label: string;
   /** What it is about, for those who have the page read to them. */
   readonly about?: string;
