@@ -38,13 +38,13 @@ async function freshWorld(state: State, rotated: boolean): Promise<World> {
   return world;
 }
 
-const ask = async (operation: Operation, by: Credential): Promise<string> =>
+const answer = async (operation: Operation, by: Credential): Promise<string> =>
   (await freshWorld(operation.state ?? "claimed", isRotated(by))).ask(operation, by);
 
 for (const operation of OPERATIONS) {
   test(nameOf(operation), async () => {
     const seen: string[] = [];
-    for (const by of ALL) seen.push(`${by}: ${await ask(operation, by)}`);
+    for (const by of ALL) seen.push(`${by}: ${await answer(operation, by)}`);
     expect(seen).toEqual(ALL.map((by) => `${by}: ${expected(operation, by)}`));
   });
 }

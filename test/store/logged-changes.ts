@@ -72,7 +72,10 @@ export class ChangingOperator {
     const { store } = deps;
     if (this.balances.length === 0 || random.chance(0.05)) {
       const made = await setUp(deps, {});
-      if ("key" in made) this.balances.push(made.key.balanceId), this.keys.push(made.key.id);
+      if ("key" in made) {
+        this.balances.push(made.key.balanceId);
+        this.keys.push(made.key.id);
+      }
       return made;
     }
     const balance = random.pick(this.balances);
