@@ -503,11 +503,46 @@ describe("a card payment", () => {
     await world.rail.look(before);
     late.resolve();
     expect(await refused).toMatchObject({ available: 0 });
-    expect(world.payment.lookAt).toBe(PAYMENT_PACE.leaseMs as EpochMs);
-    world.now = world.payment.lookAt!;
+    expect(world.payment.lookAt).toBe(world.now as EpochMs);
     await world.sees({});
     expect(says(world)).toMatchObject({ state: "refunded", credited: 10, lost: 10 });
   });
+
+  test.each([
+    ["refused", AMOUNT, { state: "refunded", credited: 10, lost: 10 }],
+    ["made", 0, { state: "refunded", credited: 0, lost: 0 }],
+  ])(
+    "that is refunded at Stripe, whose answer comes once the operator's refund was %s, is looked at again",
+    async (_, spent, expected) => {
+      const world = new World();
+      await world.sees(PAID);
+      world.spent = spent;
+      const before = world.payment;
+      const [debited, asked, late] = Array.from({ length: 3 }, () => Promise.withResolvers<void>());
+      world.debiting = () => debited!.promise;
+      const refunding = world.rail.refund(before);
+      world.checkout = { ...world.checkout, refunded: 1_061 as Cents };
+      const atOnce = world.answered;
+      world.answered = (checkout) => {
+        asked!.resolve();
+        return late!.promise.then(() => checkout);
+      };
+      const looking = world.rail.look(before);
+      await asked!.promise;
+      world.answered = atOnce;
+      // The operator's process dies once its refund is decided.
+      if (spent === 0) world.life = { left: 1, lastHappens: true };
+      debited!.resolve();
+      await refunding.catch(() => {});
+      world.life = null;
+      late!.resolve();
+      await looking;
+      expect(world.payment.lookAt).not.toBe(null);
+      world.now = world.payment.lookAt!;
+      await world.sees({});
+      expect(says(world)).toMatchObject(expected);
+    },
+  );
 
   test("that is won while somebody is answered who asked before stays won", async () => {
     const world = new World();

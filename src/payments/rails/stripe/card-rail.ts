@@ -11,7 +11,7 @@ import { capReached, usedKey } from "../../refusals.ts";
 import type { PaymentPace } from "../payment-pace.ts";
 import type { WatchedRail } from "../payment-watch.ts";
 import { booked, type CardStep, liftedAgainAt, nextStep, WAITING } from "./card-fold.ts";
-import { newOrder, orderOf, orderText } from "./card-order.ts";
+import { type CardOrder, newOrder, orderOf, orderText } from "./card-order.ts";
 import { type Cents, type Checkout, centsOf, totalOf } from "./checkout.ts";
 import type { StripeApi } from "./stripe-api.ts";
 import type { StripeConfig } from "./stripe-config.ts";
@@ -213,11 +213,13 @@ export class CardRail implements WatchedRail {
     const after = await store.change(id, (now) => {
       const order = orderOf(now);
       if (order.returning === null || order.refunds !== refunds) return null;
+      // Whoever has asked Stripe meanwhile has decided nothing: what it says is looked at again.
+      const due = (after: CardOrder) => dueAt({ ...now, order: orderText(after) }, clock.now());
       const after = { ...order, returning: null };
-      if (tooMuch !== null) return { order: orderText(after) };
+      if (tooMuch !== null) return due(after);
       // Repeated until Stripe has answered, it is the same refund there.
       const returned = { ...after, refunds: refunds + (order.isReturned ? 0 : 1), isReturned: true };
-      return { order: orderText(returned), debited: amount, shouldBe: ZERO_USD };
+      return { ...due(returned), debited: amount, shouldBe: ZERO_USD };
     });
     return { payment: after, tooMuch };
   }
