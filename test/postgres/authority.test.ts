@@ -107,6 +107,31 @@ describeOnPostgres("the Authority on PostgreSQL", (cluster) => {
     expect({ ...freed }).toMatchObject({ granted: 500 });
   });
 
+  test("a counter that a node retires is spent by others, once all is shipped that the node has spent of it", async () => {
+    const authority = await fresh();
+    await join("n0");
+    const counter = "budget:bud_1~hash:day:0" as CounterId;
+    const state = async (number: number, used: number, wanted: number, retires = false) => ({
+      ...(await authority.settle({
+        ...statement("n0", { number, used, needed: used, wanted, limit: 1_000 }),
+        counter,
+        ...(retires ? { retires } : {}),
+      })),
+    });
+    expect(await state(1, 0, 600)).toMatchObject({ granted: 600 });
+    expect((await state(2, 400, 400, true)).retired).toBeUndefined();
+    await postgres.transaction(async (sql) => {
+      await sql`UPDATE grants SET shipped = 400`;
+      await sql`UPDATE counters SET spent = 400, reserved = reserved - 400`;
+    });
+    expect(await state(3, 400, 400, true)).toMatchObject({ granted: 0, retired: true });
+    // Its answer is lost, and an earlier statement is late.
+    expect(await state(4, 400, 400, true)).toMatchObject({ granted: 0, retired: true });
+    expect(await state(2, 400, 500)).toMatchObject({ granted: 0 });
+    expect(await postgres.query((sql) => sql`SELECT * FROM grants`)).toHaveLength(0);
+    expect(await state(5, 0, 900)).toMatchObject({ granted: 600, elsewhere: 400 });
+  });
+
   test("who runs short asks the others for what they do not use", async () => {
     const authority = await fresh();
     const heard = Promise.withResolvers<string>();

@@ -112,6 +112,29 @@ test("says the same as the Authority in memory, whatever is stated in whatever o
   expect(latest).toBeGreaterThan(100);
 });
 
+test("a counter that a node retires is spent by others, once all is shipped that the node has spent of it", () => {
+  const { join, settle, ledger, db } = keeper();
+  const counter = "budget:bud_1~hash:day:0" as CounterId;
+  const { epoch } = join("n0");
+  const state = (number: number, used: number, wanted: number, retires = false) =>
+    settle("n0", { counter, number, used, needed: used, wanted, ...(retires ? { retires } : {}) });
+  const rows = () => db.query("SELECT granted, shipped FROM grants WHERE counter = ?").all(counter);
+  expect(state(1, 0, 600)).toMatchObject({ granted: 600 });
+  expect(state(2, 400, 400, true).retired).toBeUndefined();
+  expect(rows()).toEqual([{ granted: 400, shipped: 0 }]);
+  const { record, ...place } = charged(400, 1);
+  ledger.ship("n0", epoch, [{ record: { ...record, counters: [counter] }, ...place }]);
+  expect(state(3, 400, 400, true)).toMatchObject({ granted: 0, retired: true });
+  expect(rows()).toEqual([]);
+  // Its answer is lost, and an earlier statement is late.
+  expect(state(4, 400, 400, true)).toMatchObject({ granted: 0, retired: true });
+  expect(state(2, 400, 500)).toMatchObject({ granted: 0 });
+  expect(rows()).toEqual([]);
+  expect(state(5, 0, 900)).toMatchObject({ granted: 600, elsewhere: 400 });
+  expect(state(4, 400, 400, true).retired).toBeUndefined();
+  expect(rows()).toEqual([{ granted: 600, shipped: 0 }]);
+});
+
 test("a grant outlives the process that held it until its next life has read the journal", () => {
   const { join, settle } = keeper();
   const first = join("n0");
