@@ -35,6 +35,8 @@ payments: { stripe: { secret_key: sk_test_1, webhook_secret: whsec_1, api_base: 
       bearer: owner.recovery_secret,
       json: { name: "a".repeat(64), cap_usd: 1, window: "week" },
     });
+    const each = { name: "each-user", cap_usd: 1, window: "day", per: "tag:user" };
+    await gateway.send("POST", "/v1/budgets", { ...asOwner, json: each });
   });
   afterEach(() => endVisits(browser));
   afterAll(async () => {

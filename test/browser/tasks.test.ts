@@ -177,6 +177,19 @@ describe.skipIf(browserMissing)("with 225 models, 1,000 keys and 100,000 receipt
       },
     ],
     [
+      "at most $1 a day for each end user",
+      async (clicks) => {
+        await clicks.link("Budgets");
+        await clicks.press("New budget");
+        await clicks.fill("Name", `each-${clicks.visitor.page.viewportSize()!.width}`);
+        await clicks.fill("Cap in dollars", "1");
+        await clicks.choose("Window", "day");
+        await clicks.fill("For each value of the tag", "user");
+        await clicks.press("Create");
+        await clicks.shows("per day, for each user");
+      },
+    ],
+    [
       "the cheapest model with tools and a context of 200k",
       async (clicks) => {
         await clicks.link("Models");

@@ -27,7 +27,7 @@ export function Budgets() {
         {(rows) => (
           <ul class="cards">
             {rows.map((budget) => (
-              <li key={budget.id} class="card key-card">
+              <li key={budget.id} class={budget.per === null ? "card key-card" : "card key-card tall"}>
                 <div class="key-names">
                   <h2>{budget.name}</h2>
                   <p class="soft small">

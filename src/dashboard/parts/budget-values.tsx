@@ -29,10 +29,16 @@ function Values({ of, api }: { of: BudgetAnswer; api: Api }) {
   if (data === null) return <Problem error={error} />;
   const { values = [], cap_usd } = data;
   if (values.length === 0) return <p class="soft small">Nothing was spent yet.</p>;
-  return values.map(({ value, used_usd }) => (
-    <Meter key={value} label={value} used={used_usd} of={NOTHING_HELD} cap={cap_usd} />
-  ));
+  return (
+    <>
+      {values.slice(0, MAX_SHOWN).map(({ value, used_usd }) => (
+        <Meter key={value} label={value} used={used_usd} of={NOTHING_HELD} cap={cap_usd} />
+      ))}
+      {values.length > MAX_SHOWN && <p class="soft small">And others, who spent less.</p>}
+    </>
+  );
 }
 
+const MAX_SHOWN = 10;
 /** What each value holds is not looked up. */
 const NOTHING_HELD = { held_usd: 0, held_at: "all_processes" } as const;
