@@ -455,15 +455,15 @@ describe("a card payment", () => {
       for (const lastHappens of [false, true]) {
         for (let dies = 1; dies < 25; dies++) {
           const world = new World();
-          const look = world.rail.look.bind(world.rail);
+          const read = world.rail.look.bind(world.rail);
           world.life = { left: dies, lastHappens };
           world.rail.look = async (payment) => {
             try {
-              return await look(payment);
+              return await read(payment);
             } catch (error) {
               if (!(error instanceof Crash)) throw error;
               world.life = null;
-              return look(world.payment);
+              return read(world.payment);
             }
           };
           await happens(world);
@@ -518,17 +518,17 @@ describe("a card payment", () => {
       await world.sees(PAID);
       world.spent = spent;
       const before = world.payment;
-      const [debited, asked, late] = Array.from({ length: 3 }, () => Promise.withResolvers<void>());
+      const [debited, requested, late] = Array.from({ length: 3 }, () => Promise.withResolvers<void>());
       world.debiting = () => debited!.promise;
       const refunding = world.rail.refund(before);
       world.checkout = { ...world.checkout, refunded: 1_061 as Cents };
       const atOnce = world.answered;
       world.answered = (checkout) => {
-        asked!.resolve();
+        requested!.resolve();
         return late!.promise.then(() => checkout);
       };
-      const looking = world.rail.look(before);
-      await asked!.promise;
+      const read = world.rail.look(before);
+      await requested!.promise;
       world.answered = atOnce;
       // The operator's process dies once its refund is decided.
       if (spent === 0) world.life = { left: 1, lastHappens: true };
@@ -536,7 +536,7 @@ describe("a card payment", () => {
       await refunding.catch(() => {});
       world.life = null;
       late!.resolve();
-      await looking;
+      await read;
       expect(world.payment.lookAt).not.toBe(null);
       world.now = world.payment.lookAt!;
       await world.sees({});
