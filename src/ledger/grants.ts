@@ -283,8 +283,7 @@ export class Grants {
     const free = answer?.free ?? 0;
     // Without a limit, as much again as is in use: a limit that is set later must not find it all granted.
     const share = limit === MAX_NANO_USD ? counter.used() : free / counter.aheadShare;
-    const wanted = counter.used() + waitingAmount + Math.max(amount * AHEAD_REQUESTS, share);
-    return Math.floor(wanted);
+    return Math.floor(counter.used() + waitingAmount + Math.max(amount * AHEAD_REQUESTS, share));
   }
 
   private returnSlack(negotiation: GrantNegotiation): void {

@@ -111,9 +111,9 @@ describeOnPostgres("the Authority on PostgreSQL", (cluster) => {
     const authority = await fresh();
     await join("n0");
     const counter = "budget:bud_1~hash:day:0" as CounterId;
-    const state = async (number: number, used: number, wanted: number, retires = false) => ({
+    const state = async (number: number, used: number, most: number, retires = false) => ({
       ...(await authority.settle({
-        ...statement("n0", { number, used, needed: used, wanted, limit: 1_000 }),
+        ...statement("n0", { number, used, needed: used, wanted: most, limit: 1_000 }),
         counter,
         ...(retires ? { retires } : {}),
       })),

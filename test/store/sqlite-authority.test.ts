@@ -116,8 +116,8 @@ test("a counter that a node retires is spent by others, once all is shipped that
   const { join, settle, ledger, db } = keeper();
   const counter = "budget:bud_1~hash:day:0" as CounterId;
   const { epoch } = join("n0");
-  const state = (number: number, used: number, wanted: number, retires = false) =>
-    settle("n0", { counter, number, used, needed: used, wanted, ...(retires ? { retires } : {}) });
+  const state = (number: number, used: number, most: number, retires = false) =>
+    settle("n0", { counter, number, used, needed: used, wanted: most, ...(retires ? { retires } : {}) });
   const rows = () => db.query("SELECT granted, shipped FROM grants WHERE counter = ?").all(counter);
   expect(state(1, 0, 600)).toMatchObject({ granted: 600 });
   expect(state(2, 400, 400, true).retired).toBeUndefined();
