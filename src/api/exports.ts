@@ -3,7 +3,7 @@ import type { About } from "./about.ts";
 import { count, listOf, namedAnswer, oneOf, orNone, time } from "./answers.ts";
 
 const ExportAnswer = namedAnswer("Export", {
-  kind: oneOf(["receipts", "entries", "events"]),
+  kind: oneOf(["receipts", "entries", "events", "changes"]),
   object: Type.Literal("export"),
   to: Type.String(),
   exported_through: count,
@@ -17,7 +17,7 @@ export type ExportAnswer = Static<typeof ExportAnswer>;
 
 export const EXPORTS = {
   list: {
-    summary: "Shows how far receipts, entries and events are exported",
+    summary: "Shows how far receipts, entries, events and changes are exported",
     details:
       "Everything that was booked before `caught_up_at` is at the target. `exported_through` is the number of the last row there, and `waiting` how many are behind it, at most 100,000. `problem` is why the last attempt failed. Without `export` in the configuration the list is empty.",
     who: ["admin"],

@@ -266,7 +266,7 @@ function addWatching(gateway: Command, context: CommandContext): void {
 function addExports(gateway: Command, context: CommandContext): void {
   const exports = gateway
     .command("export")
-    .description("Copy receipts, entries and events into files: docs/selling.md.") as Command;
+    .description("Copy receipts, entries, events and changes into files: docs/selling.md.") as Command;
   connected(exports, "status")
     .description("Show how far the running export is, and what waits.")
     .action(async (options) => (await import("./exports.ts")).showExports(options, context));

@@ -28,14 +28,23 @@ test("a bucket has what the books have: each receipt once, what was credited, an
   expect(lines("receipts").map(({ id }) => id)).toEqual(ids);
   expect(lines("entries")).toMatchObject([{ kind: "credit", balance_id, amount_usd: 1 }]);
   expect(lines("events")[0]).toMatchObject({ type: "key.created", balance_id });
+  await until(() => lines("changes").length > 0);
+  const { data } = (await gateway.admin("/admin/changes")).json;
+  const { id, at, action, subject, before, after } = data.at(-1);
+  expect(lines("changes")[0]).toMatchObject({ number: 1, id, at, action, subject, before, after });
   const audit = (await gateway.admin("/admin/ledger/audit")).json;
   expect(String(sumOf(lines("receipts"), "charged_nano_usd"))).toBe(audit.charges_nano);
   expect(String(sumOf(lines("entries"), "amount_nano_usd"))).toBe(audit.credits_nano);
   for (const name of bucket.files.keys())
     expect(name).toMatch(
-      /^books\/gateway\/(receipts|entries|events)\/\d{4}\/\d\d\/\d\d\/\d{12}-\d{12}\.jsonl\.gz$/,
+      /^books\/gateway\/(receipts|entries|events|changes)\/\d{4}\/\d\d\/\d\d\/\d{12}-\d{12}\.jsonl\.gz$/,
     );
-  const words = JSON.stringify([...lines("receipts"), ...lines("entries"), ...lines("events")]);
+  const words = JSON.stringify([
+    ...lines("receipts"),
+    ...lines("entries"),
+    ...lines("events"),
+    ...lines("changes"),
+  ]);
   for (const secret of [PROMPT, key, recovery_secret, bucket.env.AWS_SECRET_ACCESS_KEY!])
     expect(words).not.toContain(secret);
 }, 60_000);

@@ -103,7 +103,7 @@ export abstract class Database {
 }
 
 /** Tables whose rows have a number, `seq`, in the order of their booking. */
-export type NumberedTable = "ends" | "credits" | "events";
+export type NumberedTable = "ends" | "credits" | "events" | "change_log";
 
 export interface CommitOptions {
   /** What nodes must notice. */

@@ -3,14 +3,15 @@ import { type NanoUsd, usdFromNano } from "../../units/usd.ts";
 import type { NumberedTable } from "../database/database.ts";
 import { type SqlPart, sql } from "../database/statement.ts";
 
-/** What is exported: receipts, what was credited and taken back, and events. Each is a folder of files. */
-export const EXPORT_KINDS = ["receipts", "entries", "events"] as const;
+/** What is exported: receipts, what was credited and taken back, events, and who changed what. Each is a folder of files. */
+export const EXPORT_KINDS = ["receipts", "entries", "events", "changes"] as const;
 export type ExportKind = (typeof EXPORT_KINDS)[number];
 
 export const EXPORT_TABLES = {
   receipts: "ends",
   entries: "credits",
   events: "events",
+  changes: "change_log",
 } as const satisfies Record<ExportKind, NumberedTable>;
 
 /** A row of the books as a line of a file. Neither prompts nor secrets are in the tables that it comes from. */
@@ -23,7 +24,7 @@ export interface ExportRow {
 
 /** Rows behind `after`, up to `through`, in the order of their numbers. */
 export function selecting(kind: ExportKind, { after, through, since }: NumberRange, limit: number): SqlPart {
-  const at = kind === "events" ? sql`created_at` : sql`at`;
+  const at = kind === "events" || kind === "changes" ? sql`created_at` : sql`at`;
   const range = sql`seq > ${after} AND seq <= ${through} AND ${at} >= ${since ?? 0}`;
   switch (kind) {
     case "receipts":
@@ -35,6 +36,9 @@ export function selecting(kind: ExportKind, { after, through, since }: NumberRan
     case "events":
       return sql`SELECT seq, created_at AS at, balance_id AS balance, id, kind, data FROM events
         WHERE ${range} ORDER BY seq LIMIT ${limit}`;
+    case "changes":
+      return sql`SELECT seq, created_at AS at, balance_id AS balance, id, by_kind, by_id, by_name, action, subject, was,
+        became, network, request FROM change_log WHERE ${range} ORDER BY seq LIMIT ${limit}`;
   }
 }
 
@@ -69,6 +73,20 @@ interface EventRow extends SelectedRow {
   readonly id: string;
   readonly kind: string;
   readonly data: string;
+}
+
+interface LoggedRow extends Omit<SelectedRow, "balance"> {
+  readonly balance: string | null;
+  readonly id: string;
+  readonly by_kind: string;
+  readonly by_id: string;
+  readonly by_name: string | null;
+  readonly action: string;
+  readonly subject: string;
+  readonly was: string;
+  readonly became: string;
+  readonly network: string;
+  readonly request: string;
 }
 
 export const exportRow = (kind: ExportKind, row: unknown): ExportRow => {
@@ -107,6 +125,20 @@ const LINES = {
   },
   events: ({ seq, at, balance, id, kind, data }: EventRow) =>
     `${JSON.stringify({ number: seq, id, type: kind, timestamp: isoTime(at), balance_id: balance }).slice(0, -1)},"data":${data}}`,
+  changes: ({ seq, at, balance, was, became, request, ...row }: LoggedRow) =>
+    JSON.stringify({
+      number: seq,
+      id: row.id,
+      at: isoTime(at),
+      by: { kind: row.by_kind, id: row.by_id, name: row.by_name },
+      action: row.action,
+      subject: row.subject,
+      balance_id: balance,
+      before: JSON.parse(was),
+      after: JSON.parse(became),
+      network: row.network,
+      request_id: request,
+    }),
 } satisfies Record<ExportKind, (row: never) => string>;
 
 /** The receipt without what hosts said about failures, which may repeat the prompt. */

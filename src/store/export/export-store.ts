@@ -22,9 +22,8 @@ export class SqlExportStore {
   async configure(target: string | null, now: EpochMs): Promise<void> {
     const known = await this.db.read<{ id: string; isActive: number }>`
       SELECT id, is_active AS "isActive" FROM export_targets`;
-    if (known.every(({ id, isActive }) => (isActive === 1) === (id === target))) {
-      if (target === null || known.some(({ id }) => id === target)) return;
-    }
+    const isSame = known.every(({ id, isActive }) => (isActive === 1) === (id === target));
+    if (isSame && (target === null || (await this.cursors(target)).length === EXPORT_KINDS.length)) return;
     await this.db.commit(
       [
         sql`UPDATE export_targets SET is_active = 0 WHERE id <> ${target ?? ""}`,

@@ -3,6 +3,7 @@ import {
   CHANGE_LOG,
   CLAIMS,
   EVENTS,
+  EXPORTED_CHANGES,
   EXPORTS,
   FIRST_TABLES,
   FLEET,
@@ -194,6 +195,13 @@ ${inPostgres(EXPORTS)}
   `,
   // 35: who operates the gateway
   inPostgres(OPERATORS),
+  // 36: the order of changes, for exports
+  `
+${inPostgres(EXPORTED_CHANGES)}
+  CREATE SEQUENCE change_log_seq OWNED BY change_log.seq;
+  SELECT setval('change_log_seq', count(*) + 1, false) FROM change_log;
+  ALTER TABLE change_log ALTER COLUMN seq SET DEFAULT nextval('change_log_seq');
+  `,
 ];
 
 export const POSTGRES_SCHEMA: Schema = {

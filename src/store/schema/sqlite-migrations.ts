@@ -3,6 +3,7 @@ import {
   CHANGE_LOG,
   CLAIMS,
   EVENTS,
+  EXPORTED_CHANGES,
   EXPORTS,
   FIRST_TABLES,
   FLEET,
@@ -184,6 +185,16 @@ ${EXPORTS}
   `,
   // 33: who operates the gateway
   OPERATORS,
+  // 34: the order of changes, for exports
+  `
+${EXPORTED_CHANGES}
+  CREATE TABLE last_change (one INTEGER PRIMARY KEY CHECK (one = 1), seq INTEGER NOT NULL) STRICT;
+  INSERT INTO last_change (one, seq) SELECT 1, count(*) FROM change_log;
+  CREATE TRIGGER changes_numbered AFTER INSERT ON change_log BEGIN
+    UPDATE last_change SET seq = seq + 1;
+    UPDATE change_log SET seq = (SELECT seq FROM last_change) WHERE id = NEW.id;
+  END;
+  `,
 ];
 
 export const SQLITE_SCHEMA: Schema = {

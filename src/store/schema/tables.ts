@@ -411,6 +411,15 @@ export const OPERATORS = `
   ) STRICT, WITHOUT ROWID;
 `;
 
+export const EXPORTED_CHANGES = `
+  -- Numbers changes in the order of their transactions; null until then.
+  ALTER TABLE change_log ADD COLUMN seq INTEGER;
+  CREATE INDEX change_log_by_number ON change_log (seq);
+  UPDATE change_log SET seq = numbered.number
+    FROM (SELECT id AS change, row_number() OVER (ORDER BY created_at, id) AS number FROM change_log) AS numbered
+    WHERE id = numbered.change;
+`;
+
 /** PostgreSQL's columns have their type anyway, and its whole numbers need saying how long they are. */
 export const inPostgres = (tables: string): string =>
   tables.replaceAll("INTEGER", "BIGINT").replace(/\) STRICT(, WITHOUT ROWID)?;/g, ");");
