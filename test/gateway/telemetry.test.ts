@@ -174,11 +174,11 @@ test("durations and tokens are histograms by the names and bounds of the GenAI c
     return all.find((metric: Any) => metric.name === name);
   };
   await chat();
-  const asked = metrics.length;
+  const before = metrics.length;
   await until(() => {
     duration = of("gen_ai.client.operation.duration");
     tokens = of("gen_ai.client.token.usage");
-    return metrics.length > asked + 1 && isOver(tokens.histogram.dataPoints);
+    return metrics.length > before + 1 && isOver(tokens.histogram.dataPoints);
   });
   expect([duration.unit, tokens.unit]).toEqual(["s", "{token}"]);
   const { dataPoints, aggregationTemporality } = duration.histogram;

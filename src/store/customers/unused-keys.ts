@@ -12,7 +12,7 @@ import type { Database } from "../database/database.ts";
 import { changes, finds, type SqlPart, sql } from "../database/statement.ts";
 import { changeOfKey } from "../nodes/changes.ts";
 
-/** Removes some balances and keys that nobody used, with few statements that each look at a bounded number of rows. */
+/** Removes some balances and keys that nobody used, with few statements that each read a bounded number of rows. */
 export async function removeUnusedKeys(
   db: Database,
   now: EpochMs,

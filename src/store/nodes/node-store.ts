@@ -54,7 +54,7 @@ export interface NodeStore {
   readonly held: HeldExchange;
   /** Absent where the nodes have another way to tell each other. */
   tellConversations?(node: string, routes: readonly ToldRoute[]): Promise<void>;
-  /** What is said at once; it may be missed, so nodes also look by themselves. */
+  /** What is said at once; it may be missed, so nodes also poll. */
   listen(told: Announcements): void;
   /** What else a node does for the others as long as it has a lease; returns what ends it. */
   lookAfterOthers(usable: () => boolean): () => void;
