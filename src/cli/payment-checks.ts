@@ -56,7 +56,7 @@ export async function checkPaymentsUnderWay(gateway: LocalGateway): Promise<Find
       : warning(
           "payments under way",
           facts,
-          "Look whether the node of `rpc` follows the chain and the gas account has gas; the gateway sends them again by itself.",
+          "Check whether the node of `rpc` follows the chain and the gas account has gas; the gateway sends them again by itself.",
         ),
   ];
 }

@@ -60,7 +60,7 @@ export function catalogEndpoints(): Endpoint[] {
   ];
 }
 
-/** At the prices that the key is charged, or the balance of an owner; nobody is asked who it is where the catalog is public. */
+/** At the prices that the key is charged, or the balance of an owner; strangers see the plain prices where the catalog is public. */
 function catalogFor(who: Identity | null, { catalog }: HttpDeps): Catalog {
   if (who === null) return catalog();
   return catalogAt(catalog(), who.kind === "key" ? priceListOf(who) : who.balance.priceList);
@@ -86,7 +86,7 @@ interface ListedEntries {
 interface ListedModels {
   readonly baseUrl: string;
   readonly views: readonly ModelAnswer[];
-  /** Where somebody has asked for all of them at once. */
+  /** Once a client has read all of them at once. */
   whole: JsonReply<AnswerTo<typeof CATALOG.models>> | null;
 }
 
