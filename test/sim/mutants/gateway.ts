@@ -4,7 +4,7 @@ import { type Mutant, mutantsOf } from "./mutant.ts";
 export const GATEWAY_MUTANTS: readonly Mutant[] = [
   ...mutantsOf("src/hosts/attempt.ts", {
     "a refusal is followed by another host of its model": [
-      "    this.judged = [...this.judged, answer.candidate.model];\n",
+      "    this.judged = [...this.judged, ...decliningIn(answer)];\n",
       "",
     ],
     "of several refusals, the last is the answer": ["this.declined ??= answer", "this.declined = answer"],
@@ -15,7 +15,7 @@ export const GATEWAY_MUTANTS: readonly Mutant[] = [
   }),
   ...mutantsOf("src/generation/delivery.ts", {
     "a streamed refusal is charged although its host charges nothing": [
-      "const isFree = judge.isDeclined && ",
+      "const isFree = isDeclined && ",
       "const isFree = false && ",
     ],
   }),

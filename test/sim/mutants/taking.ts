@@ -20,7 +20,7 @@ export const TAKING_MUTANTS: readonly Mutant[] = [
       "if (holder === null) return false;\n    if (holder === undefined) return true;",
     ],
     "a key that was moved grows on its old budget": [
-      "if (money.drawsFrom(budgets)) return true;",
+      "if (money.drawsFrom(budgets, tags)) return true;",
       "return true;",
     ],
   }),
