@@ -69,9 +69,9 @@ describe.skipIf(browserMissing)("payments", () => {
 
     const { payment } = stripe.opened.at(-1)!;
     await visitor.goto(`/dashboard#/credit/${payment}`);
-    await page.getByText("$7.50 are not paid yet.", { exact: false }).waitFor();
+    await page.getByText("$7.50 has not been paid yet.", { exact: false }).waitFor();
     await paidAtStripe();
-    await page.getByText("$7.50 were added to the balance.").waitFor();
+    await page.getByText("$7.50 was added to the balance.").waitFor();
     await visitor.link("Credit").click();
     await page.getByText("Card · visa …4242").waitFor();
     expect(await page.getByText("$7.50").count()).toBeGreaterThan(1);
@@ -102,7 +102,7 @@ describe.skipIf(browserMissing)("payments", () => {
     await visitor.link("Credit").click();
     await visitor.field("Amount in dollars").fill("3");
     await visitor.button("Pay with my wallet").click();
-    await page.getByText("$3.00 were added to the balance.").waitFor();
+    await page.getByText("$3.00 was added to the balance.").waitFor();
     expect(asked).toEqual([
       "eth_requestAccounts",
       "eth_chainId",

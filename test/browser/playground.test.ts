@@ -178,7 +178,7 @@ describe.skipIf(browserMissing)("the playground", () => {
     words = "";
     const visitor = await begin(10);
     await send(visitor, "a question");
-    await visitor.page.getByText("The model ended without a word of an answer.").waitFor();
+    await visitor.page.getByText("The model returned no text.").waitFor();
     expect(await visitor.field("Message").inputValue()).toBe("a question");
   });
 });

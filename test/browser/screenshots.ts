@@ -88,7 +88,7 @@ async function pictureOwner(owner: Visitor, shoot: (what: string) => Promise<voi
   // are taken.
   const takenOver = owner.page.locator("tr", { hasText: "harbour" }).first();
   while (!(await takenOver.isVisible())) await owner.button("Show older").click();
-  await takenOver.getByRole("link").click();
+  await takenOver.getByRole("link").first().click();
   await owner.heading("Attempts").waitFor();
   await shoot("receipt");
   await owner.link("Credit").click();

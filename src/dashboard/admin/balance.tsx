@@ -120,7 +120,7 @@ export function Balance({ id }: { id: string }) {
       {newKey.open !== null && <KeyDialog choices={choices} save={create} {...newKey.ends} />}
       {minted !== null && (
         <ShowKeyOnce minted={minted} onDone={() => setMinted(null)}>
-          <p>Give it to its owner by a way that others cannot read.</p>
+          <p>Send it to its owner in a way that nobody else can read.</p>
         </ShowKeyOnce>
       )}
       <BalanceBudgets id={id} />
@@ -185,7 +185,7 @@ function Decisions({ of: { id, account_id, suspended }, round }: { of: BalanceAn
 }
 
 const SUSPENDED =
-  "Every generation is answered with 403 and charged nothing. Credit, keys and receipts stay as they are; the owner can see them, and is told the reason and whom to contact. “Lift suspension” serves the next request.";
+  "Every request is refused with 403 and costs nothing. Credit, keys and receipts stay as they are; the owner sees them, the reason, and whom to contact. “Lift suspension” takes effect with the next request.";
 
 const DECISIONS: readonly Column<Decision & { readonly isOfBalance: boolean }>[] = [
   ["Time", "when", ({ at }) => moment(at)],
@@ -216,7 +216,7 @@ function SuspendDialog({ of: { id, account_id }, onClose, onDone }: BalanceDialo
   };
   return (
     <FormDialog title="Suspend" submit="Suspend now" danger act={suspend} onClose={onClose}>
-      <p class="soft">From the next request on, every request is refused, and the error names the reason.</p>
+      <p class="soft">Every request from now on is refused, and the error names the reason.</p>
       {account_id !== null && (
         <Choice
           label="What to suspend"
@@ -228,7 +228,7 @@ function SuspendDialog({ of: { id, account_id }, onClose, onDone }: BalanceDialo
         />
       )}
       <Choice label="Reason" options={REASONS.map((one) => [one, words(one)])} {...reason} />
-      <TextField label="Note" hint="For your records: the owner is told only the reason." {...note} />
+      <TextField label="Note" hint="For your records: the owner sees only the reason." {...note} />
     </FormDialog>
   );
 }

@@ -20,10 +20,7 @@ export function Balances() {
   const balances = usePages<ListedBalance>(api, `admin/balances?${new URLSearchParams(filters)}`);
   return (
     <>
-      <Head
-        title="Balances"
-        lead="The available credit of each balance, and what open requests hold of it."
-      />
+      <Head title="Balances" lead="Available credit of each balance, and what open requests hold." />
       <Find />
       <div class="filters">
         <TextField

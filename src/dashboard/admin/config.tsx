@@ -21,7 +21,10 @@ export function ConfigPage() {
   });
   return (
     <>
-      <Head title="Configuration" lead="What is in force now, with every default. Secrets are not shown.">
+      <Head
+        title="Configuration"
+        lead="The settings in force, including every default. Secrets are not shown."
+      >
         <RoleButton needs="admin" label="Reload the file" action={reload} />
       </Head>
       <Problem error={reload.error} />

@@ -19,7 +19,7 @@ export function Hosts() {
     <>
       <Head
         title="Hosts"
-        lead="Times and rates are medians of the last customers' streams; attempts are counted since the gateway started."
+        lead="Times and rates are medians of recent streams. Attempts are counted since the gateway started."
       >
         <Button label="Refresh" onClick={hosts.reload} />
       </Head>

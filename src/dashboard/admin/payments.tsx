@@ -21,7 +21,7 @@ export function Payments() {
   const Deciding = deciding?.state === "held" ? ResolveDialog : RefundDialog;
   return (
     <>
-      <Head title="Payments" lead="What people pay for credit. What is held, or disputed, needs a look." />
+      <Head title="Payments" lead="Payments for credit. Held and disputed ones need your attention." />
       <div class="filters">
         <Choice
           label="State"
@@ -73,8 +73,8 @@ function RefundDialog({ of, onClose, onDone }: DecisionProps) {
         {usd(of.credited_usd)} are taken back from <span class="mono">{of.balance_id}</span>, if they are
         neither spent nor held.{" "}
         {of.rail === "card"
-          ? "The card then gets back all that it was charged, with the fee."
-          : "You then send the money back yourself: the gateway has no key to it."}
+          ? "The card is refunded everything that it was charged, including the fee."
+          : "You send the money back yourself, because the gateway cannot."}
       </p>
     </FormDialog>
   );

@@ -5,6 +5,7 @@ import { Api } from "../api.ts";
 import { moment } from "../format.ts";
 import { useOwner } from "../owner.ts";
 import { Button } from "../parts/button.tsx";
+import { CopiedId } from "../parts/copy-button.tsx";
 import { Deletion } from "../parts/deletion.tsx";
 import { ActionForm, TextField, useField } from "../parts/field.tsx";
 import { Facts, Head, Section } from "../parts/frame.tsx";
@@ -57,10 +58,17 @@ function Identity({ of }: { of: OwnAccount }) {
     <Section title={nameOf(of)} class="card stack">
       <Facts
         of={[
-          ["Account", of.id, "mono"],
+          ["Account", <CopiedId key="id" label="the id of your account" value={of.id} />],
           of.balances === undefined
             ? null
-            : ["Balances", of.balances.map((id) => <div key={id}>{id}</div>), "mono"],
+            : [
+                "Balances",
+                of.balances.map((id) => (
+                  <div key={id}>
+                    <CopiedId label="the balance's id" value={id} />
+                  </div>
+                )),
+              ],
         ]}
       />
       {of.undo_until !== undefined && (
@@ -90,7 +98,7 @@ function Claim() {
       throw new Error(
         me.reclaimed
           ? "Paste an API key of the balance."
-          : "Paste the API key from set-up, or one that it was rotated to: it proves that the balance is yours.",
+          : "Paste the first API key of this balance, or the one that replaced it: it proves that the balance is yours.",
       );
     const word = me.reclaimed ? { recovery_secret: recovery.value.trim() } : {};
     setDone(await new Api(key).post<ClaimAnswer>("v1/me/claim", { ...(await identity()), ...word }));

@@ -5,6 +5,7 @@ import { perMillion, rough } from "../../units/numbers.ts";
 import { count } from "../format.ts";
 import { useOwner } from "../owner.ts";
 import { Button } from "../parts/button.tsx";
+import { CopiedId } from "../parts/copy-button.tsx";
 import { Choice, TextField } from "../parts/field.tsx";
 import { FirstCall } from "../parts/first-call.tsx";
 import { Crumb, Facts, Head } from "../parts/frame.tsx";
@@ -124,8 +125,7 @@ export function ModelPage({ id }: { id: string }) {
       <Loaded of={models}>
         {(data) => {
           const model = data.find((one) => one.id === id);
-          if (model === undefined)
-            return <Empty title="No such model">It is not served here any more.</Empty>;
+          if (model === undefined) return <Empty title="No such model">It is no longer served here.</Empty>;
           const { price } = model;
           return (
             <>
@@ -133,7 +133,7 @@ export function ModelPage({ id }: { id: string }) {
               <section class="card">
                 <Facts
                   of={[
-                    ["Id", model.id, "mono"],
+                    ["Id", <CopiedId key="id" label="the id" value={model.id} />],
                     ["Context", `${count(model.context_length)} tokens`],
                     ["Longest answer", `${count(model.max_output_tokens)} tokens`],
                     ["Reads", model.input_modalities.join(", ")],

@@ -2,6 +2,7 @@ import { useEffect } from "preact/hooks";
 import type { PaymentAnswer } from "../../api/payments.ts";
 import { moment, usd } from "../format.ts";
 import { useOwner } from "../owner.ts";
+import { CopiedId } from "../parts/copy-button.tsx";
 import { Crumb, Facts, Head } from "../parts/frame.tsx";
 import { Loaded, Note } from "../parts/notice.tsx";
 import { isSettled, PaymentState, RAILS } from "../parts/payment-table.tsx";
@@ -53,9 +54,9 @@ const PaymentView = ({ of }: { of: PaymentAnswer }) => (
             </>,
           ],
           of.transaction === null ? null : ["Transaction", of.transaction, "mono"],
-          ["Begun", moment(of.created_at)],
+          ["Started", moment(of.created_at)],
           ["Last changed", moment(of.changed_at)],
-          ["Id", of.id, "mono"],
+          ["Id", <CopiedId key="id" label="the payment's id" value={of.id} />],
         ]}
       />
     </section>
@@ -64,17 +65,16 @@ const PaymentView = ({ of }: { of: PaymentAnswer }) => (
 
 /** What a state means to whoever pays. */
 const SAID: Record<PaymentAnswer["state"], (amount: string) => string> = {
-  created: (amount) => `${amount} are not paid yet. This page follows the payment by itself.`,
-  submitted: (amount) => `${amount} are on their way. This page follows the payment by itself.`,
-  confirming: (amount) =>
-    `${amount} were seen, and are being confirmed. This page follows the payment by itself.`,
-  credited: (amount) => `${amount} were added to the balance.`,
+  created: (amount) => `${amount} has not been paid yet. This page updates by itself.`,
+  submitted: (amount) => `${amount} is on its way. This page updates by itself.`,
+  confirming: (amount) => `${amount} has arrived and is being confirmed. This page updates by itself.`,
+  credited: (amount) => `${amount} was added to the balance.`,
   expired: () => "This payment was not made in time. Nothing was charged.",
   failed: () => "This payment has failed. No credit was added for it.",
-  unused: () => "This payment was not needed any more, and is not carried out.",
-  rejected: () => "This payment was turned down before anything was moved.",
-  held: (amount) => `${amount} need a decision of the gateway's operator.`,
-  refunded: (amount) => `${amount} were refunded.`,
-  disputed: (amount) => `${amount} are disputed, and what was left of them was taken back.`,
-  charged_back: (amount) => `${amount} were charged back.`,
+  unused: () => "This payment was no longer needed and was not made.",
+  rejected: () => "This payment was rejected before any money moved.",
+  held: (amount) => `${amount} is waiting for a decision by the operator of this gateway.`,
+  refunded: (amount) => `${amount} was refunded.`,
+  disputed: (amount) => `${amount} is disputed, and what was left of it was taken back.`,
+  charged_back: (amount) => `${amount} was charged back.`,
 };

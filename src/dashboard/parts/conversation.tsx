@@ -178,7 +178,7 @@ const messagesOf = (turns: readonly ChatTurn[], system: string): ChatMessage[] =
   })),
 ];
 
-const SILENT = `The model ended without a word of an answer. One that thinks first may have used up the ${count(MAX_ANSWER_TOKENS)} tokens that an answer may have here: ask for something shorter, or choose another model.`;
+const SILENT = `The model returned no text. A model that thinks first may have used up its ${count(MAX_ANSWER_TOKENS)} tokens: ask for something shorter, raise the longest answer in the settings, or choose another model.`;
 
 function Said({ turn, streaming = false }: { turn: ChatTurn; streaming?: boolean }) {
   const Markdown = useMarkdown();

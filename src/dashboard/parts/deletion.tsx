@@ -24,9 +24,9 @@ export function Deletion() {
     <Section title={`Delete the ${what}`} class="card stack">
       <p class="soft">
         {isAccount
-          ? "Your address and sessions are erased, and the keys of your balances end."
-          : "Its keys and its recovery secret end."}{" "}
-        Credit that is left cannot be used any more.
+          ? "Your address and sessions are erased, and all your keys stop working."
+          : "Its keys and its recovery secret stop working."}{" "}
+        Any credit that is left is lost.
       </p>
       <div>
         <Button label={`Delete the ${what}`} look="quiet danger" onClick={() => setAsking(true)} />

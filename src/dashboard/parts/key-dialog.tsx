@@ -59,7 +59,7 @@ export function KeyDialog({ of, defaults, choices, save, onClose, onDone }: KeyD
           <TextField
             label="Last day"
             type="date"
-            hint="The key works to the end of this day, UTC. Empty: for ever."
+            hint="The key works until the end of this day (UTC). Empty: no end."
             {...until}
           />
         )}

@@ -45,7 +45,7 @@ export function ReceiptBrowser({ api, path, keys, models, hosts, empty, keyNames
         path={path}
         filters={{ ...plain, min_cost_usd: decimal(plain.min_cost_usd), ...rangeOf(time, from, to) }}
         keyNames={keyNames}
-        empty={isFiltered ? "Nothing fits these filters: choose others." : empty}
+        empty={isFiltered ? "No receipt matches these filters." : empty}
       />
     </>
   );

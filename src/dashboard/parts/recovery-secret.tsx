@@ -39,7 +39,7 @@ export function RecoverySecret() {
           act={replace}
           onClose={close}
         >
-          <p>The present secret and its link open nothing any more, from the next request on.</p>
+          <p>The present secret and its link stop working at once.</p>
         </Confirm>
       )}
       {made !== null && (

@@ -25,9 +25,9 @@ export function TakeBack({ title }: { title: string }) {
           onClose={() => setAsking(false)}
         >
           <p>
-            The balance belongs to no account then, and nobody can use it by signing in. All that was made by
-            signing in ends: keys, recovery secrets, and whatever was made with these. Nobody can claim the
-            balance again without your recovery secret.
+            The balance then belongs to no account, and nobody can use it by signing in. Everything that was
+            created by signing in ends: keys, recovery secrets, and whatever those created. Nobody can claim
+            the balance again without your recovery secret.
           </p>
           <label class="check">
             <input
@@ -35,7 +35,7 @@ export function TakeBack({ title }: { title: string }) {
               checked={revokeKeys}
               onChange={(event) => setRevokeKeys(event.currentTarget.checked)}
             />
-            <span>End the other keys of the balance, too</span>
+            <span>Also revoke the other keys of the balance</span>
           </label>
           <p class="soft small">Otherwise they keep working: revoke those that somebody else may have.</p>
         </Confirm>

@@ -300,6 +300,7 @@ const STYLE = `
 .banner .key { white-space: nowrap; margin-left: .6rem; }
 .banner .key i { display: inline-block; width: .6rem; height: .9rem; vertical-align: -.12rem; margin-right: .2rem; }
 .key i, .hours i { border-radius: 3px; background: var(--tint); }
+.key i:not([class]) { box-shadow: inset 0 0 0 1px var(--edge); }
 .banner.unknown { background: var(--tint); }
 .banner.fine { background: var(--wash); }
 .banner.troubled { background: var(--warn-wash); }
