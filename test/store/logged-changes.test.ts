@@ -3,11 +3,13 @@ import { afterAll, expect, test } from "bun:test";
 import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { SqlChangeLog } from "../../src/store/customers/change-log.ts";
 import { openDatabase } from "../../src/store/database/sqlite.ts";
 import { SqliteDatabase } from "../../src/store/database/sqlite-database.ts";
 import { SqlCreditStore } from "../../src/store/ledger/credits.ts";
 import { LedgerStore } from "../../src/store/ledger/sqlite-ledger-store.ts";
 import { KeeperDatabase } from "../../src/store/nodes/keeper-database.ts";
+import type { EpochMs } from "../../src/units/clock.ts";
 import { rounds } from "../rounds.ts";
 import { Random } from "../sim/random.ts";
 import { ChangingOperator, loggedDifferences } from "./logged-changes.ts";
@@ -99,5 +101,26 @@ test("a row that is missing, and one too many, are found", async () => {
     expect(await loggedDifferences(db)).not.toEqual([]);
     connection.run("ROLLBACK");
   }
+  connection.close();
+});
+
+test("rows that are old enough are deleted, some at a time", async () => {
+  const connection = openDatabase(join(folder, "old.sqlite"), "NORMAL");
+  const db = new SqliteDatabase(connection);
+  const operator = new ChangingOperator(db, bound(new LedgerStore(connection)), new Random(4));
+  for (let step = 0; step < 600; step++) await operator.step();
+  const log = new SqlChangeLog(db);
+  const rows = async () =>
+    (await db.read<{ count: number }>`SELECT count(*) AS count FROM change_log`)[0]!.count;
+  const [all, times] = [
+    await rows(),
+    await db.read<{ at: EpochMs }>`SELECT created_at AS at FROM change_log ORDER BY 1`,
+  ];
+  const half = times[300]!.at;
+  const deleted: number[] = [];
+  do deleted.push(await log.forget(half));
+  while (deleted.at(-1)! > 0);
+  expect(deleted).toEqual([256, 44, 0]);
+  expect(await rows()).toBe(all - 300);
   connection.close();
 });
