@@ -1,5 +1,5 @@
 import type { Quirks } from "../../catalog/catalog.ts";
-import { asObject, type Json } from "../json/json.ts";
+import { asObject, isPresent, type Json } from "../json/json.ts";
 
 /**
  * Messages as a host takes them whose chat is stricter than OpenAI's. A client answers with what it was
@@ -72,7 +72,7 @@ class Fitting {
     if (!Array.isArray(content)) return message;
     const parts = content.map(asObject);
     if (!parts.every((part) => part?.type === "text" && typeof part.text === "string")) return message;
-    if (parts.some((part) => saysSomething(part?.cache_control))) this.lost.add("cache_control");
+    if (parts.some((part) => isPresent(part?.cache_control))) this.lost.add("cache_control");
     return { ...message, content: parts.map((part) => part?.text).join("\n\n") };
   }
 
@@ -84,9 +84,9 @@ class Fitting {
     if (!ANSWERED.some((name) => name in message)) return message;
     const plain = { ...message };
     for (const name of ANSWERED) delete plain[name];
-    if (THOUGHTS.some((name) => saysSomething(message[name]))) this.lost.add("reasoning");
+    if (THOUGHTS.some((name) => isPresent(message[name]))) this.lost.add("reasoning");
     const { content, refusal } = message;
-    if (!saysSomething(content) && saysSomething(refusal)) plain.content = refusal;
+    if (!isPresent(content) && isPresent(refusal)) plain.content = refusal;
     return plain;
   }
 
@@ -145,6 +145,3 @@ const UNSIGNED = { google: { thought_signature: "skip_thought_signature_validato
 
 /** Mistral's: “must be a-z, A-Z, 0-9, with a length of 9”. */
 const SHORT_ID = /^[a-zA-Z0-9]{9}$/;
-
-const saysSomething = (value: unknown): boolean =>
-  value !== undefined && value !== null && value !== "" && !(Array.isArray(value) && value.length === 0);

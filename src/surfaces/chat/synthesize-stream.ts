@@ -1,5 +1,5 @@
 import { StreamSynthesis } from "../events/stream-synthesis.ts";
-import { asObject, type Json } from "../json/json.ts";
+import { asObject, isPresent, type Json } from "../json/json.ts";
 import type { HostError } from "../surface.ts";
 
 /**
@@ -49,9 +49,6 @@ function sorted(members: Json): { readonly thoughts: Json; readonly others: Json
 }
 
 const THOUGHTS: ReadonlySet<string> = new Set(["reasoning_content", "reasoning", "reasoning_details"]);
-
-const isPresent = (value: unknown): boolean =>
-  value !== null && value !== undefined && value !== "" && !(Array.isArray(value) && value.length === 0);
 
 /** Some hosts give the arguments as the object that they spell; clients put texts together. */
 function callOf(call: Json, index: number): Json {

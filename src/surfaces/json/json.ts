@@ -21,3 +21,7 @@ export const asObject = (value: unknown): Record<string, unknown> | null =>
 /** A value where a text belongs. An object is none: `String` fails for one that has a member `toString`. */
 export const asText = (value: unknown): string =>
   typeof value === "object" && value !== null ? "" : String(value);
+
+/** Some clients and hosts send members that they leave empty. */
+export const isPresent = (value: unknown): boolean =>
+  value !== undefined && value !== null && value !== "" && !(Array.isArray(value) && value.length === 0);

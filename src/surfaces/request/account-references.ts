@@ -1,5 +1,5 @@
 import { type Refusal, refuse } from "../../units/errors/refusal.ts";
-import { asObject, type Json } from "../json/json.ts";
+import { asObject, isPresent, type Json } from "../json/json.ts";
 import type { GenerationRequest, HostTarget } from "../surface.ts";
 import { inlineTools } from "./inline-tools.ts";
 
@@ -40,13 +40,13 @@ function standsInInlineTools(json: Json): string | null {
 
 /** Members of the whole request. */
 function standsInWhole(json: Json, mayNamePrompt: boolean): string | null {
-  if (mayNamePrompt && isSaid(json.prompt)) return "prompt";
+  if (mayNamePrompt && isPresent(json.prompt)) return "prompt";
   // Anthropic bills a profile of the operator's account, or the account itself.
   const bills = asObject(json.billing_policy)?.bill_to ?? "self";
   if (bills !== "self") return "billing_policy.bill_to";
-  for (const name of REFERRING) if (isSaid(json[name])) return name;
+  for (const name of REFERRING) if (isPresent(json[name])) return name;
   const google = asObject(asObject(json.extra_body)?.google);
-  return isSaid(google?.cached_content) ? "extra_body.google.cached_content" : null;
+  return isPresent(google?.cached_content) ? "extra_body.google.cached_content" : null;
 }
 
 /** Of OpenAI, Anthropic, Azure (“On your data”), OpenRouter and LiteLLM. */
@@ -74,7 +74,7 @@ function standsInItems(input: unknown): string | null {
  * changed. A search that was made says no more of itself.
  */
 function isBareId(item: Json): boolean {
-  if (!isSaid(item.id) || item.type === "web_search_call") return false;
+  if (!isPresent(item.id) || item.type === "web_search_call") return false;
   for (const name in item) if (!OF_A_REFERENCE.has(name)) return false;
   return true;
 }
@@ -83,12 +83,12 @@ const OF_A_REFERENCE = new Set(["id", "type", "status"]);
 
 /** An answer that was spoken before can be named instead of repeated. */
 const inMessage = (message: Json): string | null =>
-  isSaid(asObject(message.audio)?.id) ? ".audio.id" : inParts(message.content, ".content");
+  isPresent(asObject(message.audio)?.id) ? ".audio.id" : inParts(message.content, ".content");
 
 function inPart(part: Json): string | null {
-  for (const name of IDS) if (isSaid(part[name])) return `.${name}`;
+  for (const name of IDS) if (isPresent(part[name])) return `.${name}`;
   const { file, source, content, output } = part;
-  if (isSaid(asObject(file)?.file_id)) return ".file.file_id";
+  if (isPresent(asObject(file)?.file_id)) return ".file.file_id";
   return (
     inSource(asObject(source)) ??
     elsewhere(part) ??
@@ -101,7 +101,7 @@ const IDS = ["file_id", "container_id", "vector_store_id", "skill_id"];
 
 function inSource(source: Json | null): string | null {
   if (source === null) return null;
-  if (isSaid(source.file_id) || source.type === "file") return ".source.file_id";
+  if (isPresent(source.file_id) || source.type === "file") return ".source.file_id";
   return isElsewhere(source.url) ? ".source.url" : inParts(source.content, ".source.content");
 }
 
@@ -126,7 +126,7 @@ function inTool(tool: Json): string | null {
   if (tool.type === "function") return null;
   const { container, input_image_mask: mask, environment, vector_store_ids: stores } = tool;
   if (typeof container === "string") return ".container";
-  if (isSaid(stores)) return ".vector_store_ids";
+  if (isPresent(stores)) return ".vector_store_ids";
   return (
     within(tool, "") ??
     within(asObject(container), ".container") ??
@@ -138,7 +138,7 @@ function inTool(tool: Json): string | null {
 
 function within(place: Json | null, path: string): string | null {
   if (place === null) return null;
-  for (const name of TOOL_IDS) if (isSaid(place[name])) return `${path}.${name}`;
+  for (const name of TOOL_IDS) if (isPresent(place[name])) return `${path}.${name}`;
   return null;
 }
 
@@ -157,6 +157,3 @@ function standsInList(list: unknown, path: string, inOne: (one: Json) => string 
   }
   return null;
 }
-
-const isSaid = (value: unknown): boolean =>
-  value !== undefined && value !== null && value !== "" && !(Array.isArray(value) && value.length === 0);
