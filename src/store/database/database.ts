@@ -1,4 +1,5 @@
 import { StoreContended } from "../../units/errors/bookkeeping.ts";
+import { TurnLines } from "../../units/turn-lines.ts";
 import type { NotedChange } from "../nodes/changes.ts";
 import {
   type Batch,
@@ -15,10 +16,10 @@ import {
  * again.
  */
 export abstract class Database {
-  private readonly turns: ChangeTurns;
+  private readonly turns: TurnLines;
 
   constructor(maxWaiting = MAX_WAITING) {
-    this.turns = new ChangeTurns(maxWaiting);
+    this.turns = new TurnLines(maxWaiting);
   }
 
   /** Ends a SELECT: other transactions wait, and what is read is as durable as any commit. */
@@ -141,36 +142,3 @@ export class CommitConflict extends Error {}
 const MAX_WAITING = 5_000;
 /** Each round, somebody else has come through. */
 const MAX_ROUNDS = 200;
-
-/**
- * Lets those who want the same thing have it one after another, first come first served. Nobody who holds a turn asks
- * for another, so nobody waits for ever.
- */
-export class ChangeTurns {
-  /** The last of each line; bounded by those who wait. */
-  private readonly lines = new Map<string, Line>();
-
-  constructor(private readonly maxWaiting: number) {}
-
-  /** Resolves with what ends the turn, once it has come; null where too many wait already. */
-  async take(what: string): Promise<(() => void) | null> {
-    const line = this.lines.get(what) ?? { length: 0, last: Promise.resolve() };
-    if (line.length >= this.maxWaiting) return null;
-    const before = line.last;
-    const turn = Promise.withResolvers<void>();
-    line.last = turn.promise;
-    line.length += 1;
-    this.lines.set(what, line);
-    await before;
-    return () => {
-      line.length -= 1;
-      if (line.length === 0) this.lines.delete(what);
-      turn.resolve();
-    };
-  }
-}
-
-interface Line {
-  length: number;
-  last: Promise<void>;
-}

@@ -1,7 +1,7 @@
 import type { Balance, Key } from "../../../customers/keys/key.ts";
 import type { Clock } from "../../../units/clock.ts";
 import { internalError, type Refusal, refuse, refused, retryAfter } from "../../../units/errors/refusal.ts";
-import type { BalanceId } from "../../../units/id.ts";
+import { TurnLines } from "../../../units/turn-lines.ts";
 import { formatUsd, type NanoUsd } from "../../../units/usd.ts";
 import { offeredAmounts, type PaymentAmounts } from "../../amounts.ts";
 import { dayCap, hourCap } from "../../caps.ts";
@@ -17,14 +17,13 @@ import { paymentOf, type TakeOrder, type X402Rail } from "./x402.ts";
  * and only if admission still says then that it is short: of ten requests that were offered the same, one pays.
  */
 export class InlinePayments {
-  /** The line of each balance, while somebody stands in it. */
-  private readonly lines = new Map<BalanceId, { last: Promise<void>; length: number }>();
+  private readonly turns = new TurnLines(MAX_IN_LINE);
 
   constructor(private readonly deps: InlineDeps) {}
 
   /** Balances whose requests pay, or wait for their turn to. */
   get balancesInLine(): number {
-    return this.lines.size;
+    return this.turns.size;
   }
 
   /** The refusal with what can be paid; or another, where a payment is on its way already. */
@@ -66,25 +65,14 @@ export class InlinePayments {
       return this.offer(refusal, lacking, amount as string);
     const why = this.tooLittle(amount, lacking);
     if (why !== null) return this.offer(refusal, lacking, why);
-    const line = this.lines.get(balance.id) ?? { last: Promise.resolve(), length: 0 };
-    if (line.length === MAX_IN_LINE) return lineIsFull();
-    const place = Promise.withResolvers<void>();
-    const before = line.last;
-    line.last = place.promise;
-    line.length += 1;
-    this.lines.set(balance.id, line);
-    await before;
-    const leave = () => {
-      place.resolve();
-      line.length -= 1;
-      if (line.length === 0) this.lines.delete(balance.id);
-    };
+    const leave = await this.turns.take(balance.id);
+    if (leave === null) return lineIsFull();
     return new InlinePayment(signed, payer, this.order(payer, amount), this.deps, this, leave);
   }
 
   /** A payment that nobody waits for any more. Who comes while somebody does stands in line: it may be there in a moment. */
   private async stuck({ id }: Balance): Promise<Payment["id"] | null> {
-    return this.lines.has(id) ? null : this.deps.rail.pending(id);
+    return this.turns.has(id) ? null : this.deps.rail.pending(id);
   }
 
   /** Why the amount is none that would help. */
