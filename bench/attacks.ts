@@ -133,7 +133,7 @@ async function measure(beside: string, scene: Scene, attack: string[] | null): P
         connections: 4,
         perSecond,
         seconds,
-        patienceMs: 30_000,
+        timeoutMs: 30_000,
       });
     const { result, us } = await cpuOf(gateway, () =>
       Promise.all([

@@ -25,7 +25,7 @@ export interface Load {
   /** Says that a longer body is coming, and sends none: what a flood of too large requests looks like. */
   readonly claimedBytes?: number;
   /** How long an answer may take. */
-  readonly patienceMs?: number;
+  readonly timeoutMs?: number;
   readonly signal?: AbortSignal;
 }
 
@@ -95,7 +95,7 @@ class Run {
         drain: (socket) => this.#write(socket),
         close: (socket) => this.#closed(socket),
         timeout: (socket) => {
-          this.#fail(`no answer in ${this.#plan.patienceMs ?? PATIENCE_MS} ms`);
+          this.#fail(`no answer in ${this.#plan.timeoutMs ?? TIMEOUT_MS} ms`);
           socket.terminate();
         },
         error: (_socket, error) => this.#reject(error),
@@ -134,7 +134,7 @@ class Run {
     data.sentMs = performance.now();
     data.lastMs = data.received = 0;
     data.tail = "";
-    socket.timeout(Math.ceil((this.#plan.patienceMs ?? PATIENCE_MS) / 1_000));
+    socket.timeout(Math.ceil((this.#plan.timeoutMs ?? TIMEOUT_MS) / 1_000));
     data.unsent = request;
     this.#write(socket);
   }
@@ -190,7 +190,7 @@ class Run {
   }
 }
 
-const PATIENCE_MS = 60_000;
+const TIMEOUT_MS = 60_000;
 
 interface Exchange {
   unsent: Uint8Array;

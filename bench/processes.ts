@@ -26,11 +26,11 @@ export interface Quiet {
   readonly port: number;
   readonly env?: Record<string, string>;
   readonly folder?: string;
-  readonly patienceMs?: number;
+  readonly timeoutMs?: number;
 }
 
 /** Starts a program that says nothing of use, and waits for its port to take connections. */
-export async function startQuiet({ command, port, env, folder, patienceMs }: Quiet): Promise<Measured> {
+export async function startQuiet({ command, port, env, folder, timeoutMs }: Quiet): Promise<Measured> {
   const child = Bun.spawn(command, {
     env: { ...process.env, ...env },
     ...(folder === undefined ? {} : { cwd: folder }),
@@ -39,7 +39,7 @@ export async function startQuiet({ command, port, env, folder, patienceMs }: Qui
   });
   const one = measured(child, port);
   try {
-    await reachable(port, () => child.exitCode !== null, patienceMs);
+    await reachable(port, () => child.exitCode !== null, timeoutMs);
     return one;
   } catch (error) {
     await one.stop("SIGKILL");
@@ -114,8 +114,8 @@ async function portOf(stdout: ReadableStream<Uint8Array>): Promise<number> {
   throw new Error(`the process ended without a port: ${text}`);
 }
 
-export async function reachable(port: number, ended: () => boolean, patienceMs = 10_000): Promise<void> {
-  const untilMs = performance.now() + patienceMs;
+export async function reachable(port: number, ended: () => boolean, timeoutMs = 10_000): Promise<void> {
+  const untilMs = performance.now() + timeoutMs;
   while (performance.now() < untilMs && !ended()) {
     try {
       (await Bun.connect({ hostname: "127.0.0.1", port, socket: { data() {} } })).end();
@@ -124,7 +124,7 @@ export async function reachable(port: number, ended: () => boolean, patienceMs =
       await Bun.sleep(5);
     }
   }
-  throw new Error(ended() ? "it ended without listening" : `nothing listens after ${patienceMs} ms`);
+  throw new Error(ended() ? "it ended without listening" : `nothing listens after ${timeoutMs} ms`);
 }
 
 /**

@@ -131,16 +131,16 @@ async function leaveAgainAndAgain(
 const LONGEST_STAY_MS = 20_000;
 const PADDED = { steady: "padded", slow: "slowPadded" } as const;
 
-/** Until no request is open, or `PATIENCE_MS`. */
+/** Until no request is open, or `TIMEOUT_MS`. */
 async function ended(subject: Subject): Promise<void> {
-  const untilMs = performance.now() + PATIENCE_MS;
+  const untilMs = performance.now() + TIMEOUT_MS;
   while (performance.now() < untilMs && (await metric(subject.process, "gateway_open_holds")) > 0)
     await Bun.sleep(200);
 }
 
 /** Connections to hosts are kept for a while, for the next requests. */
 async function settled(look: () => Promise<Look>, descriptors: number): Promise<Look> {
-  const untilMs = performance.now() + PATIENCE_MS;
+  const untilMs = performance.now() + TIMEOUT_MS;
   for (;;) {
     const one = await look();
     if (one.descriptors <= descriptors || performance.now() > untilMs) return one;
@@ -148,7 +148,7 @@ async function settled(look: () => Promise<Look>, descriptors: number): Promise<
   }
 }
 
-const PATIENCE_MS = 120_000;
+const TIMEOUT_MS = 120_000;
 
 /** What is wrong with a run; empty when nothing is. */
 export function faultsOf({ before, looks, after, failed, driftNano }: Soak): string[] {

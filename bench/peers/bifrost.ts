@@ -28,7 +28,7 @@ export const bifrost: Peer = {
             command: [...command, ...flags],
             port,
             env: { GOMAXPROCS: "1" },
-            patienceMs: 60_000,
+            timeoutMs: 60_000,
           }),
           target: { port, path: PATH, headers: {} },
           prefix: "openai/",

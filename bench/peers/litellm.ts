@@ -38,7 +38,7 @@ export const litellm: Peer = {
               DISABLE_ADMIN_UI: "True",
             },
             folder: place,
-            patienceMs: 120_000,
+            timeoutMs: 120_000,
           }),
           target: { port, path: PATH, headers: { authorization: `Bearer ${KEY}` } },
           stranger: { port, path: PATH, headers: { authorization: "Bearer sk-never-given-out" } },

@@ -58,10 +58,10 @@ class HeldStreams {
     return new Promise((resolve) => {
       const broke = (why: string) => {
         this.#broken ??= why;
-        clearTimeout(patience);
+        clearTimeout(timer);
         resolve();
       };
-      const patience = setTimeout(() => broke(`none more within ${FIRST_BYTE_MS / 1_000} s`), FIRST_BYTE_MS);
+      const timer = setTimeout(() => broke(`none more within ${FIRST_BYTE_MS / 1_000} s`), FIRST_BYTE_MS);
       let answered = false;
       Bun.connect({
         hostname: "127.0.0.1",
@@ -74,7 +74,7 @@ class HeldStreams {
             const status = bytes.toString("latin1", 9, 12);
             if (status !== "200") return broke(`status ${status}`);
             this.#sockets.push(socket);
-            clearTimeout(patience);
+            clearTimeout(timer);
             resolve();
           },
           close: () => broke("a connection ended"),

@@ -31,7 +31,7 @@ export const portkey: Peer = {
             command: ["node", program, "--headless", `--port=${port}`],
             port,
             env: { NODE_ENV: "production" },
-            patienceMs: 30_000,
+            timeoutMs: 30_000,
           }),
           target: {
             port,

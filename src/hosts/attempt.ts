@@ -318,10 +318,10 @@ class Walk {
     const shareMs = (this.deadlineMs - nowMs) / left;
     const other = this.request.stream && hostRequest.stream ? this.readyAfter(1) : null;
     if (other === null) return { ms: shareMs, early: false };
-    const patienceMs =
-      health.patienceMs(candidate.route, other.route, candidate.model, this.request.promptEstimate) ??
+    const waitMs =
+      health.firstTokenWaitMs(candidate.route, other.route, candidate.model, this.request.promptEstimate) ??
       shareMs;
-    return { ms: Math.min(shareMs, patienceMs), early: patienceMs < shareMs };
+    return { ms: Math.min(shareMs, waitMs), early: waitMs < shareMs };
   }
 
   /** The host that would be asked next, once `more` others have started. */

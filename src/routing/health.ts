@@ -122,14 +122,14 @@ export class Health {
    * is slow for this route with a prompt of this size, or for the other route. A route that is not known well
    * counts as somewhat slower than the model's other routes. Null while nothing is known.
    */
-  patienceMs(route: Route, other: Route, { routes }: Model, promptTokens: number): number | null {
+  firstTokenWaitMs(route: Route, other: Route, { routes }: Model, promptTokens: number): number | null {
     const slowMs = this.slowMs(route, promptTokens);
     const otherSlowMs = this.slowMs(other, promptTokens);
-    if (slowMs !== null) return Math.max(MIN_PATIENCE_MS, PATIENCE * Math.max(slowMs, otherSlowMs ?? 0));
+    if (slowMs !== null) return Math.max(MIN_WAIT_MS, WAITS * Math.max(slowMs, otherSlowMs ?? 0));
     let known = otherSlowMs ?? 0;
     if (otherSlowMs === null)
       for (const one of routes) known = Math.max(known, this.slowMs(one, promptTokens) ?? 0);
-    return known === 0 ? null : Math.max(MIN_PATIENCE_WITH_STRANGERS_MS, PATIENCE_WITH_STRANGERS * known);
+    return known === 0 ? null : Math.max(MIN_STRANGER_WAIT_MS, STRANGER_WAITS * known);
   }
 
   private slowMs(route: Route, promptTokens: number): number | null {
@@ -344,11 +344,11 @@ interface RouteHealth extends RouteRecord {
 
 /** A slow first token: the 99th percentile. */
 const SLOW = 0.99;
-const PATIENCE = 1.5;
+const WAITS = 1.5;
 /** A hiccup of the network or of this process is no reason to pay for a prompt twice. */
-const MIN_PATIENCE_MS = 500;
-const PATIENCE_WITH_STRANGERS = 3;
-const MIN_PATIENCE_WITH_STRANGERS_MS = 2_000;
+const MIN_WAIT_MS = 500;
+const STRANGER_WAITS = 3;
+const MIN_STRANGER_WAIT_MS = 2_000;
 /** Output tokens after the first piece, and their time, below which an answer says nothing about throughput. */
 const MIN_TOKENS = 16;
 const MIN_MS = 250;

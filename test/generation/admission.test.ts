@@ -17,8 +17,8 @@ test("books that cannot be read cost one request, which is told so, and not the 
     },
   };
   const unhandled: unknown[] = [];
-  const hear = (error: unknown) => void unhandled.push(error);
-  process.on("unhandledRejection", hear);
+  const noteRejection = (error: unknown) => void unhandled.push(error);
+  process.on("unhandledRejection", noteRejection);
   const host = await startFakeHost(() => json({}));
   const gateway = await openTestGateway([hostRow(host)], { sums });
   try {
@@ -30,7 +30,7 @@ test("books that cannot be read cost one request, which is told so, and not the 
     // Whether its balance can pay, and then what admission has to know.
     expect({ faults: gateway.faults.length, reads }).toEqual({ faults: 1, reads: 2 });
   } finally {
-    process.off("unhandledRejection", hear);
+    process.off("unhandledRejection", noteRejection);
     await gateway.close();
     await host.close();
   }

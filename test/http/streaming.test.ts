@@ -164,10 +164,10 @@ describe("Bun ends a connection on which a request is pipelined behind an open o
 
   test("two that are sent at once", async () => {
     const client = new RawClient(gateway.port);
-    const heard = new Promise<GenerationCall>((hear) => {
+    const heard = new Promise<GenerationCall>((resolve) => {
       const streaming = gateway.generate;
       gateway.generate = (call) => {
-        hear(call);
+        resolve(call);
         return streaming(call);
       };
     });

@@ -240,7 +240,7 @@ test("what others have left over is waited for while they are slow to give it ba
   const world = new World(["one", "other"]);
   expect(await world.ask("other", 1_000)).toBe("room");
   world.silence("other");
-  world.clock.after(2_000, () => world.hear("other"));
+  world.clock.after(2_000, () => world.endSilence("other"));
   expect(await world.ask("one", 100)).toBe("room");
 });
 
@@ -354,7 +354,7 @@ class World {
     this.silent.add(name);
   }
 
-  hear(name: string): void {
+  endSilence(name: string): void {
     this.silent.delete(name);
   }
 }

@@ -30,7 +30,7 @@ export class Clients {
         method: "POST",
         headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
         body: JSON.stringify({ model: "test/model", max_tokens: MAX_TOKENS, messages, ...options }),
-        signal: AbortSignal.timeout(PATIENCE_MS),
+        signal: AbortSignal.timeout(TIMEOUT_MS),
       });
       heard = { ...heard, status: response.status, receipt: response.headers.get("x-gateway-receipt") };
       const text = await response.text();
@@ -55,7 +55,7 @@ const TOKEN_NANO = 10_000;
 /** What every request holds: prompts cost nothing here. */
 export const WORST_CASE_NANO = MAX_TOKENS * TOKEN_NANO;
 
-const PATIENCE_MS = 5_000;
+const TIMEOUT_MS = 5_000;
 
 type Heard = Pick<Request, "status" | "code" | "receipt" | "costNano">;
 

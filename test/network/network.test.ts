@@ -14,8 +14,8 @@ describe.skipIf(missing !== null)("a network of namespaces", () => {
   afterAll(() => network.remove());
 
   /** Nobody listens, so a machine that is reached refuses; one that is cut off says nothing. */
-  async function hears(from: string, address: string, patienceS: number): Promise<boolean> {
-    const command = ["timeout", String(patienceS), "bash", "-c", `echo > /dev/tcp/${address}/9`];
+  async function hears(from: string, address: string, timeoutS: number): Promise<boolean> {
+    const command = ["timeout", String(timeoutS), "bash", "-c", `echo > /dev/tcp/${address}/9`];
     const child = Bun.spawn([...network.on(from), ...command], { stderr: "pipe" });
     const error = await new Response(child.stderr).text();
     return error.includes("Connection refused");

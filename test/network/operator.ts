@@ -215,7 +215,7 @@ export class Operator {
         ...(body === undefined ? {} : { "content-type": "application/json" }),
       },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      signal: AbortSignal.timeout(PATIENCE_MS),
+      signal: AbortSignal.timeout(TIMEOUT_MS),
     });
     return { status: response.status, json: await response.json() };
   }
@@ -240,7 +240,7 @@ const PLENTY_NANO = 100_000_000_000;
 const LEAKED = 4;
 const TRIED_MS = 5_000;
 /** A change of keys may wait for a lease to run out. */
-const PATIENCE_MS = 15_000;
+const TIMEOUT_MS = 15_000;
 const AGAIN_MS = 200;
 const MAX_ATTEMPTS = 200;
 

@@ -221,7 +221,7 @@ async function spend(clients: Clients, operator: Operator, random: Random): Prom
 async function allReady(fleet: Fleet): Promise<void> {
   for (const gateway of GATEWAYS) {
     for (let look = 0; ; look++) {
-      const signal = AbortSignal.timeout(READY_PATIENCE_MS);
+      const signal = AbortSignal.timeout(READY_TIMEOUT_MS);
       const ready = await fetch(`${fleet.url(gateway)}/readyz`, { signal }).catch(() => null);
       if (ready?.status === 200) break;
       if (look > MAX_LOOKS) throw new Error(`${gateway} did not become ready again`);
@@ -234,7 +234,7 @@ async function allReady(fleet: Fleet): Promise<void> {
 async function allClosed(fleet: Fleet): Promise<void> {
   for (let look = 0; look < MAX_LOOKS; look++) {
     const headers = { authorization: `Bearer ${ADMIN}` };
-    const signal = AbortSignal.timeout(READY_PATIENCE_MS);
+    const signal = AbortSignal.timeout(READY_TIMEOUT_MS);
     const answer = await fetch(`${fleet.url(GATEWAYS[0]!)}/admin/nodes`, { headers, signal }).catch(
       () => null,
     );
@@ -280,7 +280,7 @@ const BETWEEN_MS = 1_000;
 const GIVEN_UP_MS = 5_000;
 const MAX_LEFT = 5_000;
 const AT_ONCE = 6;
-const READY_PATIENCE_MS = 1_000;
+const READY_TIMEOUT_MS = 1_000;
 const READY_PAUSE_MS = 100;
 const MAX_LOOKS = 400;
 

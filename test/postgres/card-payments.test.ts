@@ -16,7 +16,7 @@ payments: { stripe: { secret_key: sk_test_1, webhook_secret: whsec_1, api_base: 
     const owner = await one.key(0);
     await save(one, owner);
     const bearer = owner.recovery_secret;
-    const hear = async (object: object) => {
+    const notify = async (object: object) => {
       const { body, signature } = await signedEvent("any", object, { secret: "whsec_1", at: Date.now() });
       const event = { bytes: body, headers: { "stripe-signature": signature } };
       const heard = gateways.flatMap((at) => [1, 2, 3].map(() => at.send("POST", "/webhooks/stripe", event)));
@@ -34,13 +34,13 @@ payments: { stripe: { secret_key: sk_test_1, webhook_secret: whsec_1, api_base: 
       const { id } = answers[0]!.json;
       const session = stripe.opened.at(-1)!;
       stripe.pay(session);
-      await hear({ id: session.id, metadata: { payment_id: id } });
+      await notify({ id: session.id, metadata: { payment_id: id } });
       await until(async () => (await state(id)) === "credited");
       session.charge!.disputes.push({ id: `dp_${round}`, status: "needs_response" });
-      await hear({ id: `dp_${round}`, payment_intent: session.intent });
+      await notify({ id: `dp_${round}`, payment_intent: session.intent });
       await until(async () => (await balances()).every((usd) => usd === (round - 1) * 10));
       session.charge!.disputes[0]!.status = "won";
-      await hear({ id: `dp_${round}`, payment_intent: session.intent });
+      await notify({ id: `dp_${round}`, payment_intent: session.intent });
       await until(async () => (await balances()).every((usd) => usd === round * 10));
       await until(async () => (await one.send("GET", "/v1/me", { bearer })).json.suspended === null);
     }

@@ -209,7 +209,7 @@ describe("what one worker of a machine finds out", () => {
   const failing = (route: Route, ...lessons: Observation[]): void => {
     for (const observation of lessons) one.observe(route, observation);
   };
-  const hear = (): void => {
+  const receive = (): void => {
     for (const rest of told) health.told(rest);
   };
 
@@ -228,7 +228,7 @@ describe("what one worker of a machine finds out", () => {
   for (const { name, lessons, rests, others } of cases) {
     test(`the others obey: ${name}`, () => {
       failing(A, ...lessons);
-      hear();
+      receive();
       expect([health.restMs(A), health.restMs(A_OTHER)]).toEqual([rests, others]);
       expect(one.restMs(A)).toBe(rests);
     });
@@ -247,7 +247,7 @@ describe("what one worker of a machine finds out", () => {
 
   test("ends at each by a probe of its own, and by an answer under way unless the host asked for the rest", () => {
     failing(A, failedFor(7_000));
-    hear();
+    receive();
     health.observe(A, SERVED);
     clock.advance(7_000);
     expect(enter(A)).toBe(true);
@@ -255,7 +255,7 @@ describe("what one worker of a machine finds out", () => {
     health.observe(A, SERVED);
     told = [];
     failing(A, SERVED, FAILED, FAILED, FAILED);
-    hear();
+    receive();
     expect(health.usable(A)).toBe(false);
     health.observe(A, SERVED);
     expect(health.usable(A)).toBe(true);

@@ -58,9 +58,9 @@ export class Batch {
     );
     this.child = child;
     const outputs = Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
-    const patience = setTimeout(() => child.kill("SIGKILL"), this.limits.batchMs);
+    const timer = setTimeout(() => child.kill("SIGKILL"), this.limits.batchMs);
     const code = await child.exited;
-    clearTimeout(patience);
+    clearTimeout(timer);
     // Before the outputs, which it may hold open.
     const left = endLeftovers(this.mark);
     const lines = (await outputs).join("\n").split("\n");

@@ -25,7 +25,7 @@ export interface Load {
 export const hasRoom = ({ running, jobs, busy, megabytes }: Load): boolean =>
   running < MAX_FOR_EACH * jobs && busy < MAX_BUSY && megabytes < MAX_MEGABYTES;
 
-/** Tests that wait for something have only so much patience. */
+/** Tests that wait for something wait for a limited time only. */
 const MAX_FOR_EACH = 2;
 const MAX_BUSY = 0.8;
 /** One more takes up to 600. */

@@ -54,10 +54,10 @@ export class Operator {
     // An error says nothing: it may have been made.
     const answer = await debits.take(one.debit).catch(() => null);
     one.underWay -= 1;
-    if (answer !== null) this.hear(one, answer);
+    if (answer !== null) this.noteAnswer(one, answer);
   }
 
-  private hear(one: AskedDebit, answer: Credit | TooMuch): void {
+  private noteAnswer(one: AskedDebit, answer: Credit | TooMuch): void {
     const { balanceId, amount, idempotencyKey } = one.debit;
     if ("available" in answer) {
       check(one.answer === null, `${idempotencyKey} was made, and is refused when it is repeated`);

@@ -177,9 +177,9 @@ class OwnerLine {
       return null;
     }
     const connection = new RepeatConnection(connect(this.path), this.deps, closed);
-    const greeting = await connection.heard<RepeatGreeting>(PATIENCE_MS);
+    const greeting = await connection.heard<RepeatGreeting>(TIMEOUT_MS);
     if (greeting?.protocol === REPEAT_PROTOCOL) return connection;
-    if (connection.isSilent) this.hangsUntilMs = clock.elapsedMs() + PATIENCE_MS;
+    if (connection.isSilent) this.hangsUntilMs = clock.elapsedMs() + TIMEOUT_MS;
     connection.destroy();
     return null;
   }
@@ -228,7 +228,7 @@ const streamLost = (): Refusal =>
   );
 
 /** As long as a worker's lease: one that hangs for longer admits nothing before it has renewed that. */
-const PATIENCE_MS = 10_000;
+const TIMEOUT_MS = 10_000;
 /** Connections that the oldest of kernels lets wait for a process. */
 const BACKLOG = 128;
 /** At a time, by one worker: each takes an open file here and one there. */

@@ -10,7 +10,7 @@ export class SharedSlots {
     private readonly tell: (worker: number, message: ToWorker) => void,
   ) {}
 
-  hear(worker: number, { kind, host, most, count }: SlotsMessage): void {
+  handleMessage(worker: number, { kind, host, most, count }: SlotsMessage): void {
     const key = `${most} ${host}`;
     const pool = this.pools.get(key) ?? this.open(host, most);
     this.pools.set(key, pool);

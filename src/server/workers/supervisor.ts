@@ -113,7 +113,7 @@ export class Supervisor {
       stderr: "inherit",
       ipc: (message: FromWorker, from) => {
         // What a process said last may arrive after its end, when another has its place.
-        if (from === worker.child) this.hear(worker, message);
+        if (from === worker.child) this.handleMessage(worker, message);
       },
     });
     worker.child = child;
@@ -138,7 +138,7 @@ export class Supervisor {
         };
   }
 
-  private hear(worker: WorkerProcess, message: FromWorker): void {
+  private handleMessage(worker: WorkerProcess, message: FromWorker): void {
     switch (message.kind) {
       case "state":
         return this.report.onWorkerState(worker.number, message.round, message.state);
@@ -150,7 +150,7 @@ export class Supervisor {
         return void this.answer(worker, message);
       case "slots_wanted":
       case "slots_returned":
-        return this.slots.hear(worker.number, message);
+        return this.slots.handleMessage(worker.number, message);
       case "rests":
       case "stays":
         for (const other of this.others(worker)) send(other, message);

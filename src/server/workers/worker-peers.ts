@@ -80,7 +80,7 @@ export class WorkerPeers {
     if (this.open.size >= MAX_OPEN) throw new Error("the supervisor is being asked too much");
     const id = ++this.asked;
     const { promise, resolve, reject } = Promise.withResolvers<SupervisorAnswers[Q["about"]]>();
-    const timer = this.clock.after(PATIENCE_MS, () => reject(new Error("the supervisor does not answer")));
+    const timer = this.clock.after(TIMEOUT_MS, () => reject(new Error("the supervisor does not answer")));
     this.open.set(id, resolve as (answer: unknown) => void);
     this.channel.send({ kind: "question", id, ask: question });
     try {
@@ -102,6 +102,6 @@ interface SharedRooms {
 }
 
 /** The supervisor itself waits half a second for the slowest worker. */
-const PATIENCE_MS = 2_000;
+const TIMEOUT_MS = 2_000;
 /** Questions that are not answered yet. */
 const MAX_OPEN = 10_000;

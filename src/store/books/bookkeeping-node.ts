@@ -38,14 +38,14 @@ export async function openNodeBooks(parts: BookkeepingParts, store: NodeStore): 
   const stopLooking = store.lookAfterOthers(() => membership.usable());
   const claims = new NodeClaims(store.ledger, clock, log);
   const holds = new FleetHolds({ node: name, exchange: store.held, ledger, books, clock });
-  let hear: (routes: readonly ToldRoute[]) => void = () => {};
+  let takeRoutes: (routes: readonly ToldRoute[]) => void = () => {};
   store.listen({
     changed: () => void membership.hurry(),
     recalled(asker, { counter, inquiry }) {
       if (asker !== name) grants.recall(counter, inquiry);
     },
     conversations(teller, routes) {
-      if (teller !== name) hear(routes);
+      if (teller !== name) takeRoutes(routes);
     },
     held(message) {
       if ("counters" in message) void holds.handleQuestion(message);
@@ -84,7 +84,7 @@ export async function openNodeBooks(parts: BookkeepingParts, store: NodeStore): 
           notices: {
             send: (routes) => store.tellConversations!(name, routes),
             listen: (take) => {
-              hear = take;
+              takeRoutes = take;
             },
           },
         }),

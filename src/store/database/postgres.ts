@@ -85,9 +85,9 @@ export class Postgres {
     const listener = this.connect(1);
     this.listener = listener;
     this.channels = channels;
-    const hear = Object.entries(channels).map(([channel, heard]) => listener.listen(channel, heard));
+    const listening = Object.entries(channels).map(([channel, heard]) => listener.listen(channel, heard));
     // Only a connection that was once established reconnects by itself.
-    Promise.all(hear).then(
+    Promise.all(listening).then(
       () => this.feel(listener),
       () => this.listenAgain(listener, LISTEN_AGAIN_MS),
     );

@@ -17,7 +17,7 @@ import { JournalLines, linesBehind, readLines } from "./lines.ts";
  * once a second, which survives a power cut. Everything else that depends on a record still waits for the
  * sync.
  *
- * When the disk refuses (full, read-only, broken), nothing is acknowledged: waiters hear `false`, `healthy`
+ * When the disk refuses (full, read-only, broken), nothing is acknowledged: waiters get `false`, `healthy`
  * turns false so that no new hold is taken, the lines stay in memory, and the journal tries again until the
  * disk accepts them.
  */
@@ -268,7 +268,7 @@ export class DurableJournal implements Journal {
     this.unsynced = [];
     this.syncedBytes = this.keptBytes = this.bytes;
     this.overdue = false;
-    this.hear(null);
+    this.noteDisk(null);
     this.headWaits = false;
     for (const line of batch) {
       if (line.sequence > this.durableThrough) this.durableThrough = line.sequence;
@@ -292,7 +292,7 @@ export class DurableJournal implements Journal {
   }
 
   /** Of a disk that refuses again and again, only the first time is told. */
-  private hear(failure: string | null): void {
+  private noteDisk(failure: string | null): void {
     const isNews = (failure === null) !== (this.failure === null);
     this.failure = failure;
     if (isNews) this.options.onDisk?.(failure);
@@ -303,7 +303,7 @@ export class DurableJournal implements Journal {
    * with itself. The rest is cut off.
    */
   private refuse(error: unknown): void {
-    this.hear(error instanceof Error ? error.message : String(error));
+    this.noteDisk(error instanceof Error ? error.message : String(error));
     this.pending = [...this.unsynced, ...this.pending];
     this.unsynced = [];
     this.bytes = this.syncedBytes;

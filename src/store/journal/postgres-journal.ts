@@ -107,7 +107,7 @@ export class PostgresJournal implements Journal {
 
   private get givenUp(): boolean {
     const { failingSinceMs } = this;
-    return failingSinceMs !== null && this.options.clock.elapsedMs() - failingSinceMs >= PATIENCE_MS;
+    return failingSinceMs !== null && this.options.clock.elapsedMs() - failingSinceMs >= TIMEOUT_MS;
   }
 
   private async commit(): Promise<void> {
@@ -224,7 +224,7 @@ const MAX_BATCH = 1_000;
 const MAX_PENDING = 100_000;
 const RETRY_MS = 100;
 /** The length of a lease: after that, nothing may be admitted anyway. */
-const PATIENCE_MS = 10_000;
+const TIMEOUT_MS = 10_000;
 
 interface Fate {
   hold: HoldRecord | null;

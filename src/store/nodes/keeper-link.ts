@@ -98,14 +98,14 @@ export class KeeperLink {
     socket.on("close", () => this.lost(socket));
     socket.on("data", (piece: Buffer) => {
       try {
-        for (const message of frames.read(piece)) this.hear(message as KeeperMessage);
+        for (const message of frames.read(piece)) this.handleMessage(message as KeeperMessage);
       } catch {
         socket.destroy();
       }
     });
   }
 
-  private hear(message: KeeperMessage): void {
+  private handleMessage(message: KeeperMessage): void {
     if ("protocol" in message) return this.greeted(message);
     if ("kind" in message) return this.told?.(message);
     const asked = this.open.get(message.id);

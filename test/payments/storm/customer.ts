@@ -64,7 +64,7 @@ export class Customer {
         ...(header === null ? {} : { "payment-signature": header }),
       },
       body: JSON.stringify({ amount_usd: usd }),
-      signal: AbortSignal.timeout(PATIENCE_MS),
+      signal: AbortSignal.timeout(TIMEOUT_MS),
     });
     await response.text();
     return response;
@@ -78,4 +78,4 @@ interface Offered {
 }
 
 const PAUSE_MS = 200;
-const PATIENCE_MS = 20_000;
+const TIMEOUT_MS = 20_000;

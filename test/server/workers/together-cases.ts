@@ -76,14 +76,14 @@ export function testWorkersTogether(database: () => Promise<string>): void {
    * On a connection of its own, so that the kernel picks a worker again; again where that worker is stopped or
    * gone.
    */
-  async function ask(path: string, init: RequestInit = {}, patienceMs = 60_000): Promise<Response> {
+  async function ask(path: string, init: RequestInit = {}, timeoutMs = 60_000): Promise<Response> {
     for (let attempt = 0; attempt < 200; attempt++) {
       try {
         const headers = { ...init.headers, connection: "close" };
         const answer = await fetch(gateway.url + path, {
           ...init,
           headers,
-          signal: AbortSignal.timeout(patienceMs),
+          signal: AbortSignal.timeout(timeoutMs),
         });
         if (answer.status < 500) return answer;
         await answer.body?.cancel();
