@@ -20,7 +20,7 @@ describe("a body", () => {
       "a member that is not known",
       { ...budget, cap: 2 },
       "cap",
-      "`cap` is not a field of this request, which takes: name, cap_usd, window.",
+      "`cap` is not a field of this request, which takes: name, cap_usd, window, per.",
     ],
     ["a text for a number", { ...budget, cap_usd: "1" }, "cap_usd", `\`cap_usd\` must be ${USD}; it is "1".`],
     ["less than the least", { ...budget, cap_usd: -1 }, "cap_usd", `\`cap_usd\` must be ${USD}; it is -1.`],
@@ -62,7 +62,11 @@ describe("a query", () => {
       "state",
       '`state` must be one of settled, written_off, failed, cancelled, recovered; it is "lost".',
     ],
-    ["/v1/usage?period=year", "period", '`period` must be one of hour, day, week, month; it is "year".'],
+    [
+      "/v1/usage?period=year",
+      "period",
+      '`period` must be one of hour, day, today, yesterday, week, month; it is "year".',
+    ],
     ["/v1/models?offset=-1", "offset", '`offset` must be a whole number from 0 to 999999999; it is "-1".'],
     [
       "/admin/usage?order=name",
