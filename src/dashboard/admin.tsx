@@ -87,7 +87,7 @@ function Inside({ token, onLeave }: { token: string; onLeave: () => void }) {
         <>
           {me.data !== null && (
             <span class="soft small">
-              {me.data.name}, {me.data.role}
+              {me.data.name === me.data.role ? me.data.name : `${me.data.name}, ${me.data.role}`}
             </span>
           )}
           <Button label="Sign out" onClick={onLeave} />
