@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { readdirSync, readFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Browser } from "playwright-core";
 import { status } from "../fakes/behaviours.ts";
@@ -14,11 +15,14 @@ describe.skipIf(browserMissing)("the operator", () => {
   let browser: Browser;
   let operator: Visitor;
   let customer: Made;
+  let target: string;
 
   beforeAll(async () => {
     busy = await startFakeHost(() => status(429, { "retry-after": "30" }));
+    target = mkdtempSync(join(tmpdir(), "export-"));
     gateway = await open(`
 contact: mailto:ops@example.com
+export: { to: "file:${target}", every: 1s }
 hosts:
   - { id: sim, base_url: simulated, speaks: [chat.completions] }
   - { id: busy, base_url: "${busy.url}/v1", speaks: [chat.completions], max_concurrent: 4000 }
@@ -35,6 +39,7 @@ price_lists: { partner: [{ model: "*", factor: 0.9 }], special: [{ model: "sim/*
     await endVisits(browser);
     await gateway?.close();
     await busy?.close();
+    rmSync(target, { recursive: true, force: true });
   });
 
   const ask = (model: string) => gateway.chat(customer.key, { model });
@@ -263,6 +268,8 @@ price_lists: { partner: [{ model: "*", factor: 0.9 }], special: [{ model: "sim/*
   test("sees that the books are right, and the configuration without secrets", async () => {
     await operator.link("Books").click();
     await operator.page.getByText("The books are right, to the nano-dollar.").waitFor();
+    await operator.page.getByText(`Export to file:${target}`).waitFor();
+    await operator.page.getByText("receipts", { exact: true }).waitFor();
     await operator.link("Configuration").click();
     await operator.page.getByText("open_tier").waitFor();
     expect(await operator.page.content()).not.toContain(ADMIN);
