@@ -23,9 +23,8 @@ const ChangedWebhook = fieldsOf({
   paused: Type.Optional(Type.Boolean({ description: "true or false" })),
 });
 
-const members = {
+const shared = {
   id: Type.String(),
-  url: Type.String(),
   events: orNone(several(oneOf(EVENT_KINDS), { description: "the types that are sent; null for all" })),
   format: oneOf(["signed", "slack"]),
   state: oneOf(
@@ -36,8 +35,17 @@ const members = {
   failures: { ...count, description: "deliveries that failed since one succeeded" },
   next_attempt_at: orNone(time),
   paused_at: orNone(time),
-  created_at: time,
 };
+const members = { ...shared, url: Type.String(), created_at: time };
+
+const OperatorsAnswer = namedAnswer("OperatorsWebhook", {
+  ...shared,
+  origin: Type.String({
+    description: "of the address, whose path may be a secret; `mail` stands for mails to owners",
+  }),
+  waiting: orNone({ ...count, description: "events that it has not taken yet; null for an owner's" }),
+});
+export type OperatorsWebhookAnswer = Static<typeof OperatorsAnswer>;
 
 const WebhookAnswer = namedAnswer("Webhook", members);
 export type WebhookAnswer = Static<typeof WebhookAnswer>;
@@ -47,11 +55,14 @@ const secret = orNone(
 );
 const SecretAnswer = namedAnswer("WebhookWithSecret", { ...members, secret });
 
+export type WebhookSecretAnswer = Static<typeof SecretAnswer>;
+
 const TestAnswer = answerOf({
   id: Type.String(),
   delivered: Type.Boolean(),
   problem: orNone(Type.String({ description: "why it was not delivered" })),
 });
+export type WebhookTestAnswer = Static<typeof TestAnswer>;
 
 const owned = { who: ["owner"], act: "see or change webhooks" } as const;
 
@@ -85,6 +96,17 @@ export const WEBHOOKS = {
   test: {
     summary: "Sends a webhook an event `webhook.test` at once",
     ...owned,
+    answers: { 200: TestAnswer },
+  },
+  listForOperator: {
+    summary: "Lists the endpoints of the configuration, or those of a balance's owner, and how deliveries go",
+    who: ["admin"],
+    query: { balance_id: Type.String({ description: "the owner's endpoints of this balance" }) },
+    answers: { 200: listOf(OperatorsAnswer) },
+  },
+  testForOperator: {
+    summary: "Sends an endpoint of the configuration an event `webhook.test` at once",
+    who: ["admin"],
     answers: { 200: TestAnswer },
   },
   rotate: {

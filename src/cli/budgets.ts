@@ -60,12 +60,12 @@ export async function showBudget(
   show(context, options.json, budget, [...members(rest), ...listed]);
 }
 
-function mustBeOwner(options: OwnerOptions, context: CommandContext): Client {
+export function mustBeOwner(options: OwnerOptions, context: CommandContext, what = "budgets"): Client {
   const client = ownerClient(options, context);
   if (client !== null) return client;
   throw new CommandFailure(
     EXIT.usage,
-    "budgets belong to owners",
+    `${what} belong to owners`,
     "Act as the owner: set GATEWAY_OWNER to the balance's recovery secret.",
   );
 }

@@ -5,6 +5,7 @@ import { PAYMENT_STATES } from "../payments/payment.ts";
 import { schemaVersion } from "../store/schema/schemas.ts";
 import { CHANGE_ACTIONS } from "../units/change-actions.ts";
 import { SUSPENSION_REASONS } from "../units/errors/suspension.ts";
+import { EVENT_KINDS } from "../units/event-kinds.ts";
 import { OPERATOR_ROLES } from "../units/operator-roles.ts";
 import { redacted } from "../units/redacted.ts";
 import { RELEASE } from "../units/version.ts";
@@ -50,6 +51,14 @@ import { addOperator, listChanges, listOperators, removeOperator, rotateOperator
 import { deleteAll, endSession, listSessions, replaceRecovery, undoClaim } from "./owner.ts";
 import { rotateSigningKey, showReceipt, verifyReceipt } from "./receipts.ts";
 import { showUsage } from "./usage.ts";
+import {
+  addWebhook,
+  listEvents,
+  listWebhooks,
+  removeWebhook,
+  rotateWebhook,
+  testWebhook,
+} from "./webhooks.ts";
 
 /**
  * Runs one command line; whatever goes wrong becomes a message and an exit code. Commands that read configuration or
@@ -88,6 +97,7 @@ function program(context: CommandContext) {
   addMoney(gateway, context);
   addPayments(gateway, context);
   addBudgets(gateway, context);
+  addWebhooks(gateway, context);
   addSuspensions(gateway, context);
   addReceipts(gateway, context);
   gateway.commandsGroup("For operators:");
@@ -458,6 +468,46 @@ function addBudgets(gateway: Command, context: CommandContext): void {
     .addOption(new Option("--cap-usd <usd>", "the most that may be spent").argParser(amountUsd))
     .addOption(new Option("--window <window>", "how long it counts").choices(BUDGET_WINDOWS))
     .action((name, options) => changeBudget(name, options, context));
+}
+
+function addWebhooks(gateway: Command, context: CommandContext): void {
+  const webhooks = gateway
+    .command("webhooks")
+    .description("List and test where events are sent, and make an owner's.") as Command;
+  connected(webhooks, "list", { isDefault: true })
+    .description("List the endpoints of the configuration, of a balance, or of --owner.")
+    .option("--balance <id>", "the endpoints of its owner, bal_…")
+    .addOption(ownerOption())
+    .action((options) => listWebhooks(options, context));
+  connected(webhooks, "add")
+    .description("Have the events of --owner sent to an address, and print the secret once.")
+    .argument("<url>", "https://…")
+    .addOption(ownerOption())
+    .addOption(new Option("--event <event>", "only these; may be repeated (default: all)").argParser(several))
+    .option("--slack", "as messages for one of Slack's incoming webhooks")
+    .action((url, options) => addWebhook(url, options, context));
+  connected(webhooks, "test")
+    .description("Send an endpoint the event webhook.test; exit code 1 if it does not take it.")
+    .argument("<id>", "wh_…")
+    .addOption(ownerOption())
+    .action((id, options) => testWebhook(id, options, context));
+  connected(webhooks, "rotate")
+    .description("Replace the secret of an endpoint of --owner; for 24 hours, both sign.")
+    .argument("<id>", "wh_…")
+    .addOption(ownerOption())
+    .action((id, options) => rotateWebhook(id, options, context));
+  connected(webhooks, "remove")
+    .description("Remove an endpoint of --owner.")
+    .argument("<id>", "wh_…")
+    .addOption(ownerOption())
+    .action((id, options) => removeWebhook(id, options, context));
+  connected(gateway, "events")
+    .description("Show what happened to balances in the last 30 days, newest first.")
+    .option("--balance <id>", "only to this balance, bal_…")
+    .addOption(ownerOption())
+    .addOption(new Option("--type <event>", "only such events").choices(EVENT_KINDS))
+    .addOption(limitOption())
+    .action((options) => listEvents(options, context));
 }
 
 function addSuspensions(gateway: Command, context: CommandContext): void {

@@ -6,6 +6,7 @@ import { Balances } from "./admin/balances.tsx";
 import { Books } from "./admin/books.tsx";
 import { Changes } from "./admin/changes.tsx";
 import { ConfigPage } from "./admin/config.tsx";
+import { Events } from "./admin/events.tsx";
 import { Hosts } from "./admin/hosts.tsx";
 import { KeyPage } from "./admin/key.tsx";
 import { OperatorProvider } from "./admin/operator.ts";
@@ -110,6 +111,7 @@ const PLACES: readonly AppPlace[] = [
   { path: "balances", name: "Balances", page: Balances, one: Balance },
   { path: "payments", name: "Payments", page: Payments },
   { path: "usage", name: "Usage", page: Usage },
+  { path: "events", name: "Events", page: Events },
   { path: "books", name: "Books", page: Books },
   { path: "changes", name: "Changes", page: Changes },
   { path: "config", name: "Configuration", page: ConfigPage },

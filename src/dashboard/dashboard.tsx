@@ -19,6 +19,7 @@ import { Receipts } from "./pages/receipts.tsx";
 import { SaveSecrets } from "./pages/save-secrets.tsx";
 import { UseLink } from "./pages/use-link.tsx";
 import { UseRecovery } from "./pages/use-recovery.tsx";
+import { Webhooks } from "./pages/webhooks.tsx";
 import { TurnedAway, Welcome } from "./pages/welcome.tsx";
 import { Button } from "./parts/button.tsx";
 import { Operator } from "./parts/contact.tsx";
@@ -239,6 +240,7 @@ const PLACES: readonly AppPlace[] = [
   { path: "credit", name: "Credit", page: CreditPage, one: PaymentPage },
   { path: "models", name: "Models", page: Models, one: ModelPage },
   { path: "playground", name: "Playground", page: Playground },
+  { path: "webhooks", name: "Webhooks", page: Webhooks },
   { path: "account", name: "Account", page: AccountPage },
 ];
 

@@ -14,6 +14,7 @@ import { operatorEndpoints } from "./admin/operators.ts";
 import { adminPaymentEndpoints } from "./admin/payments.ts";
 import { adminReceiptEndpoints } from "./admin/receipts.ts";
 import { adminUsageEndpoints } from "./admin/usage.ts";
+import { adminWebhookEndpoints } from "./admin/webhooks.ts";
 import { fromAnyOrigin, preflights, readable } from "./any-origin.ts";
 import type { HttpDeps } from "./deps.ts";
 import { answer, closingWhereStopping, type Endpoint, isServed, refusal } from "./endpoint.ts";
@@ -125,6 +126,7 @@ export const controlEndpoints = (): Endpoint[] => [
   ...adminBudgetEndpoints(),
   ...adminReceiptEndpoints(),
   ...adminUsageEndpoints(),
+  ...adminWebhookEndpoints(),
   ...adminHostEndpoints(),
   ...adminNodeEndpoints(),
   ...adminExportEndpoints(),

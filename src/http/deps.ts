@@ -3,6 +3,7 @@ import type { ConfigAnswer } from "../api/admin.ts";
 import type { ModelListAnswer, RestoredAnswer } from "../api/model-lists.ts";
 import type { CatalogWithLists, SurfaceName } from "../catalog/catalog.ts";
 import type { AccountDeps } from "../customers/accounts/deps.ts";
+import type { OperatorsWebhooks } from "../customers/events/operators-webhooks.ts";
 import type { OwnWebhooks } from "../customers/events/own-webhooks.ts";
 import type { KeyDeps } from "../customers/keys/deps.ts";
 import type { Key } from "../customers/keys/key.ts";
@@ -46,6 +47,7 @@ export interface HttpDeps {
   readonly mailer: Pick<Mailer, "heldBack">;
   /** Where owners have events sent. */
   readonly webhooks: OwnWebhooks;
+  readonly operatorsWebhooks: Pick<OperatorsWebhooks, "list" | "test">;
   readonly throttles: Throttles;
   readonly adminToken: string;
   /** Records a wrong admin token; its answer waits for the promise. */

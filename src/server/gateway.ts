@@ -8,6 +8,8 @@ import {
   type WebhookLine,
   webhookLine,
 } from "../customers/events/delivery.ts";
+import type { OutgoingEvent } from "../customers/events/event.ts";
+import { OperatorsWebhooks } from "../customers/events/operators-webhooks.ts";
 import { OwnWebhooks } from "../customers/events/own-webhooks.ts";
 import { SealedSecrets } from "../customers/events/sealed-secrets.ts";
 import { type Webhook, webhookId } from "../customers/events/webhook.ts";
@@ -527,6 +529,11 @@ function depsOf(
       keyring,
     },
     webhooks: ownWebhooks(parts),
+    operatorsWebhooks: new OperatorsWebhooks({
+      store: books.webhooks,
+      clock,
+      send: sending(operatorsLine(parts)),
+    }),
     throttles: rooms.throttles,
     adminToken: parts.adminToken,
     wrongTokens,
@@ -639,7 +646,6 @@ const exporterOf = ({ config: active, clock, books, log, env }: GatewayParts): E
 /** To the operator's endpoints and owners' mailboxes; and, at a pace of its own, to owners' endpoints. */
 function eventDelivery(parts: GatewayParts, mailer: Mailer): readonly [EventDelivery, EventDelivery] {
   const { config: active, clock, books, log } = parts;
-  const onFault = (error: unknown) => log("webhooks", { problem: String(error) });
   const mails = mailLine({
     accounts: books.accounts,
     log,
@@ -659,16 +665,14 @@ function eventDelivery(parts: GatewayParts, mailer: Mailer): readonly [EventDeli
     return lowCredit === null ? endpoints : [...endpoints, ownersMail(lowCredit)];
   };
   const shared = { clock, log };
+  const line = operatorsLine(parts);
   return [
     new EventDelivery({
       ...shared,
       queue: books.webhooks,
       operators: { store: books.webhooks, webhooks },
       pace: OPERATORS_PACE,
-      open: (webhook) =>
-        webhook.id === OWNERS_MAIL
-          ? mails
-          : webhookLine(webhook, clock, new WebhookConnection(webhook.url, clock, onFault)),
+      open: (webhook) => (webhook.id === OWNERS_MAIL ? mails : line(webhook)),
     }),
     new EventDelivery({
       ...shared,
@@ -679,6 +683,20 @@ function eventDelivery(parts: GatewayParts, mailer: Mailer): readonly [EventDeli
     }),
   ];
 }
+
+/** To an endpoint of the configuration, which may be in the operator's own network. */
+const operatorsLine =
+  ({ clock, log }: GatewayParts) =>
+  (webhook: Webhook): WebhookLine => {
+    const onFault = (error: unknown) => log("webhooks", { problem: String(error) });
+    return webhookLine(webhook, clock, new WebhookConnection(webhook.url, clock, onFault));
+  };
+
+/** One event. */
+const sending = (open: (webhook: Webhook) => WebhookLine) => (webhook: Webhook, event: OutgoingEvent) => {
+  const line = open(webhook);
+  return line.send(event).finally(() => line.close());
+};
 
 /** To owners' endpoints, whose secrets are sealed. */
 function ownersLine({ config: active, clock, random, networkSecret, log }: GatewayParts) {
@@ -699,7 +717,6 @@ function ownersLine({ config: active, clock, random, networkSecret, log }: Gatew
 
 function ownWebhooks(parts: GatewayParts): OwnWebhooks {
   const { config: active, clock, random, networkSecret, books } = parts;
-  const open = ownersLine(parts);
   return new OwnWebhooks({
     store: books.ownWebhooks,
     clock,
@@ -707,10 +724,7 @@ function ownWebhooks(parts: GatewayParts): OwnWebhooks {
     sealed: new SealedSecrets(networkSecret, random),
     isFunded: async (balance) => (await books.balance(balance)).credited > 0,
     urlProblem: (url) => urlProblem(url, active.config.webhooks?.owners ?? "public"),
-    async send(webhook, event) {
-      const line = open(webhook);
-      return line.send(event).finally(() => line.close());
-    },
+    send: sending(ownersLine(parts)),
   });
 }
 

@@ -16,6 +16,6 @@ export const EVENT_KINDS = [
 
 export type WebhookEventKind = (typeof EVENT_KINDS)[number];
 
-/** Charges cause these: to look for them costs a little with every request, so it is done only where an endpoint takes them. */
+/** Charges cause these: finding them costs a little with every request, so it is done only where an endpoint takes them. */
 export const isOfCharges = (kind: WebhookEventKind): boolean =>
   kind.startsWith("credit.") || kind === "limit.reached";

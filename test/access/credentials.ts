@@ -197,6 +197,8 @@ export const OPERATIONS: readonly Operation[] = [
   operation("GET /admin/balances/{balance}/budgets", READING),
   operation("PATCH /admin/balances/{balance}/budgets/team", OPERATING, { body: { cap_usd: 3 } }),
   operation("GET /admin/events", READING),
+  operation("GET /admin/webhooks", READING),
+  operation("POST /admin/webhooks/{operators}/test", OPERATING),
   operation("GET /admin/receipts", READING),
   operation("GET /admin/receipts/{others}", READING),
   operation("GET /admin/payments", READING),

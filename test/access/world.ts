@@ -2,9 +2,13 @@ import { Database } from "bun:sqlite";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
+import { webhookId } from "../../src/customers/events/webhook.ts";
 import type { Made, OpenGateway, SendOptions } from "../gateway/open.ts";
 import { ADMIN, type Reply } from "../process/gateway.ts";
 import type { Credential, Operation, State } from "./credentials.ts";
+
+/** In the configuration; nobody listens there. */
+export const OPERATORS_WEBHOOK = "http://127.0.0.1:1/ops";
 
 /** A balance in one of its states, with everybody who has to do with it, on a real gateway. */
 export class World {
@@ -87,6 +91,7 @@ export class World {
       token,
       recovery,
       webhook: webhook.json.id,
+      operators: webhookId(OPERATORS_WEBHOOK),
       payment: payment?.json.id ?? "",
       theirs: spare.key,
       operator: deps.newOperator(),

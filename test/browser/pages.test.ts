@@ -37,6 +37,10 @@ payments: { stripe: { secret_key: sk_test_1, webhook_secret: whsec_1, api_base: 
     });
     const each = { name: "each-user", cap_usd: 1, window: "day", per: "tag:user" };
     await gateway.send("POST", "/v1/budgets", { ...asOwner, json: each });
+    await gateway.send("POST", "/v1/webhooks", {
+      bearer: owner.recovery_secret,
+      json: { url: `https://hooks.example.com/${"a".repeat(60)}`, events: ["claim.undone"] },
+    });
   });
   afterEach(() => endVisits(browser));
   afterAll(async () => {
@@ -55,6 +59,7 @@ payments: { stripe: { secret_key: sk_test_1, webhook_secret: whsec_1, api_base: 
     [`/dashboard#/credit/${payment}`, "Payment"],
     ["/dashboard#/models", "Models"],
     ["/dashboard#/playground", "Playground"],
+    ["/dashboard#/webhooks", "Webhooks"],
     ["/dashboard#/account", "Account"],
     ["/admin#/", "Overview"],
     ["/admin#/requests", "Requests"],
@@ -65,6 +70,7 @@ payments: { stripe: { secret_key: sk_test_1, webhook_secret: whsec_1, api_base: 
     [`/admin#/keys/${owner.id}`, "a-key-with-quite-a-long-name-that-has-to-fit-somewhere"],
     ["/admin#/payments", "Payments"],
     ["/admin#/usage", "Usage"],
+    ["/admin#/events", "Events"],
     ["/admin#/books", "Books"],
     ["/admin#/changes", "Changes"],
     ["/admin#/config", "Configuration"],
@@ -259,7 +265,7 @@ payments: { stripe: { secret_key: sk_test_1, webhook_secret: whsec_1, api_base: 
     await visitor.button("Create my key").waitFor();
     /** Goes on with Tab to the element of this name, as somebody without a mouse does. */
     const tabTo = async (name: RegExp) => {
-      for (let stop = 0; stop < 40; stop++) {
+      for (let stop = 0; stop < 60; stop++) {
         await page.keyboard.press("Tab");
         const reached = await page.evaluate(() => {
           const element = document.activeElement as HTMLInputElement;

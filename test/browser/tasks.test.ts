@@ -190,6 +190,17 @@ describe.skipIf(browserMissing)("with 225 models, 1,000 keys and 100,000 receipt
       },
     ],
     [
+      "have events sent to a program",
+      async (clicks) => {
+        await clicks.link("Webhooks");
+        await clicks.press("New webhook");
+        await clicks.fill("Address", "https://hooks.example.com/events");
+        await clicks.fill("Events", "claim.undone");
+        await clicks.press("Create");
+        await clicks.visitor.heading("Save the secret now").waitFor();
+      },
+    ],
+    [
       "the cheapest model with tools and a context of 200k",
       async (clicks) => {
         await clicks.link("Models");

@@ -198,6 +198,7 @@ export class TestGateway {
       adminToken: ADMIN_TOKEN,
       // Without the second that the real one takes for each.
       webhooks: NO_WEBHOOKS,
+      operatorsWebhooks: { list: async () => [], test: async () => undefined },
       wrongTokens: {
         note: (network) => {
           this.wrongAdminTokens.push(network);

@@ -101,15 +101,10 @@ export class OwnWebhooks {
   }
 
   /** Sends one event, at once; why that failed, or null. Nothing is recorded. */
-  async test(webhook: OwnWebhook): Promise<DeliveryFailure | null> {
+  test(webhook: OwnWebhook): Promise<DeliveryFailure | null> {
     const { clock, send } = this.deps;
-    const at = clock.now();
-    const event = eventOf(TEST_EVENT, `${webhook.id} ${at}`, {
-      at,
-      balance: webhook.balanceId,
-      webhook_id: webhook.id,
-    });
-    return send(signing(webhook, at), event);
+    const now = clock.now();
+    return send(signing(webhook, now), testEvent(webhook.id, webhook.balanceId, now));
   }
 
   private async changed(
@@ -148,6 +143,9 @@ interface WebhookSpec {
 }
 
 const OVERLAP_HOURS = 24;
+
+export const testEvent = (id: string, balance: BalanceId | "", at: EpochMs): OutgoingEvent =>
+  eventOf(TEST_EVENT, `${id} ${at}`, { at, balance, webhook_id: id });
 
 /** With the secrets that sign now, still sealed. */
 export const signing = (

@@ -46,8 +46,17 @@ export interface DeliveryQueue {
 export interface WebhookStore extends DeliveryQueue {
   /** Makes the endpoints these, and no others. What waits for those that stay is kept; those that were paused go on. */
   configure(webhooks: readonly ConfiguredWebhook[]): Promise<void>;
+  /** The endpoints as they are now, by their addresses. */
+  list(): Promise<readonly OperatorsWebhook[]>;
   /** Deletes some of the events from before then; returns how many. */
   forget(before: EpochMs): Promise<number>;
+}
+
+/** An endpoint of the configuration, and how deliveries go. */
+export interface OperatorsWebhook extends Webhook, DeliveryState {
+  readonly kinds: readonly WebhookEventKind[] | null;
+  /** Events that wait for it. */
+  readonly waiting: number;
 }
 
 export interface DeliveryState extends Pick<Webhook, "failures" | "dueAt"> {

@@ -1,4 +1,4 @@
-import { WEBHOOKS, type WebhookAnswer } from "../../api/webhooks.ts";
+import { type OperatorsWebhookAnswer, WEBHOOKS, type WebhookAnswer } from "../../api/webhooks.ts";
 import type { OwnWebhook } from "../../customers/events/own-webhook.ts";
 import { type EpochMs, isoTime } from "../../units/clock.ts";
 import { type Refusal, refuse, refused, retryAfter } from "../../units/errors/refusal.ts";
@@ -55,17 +55,42 @@ export const webhookEndpoints = (): Endpoint[] => [
 
 const shown = (webhook: OwnWebhook | Refusal) => (refused(webhook) ? webhook : ok(view(webhook)));
 
-const view = ({ kinds, failures, problem, pausedAt, dueAt, ...webhook }: OwnWebhook): WebhookAnswer => ({
-  id: webhook.id,
+/** What the operator sees of endpoints: the path of an owner's address may be a secret. */
+export const operatorsView = (
+  webhook: Pick<
+    OwnWebhook,
+    "id" | "url" | "format" | "kinds" | "failures" | "problem" | "pausedAt" | "dueAt"
+  >,
+  waiting: number | null,
+): OperatorsWebhookAnswer => ({
+  ...stateView(webhook),
+  origin: webhook.url === "" ? "mail" : new URL(webhook.url).origin,
+  waiting,
+});
+
+const view = (webhook: OwnWebhook): WebhookAnswer => ({
+  ...stateView(webhook),
   url: webhook.url,
+  created_at: isoTime(webhook.createdAt),
+});
+
+const stateView = ({
+  id,
+  kinds,
+  format,
+  failures,
+  problem,
+  pausedAt,
+  dueAt,
+}: Pick<OwnWebhook, "id" | "kinds" | "format" | "failures" | "problem" | "pausedAt" | "dueAt">) => ({
+  id,
   events: kinds,
-  format: webhook.format,
+  format,
   state: stateOf({ failures, pausedAt }),
   problem,
   failures,
   next_attempt_at: failures > 0 && pausedAt === null ? isoTime(dueAt) : null,
   paused_at: timeOrNone(pausedAt),
-  created_at: isoTime(webhook.createdAt),
 });
 
 function stateOf({ failures, pausedAt }: Pick<OwnWebhook, "failures" | "pausedAt">): WebhookAnswer["state"] {

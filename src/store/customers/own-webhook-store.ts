@@ -172,7 +172,7 @@ const WEBHOOK = sql`w.id, w.balance_id AS "balanceId", w.url, w.kinds, w.format,
 
 const fromRow = ({ kinds, secrets, ...row }: OwnWebhookRow): OwnWebhook => ({
   ...row,
-  kinds: kinds === "" ? null : (kinds.trim().split(" ") as WebhookEventKind[]),
+  kinds: kindsFrom(kinds),
   secrets: secrets === "" ? [] : secrets.split(" "),
 });
 
@@ -198,3 +198,6 @@ function columnsOf(change: OwnWebhookChange): Readonly<Record<string, string | n
 /** Each between two spaces; empty for all. */
 export const kindsColumn = (kinds: readonly WebhookEventKind[] | null): string =>
   kinds === null ? "" : ` ${kinds.join(" ")} `;
+
+export const kindsFrom = (column: string): readonly WebhookEventKind[] | null =>
+  column === "" ? null : (column.trim().split(" ") as WebhookEventKind[]);

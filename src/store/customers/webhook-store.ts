@@ -2,6 +2,7 @@ import type { EventId, RecordedEvent } from "../../customers/events/event.ts";
 import type {
   ConfiguredWebhook,
   DeliveryState,
+  OperatorsWebhook,
   Webhook,
   WebhookStore,
 } from "../../customers/events/webhook.ts";
@@ -9,7 +10,7 @@ import type { EpochMs } from "../../units/clock.ts";
 import type { Database } from "../database/database.ts";
 import { sql } from "../database/statement.ts";
 import { WaitingEvents } from "./delivery-queue.ts";
-import { kindsColumn } from "./own-webhook-store.ts";
+import { kindsColumn, kindsFrom } from "./own-webhook-store.ts";
 
 /** Endpoints, and the events that wait for them. Of several processes, the one that puts an endpoint off sends to it. */
 export class SqlWebhookStore implements WebhookStore {
@@ -70,6 +71,20 @@ export class SqlWebhookStore implements WebhookStore {
     await this.db.commit(this.waitingEvents.noting(webhook, delivered, state, now));
   }
 
+  async list(): Promise<readonly OperatorsWebhook[]> {
+    const rows = await this.db.read<ListedRow>`
+      SELECT id, url, kinds, secrets, failures, problem, paused_at AS "pausedAt", due_at AS "dueAt",
+        (SELECT count(*) FROM webhook_deliveries WHERE webhook_id = webhooks.id) AS waiting
+      FROM webhooks ORDER BY url, id`;
+    return rows.map(({ kinds, problem, pausedAt, waiting, ...row }) => ({
+      ...fromRow(row),
+      kinds: kindsFrom(kinds),
+      problem,
+      pausedAt,
+      waiting,
+    }));
+  }
+
   async forget(before: EpochMs): Promise<number> {
     const old = await this.db.read<{ id: EventId }>`
       SELECT id FROM events WHERE created_at < ${before} ORDER BY created_at, id LIMIT ${FORGOTTEN_AT_ONCE}`;
@@ -86,6 +101,9 @@ export class SqlWebhookStore implements WebhookStore {
 }
 
 type WebhookRow = Omit<Webhook, "secrets" | "format"> & { readonly secrets: string };
+
+type ListedRow = WebhookRow &
+  Pick<OperatorsWebhook, "problem" | "pausedAt" | "waiting"> & { readonly kinds: string };
 
 /** Slack's has no secret. */
 const fromRow = ({ id, url, secrets, failures, dueAt }: WebhookRow): Webhook => ({

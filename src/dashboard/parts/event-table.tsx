@@ -1,0 +1,36 @@
+import type { EventAnswer } from "../../api/events.ts";
+import { second } from "../format.ts";
+import { type Column, TableCard } from "./table.tsx";
+
+/** What happened, and where it was sent. */
+export const EventTable = <Row extends EventAnswer>({ of, columns = [] }: EventTableProps<Row>) => (
+  <TableCard
+    of={of}
+    by={({ id }) => id}
+    columns={[
+      ["Time", "when", ({ created_at }) => second(created_at)],
+      ["Event", "", ({ type }) => <span class="mono">{type}</span>],
+      ...columns,
+      ["About", "small", ({ data }) => factsOf(data)],
+      ["Delivered", "", ({ deliveries }) => deliveriesText(deliveries)],
+    ]}
+  />
+);
+
+interface EventTableProps<Row> {
+  readonly of: readonly Row[];
+  readonly columns?: readonly Column<Row>[];
+}
+
+/** Without what the row shows by itself. */
+const factsOf = (data: EventAnswer["data"]): string =>
+  Object.entries(data)
+    .filter(([name, value]) => name !== "balance_id" && value !== null)
+    .map(([name, value]) => `${name} ${value}`)
+    .join(", ");
+
+function deliveriesText(deliveries: EventAnswer["deliveries"]): string {
+  if (deliveries.length === 0) return "—";
+  const waiting = deliveries.filter(({ delivered_at }) => delivered_at === null).length;
+  return waiting === 0 ? "yes" : `${waiting} of ${deliveries.length} wait`;
+}
