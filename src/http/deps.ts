@@ -139,7 +139,7 @@ export interface ModelList {
   /** Where it comes from, for the record. */
   readonly source: string;
   readonly rows: readonly unknown[];
-  /** Models that are applied although they look wrong. */
+  /** Models that are applied although they seem wrong. */
   readonly accept: readonly string[];
   /** False: the difference is only shown. */
   readonly apply: boolean;

@@ -44,7 +44,7 @@ export const replyResponse = ({ status, json, headers, text }: JsonReply, receip
 export const replyAs = (type: string, text: string, receipt: ReceiptId): Response =>
   new Response(text, { headers: { ...headersOf(receipt), "content-type": type } });
 
-/** The specification's error body; Anthropic's clients look for `type: "error"` next to it. */
+/** The specification's error body; Anthropic's clients expect `type: "error"` next to it. */
 export function refusalResponse(refusal: Refusal, receipt: ReceiptId, form: ErrorForm): Response {
   return new Response(refusalBody(refusal, receipt, form), {
     status: refusal.status,

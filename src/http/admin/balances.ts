@@ -97,7 +97,7 @@ interface BalancesQuery {
   readonly state: (typeof BALANCE_STATES)[number] | null;
 }
 
-/** Filters look at so many balances a page: what each has left is asked of the ledger. */
+/** Filters read so many balances a page: what each has left is asked of the ledger. */
 const MAX_SCANNED = 1_000;
 
 async function balancesPage({ limit, before, below, state }: BalancesQuery, deps: HttpDeps) {

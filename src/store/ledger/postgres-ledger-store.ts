@@ -163,8 +163,8 @@ export async function spend(
   if (sums.size === 0) return;
   const rows = JSON.stringify([...sums].map(([id, amount]) => ({ id, amount })));
   const query = chargedCounters(POSTGRES_TABLES, sums, ends);
-  // In one go: none needs what another answers.
-  const [, , , , charged] = await Promise.all([
+  // In one go: none needs what another answers. A query is sent when it is executed, or else awaited.
+  const charging = [
     sql`INSERT INTO counters (id) SELECT id FROM json_to_recordset(${rows}::text::json) AS row (id TEXT)
       ORDER BY id ON CONFLICT (id) DO NOTHING`,
     sql`SELECT id FROM counters WHERE id IN (SELECT id FROM json_to_recordset(${rows}::text::json) AS row (id TEXT))
@@ -175,9 +175,10 @@ export async function spend(
         reserved = reserved - CASE WHEN EXISTS (SELECT FROM grants WHERE node = ${node} AND counter = counters.id)
           THEN amount ELSE 0 END
       FROM json_to_recordset(${rows}::text::json) AS row (id TEXT, amount BIGINT) WHERE counters.id = row.id`,
-    // Behind the others, whose sums it reads.
-    query === null ? [] : (rowsOf(sql, query) as Promise<ChargedCounter[]>),
-  ]);
+  ].map((statement) => statement.execute());
+  // Sent behind those, whose sums it reads.
+  const read = query === null ? [] : (rowsOf(sql, query) as Promise<ChargedCounter[]>);
+  const [charged] = await Promise.all([read, ...charging]);
   const events = recordingCharges(POSTGRES_TABLES, charged, ends, at);
   if (events.length > 0) await performAll(sql, flattened(events));
 }
