@@ -55,12 +55,12 @@ const unknown: KnownPrice = () => null;
 
 function doubtOf(price: Price, known: Price | null): string | null {
   for (const line of ["input", "output"] as const) {
-    const [asked, usual] = [price[line], known?.[line] ?? 0];
-    if (asked === 0) continue;
-    if (usual > 0 && (asked * FAR < usual || asked > usual * FAR)) {
-      return `${usd(asked)} USD (${line}), while its known price is ${usd(usual)}`;
+    const [charged, usual] = [price[line], known?.[line] ?? 0];
+    if (charged === 0) continue;
+    if (usual > 0 && (charged * FAR < usual || charged > usual * FAR)) {
+      return `${usd(charged)} USD (${line}), while its known price is ${usd(usual)}`;
     }
-    if (asked < LEAST || asked > MOST) return `${usd(asked)} USD (${line})`;
+    if (charged < LEAST || charged > MOST) return `${usd(charged)} USD (${line})`;
   }
   return null;
 }

@@ -32,10 +32,10 @@ export class IdleTimeout {
 
   private lookAgain(): void {
     this.looking = true;
-    this.clock.after((this.seconds * 1_000) / LOOKS, () => this.look());
+    this.clock.after((this.seconds * 1_000) / LOOKS, () => this.poll());
   }
 
-  private look(): void {
+  private poll(): void {
     this.looking = false;
     for (const connection of this.waiting) {
       connection.isExempt = true;
