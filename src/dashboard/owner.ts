@@ -8,7 +8,7 @@ export interface OwnerContext {
   readonly by: "recovery" | "session";
   readonly api: Api;
   readonly me: MeAnswer;
-  /** Asks for balance and account anew: after whatever may have changed them. */
+  /** Asks for balance and account again: after whatever may have changed them. */
   refresh(): void;
   /** From here on by this recovery secret: the one that was used until now has ended. */
   useRecovery(secret: string): void;

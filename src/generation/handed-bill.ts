@@ -189,8 +189,8 @@ interface WrittenPart {
 
 function writtenParts(hops: readonly Hop[]): readonly WrittenPart[] {
   if (hops.length === 0) return [];
-  const begun = hops.map(({ to, at }, index) => ({ by: to, from: at, to: hops[index + 1]?.at ?? null }));
-  return [{ by: hops[0]!.from, from: BEGINNING, to: hops[0]!.at }, ...begun];
+  const later = hops.map(({ to, at }, index) => ({ by: to, from: at, to: hops[index + 1]?.at ?? null }));
+  return [{ by: hops[0]!.from, from: BEGINNING, to: hops[0]!.at }, ...later];
 }
 
 /** Compares with what the host charges: what it reports of that is of all of its models together. */

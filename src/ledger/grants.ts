@@ -69,7 +69,7 @@ export class Grants {
       if (room(counter, limit) >= amount) return "room";
       // Whatever was free went to others, or to other requests of ours.
       const { answer } = negotiation;
-      // The counter was retired just now: what is granted of it has to be requested anew.
+      // The counter was retired just now: what is granted of it has to be requested again.
       if (answer === null) {
         await pause(this.clock, SPARE_MS);
         continue;
@@ -325,7 +325,7 @@ export class Grants {
     });
   }
 
-  /** Nothing is granted any more; whoever used the counter again meanwhile requests it anew. */
+  /** Nothing is granted any more; whoever used the counter again meanwhile requests it again. */
   private retired(negotiation: GrantNegotiation): void {
     const { counter, waiting, waitingAmount } = negotiation;
     negotiation.retiring = null;

@@ -78,7 +78,7 @@ export class Ledger {
   /** Since the last checkpoint; some may have ended. */
   private moved: Reservation[] = [];
   /** Streams of which the journal does not say yet who answers them. */
-  private readonly begun = new Set<Reservation>();
+  private readonly startedReservations = new Set<Reservation>();
   /** Counts what streams have delivered, for the next checkpoint; null where nothing has to be counted. */
   countDelivered: () => Promise<void> | null = () => null;
   /** Sum of what hosts delivered beyond holds since start. */
@@ -306,7 +306,7 @@ export class Ledger {
   serves(reservation: Reservation, by: ServedBy): void {
     if (!reservation.isOpen) return;
     reservation.served = by;
-    this.begun.add(reservation);
+    this.startedReservations.add(reservation);
   }
 
   /** Notes how many tokens a stream has delivered, as they are billed, for the next checkpoint. */
@@ -323,8 +323,8 @@ export class Ledger {
    * crash bills what was delivered and no more.
    */
   checkpoint(): void {
-    for (const reservation of this.begun) this.journal.append(holdRecord(reservation));
-    this.begun.clear();
+    for (const reservation of this.startedReservations) this.journal.append(holdRecord(reservation));
+    this.startedReservations.clear();
     const { moved } = this;
     if (moved.length === 0) return;
     this.moved = [];
@@ -670,7 +670,7 @@ export class Ledger {
     const nowMs = this.clock.elapsedMs();
     reservation.isOpen = false;
     this.open.delete(request.receipt);
-    this.begun.delete(reservation);
+    this.startedReservations.delete(reservation);
     this.lost = (this.lost + settled.lost) as NanoUsd;
     keyCounters.openHolds -= 1;
     keyCounters.usedAt = nowMs;

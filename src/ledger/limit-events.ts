@@ -67,7 +67,7 @@ export interface ChargedLimit {
 
 const THRESHOLDS_PERCENT = [50, 80, 100] as const;
 
-/** When a limit that starts anew does; a run's never does. */
+/** When a limit that starts again does; a run's never does. */
 function windowOf(counter: CounterId): Readonly<Record<string, unknown>> {
   const limit = countedLimit(counter)!;
   if (limit.kind === "run") return {};

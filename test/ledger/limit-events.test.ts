@@ -42,7 +42,7 @@ test("a line of a window is one event, whatever the limit is meanwhile; the next
   expect(id(DAY, 100)).not.toEqual(id(keyCounter("day", "key_b", AT), 100));
 });
 
-test("what is counted says which limit it is, and when that starts anew", () => {
+test("what is counted says which limit it is, and when that starts again", () => {
   expect(countedLimit("balance:bal_a" as CounterId)).toBeNull();
   expect(countedLimit("calls:bal_a/job:5" as CounterId)).toBeNull();
   expect(countedLimit(DAY)).toEqual({ kind: "day", subject: "key_a", period: "day", isValue: false });

@@ -198,7 +198,7 @@ test("events are recorded for an export, although no endpoint takes them", async
   });
 }, 120_000);
 
-test("processes that die at every step, and several at once, export each row once: a file that was begun is put again as it was", async () => {
+test("processes that die at every step, and several at once, export each row once: a file that was started is put again as it was", async () => {
   const storage = new MemoryStorage();
   const { book, exporter, store, untilSo, clock, over } = fixture(storage);
   let seed = 7;
@@ -294,11 +294,11 @@ describe("receipts that are old", () => {
       file: { last: 4, rows: 4 },
       until: epochMs(START + 2),
     } as const;
-    const begun = (await store.begin(claim, file))!;
+    const started = (await store.begin(claim, file))!;
     expect(books.fold(before)).toBe(0);
     // Even then, what is in a file that is being put stays.
     expect(books.fold(epochMs(before + 31 * DAY_MS))).toBe(5);
-    await store.finish(begun, file);
+    await store.finish(started, file);
     expect(books.fold(before)).toBe(4);
     book(1);
     expect(db.query("SELECT max(seq) AS number FROM ends").get()).toEqual({ number: 11 });

@@ -16,7 +16,7 @@ const isAt =
   ({ path }: Pick<AppPlace, "path">): boolean =>
     path === first;
 
-/** What is shown at a route; the page of another id begins anew. */
+/** What is shown at a route; the page of another id begins again. */
 export function PageAt({ route, places }: { route: readonly string[]; places: readonly AppPlace[] }) {
   const place = places.find(isAt(route));
   const [, id] = route;

@@ -15,7 +15,7 @@ export interface Pages<T> extends Resource<readonly T[]> {
 export function usePages<T extends { readonly id: string }>(api: Api, path: string): Pages<T> {
   const first = useResource(() => pageWithRows<T>(api, path, null), [api, path]);
   const [more, setMore] = useState<readonly Page<T>[]>([]);
-  // Another list, or this one anew.
+  // Another list, or this one again.
   useEffect(() => setMore([]), [first.data]);
   const pages = first.data === null ? [] : [first.data, ...more];
   const rows = pages.flatMap(({ data }) => data);

@@ -9,7 +9,7 @@ import { Empty, Loaded, Problem } from "./notice.tsx";
 import { usePages } from "./pages.tsx";
 import { ReceiptTable } from "./receipt-table.tsx";
 
-/** Receipts, newest first, a page at a time. Where the filters may change, they are its `key`: others begin anew. */
+/** Receipts, newest first, a page at a time. Where the filters may change, they are its `key`: others begin again. */
 export function ReceiptPages({ api, path, filters, keyNames, empty }: ReceiptPagesProps) {
   const query = Object.entries(filters).filter(([, value]) => value !== "");
   const pathOf = (limit: number, more: [string, string][] = []) =>

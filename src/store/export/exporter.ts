@@ -12,7 +12,7 @@ import { type ExportSettings, type ExportStorage, targetText } from "./export-ta
 /**
  * Puts what is booked into files at the target of the configuration, in order and once: by one process at a time, a file
  * at a time. A file's rows are written down, then it is put, then the cursor moves behind it; whoever finds a file that was
- * begun puts the same one again. A target that is away delays the rest, and no request.
+ * started puts the same one again. A target that is away delays the rest, and no request.
  */
 export class Exporter {
   private rounds: Rounds | null = null;
@@ -125,7 +125,7 @@ export class Exporter {
       const rows = await readRows(store, clock, kind, { after, through: fileLast }, Number.POSITIVE_INFINITY);
       assert(
         rows.length === fileRows,
-        `${rows.length} rows of ${kind} where a file of ${fileRows} was begun`,
+        `${rows.length} rows of ${kind} where a file of ${fileRows} was started`,
       );
       await this.put(kind, after, exportFile(kind, rows), work);
       after = fileLast;

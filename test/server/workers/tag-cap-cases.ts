@@ -39,7 +39,7 @@ export function testTagCapsOfWorkers(database: () => Promise<string>): void {
     expect((await gateway.send("PATCH", `/v1/keys/${id}`, { budget: "each" }, by)).status).toBe(200);
     const codes = new Map<string, number>();
     let refused = 0;
-    /** On a connection of its own, so that the kernel picks a worker anew. */
+    /** On a connection of its own, so that the kernel picks a worker again. */
     const call = async () => {
       const response = await fetch(`${gateway.url}/v1/chat/completions`, {
         method: "POST",
