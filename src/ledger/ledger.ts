@@ -109,7 +109,7 @@ export class Ledger {
     if (
       keyCounters?.covers(at) &&
       this.counted(allowances, at) &&
-      this.moneyCounters(keyCounters, { budgets, at, tags }) !== null &&
+      this.moneyCounters(keyCounters, budgets, at, tags) !== null &&
       (!run || this.countersOfRun(run) !== null)
     )
       return keyCounters;
@@ -683,7 +683,7 @@ export class Ledger {
 
   /** What the request pays from; all of it is in memory. */
   private moneyOf(keyCounters: KeyCounters, { budgets, at, run, about }: ReservationRequest): MoneyCounters {
-    const money = this.moneyCounters(keyCounters, { budgets, at, tags: about.tags })!;
+    const money = this.moneyCounters(keyCounters, budgets, at, about.tags)!;
     return run ? money.of(new RunCap(run, this.countersOfRun(run)!.money)) : money;
   }
 
@@ -695,10 +695,14 @@ export class Ledger {
   }
 
   /** The key's, with those of these budgets; null where they are not in memory. */
-  private moneyCounters(keyCounters: KeyCounters, source: CapSource): MoneyCounters | null {
-    const { budgets, tags } = source;
+  private moneyCounters(
+    keyCounters: KeyCounters,
+    budgets: readonly Budget[],
+    at: EpochMs,
+    tags: CapSource["tags"],
+  ): MoneyCounters | null {
     if (keyCounters.money.drawsFrom(budgets, tags)) return keyCounters.money;
-    const caps = this.capsOf(source);
+    const caps = this.capsOf({ budgets, at, tags });
     if (caps !== null) keyCounters.money = keyCounters.money.with(budgets, caps);
     return caps === null ? null : keyCounters.money;
   }
