@@ -4,12 +4,14 @@ import { FakeStripe } from "../fakes/stripe.ts";
 import { open } from "../gateway/open.ts";
 import { ADMIN } from "../process/gateway.ts";
 import { type Credential, nameOf, OPERATIONS } from "./credentials.ts";
-import { Fixture, isRotated, World } from "./world.ts";
+import { Fixture, isRotated, OPERATORS_WEBHOOK, World } from "./world.ts";
 
 const stripe = new FakeStripe();
 const gateway = await open(`trusted_proxies: [127.0.0.0/8]
 receipts: { sign: true }
-webhooks: { owners: loopback }
+webhooks:
+  owners: loopback
+  endpoints: [{ url: "${OPERATORS_WEBHOOK}", format: slack, kinds: [payment.disputed] }]
 payments: { stripe: { secret_key: sk_test_1, webhook_secret: whsec_1, api_base: "${stripe.url}" } }
 `);
 const fixture = new Fixture(gateway);
