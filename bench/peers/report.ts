@@ -48,8 +48,8 @@ const section = (title: string, [head, ...rows]: readonly Row[]): string =>
   `### ${title}\n\n${table(head!, rows)}\n`;
 
 function costs(peers: readonly PeerResult[], nginx: PeerResult | undefined): Row[] {
-  const over = (own: number, its: number | undefined) =>
-    its === undefined ? "" : ` (${(own / its).toFixed(2)} ×)`;
+  // A short run of nginx may take less CPU than one tick of its clock.
+  const over = (own: number, its: number | undefined) => (its ? ` (${(own / its).toFixed(2)} ×)` : "");
   return [
     [
       "",
