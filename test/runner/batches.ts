@@ -60,6 +60,7 @@ const SIZES: Readonly<Record<string, Size>> = {
   "test/payments": { files: 3, seconds: 10 },
   "test/postgres": { files: 4, seconds: 10 },
   "test/process": { files: 1, seconds: 13 },
+  "test/process/upgrade": { files: 1, seconds: 90 },
   "test/sim": { files: 1, seconds: 10 },
   "test/surfaces/pairing": { files: 6, seconds: 1 },
   "test/tokens": { files: 3, seconds: 2 },
