@@ -142,6 +142,8 @@ price_lists: { partner: [{ model: "*", factor: 0.9 }], special: [{ model: "sim/*
     await operator.link("Balances").click();
     await operator.field("Find").fill(customer.key);
     await operator.button("Open").click();
+    // The list of balances, which is left, has the same link.
+    await operator.page.waitForURL((url) => url.hash.endsWith(`#/keys/${customer.id}`));
     await operator.link(customer.balance_id).waitFor();
     expect(operator.page.url()).toEndWith(`#/keys/${customer.id}`);
   });
