@@ -89,6 +89,17 @@ export function readConfiguration(
   });
 }
 
+/** The gateway's own, which has to be valid. */
+export async function validConfiguration(context: CommandContext): Promise<FoundConfig["config"]> {
+  const found = await readConfiguration(undefined, context);
+  if (!Array.isArray(found)) return found.config;
+  throw new CommandFailure(
+    EXIT.found,
+    "The configuration has problems",
+    "`gateway config check` lists them.",
+  );
+}
+
 /** The simulated host is built into the gateway; here it only has to be told from the others. */
 const SIMULATED_URL = "http://simulated.invalid/v1";
 export const isSimulated = ({ baseUrl }: { readonly baseUrl: string }): boolean => baseUrl === SIMULATED_URL;

@@ -16,7 +16,7 @@ import { openStorage } from "../store/export/open-storage.ts";
 import type { StoreConfig } from "../store/store-config.ts";
 import { type EpochMs, epochMs, systemClock } from "../units/clock.ts";
 import { adminClient } from "./client.ts";
-import { readConfiguration } from "./config.ts";
+import { validConfiguration } from "./config.ts";
 import type { OperationOptions } from "./connection.ts";
 import { type CommandContext, messageOf, show, table } from "./console.ts";
 import { CommandFailure, EXIT } from "./failure.ts";
@@ -53,15 +53,9 @@ export async function exportOnce(options: ExportOnceOptions, context: CommandCon
   const to = readTarget(options.to);
   if (to === null)
     throw new CommandFailure(EXIT.usage, `--to must be ${TARGET_FORMS}`, "A folder needs its whole path.");
-  const found = await readConfiguration(undefined, context);
-  if (Array.isArray(found))
-    throw new CommandFailure(
-      EXIT.found,
-      "The configuration has problems",
-      "`gateway config check` lists them.",
-    );
+  const { store } = await validConfiguration(context);
   const since = epochMs(options.since?.getTime() ?? 0);
-  const books = openBooks(found.config.store, context);
+  const books = openBooks(store, context);
   try {
     const storage = openStorage({ to, endpoint: options.endpoint ?? null }, context.env);
     const done: ExportedKind[] = [];

@@ -10,7 +10,7 @@ import type { StoreConfig } from "../store/store-config.ts";
 import { systemClock } from "../units/clock.ts";
 import { StoreUnusable } from "../units/errors/bookkeeping.ts";
 import { RELEASE } from "../units/version.ts";
-import { readConfiguration } from "./config.ts";
+import { validConfiguration } from "./config.ts";
 import { type CommandContext, counted, messageOf, show } from "./console.ts";
 import { CommandFailure, EXIT } from "./failure.ts";
 
@@ -19,14 +19,7 @@ export async function checkUpgrade(
   { json }: { readonly json: boolean },
   context: CommandContext,
 ): Promise<void> {
-  const found = await readConfiguration(undefined, context);
-  if (Array.isArray(found))
-    throw new CommandFailure(
-      EXIT.found,
-      "The configuration has problems",
-      "`gateway config check` lists them.",
-    );
-  const { store } = found.config;
+  const { store } = await validConfiguration(context);
   const schema = schemaFor(store);
   const own = versionOf(schema);
   const { present, where } = await readPresent(store, context);
