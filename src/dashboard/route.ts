@@ -47,6 +47,16 @@ export function useQuery<N extends string>(
   return [values, change];
 }
 
+/** The same, with what the field of each filter takes. */
+export function useFilters<N extends string>(names: readonly N[]) {
+  const [filters, setFilters] = useQuery(names);
+  const field = (name: N) => ({
+    value: filters[name],
+    onValue: (value: string) => setFilters({ ...filters, [name]: value }),
+  });
+  return { filters, setFilters, field };
+}
+
 function readQuery<N extends string>(names: readonly N[]): Readonly<Record<N, string>> {
   const query = new URLSearchParams(/\?(.*)$/.exec(location.hash)?.[1] ?? "");
   return Object.fromEntries(names.map((name) => [name, query.get(name) ?? ""])) as Record<N, string>;

@@ -5,7 +5,7 @@ import { Head } from "../parts/frame.tsx";
 import { Empty, Listed } from "../parts/notice.tsx";
 import { ShowOlder, usePages } from "../parts/pages.tsx";
 import { type Column, TableCard } from "../parts/table.tsx";
-import { useQuery } from "../route.ts";
+import { useFilters } from "../route.ts";
 import { Find } from "./find.tsx";
 import { useOperator } from "./operator.ts";
 import { BalanceLink } from "./person.tsx";
@@ -13,7 +13,7 @@ import { BalanceLink } from "./person.tsx";
 /** Everybody's balances, newest first, and the way to the one that somebody asks about. */
 export function Balances() {
   const api = useOperator();
-  const [query, setQuery] = useQuery(["below_usd", "state"]);
+  const { filters: query, field } = useFilters(["below_usd", "state"]);
   const filters = Object.entries(query).filter(([name, value]) =>
     name === "state" ? value : /^\d+(\.\d+)?$/.test(value),
   );
@@ -27,15 +27,9 @@ export function Balances() {
           label="Less than … available"
           inputMode="decimal"
           placeholder="$"
-          value={query.below_usd}
-          onValue={(below_usd) => setQuery({ ...query, below_usd })}
+          {...field("below_usd")}
         />
-        <Choice
-          label="State"
-          options={STATES}
-          value={query.state}
-          onValue={(state) => setQuery({ ...query, state })}
-        />
+        <Choice label="State" options={STATES} {...field("state")} />
       </div>
       <Listed
         of={balances}

@@ -7,13 +7,13 @@ import { Empty, Listed } from "../parts/notice.tsx";
 import { ShowOlder, usePages } from "../parts/pages.tsx";
 import type { Column } from "../parts/table.tsx";
 import { useAction } from "../resource.ts";
-import { useQuery } from "../route.ts";
+import { useFilters } from "../route.ts";
 import { useOperator } from "./operator.ts";
 
 /** Who of operators, owners and keys has changed what. */
 export function Changes() {
   const api = useOperator();
-  const [filters, setFilters] = useQuery(FILTERS);
+  const { filters, setFilters, field } = useFilters(FILTERS);
   const set = Object.entries(filters).filter(([, value]) => value !== "");
   const query = new URLSearchParams(set).toString();
   const changes = usePages<ChangeAnswer>(api, `admin/changes${query === "" ? "" : `?${query}`}`);
@@ -28,8 +28,7 @@ export function Changes() {
       <div class="filters">
         <Choice
           label="Action"
-          value={filters.action}
-          onValue={(action) => setFilters({ ...filters, action })}
+          {...field("action")}
           options={[["", "All actions"], ...CHANGE_ACTIONS.map((one) => [one, actionText(one)] as const)]}
         />
       </div>

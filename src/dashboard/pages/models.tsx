@@ -10,24 +10,17 @@ import { Choice, TextField } from "../parts/field.tsx";
 import { FirstCall } from "../parts/first-call.tsx";
 import { Crumb, Facts, Head } from "../parts/frame.tsx";
 import { Empty, Loaded } from "../parts/notice.tsx";
-import { type Column, TableCard } from "../parts/table.tsx";
+import { type Column, sortedBy, TableCard } from "../parts/table.tsx";
 import { useList } from "../resource.ts";
-import { useQuery } from "../route.ts";
+import { useFilters } from "../route.ts";
 
 /** What can be called, and for how much; the address has the filters. */
 export function Models() {
   const { api } = useOwner();
   const models = useList<EntryAnswer>(api, "v1/catalog");
-  const [query, setQuery] = useQuery(MODEL_FILTERS);
+  const { filters: query, field } = useFilters(MODEL_FILTERS);
   const [shown, setShown] = useState(ROWS);
-  const chosen = (name: keyof typeof query) => ({
-    value: query[name],
-    onValue: (value: string) => setQuery({ ...query, [name]: value }),
-  });
-  const by = (sort: string) => ({
-    isBy: query.sort === sort,
-    onSort: () => setQuery({ ...query, sort: query.sort === sort ? "" : sort }),
-  });
+  const by = (column: string) => sortedBy(field("sort"), column);
   return (
     <>
       <Head
@@ -40,10 +33,10 @@ export function Models() {
           return (
             <>
               <div class="filters">
-                <TextField label="Search" type="search" placeholder="Name or id" {...chosen("search")} />
-                <Choice label="Context at least" options={CONTEXTS} {...chosen("context")} />
-                <TextField label="Input at most" inputMode="decimal" placeholder="$" {...chosen("price")} />
-                <Choice label="Can" options={ABILITIES} {...chosen("can")} />
+                <TextField label="Search" type="search" placeholder="Name or id" {...field("search")} />
+                <Choice label="Context at least" options={CONTEXTS} {...field("context")} />
+                <TextField label="Input at most" inputMode="decimal" placeholder="$" {...field("price")} />
+                <Choice label="Can" options={ABILITIES} {...field("can")} />
               </div>
               {found.length === 0 ? (
                 <Empty title={data.length === 0 ? "No models are served" : "No model matches"}>

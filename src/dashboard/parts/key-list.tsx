@@ -4,19 +4,19 @@ import type { Period, UsageAnswer } from "../../api/usage.ts";
 import type { Api } from "../api.ts";
 import { count, moment, roughUsd, usd } from "../format.ts";
 import { useResource } from "../resource.ts";
-import { useQuery } from "../route.ts";
+import { useFilters } from "../route.ts";
 import { Button } from "./button.tsx";
 import { useDialog } from "./dialog.tsx";
 import { Choice, TextField } from "./field.tsx";
 import { KeyState, works } from "./key-state.tsx";
 import { Empty, Problem } from "./notice.tsx";
 import { RevokeDialog } from "./revoke-dialog.tsx";
-import { type Column, TableCard, Unseen } from "./table.tsx";
+import { type Column, sortedBy, TableCard, Unseen } from "./table.tsx";
 
 /** Keys by name, state and use; the address has what was searched for. */
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: the columns of a table.
 export function KeyList({ of, usage, api, revoke, onRevoked }: KeyListProps) {
-  const [query, setQuery] = useQuery(["search", "state", "spent", "sort"]);
+  const { filters: query, field } = useFilters(["search", "state", "spent", "sort"]);
   const { open: revoking, show: askToRevoke, ends } = useDialog<KeyAnswer>(onRevoked);
   const period = (query.spent || "month") as Period;
   const spending = useResource(
@@ -27,14 +27,7 @@ export function KeyList({ of, usage, api, revoke, onRevoked }: KeyListProps) {
   const use = new Map(usage?.keys.map((sum) => [sum.key_id, sum]));
   const inPeriod = period === "month" ? usage : spending.data;
   const spent = new Map(inPeriod?.keys.map(({ key_id, cost_usd }) => [key_id, cost_usd]));
-  const chosen = (name: keyof typeof query) => ({
-    value: query[name],
-    onValue: (value: string) => setQuery({ ...query, [name]: value }),
-  });
-  const by = (sort: string) => ({
-    isBy: query.sort === sort,
-    onSort: () => setQuery({ ...query, sort: query.sort === sort ? "" : sort }),
-  });
+  const by = (column: string) => sortedBy(field("sort"), column);
   const measures: Readonly<Record<string, (key: KeyAnswer) => number>> = {
     used: ({ id }) => Date.parse(use.get(id)?.last_used_at ?? "") || 0,
     spend: ({ id }) => spent.get(id) ?? 0,
@@ -82,15 +75,15 @@ export function KeyList({ of, usage, api, revoke, onRevoked }: KeyListProps) {
       `${key.name ?? ""} ${key.prefix} ${key.id}`.toLowerCase().includes(searched) &&
       (query.state === "all" || (query.state === "ended" ? !works(key) : works(key))),
   );
-  // Whoever asks for the spend of a day wants to know who spent most.
+  // With the spend of a day, the key that spent most comes first.
   const measure = measures[query.sort || (query.spent === "" ? "" : "spend")];
   const rows = measure === undefined ? found : found.toSorted((a, b) => measure(b) - measure(a));
   return (
     <>
       <div class="filters">
-        <TextField label="Search" type="search" placeholder="Name, beginning or id" {...chosen("search")} />
-        <Choice label="State" options={STATES} {...chosen("state")} />
-        <Choice label="Spend" options={PERIODS} {...chosen("spent")} />
+        <TextField label="Search" type="search" placeholder="Name, beginning or id" {...field("search")} />
+        <Choice label="State" options={STATES} {...field("state")} />
+        <Choice label="Spend" options={PERIODS} {...field("spent")} />
       </div>
       <Problem error={spending.error} />
       {rows.length === 0 ? (

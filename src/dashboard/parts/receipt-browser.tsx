@@ -3,17 +3,13 @@ import { DAY_MS } from "../../units/clock.ts";
 import { ERROR_CODES } from "../../units/errors/codes.ts";
 import type { Api } from "../api.ts";
 import { words } from "../format.ts";
-import { go, useQuery } from "../route.ts";
+import { go, useFilters } from "../route.ts";
 import { Choice, Form, SearchChoice, TextField, useField } from "./field.tsx";
 import { ReceiptPages, type ReceiptPagesProps } from "./receipt-pages.tsx";
 
 /** Receipts with all that they are found by; the address has it, so that what was found can be sent. */
 export function ReceiptBrowser({ api, path, keys, models, hosts, empty, keyNames }: ReceiptBrowserProps) {
-  const [filters, setFilters] = useQuery(FILTERS);
-  const chosen = (name: (typeof FILTERS)[number]) => ({
-    value: filters[name],
-    onValue: (value: string) => setFilters({ ...filters, [name]: value }),
-  });
+  const { filters, field } = useFilters(FILTERS);
   const named = (all: readonly string[]) => all.map((name) => [name, name] as const);
   const { time, from, to, ...plain } = filters;
   const isFiltered = Object.values(filters).some(Boolean);
@@ -21,23 +17,23 @@ export function ReceiptBrowser({ api, path, keys, models, hosts, empty, keyNames
     <>
       <FindReceipt />
       <div class="filters">
-        <Choice label="Time" options={TIMES} {...chosen("time")} />
+        <Choice label="Time" options={TIMES} {...field("time")} />
         {time === "days" && (
           <>
-            <TextField label="First day" type="date" {...chosen("from")} />
-            <TextField label="Last day" type="date" {...chosen("to")} />
+            <TextField label="First day" type="date" {...field("from")} />
+            <TextField label="Last day" type="date" {...field("to")} />
           </>
         )}
-        <SearchChoice label="Key" options={keys} placeholder="All keys" {...chosen("key_id")} />
-        <SearchChoice label="Model" options={named(models)} placeholder="All models" {...chosen("model")} />
-        <SearchChoice label="Host" options={named(hosts)} placeholder="All hosts" {...chosen("host")} />
+        <SearchChoice label="Key" options={keys} placeholder="All keys" {...field("key_id")} />
+        <SearchChoice label="Model" options={named(models)} placeholder="All models" {...field("model")} />
+        <SearchChoice label="Host" options={named(hosts)} placeholder="All hosts" {...field("host")} />
         <Choice
           label="Outcome"
           options={[["", "All outcomes"], ...STATES.map((state) => [state, words(state)] as const)]}
-          {...chosen("state")}
+          {...field("state")}
         />
-        <SearchChoice label="Error" options={named(ERROR_CODES)} placeholder="Any" {...chosen("error")} />
-        <TextField label="Cost at least" inputMode="decimal" placeholder="$" {...chosen("min_cost_usd")} />
+        <SearchChoice label="Error" options={named(ERROR_CODES)} placeholder="Any" {...field("error")} />
+        <TextField label="Cost at least" inputMode="decimal" placeholder="$" {...field("min_cost_usd")} />
       </div>
       <ReceiptPages
         key={Object.values(filters).join()}

@@ -121,19 +121,19 @@ interface CostPart extends Pick<ReceiptAnswer, "price"> {
 function linesOf({ model, tokens, price }: CostPart): readonly CostLine[] {
   const { cache_write_5m = 0, cache_write_30m = 0, cache_write_1h = 0, cache_write_12h = 0 } = tokens;
   const kept = cache_write_5m + cache_write_30m + cache_write_1h + cache_write_12h;
-  const { audio_input: heard = 0, audio_output: spoken = 0, reasoning } = tokens;
+  const { audio_input = 0, audio_output = 0, reasoning } = tokens;
   return (
     [
-      ["Input", tokens.input - heard, price?.input],
-      ["Audio input", heard, price?.audio_input],
+      ["Input", tokens.input - audio_input, price?.input],
+      ["Audio input", audio_input, price?.audio_input],
       ["Read from cache", tokens.cache_read, price?.cache_read],
       ["Written to cache", tokens.cache_write - kept, price?.cache_write],
       ["Written to cache for 5 minutes", cache_write_5m, price?.cache_write_5m],
       ["Written to cache for 30 minutes", cache_write_30m, price?.cache_write_30m],
       ["Written to cache for an hour", cache_write_1h, price?.cache_write_1h],
       ["Written to cache for 12 hours", cache_write_12h, price?.cache_write_12h],
-      ["Output", tokens.output - spoken, price?.output],
-      ["Audio output", spoken, price?.audio_output],
+      ["Output", tokens.output - audio_output, price?.output],
+      ["Audio output", audio_output, price?.audio_output],
     ] as const
   )
     .filter(([label, amount]) => amount > 0 || label === "Input" || label === "Output")

@@ -14,6 +14,12 @@ interface ColumnSort {
   readonly onSort: () => void;
 }
 
+/** By the filter that holds the column's name; chosen again, the rows are in their own order. */
+export const sortedBy = (
+  { value, onValue }: { readonly value: string; readonly onValue: (value: string) => void },
+  column: string,
+): ColumnSort => ({ isBy: value === column, onSort: () => onValue(value === column ? "" : column) });
+
 interface TableProps<Row> {
   readonly of: readonly Row[];
   /** What tells a row from the others. */
