@@ -62,7 +62,10 @@ test("a bucket that is away delays the export and nothing else: the log, a metri
     const { data } = (await gateway.admin("/admin/exports")).json;
     return data.find(({ kind }: { kind: string }) => kind === "receipts");
   };
-  await until(async () => (await receipts()).problem !== null && (await receipts()).waiting === 1);
+  await until(async () => {
+    const { problem, waiting } = await receipts();
+    return problem !== null && waiting === 1;
+  });
   expect(await receipts()).toMatchObject({ to: "s3://books/gateway", exported_through: before });
   expect((await gateway.admin("/metrics")).text).toMatch(/^gateway_export_lag_seconds [0-9.]+$/m);
   expect(gateway.logged.some((line) => line.includes('"event":"export"'))).toBe(true);
