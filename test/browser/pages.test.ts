@@ -292,6 +292,7 @@ payments: { stripe: { secret_key: sk_test_1, webhook_secret: whsec_1, api_base: 
     await visitor.heading("Overview").waitFor();
     await tabTo(/^Playground$/);
     await page.keyboard.press("Enter");
+    await page.getByLabel("Message", { exact: true }).waitFor();
     await tabTo(/^Message$/);
     await page.keyboard.type("by keyboard");
     await page.keyboard.press("Enter");
