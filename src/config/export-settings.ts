@@ -21,7 +21,7 @@ export const EXPORT = mapOf({
   ),
   every: setting(duration(1), 60_000, { doc: "how often: `30s`, `1m`, `1h`", otherwise: "1m" }),
   endpoint: setting(webAddress(), null, {
-    doc: "the address of an S3 that is not Amazon's, such as MinIO's",
+    doc: "an S3 other than Amazon's, such as MinIO",
     otherwise: "`AWS_ENDPOINT_URL_S3`, `AWS_ENDPOINT_URL`, or Amazon's",
   }),
 });

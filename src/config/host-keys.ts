@@ -6,7 +6,7 @@ import { joined, listOf, mapOf, setting } from "./setting.ts";
 
 const ROWS = mapOf({
   file: setting(text("the path of a file that holds one key"), undefined, {
-    doc: "the path of a file that holds the key and nothing else, absolute or from the working folder; read again within two seconds of a change, without a restart",
+    doc: "a file with the key and nothing else; a changed file is read within two seconds, without a restart",
     otherwise: "`env`",
   }),
   env: setting(text("the name of an environment variable", "^[A-Za-z_][A-Za-z0-9_]*$"), undefined, {
@@ -25,7 +25,7 @@ const ROWS = mapOf({
     otherwise: "no limit",
   }),
   tpm: setting(count(1), undefined, {
-    doc: "the most tokens with this key in any minute, on this machine: the prompt and the named output ceiling are counted first, and what the host reports replaces them",
+    doc: "the most tokens with this key in any minute, on this machine: first the prompt and the output ceiling, then what the host reports",
     otherwise: "no limit",
   }),
 });

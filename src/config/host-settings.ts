@@ -37,7 +37,7 @@ const ROWS = mapOf(
       otherwise: "none is sent",
     }),
     keys: setting(HOST_KEYS, undefined, {
-      doc: "several keys of this host, in place of `api_key`: see [several keys](hosts.md#several-keys)",
+      doc: "several keys of this host, instead of `api_key` ([more](hosts.md#several-keys))",
       otherwise: "only `api_key`",
     }),
     auth: setting(oneOf(["bearer", "x-api-key"]), "bearer", {
@@ -58,10 +58,10 @@ const ROWS = mapOf(
       { doc: "sent with every request" },
     ),
     on_disconnect: setting(oneOf(["cancel", "drain"]), "cancel", {
-      doc: "when a client disconnects: `cancel` ends the call; `drain` reads it to the end, for hosts that bill the whole call anyway, and reserves the answer's whole ceiling",
+      doc: "when a client disconnects: `cancel` ends the call; `drain` reads it to the end, for hosts that bill it all anyway, and reserves the whole output ceiling",
     }),
     bills_cancelled: setting(oneOf(["prompt"]), undefined, {
-      doc: "`prompt`: the host charges the prompt of a call that the client leaves before the first token, and so does the gateway",
+      doc: "`prompt`: if the client leaves before the first token, the host charges the prompt, and so does the gateway",
       otherwise: "nothing",
     }),
     refusals: setting(oneOf(["free"]), undefined, {
@@ -69,35 +69,35 @@ const ROWS = mapOf(
       otherwise: "charged by the host's usage",
     }),
     fallbacks: setting(oneOf(["native"]), undefined, {
-      doc: "`native`: the host is sent a client's `fallbacks` where it serves all of these models, and goes on by itself, also [in the middle of an answer](routing.md#hosts-that-fall-back-by-themselves)",
-      otherwise: "the gateway goes on, before any content",
+      doc: "`native`: the host receives a client's `fallbacks` if it serves all of these models, and [falls back by itself](routing.md#hosts-that-fall-back-by-themselves), even in the middle of an answer",
+      otherwise: "the gateway falls back, before any content",
     }),
     max_concurrent: setting(count(1, 100_000), undefined, {
-      doc: "the most requests in flight at the host, across all workers; the gateway lowers it while the host complains",
+      doc: "the most requests in flight at the host, on this machine; the gateway lowers it while the host complains",
       shown: DEFAULT_CONCURRENT,
     }),
     cache_ms: setting(ms(), undefined, {
-      doc: "how long the host keeps a cached prompt: for so long a conversation [returns](routing.md#conversations) to it",
+      doc: "how long the host keeps a cached prompt, so how long a conversation [returns](routing.md#conversations) to it",
       otherwise: "300000",
     }),
     auto_cache: setting(yesOrNo(), undefined, {
-      doc: "`true`: on Messages, the gateway marks what the host should [cache](routing.md#prompt-caches) in requests whose clients mark nothing",
+      doc: "`true`: the gateway marks what the host should [cache](routing.md#prompt-caches), if the client marks nothing",
       shown: false,
     }),
     paused: setting(yesOrNo(), undefined, {
-      doc: "`true`: the host gets no new requests; those it has are finished",
+      doc: "`true`: the host gets no new requests and finishes open ones",
       shown: false,
     }),
     region: setting(
       text("letters, digits, dots, dashes or underscores, at most 64", "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"),
       undefined,
       {
-        doc: "where the host runs, in a word of yours such as `eu`: a key's [policy](routing.md#a-keys-policy) can allow certain regions only",
+        doc: "where the host runs, in your own words, such as `eu`, for a key's [policy](routing.md#a-keys-policy)",
         otherwise: "not known",
       },
     ),
     data_collection: setting(oneOf(["allow", "deny"]), undefined, {
-      doc: "`deny`: the host neither keeps prompts for itself nor trains on them; requests can ask for such hosts",
+      doc: "`deny`: the host neither keeps prompts nor trains on them; requests can require such hosts",
       shown: "allow",
     }),
     zdr: setting(yesOrNo(), undefined, {

@@ -15,12 +15,12 @@ export const ROUTE = mapOf(
     model: required(text("the model's id at the host"), "the model's name at that host"),
     price: setting(price(), null, { doc: "the route's own price", otherwise: "the model's" }),
     cost: setting(price(), undefined, {
-      doc: "what the host charges you, with the members of a price: [what hosts charge](operating.md#what-hosts-charge). No customer sees it",
+      doc: "what the host charges you, with the members of a price ([more](operating.md#what-hosts-charge)); no customer sees it",
       shown: null,
       otherwise: "unknown",
     }),
     free: setting(yesOrNo(), false, {
-      doc: "a free route, which has no price; used by the Open Tier only, and only while verified",
+      doc: "`true`: a free route, without a price, which only the Open Tier uses, while verified",
     }),
     cache_ms: setting(ms(), undefined, {
       doc: "how long the host keeps a cached prompt for this model",
@@ -41,14 +41,14 @@ export const ROUTE = mapOf(
       },
       undefined,
       {
-        doc: "the request parameters that the host supports for this model, such as `[temperature, tools]`; used by `provider.require_parameters`",
+        doc: "parameters that the host supports for this model, such as `[temperature, tools]`, for `provider.require_parameters`",
         shown: null,
         otherwise: "all that its language has",
       },
     ),
     // Without its rows: docs/configuration.md has them at the host.
     quirks: setting({ schema: QUIRKS.schema, read: QUIRKS.read, show: QUIRKS.show }, undefined, {
-      doc: "quirks in which this model differs from its host: any of the host's, `true` or `false`",
+      doc: "quirks in which this model differs from its host, `true` or `false`",
       otherwise: "the host's",
     }),
   },
@@ -73,7 +73,7 @@ export const MODEL = mapOf(
       list(text("another name for the model", ALIAS).schema, "a list of at least one alias"),
       undefined,
       {
-        doc: "other names that requests may use, each of one model only; they come before short names (below)",
+        doc: "other names for it in requests, each of one model only",
         otherwise: "none",
       },
     ),
@@ -87,7 +87,7 @@ export const MODEL = mapOf(
       ),
       undefined,
       {
-        doc: "models that serve in its place, at their prices, when it [declines](routing.md#refusals) a request that names no others",
+        doc: "models that serve, at their prices, when it [declines](routing.md#refusals) a request that names no others",
         otherwise: "none",
       },
     ),
@@ -97,21 +97,21 @@ export const MODEL = mapOf(
       "the most tokens that an answer may have; not above `context_length`",
     ),
     inputs: setting(list(oneOf(MODALITIES).schema, `a list of: ${MODALITIES.join(", ")}`), undefined, {
-      doc: "what prompts may hold in addition to text: `image`, `file`, `audio`; clients see it in the lists of models, and no request is refused for it",
+      doc: "what prompts may hold besides text: `image`, `file`, `audio`; shown to clients, never enforced",
       otherwise: "`[text]`",
     }),
     tools: setting(yesOrNo(), undefined, { doc: "`true`: the model calls tools", otherwise: "unknown" }),
-    reasoning: setting(yesOrNo(), undefined, { doc: "`true`: the model thinks", otherwise: "unknown" }),
+    reasoning: setting(yesOrNo(), undefined, { doc: "`true`: the model reasons", otherwise: "unknown" }),
     price: setting(price(), null, {
       doc: "`{ input, output, cache_read, cache_write, cache_write_1h, audio_input, audio_output, above }` in USD per million tokens ([prices](#prices)); `cache_read`, `cache_write` and `audio_input` default to `input`, `audio_output` to `output`, and `cache_write_1h` (Anthropic's one-hour cache) to twice `input`",
       otherwise: "none",
     }),
     order: setting(oneOf(HOST_ORDERS), undefined, {
-      doc: "the order in which the model's hosts are tried, as `routing.order`",
+      doc: "`routing.order` for this model",
       otherwise: "`routing.order`",
     }),
     auto_cache: setting(yesOrNo(), undefined, {
-      doc: "`auto_cache` of this model's routes, whatever their hosts have",
+      doc: "`auto_cache` for this model, whatever its hosts say",
       otherwise: "the hosts'",
     }),
     // Read by read-catalog, which knows the hosts that routes name.

@@ -20,11 +20,11 @@ const address = (): SettingKind<TString, Address> => ({
 
 const AMOUNTS = joined(
   mapOf({
-    min_usd: setting(cents(), dollars(1), { doc: "the least that is paid at once" }),
-    suggested_usd: setting(cents(), dollars(5), { doc: "what is suggested; within the other two" }),
-    max_usd: setting(cents(), dollars(500), { doc: "the most that is paid at once" }),
+    min_usd: setting(cents(), dollars(1), { doc: "the smallest payment" }),
+    suggested_usd: setting(cents(), dollars(5), { doc: "the suggested payment" }),
+    max_usd: setting(cents(), dollars(500), { doc: "the largest payment" }),
     max_usd_per_day: setting(cents(), dollars(1_000), {
-      doc: "the most that is paid into one balance within a day",
+      doc: "the most paid into one balance in a day",
     }),
   }),
   joinAmounts,
@@ -73,16 +73,16 @@ const NETWORK = joined(
         otherwise: "this or `gas_key`",
       }),
       gas_key: setting(secret("0x and 64 hexadecimal digits", "^0x[0-9a-fA-F]{64}$"), undefined, {
-        doc: "the key of an account that holds only gas, with which the gateway sends transfers itself",
+        doc: "the key of an account that holds only gas: the gateway sends transfers itself",
         otherwise: "this or `facilitator`",
       }),
       confirmations: setting(count(1, 10_000), 1, { doc: "blocks until a payment is credited" }),
       finalized_above_usd: setting(cents(), dollars(100), {
-        doc: "from this amount on, a payment is credited once its block is final",
+        doc: "from this amount on, the block has to be final",
       }),
       // Ten transfers with all of the gas that they are sent with.
       wasted_gas_per_hour: setting(count(0), 3_000_000, {
-        doc: "with `gas_key`: once failed transfers used so much gas, contract wallets are refused",
+        doc: "with `gas_key`: once failed transfers waste this much gas, contract wallets are refused",
       }),
       wait_ms: setting(ms(1), 15_000, { doc: "how long a request waits for its payment" }),
     },
@@ -159,7 +159,7 @@ export const PAYMENTS = joined(
     sanctions: section(
       mapOf({
         list: setting(text("the path of a file with one address in a line"), null, {
-          doc: "a file with one address in each line: these may not pay",
+          doc: "a file of addresses, one per line, that may not pay",
           otherwise: "none",
         }),
         oracle: setting(oracle(), false, {
@@ -171,7 +171,7 @@ export const PAYMENTS = joined(
       mapOf({
         enabled: setting(yesOrNo(), true, { doc: "requests for answers may pay by x402" }),
         max_usd_per_hour: setting(cents(), dollars(20), {
-          doc: "the most that requests of one key pay in an hour",
+          doc: "the most that one key's requests pay in an hour",
         }),
       }),
     ),

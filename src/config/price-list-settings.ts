@@ -34,7 +34,7 @@ const PRICE_RULE = joined(
         "the id of a model; `*` stands for any characters",
       ),
       factor: setting(factor(), null, {
-        doc: "every member of the model's prices times this, rounded up to the next nano-dollar per million tokens: above 0, at most six decimals",
+        doc: "multiplies every member of the model's prices, each rounded up to the next nano-dollar per million tokens: above 0, at most six decimals",
         otherwise: "none",
       }),
       price: setting(price(), null, {

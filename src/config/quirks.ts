@@ -6,40 +6,34 @@ import { mapOf, type Setting, setting } from "./setting.ts";
 /** Facts about a host, or about one model of it: true or false. */
 const MEANINGS = {
   no_stream:
-    "the host cannot stream: it is asked for whole answers, which also serve streamed requests and have to arrive within `first_token_ms` ([more](hosts.md#hosts-that-cannot-stream))",
-  no_stream_options: "the host refuses `stream_options`, and reports usage without being asked",
-  no_chat: "the host serves its models in another of its languages, not on chat",
+    "the host cannot stream: the gateway requests whole answers and streams them to its clients ([more](hosts.md#hosts-that-cannot-stream))",
+  no_stream_options: "the host refuses `stream_options` and always reports usage",
+  no_chat: "the host does not serve its models on chat, only in its other languages",
   no_chat_tools:
-    "the same for requests that offer tools to a model that may think, as with OpenAI's models from GPT-5.2 on",
+    "the same for requests with tools to a model that may reason, as with OpenAI's models from GPT-5.2 on",
   max_completion_tokens:
-    "on chat, the host knows the output ceiling only as `max_completion_tokens`, and reasoning only as `reasoning_effort`",
+    "on chat, the host accepts only `max_completion_tokens` and `reasoning_effort` as names of the ceiling and of the effort",
   core_fields_only:
-    "on chat, the host refuses the role `developer` and fields that only OpenAI has (`store`, `metadata`, …), which are left out",
+    "on chat, the host refuses the role `developer` and fields that only OpenAI has (`store`, `metadata`, …); the gateway leaves them out",
   strict_messages:
-    "on chat, the host refuses messages sent back with members that only answers have (`reasoning_content`, `refusal`)",
-  short_call_ids:
-    "on chat, the host requires ids of tool calls to be nine letters or digits, as Mistral does",
-  names_results: "on chat, the host requires the tool's name next to its result, as Gemini does",
-  plain_content: "on chat, the host takes content as one string only, not as a list of parts",
-  cache_control:
-    "on chat, the host accepts Anthropic's `cache_control`, on parts and on the whole, as OpenRouter does",
+    "on chat, the host refuses members that only answers have (`reasoning_content`, `refusal`) in earlier messages",
+  short_call_ids: "on chat, ids of tool calls must be nine letters or digits, as at Mistral",
+  names_results: "on chat, a tool's result must name the tool, as at Gemini",
+  plain_content: "on chat, content must be one string, not a list of parts",
+  cache_control: "on chat, the host accepts Anthropic's `cache_control`, as OpenRouter does",
   cache_marks:
-    "on chat and Responses, the host caches a prompt up to marks (`prompt_cache_breakpoint`) and keeps it for 30 minutes, as OpenAI does from GPT-5.6 on",
-  takes_reasoning: "on chat, the host needs earlier reasoning back as `reasoning_content`",
-  signs_calls: "on chat, the host signs tool calls, as Gemini 3 does, and refuses unsigned ones",
+    "on chat and Responses, the host caches a prompt up to a `prompt_cache_breakpoint` for 30 minutes, as OpenAI does from GPT-5.6 on",
+  takes_reasoning: "on chat, earlier reasoning must be sent back as `reasoning_content`",
+  signs_calls: "on chat, the host signs tool calls and refuses unsigned ones, as Gemini 3 does",
   adaptive_thinking:
     "the host's models take a thinking effort (`thinking: adaptive`) instead of a token budget",
-  no_sampling:
-    "the host's models choose their own temperature and refuse one in a request; translation leaves it, `top_p` and `top_k` out",
-  no_reasoning_effort:
-    "the host's models refuse a request that says how hard to think; translation leaves that out",
+  no_sampling: "the host's models refuse `temperature`, `top_p` and `top_k`; translation leaves them out",
+  no_reasoning_effort: "the host's models refuse a reasoning effort; translation leaves it out",
   no_reasoning_summary: "the host refuses requests for reasoning summaries",
-  own_tools:
-    "requests may use the host's own tools; what it charges for them besides tokens is not counted: see below",
-  account_references:
-    "requests may name files, containers, prompts and items that are kept in your account at the host: see below",
+  own_tools: "requests may use the host's own tools, whose fees you pay: see below",
+  account_references: "requests may refer to what is stored in your account at the host: see below",
   known_fields_only:
-    "fields that the gateway does not know are left out and named in `x-gateway-omitted`; otherwise hosts of the client's own language receive them",
+    "the gateway leaves fields out that it does not know, also for hosts of the client's own language, and names them in `x-gateway-omitted`",
 } as const;
 
 type QuirkName = keyof typeof MEANINGS;

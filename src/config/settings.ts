@@ -64,14 +64,14 @@ const GENERATION = mapOf(
     max_hosts: setting(count(1, 100), 3, { doc: "most hosts tried for one request" }),
     chunk_gap_ms: setting(ms(1), 120_000, { doc: "longest silence of a host inside a stream" }),
     keepalive_ms: setting(orNull(ms(1), "for never"), 15_000, {
-      doc: "after so much silence inside a stream the client gets a comment, or a `ping` on messages, so that proxies keep the stream open; `null`: never",
+      doc: "after this much silence the client gets a comment (a `ping` on messages), so that proxies keep the stream open; `null`: never",
     }),
     total_ms: setting(ms(1), 1_200_000, { doc: "longest duration of a request" }),
     write_off_tokens: setting(count(0), 50, {
       doc: "a stream whose host fails with fewer output tokens than this is not charged",
     }),
     default_max_output_tokens: setting(count(1), 16_384, {
-      doc: "output tokens in the worst case of a request that names no maximum: the smaller of this and the model's own",
+      doc: "assumed output ceiling of a request that names none, if the model's own is not smaller",
     }),
   },
   "a map of generation limits",
@@ -107,11 +107,11 @@ export const SETTINGS = mapOf(
       perNode: true,
     }),
     contact: setting(contact(), null, {
-      doc: "where customers reach you, for credit and questions: a page, or `mailto:` and an address; in the dashboard, `account_suspended` and `/v1/me`",
+      doc: "where customers reach you: a page, or `mailto:` and an address; shown in the dashboard, errors and `/v1/me`",
       otherwise: "customers are told to contact the operator",
     }),
     catalog: setting(oneOf(["keyed", "public"]), "keyed", {
-      doc: "`public`: `/models` (the page), `/v1/models` and `/v1/catalog` are read without a key",
+      doc: "`public`: the page `/models`, `/v1/models` and `/v1/catalog` need no key",
     }),
     hosts: setting(
       { ...plain(listOf(HOST, "a list of at least one host").schema), rows: HOST.rows },
@@ -124,7 +124,7 @@ export const SETTINGS = mapOf(
       { doc: "" },
     ),
     add_models: setting(plain(listOf(MODEL, "a list of at least one model").schema), undefined, {
-      doc: "rows of [`models`](#models) that are added to the models found in the environment; one with the id of such a model takes its place. `GET /admin/config` lists all of them under `models`",
+      doc: "rows of [`models`](#models) in addition to the models found in the environment; a row replaces a model with the same id",
       shown: null,
       otherwise: "none",
     }),
@@ -138,18 +138,18 @@ export const SETTINGS = mapOf(
       undefined,
       {
         doc: "automatic routes by variant: [`auto`](#auto)",
-        otherwise: "made from the models that are there",
+        otherwise: "made from the available models",
       },
     ),
     price_lists: setting(priceLists(), new Map() as ReadonlyMap<string, PriceList>, {
-      doc: "what some customers pay instead of the models' own prices, by name of the list: [`price_lists`](#price_lists)",
+      doc: "other prices for some customers: [`price_lists`](#price_lists)",
       otherwise: "none",
     }),
     defaults: section(
       mapOf({ accountless: limits(60, 400_000, 5, 50), account: limits(300, 1_000_000, 25, 250) }),
     ),
     low_credit_usd: setting(orNull(usd(), "for no notice"), null, {
-      doc: "the owner of an account gets a mail when the credit of a balance falls below this, and [endpoints](webhooks.md) an event ([operating](operating.md#low-credit))",
+      doc: "below this, the owner of a balance gets a mail, and [webhooks](webhooks.md) an event ([more](operating.md#low-credit))",
       otherwise: "`null`: neither",
     }),
     open_tier: section(
@@ -166,14 +166,14 @@ export const SETTINGS = mapOf(
     setup: section(
       mapOf({
         accountless_keys_per_address_per_hour: setting(count(0), 60, {
-          doc: "calls of `POST /v1/keys` without a header, per client address; 0: only the operator creates balances, with `POST /admin/keys`",
+          doc: "calls of `POST /v1/keys` without a credential, per client address; 0: only the operator creates balances, with `POST /admin/keys`",
         }),
       }),
     ),
     sign_in: section(
       mapOf({
         mails_per_hour: setting(count(0), 1_000, {
-          doc: "mails with links per hour, for all together; beyond it only those who have signed in before get one, and claims by email of balances without credit are 429",
+          doc: "sign-in mails per hour in total; beyond it only people who have signed in before get one, and claims by email of balances without credit are 429",
         }),
       }),
     ),
@@ -192,10 +192,10 @@ export const SETTINGS = mapOf(
     routing: section(
       mapOf({
         order: setting(oneOf(HOST_ORDERS), "listed", {
-          doc: "order among a model's working hosts: `listed`, as in its `routes`; `price`, cheapest first, with requests spread over the hosts by price; `latency` or `throughput`, fastest first, [as measured](routing.md#by-measure)",
+          doc: "order among a model's working hosts: `listed`, as in its `routes`; `price`, spread by price, the cheapest most often; `latency` or `throughput`, fastest first, [as measured](routing.md#by-measure)",
         }),
         hedge_ms: setting(orNull(ms(1), "for never"), null, {
-          doc: "a streamed request without a first token after this time also goes to the next host, and the faster one serves it; the other call is cancelled. The customer pays for the one that served, you possibly for both. `null`: never",
+          doc: "a streamed request without a first token after this time also goes to the next host; the faster one serves, the other call is cancelled. The customer pays for one, you possibly for both. `null`: never",
         }),
       }),
     ),
@@ -210,7 +210,7 @@ export const SETTINGS = mapOf(
         keep_days: setting(orNull(days(USAGE_DAYS), "to keep them forever"), null, {
           doc: "days that receipts are kept, at least 31; `null` keeps them forever",
         }),
-        sign: setting(yesOrNo(), false, { doc: "signed receipts on request, below" }),
+        sign: setting(yesOrNo(), false, { doc: "`true`: [signed receipts](#receipts) on request" }),
       }),
     ),
     operators: setting(OPERATORS, null, {
@@ -225,7 +225,7 @@ export const SETTINGS = mapOf(
       }),
     ),
     unused_days: setting(orNull(days(1), "to keep them forever"), 30, {
-      doc: "days after which a balance that never had credit, an account, a claim or a served request is removed with its keys, and keys that ended without a request; `null`: never",
+      doc: "days until a balance that never had credit, an account, a claim or a served request is removed with its keys; `null`: never. Ended keys without a request go, too",
     }),
     body_bytes: setting(count(1), 10 * 1024 * 1024, { doc: "largest request body" }),
     body_memory_bytes: setting(count(1, 1e12), 256 * 1024 * 1024, {
@@ -233,45 +233,45 @@ export const SETTINGS = mapOf(
       perNode: true,
     }),
     websocket_message_bytes: setting(count(65_536, 1e9), 512 * 1024, {
-      doc: "the largest message over a WebSocket; larger ones are sent with POST. Each connection takes twice as much of `body_memory_bytes`, and all together half of it",
+      doc: "the largest WebSocket message. Each connection takes twice as much of `body_memory_bytes`, and all together at most half of it",
       restart: true,
     }),
     shutdown_delay_ms: setting(ms(), 0, {
-      doc: "how long everything is still served after SIGTERM, while `/readyz` is 503 and every answer closes its connection, so that load balancers move away before `drain_ms` begins ([rollouts](operating.md#behind-a-load-balancer)); a second signal ends it",
+      doc: "how long the gateway still serves everything after SIGTERM, with `/readyz` at 503, so that load balancers move away ([rollouts](operating.md#behind-a-load-balancer))",
     }),
     drain_ms: setting(ms(), 30_000, {
-      doc: "how long streams may take to finish after SIGTERM; the rest then end with `upstream_error` and are billed as if their host had broken off",
+      doc: "how long streams may then take to finish; the rest end with `upstream_error` and are billed as if their host had failed",
     }),
     grace_ms: setting(ms(), 24 * 60 * 60 * 1000, { doc: "how long a rotated key keeps working" }),
     store: setting(
       { ...text("sqlite, or a postgres:// address"), read: readStore, show: showStore },
       { kind: "sqlite" } as StoreConfig,
       {
-        doc: "`sqlite`, in the data folder; or `postgres://user:password@host/database`, which several gateways with the same `GATEWAY_ADMIN_TOKEN` can share ([scaling](scaling.md))",
+        doc: "`sqlite`, in the data folder; or `postgres://user:password@host/database`, for [several gateways](scaling.md)",
         restart: true,
         perNode: true,
       },
     ),
     journal: setting(oneOf(["disk", "postgres"]), "disk", {
-      doc: "where a gateway on PostgreSQL keeps its journal: `disk`, in its data folder, which must outlive the process; or `postgres`, which needs no data folder ([scaling](scaling.md))",
+      doc: "with PostgreSQL: `disk`, a journal in the data folder, which must outlive the process; or `postgres`, [without a disk](scaling.md#without-a-disk)",
       restart: true,
       perNode: true,
     }),
     workers: setting(numberOr(1, 256, "auto"), 1, {
-      doc: "processes on this machine that share the port, or `auto`: as many as there are cores ([scaling](scaling.md#all-cores-of-one-machine)); several on `sqlite` have one more, which keeps the database",
+      doc: "processes that share the port, or `auto`: as many as there are cores ([more](scaling.md#all-cores-of-one-machine))",
       restart: true,
       perNode: true,
     }),
     log: setting(oneOf(["off", "json"]), "off", {
-      doc: "`json`: one line on standard error per generation request: [below](#the-request-log); `off`: none",
+      doc: "`json`: one line per generation request on standard error ([more](#the-request-log))",
       perNode: true,
     }),
     durability: setting(oneOf(["strict", "relaxed"]), "strict", {
-      doc: "`strict`: what is acknowledged is on the disk; `relaxed`: it is written, and synced within a second, which a power cut can lose",
+      doc: "`strict`: everything acknowledged is on disk; `relaxed`: it is written, and synced within a second; a power cut can lose that second",
       restart: true,
     }),
     metrics: setting(listenAddress(), null, {
-      doc: "an IP address and a port, such as `127.0.0.1:9090`, where `GET /metrics` needs no token; elsewhere it always needs the admin token",
+      doc: "an IP address and a port, such as `127.0.0.1:9090`, where `GET /metrics` needs no token",
       otherwise: "none",
       restart: true,
       perNode: true,
@@ -280,17 +280,17 @@ export const SETTINGS = mapOf(
       networks(),
       networks().read(["127.0.0.0/8", "::1"], [], () => {}),
       {
-        doc: "addresses and blocks (`10.0.0.0/8`) of proxies in front of the gateway. Their `X-Forwarded-For` is believed: the last address in it that is not a trusted proxy's is the client's",
+        doc: "addresses and blocks (`10.0.0.0/8`) of proxies in front of the gateway. The last address in their `X-Forwarded-For` that is not a trusted proxy's is the client's",
       },
     ),
     smtp: setting(SMTP, null, {
-      doc: "the server that sends mails",
-      otherwise: "mails go into the data folder's `outbox`",
+      doc: "the mail server",
+      otherwise: "mails are written to `outbox` in the data folder",
     }),
     wallet: section(
       mapOf({
         rpc: setting(nodesOfChains(), new Map() as ReadonlyMap<number, string>, {
-          doc: "`{ 1: https://… }`: RPC nodes by chain id, which check signatures of contract wallets (EIP-1271); wallets with a key pair need none",
+          doc: "`{ 1: https://… }`: RPC nodes by chain id, to verify contract wallets (EIP-1271); other wallets need none",
           otherwise: "contract wallets cannot sign in",
         }),
       }),

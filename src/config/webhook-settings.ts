@@ -10,14 +10,14 @@ const ENDPOINT = mapOf(
   {
     url: required(nodeAddress(), "an address that events are posted to"),
     format: setting(oneOf(["signed", "slack"]), "signed", {
-      doc: "`slack`: what is sent are messages for one of Slack's incoming webhooks, whose address is its secret",
+      doc: "`slack`: messages for one of Slack's incoming webhooks",
     }),
     secret: setting(secrets("whsec_ and 24 to 64 bytes in base64", SECRET), [], {
-      doc: "signs what is sent: `whsec_` and 24 to 64 random bytes in base64; or a list of two, while one replaces the other",
-      otherwise: "required, other than for Slack",
+      doc: "signs deliveries: `whsec_` and 24 to 64 random bytes in base64; two while you replace it",
+      otherwise: "required, except for Slack",
     }),
     kinds: setting(listOf(oneOf(EVENT_KINDS), "a list of at least one kind of event"), null, {
-      doc: "the [kinds of events](webhooks.md#events) that are sent there",
+      doc: "the [kinds of events](webhooks.md#events) to send",
       otherwise: "all",
     }),
   },
@@ -32,7 +32,7 @@ export const WEBHOOKS = joined(
       otherwise: "none",
     }),
     owners: setting(oneOf(["public", "loopback", "off"]), "public", {
-      doc: "where [owners](webhooks.md#owners-endpoints) may have their events sent: to https addresses on the internet; for tests also to http on this machine; or nowhere",
+      doc: "where [owners](webhooks.md#owners-endpoints) may send their events: `public`, https addresses on the internet; `loopback`, for tests also http on this machine; `off`, nowhere",
     }),
   }),
   (webhooks, _rows, path, report) => {
