@@ -10,6 +10,7 @@ import { Events } from "./admin/events.tsx";
 import { Hosts } from "./admin/hosts.tsx";
 import { KeyPage } from "./admin/key.tsx";
 import { OperatorProvider } from "./admin/operator.ts";
+import { Operators } from "./admin/operators.tsx";
 import { Overview } from "./admin/overview.tsx";
 import { Payments } from "./admin/payments.tsx";
 import { ReceiptPage } from "./admin/receipt.tsx";
@@ -73,10 +74,13 @@ function Inside({ token, onLeave }: { token: string; onLeave: () => void }) {
   const route = useRoute();
   const config = useGet<{ readonly payments?: object | null }>(api, "admin/config");
   const me = useGet<OperatorAnswer>(api, "admin/me");
-  const takesPayments = config.data?.payments != null;
+  const hidden: readonly string[] = [
+    ...(config.data?.payments == null ? ["payments"] : []),
+    ...(me.data?.role === "admin" ? [] : ["operators"]),
+  ];
   return (
     <Frame
-      places={PLACES.filter(({ path }) => path !== "payments" || takesPayments)}
+      places={PLACES.filter(({ path }) => !hidden.includes(path))}
       route={UNDER[route[0] ?? ""] ?? route}
       links={
         <>
@@ -114,6 +118,7 @@ const PLACES: readonly AppPlace[] = [
   { path: "events", name: "Events", page: Events },
   { path: "books", name: "Books", page: Books },
   { path: "changes", name: "Changes", page: Changes },
+  { path: "operators", name: "Operators", page: Operators },
   { path: "config", name: "Configuration", page: ConfigPage },
 ];
 

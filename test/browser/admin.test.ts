@@ -88,7 +88,7 @@ price_lists: { partner: [{ model: "*", factor: 0.9 }], special: [{ model: "sim/*
     await operator.field("Amount in dollars").fill("990");
     await operator.field("Note").fill("1000 for 10");
     await operator.button("Take back").dblclick();
-    await operator.page.getByText("1000 for 10").waitFor();
+    await operator.page.getByText("1000 for 10", { exact: true }).first().waitFor();
     await operator.page.getByText("−$990.00").waitFor();
     await operator.button("Take credit back").click();
     await operator.field("How much").selectOption("all");
@@ -350,10 +350,87 @@ price_lists: { partner: [{ model: "*", factor: 0.9 }], special: [{ model: "sim/*
     await reader.page.getByText("Held by open requests").waitFor();
     for (const name of ["Add credit", "Take credit back", "Suspend", "New key", "Revoke"])
       expect([name, await reader.button(name).count()]).toEqual([name, 0]);
+    expect(await reader.page.getByRole("link", { name: "Operators" }).count()).toBe(0);
     await reader.goto("/admin#/changes?action=operator.added");
     await reader.page.getByText("operator added").last().waitFor();
     await reader.page.locator("td").getByText("rita", { exact: true }).waitFor();
     expect(reader.complaints).toEqual([]);
+  });
+
+  test("adds an operator, whose token is shown once, replaces it, and removes the operator", async () => {
+    const enter = async (token: string) => {
+      const eve = await Visitor.arrive(browser, gateway.url);
+      await eve.goto("/admin");
+      await eve.field("Admin token").fill(token);
+      await eve.button("Open").click();
+      return eve;
+    };
+    const refused = async (token: string) => {
+      await (await enter(token)).page.getByText("That is not this gateway's admin token.").waitFor();
+    };
+    const dialog = operator.page.getByRole("dialog");
+    const keep = async (): Promise<string> => {
+      const token = await operator.page.locator("output.secret-value").textContent();
+      expect(await operator.button("Done").isDisabled()).toBe(true);
+      await operator.field("I saved the Operator token").check();
+      await operator.button("Done").click();
+      return token!;
+    };
+    await operator.link("Operators").click();
+    await operator.page.getByText("you", { exact: true }).waitFor();
+    await operator.button("Add operator").click();
+    await operator.field("Name").fill("Eve");
+    await operator.field("Role").selectOption("admin");
+    await operator.field("Last day").fill("2999-12-31");
+    await operator.button("Add").click();
+    await dialog.getByText("1 to 32 of a-z").waitFor();
+    await operator.field("Name").fill("eve");
+    await operator.button("Add").click();
+    const first = await keep();
+    await operator.page.getByText("Jan 1, 3000").waitFor();
+    expect(await operator.page.content()).not.toContain(first);
+
+    const eve = await enter(first);
+    await eve.link("Operators").click();
+    await eve.page.locator("tr", { hasText: "eve" }).getByText("you", { exact: true }).waitFor();
+    expect(await eve.button("Remove eve").count()).toBe(0);
+    expect(await eve.button("Remove admin").count()).toBe(0);
+    expect(eve.complaints).toEqual([]);
+
+    await operator.button("New token for eve").click();
+    await operator.button("Replace the token").click();
+    const second = await keep();
+    await refused(first);
+    await (await enter(second)).page.getByText("eve, admin").waitFor();
+
+    await operator.button("Remove eve").click();
+    await operator.button("Remove now").click();
+    await operator.link("eve").waitFor({ state: "detached" });
+    await refused(second);
+    const { json } = await gateway.admin("/admin/operators");
+    expect(json.data.map(({ name }: { name: string }) => name)).not.toContain("eve");
+  });
+
+  test("sees on a balance's page who changed it, and older changes page by page, as its owner does", async () => {
+    const { id, balance_id, recovery_secret } = await gateway.key(1);
+    const rename = (name: string) =>
+      gateway.send("PATCH", `/v1/keys/${id}`, { bearer: recovery_secret, json: { name } });
+    for (let n = 1; n <= 30; n++) await rename(`name-${n}`);
+    await operator.goto(`/admin#/balances/${balance_id}`);
+    const owner = await Visitor.arrive(browser, gateway.url);
+    await owner.recover(recovery_secret);
+    await owner.link("Account").click();
+    for (const { page } of [operator, owner]) {
+      const changes = page.locator("section", {
+        has: page.getByRole("heading", { name: "What was changed" }),
+      });
+      await changes.getByText("name-29 → name-30").waitFor();
+      expect(await changes.locator("tbody tr").count()).toBe(20);
+      await changes.getByRole("button", { name: "Show older" }).click();
+      await changes.getByText("name-1 → name-2", { exact: true }).waitFor();
+      expect(await changes.getByText("name-1 → name-2", { exact: true }).count()).toBe(1);
+    }
+    expect(owner.complaints).toEqual([]);
   });
 
   test("leaves no token behind", async () => {

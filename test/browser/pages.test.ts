@@ -37,6 +37,7 @@ payments: { stripe: { secret_key: sk_test_1, webhook_secret: whsec_1, api_base: 
     });
     const each = { name: "each-user", cap_usd: 1, window: "day", per: "tag:user" };
     await gateway.send("POST", "/v1/budgets", { ...asOwner, json: each });
+    await gateway.admin("/admin/operators", { name: "a".repeat(32), role: "operate" });
     await gateway.send("POST", "/v1/webhooks", {
       bearer: owner.recovery_secret,
       json: { url: `https://hooks.example.com/${"a".repeat(60)}`, events: ["claim.undone"] },
@@ -73,6 +74,7 @@ payments: { stripe: { secret_key: sk_test_1, webhook_secret: whsec_1, api_base: 
     ["/admin#/events", "Events"],
     ["/admin#/books", "Books"],
     ["/admin#/changes", "Changes"],
+    ["/admin#/operators", "Operators"],
     ["/admin#/config", "Configuration"],
     ["/models", "Models"],
     ["/models/sim/echo", "Simulated echo"],
@@ -181,6 +183,13 @@ payments: { stripe: { secret_key: sk_test_1, webhook_secret: whsec_1, api_base: 
         await judge(String(name));
         await page.keyboard.press("Escape");
         await page.getByRole("dialog").waitFor({ state: "detached" });
+      }
+      await visitor.link("Operators").click();
+      for (const name of ["Add operator", /^New token/, /^Remove/]) {
+        await visitor.button(name).first().click();
+        await page.getByRole("dialog").waitFor();
+        await judge(String(name));
+        await page.keyboard.press("Escape");
       }
       expect(visitor.complaints).toEqual([]);
     },

@@ -139,6 +139,12 @@ async function pictureOperator(operator: Visitor, shoot: (what: string) => Promi
   await operator.link("Books").click();
   await operator.page.getByText("The books are right").waitFor();
   await shoot("admin-books");
+  await operator.link("Operators").click();
+  await operator.page.getByText("you", { exact: true }).waitFor();
+  await shoot("admin-operators");
+  await operator.button("Add operator").click();
+  await shoot("admin-add-operator");
+  await operator.page.keyboard.press("Escape");
   await operator.link("Configuration").click();
   await operator.page.getByText("open_tier").waitFor();
   await shoot("admin-config");

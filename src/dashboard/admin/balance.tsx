@@ -4,6 +4,7 @@ import type { List } from "../../api/answers.ts";
 import type { KeyAnswer, KeyFields, MintedAnswer } from "../../api/keys.ts";
 import { causeOf } from "../../units/errors/suspension.ts";
 import { moment, usd, words } from "../format.ts";
+import { BalanceChanges } from "../parts/change-table.tsx";
 import { CopiedId } from "../parts/copy-button.tsx";
 import { FormDialog, useDialog } from "../parts/dialog.tsx";
 import { Choice, TextField, useField } from "../parts/field.tsx";
@@ -143,6 +144,7 @@ export function Balance({ id }: { id: string }) {
           filters={filter}
         />
       </Section>
+      <BalanceChanges key={round} api={api} path={`admin/changes?balance_id=${id}&limit=20`} />
     </>
   );
 }

@@ -1,6 +1,23 @@
 import type { ChangeAnswer } from "../../api/changes.ts";
+import type { Api } from "../api.ts";
 import { moment, words } from "../format.ts";
+import { Section } from "./frame.tsx";
+import { Empty, Listed } from "./notice.tsx";
+import { ShowOlder, usePages } from "./pages.tsx";
 import { type Column, TableCard } from "./table.tsx";
+
+/** What was changed on one balance, by whom. */
+export function BalanceChanges({ api, path }: { api: Api; path: string }) {
+  const changes = usePages<ChangeAnswer>(api, path);
+  return (
+    <Section title="What was changed">
+      <Listed of={changes} empty={<Empty title="Nothing was changed yet" />}>
+        {(rows) => <ChangeTable of={rows} />}
+      </Listed>
+      <ShowOlder of={changes} />
+    </Section>
+  );
+}
 
 /** Who changed what, from what to what. `more` are columns of whoever sees others' changes. */
 export const ChangeTable = ({

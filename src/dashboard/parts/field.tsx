@@ -1,5 +1,6 @@
 import type { ComponentChildren, InputHTMLAttributes } from "preact";
 import { useId, useState } from "preact/hooks";
+import { DAY_MS } from "../../units/clock.ts";
 import type { Action } from "../resource.ts";
 import type { ButtonLook } from "./button.tsx";
 import { Problem } from "./notice.tsx";
@@ -176,3 +177,10 @@ export function readAmount(text: string): number {
 }
 
 export const limitText = (limit: number | null): string => (limit === null ? "" : String(limit));
+
+/** As date fields have it; keys and tokens end between two days, unless a program set another moment. */
+export const lastDay = (expiresAt: string | null): string =>
+  expiresAt === null ? "" : new Date(Date.parse(expiresAt) - 1).toISOString().slice(0, 10);
+
+export const endOfDay = (day: string): string | null =>
+  day === "" ? null : new Date(Date.parse(day) + DAY_MS).toISOString();

@@ -1,8 +1,7 @@
 import { useState } from "preact/hooks";
 import type { DefaultLimits, KeyAnswer, KeyFields } from "../../api/keys.ts";
-import { DAY_MS } from "../../units/clock.ts";
 import { type DialogEnds, FormDialog } from "./dialog.tsx";
-import { Choice, limitText, readLimit, TextField, useField } from "./field.tsx";
+import { Choice, endOfDay, lastDay, limitText, readLimit, TextField, useField } from "./field.tsx";
 
 /**
  * Makes a key, or changes one. For a new key empty limits are left to the gateway's defaults; for one that exists
@@ -28,7 +27,7 @@ export function KeyDialog({ of, defaults, choices, save, onClose, onDone }: KeyD
       if (limit === undefined) throw new Error(`${label} must be a number of 0 or more, or empty.`);
       if (limit !== null || of !== undefined) spec[field] = limit;
     }
-    if (until.value !== began) spec.expires_at = endOf(until.value);
+    if (until.value !== began) spec.expires_at = endOfDay(until.value);
     if (models.length > 0 || of !== undefined) spec.allowed_models = models.length > 0 ? models : null;
     if (budgets.length > 0 || of !== undefined) spec.budget = budgets.length > 0 ? budgets : null;
     if (priceList.value !== (of?.price_list ?? "")) spec.price_list = priceList.value || null;
@@ -124,13 +123,6 @@ const NO_LIMIT = "no limit";
 
 const defaultText = (limit: number | null): string =>
   `default: ${limit === null ? NO_LIMIT : limit.toLocaleString("en")}`;
-
-/** As date fields have it; keys end between two days, unless a program set another moment. */
-const lastDay = (expiresAt: string | null): string =>
-  expiresAt === null ? "" : new Date(Date.parse(expiresAt) - 1).toISOString().slice(0, 10);
-
-const endOf = (day: string): string | null =>
-  day === "" ? null : new Date(Date.parse(day) + DAY_MS).toISOString();
 
 /** Any number of some; of many, those that are picked and those that a search finds. */
 function Picks({ legend, options, picked, onPicked }: PicksProps) {
