@@ -25,36 +25,36 @@ const TALLEST = 1_300;
 mkdirSync(FOLDER, { recursive: true });
 const world = await PicturedWorld.make();
 const browser = await launch();
-for (const [name, look] of Object.entries(LOOKS)) {
-  if (only === undefined || only === name) await picture(browser, name, look);
+for (const [name, theme] of Object.entries(LOOKS)) {
+  if (only === undefined || only === name) await picture(browser, name, theme);
 }
 await browser.close();
 await world.close();
 console.log(FOLDER);
 process.exit(0);
 
-async function picture(browser: Browser, name: string, look: Look): Promise<void> {
-  const visitor = await Visitor.arrive(browser, world.gateway.url, look);
-  const shoot = shootWith(visitor, name, look);
+async function picture(browser: Browser, name: string, theme: Look): Promise<void> {
+  const visitor = await Visitor.arrive(browser, world.gateway.url, theme);
+  const shoot = shootWith(visitor, name, theme);
   await visitor.goto("/dashboard");
   await shoot("welcome");
   await visitor.button("Create my key").click();
   await visitor.field("I saved the API key").check();
   await shoot("save-secrets");
 
-  const owner = await Visitor.arrive(browser, world.gateway.url, look);
-  await pictureOwner(owner, shootWith(owner, name, look));
-  await picturePublic(owner, shootWith(owner, name, look));
-  await pictureOperator(owner, shootWith(owner, name, look));
+  const owner = await Visitor.arrive(browser, world.gateway.url, theme);
+  await pictureOwner(owner, shootWith(owner, name, theme));
+  await picturePublic(owner, shootWith(owner, name, theme));
+  await pictureOperator(owner, shootWith(owner, name, theme));
 }
 
-function shootWith({ page }: Visitor, name: string, look: Look) {
+function shootWith({ page }: Visitor, name: string, theme: Look) {
   return async (what: string) => {
     await page.waitForLoadState("networkidle");
     await page.mouse.move(0, 0);
     const size = page.viewportSize()!;
     const whole = await page.evaluate(() => document.documentElement.scrollHeight);
-    await page.setViewportSize({ ...size, height: Math.min(Math.max(whole, look.height ?? 800), TALLEST) });
+    await page.setViewportSize({ ...size, height: Math.min(Math.max(whole, theme.height ?? 800), TALLEST) });
     await page.screenshot({ path: join(FOLDER, `${what}-${name}.png`) });
     await page.setViewportSize(size);
   };
