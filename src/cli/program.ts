@@ -2,7 +2,7 @@ import { Argument, Command, CommanderError, type CommandOptions, Option } from "
 import { BALANCE_STATES } from "../api/admin.ts";
 import { BUDGET_WINDOWS } from "../api/budgets.ts";
 import { PAYMENT_STATES } from "../payments/payment.ts";
-import { schemaVersion } from "../store/schema/schemas.ts";
+import { schemaVersion } from "../store/schema/migrations.ts";
 import { CHANGE_ACTIONS } from "../units/change-actions.ts";
 import { SUSPENSION_REASONS } from "../units/errors/suspension.ts";
 import { EVENT_KINDS } from "../units/event-kinds.ts";

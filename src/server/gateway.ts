@@ -74,7 +74,7 @@ import { Exporter } from "../store/export/exporter.ts";
 import { openStorage } from "../store/export/open-storage.ts";
 import { ledgerOperations } from "../store/ledger/ledger-operations.ts";
 import { Retention } from "../store/ledger/retention.ts";
-import { schemaVersion } from "../store/schema/schemas.ts";
+import { schemaVersion } from "../store/schema/migrations.ts";
 import { BROKEN_OFF, pairing } from "../surfaces/surfaces.ts";
 import { prometheusText } from "../telemetry/metric.ts";
 import { faultsAndOutagesTo } from "../telemetry/outages.ts";

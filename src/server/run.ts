@@ -14,7 +14,7 @@ import {
 } from "../store/data-folder.ts";
 import { diskRefused, isDamaged } from "../store/database/sqlite.ts";
 import { isDamagedFile } from "../store/journal/journal.ts";
-import { schemaVersion } from "../store/schema/schemas.ts";
+import { schemaVersion } from "../store/schema/migrations.ts";
 import { processMetrics } from "../telemetry/metrics.ts";
 import { isoTime, systemClock } from "../units/clock.ts";
 import { StoreUnreachable, StoreUnusable } from "../units/errors/bookkeeping.ts";

@@ -4,8 +4,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openDatabase } from "../../src/store/database/sqlite.ts";
+import { SQLITE_SCHEMA } from "../../src/store/schema/migrations.ts";
 import { versionOf } from "../../src/store/schema/schema-version.ts";
-import { SQLITE_SCHEMA } from "../../src/store/schema/sqlite-migrations.ts";
 import { gateway } from "./command.ts";
 
 const OWN = versionOf(SQLITE_SCHEMA);

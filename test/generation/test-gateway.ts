@@ -26,7 +26,7 @@ import { openLedger } from "../../src/store/books/bookkeeping-sqlite.ts";
 import { onTheLoop } from "../../src/store/journal/sqlite-books.ts";
 import type { Drift } from "../../src/store/ledger/audit.ts";
 import { LedgerStore } from "../../src/store/ledger/sqlite-ledger-store.ts";
-import { SQLITE_SCHEMA } from "../../src/store/schema/sqlite-migrations.ts";
+import { SQLITE_SCHEMA } from "../../src/store/schema/migrations.ts";
 import { SURFACES } from "../../src/surfaces/surfaces.ts";
 import { countPromptTokens } from "../../src/tokens/count.ts";
 import { Families } from "../../src/tokens/families.ts";

@@ -29,7 +29,7 @@ import { diskRefused, openDatabase } from "../../src/store/database/sqlite.ts";
 import { SqliteDatabase } from "../../src/store/database/sqlite-database.ts";
 import type { StoredReceipt } from "../../src/store/ledger/receipts.ts";
 import { SqlPaymentStore } from "../../src/store/payments/payment-store.ts";
-import { schemaVersion } from "../../src/store/schema/schemas.ts";
+import { schemaVersion } from "../../src/store/schema/migrations.ts";
 import {
   rankSpending,
   type Spending,

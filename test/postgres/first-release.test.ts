@@ -3,7 +3,7 @@ import { SqlKeyStore } from "../../src/store/customers/key-store.ts";
 import { migratePostgres, Postgres, presentSchema } from "../../src/store/database/postgres.ts";
 import { PostgresDatabase } from "../../src/store/database/postgres-database.ts";
 import { PostgresLedgerStore } from "../../src/store/ledger/postgres-ledger-store.ts";
-import { POSTGRES_SCHEMA } from "../../src/store/schema/postgres-migrations.ts";
+import { POSTGRES_SCHEMA } from "../../src/store/schema/migrations.ts";
 import { versionOf } from "../../src/store/schema/schema-version.ts";
 import { systemClock } from "../../src/units/clock.ts";
 import { StoreUnusable } from "../../src/units/errors/bookkeeping.ts";

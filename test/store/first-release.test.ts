@@ -8,7 +8,7 @@ import { openDatabase } from "../../src/store/database/sqlite.ts";
 import { SqliteDatabase } from "../../src/store/database/sqlite-database.ts";
 import { SqlCreditStore } from "../../src/store/ledger/credits.ts";
 import { LedgerStore } from "../../src/store/ledger/sqlite-ledger-store.ts";
-import { SQLITE_SCHEMA } from "../../src/store/schema/sqlite-migrations.ts";
+import { SQLITE_SCHEMA } from "../../src/store/schema/migrations.ts";
 import { StoreUnusable } from "../../src/units/errors/bookkeeping.ts";
 import { ManualClock } from "../fakes/clock.ts";
 import {

@@ -4,13 +4,13 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openDatabase, presentSchema } from "../../src/store/database/sqlite.ts";
+import { SQLITE_SCHEMA } from "../../src/store/schema/migrations.ts";
 import {
   migrationsFrom,
   type PresentSchema,
   type Schema,
   versionOf,
 } from "../../src/store/schema/schema-version.ts";
-import { SQLITE_SCHEMA } from "../../src/store/schema/sqlite-migrations.ts";
 
 const SCHEMA: Schema = {
   first: 5,

@@ -2,7 +2,7 @@ import { SQL, type TransactionSQL } from "bun";
 import { type Clock, pause, type Timer } from "../../units/clock.ts";
 import { StoreContended, StoreUnreachable } from "../../units/errors/bookkeeping.ts";
 import { FairQueue } from "../../units/fair-queue.ts";
-import { POSTGRES_SCHEMA } from "../schema/postgres-migrations.ts";
+import { POSTGRES_SCHEMA } from "../schema/migrations.ts";
 import { migrationsFrom, type PresentSchema, versionOf } from "../schema/schema-version.ts";
 
 /**

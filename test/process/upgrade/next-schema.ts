@@ -1,7 +1,5 @@
-import { POSTGRES_SCHEMA } from "../../../src/store/schema/postgres-migrations.ts";
+import { inPostgres, POSTGRES_SCHEMA, SQLITE_SCHEMA } from "../../../src/store/schema/migrations.ts";
 import type { Schema } from "../../../src/store/schema/schema-version.ts";
-import { SQLITE_SCHEMA } from "../../../src/store/schema/sqlite-migrations.ts";
-import { inPostgres } from "../../../src/store/schema/tables.ts";
 
 /**
  * Gives this process one more migration, which only adds, as the next release may have it. Tests run on its tables with

@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
@@ -93,14 +93,17 @@ async function testIn(root: string, preload: string): Promise<void> {
 /** What gives the older release's processes this release's migrations. */
 function presentSchemaFor(root: string): string {
   const file = join(work, "present-schema.ts");
-  const modules = [
-    ["SQLITE_SCHEMA", "src/store/schema/sqlite-migrations.ts"],
-    ["POSTGRES_SCHEMA", "src/store/schema/postgres-migrations.ts"],
-  ] as const;
-  const text = modules.map(
-    ([name, path]) => `
-import { ${name} as own${name} } from ${JSON.stringify(join(root, path))};
-import { ${name} as present${name} } from ${JSON.stringify(join(ROOT, path))};
+  // Where the release before has them, in files of their own until migrations were one list.
+  const folder = join(root, "src/store/schema");
+  const pathOf = (own: string) => join(folder, existsSync(join(folder, own)) ? own : "migrations.ts");
+  const present = join(ROOT, "src/store/schema/migrations.ts");
+  const text = [
+    ["SQLITE_SCHEMA", "sqlite-migrations.ts"],
+    ["POSTGRES_SCHEMA", "postgres-migrations.ts"],
+  ].map(
+    ([name, own]) => `
+import { ${name} as own${name} } from ${JSON.stringify(pathOf(own!))};
+import { ${name} as present${name} } from ${JSON.stringify(present)};
 own${name}.migrations.splice(0, Infinity, ...present${name}.migrations);
 own${name}.oldestUser = present${name}.oldestUser;
 `,
