@@ -1,9 +1,8 @@
 import { type SmtpConfig, transportTo } from "../customers/mail/mailer.ts";
-import { SqlFleetStore } from "../store/books/stores.ts";
 import { connectionMistake } from "../store/database/connection-mistake.ts";
 import { Postgres } from "../store/database/postgres.ts";
 import { PostgresDatabase } from "../store/database/postgres-database.ts";
-import { ADMIN_TOKEN, hashOfToken, NETWORKS } from "../store/nodes/fleet.ts";
+import { ADMIN_TOKEN, FleetStore, hashOfToken, NETWORKS } from "../store/nodes/fleet.ts";
 import type { StoreConfig } from "../store/store-config.ts";
 import { systemClock } from "../units/clock.ts";
 import { OutsideParty } from "../units/outside-party.ts";
@@ -44,7 +43,7 @@ async function checkSharedToken(postgres: Postgres, adminToken: string): Promise
   );
   // No gateway of this version has started on it yet.
   if (!table!.made) return [];
-  const fleet = new SqlFleetStore(new PostgresDatabase(postgres));
+  const fleet = new FleetStore(new PostgresDatabase(postgres));
   const [secret] = await postgres.query<{ secret: string }>(
     (sql) => sql`SELECT secret FROM fleet_secrets WHERE name = ${NETWORKS}`,
   );

@@ -3,6 +3,7 @@ import type { ConfigAnswer } from "../api/admin.ts";
 import type { ModelListAnswer, RestoredAnswer } from "../api/model-lists.ts";
 import type { CatalogWithLists, SurfaceName } from "../catalog/catalog.ts";
 import type { AccountDeps } from "../customers/accounts/deps.ts";
+import type { EventReader } from "../customers/events/event-reader.ts";
 import type { OperatorsWebhooks } from "../customers/events/operators-webhooks.ts";
 import type { OwnWebhooks } from "../customers/events/own-webhooks.ts";
 import type { KeyDeps } from "../customers/keys/deps.ts";
@@ -40,8 +41,8 @@ export interface HttpDeps {
   /** Of the store: runs, sums over receipts, nodes. */
   readonly books: Pick<
     Bookkeeping,
-    "runs" | "usage" | "spending" | "events" | "nodes" | "changes" | "operators" | "diskRefused"
-  > & { readonly exports: Pick<Bookkeeping["exports"], "status"> };
+    "runs" | "usage" | "spending" | "nodes" | "changes" | "operators" | "diskRefused"
+  > & { readonly events: EventReader; readonly exports: Pick<Bookkeeping["exports"], "status"> };
   /** Counts tokens and reads large bodies, in threads. */
   readonly counting: Pick<Counting, "compaction">;
   readonly mailer: Pick<Mailer, "heldBack">;

@@ -3,7 +3,7 @@ import { checkModelList, type ListedChange } from "../config/model-list-check.ts
 import { MAX_SYNCED_MODELS, readSynced, type SyncedModel } from "../config/synced-models.ts";
 import type { ModelList, ModelLists } from "../http/deps.ts";
 import type { Bookkeeping } from "../store/books/bookkeeping.ts";
-import type { ModelVersion } from "../store/books/model-versions.ts";
+import type { ModelVersion } from "../store/nodes/fleet.ts";
 import { type Clock, pause } from "../units/clock.ts";
 import { invalidField, type Refusal, refuse } from "../units/errors/refusal.ts";
 import type { Log } from "../units/log.ts";

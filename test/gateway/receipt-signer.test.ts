@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { ReceiptSigner } from "../../src/generation/signing/receipt-signer.ts";
-import type { SigningKey } from "../../src/store/books/signing-keys.ts";
+import type { SigningKey } from "../../src/store/nodes/fleet.ts";
 import { systemRandom } from "../../src/units/random.ts";
 import { ManualClock } from "../fakes/clock.ts";
 

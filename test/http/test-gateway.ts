@@ -20,7 +20,6 @@ import { AddressThrottle, throttlesOf } from "../../src/ledger/limits/address.ts
 import { UnpaidBytes, UnpaidRequests } from "../../src/ledger/limits/unpaid-allowance.ts";
 import { formatReceipt } from "../../src/ledger/receipt.ts";
 import { bytesOf, type InUse } from "../../src/server/in-use.ts";
-import { SqlSigningKeyStore } from "../../src/store/books/stores.ts";
 import { SqlAccountStore } from "../../src/store/customers/account-store.ts";
 import { SqlChangeLog } from "../../src/store/customers/change-log.ts";
 import { SqlKeyStore } from "../../src/store/customers/key-store.ts";
@@ -28,6 +27,7 @@ import { SqlOperatorStore } from "../../src/store/customers/operator-store.ts";
 import { diskRefused, openDatabase } from "../../src/store/database/sqlite.ts";
 import { SqliteDatabase } from "../../src/store/database/sqlite-database.ts";
 import type { StoredReceipt } from "../../src/store/ledger/receipts.ts";
+import { SigningKeyStore } from "../../src/store/nodes/fleet.ts";
 import { SqlPaymentStore } from "../../src/store/payments/payment-store.ts";
 import { schemaVersion } from "../../src/store/schema/migrations.ts";
 import {
@@ -315,7 +315,7 @@ export class TestGateway {
         undo: async () => refuse("invalid_request", "No model list is applied here."),
       },
       receiptSigner: new ReceiptSigner({
-        store: new SqlSigningKeyStore(new SqliteDatabase(this.db)),
+        store: new SigningKeyStore(new SqliteDatabase(this.db)),
         clock,
         random: systemRandom,
         issuer: () => this.settings.baseUrl,

@@ -5,9 +5,9 @@ import { EpochFenced, LEASE_MS } from "../../src/ledger/membership.ts";
 import { openDatabase } from "../../src/store/database/sqlite.ts";
 import { SqliteDatabase } from "../../src/store/database/sqlite-database.ts";
 import { NodeLedger } from "../../src/store/ledger/node-ledger.ts";
-import { SqlLedgerStore } from "../../src/store/ledger/sql-ledger-store.ts";
 import { SqliteAuthority } from "../../src/store/ledger/sqlite-authority.ts";
 import { LedgerStore } from "../../src/store/ledger/sqlite-ledger-store.ts";
+import { KeeperLedgerStore } from "../../src/store/nodes/keeper-node-store.ts";
 import { SqliteRegistry } from "../../src/store/nodes/sqlite-registry.ts";
 import type { EpochMs } from "../../src/units/clock.ts";
 import type { BalanceId } from "../../src/units/id.ts";
@@ -39,7 +39,7 @@ function keeper() {
     authority,
     store,
     ledger: new NodeLedger(db, store),
-    shared: new SqlLedgerStore(new SqliteDatabase(db)),
+    shared: new KeeperLedgerStore(db, new SqliteDatabase(db), { fold: async () => 0 }),
     asked,
     reserved: () =>
       db.query<{ reserved: number }, [string]>("SELECT reserved FROM counters WHERE id = ?").get(CAP)

@@ -1,5 +1,5 @@
-import type { SigningKey, SigningKeyStore } from "../../store/books/signing-keys.ts";
 import type { StoredReceipt } from "../../store/ledger/receipts.ts";
+import type { SigningKey, SigningKeyStore } from "../../store/nodes/fleet.ts";
 import { assert } from "../../units/assert.ts";
 import type { Clock } from "../../units/clock.ts";
 import type { RandomBytes } from "../../units/random.ts";
@@ -69,7 +69,7 @@ export class ReceiptSigner {
 }
 
 export interface ReceiptSignerDeps {
-  readonly store: SigningKeyStore;
+  readonly store: Pick<SigningKeyStore, "list" | "add">;
   readonly clock: Pick<Clock, "now" | "elapsedMs">;
   readonly random: RandomBytes;
   /** The gateway's base address. */

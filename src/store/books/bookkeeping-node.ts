@@ -57,6 +57,7 @@ export async function openNodeBooks(parts: BookkeepingParts, store: NodeStore): 
   log("node", { name, epoch: membership.epoch });
 
   return {
+    ...store.stores,
     ...readsOf(parts, store, books, node),
     held: (id) => holds.of(id),
     ledger,
@@ -66,18 +67,7 @@ export async function openNodeBooks(parts: BookkeepingParts, store: NodeStore): 
     runs,
     journal: books.journal,
     nodes: store.registry,
-    events: store.events,
-    webhooks: store.webhooks,
-    ownWebhooks: store.ownWebhooks,
-    exports: store.exports,
-    payments: store.payments,
-    gasLine: store.gasLine,
-    signingKeys: store.signingKeys,
     node: name,
-    fleet: store.fleet,
-    modelVersions: store.modelVersions,
-    changes: store.changes,
-    operators: store.operators,
     ...(store.tellConversations === undefined
       ? {}
       : {

@@ -55,7 +55,7 @@ function postgresNodeStore(
     registry,
     authority: new PostgresAuthority(postgres),
     ledger,
-    ...sqlStores(new PostgresDatabase(postgres), clock),
+    stores: sqlStores(new PostgresDatabase(postgres), clock),
     usagePath: url,
     keys: (acknowledged) => new SqlKeyStore(new PostgresDatabase(postgres, acknowledged), clock),
     accounts: (acknowledged) => new SqlAccountStore(new PostgresDatabase(postgres, acknowledged), clock),

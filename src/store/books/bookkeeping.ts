@@ -1,18 +1,11 @@
 import type { AccountStore } from "../../customers/accounts/account-store.ts";
-import type { ChangeLog } from "../../customers/changes/change.ts";
-import type { EventReader } from "../../customers/events/event-reader.ts";
-import type { OwnWebhookStore } from "../../customers/events/own-webhook.ts";
-import type { WebhookStore } from "../../customers/events/webhook.ts";
 import type { KeyStore } from "../../customers/keys/key-store.ts";
 import type { Keyring } from "../../customers/keys/keyring.ts";
 import type { Runs } from "../../customers/keys/runs.ts";
-import type { OperatorStore } from "../../customers/operators/operator.ts";
 import type { CounterId } from "../../ledger/counter.ts";
 import type { CreditBooks } from "../../ledger/credit.ts";
 import type { BalanceTotals, Ledger } from "../../ledger/ledger.ts";
 import { recoveredReceipt } from "../../ledger/receipt.ts";
-import type { GasLineStore } from "../../payments/gas-line.ts";
-import type { PaymentAudit, PaymentStore } from "../../payments/payment-store.ts";
 import type { ToldRoute } from "../../routing/affinity.ts";
 import type { Clock, EpochMs } from "../../units/clock.ts";
 import type { Figure } from "../../units/figure.ts";
@@ -20,40 +13,26 @@ import type { BalanceId } from "../../units/id.ts";
 import type { Log } from "../../units/log.ts";
 import type { NanoUsd } from "../../units/usd.ts";
 import type { DataFolder } from "../data-folder.ts";
-import type { SqlExportStore } from "../export/export-store.ts";
 import { folderDisk, probeSync } from "../journal/disk.ts";
 import type { BooksOptions } from "../journal/sqlite-books.ts";
 import type { StoreAudit } from "../ledger/audit.ts";
 import type { ReceiptReader, UnbookedReceipts } from "../ledger/receipts.ts";
-import type { FleetStore } from "../nodes/fleet.ts";
 import type { HeldAmount } from "../nodes/fleet-holds.ts";
 import type { NodeOperations } from "../nodes/node-operations.ts";
 import type { DurabilityMode } from "../store-config.ts";
 import type { Spending, SpendingScope } from "../usage/spending.ts";
 import type { UsageScope } from "../usage/usage.ts";
 import type { UsageSums } from "../usage/usage-sums.ts";
-import type { ModelVersionStore } from "./model-versions.ts";
-import type { SigningKeyStore } from "./signing-keys.ts";
+import type { SqlStores } from "./stores.ts";
 
 /** Everything that outlives a request: in SQLite for one process, in PostgreSQL for many. */
-export interface Bookkeeping extends ReceiptReader, UnbookedReceipts, CreditBooks {
+export interface Bookkeeping extends SqlStores, ReceiptReader, UnbookedReceipts, CreditBooks {
   readonly ledger: Ledger;
   readonly journal: RequestJournal;
   readonly keys: KeyStore;
   readonly accounts: AccountStore;
-  readonly events: EventReader;
-  readonly webhooks: WebhookStore;
-  readonly ownWebhooks: OwnWebhookStore;
-  readonly exports: SqlExportStore;
-  readonly signingKeys: SigningKeyStore;
-  readonly fleet: FleetStore;
-  readonly modelVersions: ModelVersionStore;
-  readonly changes: ChangeLog;
-  readonly operators: OperatorStore;
   /** This process, among those that share the store; null where it is the only one. */
   readonly node: string | null;
-  readonly payments: PaymentStore & PaymentAudit;
-  readonly gasLine: GasLineStore;
   readonly nodes: NodeOperations;
   readonly keyring: Keyring;
   readonly runs: Runs;

@@ -4,7 +4,7 @@ import type { Figure } from "../../units/figure.ts";
 import type { Log } from "../../units/log.ts";
 import { Rounds } from "../../units/rounds.ts";
 import { type NanoUsd, ZERO_USD } from "../../units/usd.ts";
-import type { SharedLedgerStore } from "../nodes/node-store.ts";
+import type { SqlCreditStore } from "./credits.ts";
 
 /** Ends claims on what nodes were granted. Every node does; each claim is ended once. */
 export class NodeClaims {
@@ -15,7 +15,7 @@ export class NodeClaims {
   private after = "";
 
   constructor(
-    private readonly ledger: Pick<SharedLedgerStore, "claims" | "decideClaim">,
+    private readonly ledger: Pick<SqlCreditStore, "claims" | "decideClaim">,
     private readonly clock: Clock,
     log: Log,
   ) {

@@ -1,17 +1,26 @@
 import { balanceCounter, type CounterId } from "../../ledger/counter.ts";
+import type { CreditBooks } from "../../ledger/credit.ts";
+import type { EpochMs } from "../../units/clock.ts";
 import type { BalanceId, ReceiptId } from "../../units/id.ts";
 import { type NanoUsd, ZERO_USD } from "../../units/usd.ts";
 import type { Database } from "../database/database.ts";
 import { type SqlPart, sql, verbatim } from "../database/statement.ts";
 import { AUDIT_MS, type StoreAudit } from "./audit.ts";
 import { SqlCreditStore } from "./credits.ts";
-import type { ReceiptFilter, StoredReceipt } from "./receipts.ts";
+import type { ReceiptFilter, ReceiptReader, StoredReceipt, StoredReceiptPage } from "./receipts.ts";
 
 /** The books that several processes share: credits, what is spent, receipts, and the audit over all of it. */
-export class SqlLedgerStore<Books extends Database = Database> extends SqlCreditStore {
+export abstract class SqlLedgerStore<Books extends Database = Database>
+  extends SqlCreditStore
+  implements ReceiptReader, CreditBooks
+{
   constructor(protected readonly books: Books) {
     super(books);
   }
+
+  abstract receipts(...page: Parameters<ReceiptReader["receipts"]>): Promise<StoredReceiptPage>;
+  /** Deletes some of the receipts from before then, and keeps their sums; returns how many. */
+  abstract fold(before: EpochMs): Promise<number>;
 
   /** What is shipped; what nodes hold or have not shipped yet is in their memory. */
   async spent(id: CounterId): Promise<NanoUsd> {

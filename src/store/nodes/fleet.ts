@@ -1,10 +1,36 @@
+import type { EpochMs } from "../../units/clock.ts";
+import { logging } from "../customers/change-log.ts";
+import type { Database } from "../database/database.ts";
+import { changesOne, sql } from "../database/statement.ts";
+
 /** What all processes of a store have in common: secrets that the first start makes, and what each node runs with. */
-export interface FleetStore {
+export class FleetStore {
+  constructor(private readonly db: Database) {}
+
   /** The secret of this name: `made`, unless another process has made it before. */
-  secret(name: string, made: string): Promise<string>;
+  async secret(name: string, made: string): Promise<string> {
+    await this.db.commit([
+      sql`INSERT INTO fleet_secrets (name, secret) VALUES (${name}, ${made}) ON CONFLICT DO NOTHING`,
+    ]);
+    const [row] = await this.db.read<{
+      secret: string;
+    }>`SELECT secret FROM fleet_secrets WHERE name = ${name}`;
+    return row!.secret;
+  }
+
   /** What a node runs with, from its start or its latest reload on. */
-  note(node: string, settings: NodeSettings): Promise<void>;
-  settings(): Promise<ReadonlyMap<string, NodeSettings>>;
+  async note(node: string, settings: NodeSettings): Promise<void> {
+    await this.db.commit([
+      sql`INSERT INTO node_settings (node, settings) VALUES (${node}, ${JSON.stringify(settings)})
+        ON CONFLICT (node) DO UPDATE SET settings = excluded.settings`,
+    ]);
+  }
+
+  async settings(): Promise<ReadonlyMap<string, NodeSettings>> {
+    const rows = await this.db.read<{ node: string; settings: string }>`
+      SELECT node, settings FROM node_settings WHERE node IN (SELECT name FROM nodes WHERE open)`;
+    return new Map(rows.map(({ node, settings }) => [node, JSON.parse(settings)]));
+  }
 }
 
 /** Hashes by which nodes compare themselves: of the admin token, and of each member of the configuration. */
@@ -23,3 +49,100 @@ export const hashOfToken = (token: string, secret: string): string =>
 /** By which free requests of a network are counted. */
 export const NETWORKS = "networks";
 export const ADMIN_TOKEN = "GATEWAY_ADMIN_TOKEN";
+
+/** A key that receipts are signed with. */
+export interface SigningKey {
+  /** From 1; the highest one signs. */
+  readonly number: number;
+  readonly createdAt: EpochMs;
+  /** Base64url, as in its JSON Web Key. */
+  readonly x: string;
+  /** The private part; null once another key has taken its place. */
+  readonly d: string | null;
+}
+
+/**
+ * Where all processes that share a store find the same keys. In SQLite that is the data folder's database,
+ * which only its owner can read; in PostgreSQL, whoever may read the table.
+ */
+export class SigningKeyStore {
+  constructor(private readonly db: Database) {}
+
+  /** Oldest first. */
+  async list(): Promise<readonly SigningKey[]> {
+    return this.db.read<SigningKey>`
+      SELECT number, created_at AS "createdAt", x, d FROM signing_keys ORDER BY number`;
+  }
+
+  /**
+   * Durable; erases the private parts of earlier keys. False where another process has added one of that
+   * number, and nothing was changed.
+   */
+  async add({ number, createdAt, x, d }: SigningKey): Promise<boolean> {
+    const added = await this.db.commit([
+      changesOne(sql`INSERT INTO signing_keys (number, created_at, x, d)
+        VALUES (${number}, ${createdAt}, ${x}, ${d}) ON CONFLICT DO NOTHING`),
+      logging({
+        action: "signing_key.created",
+        subject: String(number),
+        balance: null,
+        before: {},
+        after: { x },
+      }),
+      sql`UPDATE signing_keys SET d = NULL WHERE number < ${number}`,
+    ]);
+    return added !== null;
+  }
+}
+
+/** Models and prices that the operator applied from model lists, on top of what the configuration offers. */
+export interface ModelVersion {
+  /** From 1; the highest one is in force. */
+  readonly number: number;
+  readonly at: EpochMs;
+  /** The model list that was applied last, as the operator named it. */
+  readonly source: string;
+  /** The version to go back to; 0 for none, which is what the configuration offers. */
+  readonly previous: number;
+  /** Rows of models at hosts, as JSON: see config/synced-models. */
+  readonly models: string;
+}
+
+/** Where all processes that share a store find the same models. */
+export class ModelVersionStore {
+  constructor(private readonly db: Database) {}
+
+  /** The number of the one in force; 0 for none. */
+  async latest(): Promise<number> {
+    const [row] = await this.db.read<{ latest: number | null }>`
+      SELECT max(number) AS latest FROM model_versions`;
+    return Number(row?.latest ?? 0);
+  }
+
+  /** Null where none was applied under this number, or it is too old to be kept. */
+  async version(number: number): Promise<ModelVersion | null> {
+    const [row] = await this.db.read<ModelVersion>`
+      SELECT number, at, source, previous, models FROM model_versions WHERE number = ${number}`;
+    return row ?? null;
+  }
+
+  /** Durable. False where another process has applied one of that number, and nothing was changed. */
+  async add({ number, at, source, previous, models }: ModelVersion): Promise<boolean> {
+    const added = await this.db.commit([
+      changesOne(sql`INSERT INTO model_versions (number, at, source, previous, models)
+        VALUES (${number}, ${at}, ${source}, ${previous}, ${models}) ON CONFLICT DO NOTHING`),
+      logging({
+        action: "models.applied",
+        subject: String(number),
+        balance: null,
+        before: { version: number - 1 },
+        after: { version: number, source, previous },
+      }),
+      sql`DELETE FROM model_versions WHERE number <= ${number - MAX_KEPT_VERSIONS}`,
+    ]);
+    return added !== null;
+  }
+}
+
+/** Older versions are deleted. */
+const MAX_KEPT_VERSIONS = 100;

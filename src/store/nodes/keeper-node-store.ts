@@ -9,6 +9,7 @@ import { sqlStores } from "../books/stores.ts";
 import { SqlAccountStore } from "../customers/account-store.ts";
 import { SqlKeyStore } from "../customers/key-store.ts";
 import { keeperSocketPath } from "../data-folder.ts";
+import type { SqliteDatabase } from "../database/sqlite-database.ts";
 import { places } from "../journal/journal.ts";
 import type { ShippedEnds } from "../journal/node-books.ts";
 import type { StoredReceiptPage } from "../ledger/receipts.ts";
@@ -18,7 +19,7 @@ import { BatchQueue } from "./batch-queue.ts";
 import { KeeperDatabase } from "./keeper-database.ts";
 import { KeeperLink } from "./keeper-link.ts";
 import type { KeeperOperations } from "./keeper-operations.ts";
-import type { NodeStore, SharedLedgerStore } from "./node-store.ts";
+import type { NodeStore } from "./node-store.ts";
 
 /** The store of a node whose database is kept by another process. */
 export function keeperNodeStore({ folder, clock }: NodeStoreParts, link: KeeperLink): NodeStore {
@@ -36,7 +37,7 @@ export function keeperNodeStore({ folder, clock }: NodeStoreParts, link: KeeperL
     },
     ledger: new KeeperLedgerStore(db, database, keeper),
     held: { sendQuestion: keeper.sendHeldQuestion, sendAnswer: keeper.sendHeldAnswer },
-    ...sqlStores(database, clock),
+    stores: sqlStores(database, clock),
     usagePath: folder.databasePath,
     keys: (acknowledged) => new KeeperKeyStore(new KeeperDatabase(db, keeper, acknowledged), clock, keeper),
     accounts: (acknowledged) => new SqlAccountStore(new KeeperDatabase(db, keeper, acknowledged), clock),
@@ -75,12 +76,12 @@ export const shippedTo = (keeper: KeeperOperations, journal: string): ShippedEnd
   forgetReachedBefore: keeper.forgetReachedBefore,
 });
 
-class KeeperLedgerStore extends SqlLedgerStore implements SharedLedgerStore {
+export class KeeperLedgerStore extends SqlLedgerStore {
   private readonly read: LedgerStore;
 
   constructor(
     db: Database,
-    database: KeeperDatabase,
+    database: SqliteDatabase,
     private readonly keeper: Pick<KeeperOperations, "fold">,
   ) {
     super(database);

@@ -3,9 +3,10 @@ import type { Grant, Inquiry, Statement } from "../../ledger/authority.ts";
 import type { EpochMs } from "../../units/clock.ts";
 import type { WrittenStatement } from "../database/sqlite-database.ts";
 import type { ShippedEnds } from "../journal/node-books.ts";
+import type { SqlLedgerStore } from "../ledger/sql-ledger-store.ts";
 import type { NotedChange } from "./changes.ts";
 import type { HeldAnswer, HeldExchange, HeldQuestion } from "./fleet-holds.ts";
-import type { NodeAuthority, NodeRegistry, SharedLedgerStore } from "./node-store.ts";
+import type { NodeAuthority, NodeRegistry } from "./node-store.ts";
 
 /**
  * What a keeper does for nodes: everything that writes the database, and what only it knows. Durable when it
@@ -14,7 +15,7 @@ import type { NodeAuthority, NodeRegistry, SharedLedgerStore } from "./node-stor
 export interface KeeperOperations
   extends NodeRegistry,
     Pick<NodeAuthority, "retire" | "inquiries">,
-    Pick<SharedLedgerStore, "fold">,
+    Pick<SqlLedgerStore, "fold">,
     Pick<ShippedEnds, "ship" | "forgetReachedBefore"> {
   lastEpoch(node: string): Promise<number | null>;
   join(node: string): Promise<{ epoch: number; seen: number }>;

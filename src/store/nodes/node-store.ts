@@ -1,28 +1,15 @@
 import type { AccountStore } from "../../customers/accounts/account-store.ts";
-import type { ChangeLog } from "../../customers/changes/change.ts";
-import type { EventReader } from "../../customers/events/event-reader.ts";
-import type { OwnWebhookStore } from "../../customers/events/own-webhook.ts";
-import type { WebhookStore } from "../../customers/events/webhook.ts";
 import type { KeyStore } from "../../customers/keys/key-store.ts";
-import type { OperatorStore } from "../../customers/operators/operator.ts";
 import type { Authority, Inquiry } from "../../ledger/authority.ts";
 import type { CounterId } from "../../ledger/counter.ts";
-import type { Credit, CreditBooks, CreditClaim } from "../../ledger/credit.ts";
 import type { Journal, Ledger } from "../../ledger/ledger.ts";
 import type { Registry } from "../../ledger/membership.ts";
-import type { GasLineStore } from "../../payments/gas-line.ts";
-import type { PaymentAudit, PaymentStore } from "../../payments/payment-store.ts";
 import type { ToldRoute } from "../../routing/affinity.ts";
-import type { EpochMs } from "../../units/clock.ts";
 import type { BalanceId } from "../../units/id.ts";
-import type { NanoUsd } from "../../units/usd.ts";
 import type { BookkeepingParts, RequestJournal } from "../books/bookkeeping.ts";
-import type { ModelVersionStore } from "../books/model-versions.ts";
-import type { SigningKeyStore } from "../books/signing-keys.ts";
-import type { SqlExportStore } from "../export/export-store.ts";
-import type { StoreAudit } from "../ledger/audit.ts";
-import type { ReceiptReader, UnbookedReceipts } from "../ledger/receipts.ts";
-import type { FleetStore } from "./fleet.ts";
+import type { SqlStores } from "../books/stores.ts";
+import type { UnbookedReceipts } from "../ledger/receipts.ts";
+import type { SqlLedgerStore } from "../ledger/sql-ledger-store.ts";
 import type { HeldAnswer, HeldExchange, HeldQuestion } from "./fleet-holds.ts";
 import type { NodeOperations } from "./node-operations.ts";
 
@@ -30,18 +17,8 @@ import type { NodeOperations } from "./node-operations.ts";
 export interface NodeStore {
   readonly registry: NodeRegistry;
   readonly authority: NodeAuthority;
-  readonly ledger: SharedLedgerStore;
-  readonly events: EventReader;
-  readonly webhooks: WebhookStore;
-  readonly ownWebhooks: OwnWebhookStore;
-  readonly exports: SqlExportStore;
-  readonly payments: PaymentStore & PaymentAudit;
-  readonly gasLine: GasLineStore;
-  readonly signingKeys: SigningKeyStore;
-  readonly fleet: FleetStore;
-  readonly modelVersions: ModelVersionStore;
-  readonly changes: ChangeLog;
-  readonly operators: OperatorStore;
+  readonly ledger: SqlLedgerStore;
+  readonly stores: SqlStores;
   /** What `UsageReader` reads. */
   readonly usagePath: string;
   /** A change resolves once `acknowledged` has for its version. */
@@ -77,23 +54,6 @@ export interface NodeAuthority extends Authority {
   retire(node: string, counters: readonly CounterId[]): Promise<void>;
   /** The inquiries of late after what this node was granted, which it has not answered. */
   inquiries(node: string): Promise<readonly Inquiry[]>;
-}
-
-/** The books of all nodes. A debit takes what is neither spent nor granted to a node; up to an amount, also what is granted. */
-export interface SharedLedgerStore extends ReceiptReader, CreditBooks {
-  /** What is shipped; what nodes hold or have not shipped yet is in their memory. */
-  spent(id: CounterId): Promise<NanoUsd>;
-  balance(id: BalanceId): Promise<{ credited: NanoUsd; spent: NanoUsd }>;
-  /** What was credited, or taken back, under this idempotency key. */
-  entry(idempotencyKey: string): Promise<Credit | null>;
-  /** Open ones behind this key, in the order of their keys. */
-  claims(after: string, limit: number): Promise<readonly CreditClaim[]>;
-  /** Ends a claim and returns what was lost; null while nodes may still give that back or spend it. */
-  decideClaim(claim: CreditClaim, at: EpochMs): Promise<NanoUsd | null>;
-  fold(before: EpochMs): Promise<number>;
-  audit(): Promise<StoreAudit>;
-  /** What this node has shipped of each counter in its present epoch. */
-  shipped(node: string): Promise<ReadonlyMap<CounterId, number>>;
 }
 
 interface Announcements {

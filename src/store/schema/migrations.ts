@@ -113,7 +113,7 @@ const MIGRATIONS: readonly Migration[] = [
   `,
   // models and prices that the operator applied from model lists
   `
-  -- see store/books/model-versions
+  -- see store/nodes/fleet
   CREATE TABLE model_versions (
     number INTEGER PRIMARY KEY,
     at INTEGER NOT NULL,
