@@ -1,4 +1,3 @@
-import type { EventId, RecordedEvent } from "../../customers/events/event.ts";
 import {
   MAX_OWN_WEBHOOKS,
   type OwnWebhook,
@@ -6,24 +5,18 @@ import {
   type OwnWebhookStore,
 } from "../../customers/events/own-webhook.ts";
 import { signing } from "../../customers/events/own-webhooks.ts";
-import type { DeliveryState, Webhook } from "../../customers/events/webhook.ts";
+import type { Webhook } from "../../customers/events/webhook.ts";
 import type { Actor } from "../../customers/keys/root.ts";
 import type { EpochMs } from "../../units/clock.ts";
-import type { WebhookEventKind } from "../../units/event-kinds.ts";
 import type { BalanceId } from "../../units/id.ts";
 import type { Database } from "../database/database.ts";
 import { assigned, type Batch, changesOne, inserted, type SqlPart, sql } from "../database/statement.ts";
-import { WaitingEvents } from "./delivery-queue.ts";
 import { loggingWebhook } from "./logged-fields.ts";
+import { kindsColumn, kindsFrom, SqlDeliveryQueue } from "./webhook-store.ts";
 
-export class SqlOwnWebhookStore implements OwnWebhookStore {
-  private readonly waitingEvents: WaitingEvents;
-
-  constructor(private readonly db: Database) {
-    this.waitingEvents = new WaitingEvents(db, {
-      webhooks: "owner_webhooks",
-      deliveries: "owner_deliveries",
-    });
+export class SqlOwnWebhookStore extends SqlDeliveryQueue implements OwnWebhookStore {
+  constructor(db: Database) {
+    super(db, { webhooks: "owner_webhooks", deliveries: "owner_deliveries" });
   }
 
   async list(balance: BalanceId): Promise<readonly OwnWebhook[]> {
@@ -76,7 +69,7 @@ export class SqlOwnWebhookStore implements OwnWebhookStore {
           holding(balance, by),
           loggingWebhook(present, { ...present, ...change }),
           changesOne(sql`UPDATE owner_webhooks SET ${assigned(columns)} WHERE id = ${id}`),
-          typeof change.pausedAt === "number" && sql`DELETE FROM owner_deliveries WHERE webhook_id = ${id}`,
+          typeof change.pausedAt === "number" && this.pausing(id),
         ].filter((one) => one !== false),
       };
     });
@@ -92,7 +85,7 @@ export class SqlOwnWebhookStore implements OwnWebhookStore {
         statements: [
           holding(balance, by),
           loggingWebhook(present, null),
-          sql`DELETE FROM owner_deliveries WHERE webhook_id = ${id}`,
+          this.pausing(id),
           changesOne(sql`DELETE FROM owner_webhooks WHERE id = ${id}`),
         ],
       };
@@ -100,9 +93,7 @@ export class SqlOwnWebhookStore implements OwnWebhookStore {
   }
 
   /** From one endpoint for which events wait to the next one, by their index: there may be many for which none does. */
-  async claim(now: EpochMs, until: EpochMs, limit: number): Promise<readonly Webhook[] | null> {
-    const [some] = await this.db.read`SELECT 1 FROM owner_webhooks LIMIT 1`;
-    if (some === undefined) return null;
+  protected async due(now: EpochMs, limit: number): Promise<readonly Webhook[]> {
     const due = await this.db.read<OwnWebhookRow>`
       WITH RECURSIVE waiting (id) AS (
         SELECT min(webhook_id) FROM owner_deliveries
@@ -111,25 +102,11 @@ export class SqlOwnWebhookStore implements OwnWebhookStore {
         FROM waiting WHERE waiting.id IS NOT NULL)
       SELECT ${WEBHOOK} FROM waiting JOIN owner_webhooks w ON w.id = waiting.id
       WHERE w.paused_at IS NULL AND w.due_at <= ${now} ORDER BY w.due_at, w.id LIMIT ${limit}`;
-    if (due.length === 0) return [];
-    const taken = await this.waitingEvents.putOff(due, until);
-    return due.flatMap((row, at) => (taken[at] ? [{ ...signing(fromRow(row), now), dueAt: until }] : []));
+    return due.map((row) => signing(fromRow(row), now));
   }
 
-  waiting(id: string, limit: number): Promise<readonly RecordedEvent[]> {
-    return this.waitingEvents.first(id, limit);
-  }
-
-  async note(
-    webhook: Webhook,
-    delivered: readonly EventId[],
-    state: DeliveryState,
-    now: EpochMs,
-  ): Promise<void> {
-    await this.db.commit([
-      this.waitingEvents.noting(webhook, delivered, state, now),
-      state.pausedAt === null ? [] : [sql`DELETE FROM owner_deliveries WHERE webhook_id = ${webhook.id}`],
-    ]);
+  protected override pausing(id: string): Batch {
+    return [sql`DELETE FROM owner_deliveries WHERE webhook_id = ${id}`];
   }
 
   private async isOwner(balance: BalanceId, by: Actor): Promise<boolean> {
@@ -194,10 +171,3 @@ function columnsOf(change: OwnWebhookChange): Readonly<Record<string, string | n
     string | number | null
   >;
 }
-
-/** Each between two spaces; empty for all. */
-export const kindsColumn = (kinds: readonly WebhookEventKind[] | null): string =>
-  kinds === null ? "" : ` ${kinds.join(" ")} `;
-
-export const kindsFrom = (column: string): readonly WebhookEventKind[] | null =>
-  column === "" ? null : (column.trim().split(" ") as WebhookEventKind[]);

@@ -1,23 +1,81 @@
 import type { EventId, RecordedEvent } from "../../customers/events/event.ts";
 import type {
   ConfiguredWebhook,
+  DeliveryQueue,
   DeliveryState,
   OperatorsWebhook,
   Webhook,
   WebhookStore,
 } from "../../customers/events/webhook.ts";
 import type { EpochMs } from "../../units/clock.ts";
+import type { WebhookEventKind } from "../../units/event-kinds.ts";
 import type { Database } from "../database/database.ts";
-import { sql } from "../database/statement.ts";
-import { WaitingEvents } from "./delivery-queue.ts";
-import { kindsColumn, kindsFrom } from "./own-webhook-store.ts";
+import { type Batch, type SqlPart, sql, verbatim } from "../database/statement.ts";
 
-/** Endpoints, and the events that wait for them. Of several processes, the one that puts an endpoint off sends to it. */
-export class SqlWebhookStore implements WebhookStore {
-  private readonly waitingEvents: WaitingEvents;
+/** Events that wait for the endpoints of one table. Of several processes, the one that puts an endpoint off sends to it. */
+export abstract class SqlDeliveryQueue implements DeliveryQueue {
+  private readonly webhooks: SqlPart;
+  private readonly deliveries: SqlPart;
 
-  constructor(private readonly db: Database) {
-    this.waitingEvents = new WaitingEvents(db, { webhooks: "webhooks", deliveries: "webhook_deliveries" });
+  protected constructor(
+    protected readonly db: Database,
+    { webhooks, deliveries }: Readonly<Record<"webhooks" | "deliveries", string>>,
+  ) {
+    this.webhooks = verbatim(webhooks);
+    this.deliveries = verbatim(deliveries);
+  }
+
+  /** Endpoints that are not paused, for which events wait and which are due. */
+  protected abstract due(now: EpochMs, limit: number): Promise<readonly Webhook[]>;
+
+  async claim(now: EpochMs, until: EpochMs, limit: number): Promise<readonly Webhook[] | null> {
+    const [some] = await this.db.read`SELECT 1 FROM ${this.webhooks} LIMIT 1`;
+    if (some === undefined) return null;
+    const due = await this.due(now, limit);
+    if (due.length === 0) return [];
+    const taken = await this.db.commit(
+      due.map(
+        ({ id, dueAt }) => sql`UPDATE ${this.webhooks} SET due_at = ${until}
+          WHERE id = ${id} AND due_at = ${dueAt} AND paused_at IS NULL`,
+      ),
+    );
+    return due.flatMap((webhook, at) => (taken?.[at] === 1 ? [{ ...webhook, dueAt: until }] : []));
+  }
+
+  waiting(id: string, limit: number): Promise<readonly RecordedEvent[]> {
+    return this.db.read<RecordedEvent>`
+      SELECT e.id, e.kind, e.balance_id AS "balanceId", e.created_at AS at, e.data
+      FROM ${this.deliveries} d JOIN events e ON e.id = d.event_id
+      WHERE d.webhook_id = ${id} ORDER BY d.created_at, d.event_id LIMIT ${limit}`;
+  }
+
+  async note(
+    { id, dueAt: claimed }: Webhook,
+    delivered: readonly EventId[],
+    { failures, problem, pausedAt, dueAt }: DeliveryState,
+    now: EpochMs,
+  ): Promise<void> {
+    const ids = this.db.among(delivered);
+    await this.db.commit([
+      sql`INSERT INTO delivered_events (event_id, webhook_id, delivered_at)
+        SELECT id, ${id}, ${now} FROM events WHERE id IN ${ids} ON CONFLICT DO NOTHING`,
+      sql`DELETE FROM ${this.deliveries} WHERE webhook_id = ${id} AND event_id IN ${ids}`,
+      sql`UPDATE ${this.webhooks} SET failures = ${failures}, problem = ${problem}, paused_at = ${pausedAt}, due_at = ${dueAt}
+        WHERE id = ${id} AND due_at = ${claimed}`,
+      pausedAt === null ? [] : this.pausing(id),
+    ]);
+  }
+
+  /** What becomes of the events that wait for an endpoint that is paused; they stay unless it says otherwise. */
+  protected pausing(_id: string): Batch {
+    return [];
+  }
+}
+
+/** The endpoints of the configuration. */
+export class SqlWebhookStore extends SqlDeliveryQueue implements WebhookStore {
+  constructor(db: Database) {
+    super(db, { webhooks: "webhooks", deliveries: "webhook_deliveries" });
   }
 
   async configure(webhooks: readonly ConfiguredWebhook[]): Promise<void> {
@@ -45,30 +103,12 @@ export class SqlWebhookStore implements WebhookStore {
     ]);
   }
 
-  async claim(now: EpochMs, until: EpochMs, limit: number): Promise<readonly Webhook[] | null> {
-    const rows = await this.db.read<WebhookRow & { readonly isDue: number }>`
-      SELECT id, url, secrets, failures, due_at AS "dueAt",
-        CASE WHEN paused_at IS NULL AND due_at <= ${now}
-          AND EXISTS (SELECT 1 FROM webhook_deliveries WHERE webhook_id = webhooks.id) THEN 1 ELSE 0 END AS "isDue"
-      FROM webhooks`;
-    if (rows.length === 0) return null;
-    const due = rows.filter(({ isDue }) => isDue === 1).slice(0, limit);
-    if (due.length === 0) return [];
-    const taken = await this.waitingEvents.putOff(due, until);
-    return due.flatMap((row, at) => (taken[at] ? [{ ...fromRow(row), dueAt: until }] : []));
-  }
-
-  waiting(id: string, limit: number): Promise<readonly RecordedEvent[]> {
-    return this.waitingEvents.first(id, limit);
-  }
-
-  async note(
-    webhook: Webhook,
-    delivered: readonly EventId[],
-    state: DeliveryState,
-    now: EpochMs,
-  ): Promise<void> {
-    await this.db.commit(this.waitingEvents.noting(webhook, delivered, state, now));
+  protected async due(now: EpochMs, limit: number): Promise<readonly Webhook[]> {
+    const rows = await this.db.read<WebhookRow>`
+      SELECT id, url, secrets, failures, due_at AS "dueAt" FROM webhooks
+      WHERE paused_at IS NULL AND due_at <= ${now}
+        AND EXISTS (SELECT 1 FROM webhook_deliveries WHERE webhook_id = webhooks.id) LIMIT ${limit}`;
+    return rows.map(fromRow);
   }
 
   async list(): Promise<readonly OperatorsWebhook[]> {
@@ -116,3 +156,10 @@ const fromRow = ({ id, url, secrets, failures, dueAt }: WebhookRow): Webhook => 
 });
 
 const FORGOTTEN_AT_ONCE = 500;
+
+/** Each between two spaces; empty for all. */
+export const kindsColumn = (kinds: readonly WebhookEventKind[] | null): string =>
+  kinds === null ? "" : ` ${kinds.join(" ")} `;
+
+export const kindsFrom = (column: string): readonly WebhookEventKind[] | null =>
+  column === "" ? null : (column.trim().split(" ") as WebhookEventKind[]);

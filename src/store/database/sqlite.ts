@@ -1,7 +1,7 @@
 import { Database, SQLiteError } from "bun:sqlite";
 import { makePrivate } from "../data-folder.ts";
-import { migrationsFrom, type PresentSchema, versionOf } from "../schema/schema-version.ts";
 import { SQLITE_SCHEMA } from "../schema/migrations.ts";
+import { migrationsFrom, type PresentSchema, versionOf } from "../schema/schema-version.ts";
 
 /**
  * Opens the gateway's database and brings its tables up to date. Money is read as integers: every amount is
