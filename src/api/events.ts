@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { EVENT_KINDS } from "../units/event-kinds.ts";
+import { BALANCE_EVENT_KINDS, EVENT_KINDS } from "../units/event-kinds.ts";
 import type { About } from "./about.ts";
 import { answerOf, namedAnswer, oneOf, orNone, pageOf, pageQuery, several, time } from "./answers.ts";
 
@@ -26,7 +26,7 @@ const OperatorsEvent = namedAnswer("OwnedEvent", {
 });
 export type OperatorsEvent = Static<typeof OperatorsEvent>;
 
-const query = { ...pageQuery(50, 200), type: oneOf(EVENT_KINDS, "only events of this type") };
+const ONE_TYPE = "only events of this type";
 
 export const EVENTS = {
   list: {
@@ -35,13 +35,17 @@ export const EVENTS = {
       "What endpoints are sent. Events of credit and limits are recorded only while an endpoint of the operator or of the balance takes them.",
     who: ["owner"],
     act: "see events",
-    query,
+    query: { ...pageQuery(50, 200), type: oneOf(BALANCE_EVENT_KINDS, ONE_TYPE) },
     answers: { 200: pageOf(EventAnswer) },
   },
   listForOperator: {
     summary: "Lists everybody's events of the last 30 days, newest first",
     who: ["admin"],
-    query: { ...query, balance_id: Type.String({ description: "only events of this balance" }) },
+    query: {
+      ...pageQuery(50, 200),
+      type: oneOf(EVENT_KINDS, ONE_TYPE),
+      balance_id: Type.String({ description: "only events of this balance" }),
+    },
     answers: { 200: pageOf(OperatorsEvent) },
   },
 } as const satisfies Record<string, About>;

@@ -1,15 +1,15 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { EVENT_KINDS } from "../units/event-kinds.ts";
+import { BALANCE_EVENT_KINDS, EVENT_KINDS } from "../units/event-kinds.ts";
 import type { About } from "./about.ts";
 import { answerOf, count, listOf, namedAnswer, oneOf, orNone, several, time } from "./answers.ts";
 import { choice, fieldsOf, orNull, text } from "./fields.ts";
 
-const kind = choice(EVENT_KINDS);
+const kind = choice(BALANCE_EVENT_KINDS);
 const kinds = Type.Array(kind, {
   minItems: 1,
-  maxItems: EVENT_KINDS.length,
+  maxItems: BALANCE_EVENT_KINDS.length,
   uniqueItems: true,
-  description: `a list of ${EVENT_KINDS.join(", ")}`,
+  description: `a list of ${BALANCE_EVENT_KINDS.join(", ")}`,
 });
 const url = text(500, "an https:// address");
 const NewWebhook = fieldsOf({

@@ -29,7 +29,7 @@ export interface CatalogEntry {
   readonly available: boolean;
 }
 
-interface PriceEntry extends RatesEntry {
+export interface PriceEntry extends RatesEntry {
   /** Rates of a whole request whose prompt has more than `prompt` tokens. */
   readonly above?: readonly StepEntry[];
 }
@@ -135,7 +135,7 @@ export const servingRoutes = ({ routes }: Model, routeState: RouteAvailability):
   );
 
 /** In USD per million tokens, as answers have it. */
-const priceEntry = (price: Price): PriceEntry => ({
+export const priceEntry = (price: Price): PriceEntry => ({
   ...ratesEntry(price),
   ...(price.above === undefined
     ? {}

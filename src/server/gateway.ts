@@ -92,6 +92,7 @@ import { GracefulShutdown } from "./graceful-shutdown.ts";
 import { type InUse, inUse } from "./in-use.ts";
 import { KeyFiles } from "./key-files.ts";
 import { RequestReporting } from "./reporting.ts";
+import { ServiceEvents } from "./service-events.ts";
 import type { IpcChannel } from "./workers/messages.ts";
 import { PassedRepeats } from "./workers/passed-repeats.ts";
 import { RepeatOwners } from "./workers/repeat-owners.ts";
@@ -112,7 +113,11 @@ export function buildGateway(parts: GatewayParts): BuiltGateway {
   const passed = place === null ? null : passedRepeats(repeats, rooms, parts);
   // Bound before the port is open: what the other workers find closed is answered elsewhere.
   const listening = passed?.listen(place!.socketOf(place!.number));
-  const reporters = listen === null ? [] : [...eventDelivery(parts, listen.mailer), rooms.exporter];
+  const reporters = listen === null ? [] : reportersOf(rooms, parts, listen.mailer);
+  // Endpoints of events first, so that they are sent what the others find.
+  const prepare = async () => {
+    for (const one of reporters) await one.prepare();
+  };
   const background = listen === null ? [] : [...backgroundWork(rooms, parts), ...reporters];
   let started = false;
   const shutdown = new GracefulShutdown({
@@ -144,11 +149,7 @@ export function buildGateway(parts: GatewayParts): BuiltGateway {
     port: server?.port ?? null,
     async start() {
       await listening;
-      const first = [
-        rooms.freeRoutes.verify(),
-        rooms.x402?.prepare(),
-        ...reporters.map((one) => one.prepare()),
-      ];
+      const first = [rooms.freeRoutes.verify(), rooms.x402?.prepare(), prepare()];
       await atMost(clock, FIRST_PROBES_MS, Promise.all(first));
       started = true;
       parts.counting.loadAhead();
@@ -161,7 +162,7 @@ export function buildGateway(parts: GatewayParts): BuiltGateway {
       rooms.slots.prepare(catalog.hosts.values());
       rooms.keyFiles.watch();
       void rooms.freeRoutes.verify();
-      for (const one of reporters) void one.prepare();
+      void prepare();
     },
     inUse: used,
     stop: () => shutdown.shutDown(),
@@ -190,7 +191,10 @@ export interface GatewayParts {
 }
 
 /** The configuration as it is now: a reload changes what it answers. */
-export type ConfigInForce = Pick<ActiveConfig, "config" | "links" | "generation" | "http" | "needsRestart">;
+export type ConfigInForce = Pick<
+  ActiveConfig,
+  "config" | "links" | "generation" | "http" | "needsRestart" | "modelVersion"
+>;
 
 /** As its thread does it. */
 type TokenCounting = Pick<Counting, keyof Counting>;
@@ -632,6 +636,12 @@ function backgroundWork(
       onFault,
     }),
   ];
+}
+
+/** What tells others of what happens here. */
+function reportersOf({ exporter }: Rooms, parts: GatewayParts, mailer: Mailer) {
+  const { config, clock, books, log } = parts;
+  return [...eventDelivery(parts, mailer), exporter, new ServiceEvents({ books, config, clock, log })];
 }
 
 const exporterOf = ({ config: active, clock, books, log, env }: GatewayParts): Exporter =>

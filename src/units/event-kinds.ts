@@ -1,5 +1,5 @@
-/** What endpoints are sent; docs/webhooks.md says when. */
-export const EVENT_KINDS = [
+/** What happens to a balance: endpoints of its owner are sent it, too. */
+export const BALANCE_EVENT_KINDS = [
   "credit.low",
   "credit.exhausted",
   "limit.reached",
@@ -13,6 +13,9 @@ export const EVENT_KINDS = [
   "claim.undone",
   "claim.detached",
 ] as const;
+
+/** What endpoints are sent; docs/webhooks.md says when. */
+export const EVENT_KINDS = [...BALANCE_EVENT_KINDS, "price.changed"] as const;
 
 export type WebhookEventKind = (typeof EVENT_KINDS)[number];
 

@@ -39,6 +39,7 @@ export function configOf(
     links: { baseUrl, dashboardUrl, statusUrl: `${baseUrl}/status`, contact },
     http: {} as ConfigInForce["http"],
     needsRestart: [],
+    modelVersion: 0,
   };
 }
 

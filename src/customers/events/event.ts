@@ -10,6 +10,7 @@ export interface OutgoingEvent<Kind = WebhookEventKind | typeof TEST_EVENT> {
   readonly id: EventId;
   readonly kind: Kind;
   readonly at: EpochMs;
+  /** Empty for what is no balance's. */
   readonly balanceId: string;
   /** JSON: amounts in USD, times in ISO 8601. */
   readonly data: string;
@@ -30,12 +31,14 @@ export function eventOf<Kind extends OutgoingEvent["kind"]>(
   { at, balance, ...data }: EventFacts,
 ): OutgoingEvent<Kind> {
   const id: EventId = `evt_${hashSecret(`${kind} ${what}`).slice(0, ID_DIGITS)}`;
-  return { id, kind, at, balanceId: balance, data: JSON.stringify({ balance_id: balance, ...data }) };
+  const named = balance === null ? data : { balance_id: balance, ...data };
+  return { id, kind, at, balanceId: balance ?? "", data: JSON.stringify(named) };
 }
 
 interface EventFacts extends Readonly<Record<string, unknown>> {
   readonly at: EpochMs;
-  readonly balance: string;
+  /** Null for what is no balance's. */
+  readonly balance: string | null;
 }
 
 /** What an endpoint is posted. */

@@ -17,7 +17,7 @@ export class OperatorsWebhooks {
     const webhook = (await this.list()).find((one) => one.id === id && one.url !== "");
     return webhook === undefined
       ? undefined
-      : this.deps.send(webhook, testEvent(id, "", this.deps.clock.now()));
+      : this.deps.send(webhook, testEvent(id, null, this.deps.clock.now()));
   }
 }
 

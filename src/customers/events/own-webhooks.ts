@@ -144,7 +144,7 @@ interface WebhookSpec {
 
 const OVERLAP_HOURS = 24;
 
-export const testEvent = (id: string, balance: BalanceId | "", at: EpochMs): OutgoingEvent =>
+export const testEvent = (id: string, balance: BalanceId | null, at: EpochMs): OutgoingEvent =>
   eventOf(TEST_EVENT, `${id} ${at}`, { at, balance, webhook_id: id });
 
 /** With the secrets that sign now, still sealed. */

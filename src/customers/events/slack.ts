@@ -40,6 +40,8 @@ const SENTENCES: Readonly<Record<OutgoingEvent["kind"], (data: EventData) => str
   "claim.claimed": ({ account_id }) => `The balance was claimed by account ${account_id}`,
   "claim.undone": () => "The claim of the balance was undone: it belongs to nobody's account",
   "claim.detached": () => "The operator took the balance out of its account",
+  "price.changed": ({ changed, price_lists }) =>
+    `Prices have changed: ${changed} of models at hosts${Array.isArray(price_lists) && price_lists.length > 0 ? `, and price lists ${price_lists.join(", ")}` : ""}`,
   "webhook.test": () => "This is a test of the webhook",
 };
 

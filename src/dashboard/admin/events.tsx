@@ -22,7 +22,10 @@ export function Events() {
   const events = usePages<OperatorsEvent>(api, `admin/events${type === "" ? "" : `?type=${type}`}`);
   return (
     <>
-      <Head title="Events" lead="What happened to balances in the last 30 days, and where it was sent." />
+      <Head
+        title="Events"
+        lead="What happened to balances and prices in the last 30 days, and where it was sent."
+      />
       <Listed
         of={webhooks}
         empty={<Empty title="No endpoints">The configuration names none under webhooks.</Empty>}

@@ -1,6 +1,6 @@
 import type { EventAnswer } from "../../api/events.ts";
 import type { WebhookAnswer, WebhookSecretAnswer, WebhookTestAnswer } from "../../api/webhooks.ts";
-import { EVENT_KINDS } from "../../units/event-kinds.ts";
+import { BALANCE_EVENT_KINDS } from "../../units/event-kinds.ts";
 import { moment } from "../format.ts";
 import { useOwner } from "../owner.ts";
 import { Button } from "../parts/button.tsx";
@@ -157,7 +157,11 @@ function WebhookDialog({ of, onSecret, onClose, onDone }: WebhookDialogProps) {
           {...format}
         />
       )}
-      <TextField label="Events" hint={`Empty: all. Or some of ${EVENT_KINDS.join(", ")}.`} {...events} />
+      <TextField
+        label="Events"
+        hint={`Empty: all. Or some of ${BALANCE_EVENT_KINDS.join(", ")}.`}
+        {...events}
+      />
     </FormDialog>
   );
 }

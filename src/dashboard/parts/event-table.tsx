@@ -25,9 +25,12 @@ interface EventTableProps<Row> {
 /** Without what the row shows by itself. */
 const factsOf = (data: EventAnswer["data"]): string =>
   Object.entries(data)
-    .filter(([name, value]) => name !== "balance_id" && value !== null)
+    .filter(([name, value]) => name !== "balance_id" && value !== null && !isLong(value))
     .map(([name, value]) => `${name} ${value}`)
     .join(", ");
+
+/** What programs read, such as all prices that changed. */
+const isLong = (value: unknown): boolean => Array.isArray(value) && typeof value[0] !== "string";
 
 function deliveriesText(deliveries: EventAnswer["deliveries"]): string {
   if (deliveries.length === 0) return "—";

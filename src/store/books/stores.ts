@@ -9,6 +9,7 @@ import { SqlExportStore } from "../export/export-store.ts";
 import { FleetStore, ModelVersionStore, SigningKeyStore } from "../nodes/fleet.ts";
 import { SqlGasLineStore } from "../payments/gas-line-store.ts";
 import { SqlPaymentStore } from "../payments/payment-store.ts";
+import { SqlPricesInForce } from "./prices-in-force.ts";
 
 /** The stores whose changes no node has to notice. */
 export const sqlStores = (db: Database, clock: Pick<Clock, "now">) => ({
@@ -21,6 +22,7 @@ export const sqlStores = (db: Database, clock: Pick<Clock, "now">) => ({
   signingKeys: new SigningKeyStore(db),
   fleet: new FleetStore(db),
   modelVersions: new ModelVersionStore(db),
+  pricesInForce: new SqlPricesInForce(db),
   changes: new SqlChangeLog(db),
   operators: new SqlOperatorStore(db),
 });

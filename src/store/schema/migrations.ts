@@ -320,6 +320,16 @@ const MIGRATIONS: readonly Migration[] = [
   ALTER TABLE change_log ALTER COLUMN seq SET DEFAULT nextval('change_log_seq');
   `,
   },
+  // what is sold at which price
+  `
+  -- See store/books/prices-in-force.
+  CREATE TABLE prices_in_force (
+    one INTEGER PRIMARY KEY CHECK (one = 1),
+    number INTEGER NOT NULL,
+    -- JSON
+    snapshot TEXT NOT NULL
+  ) STRICT;
+  `,
 ];
 
 /** PostgreSQL's columns have their type anyway, and its whole numbers need saying how long they are. */

@@ -98,6 +98,7 @@ export function testModelLists(store: () => Promise<string>): void {
       await poisoned(list, sync, running);
 
       expect((await sync("--undo")).out).toContain("is in force");
+      await expectChainOfPrices(running);
       const undone = await priceNow(running, key);
       expect(undone).toBe(input === 1 ? 2 : 1);
       expect(await running.stop()).toBe(0);
@@ -156,4 +157,12 @@ async function poisoned(
   expect((await sync(list, "--apply")).err).toContain("has more than 16777216 bytes");
   await until(async () => (await running.get("/readyz")).status === 200);
   expect((await running.get("/admin/config", ADMIN)).json).toEqual(before.json);
+}
+
+/** Each change of prices is one event of all processes, which begins where the one before it ended. */
+async function expectChainOfPrices(running: GatewayProcess): Promise<void> {
+  const { data } = (await running.get("/admin/events?type=price.changed&limit=200", ADMIN)).json;
+  expect(data.length).toBeGreaterThan(1);
+  for (const [at, { data: change }] of data.slice(0, -1).entries())
+    expect(change.previous_price_version).toBe(data[at + 1].data.price_version);
 }

@@ -1,0 +1,53 @@
+import { priceSnapshot } from "../catalog/price-snapshot.ts";
+import type { Bookkeeping } from "../store/books/bookkeeping.ts";
+import type { Clock } from "../units/clock.ts";
+import type { Log } from "../units/log.ts";
+import { Rounds } from "../units/rounds.ts";
+import type { ActiveConfig } from "./active-config.ts";
+
+/** Notices what is no balance's and is an event for the operator: prices that changed. Requests do nothing for it. */
+export class ServiceEvents {
+  private readonly rounds: Rounds;
+  private notedCatalog: object | null = null;
+  private failure: string | null = null;
+
+  constructor(private readonly deps: ServiceEventsDeps) {
+    this.rounds = new Rounds(deps.clock, ROUND_MS, async () => {
+      await this.prepare();
+      return ROUND_MS;
+    });
+  }
+
+  stop(): Promise<void> {
+    return this.rounds.stop();
+  }
+
+  /** Resolves once what is new is recorded, or could not be for now; never rejects. */
+  async prepare(): Promise<void> {
+    const failure = await this.notePrices().then(
+      () => null,
+      (error: unknown) => String(error),
+    );
+    // A store that is away fails each round alike.
+    if (failure !== null && failure !== this.failure) this.deps.log("events not noted", { error: failure });
+    this.failure = failure;
+  }
+
+  private async notePrices(): Promise<void> {
+    const { books, clock } = this.deps;
+    const { config, modelVersion } = this.deps.config;
+    const { catalog } = config;
+    if (catalog === this.notedCatalog) return;
+    await books.pricesInForce.note({ ...priceSnapshot(catalog), modelVersion }, clock.now());
+    this.notedCatalog = catalog;
+  }
+}
+
+interface ServiceEventsDeps {
+  readonly books: Pick<Bookkeeping, "pricesInForce">;
+  readonly config: Pick<ActiveConfig, "config" | "modelVersion">;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+const ROUND_MS = 1_000;
