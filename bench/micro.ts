@@ -153,6 +153,7 @@ const balance = {
   priceList: null,
   secretsSavedAt: null,
   closed: false,
+  lowCredit: null,
   reclaims: 0,
   recovery: null,
   undo: null,

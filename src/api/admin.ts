@@ -30,6 +30,7 @@ import {
   RevokedAnswer,
   SetUpAnswer,
 } from "./keys.ts";
+import { lowCreditField, lowCreditUsd } from "./me.ts";
 import { OwnedReceiptAnswer, RotatedKeyAnswer, receiptPage, receiptQuery } from "./receipts.ts";
 
 export const CreditFields = fieldsOf({
@@ -115,6 +116,7 @@ const balanceMembers = {
   price_list: orNone(
     Type.String({ description: "the price list that its keys are charged by; null: the models' own prices" }),
   ),
+  low_credit_usd: lowCreditUsd,
   created_at: time,
   credited_usd: Type.Number({ minimum: 0, description: "in all, less what was taken back" }),
   balance_usd: amountUsd,
@@ -357,10 +359,13 @@ export const ADMIN = {
   balance: { ...admin, summary: "Shows a balance", answers: { 200: BalanceAnswer } },
   changeBalance: {
     ...admin,
-    summary: "Changes the price list of a balance",
+    summary: "Changes the price list of a balance, and below which credit its owner is notified",
     details:
-      "Requests that are admitted from then on are charged by it, unless their key has a list of its own; those that are open stay at the prices that they were admitted at.",
-    body: fieldsOf({ price_list: priceListField }),
+      "Requests that are admitted from then on are charged by the price list, unless their key has a list of its own; those that are open stay at the prices that they were admitted at.",
+    body: fieldsOf({
+      price_list: Type.Optional(priceListField),
+      low_credit_usd: Type.Optional(lowCreditField),
+    }),
     answers: { 200: BalanceAnswer },
   },
   credits: {

@@ -14,6 +14,7 @@ import {
   texts,
   time,
 } from "./answers.ts";
+import { fieldsOf, orNull, usd } from "./fields.ts";
 import { DefaultLimits, KeyAnswer } from "./keys.ts";
 
 const suspended = oneOf(SUSPENSION_REASONS);
@@ -38,6 +39,16 @@ const OwnAccount = answerOf({
 });
 export type OwnAccount = Static<typeof OwnAccount>;
 
+/** Below so much credit there is an event `credit.low`, and a mail to the account's address. */
+export const lowCreditField = orNull(usd, "the gateway's own `low_credit_usd`");
+export const lowCreditUsd = orNone(
+  Type.Number({
+    minimum: 0,
+    description:
+      "its owner is notified once when the credit falls below this; 0: never; null: the gateway's own `low_credit_usd` holds",
+  }),
+);
+
 const MeAnswer = namedAnswer("Me", {
   balance_id: Type.String(),
   balance_usd: amountUsd,
@@ -50,6 +61,10 @@ const MeAnswer = namedAnswer("Me", {
   open_tier: answerOf({ limit: count, used: count, resets_at: time }),
   contact: orNone(Type.String({ description: "where the operator is reached, for credit and questions" })),
   key_defaults: DefaultLimits,
+  low_credit_usd: lowCreditUsd,
+  low_credit_default_usd: orNone(
+    Type.Number({ description: "what holds where `low_credit_usd` is null; null: no notice" }),
+  ),
   account: orNone(OwnAccount),
   reclaimed: Type.Boolean({
     description:
@@ -59,9 +74,20 @@ const MeAnswer = namedAnswer("Me", {
 export type MeAnswer = Static<typeof MeAnswer>;
 
 export const ME = {
-  summary: "Shows the balance, and the key that sends this with its use",
-  details: "Works while the account is suspended, too.",
-  who: ["key", "owner"],
-  anyOrigin: true,
-  answers: { 200: MeAnswer },
-} as const satisfies About;
+  show: {
+    summary: "Shows the balance, and the key that sends this with its use",
+    details: "Works while the account is suspended, too.",
+    who: ["key", "owner"],
+    anyOrigin: true,
+    answers: { 200: MeAnswer },
+  },
+  change: {
+    summary: "Sets below which credit the owner is notified",
+    details:
+      "Causes the event `credit.low`, once for each time that the credit falls below the amount, and a mail to an account with an email address. A balance that is already below it causes none until it has risen above it.",
+    who: ["owner"],
+    act: "change the balance",
+    body: fieldsOf({ low_credit_usd: lowCreditField }),
+    answers: { 200: MeAnswer },
+  },
+} as const satisfies Record<string, About>;

@@ -62,6 +62,9 @@ export function amountUsd(text: string): number {
   return Number(text);
 }
 
+/** Null: as for everybody. */
+export const orDefault = (text: string): number | null => (text === "default" ? null : amountUsd(text));
+
 const MAX_USD = usdFromNano(MAX_NANO_USD);
 
 /** `30d`, as a number of days. */

@@ -211,6 +211,27 @@ export async function setPriceList(
   show(context, options.json, balance, [`Requests of ${id} are charged by ${by} from now on.`]);
 }
 
+/** Below which credit the owner of a balance is notified. */
+export async function setLowCredit(
+  target: string,
+  low_credit_usd: number | null,
+  options: OperationOptions,
+  context: CommandContext,
+): Promise<void> {
+  const client = adminClient(options, context);
+  const id = await balanceIdOf(target, client);
+  const path = `/admin/balances/${encodeURIComponent(id)}`;
+  const balance = await client.patch<BalanceAnswer>(path, { low_credit_usd });
+  show(context, options.json, balance, [lowCreditLine(id, low_credit_usd)]);
+}
+
+export const lowCreditLine = (balance: string, below: number | null): string =>
+  below === null
+    ? `The gateway's own low_credit_usd holds for ${balance}.`
+    : below === 0
+      ? `The owner of ${balance} is not notified that credit is low.`
+      : `The owner of ${balance} is notified when its credit falls below ${below} USD.`;
+
 /** Where another process could not say what its open requests hold. */
 const onePart = (shown: readonly Pick<ListedBalance, "held_at">[]): string[] =>
   shown.some(({ held_at }) => held_at === "this_process")

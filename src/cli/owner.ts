@@ -1,11 +1,13 @@
 import type { List } from "../api/answers.ts";
 import type { UndoneAnswer } from "../api/claims.ts";
+import type { MeAnswer } from "../api/me.ts";
 import type { DeletionAnswer, RecoveryAnswer } from "../api/ownership.ts";
 import type { OpenSession } from "../api/sessions.ts";
 import { type Client, type OwnerOptions, ownerClient } from "./client.ts";
 import { type CommandContext, show, table } from "./console.ts";
 import { CommandFailure, EXIT } from "./failure.ts";
 import { liveKeyLines, type RevokeKeysOption, revokeKeysIn } from "./live-keys.ts";
+import { lowCreditLine } from "./operations.ts";
 
 /** What owners do about their own credentials, with the recovery secret or a session. */
 export async function replaceRecovery(options: OwnerOptions, context: CommandContext): Promise<void> {
@@ -15,6 +17,16 @@ export async function replaceRecovery(options: OwnerOptions, context: CommandCon
     made.recovery_secret,
     made.recovery_url,
   ]);
+}
+
+/** Below which credit the owner is notified. */
+export async function setOwnLowCredit(
+  low_credit_usd: number | null,
+  options: OwnerOptions,
+  context: CommandContext,
+): Promise<void> {
+  const me = await clientFor(options, context).patch<MeAnswer>("/v1/me", { low_credit_usd });
+  show(context, options.json, me, [lowCreditLine(me.balance_id, low_credit_usd)]);
 }
 
 export async function undoClaim(

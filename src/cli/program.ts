@@ -17,6 +17,7 @@ import {
   jsonOption,
   limitOption,
   moment,
+  orDefault,
   orUnlimited,
   several,
   tokenOption,
@@ -44,11 +45,12 @@ import {
   listBalances,
   listHosts,
   reload,
+  setLowCredit,
   setPriceList,
   setSuspension,
 } from "./operations.ts";
 import { addOperator, listChanges, listOperators, removeOperator, rotateOperator } from "./operators.ts";
-import { deleteAll, endSession, listSessions, replaceRecovery, undoClaim } from "./owner.ts";
+import { deleteAll, endSession, listSessions, replaceRecovery, setOwnLowCredit, undoClaim } from "./owner.ts";
 import { rotateSigningKey, showReceipt, verifyReceipt } from "./receipts.ts";
 import { showUsage } from "./usage.ts";
 import {
@@ -340,7 +342,9 @@ function addKeys(gateway: Command, context: CommandContext): void {
 function addOwner(gateway: Command, context: CommandContext): void {
   const owners = gateway
     .command("owner")
-    .description("Act as an owner: end what leaked, with the recovery secret or a session.") as Command;
+    .description(
+      "Act as an owner, with the recovery secret or a session: above all, end what leaked.",
+    ) as Command;
   const owned = (name: string) =>
     owners
       .command(name)
@@ -352,6 +356,10 @@ function addOwner(gateway: Command, context: CommandContext): void {
   owned("recovery")
     .description("Replace the recovery secret of the balance; the new one is shown once.")
     .action((options) => replaceRecovery(options, context));
+  owned("low-credit")
+    .description("Set below which credit the owner is notified, by mail and webhook.")
+    .addArgument(lowCreditArgument())
+    .action((usd, options) => setOwnLowCredit(usd, options, context));
   owned("undo-claim")
     .description("Withdraw the claim of the balance, or take it back within 7 days; recovery secret only.")
     .option("--revoke-keys", "end every key of the balance, not only what derives from the claim")
@@ -369,6 +377,12 @@ function addOwner(gateway: Command, context: CommandContext): void {
     .action((id, options) => deleteAll(id, options, context));
 }
 
+const lowCreditArgument = () =>
+  new Argument(
+    "<usd>",
+    "amount in USD, 0 for never, or default for the gateway's own `low_credit_usd`",
+  ).argParser(orDefault);
+
 function addMoney(gateway: Command, context: CommandContext): void {
   connected(gateway, "balances")
     .description("List balances, newest first.")
@@ -383,6 +397,11 @@ function addMoney(gateway: Command, context: CommandContext): void {
     .argument("<balance>", "bal_…, or a key of the balance")
     .argument("<name>", "name of a list of `price_lists`, or none for the models' own prices")
     .action((id, name, options) => setPriceList(id, name, options, context));
+  connected(gateway, "low-credit")
+    .description("Set below which credit the owner of a balance is notified; owners have `owner low-credit`.")
+    .argument("<balance>", "bal_…, or a key of the balance")
+    .addArgument(lowCreditArgument())
+    .action((id, usd, options) => setLowCredit(id, usd, options, context));
   connected(gateway, "account")
     .description("Show an account with its balances.")
     .argument("<account>", "acct_…, an email address or a wallet")

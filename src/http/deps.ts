@@ -28,6 +28,7 @@ import type { ReceiptId } from "../units/id.ts";
 import type { Networks } from "../units/networks.ts";
 import type { OperatorRole } from "../units/operator-roles.ts";
 import type { SecretHash } from "../units/secret-hash.ts";
+import type { NanoUsd } from "../units/usd.ts";
 import type { WrongTokens } from "./admin/wrong-tokens.ts";
 import type { UntrustedProxies } from "./untrusted-proxies.ts";
 import type { OpenSockets } from "./websocket/open-sockets.ts";
@@ -114,6 +115,8 @@ export interface HttpSettings {
   readonly receiptDays: number | null;
   /** Where customers reach the operator; null when the configuration does not say. */
   readonly contact: string | null;
+  /** Below so much credit owners are notified, unless they say otherwise; null for no notice. */
+  readonly lowCredit: NanoUsd | null;
   /** Whether what is served may be read without a key. */
   readonly catalogIsPublic: boolean;
   /** Whose `X-Forwarded-For` is believed. */

@@ -110,6 +110,7 @@ function settingsOf(config: Config, url: string, started: Config): ActiveSetting
       accountlessKeysPerAddressPerHour: config.setup.accountlessKeysPerAddressPerHour,
       mailsPerHour: config.signIn.mailsPerHour,
       receiptDays: config.receipts.keepDays,
+      lowCredit: config.lowCredit,
       operators: (config.operators ?? []).map(({ token, ...operator }) => ({
         ...operator,
         tokenHash: token as SecretHash,

@@ -672,7 +672,7 @@ function eventDelivery(parts: GatewayParts, mailer: Mailer): readonly [EventDeli
       secrets: secret,
       lowCredit,
     }));
-    return lowCredit === null ? endpoints : [...endpoints, ownersMail(lowCredit)];
+    return [...endpoints, ownersMail(lowCredit)];
   };
   const shared = { clock, log };
   const line = operatorsLine(parts);

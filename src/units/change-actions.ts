@@ -6,6 +6,7 @@ export const CHANGE_ACTIONS = [
   "account.suspended",
   "account.unsuspended",
   "balance.attached",
+  "balance.changed",
   "balance.closed",
   "balance.created",
   "balance.credited",

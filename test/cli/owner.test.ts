@@ -83,3 +83,18 @@ test("without an owner's credential nothing is asked", async () => {
   const { err, code } = await command(["owner", "recovery"], { GATEWAY_URL: gateway.url });
   expect([code, err]).toEqual([2, expect.stringContaining("GATEWAY_OWNER")]);
 });
+
+test("an owner says below which credit to be notified; `default` is the gateway's own amount", async () => {
+  const { recovery_secret, balance_id } = await gateway.key(0);
+  const set = (amount: string) => as(recovery_secret, "low-credit", amount);
+  expect((await set("12.50")).out).toBe(
+    `The owner of ${balance_id} is notified when its credit falls below 12.5 USD.\n`,
+  );
+  expect((await set("0")).out).toContain("is not notified");
+  expect((await set("default")).out).toContain("low_credit_usd holds");
+  for (const wrong of ["-1", "much", "0.0000000001", "9000000"]) expect((await set(wrong)).code).toBe(2);
+  const operator = (...args: string[]) =>
+    command(["low-credit", ...args, "--json"], { GATEWAY_URL: gateway.url, GATEWAY_ADMIN_TOKEN: ADMIN });
+  expect(JSON.parse((await operator(balance_id, "3")).out).low_credit_usd).toBe(3);
+  expect((await operator("bal_nobody", "3")).code).toBe(3);
+});

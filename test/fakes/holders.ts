@@ -19,6 +19,7 @@ export class KnownHolders implements KeyHolders {
       priceList: null,
       secretsSavedAt: null,
       closed: false,
+      lowCredit: null,
       reclaims: 0,
       recovery: null,
       undo: null,

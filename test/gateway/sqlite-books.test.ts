@@ -46,6 +46,7 @@ async function opened() {
     priceList: null,
     secretsSavedAt: null,
     closed: false,
+    lowCredit: null,
     reclaims: 0,
     recovery: null,
     undo: null,

@@ -365,6 +365,7 @@ const holderOf = (limits: Partial<Key> = {}): Holder => ({
     priceList: null,
     secretsSavedAt: null,
     closed: false,
+    lowCredit: null,
     reclaims: 0,
     recovery: null,
     undo: null,

@@ -65,6 +65,7 @@ export class TestGateway {
     accountlessKeysPerAddressPerHour: 1_000,
     mailsPerHour: 1_000,
     receiptDays: null as number | null,
+    lowCredit: null,
     contact: null as string | null,
     catalogIsPublic: false,
     trustedProxies: networks("127.0.0.0/8"),

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { MailServer } from "../fakes/mail-server.ts";
 import { open } from "../gateway/open.ts";
+import { notifiesOwnersOnce } from "../gateway/own-low-credit.ts";
 import { describeOnPostgres } from "./fixture.ts";
 
 describeOnPostgres("three gateways on one PostgreSQL", (cluster) => {
@@ -25,5 +26,12 @@ describeOnPostgres("three gateways on one PostgreSQL", (cluster) => {
     const news = gateways.flatMap(({ logged }) => logged.filter((line) => line.includes('"low credit"')));
     expect(news).toHaveLength(1);
     await server.stop();
+  }, 60_000);
+
+  test("notify owners once of each crossing of their own threshold", async () => {
+    const store = await cluster.database();
+    const gateways = await Promise.all([1, 2, 3].map(() => open(`store: ${store}\n`)));
+    await notifiesOwnersOnce(gateways.map(({ url }) => url));
+    for (const gateway of gateways) await gateway.close();
   }, 60_000);
 });

@@ -149,6 +149,7 @@ export class Holders {
       priceList: null,
       secretsSavedAt: null,
       closed: false,
+      lowCredit: null,
       reclaims: 0,
       recovery: null,
       undo: null,

@@ -226,6 +226,7 @@ class Store {
         priceList: null,
         secretsSavedAt: null,
         closed: false,
+        lowCredit: null,
         reclaims: 0,
         recovery: null,
         undo: null,

@@ -99,6 +99,7 @@ const BALANCE: Balance = {
   priceList: null,
   secretsSavedAt: null,
   closed: false,
+  lowCredit: null,
   reclaims: 0,
   recovery: null,
   undo: null,

@@ -58,6 +58,7 @@ function setUp(): { id: ReturnType<typeof newId<"bal">>; state: () => string } {
     priceList: null,
     secretsSavedAt: null,
     closed: false,
+    lowCredit: null,
     reclaims: 0,
     recovery: null,
     undo: null,

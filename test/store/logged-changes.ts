@@ -106,7 +106,11 @@ export class ChangingOperator {
       case 5:
         return dropBudget(deps, balance, name, OPERATOR);
       case 6:
-        return store.setPriceList(balance, random.pick(["partner", "friends", null]));
+        return store.changeBalance(balance, (present) =>
+          random.chance(0.5)
+            ? { ...present, lowCredit: random.pick([cap, null]) }
+            : { ...present, priceList: random.pick(["partner", "friends", null]) },
+        );
       case 7: {
         const [reason, lifted] = random.chance(0.5)
           ? (["sanctions", null] as const)
@@ -258,9 +262,9 @@ async function presentState(db: Pick<Database, "read">): Promise<Map<string, str
   for (const { balance, name, cap, period } of await db.read<Record<string, unknown>>`
     SELECT balance_id AS balance, name, cap, period FROM budgets`)
     take(`${balance} ${name}`, { name, cap_usd: usd(cap), window: period });
-  for (const { id, saved, ...balance } of await db.read<Record<string, unknown>>`
-    SELECT id, price_list, suspended, secrets_saved_at AS saved FROM balances`)
-    take(String(id), { there: true, ...balance, secrets_saved_at: time(saved) });
+  for (const { id, saved, low, ...balance } of await db.read<Record<string, unknown>>`
+    SELECT id, price_list, suspended, secrets_saved_at AS saved, low_credit AS low FROM balances`)
+    take(String(id), { there: true, ...balance, secrets_saved_at: time(saved), low_credit_usd: usd(low) });
   for (const { id, credited } of await db.read<Record<string, unknown>>`
     SELECT balance_id AS id, CAST(sum(amount) AS BIGINT) AS credited FROM credits GROUP BY balance_id`)
     take(String(id), { credited: Number(credited) });

@@ -65,7 +65,8 @@ ${dashboardUrl}
 
 To add credit, write to ${operatorAt(contact)}.
 
-You get this mail when the credit falls below ${formatUsd(below)}, and not again until there was more in between.
+You get this mail when the credit falls below ${formatUsd(below)}, and not again until there was more in between. You can change this
+amount on the dashboard's page Credit.
 `,
 });
 

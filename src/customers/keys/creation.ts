@@ -32,6 +32,7 @@ export async function setUp(
     setUpKey: minted.key.rotationId,
     secretsSavedAt: null,
     closed: false,
+    lowCredit: null,
     reclaims: 0,
     recovery: hashSecret(recovery),
     undo: null,

@@ -31,8 +31,8 @@ export interface KeyStore {
   /** Newest first; `before` is the id that the last page ended with. `liveKeys` as in `addKey`. */
   balances(limit: number, before: BalanceId | null): Promise<{ balance: Balance; liveKeys: number }[]>;
 
-  /** Null: the models' own prices. False where there is no such balance. */
-  setPriceList(balance: BalanceId, priceList: string | null): Promise<boolean>;
+  /** Null where there is no such balance. */
+  changeBalance(balance: BalanceId, decide: BalanceDecision): Promise<Balance | Refusal | null>;
 
   /** Notes that both secrets of the balance were shown to be saved; returns since when that is known. */
   secretsSaved(balance: BalanceId, at: EpochMs): Promise<EpochMs>;
@@ -94,6 +94,9 @@ export type KeyDecision = (
   siblings: number,
   recentKeys: RecentKeys,
 ) => KeyChange | Refusal;
+
+/** Only what people set may differ. */
+type BalanceDecision = (balance: Balance) => Balance | Refusal;
 
 /** `known` is the budget of that name, if there is one. */
 export type BudgetPut = (state: {

@@ -51,6 +51,8 @@ export interface Balance {
   readonly suspended: SuspensionReason | null;
   /** The price list that its keys are charged by, set by the operator; null: the models' own prices. */
   readonly priceList: string | null;
+  /** Below so much credit its owner is notified; null: below what the operator says. */
+  readonly lowCredit: NanoUsd | null;
   readonly createdAt: EpochMs;
   /** Lineage of the key made at set-up, the only one that may claim; null where no set-up made the balance. */
   readonly setUpKey: KeyId | null;

@@ -11,7 +11,8 @@ import type { MailOutcome } from "./mailer.ts";
 /** Owners' mails, as an endpoint: each event `credit.low` becomes a mail to the owner of its balance. */
 export const OWNERS_MAIL = "mail";
 
-export const ownersMail = (lowCredit: NanoUsd): ConfiguredWebhook => ({
+/** Owners without a threshold of their own get none where `lowCredit` is null. */
+export const ownersMail = (lowCredit: NanoUsd | null): ConfiguredWebhook => ({
   id: OWNERS_MAIL,
   url: "",
   format: "signed",

@@ -6,12 +6,13 @@ import { usd } from "../format.ts";
 import { useOwner } from "../owner.ts";
 import { AddCredit } from "../parts/add-credit.tsx";
 import { CreditTable } from "../parts/credit-table.tsx";
+import { ActionForm, limitText, readLimit, TextField, useField } from "../parts/field.tsx";
 import { Figure } from "../parts/figure.tsx";
 import { Head, Section } from "../parts/frame.tsx";
 import { Empty, Loaded, Problem } from "../parts/notice.tsx";
 import { ShowOlder, usePages } from "../parts/pages.tsx";
 import { PaymentTable } from "../parts/payment-table.tsx";
-import { useGet } from "../resource.ts";
+import { useAction, useGet } from "../resource.ts";
 
 /** The balance, every credit that it had, and what was taken back. */
 export function CreditPage() {
@@ -26,6 +27,7 @@ export function CreditPage() {
         <Figure label="Balance" value={usd(me.balance_usd)} />
       </div>
       <AddCredit />
+      <LowCredit />
       <Payments />
       <Section title="History">
         <Loaded of={credits}>
@@ -42,6 +44,33 @@ export function CreditPage() {
         </Loaded>
       </Section>
     </>
+  );
+}
+
+/** Below which credit the owner is notified. */
+function LowCredit() {
+  const { api, me, refresh } = useOwner();
+  const below = useField(limitText(me.low_credit_usd));
+  const save = useAction(async () => {
+    const low_credit_usd = readLimit(below.value);
+    if (low_credit_usd === undefined) throw new Error("The amount must be a number of dollars.");
+    await api.patch("v1/me", { low_credit_usd });
+    refresh();
+  });
+  const { low_credit_default_usd: standard, account } = me;
+  const to = account?.email === undefined ? "" : `a mail to ${account.email} and `;
+  return (
+    <Section title="Low credit" class="card stack">
+      <ActionForm class="inline" action={save} submit="Save" look="quiet">
+        <TextField
+          label="Notify me below, in dollars"
+          inputMode="decimal"
+          placeholder={standard === null ? "never" : String(standard)}
+          hint={`Sends ${to}the event credit.low to your webhooks, once each time credit falls below it. Empty: the operator's amount; 0: never.`}
+          {...below}
+        />
+      </ActionForm>
+    </Section>
   );
 }
 

@@ -10,7 +10,6 @@ import { usdFromNano } from "../../units/usd.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Endpoint } from "../endpoint.ts";
 import { creditView } from "../endpoints/credits.ts";
-import { namedPriceList } from "../endpoints/key-fields.ts";
 import {
   changedKey,
   keyWithSecret,
@@ -21,6 +20,7 @@ import {
   revoked,
   shownKey,
 } from "../endpoints/keys.ts";
+import { changeBalance } from "../endpoints/me.ts";
 import { repeated } from "../fields.ts";
 import { operation } from "../operation.ts";
 import { ok, page } from "../reply.ts";
@@ -40,12 +40,7 @@ export const adminBalanceEndpoints = (): Endpoint[] => [
     return ok(await balanceView(balance, await ownersOf([balance], deps), deps));
   }),
   operation("PATCH /admin/balances/:id", ADMIN.changeBalance, async ({ params: { id }, fields }, deps) => {
-    const priceList = namedPriceList(fields.price_list, deps.catalog());
-    if (refused(priceList)) return priceList;
-    const { store, keyring } = deps.keyDeps;
-    await store.setPriceList(id as BalanceId, priceList);
-    keyring.forgetBalance(id as BalanceId);
-    const balance = await balanceNamed(id, deps);
+    const balance = await changeBalance(id as BalanceId, fields, OPERATOR, deps);
     if (refused(balance)) return balance;
     return ok(await balanceView(balance, await ownersOf([balance], deps), deps));
   }),
@@ -142,7 +137,7 @@ async function ownersOf(balances: readonly Balance[], { accounts }: HttpDeps): P
 }
 
 async function balanceView(
-  { id, accountId, suspended, closed, priceList, createdAt }: Balance,
+  { id, accountId, suspended, closed, priceList, lowCredit, createdAt }: Balance,
   owners: Owners,
   { ledger }: HttpDeps,
 ): Promise<BalanceAnswer> {
@@ -157,6 +152,7 @@ async function balanceView(
     suspended,
     closed,
     price_list: priceList,
+    low_credit_usd: lowCredit === null ? null : usdFromNano(lowCredit),
     created_at: isoTime(createdAt),
     credited_usd: usdFromNano(money.credited),
     balance_usd: usdFromNano(money.total),

@@ -4,23 +4,63 @@ import type { Account } from "../../customers/accounts/account.ts";
 import type { BalanceRecord } from "../../customers/accounts/account-store.ts";
 import { type BalanceOwnership, isPending, ownership } from "../../customers/accounts/ownership.ts";
 import type { Balance } from "../../customers/keys/key.ts";
+import { type Actor, changedHands, rootOf } from "../../customers/keys/root.ts";
 import { type EpochMs, isoTime } from "../../units/clock.ts";
-import { usdFromNano } from "../../units/usd.ts";
+import { invalidField, type Refusal, refused } from "../../units/errors/refusal.ts";
+import type { BalanceId } from "../../units/id.ts";
+import { type NanoUsd, usdFromNano } from "../../units/usd.ts";
 import { windowAt } from "../../units/window.ts";
 import { clientBlocks } from "../client-blocks.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Endpoint } from "../endpoint.ts";
 import type { HttpExchange } from "../exchange.ts";
-import type { Identity } from "../identity.ts";
-import { type Asked, operation } from "../operation.ts";
+import { readUsd, repeated } from "../fields.ts";
+import { actorOf, type Identity } from "../identity.ts";
+import { operation } from "../operation.ts";
 import { ok } from "../reply.ts";
 import { identityView } from "./accounts.ts";
+import { namedPriceList } from "./key-fields.ts";
 import { usedKeyView } from "./key-view.ts";
 
-export const meEndpoints = (): Endpoint[] => [operation("GET /v1/me", ME, me)];
+export const meEndpoints = (): Endpoint[] => [
+  operation("GET /v1/me", ME.show, ({ who, exchange }, deps) => me(who, exchange, deps)),
+  operation("PATCH /v1/me", ME.change, async ({ who, fields, exchange }, deps) => {
+    const changed = await changeBalance(who.balance.id, fields, actorOf(who), deps);
+    return refused(changed) ? changed : me({ ...who, balance: changed }, exchange, deps);
+  }),
+];
+
+interface BalanceFields {
+  readonly low_credit_usd?: number | null | undefined;
+  readonly price_list?: string | null | undefined;
+}
+
+/** The balance as it is then. */
+export async function changeBalance(
+  id: BalanceId,
+  { low_credit_usd, price_list }: BalanceFields,
+  by: Actor,
+  { keyDeps, catalog }: HttpDeps,
+): Promise<Balance | Refusal> {
+  const lowCredit = low_credit_usd == null ? low_credit_usd : readUsd("low_credit_usd", low_credit_usd);
+  if (refused(lowCredit)) return lowCredit;
+  const priceList = namedPriceList(price_list, catalog());
+  if (refused(priceList)) return priceList;
+  const changed = await keyDeps.store.changeBalance(id, (balance) =>
+    rootOf(by, balance) === null
+      ? changedHands()
+      : {
+          ...balance,
+          ...(lowCredit === undefined ? {} : { lowCredit }),
+          ...(priceList === undefined ? {} : { priceList }),
+        },
+  );
+  keyDeps.keyring.forgetBalance(id);
+  return changed ?? invalidField("id", `There is no balance \`${repeated(id)}\`.`);
+}
 
 /** Readable while suspended too: people must be able to see why they are refused. */
-async function me({ who, exchange }: Asked<string, typeof ME>, deps: HttpDeps) {
+async function me(who: Identity, exchange: HttpExchange, deps: HttpDeps) {
   const { balance } = who;
   const now = deps.keyDeps.clock.now();
   const money = await deps.ledger.balanceUse(balance.id);
@@ -37,11 +77,15 @@ async function me({ who, exchange }: Asked<string, typeof ME>, deps: HttpDeps) {
     key: who.kind === "key" ? await usedKeyView(who.key, now, deps.ledger) : null,
     open_tier: await openTier(balance, exchange, now, deps),
     key_defaults: defaultLimits(balance, deps),
+    low_credit_usd: usdOrNone(balance.lowCredit),
+    low_credit_default_usd: usdOrNone(deps.settings().lowCredit),
     account: found === null || at === null ? null : accountOf(who, found, at, now),
     reclaimed: at?.state === "reclaimed",
     contact: deps.settings().contact,
   });
 }
+
+const usdOrNone = (amount: NanoUsd | null): number | null => (amount === null ? null : usdFromNano(amount));
 
 /** By whichever of the two was suspended last: the balance, or its account. */
 async function suspendedAt(balance: Balance, { keyDeps }: HttpDeps): Promise<string | null> {

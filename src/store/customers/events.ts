@@ -48,8 +48,9 @@ const OWNERS_TAKES = sql`w.balance_id = e.balance AND w.paused_at IS NULL AND ${
 
 const EXPORTED = sql`EXISTS (SELECT 1 FROM export_targets WHERE is_active = 1)`;
 
-/** Below so much credit, there is an event; null for none. */
-export const LOW_CREDIT = sql`(SELECT max(low_credit) FROM webhooks)`;
+/** Below so much credit of a balance, there is an event: below what its owner or else the operator says; null for none. */
+export const lowCreditOf = (balance: SqlPart): SqlPart =>
+  sql`coalesce((SELECT low_credit FROM balances WHERE id = ${balance}), (SELECT max(low_credit) FROM webhooks))`;
 
 /**
  * What was just charged, with its sums: balances, and limits where an endpoint takes their events. None where nobody takes
@@ -62,7 +63,7 @@ export function chargedCounters(
 ): SqlPart | null {
   const rows = chargedRows(spent, ends);
   if (rows.length === 0) return null;
-  return sql`SELECT c.id AS counter, r.amount, r.balance, c.credited, c.spent, ${LOW_CREDIT} AS low,
+  return sql`SELECT c.id AS counter, r.amount, r.balance, c.credited, c.spent, ${lowCreditOf(sql`r.balance`)} AS low,
       CASE r.kind WHEN 'day' THEN k.daily_limit WHEN 'month' THEN k.monthly_limit WHEN 'budget' THEN b.cap ELSE x.cap END AS cap,
       k.id AS "keyId", k.name AS "keyName", b.name AS "budgetName", b.per AS "perTag"
     FROM ${db.table(rows, COLUMNS)} r JOIN counters c ON c.id = r.id
@@ -73,7 +74,8 @@ export function chargedCounters(
       LEFT JOIN runs x ON r.kind = 'run' AND x.balance_id = r.balance AND x.name = r.subject
         AND CAST(x.started_at AS TEXT) = r.period
     WHERE CASE WHEN r.kind = 'balance'
-      THEN EXISTS (SELECT 1 FROM webhooks) OR EXISTS (SELECT 1 FROM owner_webhooks w WHERE w.balance_id = r.balance) OR ${EXPORTED}
+      THEN ${CREDIT_TAKEN} OR EXISTS (SELECT 1 FROM owner_webhooks w WHERE w.balance_id = r.balance)
+        OR EXISTS (SELECT 1 FROM balances o WHERE o.id = r.balance AND o.low_credit IS NOT NULL) OR ${EXPORTED}
       ELSE coalesce(k.daily_limit, k.monthly_limit, b.cap, x.cap) IS NOT NULL AND (${LIMITS_TAKEN} OR ${EXPORTED}) END`;
 }
 
@@ -86,6 +88,13 @@ const COLUMNS = {
   period: "TEXT",
   of_value: "BIGINT",
 } as const;
+
+/** An endpoint of the operator takes what is said of credit. Mails alone do where the operator names an amount. */
+const CREDIT_TAKEN = sql`EXISTS (SELECT 1 FROM webhooks WHERE low_credit IS NOT NULL OR kinds <> ' credit.low ')`;
+
+/** Somebody may take events about charges. */
+export const CHARGES_TAKEN = sql`(${CREDIT_TAKEN} OR EXISTS (SELECT 1 FROM owner_webhooks)
+  OR EXISTS (SELECT 1 FROM balances WHERE low_credit IS NOT NULL) OR ${EXPORTED})`;
 
 /** Some endpoint takes what is said of a balance's limits. */
 const LIMITS_TAKEN = sql`

@@ -54,7 +54,7 @@ export const changeable = (key: Key) => ({
 /** The same of balance `b` of account `a`, which is suspended with it. */
 export const BALANCE = sql`b.id, b.account_id AS "accountId", coalesce(b.suspended, a.suspended) AS suspended,
   b.created_at AS "createdAt", b.setup_key AS "setUpKey", b.secrets_saved_at AS "secretsSavedAt", b.closed_at AS closed,
-  b.price_list AS "priceList", b.reclaims, b.recovery_hash AS recovery, b.undo_hash AS undo`;
+  b.price_list AS "priceList", b.low_credit AS "lowCredit", b.reclaims, b.recovery_hash AS recovery, b.undo_hash AS undo`;
 
 export type BalanceRow = Omit<Balance, "closed"> & { readonly closed: EpochMs | null };
 

@@ -46,7 +46,7 @@ import {
   type VersionedRow,
 } from "../database/statement.ts";
 import { changeOfBalance, changeOfBudget, changeOfKey, changeOfRun } from "../nodes/changes.ts";
-import { logging, loggingDifference } from "./change-log.ts";
+import { logging } from "./change-log.ts";
 import { recording } from "./events.ts";
 import {
   BALANCE,
@@ -59,7 +59,14 @@ import {
   revokedFromRow,
   rowOf,
 } from "./key-rows.ts";
-import { loggingBudget, loggingKey, loggingNewKey, loggingRun, loggingSuspension } from "./logged-fields.ts";
+import {
+  loggingBalance,
+  loggingBudget,
+  loggingKey,
+  loggingNewKey,
+  loggingRun,
+  loggingSuspension,
+} from "./logged-fields.ts";
 import { removeUnusedKeys } from "./unused-keys.ts";
 
 /**
@@ -341,19 +348,23 @@ export class SqlKeyStore implements KeyStore {
     });
   }
 
-  setPriceList(balance: BalanceId, priceList: string | null): Promise<boolean> {
-    return this.db.change<boolean>(balance, async () => {
-      const found = await this.find(balance);
-      if (found === null) return { result: false };
-      const [before, after] = [{ price_list: found.balance.priceList }, { price_list: priceList }];
+  changeBalance(
+    id: BalanceId,
+    decide: (balance: Balance) => Balance | Refusal,
+  ): Promise<Balance | Refusal | null> {
+    return this.db.change<Balance | Refusal | null>(id, async () => {
+      const found = await this.find(id);
+      const decided = found === null ? null : decide(found.balance);
+      if (found === null || decided === null || refused(decided)) return { result: decided };
+      const { priceList, lowCredit } = decided;
       return {
-        result: true,
+        result: decided,
         statements: [
           touch("balances", found.row),
-          sql`UPDATE balances SET price_list = ${priceList} WHERE id = ${balance}`,
-          loggingDifference({ action: "balance.priced", subject: balance, balance, before, after }),
+          sql`UPDATE balances SET price_list = ${priceList}, low_credit = ${lowCredit} WHERE id = ${id}`,
+          loggingBalance(found.balance, decided),
         ],
-        changes: [changeOfBalance(balance)],
+        changes: [changeOfBalance(id)],
       };
     });
   }

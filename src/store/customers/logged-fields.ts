@@ -22,6 +22,24 @@ export function loggingKey(before: Key, { key, successor, ended }: ChangedKey): 
   return loggingDifference(about(key, action, fieldsOf(before), { ...fieldsOf(key), ...more }));
 }
 
+/** Two rows where both were changed: who may set them differs. */
+export const loggingBalance = ({ id, ...before }: Balance, after: Balance): Batch => [
+  loggingDifference({
+    action: "balance.priced",
+    subject: id,
+    balance: id,
+    before: { price_list: before.priceList },
+    after: { price_list: after.priceList },
+  }),
+  loggingDifference({
+    action: "balance.changed",
+    subject: id,
+    balance: id,
+    before: { low_credit_usd: amount(before.lowCredit) },
+    after: { low_credit_usd: amount(after.lowCredit) },
+  }),
+];
+
 export function loggingBudget(before: Budget | null, after: Budget | null): Batch {
   const { balanceId, name } = (after ?? before)!;
   const action = before === null ? "budget.created" : after === null ? "budget.deleted" : "budget.changed";

@@ -16,7 +16,7 @@ import type { EpochMs } from "../../units/clock.ts";
 import type { BalanceId, PaymentId } from "../../units/id.ts";
 import { MAX_NANO_USD, type NanoUsd, usdFromNano, ZERO_USD } from "../../units/usd.ts";
 import { logging } from "../customers/change-log.ts";
-import { LOW_CREDIT, recording } from "../customers/events.ts";
+import { lowCreditOf, recording } from "../customers/events.ts";
 import type { Database, Planned } from "../database/database.ts";
 import {
   type Batch,
@@ -95,7 +95,7 @@ export function debiting(db: Database, debit: Debit): Planned<Credit | TooMuch> 
     reads: [
       sumsOf(db, debit.balanceId),
       sql`${entryOf(debit.idempotencyKey)} ${db.forUpdate}`,
-      sql`SELECT ${LOW_CREDIT} AS low`,
+      sql`SELECT ${lowCreditOf(sql`${debit.balanceId}`)} AS low`,
     ],
     decide([rows, entries, lines]) {
       const [known] = entries as readonly CreditRow[];

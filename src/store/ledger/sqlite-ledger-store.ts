@@ -10,9 +10,10 @@ import { type EpochMs, HOUR_MS, systemClock } from "../../units/clock.ts";
 import { type BalanceId, firstReceiptId, type ReceiptId } from "../../units/id.ts";
 import { type NanoUsd, ZERO_USD } from "../../units/usd.ts";
 import {
+  CHARGES_TAKEN,
   type ChargedCounter,
   chargedCounters,
-  LOW_CREDIT,
+  lowCreditOf,
   recording,
   recordingCharges,
 } from "../customers/events.ts";
@@ -147,7 +148,9 @@ export class LedgerStore implements RunningSums, DebitStore {
     // Only a claim is on what may be spent meanwhile.
     const isCovered = entry.amount === 0 || (entry.claimed ?? 0) > 0 || credited + entry.amount >= spent;
     assert(isCovered, `${-entry.amount} taken of ${entry.balanceId}, now overspent`);
-    const [line] = this.sql.answer<{ low: NanoUsd | null }>(sql`SELECT ${LOW_CREDIT} AS low`);
+    const [line] = this.sql.answer<{ low: NanoUsd | null }>(
+      sql`SELECT ${lowCreditOf(sql`${entry.balanceId}`)} AS low`,
+    );
     const after = { credited: credited + entry.amount, spent };
     const events = creditEvents(entry.balanceId, { credited, spent }, after, {
       low: line!.low,
@@ -326,10 +329,7 @@ function prepare(db: Database) {
       "SELECT id, credited, spent, reserved FROM counters WHERE id = ?",
     ),
     balance: db.query<object, [string]>("SELECT 1 FROM balances WHERE id = ?"),
-    taker: db.query<object, []>(
-      `SELECT 1 WHERE EXISTS (SELECT 1 FROM webhooks) OR EXISTS (SELECT 1 FROM owner_webhooks)
-         OR EXISTS (SELECT 1 FROM export_targets WHERE is_active = 1)`,
-    ),
+    taker: db.query<object, []>(`SELECT 1 WHERE ${writtenFor(CHARGES_TAKEN).text}`),
     sequence: db.query<{ seq: number }, [string]>("SELECT seq FROM ends WHERE receipt = ?"),
     firstFrom: db.query<{ seq: number }, [string]>(
       "SELECT seq FROM ends WHERE receipt >= ? ORDER BY receipt LIMIT 1",

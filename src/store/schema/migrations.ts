@@ -330,6 +330,11 @@ const MIGRATIONS: readonly Migration[] = [
     snapshot TEXT NOT NULL
   ) STRICT;
   `,
+  // below which credit owners want to be notified; null: below what the operator names
+  `
+  ALTER TABLE balances ADD COLUMN low_credit INTEGER;
+  CREATE INDEX balances_by_low_credit ON balances (id) WHERE low_credit IS NOT NULL;
+  `,
 ];
 
 /** PostgreSQL's columns have their type anyway, and its whole numbers need saying how long they are. */

@@ -21,6 +21,7 @@ const balance: Balance = {
   priceList: null,
   secretsSavedAt: null,
   closed: false,
+  lowCredit: null,
   reclaims: 0,
   recovery: null,
   undo: null,
