@@ -206,7 +206,7 @@ async function admission(): Promise<Piece> {
     { spent: () => ZERO_USD, credited: () => MAX_NANO_USD },
     holders,
   );
-  const keyCounters = await ledger.countersOf(key, [], [], NOW);
+  const keyCounters = await ledger.counters.of(key, [], [], NOW);
   const want: ReservationRequest = {
     receipt: "rcpt_bench" as ReceiptId,
     at: NOW,

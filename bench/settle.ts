@@ -113,7 +113,7 @@ const BODY = JSON.stringify({ filler: "x".repeat(600) });
 
 async function oneRequest(ledger: Ledger, books: Books, waits: number[]): Promise<void> {
   const at = systemClock.now();
-  const keyCounters = await ledger.countersOf(KEY, [], [], at);
+  const keyCounters = await ledger.counters.of(KEY, [], [], at);
   const want: ReservationRequest = { ...WANT, receipt: newReceiptId(at, systemRandom), at };
   const reservation = ledger.admit(keyCounters, want);
   if (!(reservation instanceof Reservation)) throw new Error(`refused for ${reservation.what}`);

@@ -220,7 +220,7 @@ function takeAtOnce(
   deps: AdmissionDeps,
 ): Reservation | Promise<KeyCounters> | null {
   const at = deps.clock.now();
-  const keyCounters = deps.ledger.countersOf(ask.key, ask.budgets, ask.allowances, at, ask.run, ask.tags);
+  const keyCounters = deps.ledger.counters.of(ask.key, ask.budgets, ask.allowances, at, ask.run, ask.tags);
   if (keyCounters instanceof Promise) return keyCounters;
   const outcome = deps.ledger.admit(keyCounters, reservationRequest(ask, sized, at));
   return outcome instanceof Reservation ? outcome : null;
@@ -241,7 +241,7 @@ async function take(
     // Counters that took long to load may be yesterday's by now, and a grant may have gone to another request.
     for (let round = 0; round < MAX_ROUNDS; round++) {
       const at = clock.now();
-      const loading = ledger.countersOf(key, budgets, allowances, at, run, tags);
+      const loading = ledger.counters.of(key, budgets, allowances, at, run, tags);
       if (loading instanceof Promise) {
         await loading;
         continue;

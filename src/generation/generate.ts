@@ -154,7 +154,7 @@ class RequestFlow {
         if (asksOpenTier(request.model, this.catalog)) {
           this.allowances = deps.allowances(holder.balance, call.blocks());
           // Loaded before anything is refused, so that every answer can say what remains.
-          await deps.ledger.countersOf(holder.key, [], this.allowances, this.at);
+          await deps.ledger.counters.of(holder.key, [], this.allowances, this.at);
         }
         const planned = this.plan(request, holder, inThread);
         if (refused(planned)) return this.refusal(planned);

@@ -8,6 +8,9 @@ import type { BalanceId, BudgetId, KeyId } from "../units/id.ts";
 import { MAX_NANO_USD, type NanoUsd, ZERO_USD } from "../units/usd.ts";
 import { WINDOW_KINDS, type WindowKind, windowAt } from "../units/window.ts";
 
+/** On the counters that count requests. */
+export const ONE_REQUEST = 1 as NanoUsd;
+
 /**
  * What is counted against a limit: a balance's spending against its credit, a key's against its daily cap, a
  * budget's against its window. A window's start is part of the id, so a new window begins at zero with a

@@ -1,9 +1,11 @@
+import type { AgentRun } from "../customers/keys/runs.ts";
 import type { EpochMs } from "../units/clock.ts";
-import type { NanoUsd } from "../units/usd.ts";
+import { MAX_NANO_USD, type NanoUsd } from "../units/usd.ts";
 import { windowAt } from "../units/window.ts";
-import type { Counter } from "./counter.ts";
+import { boundOf, type Counter, ONE_REQUEST } from "./counter.ts";
+import type { KeyCounters, MoneyCounters, RateShare } from "./key-counters.ts";
 import type { RateWindow } from "./limits/rate-window.ts";
-import type { Allowance } from "./reservation.ts";
+import type { Allowance, ReservationRequest } from "./reservation.ts";
 
 /** A limit in which a request has no room, with the figures for its refusal. */
 export type Shortfall =
@@ -99,23 +101,88 @@ export const allowanceShortfall = ({ owner, limit }: Allowance, at: EpochMs): Al
  * How a limit stands against what a request may cost and wants to hold; null where it has room for both. What
  * other ledgers were granted and may not have spent counts as held.
  */
-export function shortRoom(
-  counter: Counter,
-  limit: NanoUsd,
-  amount: NanoUsd,
-  worst: NanoUsd,
-): LimitState | null {
+function shortRoom(counter: Counter, limit: NanoUsd, amount: NanoUsd, worst: NanoUsd): LimitState | null {
   const { elsewhere, openElsewhere } = counter;
   const spent = (counter.spent + elsewhere - openElsewhere) as NanoUsd;
   if (spent + worst <= limit && counter.room(limit) >= amount) return null;
   return { limit, spent, held: (counter.held + openElsewhere) as NanoUsd, amount, worst };
 }
 
+/** No wait fixes that, so it is said before anything else that is. */
+export function callsShortfall(run: AgentRun, calls: Counter): CallsShortfall | null {
+  const short = shortRoom(calls, callsLimit(run), ONE_REQUEST, ONE_REQUEST);
+  return short === null ? null : { ...short, what: "calls", run: run.name };
+}
+
+export const callsLimit = ({ limits }: AgentRun): NanoUsd => (limits?.calls ?? MAX_NANO_USD) as NanoUsd;
+
+/** The first of a key's rates in which the request has no room. */
+export function ratesShortfall(
+  counters: KeyCounters,
+  { rpmLimit, freeRpmLimit, tpmLimit, rateTokens }: ReservationRequest,
+  nowMs: number,
+): RateShortfall | null {
+  const { requestShare, freeRequestShare, tokenShare } = counters;
+  return (
+    shareShortfall("rpm_limit", rpmLimit, requestShare, 1, nowMs) ??
+    shareShortfall("open_tier.rpm", freeRpmLimit, freeRequestShare, 1, nowMs) ??
+    shareShortfall("tpm_limit", tpmLimit, tokenShare, rateTokens, nowMs)
+  );
+}
+
+const shareShortfall = (
+  what: RateShortfall["what"],
+  limit: number | null,
+  share: RateShare,
+  requested: number,
+  nowMs: number,
+): RateShortfall | null =>
+  limit !== null && share.window.taken(nowMs) + requested > boundOf(share, limit as NanoUsd)
+    ? rateShortfall(what, limit, share.window, requested, nowMs)
+    : null;
+
+/** Each limit must have room for `amount` now, and for `worst` if nothing else were open. */
+export function moneyShortfall(
+  { balance, day, month, caps, run }: MoneyCounters,
+  request: ReservationRequest,
+  amount: NanoUsd,
+  worst: NanoUsd,
+): Shortfall | null {
+  if (amount === 0) return null;
+  const { key, at } = request;
+  const { credited, counter } = balance;
+  const poor = shortRoom(counter, credited, amount, worst);
+  if (poor !== null) return { ...poor, what: "balance", available: counter.room(credited) };
+  // What has no limit is granted too where ledgers share: a limit that is set later then finds all of it
+  // counted.
+  let last: CapShortfall | null = null;
+  const dailyLimit = key.dailyLimit ?? MAX_NANO_USD;
+  const today = shortRoom(day, dailyLimit, amount, worst);
+  if (today !== null) last = { ...today, what: "daily_limit_usd", resetsAt: windowAt("day", at).resetsAt };
+  const monthlyLimit = key.monthlyLimit ?? MAX_NANO_USD;
+  const monthly = shortRoom(month, monthlyLimit, amount, worst);
+  if (monthly !== null) {
+    const { resetsAt } = windowAt("month", at);
+    last = laterOf(last, { ...monthly, what: "monthly_limit_usd", resetsAt });
+  }
+  for (const { budget, counter, limit, value } of caps) {
+    const short = shortRoom(counter, limit, amount, worst);
+    if (short !== null) {
+      const { resetsAt } = windowAt(budget.window, at);
+      const cap = { ...short, what: "budget", name: budget.name, resetsAt } as const;
+      last = laterOf(last, value === undefined ? cap : { ...cap, of: { tag: budget.perTag!, value } });
+    }
+  }
+  const ofRun = run === null ? null : shortRoom(run.counter, run.limit, amount, worst);
+  if (ofRun !== null) last = laterOf(last, { ...ofRun, what: "run", name: run!.run.name, resetsAt: null });
+  return last;
+}
+
 /**
  * The one that makes room last, so that a client waits only once; the first of two that make
  * room together.
  */
-export const laterOf = (one: CapShortfall | null, other: CapShortfall): CapShortfall =>
+const laterOf = (one: CapShortfall | null, other: CapShortfall): CapShortfall =>
   one === null || roomAt(other) > roomAt(one) ? other : one;
 
 /** The end of the window where it is spent; where open requests hold the rest, any moment may make room. */

@@ -3,7 +3,7 @@ import type { Clock } from "../units/clock.ts";
 import type { BalanceId } from "../units/id.ts";
 import { SingleFlight } from "../units/single-flight.ts";
 import { type NanoUsd, ZERO_USD } from "../units/usd.ts";
-import type { BalanceTotals } from "./ledger.ts";
+import type { BalanceTotals } from "./balance-view.ts";
 
 /**
  * What balances could pay once nothing is held, asked before work is done for a request that may turn out to be

@@ -631,7 +631,7 @@ function backgroundWork(
       days: () => active.config.unusedDays,
       store: books.keys,
       keyring: books.keyring,
-      isInUse: (balance) => books.ledger.isLoaded(balance),
+      isInUse: (balance) => books.ledger.counters.isLoaded(balance),
       onRemoved: (removed) => log("unused removed", removed),
       onFault,
     }),

@@ -17,7 +17,7 @@ export const inUse = (rooms: RoomsInUse): InUse[] => [...counted(rooms)].filter(
 export type InUse = readonly [what: string, count: number];
 
 export interface RoomsInUse {
-  readonly ledger: Pick<Ledger, "openHolds" | "openHoldsOfKeys" | "booked">;
+  readonly ledger: Pick<Ledger, "openHolds" | "counters">;
   readonly generation: Pick<
     GenerationDeps,
     "slots" | "health" | "openStreams" | "delivered" | "deadlines" | "prompts" | "payments"
@@ -36,8 +36,8 @@ export interface RoomsInUse {
 function* counted(rooms: RoomsInUse): Generator<InUse> {
   const { ledger, generation, repeats, deps, server } = rooms;
   yield ["open holds", ledger.openHolds];
-  for (const [key, count] of ledger.openHoldsOfKeys()) yield [`open holds of key ${key}`, count];
-  for (const { id, held } of ledger.booked()) yield [`held on ${id}`, held];
+  for (const [key, count] of ledger.counters.openHoldsOfKeys()) yield [`open holds of key ${key}`, count];
+  for (const { id, held } of ledger.counters.booked()) yield [`held on ${id}`, held];
   for (const { host, inFlight, waiting } of generation.slots.loads()) {
     yield [`requests in flight at ${host}`, inFlight];
     yield [`requests waiting for ${host}`, waiting];

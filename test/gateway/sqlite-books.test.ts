@@ -61,7 +61,7 @@ async function opened() {
   const amounts = { amount: CENT, worst: CENT, most };
   const request = { receipt: RECEIPT, at, key, budgets: [], allowances: [], ...amounts, about };
   const reservation = ledger.admit(
-    await ledger.countersOf(key, [], [], at),
+    await ledger.counters.of(key, [], [], at),
     request as unknown as ReservationRequest,
   );
   if (!(reservation instanceof Reservation)) throw new Error("was not admitted");

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import type { RunningSums } from "../../src/ledger/ledger.ts";
+import type { RunningSums } from "../../src/ledger/counter-cache.ts";
 import { type NanoUsd, ZERO_USD } from "../../src/units/usd.ts";
 import { json } from "../fakes/behaviours.ts";
 import { hostRow, startFakeHost } from "../fakes/host.ts";

@@ -168,7 +168,7 @@ describe("a hold that follows its stream", () => {
         about: { surface: "messages", model: "a/b", stream: true },
       };
       const reservation = ledger.admit(
-        await ledger.countersOf(key, [], [], request.at),
+        await ledger.counters.of(key, [], [], request.at),
         request,
       ) as Reservation;
       stream.reservation = reservation;

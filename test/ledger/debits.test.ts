@@ -134,7 +134,7 @@ describe("of credit that requests hold", () => {
       price: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 } as ReservationRequest["price"],
       about: { surface: "messages", model: "a/b", stream: true },
     };
-    const outcome = ledger.admit(await ledger.countersOf(key, [], [], at), request);
+    const outcome = ledger.admit(await ledger.counters.of(key, [], [], at), request);
     if (!(outcome instanceof Reservation)) return null;
     const end = (cost: number) => ledger.settle(outcome, { ...END, cost: cost as NanoUsd }, () => "{}");
     return { end, grow: (more: number) => ledger.extend(outcome, more as NanoUsd) };

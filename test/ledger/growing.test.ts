@@ -71,7 +71,7 @@ class Fleet {
       about: { surface: "messages", model: "a/b", stream: true },
     };
     this.holders.put(KEY);
-    const keyCounters = await ledger.countersOf(KEY, [], [], request.at);
+    const keyCounters = await ledger.counters.of(KEY, [], [], request.at);
     const claim = new GrantClaim();
     const admission = ledger.replenish(keyCounters, request, claim)!.then(() => {
       const admitted = ledger.admit(keyCounters, request);

@@ -86,7 +86,7 @@ async function ask(
     about: { surface: "messages", model: "a/b", stream: false },
     ...more,
   };
-  const keyCounters = await ledger.countersOf(key, request.budgets, request.allowances, request.at);
+  const keyCounters = await ledger.counters.of(key, request.budgets, request.allowances, request.at);
   const claim = new GrantClaim();
   await ledger.replenish(keyCounters, request, claim);
   claim.release();
@@ -318,12 +318,12 @@ describe("settling", () => {
     const admittedAt = books.time.now;
     books.time.now = epochMs(Date.UTC(2026, 11, 1, 0, 0, 1));
     books.ledger.settle(reservation, ending(90), () => "{}");
-    expect(await books.ledger.use(keyCounter("day", key.rotationId, admittedAt))).toMatchObject({
+    expect(await books.ledger.counters.use(keyCounter("day", key.rotationId, admittedAt))).toMatchObject({
       spent: 90,
     });
     for (const window of ["day", "month"] as const) {
       const today = keyCounter(window, key.rotationId, books.time.now);
-      expect(await books.ledger.use(today)).toEqual({ spent: ZERO_USD, held: ZERO_USD });
+      expect(await books.ledger.counters.use(today)).toEqual({ spent: ZERO_USD, held: ZERO_USD });
     }
     admitted(await ask(books, 100, key));
   });
@@ -342,7 +342,7 @@ describe("settling", () => {
     expect(books.ledger.extend(long, 30 as NanoUsd)).toBe(false);
     books.ledger.settle(long, ending(90), () => "{}");
     books.ledger.settle(other, ending(40), () => "{}");
-    expect(await books.ledger.use(keyCounter("day", key.rotationId, admittedAt))).toMatchObject({
+    expect(await books.ledger.counters.use(keyCounter("day", key.rotationId, admittedAt))).toMatchObject({
       spent: 100,
     });
   });
@@ -362,7 +362,9 @@ describe("settling", () => {
     // Back in the evening, of which only 10 are left.
     expect(await spend(evening, 60)).toBe("daily_limit_usd");
     expect(await spend(evening, 10)).toBe("nothing");
-    expect(await books.ledger.use(keyCounter("day", key.rotationId, evening))).toMatchObject({ spent: 100 });
+    expect(await books.ledger.counters.use(keyCounter("day", key.rotationId, evening))).toMatchObject({
+      spent: 100,
+    });
   });
 
   test("the token rate is charged with what was really used", async () => {
@@ -401,7 +403,9 @@ test("a hold grows while there is room on everything, and not beyond", async () 
   const reservation = admitted(await ask(books, 10, keyOf(), { budgets }));
   expect(books.ledger.extend(reservation, 20 as NanoUsd)).toBe(true);
   expect(books.ledger.extend(reservation, 1 as NanoUsd)).toBe(false);
-  expect(await books.ledger.use(budgetCounter(budgets[0]!.id, "total", NOON))).toMatchObject({ held: 30 });
+  expect(await books.ledger.counters.use(budgetCounter(budgets[0]!.id, "total", NOON))).toMatchObject({
+    held: 30,
+  });
 });
 
 test("a checkpoint records who serves an open stream and how far it got, and nothing of one that has ended", async () => {
@@ -456,7 +460,7 @@ describe("of several gateways that share their limits, each", () => {
     return ledger.forgetIdle(Number.MAX_SAFE_INTEGER, 600_000);
   };
   const kinds = ({ ledger }: ReturnType<typeof openShared>) =>
-    [...ledger.booked()].map(({ id }) => id.split(":").slice(0, -1).join(" ")).sort();
+    [...ledger.counters.booked()].map(({ id }) => id.split(":").slice(0, -1).join(" ")).sort();
 
   test("forgets windows that are long over, and remembers what it spent of those that are not", async () => {
     const books = openShared();
@@ -499,7 +503,7 @@ test("a key above its rate is known before anything of its request is read, and 
   expect(ledger.overRate({ ...key, rpmLimit: 3 })).toBeNull();
   expect(ledger.overRate({ ...key, rpmLimit: null })).toBeNull();
 
-  const isKept = () => !(ledger.countersOf(key, [], [], NOON) instanceof Promise);
+  const isKept = () => !(ledger.counters.of(key, [], [], NOON) instanceof Promise);
   const forgetAfter = (ms: number) => {
     time.elapsedMs += ms;
     ledger.forgetIdle(Number.MAX_SAFE_INTEGER, 600_000);

@@ -73,7 +73,7 @@ function ledgerOf({ credited = 1_000, shared = false, isUsable = true } = {}) {
   });
   const admit = async (amount: number, more: Partial<ReservationRequest> = {}) => {
     const request = requestOf(amount, more);
-    const counters = await ledger.countersOf(key, [], request.allowances, request.at, request.run);
+    const counters = await ledger.counters.of(key, [], request.allowances, request.at, request.run);
     holders.put(key, []);
     return ledger.admit(counters, request);
   };
@@ -130,7 +130,7 @@ describe("what the journal gets of a stream", () => {
     ledger.shrink(reservation, usd(40));
     ledger.shrink(reservation, usd(90));
     expect(records.slice(1)).toEqual([{ kind: "extend", receipt: receiptOf(reservation), held: usd(40) }]);
-    expect(ledger.heldOn(balanceCounter(BALANCE))).toBe(usd(40));
+    expect(ledger.counters.heldOn(balanceCounter(BALANCE))).toBe(usd(40));
   });
 
   test("a checkpoint writes who answers it, once, and nothing once it has ended", async () => {
@@ -168,7 +168,7 @@ describe("what the journal gets of a stream", () => {
 
 describe("what is in memory", () => {
   test("nothing is held on a counter that nobody has used", () => {
-    expect(ledgerOf().ledger.heldOn(balanceCounter(BALANCE))).toBe(ZERO_USD);
+    expect(ledgerOf().ledger.counters.heldOn(balanceCounter(BALANCE))).toBe(ZERO_USD);
   });
 
   test("credit is known once the balance was read, and is what is not spent", async () => {
@@ -192,20 +192,20 @@ describe("what is in memory", () => {
     const { ledger, key, clock, reserve } = ledgerOf();
     await reserve(10);
     const at = clock.now();
-    expect(ledger.countersOf(key, [], [], at)).not.toBeInstanceOf(Promise);
+    expect(ledger.counters.of(key, [], [], at)).not.toBeInstanceOf(Promise);
     const allowances = [{ owner: "bal_a", limit: 1 }];
-    expect(ledger.countersOf(key, [], allowances, at)).toBeInstanceOf(Promise);
+    expect(ledger.counters.of(key, [], allowances, at)).toBeInstanceOf(Promise);
     await reserve(0, { allowances });
-    expect(ledger.countersOf(key, [], allowances, at)).not.toBeInstanceOf(Promise);
+    expect(ledger.counters.of(key, [], allowances, at)).not.toBeInstanceOf(Promise);
     const run = runOf({ cap: null, calls: 1 });
-    expect(ledger.countersOf(key, [], [], at, run)).toBeInstanceOf(Promise);
+    expect(ledger.counters.of(key, [], [], at, run)).toBeInstanceOf(Promise);
     await reserve(10, { run });
-    expect(ledger.countersOf(key, [], [], at, run)).not.toBeInstanceOf(Promise);
+    expect(ledger.counters.of(key, [], [], at, run)).not.toBeInstanceOf(Promise);
   });
 
   test("a key is forgotten a while after its last request ended, and never within its minute", async () => {
     const { ledger, key, clock, admit, reserve, settle } = ledgerOf();
-    const isKnown = () => !(ledger.countersOf(key, [], [], clock.now()) instanceof Promise);
+    const isKnown = () => !(ledger.counters.of(key, [], [], clock.now()) instanceof Promise);
     const reservation = await reserve(10, { rpmLimit: 1 });
     clock.advance(100);
     ledger.forgetIdle(Number.POSITIVE_INFINITY, 50);
@@ -232,7 +232,7 @@ describe("limits that ledgers share", () => {
     const run = runOf({ cap: 500, calls: 3 });
     const allowances = [{ owner: "bal_a", limit: 5 }];
     const free = requestOf(0, { allowances, run, rpmLimit: 10, freeRpmLimit: 10, tpmLimit: 1_000 });
-    const counters = await ledger.countersOf(key, [], allowances, AT, run);
+    const counters = await ledger.counters.of(key, [], allowances, AT, run);
     const requested = () =>
       statements.splice(0).map(({ counter, needed }) => [counter as string, needed as number]);
     const counted: [string, number][] = [

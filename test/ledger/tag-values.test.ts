@@ -67,7 +67,7 @@ function ledgerOf(authority: MemoryAuthority | null, name = "n") {
     };
     const claim = new GrantClaim();
     for (let round = 0; round < 2; round++) {
-      const found = ledger.countersOf(KEY, BUDGETS, [], request.at, null, { user });
+      const found = ledger.counters.of(KEY, BUDGETS, [], request.at, null, { user });
       const counters = found instanceof Promise ? await found : found;
       const reservation = ledger.admit(counters, request);
       if (reservation instanceof Reservation) {
@@ -89,11 +89,11 @@ function ledgerOf(authority: MemoryAuthority | null, name = "n") {
     claim.release();
     return false;
   };
-  const values = () => [...ledger.booked()].filter(({ id }) => isValueCounter(id)).length;
+  const values = () => [...ledger.counters.booked()].filter(({ id }) => isValueCounter(id)).length;
   /** As the books do it each second. */
   const passSecond = () => {
     clock.advance(1_001);
-    if (ledger.isCrowded) ledger.forgetIdle(Number.POSITIVE_INFINITY, 600_000);
+    if (ledger.counters.isCrowded) ledger.forgetIdle(Number.POSITIVE_INFINITY, 600_000);
   };
   const passMinute = async () => {
     clock.advance(61_000);

@@ -61,7 +61,7 @@ async function stream(budgets: readonly Budget[] = [A], key: Key = KEY): Promise
     price: { input: 0, output: 1_000_000, cacheRead: 0, cacheWrite: 0 } as ReservationRequest["price"],
     about: { surface: "messages", model: "a/b", stream: true },
   };
-  const outcome = ledger.admit(await ledger.countersOf(key, budgets, [], at), request);
+  const outcome = ledger.admit(await ledger.counters.of(key, budgets, [], at), request);
   expect(outcome).toBeInstanceOf(Reservation);
   return outcome as Reservation;
 }
@@ -73,7 +73,7 @@ const settle = (reservation: Reservation, cost: number) =>
     () => "{}",
   );
 
-const use = (budget: Budget) => ledger.use(budgetCounter(budget.id, budget.window, clock.now()));
+const use = (budget: Budget) => ledger.counters.use(budgetCounter(budget.id, budget.window, clock.now()));
 const used = async (budget: Budget) => {
   const { spent, held } = await use(budget);
   return spent + held;
@@ -188,7 +188,7 @@ describe("a stream whose key is moved to another budget", () => {
       { spent: usd(onA), held: ZERO_USD },
       { spent: usd(onB), held: ZERO_USD },
     ]);
-    expect(await ledger.use(keyCounter("day", KEY.rotationId, clock.now()))).toMatchObject({
+    expect(await ledger.counters.use(keyCounter("day", KEY.rotationId, clock.now()))).toMatchObject({
       spent: onA + onB,
     });
     // The books come to the same.
@@ -296,7 +296,7 @@ describe("a budget whose window is changed", () => {
     ["month", 60],
     ["total", 60],
   ])("knows what was spent in the %s: %p", async (window, cost) => {
-    expect(await ledger.use(budgetCounter(A.id, window, noon))).toMatchObject({ spent: cost });
+    expect(await ledger.counters.use(budgetCounter(A.id, window, noon))).toMatchObject({ spent: cost });
     expect(await room(window, cost + 100)).toBe(false);
     expect(await room(window, cost + 201)).toBe(true);
   });

@@ -49,7 +49,7 @@ const request = (): ReservationRequest => ({
 /** A request that was read with the key as `KEY` is, once that was changed. */
 async function admitAfter(key: Key, budgets: readonly Budget[]) {
   holders.put(KEY, [TEAM]);
-  const counters = await ledger.countersOf(KEY, [TEAM], [], clock.now());
+  const counters = await ledger.counters.of(KEY, [TEAM], [], clock.now());
   holders.put(key, budgets);
   return ledger.admit(counters, request());
 }

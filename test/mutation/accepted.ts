@@ -39,7 +39,7 @@ export const ACCEPTED: readonly Accepted[] = [
     reason: "Crediting nothing changes nothing.",
   },
   {
-    file: "src/ledger/ledger.ts",
+    file: "src/ledger/shortfall.ts",
     before: "if (amount === 0) return null;",
     after: "if (false) return null;",
     reason:

@@ -487,7 +487,7 @@ class Fleet {
     const { key } = request;
     for (let round = 0; round < 4; round++) {
       const { budgets, allowances, at, about } = request;
-      const found = node.ledger.countersOf(key, budgets, allowances, at, null, about.tags);
+      const found = node.ledger.counters.of(key, budgets, allowances, at, null, about.tags);
       // In the same turn, or they may be forgotten.
       const keyCounters = found instanceof Promise ? await found : found;
       if (node.dead) return "unknown";
@@ -740,7 +740,7 @@ class Fleet {
       // What it counts in its memory, nobody will be told of.
       if (this.postgres.isClosed(name)) continue;
       const number = this.numbers.get(name)!;
-      for (const { id, spent, held } of ledger.booked()) all.get(id)?.add(number, spent, held);
+      for (const { id, spent, held } of ledger.counters.booked()) all.get(id)?.add(number, spent, held);
       for (const [id, spent] of forgotten) all.get(id)?.add(number, spent, 0);
     }
     return all;
@@ -818,9 +818,9 @@ abstract class Node {
 
   /** Forgets counters that nobody uses, and gives back what it was granted of values of tags. */
   forgetQuiet(): number {
-    const before = [...this.ledger.booked()].filter(({ id }) => isValueCounter(id));
+    const before = [...this.ledger.counters.booked()].filter(({ id }) => isValueCounter(id));
     this.ledger.forgetIdle(this.appliedThrough, QUIET_MS);
-    const left = new Set(this.ledger.booked());
+    const left = new Set(this.ledger.counters.booked());
     const gone = before.filter((counter) => !left.has(counter));
     for (const { id, spent } of gone) this.forgotten.set(id, (this.forgotten.get(id) ?? 0) + spent);
     return gone.length;
@@ -830,7 +830,7 @@ abstract class Node {
   protected abstract get appliedThrough(): number;
 
   giveBack(limits: ReadonlyMap<CounterId, NanoUsd>): void {
-    for (const counter of this.ledger.booked()) {
+    for (const counter of this.ledger.counters.booked()) {
       const limit = limits.get(counter.id);
       if (limit !== undefined) this.grants.giveBack(counter, limit);
     }

@@ -124,7 +124,7 @@ async function admit(
     about: { surface: "messages", model: "a/b", stream: true },
   };
   const { key: current, budgets } = holders.current(key, at)!;
-  const counters = await ledger.countersOf(current, budgets, [], at);
+  const counters = await ledger.counters.of(current, budgets, [], at);
   const wanted = { ...request, key: current, budgets };
   let outcome = isOver() ? null : ledger.admit(counters, wanted);
   if (outcome !== null && !(outcome instanceof Reservation)) {

@@ -29,7 +29,7 @@ export class Takes {
     const { holders } = this;
     const looked = [...asks].filter((ask) => ask.outcome === "open" && !this.tight.has(ask));
     const room = new Map<string, number>();
-    for (const { id, spent, held } of ledger.booked()) {
+    for (const { id, spent, held } of ledger.counters.booked()) {
       const used = spent + held;
       const before = this.used.get(id);
       const hasGrown = before !== undefined && used > before;
@@ -57,7 +57,8 @@ export class Takes {
     for (const ask of looked) {
       const { id, balanceId, budgets } = holders.latest(ask.key);
       const credit =
-        (ledger.creditedInMemory(balanceId) ?? 0) - (this.used.get(`balance:${balanceId}` as CounterId) ?? 0);
+        (ledger.counters.creditedInMemory(balanceId) ?? 0) -
+        (this.used.get(`balance:${balanceId}` as CounterId) ?? 0);
       const subjects = [
         `day:${ask.chain}`,
         `month:${ask.chain}`,

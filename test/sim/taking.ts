@@ -261,7 +261,7 @@ class Fleet {
       worst: amount,
       ...rest,
     };
-    const keyCounters = await node.ledger.countersOf(key, budgets, [], at, run);
+    const keyCounters = await node.ledger.counters.of(key, budgets, [], at, run);
     // While it waits.
     if (this.random.chance(0.1)) await this.change();
     let outcome = node.ledger.admit(keyCounters, request);
@@ -474,7 +474,8 @@ class Fleet {
   private usedOf(nodes: readonly Node[]): Map<CounterId, number> {
     const used = new Map<CounterId, number>();
     for (const { ledger } of nodes)
-      for (const { id, spent, held } of ledger.booked()) used.set(id, (used.get(id) ?? 0) + spent + held);
+      for (const { id, spent, held } of ledger.counters.booked())
+        used.set(id, (used.get(id) ?? 0) + spent + held);
     return used;
   }
 

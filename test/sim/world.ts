@@ -443,11 +443,11 @@ class World {
     const { ledger, books } = this.life!;
     if (this.disk.mood !== "fine" || !this.disk.syncing) this.refusingSinceMs ??= this.time.elapsedMs();
     else if (books.journal.failure === null) this.refusingSinceMs = null;
-    for (const counter of ledger.booked()) {
+    for (const counter of ledger.counters.booked()) {
       check(counter.held >= 0 && counter.spent >= 0, `${counter.id} went below zero`);
       if (!counter.id.startsWith("balance:")) continue;
       const balance = counter.id.slice("balance:".length) as BalanceId;
-      const credited = ledger.creditedInMemory(balance)!;
+      const credited = ledger.counters.creditedInMemory(balance)!;
       this.auditor.judgeCredited(balance, credited);
       check(counter.spent + counter.held <= credited, `${balance} is overspent`);
     }
@@ -458,7 +458,7 @@ class World {
   private compareHolds(): void {
     const { ledger } = this.life!;
     const held = heldBy(ledger.openRecords());
-    for (const counter of ledger.booked()) {
+    for (const counter of ledger.counters.booked()) {
       const open = held.get(counter.id) ?? 0;
       // Only balances hold something else: what is being taken back.
       const isRight = counter.id.startsWith("balance:") ? counter.held >= open : counter.held === open;
@@ -469,7 +469,7 @@ class World {
   /** What the ledger remembers is what the books say, but for ends that are on their way there. */
   private compareMemory(): void {
     const { ledger, books } = this.life!;
-    for (const { id, spent, changedBy } of ledger.booked()) {
+    for (const { id, spent, changedBy } of ledger.counters.booked()) {
       if (changedBy > books.appliedThrough) continue;
       const booked = this.database.store.spent(id);
       check(booked === spent, `${id} has spent ${booked} by the books, and ${spent} in memory`);

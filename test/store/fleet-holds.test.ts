@@ -41,7 +41,7 @@ beforeEach(() => {
   };
   nodes = new Map(
     names.map((node) => {
-      const ledger = { heldOn: () => HELD[node] as NanoUsd };
+      const ledger = { counters: { heldOn: () => HELD[node] as NanoUsd } };
       return [node, new FleetHolds({ node, exchange, ledger, books: { catchUp: async () => {} }, clock })];
     }),
   );

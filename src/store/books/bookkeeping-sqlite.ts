@@ -1,7 +1,8 @@
 import { Keyring } from "../../customers/keys/keyring.ts";
 import { Runs } from "../../customers/keys/runs.ts";
+import type { RunningSums } from "../../ledger/counter-cache.ts";
 import { type DebitStore, Debits } from "../../ledger/debits.ts";
-import { type KeyHolders, Ledger, type RunningSums } from "../../ledger/ledger.ts";
+import { type KeyHolders, Ledger } from "../../ledger/ledger.ts";
 import { assert } from "../../units/assert.ts";
 import { SqlAccountStore } from "../customers/account-store.ts";
 import { SqlKeyStore } from "../customers/key-store.ts";
@@ -69,8 +70,8 @@ export async function openSqliteBooks(parts: BookkeepingParts): Promise<Bookkeep
     runs,
     healthy: () => books.journal.healthy,
     balance: (id) => ledger.balance(id),
-    spent: async (id) => (await ledger.use(id)).spent,
-    held: async (id) => ({ held: ledger.heldOn(id), heldAt: "all_processes" }),
+    spent: async (id) => (await ledger.counters.use(id)).spent,
+    held: async (id) => ({ held: ledger.counters.heldOn(id), heldAt: "all_processes" }),
     ...creditsOf(store, ledger, debits),
     ...readsOf(store, books, ledger, readers, onFault),
     fold: async (before) => (thread ?? ends).fold(before),

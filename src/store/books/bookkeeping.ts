@@ -2,9 +2,10 @@ import type { AccountStore } from "../../customers/accounts/account-store.ts";
 import type { KeyStore } from "../../customers/keys/key-store.ts";
 import type { Keyring } from "../../customers/keys/keyring.ts";
 import type { Runs } from "../../customers/keys/runs.ts";
+import type { BalanceTotals } from "../../ledger/balance-view.ts";
 import type { CounterId } from "../../ledger/counter.ts";
 import type { CreditBooks } from "../../ledger/credit.ts";
-import type { BalanceTotals, Ledger } from "../../ledger/ledger.ts";
+import type { Ledger } from "../../ledger/ledger.ts";
 import { recoveredReceipt } from "../../ledger/receipt.ts";
 import type { ToldRoute } from "../../routing/affinity.ts";
 import type { Clock, EpochMs } from "../../units/clock.ts";
@@ -134,7 +135,7 @@ export function withMemory(
   known: (id: CounterId) => number,
 ): StoreAudit {
   const drifts = [...audit.drifts];
-  for (const { id, spent, changedBy } of ledger.booked()) {
+  for (const { id, spent, changedBy } of ledger.counters.booked()) {
     if (changedBy > appliedThrough) continue;
     const drift = BigInt(known(id)) - BigInt(spent);
     if (drift !== 0n) drifts.push({ account: `memory ${id}`, driftNano: drift < 0n ? -drift : drift });

@@ -31,14 +31,14 @@ export class PeriodicTimers {
 
   /** Forgets counters that were not used for a while, and values of tags sooner where there are too many of them. */
   forgetIdle(
-    ledger: Pick<Ledger, "forgetIdle" | "isCrowded">,
+    ledger: Pick<Ledger, "forgetIdle" | "counters">,
     appliedThrough: () => number,
     onForgotten: (counters: readonly CounterId[]) => void,
   ): void {
     const forget = () => onForgotten(ledger.forgetIdle(appliedThrough(), IDLE_MS));
     this.every(FORGET_EVERY_MS, forget);
     this.every(CROWDED_EVERY_MS, () => {
-      if (ledger.isCrowded) forget();
+      if (ledger.counters.isCrowded) forget();
     });
   }
 

@@ -1,5 +1,6 @@
 import type { Balance, Budget, Key } from "../../customers/keys/key.ts";
 import { hasEnded, type StoredRun } from "../../customers/keys/run.ts";
+import { type BalanceTotals, type BalanceView, balanceView } from "../../ledger/balance-view.ts";
 import {
   ALL_BALANCES,
   allowanceCounter,
@@ -11,7 +12,6 @@ import {
   valueCounter,
 } from "../../ledger/counter.ts";
 import type { CreditBooks } from "../../ledger/credit.ts";
-import { type BalanceTotals, type BalanceView, balanceView } from "../../ledger/ledger.ts";
 import type { Allowance } from "../../ledger/reservation.ts";
 import type { EpochMs } from "../../units/clock.ts";
 import type { BalanceId } from "../../units/id.ts";

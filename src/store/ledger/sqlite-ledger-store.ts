@@ -1,9 +1,9 @@
 import type { Database } from "bun:sqlite";
 import { balanceCounter, type CounterId } from "../../ledger/counter.ts";
+import type { RunningSums } from "../../ledger/counter-cache.ts";
 import type { Credit, CreditClaim } from "../../ledger/credit.ts";
 import { creditEvents } from "../../ledger/credit-events.ts";
 import type { DebitStore } from "../../ledger/debits.ts";
-import type { RunningSums } from "../../ledger/ledger.ts";
 import type { TerminalRecord } from "../../ledger/record.ts";
 import { assert } from "../../units/assert.ts";
 import { type EpochMs, HOUR_MS, systemClock } from "../../units/clock.ts";

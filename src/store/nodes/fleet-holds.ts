@@ -1,6 +1,6 @@
 import type { HeldAt } from "../../api/answers.ts";
 import type { CounterId } from "../../ledger/counter.ts";
-import type { Ledger } from "../../ledger/ledger.ts";
+import type { CounterCache } from "../../ledger/counter-cache.ts";
 import type { Clock } from "../../units/clock.ts";
 import type { NanoUsd } from "../../units/usd.ts";
 import { BatchQueue } from "./batch-queue.ts";
@@ -65,7 +65,7 @@ export class FleetHolds {
    */
   private async own(counters: readonly CounterId[]): Promise<NanoUsd[]> {
     const { ledger, books } = this.parts;
-    const amounts = counters.map((counter) => ledger.heldOn(counter));
+    const amounts = counters.map((counter) => ledger.counters.heldOn(counter));
     await books.catchUp();
     return amounts;
   }
@@ -147,7 +147,7 @@ export interface HeldAmount {
 interface FleetHoldsParts {
   readonly node: string;
   readonly exchange: HeldExchange;
-  readonly ledger: Pick<Ledger, "heldOn">;
+  readonly ledger: { readonly counters: Pick<CounterCache, "heldOn"> };
   /** Resolves once what has ended is on the books of all. */
   readonly books: { catchUp(): Promise<void> };
   readonly clock: Pick<Clock, "after">;

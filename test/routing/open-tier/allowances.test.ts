@@ -36,7 +36,7 @@ class World {
     });
     this.holders.put(key);
     const at = this.clock.now();
-    const keyCounters = await this.ledger.countersOf(key, [], allowances, at);
+    const keyCounters = await this.ledger.counters.of(key, [], allowances, at);
     const outcome = this.ledger.admit(keyCounters, {
       receipt: `rcpt_${this.sequence}`,
       at,

@@ -4,11 +4,11 @@ import { type Mutant, mutantsOf } from "./mutant.ts";
 export const LEASE_MUTANTS: readonly Mutant[] = [
   ...mutantsOf("src/ledger/ledger.ts", {
     "a stream stops without asking other nodes for what they have left": [
-      "const answer = this.requestGrants(\n      () => this.limits(keyCounters, money, moneyAlone(request, amount)),\n      claim,\n    );",
+      "const answer = this.requestGrants(\n      () => this.counters.limits(keyCounters, money, moneyAlone(request, amount)),\n      claim,\n    );",
       "const answer = keyCounters && money && request && amount ? Promise.resolve('short' as const) : null;",
     ],
     "a hold grows by what others may have left": [
-      "const covered = this.moneyShortfall(money, request, amount, amount) === null;",
+      "const covered = moneyShortfall(money, request, amount, amount) === null;",
       "const covered = true;",
     ],
   }),

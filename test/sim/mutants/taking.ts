@@ -99,12 +99,14 @@ export const TAKING_MUTANTS: readonly Mutant[] = [
     ["--nodes", "5"],
   ),
   ...mutantsOf("src/ledger/ledger.ts", {
-    "a run's cap binds nobody": ["const ofRun = run === null ? null :", "const ofRun = true ? null :"],
     "a run's calls are not limited": ["    if (tooMany !== null) return tooMany;\n", ""],
     "nobody reads the limits of a run that a stream needs": [
       "    if (request.run?.limits === null) void request.run.reread();\n",
       "",
     ],
+  }),
+  ...mutantsOf("src/ledger/shortfall.ts", {
+    "a run's cap binds nobody": ["const ofRun = run === null ? null :", "const ofRun = true ? null :"],
   }),
   ...mutantsOf("src/ledger/key-counters.ts", {
     "a stream of a run grows outside of it once its key has changed": [
