@@ -25,7 +25,7 @@ const server = Bun.serve({
     const body = new Uint8Array(await request.arrayBuffer());
     const path = request.url.slice(request.url.indexOf("/v1/") + "/v1".length);
     const to = { host, method: "POST", path, headers } as const;
-    const exchange = transport.open({ to, headers: {}, body });
+    const exchange = transport.open({ to, headers: {}, body: [body] });
     const reply = await exchange.reply;
     if (reply instanceof HostFault) return new Response(reply.message, { status: 502 });
     const { status } = reply;

@@ -357,7 +357,7 @@ function agentRequest(kB: number): Piece {
     name: `an agent's request of ${kB} kB, read and written for its host (decode and JSON.parse)`,
     baseline: () => JSON.parse(decoder.decode(body)),
     ours: sent,
-    check: () => equal(JSON.parse(decoder.decode(sent().bytes)).model, "host-model"),
+    check: () => equal(JSON.parse(decoder.decode(Buffer.concat(sent().parts))).model, "host-model"),
   };
 }
 

@@ -81,7 +81,7 @@ function ours(port: number): Client {
   return {
     name: "http1Transport",
     async call(body) {
-      const reply = await transport.open({ to, headers: {}, body }).reply;
+      const reply = await transport.open({ to, headers: {}, body: [body] }).reply;
       if (reply instanceof HostFault) throw new Error(reply.message);
       let bytes = 0;
       for (;;) {

@@ -98,7 +98,7 @@ export class HostAttempt {
     const exchange = deps.transport.open({
       to: deps.destinations.at(host, spoken, stream, this.slot.key?.key),
       headers: ownHeaders(host, request.surface, spoken, call.clientHeaders, body),
-      body: body.bytes,
+      body: body.parts,
       fresh,
     });
     this.exchange = exchange;

@@ -65,7 +65,7 @@ export async function askRoute<Answer>(
   const exchange = transport.open({
     to: destinations.at(host, spoken, stream),
     headers: ownHeaders(host, spoken, spoken, {}),
-    body: body.bytes,
+    body: body.parts,
   });
   let late = false;
   const timer = clock.after(withinMs, () => {

@@ -16,7 +16,8 @@ export interface HostCall {
   readonly to: Destination;
   /** The request's own, lower-case names. Where the destination has the same, the destination's count. */
   readonly headers: Readonly<Record<string, string>>;
-  readonly body: Uint8Array | null;
+  /** In parts that are sent in order, and must not change until then. */
+  readonly body: readonly Uint8Array[] | null;
   /** Never on a pooled socket: for the one repetition after a `stale` fault. */
   readonly fresh?: boolean;
 }

@@ -53,7 +53,7 @@ export class WebhookConnection {
     fresh: boolean,
   ): Promise<number | HostFault> {
     const to = { method: "POST", path: "", headers: {} } as const;
-    const exchange = new Http1Exchange(encodeRequest({ to, headers, body }, this.start), this.clock);
+    const exchange = new Http1Exchange(encodeRequest({ to, headers, body: [body] }, this.start), this.clock);
     const timer = this.clock.after(this.timeoutMs, () => exchange.cancel());
     exchange.begin(this.pool, fresh);
     const reply = await exchange.reply;

@@ -1,3 +1,4 @@
+import { joined } from "../surfaces/json/bytes.ts";
 import { type Refusal, refuse, refused } from "../units/errors/refusal.ts";
 
 /**
@@ -73,7 +74,7 @@ async function readCounting(
   let length = 0;
   for (;;) {
     const { value, done } = await reader.read();
-    if (done) return joined(chunks, length);
+    if (done) return joined(chunks);
     length += value.length;
     if (length > limit) {
       chunks.length = 0;
@@ -82,17 +83,6 @@ async function readCounting(
     if (arrived?.(value.length) === false) return NO_BYTES;
     chunks.push(value);
   }
-}
-
-function joined(chunks: readonly Uint8Array[], length: number): Uint8Array {
-  if (chunks.length === 1) return chunks[0]!;
-  const whole = new Uint8Array(length);
-  let at = 0;
-  for (const chunk of chunks) {
-    whole.set(chunk, at);
-    at += chunk.length;
-  }
-  return whole;
 }
 
 const tooLarge = (limit: number): Refusal =>

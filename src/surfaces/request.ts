@@ -176,7 +176,7 @@ export function passedBody({ body, list }: GenerationRequest, changes: BodyChang
   const { omitted } = changes;
   const bytes = omitted.length === 0 ? null : changes.contentOf(body);
   const content = bytes === null ? null : () => ({ bytes, size: sizeWritten(bytes, parse(bytes)!) });
-  return { bytes: changes.applyTo(body, list), omitted, content };
+  return { parts: changes.partsOf(body, list), omitted, content };
 }
 
 /** Members by which money and routing are decided, in any of the languages. */

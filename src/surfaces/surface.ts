@@ -182,7 +182,8 @@ export interface Pairing {
 }
 
 export interface HostBody {
-  readonly bytes: Uint8Array;
+  /** What is sent, in order. What stays as it is of a large body are the client's own bytes, which must not change. */
+  readonly parts: readonly Uint8Array[];
   /** The client's fields that were left out because the answer means the same without them. */
   readonly omitted: readonly string[];
   /** The version of the host's language that it is written in, where the newest one would refuse it. */

@@ -14,7 +14,7 @@ export const post = (
 ): HostCall => ({
   to: { host, method: method ?? "POST", path: path ?? "/chat/completions", headers: {} },
   headers: { "content-type": "application/json" },
-  body: new TextEncoder().encode("{}"),
+  body: [new TextEncoder().encode("{}")],
   ...call,
 });
 

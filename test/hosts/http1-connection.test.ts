@@ -102,7 +102,7 @@ test("bytes that come twice within a turn of the event loop reach whoever waits 
   const endpoint = endpointOf(hostRow(host));
   const heard: string[] = [];
   const tenant = {
-    takeRequest: () => ({ head: new Uint8Array(1), body: null }),
+    takeRequest: () => [new Uint8Array(1)],
     received: (bytes: Uint8Array) => void heard.push(new TextDecoder().decode(bytes)),
   } as unknown as Tenant;
   const connection = new HostConnection({} as never, endpoint, new Arrivals(), tenant);

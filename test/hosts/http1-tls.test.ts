@@ -101,7 +101,7 @@ describe("over TLS", () => {
       json({ sha: createHash("sha256").update(request.body).digest("hex") }),
     );
     const body = randomBytes(24 * 1024 * 1024);
-    const answer = JSON.parse(await exchanged(transportOf(), post(hostRow(named(host)), { body })));
+    const answer = JSON.parse(await exchanged(transportOf(), post(hostRow(named(host)), { body: [body] })));
     expect(answer.sha).toBe(createHash("sha256").update(body).digest("hex"));
   });
 

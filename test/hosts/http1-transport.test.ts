@@ -74,7 +74,7 @@ describe("a request", () => {
           "accept-encoding": "br",
           expect: "100-continue",
         },
-        body: new TextEncoder().encode('{"a":"ä"}'),
+        body: [new TextEncoder().encode('{"a":"ä"}')],
       }),
     );
     const request = host.requests[0]!;
@@ -168,8 +168,26 @@ describe("a request", () => {
       json({ sha: createHash("sha256").update(request.body).digest("hex") }),
     );
     const body = randomBytes(24 * 1024 * 1024);
-    const answer = JSON.parse(await exchanged(transportOf(), post(hostRow(host), { body })));
+    const answer = JSON.parse(await exchanged(transportOf(), post(hostRow(host), { body: [body] })));
     expect(answer.sha).toBe(createHash("sha256").update(body).digest("hex"));
+  });
+
+  const SIZES: readonly (readonly number[])[] = [
+    [0],
+    [1, 60_000, 0, 2],
+    [10, 5, 70_000],
+    [70_000, 1, 16_384, 1, 16_385],
+    [1, 3_000_000, 1, 1, 3_000_000, 1],
+  ];
+  test.each(SIZES)("in parts arrives as one: %p …", async (...sizes) => {
+    const host = await fake((request) =>
+      json({ sha: createHash("sha256").update(request.body).digest("hex") }),
+    );
+    const body = sizes.map((size) => randomBytes(size));
+    const answer = JSON.parse(await exchanged(transportOf(), post(hostRow(host), { body })));
+    expect(answer.sha).toBe(createHash("sha256").update(Buffer.concat(body)).digest("hex"));
+    const { headers } = host.requests[0]!;
+    expect(headers["content-length"]).toBe(String(Buffer.concat(body).length));
   });
 
   test("that is answered before it was sent whole gets its answer, and its socket is not used again", async () => {
@@ -185,7 +203,7 @@ describe("a request", () => {
     await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
     opened.push(server);
     const row = hostRow({ url: `http://127.0.0.1:${(server.address() as net.AddressInfo).port}` });
-    const reply = await replyTo(transportOf(), post(row, { body: new Uint8Array(64 * 1024 * 1024) }));
+    const reply = await replyTo(transportOf(), post(row, { body: [new Uint8Array(64 * 1024 * 1024)] }));
     expect([reply.status, await bodyOf(reply)]).toEqual([413, { text: "big", fault: null }]);
     await gone.passed;
   });

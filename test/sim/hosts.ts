@@ -28,7 +28,7 @@ export class SimulatedHosts implements Transport {
   ) {}
 
   open(call: HostCall): HostExchange {
-    const text = new TextDecoder().decode(call.body!);
+    const text = new TextDecoder().decode(Buffer.concat(call.body!));
     const body = JSON.parse(text) as Sent;
     const script = writeScript(this.random, this.trouble(), body.max_tokens ?? body.max_output_tokens ?? 400);
     const { host, path } = { host: call.to.host.id, path: call.to.path };

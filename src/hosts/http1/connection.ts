@@ -24,9 +24,8 @@ export class HostConnection {
   /** Within this turn; and who had the connection then: bytes of one exchange never reach the next. */
   private arrived: Uint8Array | null = null;
   private arrivedFor: Tenant | null = null;
-  /** What the peer has not taken yet, and what comes after it. */
-  private unsent: Uint8Array | null = null;
-  private unsentNext: Uint8Array | null = null;
+  /** What the peer has not taken yet. */
+  private unsent: RequestBytes = [];
 
   constructor(
     readonly owner: ConnectionOwner,
@@ -71,7 +70,7 @@ export class HostConnection {
    */
   release(healthy: boolean, keepAliveS: number | null): void {
     this.tenant = null;
-    if (!healthy || this.state !== "open" || this.unsent !== null) {
+    if (!healthy || this.state !== "open" || this.unsent.length > 0) {
       this.destroy();
     } else {
       this.resume();
@@ -184,26 +183,25 @@ export class HostConnection {
     tenant?.failed(fault);
   }
 
-  private send({ head, body }: RequestBytes): void {
-    this.unsent = head;
-    this.unsentNext = body;
+  private send(request: RequestBytes): void {
+    this.unsent = request;
     this.flush();
   }
 
   private flush(): void {
-    while (this.unsent !== null) {
-      const sent = this.socket!.write(this.unsent);
+    const { unsent } = this;
+    for (let next = unsent[0]; next !== undefined; next = unsent[0]) {
+      const sent = this.socket!.write(next);
       if (sent < 0) {
         // Closed under us, and the event has not come yet.
         this.lost(null);
         return;
       }
-      if (sent < this.unsent.length) {
-        this.unsent = this.unsent.subarray(sent);
+      if (sent < next.length) {
+        unsent[0] = next.subarray(sent);
         return;
       }
-      this.unsent = this.unsentNext;
-      this.unsentNext = null;
+      unsent.shift();
     }
   }
 
@@ -247,7 +245,7 @@ export class HostConnection {
     this.dialTimer?.cancel();
     this.dialTimer = null;
     this.tenant = null;
-    this.unsent = this.unsentNext = null;
+    this.unsent = [];
     this.arrived = this.arrivedFor = null;
     this.socket = null;
     // One that is still being dialled holds its socket until the dial ends: `connected` or `unreachable`

@@ -2,12 +2,8 @@ import { assert } from "../../units/assert.ts";
 import type { Destination, HostCall } from "../transport.ts";
 import { type HostEndpoint, targetOf } from "./endpoint.ts";
 
-/** A request as it goes out: usually one buffer, so that it leaves in one packet. */
-export interface RequestBytes {
-  readonly head: Uint8Array;
-  /** Null when there is none, or when it is small and was copied behind the head. */
-  readonly body: Uint8Array | null;
-}
+/** A request as it goes out: usually one buffer, so that it leaves in one packet. Its taker shortens it. */
+export type RequestBytes = Uint8Array[];
 
 /** What a request says, wherever it goes. */
 interface RequestParts extends Pick<HostCall, "headers" | "body"> {
@@ -16,6 +12,8 @@ interface RequestParts extends Pick<HostCall, "headers" | "body"> {
 
 /** Up to here, one copy is cheaper than a second system call. */
 const JOINED_BODY_MAX = 64 * 1024;
+/** The same of a part of a longer body. */
+const JOINED_PART_MAX = 16 * 1024;
 
 /** `start` is what `headStart` made of the call's destination. */
 export function encodeRequest({ to, headers, body }: RequestParts, start: Uint8Array): RequestBytes {
@@ -24,17 +22,45 @@ export function encodeRequest({ to, headers, body }: RequestParts, start: Uint8A
   for (const name in headers) {
     if (!Object.hasOwn(to.headers, name)) addField(parts, name, headers[name]!);
   }
-  if (body !== null || to.method === "POST")
-    parts.push("content-length: ", String(body?.length ?? 0), "\r\n");
+  const length = lengthOf(body ?? []);
+  if (body !== null || to.method === "POST") parts.push("content-length: ", String(length), "\r\n");
   parts.push("\r\n");
   const rest = parts.join("");
-  const joined = body !== null && body.length <= JOINED_BODY_MAX;
-  const headLength = start.length + rest.length;
-  const bytes = Buffer.allocUnsafe(headLength + (joined ? body.length : 0));
+  const joined = body !== null && length <= JOINED_BODY_MAX;
+  let at = start.length + rest.length;
+  const bytes = Buffer.allocUnsafe(at + (joined ? length : 0));
   bytes.set(start);
   bytes.write(rest, start.length, "latin1");
-  if (joined) bytes.set(body, headLength);
-  return { head: bytes, body: joined ? null : body };
+  if (body === null) return [bytes];
+  if (!joined) return coalesced([bytes, ...body]);
+  for (const part of body) {
+    bytes.set(part, at);
+    at += part.length;
+  }
+  return [bytes];
+}
+
+function lengthOf(parts: readonly Uint8Array[]): number {
+  let length = 0;
+  for (const part of parts) length += part.length;
+  return length;
+}
+
+/** Short neighbours become one. */
+function coalesced(parts: readonly Uint8Array[]): Uint8Array[] {
+  const all: Uint8Array[] = [];
+  let last: Uint8Array[] = [];
+  for (const part of parts) {
+    if (part.length <= JOINED_PART_MAX) {
+      last.push(part);
+      continue;
+    }
+    if (last.length > 0) all.push(Buffer.concat(last));
+    all.push(part);
+    last = [];
+  }
+  if (last.length > 0) all.push(Buffer.concat(last));
+  return all;
 }
 
 /** The request line, and the header fields that all requests to the destination have. */

@@ -43,6 +43,9 @@ export const bytesOf = (text: string): Uint8Array => UTF8.encode(text);
 
 const UTF8 = new TextEncoder();
 
+export const joined = (parts: readonly Uint8Array[]): Uint8Array =>
+  parts.length === 1 ? parts[0]! : Buffer.concat(parts);
+
 export const NO_BYTES: Uint8Array = new Uint8Array();
 
 /** The bytes with the span replaced. */

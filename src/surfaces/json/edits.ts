@@ -55,6 +55,25 @@ export class Edits {
     return Buffer.concat(parts);
   }
 
+  /**
+   * The bytes with all changes made, as parts to be sent in order; then it starts afresh. What stays of large ones is not
+   * copied: to copy 200 kB takes 10 µs, and three times that in memory that the kernel has to give first.
+   */
+  partsOf(bytes: Uint8Array): readonly Uint8Array[] {
+    if (this.count === 0 || bytes.length < MIN_UNCOPIED_BYTES) return [this.applyTo(bytes)];
+    const parts: Uint8Array[] = [];
+    const add = (part: Uint8Array) => part.length > 0 && parts.push(part);
+    let from = 0;
+    this.each(0, (start, end, by) => {
+      add(bytes.subarray(from, start));
+      add(by);
+      from = end;
+    });
+    add(bytes.subarray(from));
+    this.forget();
+    return parts;
+  }
+
   /** The bytes with all changes made; then it starts afresh. */
   applyTo(bytes: Uint8Array): Uint8Array {
     if (this.count === 0) return bytes;
@@ -82,5 +101,7 @@ export class Edits {
   }
 }
 
+/** Shorter ones are copied as fast as they are divided. */
+const MIN_UNCOPIED_BYTES = 16 * 1024;
 /** Reads with more events are rare, so memory for them is not kept. */
 const KEPT_SPANS = 64;

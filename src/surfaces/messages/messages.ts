@@ -1,5 +1,6 @@
 import { invalid, type Refusal, refuse, refused } from "../../units/errors/refusal.ts";
 import { streamSynthesizer } from "../events/stream-synthesis.ts";
+import { joined } from "../json/bytes.ts";
 import { asObject, type Json } from "../json/json.ts";
 import { encodeEvent } from "../passing/judge.ts";
 import { replyReader } from "../passing/reply.ts";
@@ -81,7 +82,7 @@ function hostBody(request: GenerationRequest, target: HostTarget): HostBody | Re
   leaveOutSeals(request, changes);
   const beta = target.fallbacks === undefined ? {} : { beta: FALLBACKS_BETA };
   const passed = { ...passedBody(request, changes), ...olderVersion(request.json), ...beta };
-  return target.marksCache === true ? { ...passed, bytes: withCacheMarks(passed.bytes) } : passed;
+  return target.marksCache === true ? { ...passed, parts: [withCacheMarks(joined(passed.parts))] } : passed;
 }
 
 /** Thoughts that another language sealed are nothing to this host: what is left out is reported. */

@@ -77,7 +77,7 @@ function hostBody(
   if (report.refusal !== null) return report.refusal;
   const bytes = Buffer.from(JSON.stringify(written));
   return {
-    bytes: withOwnMarks(bytes, conversation, report),
+    parts: [withOwnMarks(bytes, conversation, report)],
     omitted: report.omitted,
     ...(host === "messages" ? olderVersion(written) : {}),
     content: () => ({ bytes, size: sizeWritten(bytes, written) }),

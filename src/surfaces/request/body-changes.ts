@@ -39,11 +39,19 @@ export class BodyChanges {
     return only.applyTo(body);
   }
 
-  /**
-   * The object with all of it done, once. It must be well-formed, and may have each of these members once. Where the value
-   * of one is known, it is not read again.
-   */
-  applyTo(body: Uint8Array, list: BodySpan | null = null): Uint8Array {
+  /** The object with all of it done, once. It must be well-formed, and may have each of these members once. */
+  applyTo(body: Uint8Array): Uint8Array {
+    this.edit(body, null);
+    return EDITS.applyTo(body);
+  }
+
+  /** The same as parts of a large one. `list` is not read again. */
+  partsOf(body: Uint8Array, list: BodySpan | null): readonly Uint8Array[] {
+    this.edit(body, list);
+    return EDITS.partsOf(body);
+  }
+
+  private edit(body: Uint8Array, list: BodySpan | null): void {
     CURSOR.begin(body, 0, body.length);
     // An exception may have left some.
     EDITS.forget();
@@ -52,7 +60,6 @@ export class BodyChanges {
     const closingBrace = CURSOR.at - 1;
     if (added !== "") EDITS.replace(closingBrace, closingBrace, bytesOf(added));
     CURSOR.letGo();
-    return EDITS.applyTo(body);
   }
 
   /**

@@ -1,5 +1,5 @@
 import type { SurfaceName } from "../../catalog/catalog.ts";
-import { bytesOf, contains } from "../json/bytes.ts";
+import { bytesOf, contains, joined } from "../json/bytes.ts";
 import { Edits } from "../json/edits.ts";
 import { asObject } from "../json/json.ts";
 import { JsonCursor } from "../json/json-cursor.ts";
@@ -34,7 +34,7 @@ export function withOwnBreakpoint(
   const { marksCache, quirks } = target;
   const isRequested = marksCache === true && quirks.cacheMarks === true && quirks.cacheControl !== true;
   if (!isRequested || asObject(json.prompt_cache_options)?.mode === "explicit") return passed;
-  return { ...passed, bytes: withBreakpoint(passed.bytes, surface) };
+  return { ...passed, parts: [withBreakpoint(joined(passed.parts), surface)] };
 }
 
 const OWN_MARK = Buffer.from('"prompt_cache_breakpoint"');

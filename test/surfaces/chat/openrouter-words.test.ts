@@ -19,11 +19,11 @@ function sent(more: object, quirks: Quirks) {
     maxOutputTokens: null,
     defaultMaxOutputTokens: 100,
   };
-  const { bytes, omitted } = pairing("chat.completions", "chat.completions").hostBody(
+  const { parts, omitted } = pairing("chat.completions", "chat.completions").hostBody(
     request,
     target,
   ) as HostBody;
-  const { model: _, messages: __, ...json } = JSON.parse(Buffer.from(bytes).toString());
+  const { model: _, messages: __, ...json } = JSON.parse(Buffer.concat(parts).toString());
   return { json, omitted };
 }
 

@@ -54,7 +54,9 @@ describe("the arguments of a tool reach the other side of a translation", () => 
         if (refused(request)) throw new Error(request.message);
         const said = pairing(client, host).hostBody(request, TARGET);
         if (refused(said)) throw new Error(said.message);
-        expect(decode(said.bytes)).toContain(host === "messages" ? INPUT : JSON.stringify(INPUT));
+        expect(decode(Buffer.concat(said.parts))).toContain(
+          host === "messages" ? INPUT : JSON.stringify(INPUT),
+        );
       });
 
   const chatAnswer = `{"choices":[{"message":{"role":"assistant","tool_calls":[${JSON.stringify(call)}]},"finish_reason":"tool_calls"}]}`;

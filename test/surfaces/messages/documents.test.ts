@@ -39,7 +39,7 @@ function picture(client: Client, url: string) {
 
 function blockOf(said: ReturnType<typeof say>): Record<string, unknown> {
   if (refused(said)) throw new Error(said.message);
-  const json = JSON.parse(Buffer.from(said.bytes).toString());
+  const json = JSON.parse(Buffer.concat(said.parts).toString());
   expect(violations("messagesRequest", json)).toEqual([]);
   return json.messages[0].content[0];
 }

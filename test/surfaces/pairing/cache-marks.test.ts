@@ -30,7 +30,7 @@ function sent(client: SurfaceName, host: SurfaceName, body: object, target: Host
   if (refused(encoded)) return { refusal: encoded, json: null as Loose, omitted: [] };
   return {
     refusal: null,
-    json: JSON.parse(Buffer.from(encoded.bytes).toString()) as Loose,
+    json: JSON.parse(Buffer.concat(encoded.parts).toString()) as Loose,
     omitted: encoded.omitted,
   };
 }

@@ -209,7 +209,7 @@ describe("hidden thoughts", () => {
       },
     );
     if (refused(said)) throw new Error(said.message);
-    expect(JSON.parse(decode(said.bytes))).toMatchObject({
+    expect(JSON.parse(decode(Buffer.concat(said.parts)))).toMatchObject({
       include_reasoning: false,
       reasoning: { exclude: true },
     });

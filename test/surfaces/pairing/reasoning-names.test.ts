@@ -66,7 +66,7 @@ describe.each(["messages", "responses"] as const)("of a host of %s", (host) => {
       const said = hostBody(asks(false, [user, turn, user]), target);
       if (refused(said)) throw new Error(said.message);
       expect(said.omitted).toEqual([]);
-      const { input, messages } = JSON.parse(Buffer.from(said.bytes).toString());
+      const { input, messages } = JSON.parse(Buffer.concat(said.parts).toString());
       const back =
         host === "messages"
           ? messages[1].content[0].thinking

@@ -50,7 +50,7 @@ function told(body: object, from: SurfaceName, to: SurfaceName): object {
   const said = pairing(from, to).hostBody(readRequest(from, body), TARGET);
   if (refused(said)) throw new Error(said.message);
   expect(said.omitted).toEqual([]);
-  return JSON.parse(Buffer.from(said.bytes).toString());
+  return JSON.parse(Buffer.concat(said.parts).toString());
 }
 
 const PAIRS = SURFACE_NAMES.flatMap((one) =>

@@ -71,7 +71,7 @@ function signatures(
     target,
   );
   if (refused(said)) throw new Error(said.message);
-  const sent: Loose = JSON.parse(decode(said.bytes));
+  const sent: Loose = JSON.parse(decode(Buffer.concat(said.parts)));
   expect(JSON.stringify(sent)).not.toContain("gwseal");
   return sent.messages[1].tool_calls.map(
     (call: Loose) => call.extra_content?.google.thought_signature ?? null,

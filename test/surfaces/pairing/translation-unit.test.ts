@@ -35,7 +35,7 @@ const say = (client: SurfaceName, host: SurfaceName, more: object, target = TARG
 function sent(client: SurfaceName, host: SurfaceName, more: object, target = TARGET) {
   const said = say(client, host, more, target);
   if (refused(said)) throw new Error(said.message);
-  return { json: JSON.parse(Buffer.from(said.bytes).toString()), omitted: said.omitted };
+  return { json: JSON.parse(Buffer.concat(said.parts).toString()), omitted: said.omitted };
 }
 
 describe("a field that the host's language lacks", () => {
@@ -436,8 +436,8 @@ describe("sealed thoughts", () => {
         },
       ],
     };
-    const { bytes, omitted } = say("messages", "messages", more) as HostBody;
-    expect(JSON.parse(Buffer.from(bytes).toString()).messages).toEqual([
+    const { parts, omitted } = say("messages", "messages", more) as HostBody;
+    expect(JSON.parse(Buffer.concat(parts).toString()).messages).toEqual([
       { role: "user", content: "Hi" },
       { role: "assistant", content: [{ type: "text", text: "gwseal:1: is only a word here" }] },
     ]);

@@ -26,7 +26,7 @@ function sent(client: SurfaceName, host: SurfaceName, more: object, target = TAR
   const encoded = pairing(client, host).hostBody(request, target);
   if (refused(encoded)) return { refusal: encoded, omitted: [] };
   // biome-ignore lint/suspicious/noExplicitAny: looked into as the host gets it.
-  const json: any = JSON.parse(Buffer.from(encoded.bytes).toString());
+  const json: any = JSON.parse(Buffer.concat(encoded.parts).toString());
   return { refusal: null, json, omitted: encoded.omitted, version: encoded.version };
 }
 

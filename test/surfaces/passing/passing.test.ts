@@ -200,8 +200,8 @@ describe.each([...SURFACE_NAMES])("%s", (surface) => {
       maxOutputTokens: null,
       defaultMaxOutputTokens: 100,
     } as const;
-    const { bytes } = pairing(surface, surface).hostBody(read as GenerationRequest, target) as HostBody;
-    const sent = decode(bytes);
+    const { parts } = pairing(surface, surface).hostBody(read as GenerationRequest, target) as HostBody;
+    const sent = decode(Buffer.concat(parts));
     for (const kept of ['"temperature":1.0', '"big":12345678901234567890', '"esc":"\\u00e9\\/"'])
       expect(sent).toContain(kept);
     const parsed = JSON.parse(sent);
@@ -245,7 +245,9 @@ describe.each([...SURFACE_NAMES])("%s", (surface) => {
       maxOutputTokens: null,
       defaultMaxOutputTokens: 100,
     };
-    const sent = JSON.parse(decode((pairing(surface, surface).hostBody(read, target) as HostBody).bytes));
+    const sent = JSON.parse(
+      decode(Buffer.concat((pairing(surface, surface).hostBody(read, target) as HostBody).parts)),
+    );
     expect([sent.model, sent.models]).toEqual(["host-model", undefined]);
   });
 

@@ -21,7 +21,7 @@ const ask = (client: SurfaceName, more: object, quirks: Quirks = {}, host = clie
 
 const sent = (answer: HostBody | Refusal) => {
   if (refused(answer)) throw new Error(answer.message);
-  return JSON.parse(Buffer.from(answer.bytes).toString());
+  return JSON.parse(Buffer.concat(answer.parts).toString());
 };
 
 const user = (...content: object[]) => ({ messages: [{ role: "user", content }] });
@@ -270,7 +270,7 @@ describe.each(SURFACE_NAMES)("on %s", (client) => {
       '"api_base":"u","api\\u005fbase":"v"',
     ]) {
       const answer = send(client, client, `${body},${members}}`);
-      expect(Buffer.from((answer as HostBody).bytes).toString()).not.toContain("base");
+      expect(Buffer.concat((answer as HostBody).parts).toString()).not.toContain("base");
       expect((answer as HostBody).omitted).toEqual(["api_base"]);
     }
   });

@@ -2,10 +2,22 @@ import { expect, test } from "bun:test";
 import { BodyChanges } from "../../../src/surfaces/request/body-changes.ts";
 import { Random } from "../../sim/random.ts";
 
+/** Both ways to make the changes. */
 function changed(body: string, changes: Readonly<Record<string, string | null>>): string {
+  const bytes = Buffer.from(body);
+  const text = Buffer.from(changesOf(changes).applyTo(bytes)).toString();
+  expect(Buffer.concat(partsOf(bytes, changes)).toString()).toBe(text);
+  expect(bytes.toString()).toBe(body);
+  return text;
+}
+
+const partsOf = (body: Uint8Array, changes: Readonly<Record<string, string | null>>) =>
+  changesOf(changes).partsOf(body, null);
+
+function changesOf(changes: Readonly<Record<string, string | null>>): BodyChanges {
   const all = new BodyChanges();
   for (const [name, value] of Object.entries(changes)) all.set(name, value);
-  return Buffer.from(all.applyTo(Buffer.from(body))).toString();
+  return all;
 }
 
 const CASES: readonly (readonly [
@@ -55,7 +67,26 @@ test("seeded: any changes of any object come to what they come to in memory", ()
     }
     const body = JSON.stringify(object, null, random.pick([0, 2]));
     expect(JSON.parse(changed(body, changes))).toEqual(expected);
+    // Long enough to be sent in parts.
+    const long = `${" ".repeat(random.below(40_000))}${body}${"\n".repeat(random.below(40_000))}`;
+    expect(JSON.parse(changed(long, changes))).toEqual(expected);
   }
+});
+
+test("what stays of a large body is not copied, and what is small is one part", () => {
+  const body = (bytes: number) => Buffer.from(`{"model":"a","text":"${"x".repeat(bytes)}","stream":true}`);
+  const parts = (bytes: number, changes: Readonly<Record<string, string | null>>) => {
+    const sent = body(bytes);
+    const own = partsOf(sent, changes);
+    return {
+      own,
+      copied: own.filter(({ buffer }) => buffer !== sent.buffer).map((part) => Buffer.from(part).toString()),
+    };
+  };
+  expect(parts(20_000, { model: '"b"', n: "1" }).copied).toEqual(['"b"', ',"n":1']);
+  expect(parts(20_000, {}).own).toHaveLength(1);
+  expect(parts(20_000, { stream: null, model: null }).copied).toEqual([]);
+  expect(parts(100, { model: '"b"', n: "1" }).own).toHaveLength(1);
 });
 
 const VALUES: readonly unknown[] = [1, "", 'a"},{', null, [1, { a: "]" }], { model: "x" }, true];

@@ -42,8 +42,8 @@ function same(one: unknown, other: unknown): void {
 function sent(request: GenerationRequest, host: SurfaceName, target: HostTarget): unknown {
   const body = pairing(request.surface, host).hostBody(request, target);
   if (refused(body)) return body;
-  const { bytes, omitted, content } = body;
-  return { bytes: Buffer.from(bytes).toString(), omitted, size: content?.().size };
+  const { parts, omitted, content } = body;
+  return { bytes: Buffer.concat(parts).toString(), omitted, size: content?.().size };
 }
 
 const PLAIN: HostTarget = {

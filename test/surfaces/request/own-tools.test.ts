@@ -19,7 +19,7 @@ function ask(client: SurfaceName, more: object, ownTools = false, host = client)
   });
 }
 
-const sent = (said: HostBody | Refusal) => JSON.parse(Buffer.from((said as HostBody).bytes).toString());
+const sent = (said: HostBody | Refusal) => JSON.parse(Buffer.concat((said as HostBody).parts).toString());
 
 const FUNCTION = { type: "function", name: "f", parameters: {} };
 

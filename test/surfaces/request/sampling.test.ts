@@ -22,7 +22,7 @@ function told(client: SurfaceName, spoken: SurfaceName, quirks: Quirks, wish: ob
     defaultMaxOutputTokens: 100,
   });
   if (refused(body)) throw new Error(body.message);
-  const { temperature, top_p, top_k } = JSON.parse(decode(body.bytes));
+  const { temperature, top_p, top_k } = JSON.parse(decode(Buffer.concat(body.parts)));
   return { sent: JSON.parse(JSON.stringify({ temperature, top_p, top_k })), omitted: body.omitted };
 }
 
@@ -79,7 +79,7 @@ test("a host that refuses requests for reasoning summaries is asked for the effo
       defaultMaxOutputTokens: 100,
     });
     if (refused(body)) throw new Error(body.message);
-    return JSON.parse(decode(body.bytes)).reasoning;
+    return JSON.parse(decode(Buffer.concat(body.parts))).reasoning;
   };
   const { summary, ...effort } = reasoning({});
   expect(summary).toBe("auto");

@@ -31,8 +31,8 @@ function sent(surface: SurfaceName, more: object, host = surface) {
     maxOutputTokens: null,
     defaultMaxOutputTokens: 100,
   };
-  const { bytes, omitted } = pairing(surface, host).hostBody(request, target) as HostBody;
-  return { request, omitted, json: JSON.parse(Buffer.from(bytes).toString()) };
+  const { parts, omitted } = pairing(surface, host).hostBody(request, target) as HostBody;
+  return { request, omitted, json: JSON.parse(Buffer.concat(parts).toString()) };
 }
 
 const OTHER_CEILINGS: Record<SurfaceName, readonly string[]> = {

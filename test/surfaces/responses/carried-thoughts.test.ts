@@ -18,8 +18,8 @@ const TARGET = {
 function sent(more: object) {
   const body = Buffer.from(JSON.stringify({ model: "test/model", input: "Hi", ...more }));
   const request = SURFACES.responses.readRequest(body) as GenerationRequest;
-  const { bytes, omitted } = pairing("responses", "responses").hostBody(request, TARGET) as HostBody;
-  return { json: JSON.parse(Buffer.from(bytes).toString()), omitted };
+  const { parts, omitted } = pairing("responses", "responses").hostBody(request, TARGET) as HostBody;
+  return { json: JSON.parse(Buffer.concat(parts).toString()), omitted };
 }
 
 const ENCRYPTED = "reasoning.encrypted_content";

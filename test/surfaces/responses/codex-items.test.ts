@@ -35,7 +35,7 @@ const say = (host: SurfaceName, body: object, target = TARGET) =>
 function sent(host: SurfaceName, body: object, target = TARGET) {
   const said = say(host, body, target);
   if (refused(said)) throw new Error(said.message);
-  return { json: JSON.parse(Buffer.from(said.bytes).toString()), omitted: said.omitted };
+  return { json: JSON.parse(Buffer.concat(said.parts).toString()), omitted: said.omitted };
 }
 
 const namesOf = (tools: { name?: string; function?: { name: string } }[]) =>
