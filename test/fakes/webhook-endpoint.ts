@@ -13,6 +13,7 @@ export class WebhookEndpoint {
     port: 0,
     fetch: async (request) => {
       const text = await request.text();
+      if (this.verifier !== null) await this.verify(this.verifier, text, request.headers);
       const body = new Webhook(this.secret).verify(text, Object.fromEntries(request.headers)) as EventBody;
       const refusal = this.refusals.shift();
       if (refusal !== undefined)
@@ -21,6 +22,19 @@ export class WebhookEndpoint {
       return new Response("taken");
     },
   });
+
+  /** `verifier`: the address of a program that verifies each delivery as well. */
+  constructor(private readonly verifier: string | null = null) {}
+
+  private async verify(verifier: string, body: string, headers: Headers): Promise<void> {
+    const signed = Object.fromEntries([...headers].filter(([name]) => name.startsWith("webhook-")));
+    const { ok } = await fetch(verifier, {
+      method: "POST",
+      body,
+      headers: { ...signed, secret: this.secret },
+    });
+    if (!ok) throw new Error(`the verifier refused ${body}`);
+  }
 
   get url(): string {
     return `http://127.0.0.1:${this.server.port}/hook?of=ops`;

@@ -21,14 +21,18 @@ export async function exportStorm(stores: readonly string[], kills: number): Pro
     const { key } = await gateways[0]!.keyWith(1_000);
     let served = 0;
     for (let kill = 0; kill < kills; kill++) {
+      const servedBefore = served;
       const spending = Array.from({ length: SENDERS }, async () => {
-        for (let request = 0; request < REQUESTS; request++) {
-          const gateway = gateways[(kill + request) % gateways.length]!;
+        for (let answered = 0, tries = 0; answered < REQUESTS && tries < MAX_TRIES; tries++) {
+          const gateway = gateways[(kill + tries) % gateways.length]!;
           const answer = await gateway.post("/v1/chat/completions", BODY, key).catch(() => null);
-          if (answer?.status === 200) served += 1;
-          else await Bun.sleep(20);
+          if (answer?.status === 200) {
+            answered += 1;
+            served += 1;
+          } else await Bun.sleep(20);
         }
       });
+      await until(() => served > servedBefore);
       // At moments of the second in which it exports.
       await Bun.sleep(100 + ((kill * 137) % 1_100));
       const victim = kill % gateways.length;
@@ -52,6 +56,7 @@ export async function exportStorm(stores: readonly string[], kills: number): Pro
       receipts: receipts.length,
       doubled: receipts.length - new Set(receipts.map(({ id }) => id)).size,
       charges: audit.charges_nano,
+      credits: audit.credits_nano,
       exported: String(sumOf(receipts, "charged_nano_usd")),
       drifts: audit.drifts.length,
       files: bucket?.files.size ?? 0,
@@ -66,6 +71,7 @@ export async function exportStorm(stores: readonly string[], kills: number): Pro
 
 const SENDERS = 8;
 const REQUESTS = 12;
+const MAX_TRIES = 2_000;
 const BODY = { model: "sim/echo", messages: [{ role: "user", content: "word ".repeat(20) }] };
 
 const configOf = (store: string): string => `
@@ -84,6 +90,7 @@ interface ExportStorm {
   readonly doubled: number;
   /** In nano-dollars, as the audit and the export have it. */
   readonly charges: string;
+  readonly credits: string;
   readonly exported: string;
   readonly drifts: number;
   readonly files: number;

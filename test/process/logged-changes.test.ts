@@ -11,7 +11,7 @@ import { Random } from "../sim/random.ts";
 import { loggedDifferences } from "../store/logged-changes.ts";
 import { ADMIN, Folder, GatewayProcess } from "./gateway.ts";
 
-const KILLS = rounds(2, 25);
+const KILLS = rounds(2, 25, 500);
 const CLIENTS = 4;
 
 test("after each kill of a gateway on SQLite, the log has the changes that were made", async () => {
@@ -23,7 +23,7 @@ test("after each kill of a gateway on SQLite, the log has the changes that were 
     return differences;
   });
   folder.remove();
-}, 600_000);
+}, 3_600_000);
 
 describeOnPostgres("on PostgreSQL", (cluster) => {
   test("after each kill, the log has the changes that were made", async () => {
@@ -33,7 +33,7 @@ describeOnPostgres("on PostgreSQL", (cluster) => {
     await killed(folder, () => loggedDifferences(new PostgresDatabase(postgres)));
     await postgres.close();
     folder.remove();
-  }, 600_000);
+  }, 3_600_000);
 });
 
 /** Kills the gateway while operators change what they like, and looks at the store before the next one starts. */

@@ -10,7 +10,7 @@ import { ADMIN, Folder, GatewayProcess } from "./gateway.ts";
  *     bun run test/process/webhook-storm.ts KILLS [STORE …]
  */
 export async function webhookStorm(stores: readonly string[], kills: number): Promise<WebhookStorm> {
-  const endpoint = new WebhookEndpoint();
+  const endpoint = new WebhookEndpoint(process.env.WEBHOOK_VERIFIER);
   const folders = stores.map((store) => new Folder(configOf(store, endpoint)));
   const gateways = await Promise.all(folders.map((folder) => GatewayProcess.start(folder)));
   const balances: string[] = [];
