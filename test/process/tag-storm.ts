@@ -31,13 +31,13 @@ export async function tagStorm(stores: readonly string[], kills: number): Promis
       killed = gate();
       const { key } = customer;
       const answers = Array.from({ length: STREAMS }, (_, at) =>
-        ask(gateways[at % gateways.length]!, key, `user=u${at % USERS}`),
+        stream(gateways[at % gateways.length]!, key, `user=u${at % USERS}`),
       );
       const victim = kill % gateways.length;
       // Half of them are there, with others at another point each time.
-      let begun = 0;
-      for (const one of answers) void one.begun.then(() => begun++).catch(() => {});
-      await until(() => begun >= STREAMS / 2);
+      let answering = 0;
+      for (const one of answers) void one.answering.then(() => answering++).catch(() => {});
+      await until(() => answering >= STREAMS / 2);
       await Bun.sleep((kill * 37) % 150);
       await gateways[victim]!.kill();
       killed.open();
@@ -88,9 +88,9 @@ async function customerAt(gateway: GatewayProcess): Promise<Customer> {
   return { key: json.key, balance, secret };
 }
 
-/** `begun` once the first byte is here, `ended` once the stream is over or broken; a status of null: there was no answer. */
-function ask(gateway: GatewayProcess, key: string, tags: string) {
-  const begun = fetch(`${gateway.url}/v1/chat/completions`, {
+/** `answering` once the first byte is here, `ended` once the stream is over or broken; a status of null: there was no answer. */
+function stream(gateway: GatewayProcess, key: string, tags: string) {
+  const answering = fetch(`${gateway.url}/v1/chat/completions`, {
     method: "POST",
     headers: {
       authorization: `Bearer ${key}`,
@@ -104,14 +104,14 @@ function ask(gateway: GatewayProcess, key: string, tags: string) {
       messages: [{ role: "user", content: "Hello" }],
     }),
   });
-  const ended = begun.then(
+  const ended = answering.then(
     async (response) => {
       await response.text().catch(() => null);
       return { status: response.status };
     },
     () => ({ status: null }),
   );
-  return { begun, ended };
+  return { answering, ended };
 }
 
 /** Once nothing is held any more; what is wrong by then is reported. */
