@@ -40,12 +40,13 @@ export const oneOf = <const T extends readonly string[]>(values: T, description?
     ...(description === undefined ? {} : { description }),
   });
 
-export type HeldAt = "all_processes" | "this_process";
+const HELD_AT = ["all_processes", "all_processes_at_most"] as const;
+export type HeldAt = (typeof HELD_AT)[number];
 
 /** Next to what is held, and what is available without it. */
 export const heldAt = oneOf(
-  ["all_processes", "this_process"],
-  "whose open requests are counted as held, and left out of what is available: `this_process` where one of several workers or nodes did not say in time what its requests hold",
+  HELD_AT,
+  "whose open requests are counted as held, and left out of what is available: `all_processes_at_most` where one of several workers or nodes does not answer, so that all that it was granted and may still spend counts as held",
 );
 
 export const listOf = <T extends TSchema>(item: T) =>

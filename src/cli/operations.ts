@@ -138,7 +138,7 @@ export async function audit(options: OperationOptions, context: CommandContext):
       ["losses", usd(books.losses_nano)],
       ["drift", usd(books.drift_nano)],
     ]),
-    ...onePart([books]),
+    ...unanswered([books]),
     ...books.drifts.map(({ account, drift_nano }) => `  ${account} is off by ${usd(drift_nano)}`),
   ]);
   if (books.ok) return;
@@ -189,7 +189,7 @@ export async function listBalances(
       row.suspended,
       row.created_at,
     ],
-    notes: onePart,
+    notes: unanswered,
   };
   await showList<ListedBalance>(listing, adminClient(options, context), options, context);
 }
@@ -232,10 +232,10 @@ export const lowCreditLine = (balance: string, below: number | null): string =>
       ? `The owner of ${balance} is not notified that credit is low.`
       : `The owner of ${balance} is notified when its credit falls below ${below} USD.`;
 
-/** Where another process could not say what its open requests hold. */
-const onePart = (shown: readonly Pick<ListedBalance, "held_at">[]): string[] =>
-  shown.some(({ held_at }) => held_at === "this_process")
-    ? ["Held and available count the open requests of one process only: another did not answer."]
+/** Where a process could not say what its open requests hold. */
+const unanswered = (shown: readonly Pick<ListedBalance, "held_at">[]): string[] =>
+  shown.some(({ held_at }) => held_at === "all_processes_at_most")
+    ? ["A process did not answer: all that it may still spend counts as held."]
     : [];
 
 /** A file with a mistake is refused whole; what the gateway says of it is the failure's message. */

@@ -34,9 +34,13 @@ const money = (amount: number, digits: number): string =>
     maximumFractionDigits: digits,
   })}`;
 
-/** Behind an amount that counts the open requests of one process only, because another did not answer. */
-export const oneProcess = ({ held_at }: { readonly held_at: HeldAt }): string =>
-  held_at === "this_process" ? " at one process" : "";
+/** Behind an amount that is held, where a process does not answer that may hold less than was granted to it. */
+export const atMost = ({ held_at }: { readonly held_at: HeldAt }): string =>
+  held_at === "all_processes_at_most" ? " at most" : "";
+
+/** The same behind what is available without it. */
+export const atLeast = ({ held_at }: { readonly held_at: HeldAt }): string =>
+  held_at === "all_processes_at_most" ? " at least" : "";
 
 export const count = (number: number): string => number.toLocaleString("en");
 

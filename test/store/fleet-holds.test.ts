@@ -6,12 +6,16 @@ import { ManualClock } from "../fakes/clock.ts";
 
 /** Three nodes whose messages go through `exchange`; each holds its own amount of every counter. */
 const HELD = { a: 1, b: 20, c: 300 } as const;
+/** Of every counter but one, of which nothing was granted. */
+const GRANTED = { a: 10, b: 100, c: 1_000 } as const;
+const UNUSED = "balance:unused";
 type NodeName = keyof typeof HELD;
 
 let clock: ManualClock;
 let nodes: Map<NodeName, FleetHolds>;
 /** What the store knows of the nodes. */
 let silent: NodeName | null;
+let isMute: boolean;
 /** Messages that are lost. */
 let lost: (message: HeldQuestion | HeldAnswer) => boolean;
 let questions: HeldQuestion[];
@@ -20,6 +24,7 @@ let sent: PromiseWithResolvers<void>;
 beforeEach(() => {
   clock = new ManualClock();
   silent = null;
+  isMute = false;
   lost = () => false;
   questions = [];
   sent = Promise.withResolvers();
@@ -33,16 +38,30 @@ beforeEach(() => {
   const exchange = {
     async sendQuestion(question: HeldQuestion) {
       questions.push(question);
-      send(question);
+      if (!isMute) send(question);
       sent.resolve();
-      return silent === null ? names.filter((name) => name !== question.asker) : null;
+      const others = names.filter((name) => name !== question.asker);
+      return {
+        answering: others.filter((name) => !isMute && name !== silent),
+        silent: others.filter((name) => isMute || name === silent),
+      };
     },
     sendAnswer: async (answer: HeldAnswer) => send(answer),
   };
+  const grants = {
+    granted: async (of: readonly string[], counters: readonly string[]) =>
+      counters.map((counter) =>
+        counter === UNUSED ? 0 : of.reduce((sum, name) => sum + GRANTED[name as NodeName], 0),
+      ),
+  };
   nodes = new Map(
     names.map((node) => {
-      const ledger = { counters: { heldOn: () => HELD[node] as NanoUsd } };
-      return [node, new FleetHolds({ node, exchange, ledger, books: { catchUp: async () => {} }, clock })];
+      const heldOn = (counter: string) => (counter === UNUSED ? 0 : HELD[node]) as NanoUsd;
+      const ledger = { counters: { heldOn } };
+      return [
+        node,
+        new FleetHolds({ node, exchange, ledger, grants, books: { catchUp: async () => {} }, clock }),
+      ];
     }),
   );
 });
@@ -65,9 +84,11 @@ test("the amounts of one page are one question", async () => {
   expect(questions.map(({ counters }) => counters)).toEqual([counters as CounterId[]]);
 });
 
-test("with a node that has lost its lease, it is the part of the one that shows it", async () => {
+test("a node that has lost its lease holds at most what it was granted", async () => {
   silent = "c";
-  expect(await shown()).toEqual({ held: 1 as NanoUsd, heldAt: "this_process" });
+  lost = isAnswerOf("c");
+  expect(await shown()).toEqual({ held: 1_021 as NanoUsd, heldAt: "all_processes_at_most" });
+  expect(await shown(UNUSED)).toEqual({ held: 0 as NanoUsd, heldAt: "all_processes" });
 });
 
 test("a node that does not answer is waited for once, and counts again as soon as it answers", async () => {
@@ -76,17 +97,15 @@ test("a node that does not answer is waited for once, and counts again as soon a
   await sent.promise;
   await Promise.resolve();
   clock.advance(1_000);
-  expect(await first).toEqual({ held: 1 as NanoUsd, heldAt: "this_process" });
+  expect(await first).toEqual({ held: 1_021 as NanoUsd, heldAt: "all_processes_at_most" });
   // Nothing moves the clock: this does not wait.
-  expect(await shown()).toEqual({ held: 1 as NanoUsd, heldAt: "this_process" });
+  expect(await shown()).toEqual({ held: 1_021 as NanoUsd, heldAt: "all_processes_at_most" });
   lost = () => false;
-  expect((await shown()).heldAt).toBe("this_process");
+  await shown();
   expect(await shown()).toEqual({ held: 321 as NanoUsd, heldAt: "all_processes" });
 });
 
-test("where questions cannot be sent, it is the part of the one that shows it", async () => {
-  lost = () => {
-    throw new Error("the store is away");
-  };
-  expect(await shown()).toEqual({ held: 1 as NanoUsd, heldAt: "this_process" });
+test("where the store carries no messages, the others hold at most what they were granted", async () => {
+  isMute = true;
+  expect(await shown()).toEqual({ held: 1_101 as NanoUsd, heldAt: "all_processes_at_most" });
 });

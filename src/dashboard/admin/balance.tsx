@@ -3,7 +3,7 @@ import type { BalanceAnswer, ConfigAnswer, Decision } from "../../api/admin.ts";
 import type { List } from "../../api/answers.ts";
 import type { KeyAnswer, KeyFields, MintedAnswer } from "../../api/keys.ts";
 import { causeOf } from "../../units/errors/suspension.ts";
-import { moment, usd, words } from "../format.ts";
+import { atLeast, atMost, moment, usd, words } from "../format.ts";
 import { BalanceChanges } from "../parts/change-table.tsx";
 import { CopiedId } from "../parts/copy-button.tsx";
 import { FormDialog, useDialog } from "../parts/dialog.tsx";
@@ -90,8 +90,8 @@ export function Balance({ id }: { id: string }) {
               </Note>
             )}
             <div class="grid-3">
-              <Figure label="Available" value={usd(data.available_usd)} of={data} />
-              <Figure label="Held by open requests" value={usd(data.held_usd)} of={data} />
+              <Figure label="Available" value={usd(data.available_usd)} bound={atLeast(data)} />
+              <Figure label="Held by open requests" value={usd(data.held_usd)} bound={atMost(data)} />
               <Figure
                 label="Account"
                 value={data.email ?? data.wallet ?? data.account_id ?? "none"}

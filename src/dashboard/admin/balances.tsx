@@ -1,5 +1,5 @@
 import type { ListedBalance } from "../../api/admin.ts";
-import { moment, oneProcess, usd } from "../format.ts";
+import { atLeast, atMost, moment, usd } from "../format.ts";
 import { Choice, TextField } from "../parts/field.tsx";
 import { Head } from "../parts/frame.tsx";
 import { Empty, Listed } from "../parts/notice.tsx";
@@ -73,6 +73,6 @@ const COLUMNS: readonly Column<ListedBalance>[] = [
   ],
   ["Since", "", ({ created_at }) => moment(created_at)],
   ["Keys", "end", ({ live_keys }) => live_keys],
-  ["Held", "end", (of) => usd(of.held_usd) + oneProcess(of)],
-  ["Available", "end", (of) => usd(of.available_usd) + oneProcess(of)],
+  ["Held", "end", (of) => usd(of.held_usd) + atMost(of)],
+  ["Available", "end", (of) => usd(of.available_usd) + atLeast(of)],
 ];

@@ -1,7 +1,7 @@
 import type { AuditAnswer } from "../../api/admin.ts";
 import type { List } from "../../api/answers.ts";
 import type { ExportAnswer } from "../../api/exports.ts";
-import { count, moment, usd } from "../format.ts";
+import { atLeast, atMost, count, moment, usd } from "../format.ts";
 import { Button } from "../parts/button.tsx";
 import { Figure } from "../parts/figure.tsx";
 import { Head } from "../parts/frame.tsx";
@@ -29,8 +29,8 @@ export function Books() {
             <div class="grid-3">
               <Figure label="Credits" value={nano(data.credits_nano)} />
               <Figure label="Charges" value={nano(data.charges_nano)} />
-              <Figure label="Open holds" value={nano(data.held_nano)} of={data} />
-              <Figure label="Available" value={nano(data.available_nano)} of={data} />
+              <Figure label="Open holds" value={nano(data.held_nano)} bound={atMost(data)} />
+              <Figure label="Available" value={nano(data.available_nano)} bound={atLeast(data)} />
               <Figure label="Written off" value={nano(data.write_offs_nano)} hint="hosts that failed early" />
               <Figure label="Losses" value={nano(data.losses_nano)} hint="delivered beyond what was held" />
             </div>

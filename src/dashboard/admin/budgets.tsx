@@ -1,5 +1,5 @@
 import type { BudgetAnswer } from "../../api/budgets.ts";
-import { oneProcess, roughUsd } from "../format.ts";
+import { atMost, roughUsd } from "../format.ts";
 import { BudgetDialog, windowText } from "../parts/budget-dialog.tsx";
 import { useDialog } from "../parts/dialog.tsx";
 import { Section } from "../parts/frame.tsx";
@@ -24,10 +24,10 @@ export function BalanceBudgets({ id }: { id: string }) {
       "end",
       ({ used_usd, held_usd, held_at, cap_usd, per }) => (
         <>
-          {roughUsd(used_usd + held_usd)}
+          {roughUsd(used_usd + held_usd) + atMost({ held_at })}
           <span class="soft">
             {per === null ? " of " : " by all, each of "}
-            {roughUsd(cap_usd) + oneProcess({ held_at })}
+            {roughUsd(cap_usd)}
           </span>
         </>
       ),

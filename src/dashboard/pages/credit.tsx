@@ -2,7 +2,7 @@ import type { List } from "../../api/answers.ts";
 import type { CreditAnswer } from "../../api/credits.ts";
 import type { PaymentAnswer } from "../../api/payments.ts";
 import { ApiRefusal } from "../api.ts";
-import { usd } from "../format.ts";
+import { atLeast, atMost, usd } from "../format.ts";
 import { useOwner } from "../owner.ts";
 import { AddCredit } from "../parts/add-credit.tsx";
 import { CreditTable } from "../parts/credit-table.tsx";
@@ -22,8 +22,8 @@ export function CreditPage() {
     <>
       <Head title="Credit" lead="Prepaid: a request runs only if the balance covers its worst case." />
       <div class="grid-3">
-        <Figure label="Available" value={usd(me.available_usd)} of={me} />
-        <Figure label="Held by open requests" value={usd(me.held_usd)} of={me} />
+        <Figure label="Available" value={usd(me.available_usd)} bound={atLeast(me)} />
+        <Figure label="Held by open requests" value={usd(me.held_usd)} bound={atMost(me)} />
         <Figure label="Balance" value={usd(me.balance_usd)} />
       </div>
       <AddCredit />

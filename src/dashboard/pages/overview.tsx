@@ -1,6 +1,6 @@
 import type { KeyAnswer } from "../../api/keys.ts";
 import type { ReceiptAnswer } from "../../api/receipts.ts";
-import { count, moment, usd } from "../format.ts";
+import { atLeast, atMost, count, moment, usd } from "../format.ts";
 import { useOwner } from "../owner.ts";
 import { Figure } from "../parts/figure.tsx";
 import { FirstCall } from "../parts/first-call.tsx";
@@ -24,10 +24,10 @@ export function Overview() {
         <Figure
           label="Available credit"
           value={usd(me.available_usd)}
-          of={me}
+          bound={atLeast(me)}
           hint={`of ${usd(me.balance_usd)}`}
         />
-        <Figure label="Held now" value={usd(me.held_usd)} of={me} hint="by open requests" />
+        <Figure label="Held now" value={usd(me.held_usd)} bound={atMost(me)} hint="by open requests" />
         <Figure
           label="Open Tier requests left"
           value={count(Math.max(0, open_tier.limit - open_tier.used))}

@@ -1,12 +1,9 @@
-import type { HeldAt } from "../../api/answers.ts";
-import { oneProcess } from "../format.ts";
-
-/** One number that matters. `of` says whose open requests it counts, where that may not be everybody's. */
-export const Figure = ({ label, value, hint, of }: FigureProps) => (
+/** One number that matters. `bound` says "at most" or "at least" where it is not exact. */
+export const Figure = ({ label, value, hint, bound = "" }: FigureProps) => (
   <div class="card figure">
     <div class="soft small">{label}</div>
     <div class={value.length > LONG ? "figure-value long" : "figure-value"}>{value}</div>
-    {of?.held_at === "this_process" && <div class="soft small">{oneProcess(of).trim()}</div>}
+    {bound !== "" && <div class="soft small">{bound.trim()}</div>}
     {hint !== undefined && <div class="soft small">{hint}</div>}
   </div>
 );
@@ -15,7 +12,7 @@ interface FigureProps {
   readonly label: string;
   readonly value: string;
   readonly hint?: string;
-  readonly of?: { readonly held_at: HeldAt };
+  readonly bound?: string;
 }
 
 /** An amount below a cent has up to twelve characters, which would break in two. */

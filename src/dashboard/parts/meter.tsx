@@ -1,5 +1,5 @@
 import type { KeyAnswer } from "../../api/keys.ts";
-import { oneProcess, roughUsd } from "../format.ts";
+import { atMost, roughUsd } from "../format.ts";
 
 /** How much of a cap is used, and how much open requests hold of it now. */
 export function Meter({ label, used, of, cap }: MeterProps) {
@@ -12,7 +12,7 @@ export function Meter({ label, used, of, cap }: MeterProps) {
         <span class="soft">
           {roughUsd(used)} {cap === null ? "used, no cap" : `of ${roughUsd(cap)}`}
           {cap !== null && held > 0 && (
-            <span class="held"> · {`${roughUsd(held)} held now${oneProcess(of)}`}</span>
+            <span class="held"> · {`${roughUsd(held)} held now${atMost(of)}`}</span>
           )}
         </span>
       </div>

@@ -41,7 +41,7 @@ export const runView = ({ run, spending, calls }: RunUse): RunAnswer => ({
   cap_usd: run.cap === null ? null : usdFromNano(run.cap),
   used_usd: usdFromNano(spending.spent),
   held_usd: usdFromNano(spending.held),
-  held_at: spending.heldAt === calls.heldAt ? spending.heldAt : "this_process",
+  held_at: spending.heldAt === "all_processes" ? calls.heldAt : spending.heldAt,
   calls: run.calls,
   used_calls: calls.spent,
   open_calls: calls.held,

@@ -38,7 +38,14 @@ export async function openNodeBooks(parts: BookkeepingParts, store: NodeStore): 
   const answering = answerInquiries(store.authority, name, grants, clock);
   const stopLooking = store.lookAfterOthers(() => membership.usable());
   const claims = new NodeClaims(store.ledger, clock, log);
-  const holds = new FleetHolds({ node: name, exchange: store.held, ledger, books, clock });
+  const holds = new FleetHolds({
+    node: name,
+    exchange: store.held,
+    grants: store.ledger,
+    ledger,
+    books,
+    clock,
+  });
   let takeRoutes: (routes: readonly ToldRoute[]) => void = () => {};
   store.listen({
     changed: () => void membership.hurry(),

@@ -1,4 +1,4 @@
-import { balanceCounter, type CounterId } from "../../ledger/counter.ts";
+import { ALL_BALANCES, balanceCounter, type CounterId, isBalanceCounter } from "../../ledger/counter.ts";
 import type { CreditBooks } from "../../ledger/credit.ts";
 import type { EpochMs } from "../../units/clock.ts";
 import type { BalanceId, ReceiptId } from "../../units/id.ts";
@@ -26,6 +26,19 @@ export abstract class SqlLedgerStore<Books extends Database = Database>
   async spent(id: CounterId): Promise<NanoUsd> {
     const [row] = await this.books.read<{ spent: NanoUsd }>`SELECT spent FROM counters WHERE id = ${id}`;
     return row?.spent ?? ZERO_USD;
+  }
+
+  /** Granted to these nodes, and not shipped as spent, of each counter. */
+  async granted(nodes: readonly string[], counters: readonly CounterId[]): Promise<number[]> {
+    const all = counters.includes(ALL_BALANCES) ? sql`OR counter LIKE 'balance:%'` : sql``;
+    const rows = await this.books.rows<{ counter: CounterId; open: number }>(
+      sql`SELECT counter, CAST(sum(granted - shipped) AS BIGINT) AS open FROM grants
+        WHERE node IN ${this.books.among(nodes)} AND (counter IN ${this.books.among(counters)} ${all})
+        GROUP BY counter`,
+    );
+    const open = new Map(rows.map((row) => [row.counter, row.open]));
+    const ofBalances = rows.reduce((sum, row) => sum + (isBalanceCounter(row.counter) ? row.open : 0), 0);
+    return counters.map((counter) => (counter === ALL_BALANCES ? ofBalances : (open.get(counter) ?? 0)));
   }
 
   async balance(id: BalanceId): Promise<{ credited: NanoUsd; spent: NanoUsd }> {

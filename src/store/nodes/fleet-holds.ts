@@ -8,15 +8,15 @@ import { BatchQueue } from "./batch-queue.ts";
 /**
  * What open requests hold of a counter at all nodes. Only a node's memory knows what its requests hold at this
  * moment: the Authority knows what it granted, and what was used of it when the node last needed more. So a
- * node that shows an amount sends the others a question, and adds up their answers. If one cannot answer, the amount is that of
- * the node itself, and says so.
+ * node that shows an amount sends the others a question, and adds up their answers. A node that does not answer holds at
+ * most what it was granted and has not shipped, and nobody else can spend that.
  */
 export class FleetHolds {
   private readonly queue: BatchQueue<{ readonly counter: CounterId }, HeldAmount>;
   private questions = 0;
   /** The question under way: there is one at a time. */
   private current: OpenQuestion | null = null;
-  /** Nodes that did not answer the last question: nobody waits for them again until they do. */
+  /** Nodes that did not answer the last question. */
   private late: ReadonlySet<string> = new Set();
 
   constructor(private readonly parts: FleetHoldsParts) {
@@ -35,7 +35,7 @@ export class FleetHolds {
   async handleQuestion({ asker, number, counters }: HeldQuestion): Promise<void> {
     const { node, exchange } = this.parts;
     if (asker === node) return;
-    // Without an answer, the asker shows its own part.
+    // Without an answer, the asker counts what this node was granted.
     await this.own(counters).then(
       (amounts) => exchange.sendAnswer({ asker, number, node, amounts }).catch(() => {}),
       () => {},
@@ -52,11 +52,13 @@ export class FleetHolds {
 
   private async sums(counters: readonly CounterId[]): Promise<HeldAmount[]> {
     const [elsewhere, own] = await Promise.all([this.elsewhere(counters), this.own(counters)]);
-    return own.map((amount, at) =>
-      elsewhere === null
-        ? { held: amount, heldAt: "this_process" }
-        : { held: (amount + elsewhere[at]!) as NanoUsd, heldAt: "all_processes" },
-    );
+    return own.map((amount, at) => {
+      const { held, isExact } = elsewhere[at]!;
+      return {
+        held: (amount + held) as NanoUsd,
+        heldAt: isExact ? "all_processes" : "all_processes_at_most",
+      };
+    });
   }
 
   /**
@@ -70,24 +72,30 @@ export class FleetHolds {
     return amounts;
   }
 
-  /** Null where a node did not answer. */
-  private async elsewhere(counters: readonly CounterId[]): Promise<number[] | null> {
-    const { node, exchange, clock } = this.parts;
+  private async elsewhere(counters: readonly CounterId[]): Promise<HeldElsewhere[]> {
+    const { node, exchange, clock, grants } = this.parts;
     const { promise, resolve } = Promise.withResolvers<void>();
     const question = new OpenQuestion(++this.questions, resolve);
     const timer = clock.after(ANSWER_MS, resolve);
     this.current = question;
     try {
-      const others = await exchange.sendQuestion({ asker: node, number: question.number, counters });
-      if (others === null || others.some((name) => this.late.has(name))) return null;
-      question.others = others;
+      const { answering, silent } = await exchange.sendQuestion({
+        asker: node,
+        number: question.number,
+        counters,
+      });
+      question.awaited = answering.filter((name) => !this.late.has(name));
       question.check();
       await promise;
-      this.late = new Set(question.missing);
-      if (this.late.size > 0) return null;
-      return counters.map((_, at) => others.reduce((sum, name) => sum + question.answers.get(name)![at]!, 0));
-    } catch {
-      return null;
+      this.late = new Set(answering.filter((name) => !question.answers.has(name)));
+      const absent = [...silent, ...this.late];
+      // Before what is spent is read: what is shipped meanwhile counts twice, and not on neither.
+      const granted = absent.length === 0 ? [] : await grants.granted(absent, counters);
+      return counters.map((_, at) => {
+        const unknown = granted[at] ?? 0;
+        const answers = [...question.answers.values()].map((amounts) => amounts[at]!);
+        return { held: answers.reduce((sum, held) => sum + held, unknown), isExact: unknown === 0 };
+      });
     } finally {
       timer.cancel();
       this.current = null;
@@ -95,9 +103,15 @@ export class FleetHolds {
   }
 }
 
+interface HeldElsewhere {
+  readonly held: number;
+  /** False where it counts what was granted to a node that does not answer. */
+  readonly isExact: boolean;
+}
+
 class OpenQuestion {
-  /** Those that have to answer; null until they are known. */
-  others: readonly string[] | null = null;
+  /** Those that are waited for; null until they are known. */
+  awaited: readonly string[] | null = null;
   readonly answers = new Map<string, readonly number[]>();
 
   constructor(
@@ -105,23 +119,23 @@ class OpenQuestion {
     private readonly done: () => void,
   ) {}
 
-  get missing(): string[] {
-    return this.others!.filter((name) => !this.answers.has(name));
-  }
-
   check(): void {
-    if (this.others !== null && this.missing.length === 0) this.done();
+    if (this.awaited?.every((name) => this.answers.has(name))) this.done();
   }
 }
 
 /** Carries questions and answers between nodes; both may be lost. */
 export interface HeldExchange {
-  /**
-   * Sends a question to every node. Resolves with the names of the others, which have to answer; null where one of them
-   * cannot, because it has lost its lease, or the store carries no messages.
-   */
-  sendQuestion(question: HeldQuestion): Promise<readonly string[] | null>;
+  /** Sends a question to every node. */
+  sendQuestion(question: HeldQuestion): Promise<OtherNodes>;
   sendAnswer(answer: HeldAnswer): Promise<void>;
+}
+
+/** The open nodes but the one that asks. */
+export interface OtherNodes {
+  readonly answering: readonly string[];
+  /** Cannot answer: they have lost their leases, or the store carries no messages. */
+  readonly silent: readonly string[];
 }
 
 export interface HeldQuestion {
@@ -148,12 +162,16 @@ interface FleetHoldsParts {
   readonly node: string;
   readonly exchange: HeldExchange;
   readonly ledger: { readonly counters: Pick<CounterCache, "heldOn"> };
+  readonly grants: {
+    /** Granted to these nodes, and not shipped as spent, of each counter. */
+    granted(nodes: readonly string[], counters: readonly CounterId[]): Promise<readonly number[]>;
+  };
   /** Resolves once what has ended is on the books of all. */
   readonly books: { catchUp(): Promise<void> };
   readonly clock: Pick<Clock, "after">;
 }
 
-/** A page waits no longer for the other nodes. */
+/** A page waits no longer for the other nodes, and for those that were late not again until they have answered. */
 const ANSWER_MS = 1_000;
 /** With the longest names, 50 stay below the 8,000 bytes that a notification of PostgreSQL may have. */
 const MAX_COUNTERS = 50;

@@ -9,9 +9,11 @@ export const postgresHeldExchange = (postgres: Postgres): HeldExchange => ({
       const others = await sql<{ name: string; alive: boolean }[]>`
         SELECT name, lease_until > clock_timestamp() AS alive FROM nodes
         WHERE open AND name <> ${question.asker}`;
-      if (others.some(({ alive }) => !alive)) return null;
-      if (others.length > 0 && !(await postgres.notify(sql, HELD, [JSON.stringify(question)]))) return null;
-      return others.map(({ name }) => name);
+      const isSent =
+        others.some(({ alive }) => alive) && (await postgres.notify(sql, HELD, [JSON.stringify(question)]));
+      const named = (answers: boolean) =>
+        others.flatMap(({ name, alive }) => ((alive && isSent) === answers ? [name] : []));
+      return { answering: named(true), silent: named(false) };
     }),
   async sendAnswer(answer) {
     await postgres.transaction((sql) => postgres.notify(sql, HELD, [JSON.stringify(answer)]));

@@ -7,6 +7,7 @@ import type { NanoUsd } from "../../units/usd.ts";
 import { SqliteDatabase } from "../database/sqlite-database.ts";
 import { freeing } from "../ledger/grants.ts";
 import type { NotedChange } from "./changes.ts";
+import type { OtherNodes } from "./fleet-holds.ts";
 import type { NodeReport } from "./node-operations.ts";
 
 /**
@@ -78,10 +79,13 @@ export class SqliteRegistry {
     return (this.leases.get(name)?.untilMs ?? 0) > this.clock.elapsedMs();
   }
 
-  /** The open nodes but this one; null where one of them has lost its lease. */
-  others(name: string): string[] | null {
+  /** The open nodes but this one. */
+  others(name: string): OtherNodes {
     const others = this.statements.openNodes.all().flatMap((node) => (node.name === name ? [] : [node.name]));
-    return others.every((other) => this.isAlive(other)) ? others : null;
+    const { true: answering = [], false: silent = [] } = Object.groupBy(others, (other) =>
+      this.isAlive(other) ? "true" : "false",
+    );
+    return { answering, silent };
   }
 
   /** Nodes that have a lease. */
