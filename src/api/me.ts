@@ -58,7 +58,12 @@ const MeAnswer = namedAnswer("Me", {
   suspended: orNone(suspended),
   suspended_at: orNone(time),
   key: orNone(KeyAnswer),
-  open_tier: answerOf({ limit: count, used: count, resets_at: time }),
+  open_tier: answerOf({
+    limit: count,
+    used: { ...count, description: "ended and open ones" },
+    held_at: heldAt,
+    resets_at: time,
+  }),
   contact: orNone(Type.String({ description: "where the operator is reached, for credit and questions" })),
   key_defaults: DefaultLimits,
   low_credit_usd: lowCreditUsd,

@@ -267,7 +267,7 @@ export class TestGateway {
         valueSpent: async () => 2_000_000 as NanoUsd,
         runUse: async () => null,
         useOf: async (_, run) => ({ run, spending: NO_USE, calls: NO_USE }),
-        openTier: async () => ({ limit: 20, used: this.freeUsed }),
+        openTier: async () => ({ limit: 20, used: this.freeUsed, heldAt: "all_processes" }),
         credit: async (credit) => {
           const before = this.credits.get(credit.idempotencyKey);
           if (before === undefined) this.credits.set(credit.idempotencyKey, credit);

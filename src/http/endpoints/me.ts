@@ -108,8 +108,8 @@ function defaultLimits({ accountId }: Balance, { keyDeps }: HttpDeps): DefaultLi
 
 async function openTier(balance: Balance, exchange: HttpExchange, now: EpochMs, deps: HttpDeps) {
   const blocks = clientBlocks(exchange, deps);
-  const { limit, used } = await deps.ledger.openTier(balance, blocks, now);
-  return { limit, used, resets_at: isoTime(windowAt("day", now).resetsAt!) };
+  const { limit, used, heldAt } = await deps.ledger.openTier(balance, blocks, now);
+  return { limit, used, held_at: heldAt, resets_at: isoTime(windowAt("day", now).resetsAt!) };
 }
 
 /**

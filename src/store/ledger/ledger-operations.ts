@@ -53,7 +53,8 @@ export function ledgerOperations(
     useOf,
     async openTier(balance, blocks, at) {
       const uses = allowances(balance, blocks).map(async ({ owner, limit }) => {
-        return { limit, used: await books.spent(allowanceCounter(owner, at)) };
+        const { spent, held, heldAt } = await counterUse(books, allowanceCounter(owner, at));
+        return { limit, used: spent + held, heldAt };
       });
       return (await Promise.all(uses)).reduce((a, b) => (b.limit - b.used < a.limit - a.used ? b : a));
     },
@@ -102,13 +103,14 @@ export interface LedgerOperations extends CreditBooks {
   /** Null where the balance has no such run now. */
   runUse(balance: BalanceId, name: string, at: EpochMs): Promise<RunUse | null>;
   useOf(balance: BalanceId, run: StoredRun): Promise<RunUse>;
-  /** Free requests of the present UTC day, by the allowance that has the fewest left. */
-  openTier(
-    balance: Balance,
-    blocks: readonly string[],
-    at: EpochMs,
-  ): Promise<{ readonly limit: number; readonly used: number }>;
+  /** Free requests of the present UTC day, open ones too, by the allowance that has the fewest left. */
+  openTier(balance: Balance, blocks: readonly string[], at: EpochMs): Promise<OpenTierUse>;
   audit(): Promise<LedgerAudit>;
+}
+
+interface OpenTierUse extends Pick<HeldAmount, "heldAt"> {
+  readonly limit: number;
+  readonly used: number;
 }
 
 /** Of a run; what is spent of calls, and held, is a number of them. */
