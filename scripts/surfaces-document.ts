@@ -13,7 +13,7 @@ unchanged, except for what the host is known to refuse ([quirks](configuration.m
 (reasoning budgets to at most four fifths of the ceiling). Otherwise each field is
 
 - **translated**: the host gets the same in its own language;
-- **left out**: the answer means the same without it; \`x-gateway-omitted\` names it. So are fields that this page does not name;
+- **left out**: the answer means the same without it, and \`x-gateway-omitted\` names it. This includes fields that this page does not name;
 - **refused**: the answer would mean something else. The request gets \`invalid_request\` with the field in \`param\`, unless another host of
   the plan can take it. A value that changes nothing (\`n: 1\`, a penalty of 0) is left out instead.
 
@@ -37,15 +37,16 @@ A filter that ends an answer before any content is a [refusal](routing.md#refusa
 **Reasoning.** A seal holds a signature or encrypted reasoning of one family (the host's language and the model's author). Only that family gets it back;
 other hosts get the conversation without that reasoning. A \`chat.completions\` client that excludes reasoning (\`reasoning.exclude: true\`,
 \`include_reasoning: false\`) gets neither reasoning nor seals in a translated answer, but pays for its tokens. A \`responses\` client that leaves \`store\`
-out gets encrypted reasoning, as OpenAI's Agents SDK expects. Earlier reasoning of which a client sends only the id is left out.
+out gets encrypted reasoning, as OpenAI's Agents SDK expects. Earlier reasoning is left out if the client sends only its id.
 
 **Tools.** Freeform (\`custom\`) tools become functions with one text argument on hosts of \`chat.completions\` and \`messages\`, and come back as
-freeform calls. Tool names over 64 characters of a \`messages\` client are shortened at other hosts. Tools that it adds or removes in mid-conversation
-(\`tool_addition\`, \`tool_removal\`) reach other hosts as they stand at its end; instructions with \`clear_at: next_user_message\` end with that message.
+freeform calls. Tool names over 64 characters of a \`messages\` client are shortened at other hosts. If such a client adds or removes tools in mid-conversation
+(\`tool_addition\`, \`tool_removal\`), other hosts get the tools that are there at its end. Instructions with \`clear_at: next_user_message\` end with that
+message.
 
 **Text.** Cited pages (\`url_citation\`) reach clients of OpenAI's two languages; a \`messages\` client gets the text alone. Lists of texts and
-thoughts, as from Mistral, reach chat clients as one text with \`reasoning_content\`. Hosts of \`responses\` have no stop sequences: the gateway cuts the
-answer where the first begins, and charges what the host wrote. Hosts of \`messages\` need a message: instructions alone are sent as the user's turn.
+thoughts, as from Mistral, reach chat clients as one text with \`reasoning_content\`. Hosts of \`responses\` have no stop sequences: the gateway cuts the answer
+at the first one, and charges all that the host wrote. Hosts of \`messages\` need a message: instructions alone are sent as the user's turn.
 
 **Stored things.** \`previous_response_id\`, \`conversation\`, \`background\`, \`store: true\`, \`thread\` and items by reference are
 refused, because the gateway stores nothing; [over a WebSocket](clients.md#responses-over-websocket), \`previous_response_id\` names what the connection
@@ -56,10 +57,9 @@ remembers. Vercel's AI SDK refers to items unless \`providerOptions.openai.store
 as text. Items that OpenAI encrypted can go back to hosts of \`responses\` only.
 
 **Prompt caches.** Anthropic's \`cache_control\` and OpenAI's \`prompt_cache_breakpoint\` with \`prompt_cache_options\`
-([\`quirks.cache_marks\`](configuration.md#hosts)) are translated into each other. A mark in a place that the host does not allow moves to the nearest
-one before it. What Anthropic's marks leave out is not cached at OpenAI either (\`mode: explicit\`). A host of \`messages\` gets the first mark and the latest three.
-Each mark keeps its content for the nearest time that the host knows and that has a [price](configuration.md#prices): \`5m\` or \`1h\` at Anthropic,
-\`30m\` or \`12h\` at OpenAI. Other hosts get no marks. A request that wants no answer (\`generate: false\`, \`prompt_cache_options.prewarm\`) goes to hosts of
+([\`quirks.cache_marks\`](configuration.md#hosts)) are translated into each other. A mark that the host does not allow in its place moves to the nearest place before it. What Anthropic's marks leave out is not cached at OpenAI either (\`mode: explicit\`). A host of \`messages\` gets the first mark and the latest three.
+Its retention becomes the nearest one that the host offers and that has a [price](configuration.md#prices): \`5m\` or \`1h\` at Anthropic, \`30m\` or
+\`12h\` at OpenAI. Other hosts get no marks. A request that wants no answer (\`generate: false\`, \`prompt_cache_options.prewarm\`) goes to hosts of
 its own language only.
 
 **Usage and versions.** \`usage: {include: true}\` is not sent to hosts; every answer has usage. Translated requests to \`messages\` use the version in the host's

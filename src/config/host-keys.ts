@@ -25,7 +25,7 @@ const ROWS = mapOf({
     otherwise: "no limit",
   }),
   tpm: setting(count(1), undefined, {
-    doc: "the most tokens with this key in any minute, on this machine: first the prompt and the output ceiling, then what the host reports",
+    doc: "the most tokens with this key in any minute, on this machine",
     otherwise: "no limit",
   }),
 });

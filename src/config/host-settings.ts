@@ -58,7 +58,7 @@ const ROWS = mapOf(
       { doc: "sent with every request" },
     ),
     on_disconnect: setting(oneOf(["cancel", "drain"]), "cancel", {
-      doc: "when a client disconnects: `cancel` ends the call; `drain` reads it to the end, for hosts that bill it all anyway, and reserves the whole output ceiling",
+      doc: "when a client disconnects: `cancel` ends the call; `drain` reads to the end, for hosts that bill it all anyway, and reserves the whole ceiling",
     }),
     bills_cancelled: setting(oneOf(["prompt"]), undefined, {
       doc: "`prompt`: if the client leaves before the first token, the host charges the prompt, and so does the gateway",
@@ -69,8 +69,8 @@ const ROWS = mapOf(
       otherwise: "charged by the host's usage",
     }),
     fallbacks: setting(oneOf(["native"]), undefined, {
-      doc: "`native`: the host receives a client's `fallbacks` if it serves all of these models, and [falls back by itself](routing.md#hosts-that-fall-back-by-themselves), even in the middle of an answer",
-      otherwise: "the gateway falls back, before any content",
+      doc: "`native`: the host receives a client's `fallbacks` and [falls back by itself](routing.md#hosts-that-fall-back-by-themselves)",
+      otherwise: "the gateway falls back",
     }),
     max_concurrent: setting(count(1, 100_000), undefined, {
       doc: "the most requests in flight at the host, on this machine; the gateway lowers it while the host complains",

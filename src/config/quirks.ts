@@ -12,9 +12,9 @@ const MEANINGS = {
   no_chat_tools:
     "the same for requests with tools to a model that may reason, as with OpenAI's models from GPT-5.2 on",
   max_completion_tokens:
-    "on chat, the host accepts only `max_completion_tokens` and `reasoning_effort` as names of the ceiling and of the effort",
+    "on chat, the host accepts `max_completion_tokens`, not `max_tokens`, and `reasoning_effort`",
   core_fields_only:
-    "on chat, the host refuses the role `developer` and fields that only OpenAI has (`store`, `metadata`, …); the gateway leaves them out",
+    "on chat, the host refuses the role `developer` and fields that only OpenAI has (`store`, `metadata`, …)",
   strict_messages:
     "on chat, the host refuses members that only answers have (`reasoning_content`, `refusal`) in earlier messages",
   short_call_ids: "on chat, ids of tool calls must be nine letters or digits, as at Mistral",
@@ -33,7 +33,7 @@ const MEANINGS = {
   own_tools: "requests may use the host's own tools, whose fees you pay: see below",
   account_references: "requests may refer to what is stored in your account at the host: see below",
   known_fields_only:
-    "the gateway leaves fields out that it does not know, also for hosts of the client's own language, and names them in `x-gateway-omitted`",
+    "the gateway leaves out every field that it does not know, and names it in `x-gateway-omitted`",
 } as const;
 
 type QuirkName = keyof typeof MEANINGS;

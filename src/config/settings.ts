@@ -173,7 +173,7 @@ export const SETTINGS = mapOf(
     sign_in: section(
       mapOf({
         mails_per_hour: setting(count(0), 1_000, {
-          doc: "sign-in mails per hour in total; beyond it only people who have signed in before get one, and claims by email of balances without credit are 429",
+          doc: "sign-in mails per hour in total; beyond it only people who have signed in before get one",
         }),
       }),
     ),
@@ -195,7 +195,7 @@ export const SETTINGS = mapOf(
           doc: "order among a model's working hosts: `listed`, as in its `routes`; `price`, spread by price, the cheapest most often; `latency` or `throughput`, fastest first, [as measured](routing.md#by-measure)",
         }),
         hedge_ms: setting(orNull(ms(1), "for never"), null, {
-          doc: "a streamed request without a first token after this time also goes to the next host; the faster one serves, the other call is cancelled. The customer pays for one, you possibly for both. `null`: never",
+          doc: "a stream without a first token after this time also goes to the next host, and the faster one serves. The customer pays for one, you possibly for both. `null`: never",
         }),
       }),
     ),
@@ -225,7 +225,7 @@ export const SETTINGS = mapOf(
       }),
     ),
     unused_days: setting(orNull(days(1), "to keep them forever"), 30, {
-      doc: "days until a balance that never had credit, an account, a claim or a served request is removed with its keys; `null`: never. Ended keys without a request go, too",
+      doc: "days until the gateway removes unused balances (no credit, account, claim or served request ever) and ended keys without a request; `null`: never",
     }),
     body_bytes: setting(count(1), 10 * 1024 * 1024, { doc: "largest request body" }),
     body_memory_bytes: setting(count(1, 1e12), 256 * 1024 * 1024, {
@@ -233,7 +233,7 @@ export const SETTINGS = mapOf(
       perNode: true,
     }),
     websocket_message_bytes: setting(count(65_536, 1e9), 512 * 1024, {
-      doc: "the largest WebSocket message. Each connection takes twice as much of `body_memory_bytes`, and all together at most half of it",
+      doc: "the largest WebSocket message; each connection takes twice as much of `body_memory_bytes`",
       restart: true,
     }),
     shutdown_delay_ms: setting(ms(), 0, {
@@ -267,7 +267,7 @@ export const SETTINGS = mapOf(
       perNode: true,
     }),
     durability: setting(oneOf(["strict", "relaxed"]), "strict", {
-      doc: "`strict`: everything acknowledged is on disk; `relaxed`: it is written, and synced within a second; a power cut can lose that second",
+      doc: "`strict`: everything acknowledged is on disk; `relaxed`: a power cut can [lose the last second](reliability.md#what-is-durable-when)",
       restart: true,
     }),
     metrics: setting(listenAddress(), null, {
@@ -280,7 +280,7 @@ export const SETTINGS = mapOf(
       networks(),
       networks().read(["127.0.0.0/8", "::1"], [], () => {}),
       {
-        doc: "addresses and blocks (`10.0.0.0/8`) of proxies in front of the gateway. The last address in their `X-Forwarded-For` that is not a trusted proxy's is the client's",
+        doc: "addresses and blocks (`10.0.0.0/8`) of proxies in front of the gateway, whose `X-Forwarded-For` it believes",
       },
     ),
     smtp: setting(SMTP, null, {
