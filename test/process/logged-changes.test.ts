@@ -5,6 +5,7 @@ import { Postgres } from "../../src/store/database/postgres.ts";
 import { PostgresDatabase } from "../../src/store/database/postgres-database.ts";
 import { SqliteDatabase } from "../../src/store/database/sqlite-database.ts";
 import { systemClock } from "../../src/units/clock.ts";
+import { until } from "../fakes/until.ts";
 import { describeOnPostgres } from "../postgres/fixture.ts";
 import { rounds } from "../rounds.ts";
 import { Random } from "../sim/random.ts";
@@ -30,7 +31,17 @@ describeOnPostgres("on PostgreSQL", (cluster) => {
     const url = await cluster.database();
     const folder = new Folder(`store: "${url}"\n`);
     const postgres = new Postgres({ url, connections: 1, deadlineMs: 30_000 }, systemClock);
-    await killed(folder, () => loggedDifferences(new PostgresDatabase(postgres)));
+    const sql = new Bun.SQL(url, { max: 1 });
+    await killed(folder, async () => {
+      // PostgreSQL may still be committing what the gateway had sent.
+      await until(async () => {
+        const [row] = await sql`SELECT count(*)::int AS others FROM pg_stat_activity
+          WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()`;
+        return row.others <= 1;
+      });
+      return loggedDifferences(new PostgresDatabase(postgres));
+    });
+    await sql.close();
     await postgres.close();
     folder.remove();
   }, 3_600_000);
