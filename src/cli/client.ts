@@ -115,6 +115,13 @@ export class Client {
   }
 
   private async send(method: string, path: string, body: object | undefined): Promise<Sent> {
+    if (/[^\x21-\x7e]/.test(this.bearer ?? "")) {
+      throw new CommandFailure(
+        EXIT.usage,
+        "the token or secret has a space, a line break or a letter that none has",
+        "Check GATEWAY_OWNER, --owner and GATEWAY_ADMIN_TOKEN.",
+      );
+    }
     try {
       const response = await this.context.fetch(this.url + path, {
         method,

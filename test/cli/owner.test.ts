@@ -28,6 +28,12 @@ async function claimed(email: string) {
   return { ...made, ...(await enter()) };
 }
 
+test("a secret that was copied with the line below it is said to be none, and is not sent", async () => {
+  const { recovery_secret } = await gateway.key(0);
+  const { err, code } = await as(`${recovery_secret}\n${recovery_secret}`, "recovery");
+  expect([code, err.includes("line break"), err.includes(recovery_secret)]).toEqual([2, true, false]);
+});
+
 test("the recovery secret is replaced; the new one is shown once and the old one has ended", async () => {
   const { recovery_secret } = await gateway.key(0);
   const { out, code } = await as(recovery_secret, "recovery");
