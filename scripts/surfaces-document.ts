@@ -101,7 +101,7 @@ ${table(
 
 function fate(verdict: Verdict): string {
   switch (verdict.kind) {
-    case "said":
+    case "translated":
       return "translated";
     case "omit":
       return `left out: ${verdict.why}`;

@@ -10,17 +10,17 @@ import { AUTO_PREFIX, autoVariant, FREE_SUFFIX, SIMULATED_HOST_ID } from "./mode
  * published name that the wanted one continues (`gpt-4o-2024-08-06` → `openai/gpt-4o`); the fewest edits; the
  * longest common beginning.
  */
-export function closestId(wanted: string, ids: Iterable<string>): string | null {
-  const sought = split(wanted.slice(0, WANTED_CHARACTERS_MAX));
+export function closestId(name: string, ids: Iterable<string>): string | null {
+  const sought = split(name.slice(0, MAX_NAME_CHARACTERS));
   let best: IdMatch | null = null;
   for (const id of ids) best = nearer(best, id, sought);
   return best === null ? null : best.id;
 }
 
 /** The name of which `wanted` is a misspelling; null where none is near. For few names. */
-export function misspelt(wanted: string, names: readonly string[]): string | null {
-  const id = closestId(wanted, names);
-  return id !== null && nearer(null, id, split(wanted)).rank <= Rank.Misspelt ? id : null;
+export function misspelt(name: string, names: readonly string[]): string | null {
+  const id = closestId(name, names);
+  return id !== null && nearer(null, id, split(name)).rank <= Rank.Misspelt ? id : null;
 }
 
 /** Whether a request may name it: a published model, its free variant, or an automatic route. */
@@ -41,8 +41,8 @@ export function* nameableIds({ models, auto }: Pick<Catalog, "models" | "auto">)
  * The sentences for `unknown_model`: the suggestion and the address of the catalog; before anything is set up,
  * what to set.
  */
-export function suggestion(wanted: string, served: ServedCatalog, baseUrl: string): string {
-  const id = closestId(wanted, nameableIds(served));
+export function suggestion(name: string, served: ServedCatalog, baseUrl: string): string {
+  const id = closestId(name, nameableIds(served));
   const catalog = `The catalog is at ${baseUrl}/v1/catalog.`;
   const near = id === null ? catalog : `Did you mean \`${id}\`? ${catalog}`;
   const isNew = [...served.hosts.keys()].every((host) => host === SIMULATED_HOST_ID);
@@ -54,7 +54,7 @@ type ServedCatalog = Pick<Catalog, "models" | "auto" | "hosts">;
 const NO_PROVIDER =
   "No provider is set up here yet: its operator puts a provider's key, such as OPENAI_API_KEY or ANTHROPIC_API_KEY, into the environment and restarts the gateway.";
 
-const WANTED_CHARACTERS_MAX = 96;
+const MAX_NAME_CHARACTERS = 96;
 /** More edits than this are no longer a typo. */
 const EDITS_MAX = 5;
 

@@ -25,13 +25,13 @@ export class ShortNames {
   }
 
   /** None: nothing is like it. Several: the client has to choose. */
-  idsOf(asked: string): readonly string[] {
-    if (asked.length > MAX_CHARACTERS) return NONE;
-    const name = plain(asked.replace(LONG_CONTEXT, ""));
-    const own = this.named.get(name);
+  idsOf(name: string): readonly string[] {
+    if (name.length > MAX_CHARACTERS) return NONE;
+    const id = plain(name.replace(LONG_CONTEXT, ""));
+    const own = this.named.get(id);
     if (own !== undefined) return own;
-    const undated = name.replace(DATE, "");
-    return (undated === name ? this.undated : this.named).get(undated) ?? NONE;
+    const undated = id.replace(DATE, "");
+    return (undated === id ? this.undated : this.named).get(undated) ?? NONE;
   }
 
   private add(id: string): void {

@@ -18,7 +18,7 @@ import {
   checkProxies,
 } from "./machine-checks.ts";
 import { checkPayments, checkPaymentsUnderWay } from "./payment-checks.ts";
-import { askedInTurns, type Progress, withProgress } from "./progress.ts";
+import { inBatches, type Progress, withProgress } from "./progress.ts";
 import { checkDatabase, checkMail } from "./service-checks.ts";
 import { knownTransactions } from "./shared-address.ts";
 
@@ -55,7 +55,7 @@ async function examine(context: CommandContext, progress: Progress): Promise<Fin
   }
   const { config } = found;
   const hosts = [...config.catalog.hosts.values()].filter((host) => !isSimulated(host));
-  const asked = await askHosts(hosts, config.catalog, context, progress);
+  const hostFindings = await checkHosts(hosts, config.catalog, context, progress);
   progress(0, null, "checking database, mail server and payments");
   const services = [
     ...(await checkDatabase(config.store, context.env.GATEWAY_ADMIN_TOKEN)),
@@ -75,7 +75,7 @@ async function examine(context: CommandContext, progress: Progress): Promise<Fin
     ...machine,
     ...checkMetrics(config.metrics, running.gateway),
     ...services,
-    ...(hosts.length === 0 ? [noHosts] : asked),
+    ...(hosts.length === 0 ? [noHosts] : hostFindings),
     prices(unpricedModels(config.catalog), config.catalog.models.size),
     ...doubts(
       "price",
@@ -86,7 +86,7 @@ async function examine(context: CommandContext, progress: Progress): Promise<Fin
   ];
 }
 
-function askHosts(
+function checkHosts(
   hosts: readonly Host[],
   { models }: Catalog,
   context: CommandContext,
@@ -95,12 +95,12 @@ function askHosts(
   const routes = [...models.values()].flatMap((model) => model.routes);
   const modelsAt = (host: Host) =>
     new Set(routes.filter((route) => route.host.id === host.id).map(({ model }) => model));
-  return askedInTurns(hosts, MAX_ASKED_AT_ONCE, "checking hosts", progress, (host) =>
+  return inBatches(hosts, MAX_HOSTS_AT_ONCE, "checking hosts", progress, (host) =>
     checkKeys(host, modelsAt(host), context.fetch),
   );
 }
 
-const MAX_ASKED_AT_ONCE = 8;
+const MAX_HOSTS_AT_ONCE = 8;
 
 const noHosts = warning(
   "hosts",

@@ -30,12 +30,12 @@ export async function importModels(options: ImportOptions, context: CommandConte
     knownModels: (preset) => knownModels(preset, systemClock.now()),
   });
   const { match = [] } = options;
-  const wanted = found.models.filter(
+  const selected = found.models.filter(
     ({ id, routes }) =>
       routes.some(({ host }) => presets.some((preset) => preset.id === host.id)) &&
       (match.length === 0 || match.some((part) => id.includes(part))),
   );
-  if (wanted.length === 0) {
+  if (selected.length === 0) {
     throw new CommandFailure(
       EXIT.found,
       `no model of ${presets.map(({ id }) => id).join(", ")} has an id that contains ${match.join(" or ")}`,
@@ -44,11 +44,11 @@ export async function importModels(options: ImportOptions, context: CommandConte
   }
   const hosts = found.hosts.filter(({ id }) => presets.some((preset) => preset.id === id)).map(hostRow);
   const rows = options.modelsOnly
-    ? { models: wanted.map(modelRow) }
-    : { hosts, models: wanted.map(modelRow) };
+    ? { models: selected.map(modelRow) }
+    : { hosts, models: selected.map(modelRow) };
   context.out(options.json ? `${JSON.stringify(rows, null, 2)}\n` : yamlOf(rows));
   context.err(
-    `${counted(wanted.length, "model")} of ${presets.map(({ id }) => id).join(", ")}. Check the prices against the hosts' own lists before you sell at them.\n`,
+    `${counted(selected.length, "model")} of ${presets.map(({ id }) => id).join(", ")}. Check the prices against the hosts' own lists before you sell at them.\n`,
   );
 }
 

@@ -42,17 +42,17 @@ export function bar(done: number, total: number | null, doing: string, columns: 
 }
 
 /** Asks about each, so many at a time; what comes of it is in the order of the rows. */
-export async function askedInTurns<Row, Result>(
+export async function inBatches<Row, Result>(
   rows: readonly Row[],
   atOnce: number,
   doing: string,
   progress: Progress,
-  ask: (row: Row) => Promise<readonly Result[]>,
+  check: (row: Row) => Promise<readonly Result[]>,
 ): Promise<Result[]> {
   const results: Result[] = [];
   for (let from = 0; from < rows.length; from += atOnce) {
     progress(from, rows.length, doing);
-    results.push(...(await Promise.all(rows.slice(from, from + atOnce).map(ask))).flat());
+    results.push(...(await Promise.all(rows.slice(from, from + atOnce).map(check))).flat());
   }
   return results;
 }

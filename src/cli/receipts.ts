@@ -35,12 +35,13 @@ export async function verifyReceipt(
   if (typeof verified === "string")
     throw new CommandFailure(EXIT.found, `the receipt is not valid: ${verified}`);
   show(context, options.json, { valid: true, ...verified }, [
-    said(verified, keysAt),
+    validLine(verified, keysAt),
     ...members(verified.payload),
   ]);
 }
 
-const said = ({ kid }: Verified, keysAt: string): string => `valid: signed with the key ${kid} of ${keysAt}`;
+const validLine = ({ kid }: Verified, keysAt: string): string =>
+  `valid: signed with the key ${kid} of ${keysAt}`;
 
 /** A new key signs from now on. */
 export async function rotateSigningKey(options: OperationOptions, context: CommandContext): Promise<void> {

@@ -9,7 +9,7 @@ import { isSimulated, readConfiguration } from "./config.ts";
 import { type CommandContext, printable } from "./console.ts";
 import { CommandFailure, EXIT } from "./failure.ts";
 import { type Finding, failing, ok, showFindings, warning } from "./finding.ts";
-import { askedInTurns, withProgress } from "./progress.ts";
+import { inBatches, withProgress } from "./progress.ts";
 
 export interface TrialOptions {
   readonly json: boolean;
@@ -50,7 +50,7 @@ export async function tryModels(
   const destinations = new Destinations();
   const tools = { transport, destinations, clock: systemClock };
   const findings = await withProgress(context, (progress) =>
-    askedInTurns(trials, MAX_AT_ONCE, "asking models", progress, async (trial) => [
+    inBatches(trials, MAX_AT_ONCE, "asking models", progress, async (trial) => [
       findingOf(trial, await checkRoute(trial.route, trial.spoken, tools)),
     ]),
   );
@@ -114,10 +114,10 @@ function findingOf(
         "Set `quirks: { no_stream: true }` on the host or the route, so that hosts that stream are preferred, and that it is told where to stop.",
       );
     case "failed": {
-      const said = printable(
-        keyTextsOf(host).reduce((said, key) => said.replaceAll(key, "…"), check.message),
+      const message = printable(
+        keyTextsOf(host).reduce((text, key) => text.replaceAll(key, "…"), check.message),
       );
-      const detail = check.status === null ? said : `answers ${check.status}: ${said}`;
+      const detail = check.status === null ? message : `answers ${check.status}: ${message}`;
       return failing(name, detail, adviceOf(check, hostModel));
     }
   }

@@ -3,8 +3,8 @@ import { messageOf } from "./console.ts";
 /** Why no answer came. Bun's own sentences speak to whoever wrote the program that asks. */
 export function whyUnanswered(error: unknown): string {
   const code = codeOf(error);
-  const said = code === null ? undefined : SAID[code];
-  if (said !== undefined) return `${said} (${code})`;
+  const reason = code === null ? undefined : REASONS[code];
+  if (reason !== undefined) return `${reason} (${code})`;
   return error instanceof Error && error.name === "TimeoutError" ? "it took too long" : messageOf(error);
 }
 
@@ -17,7 +17,7 @@ const codeOf = (error: unknown): string | null =>
 const UNKNOWN_ISSUER =
   "its TLS certificate is of an issuer that this machine does not know: name it in NODE_EXTRA_CA_CERTS";
 
-const SAID: Readonly<Record<string, string>> = {
+const REASONS: Readonly<Record<string, string>> = {
   ECONNREFUSED: "nobody listens there",
   ECONNRESET: "the connection was closed without an answer",
   ENOTFOUND: "there is no such name",

@@ -94,13 +94,13 @@ async function everyBalance(client: Client, progress: Progress): Promise<Owned[]
 /** Of keys that still are: those that ended long ago may be removed, and their receipts are kept. */
 async function nameKeys(balance: string, book: UsageBook, client: Client): Promise<void> {
   const path = `/admin/balances/${encodeURIComponent(balance)}/keys`;
-  const wanted = book.keysOf(balance);
-  if (wanted.size === 0) return;
+  const owned = book.keysOf(balance);
+  if (owned.size === 0) return;
   for await (const keys of client.pages<KeyAnswer>(path)) {
     for (const { id, name } of keys) {
-      if (wanted.delete(id)) book.keyNames.set(id, name);
+      if (owned.delete(id)) book.keyNames.set(id, name);
     }
-    if (wanted.size === 0) return;
+    if (owned.size === 0) return;
   }
 }
 

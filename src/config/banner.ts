@@ -64,9 +64,11 @@ export interface BannerFacts {
 /** `localhost` is the operator's way in: others come by addresses that the gateway cannot know. */
 function everywhere({ config, hostname }: BannerFacts): string[] {
   if (!isWildcard(hostname)) return [];
-  const told = "  and at every other address of this machine";
-  if (config.baseUrl !== null) return [`${told}.`];
-  return [`${told}. Messages and links name localhost: set base_url to the address that clients use.`];
+  const everywhereElse = "  and at every other address of this machine";
+  if (config.baseUrl !== null) return [`${everywhereElse}.`];
+  return [
+    `${everywhereElse}. Messages and links name localhost: set base_url to the address that clients use.`,
+  ];
 }
 
 /**
@@ -116,8 +118,8 @@ function unlisted({ catalog }: Config, { sources, models }: FoundHosts): string[
   return sources
     .filter(({ host }) => !routed.has(host))
     .map(
-      ({ host, env, asked }) =>
-        `  ${host} (${env}) ${asked ? "named no models when it was asked: start it or give it one, and reload." : "serves nothing yet: none of its models are known. List them in gateway.yaml."}`,
+      ({ host, env, isQueried }) =>
+        `  ${host} (${env}) ${isQueried ? "named no models when it was asked: start it or give it one, and reload." : "serves nothing yet: none of its models are known. List them in gateway.yaml."}`,
     );
 }
 

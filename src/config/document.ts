@@ -93,8 +93,8 @@ export class ConfigDocument {
       const step = path[length - 1];
       if (length > 0 && isMap(parent)) {
         const pair = parent.items.find(({ key }) => isScalar(key) && String(key.value) === String(step));
-        const place = at === "value" && isScalar(pair?.value) ? pair.value : pair?.key;
-        if (isNode(place) && place.range) return place.range[0];
+        const target = at === "value" && isScalar(pair?.value) ? pair.value : pair?.key;
+        if (isNode(target) && target.range) return target.range[0];
       } else {
         const node = length === 0 ? this.document.contents : this.document.getIn(path.slice(0, length), true);
         if (isNode(node) && node.range) return node.range[0];

@@ -13,11 +13,11 @@ import { type ConfigProblem, ENVIRONMENT } from "./problem.ts";
  * Finds the configuration and reads it: `GATEWAY_CONFIG`, else `gateway.yaml` in the working folder, else the
  * built-in defaults (contract §1). A reload is another call.
  */
-export async function findConfig(place: ConfigPlace): Promise<FoundConfig | ConfigProblem[]> {
-  const { env, cwd } = place;
+export async function findConfig(source: ConfigEnvironment): Promise<FoundConfig | ConfigProblem[]> {
+  const { env, cwd } = source;
   const file = readFile(env.GATEWAY_CONFIG, cwd);
   if ("problem" in file) return [file.problem];
-  const found = await offer(place, listsModels(file.text));
+  const found = await offer(source, listsModels(file.text));
   const config = loadConfig({ file: file.path, text: file.text, env, found });
   if (Array.isArray(config)) return config;
   const unusable = unusableKeys(config, found);
@@ -38,7 +38,7 @@ function unusableKeys({ catalog }: Config, { hosts, sources }: FoundHosts): Conf
     }));
 }
 
-export interface ConfigPlace {
+export interface ConfigEnvironment {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
   /** Some prices change on a day. */
@@ -57,18 +57,18 @@ export interface FoundConfig {
  * The catalogue packages cost 20 MB of memory and 20 ms: they are only loaded when the environment brings
  * hosts whose models the file does not list. Neither is Ollama asked otherwise.
  */
-async function offer(place: ConfigPlace, modelsListed: boolean): Promise<FoundHosts> {
-  const { env, now, simulatedUrl, fetch = globalThis.fetch } = place;
+async function offer(source: ConfigEnvironment, modelsListed: boolean): Promise<FoundHosts> {
+  const { env, now, simulatedUrl, fetch = globalThis.fetch } = source;
   const ollama = await findOllama(env, modelsListed ? null : fetch);
-  const asked = ollama === null ? [] : [ollama];
+  const queriedHosts = ollama === null ? [] : [ollama];
   if (modelsListed || presentPresets(env).length === 0) {
-    return foundHosts({ env, simulatedUrl, asked, knownModels: () => [] });
+    return foundHosts({ env, simulatedUrl, queriedHosts, knownModels: () => [] });
   }
   const catalogue = await import("./model-catalogue.ts");
   return foundHosts({
     env,
     simulatedUrl,
-    asked,
+    queriedHosts,
     knownModels: (preset) => catalogue.knownModels(preset, now),
   });
 }

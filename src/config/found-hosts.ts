@@ -22,11 +22,11 @@ interface FoundSource {
   readonly host: string;
   readonly env: string;
   /** It was asked for its models. */
-  readonly asked: boolean;
+  readonly isQueried: boolean;
 }
 
 /** A host that was asked for its models, because only it knows them. */
-export interface AskedHost {
+export interface QueriedHost {
   readonly host: Host;
   readonly env: string;
   readonly models: readonly Model[];
@@ -37,10 +37,10 @@ export interface FoundOffer {
   readonly simulatedUrl: string;
   /** What is known of a host's models; empty where the file lists the models itself. */
   readonly knownModels: (preset: Preset) => readonly KnownModel[];
-  readonly asked?: readonly AskedHost[];
+  readonly queriedHosts?: readonly QueriedHost[];
 }
 
-export function foundHosts({ env, simulatedUrl, knownModels, asked = [] }: FoundOffer): FoundHosts {
+export function foundHosts({ env, simulatedUrl, knownModels, queriedHosts = [] }: FoundOffer): FoundHosts {
   const served = presentPresets(env).map((preset) => ({
     preset,
     host: hostOf(preset, env),
@@ -51,16 +51,16 @@ export function foundHosts({ env, simulatedUrl, knownModels, asked = [] }: Found
   const echo = simulatedModel(sim, merged.size === 0);
   return {
     simulatedUrl,
-    hosts: [...served.map(({ host }) => host), ...asked.map(({ host }) => host), sim],
-    models: [...currentFirst(merged, served), ...asked.flatMap(({ models }) => models), echo],
+    hosts: [...served.map(({ host }) => host), ...queriedHosts.map(({ host }) => host), sim],
+    models: [...currentFirst(merged, served), ...queriedHosts.flatMap(({ models }) => models), echo],
     auto: autoVariants(
       served,
-      asked.flatMap(({ models }) => models),
+      queriedHosts.flatMap(({ models }) => models),
       echo,
     ),
     sources: [
-      ...served.map(({ host, preset }) => ({ host: host.id, env: preset.env, asked: false })),
-      ...asked.map(({ host, env: name }) => ({ host: host.id, env: name, asked: true })),
+      ...served.map(({ host, preset }) => ({ host: host.id, env: preset.env, isQueried: false })),
+      ...queriedHosts.map(({ host, env: name }) => ({ host: host.id, env: name, isQueried: true })),
     ],
   };
 }

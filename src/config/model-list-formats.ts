@@ -89,12 +89,12 @@ function providersRow(row: unknown, host: string, idOf: ListOf["idOf"]): object[
     row.max_input_tokens ?? row.context_window ?? row.max_context_length ?? row.context_length;
   const max_output_tokens = row.max_tokens ?? row.max_completion_tokens;
   // A null is a provider's way to say nothing.
-  const said = {
+  const listed = {
     name: row.display_name,
     context_length: context_length ?? undefined,
     max_output_tokens: max_output_tokens ?? undefined,
   };
-  return [given({ id, host, model, ...said })];
+  return [given({ id, host, model, ...listed })];
 }
 
 interface ListedAs {
@@ -104,19 +104,19 @@ interface ListedAs {
 }
 
 /** Null for rows that are no text models of their own: variants such as `:free`, and models that paint or speak. */
-function openRouterRow(row: ListMembers, pricing: ListMembers, place: ListedAs): object[] {
+function openRouterRow(row: ListMembers, pricing: ListMembers, listedAs: ListedAs): object[] {
   const { architecture, top_provider: top, supported_parameters: parameters } = row;
   const { input_modalities: inputs, output_modalities: outputs } = isObject(architecture) ? architecture : {};
-  if (place.model.includes(":") || (Array.isArray(outputs) && String(outputs) !== "text")) return [];
+  if (listedAs.model.includes(":") || (Array.isArray(outputs) && String(outputs) !== "text")) return [];
   const price = openRouterPrice(pricing);
-  if (typeof price === "string") return [{ model: place.id, why: price }];
+  if (typeof price === "string") return [{ model: listedAs.id, why: price }];
   const { context_length: ofTop, max_completion_tokens: ceiling } = isObject(top) ? top : {};
   const context_length =
     typeof ofTop === "number" ? Math.min(Number(row.context_length), ofTop) : row.context_length;
   const has = (name: string) => (Array.isArray(parameters) ? parameters.includes(name) : undefined);
   return [
     given({
-      ...place,
+      ...listedAs,
       name: row.name,
       context_length,
       max_output_tokens: ceiling ?? undefined,

@@ -1,6 +1,6 @@
 import type { Host, Model } from "../catalog/catalog.ts";
 import { isModelId } from "../catalog/model-name.ts";
-import type { AskedHost } from "./found-hosts.ts";
+import type { QueriedHost } from "./found-hosts.ts";
 
 /**
  * Ollama serves what was pulled onto its machine, so it is asked at start. Its models cost nothing to call
@@ -11,7 +11,7 @@ import type { AskedHost } from "./found-hosts.ts";
 export async function findOllama(
   env: Readonly<Record<string, string | undefined>>,
   fetch: typeof globalThis.fetch | null,
-): Promise<AskedHost | null> {
+): Promise<QueriedHost | null> {
   const origin = ollamaOrigin(env[OLLAMA_ENV]);
   if (origin === null) return null;
   const host = ollamaHost(origin);

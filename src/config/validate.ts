@@ -22,8 +22,8 @@ export function validate(document: ConfigDocument): ConfigFile | null {
     // A variable that is not set leaves no value to judge.
     if (document.reported(path)) continue;
     const unknown = error.type === ValueErrorType.ObjectAdditionalProperties;
-    const wanted = unknown ? knownKeys(String(path.at(-1)), error) : expected(error);
-    document.report(path, found(error, path, document), wanted, unknown ? "key" : "value");
+    const expectation = unknown ? knownKeys(String(path.at(-1)), error) : expected(error);
+    document.report(path, found(error, path, document), expectation, unknown ? "key" : "value");
   }
   return document.problems.length === 0 ? (value as ConfigFile) : null;
 }

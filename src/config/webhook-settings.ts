@@ -38,7 +38,7 @@ export const WEBHOOKS = joined(
   (webhooks, _rows, path, report) => {
     const urls = new Set<string>();
     for (const [index, { url, format, secret }] of webhooks.endpoints.entries()) {
-      const place = [...path, "endpoints", index, "url"];
+      const urlPath = [...path, "endpoints", index, "url"];
       if ((secret.length === 0) === (format === "signed"))
         report(
           [...path, "endpoints", index, "secret"],
@@ -46,7 +46,7 @@ export const WEBHOOKS = joined(
           secret.length === 0 ? "whsec_ and 24 to 64 bytes in base64" : "none, where the format is slack",
         );
       if (urls.has(url))
-        report(place, describe(new URL(url).origin), "an address that no other endpoint has");
+        report(urlPath, describe(new URL(url).origin), "an address that no other endpoint has");
       urls.add(url);
     }
     return webhooks;

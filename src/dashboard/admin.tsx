@@ -20,7 +20,7 @@ import { Usage } from "./admin/usage.tsx";
 import { Api, ApiRefusal } from "./api.ts";
 import { Button } from "./parts/button.tsx";
 import { ActionForm, TextField, useField } from "./parts/field.tsx";
-import { type AppPlace, Entrance, Frame, PageAt } from "./parts/frame.tsx";
+import { type AppPage, Entrance, Frame, PageAt } from "./parts/frame.tsx";
 import { useAction, useGet } from "./resource.ts";
 import { go, useRoute } from "./route.ts";
 
@@ -80,7 +80,7 @@ function Inside({ token, onLeave }: { token: string; onLeave: () => void }) {
   ];
   return (
     <Frame
-      places={PLACES.filter(({ path }) => !hidden.includes(path))}
+      pages={PAGES.filter(({ path }) => !hidden.includes(path))}
       route={UNDER[route[0] ?? ""] ?? route}
       links={
         <>
@@ -101,14 +101,14 @@ function Inside({ token, onLeave }: { token: string; onLeave: () => void }) {
     >
       <OperatorProvider value={api}>
         <RoleProvider value={me.data?.role ?? "read"}>
-          <PageAt route={route} places={[...PLACES, ...UNLISTED]} />
+          <PageAt route={route} pages={[...PAGES, ...UNLISTED]} />
         </RoleProvider>
       </OperatorProvider>
     </Frame>
   );
 }
 
-const PLACES: readonly AppPlace[] = [
+const PAGES: readonly AppPage[] = [
   { path: "", name: "Overview", page: Overview },
   { path: "requests", name: "Requests", page: Requests },
   { path: "hosts", name: "Hosts", page: Hosts },
@@ -123,7 +123,7 @@ const PLACES: readonly AppPlace[] = [
 ];
 
 /** In no menu: a receipt is one of the requests, and a key is a balance's. */
-const UNLISTED: readonly AppPlace[] = [
+const UNLISTED: readonly AppPage[] = [
   { path: "receipts", name: "Receipts", page: Requests, one: ReceiptPage },
   { path: "keys", name: "Keys", page: Balances, one: KeyPage },
 ];

@@ -65,11 +65,11 @@ export async function streamChat(
   const body = { ...chatBody(request), stream: true, stream_options: { include_usage: true } };
   const response = await api.open("POST", "v1/chat/completions", body, signal);
   let answer: ChatAnswer = { ...NOTHING, receipt: response.headers.get("x-gateway-receipt") };
-  const tell = (more: Partial<ChatAnswer>) => {
+  const update = (more: Partial<ChatAnswer>) => {
     answer = { ...answer, ...more };
     onAnswer(answer);
   };
-  tell({});
+  update({});
   const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   for (;;) {
@@ -80,10 +80,10 @@ export async function streamChat(
     for (const event of lines.map(eventIn)) {
       if (event === null) continue;
       if (event.error !== undefined) throw new Error(event.error.message);
-      tell(told(event, answer, performance.now() - began));
+      update(changesIn(event, answer, performance.now() - began));
     }
   }
-  tell({ totalMs: performance.now() - began });
+  update({ totalMs: performance.now() - began });
 }
 
 const NOTHING: ChatAnswer = {
@@ -98,7 +98,7 @@ const NOTHING: ChatAnswer = {
 const eventIn = (line: string): ChatEvent | null =>
   line.startsWith("data: ") && line !== "data: [DONE]" ? JSON.parse(line.slice("data: ".length)) : null;
 
-function told({ choices, usage }: ChatEvent, { text, firstTokenMs }: ChatAnswer, ms: number) {
+function changesIn({ choices, usage }: ChatEvent, { text, firstTokenMs }: ChatAnswer, ms: number) {
   const { delta = {}, finish_reason } = choices?.[0] ?? {};
   const isToken = Boolean(delta.content || delta.reasoning_content);
   return {

@@ -24,7 +24,7 @@ import { TurnedAway, Welcome } from "./pages/welcome.tsx";
 import { Button } from "./parts/button.tsx";
 import { Operator } from "./parts/contact.tsx";
 import { Choice } from "./parts/field.tsx";
-import { type AppPlace, Frame, PageAt } from "./parts/frame.tsx";
+import { type AppPage, Frame, PageAt } from "./parts/frame.tsx";
 import { Loaded, Note, Problem } from "./parts/notice.tsx";
 import { useResource } from "./resource.ts";
 import { go, useRoute } from "./route.ts";
@@ -132,12 +132,12 @@ function Inside({ visit, begins, secrets, onRecovery, onLeave, onEnded }: Inside
   const [balance, setBalance] = useState<string | null>(begins);
   const api = useMemo(() => visit.api.on(balance, onEnded), [visit, balance]);
   const route = useRoute();
-  const place = route[0] ?? "";
+  const section = route[0] ?? "";
   // Asked for again with every page: programs spend while somebody looks.
-  const me = useResource(() => api.get<MeAnswer>("v1/me"), [api, place]);
+  const me = useResource(() => api.get<MeAnswer>("v1/me"), [api, section]);
   return (
     <Frame
-      places={PLACES}
+      pages={PAGES}
       route={route}
       links={
         <>
@@ -160,8 +160,8 @@ function Inside({ visit, begins, secrets, onRecovery, onLeave, onEnded }: Inside
           const owner: OwnerContext = { by, api, me: data, refresh, secrets, useRecovery: onRecovery, leave };
           return (
             <OwnerProvider value={owner}>
-              <Notices of={data} place={place} />
-              <PageAt route={route} places={PLACES} />
+              <Notices of={data} section={section} />
+              <PageAt route={route} pages={PAGES} />
             </OwnerProvider>
           );
         }}
@@ -202,7 +202,7 @@ interface BalancesProps {
 }
 
 /** What somebody should know on every page. */
-function Notices({ of: me, place }: { of: MeAnswer; place: string }) {
+function Notices({ of: me, section }: { of: MeAnswer; section: string }) {
   const { suspended, suspended_at, account, contact, balance_id } = me;
   const claims = account?.claims ?? [];
   return (
@@ -217,12 +217,12 @@ function Notices({ of: me, place }: { of: MeAnswer; place: string }) {
           <Operator contact={contact} /> and name the balance <span class="mono">{balance_id}</span>.
         </Note>
       )}
-      {claims.length > 0 && place !== "account" && (
+      {claims.length > 0 && section !== "account" && (
         <Note tone="plain">
           A balance was claimed for you. <a href="#/account">Review it</a>
         </Note>
       )}
-      {place === "credit" && account?.balances !== undefined && account.undo_until !== undefined && (
+      {section === "credit" && account?.balances !== undefined && account.undo_until !== undefined && (
         <Note tone="warn">
           This balance was claimed. Until {moment(account.undo_until)}, its recovery secret from before takes
           it back, with all credit: add some only if you set it up yourself.
@@ -232,7 +232,7 @@ function Notices({ of: me, place }: { of: MeAnswer; place: string }) {
   );
 }
 
-const PLACES: readonly AppPlace[] = [
+const PAGES: readonly AppPage[] = [
   { path: "", name: "Overview", page: Overview },
   { path: "keys", name: "Keys", page: Keys, one: KeyPage },
   { path: "budgets", name: "Budgets", page: Budgets },

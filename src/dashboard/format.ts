@@ -19,13 +19,13 @@ export const roughUsd = (amount: number): string => (amount >= 0.01 ? money(amou
  * tell each of them whole or to two digits that count.
  */
 export function usdColumn(amounts: readonly number[]): (amount: number) => string {
-  const digits = [2, 4].find((some) => amounts.every((amount) => isTold(amount, some))) ?? 6;
+  const digits = [2, 4].find((some) => amounts.every((amount) => isPrecise(amount, some))) ?? 6;
   const least = 10 ** -digits;
   return (amount) =>
     amount !== 0 && Math.abs(amount) < least / 2 ? `under ${money(least, digits)}` : money(amount, digits);
 }
 
-const isTold = (amount: number, digits: number): boolean =>
+const isPrecise = (amount: number, digits: number): boolean =>
   Math.abs(amount) >= 10 ** (1 - digits) || Number(amount.toFixed(digits)) === amount;
 
 const money = (amount: number, digits: number): string =>

@@ -29,13 +29,13 @@ export const receiptColumns = (keyNames: ReadonlyMap<string, string>): CsvColumn
 
 /** Receipts from the newest on, page by page; of more than `MAX_EXPORTED`, the newest. */
 export async function exportedReceipts(
-  ask: (before: string | null) => Promise<ReceiptPage>,
+  fetchPage: (before: string | null) => Promise<ReceiptPage>,
   progress: (read: number) => void,
 ): Promise<readonly ReceiptAnswer[]> {
   const rows: ReceiptAnswer[] = [];
   let before: string | null = null;
   do {
-    const page: ReceiptPage = await ask(before);
+    const page: ReceiptPage = await fetchPage(before);
     rows.push(...page.data);
     progress(rows.length);
     before = page.next_before;

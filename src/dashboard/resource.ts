@@ -17,13 +17,13 @@ export interface Resource<T> {
  * Asks when first shown, whenever a value of `on` changes, and on `reload`; late answers to old questions are
  * dropped.
  */
-export function useResource<T>(ask: () => Promise<T>, on: readonly unknown[]): Resource<T> {
+export function useResource<T>(load: () => Promise<T>, on: readonly unknown[]): Resource<T> {
   const [state, setState] = useState<{ data: T | null; error: unknown }>({ data: null, error: null });
   const [round, setRound] = useState(0);
   const latest = useRef(0);
   useEffect(() => {
     const mine = ++latest.current;
-    ask().then(
+    load().then(
       (data) => mine === latest.current && setState({ data, error: null }),
       (error) => mine === latest.current && setState(({ data }) => ({ data, error })),
     );

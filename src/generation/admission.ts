@@ -30,34 +30,34 @@ export const KEY_CHANGED = "key changed";
  * held at once may be less (generation/hold). The check and the take are one synchronous call of the ledger; only
  * loading what it looks at, and counting a prompt whose bound does not fit, may suspend, and both come before.
  */
-export function admit(ask: AdmissionRequest, deps: AdmissionDeps): Admitted | Promise<Outcome> {
-  const { promptBound, promptHasFiles } = ask.request;
-  const sized = size(ask, promptHasFiles ? null : promptBound, deps);
-  const taken = takeAtOnce(ask, sized, deps);
+export function admit(admission: AdmissionRequest, deps: AdmissionDeps): Admitted | Promise<Outcome> {
+  const { promptBound, promptHasFiles } = admission.request;
+  const sized = size(admission, promptHasFiles ? null : promptBound, deps);
+  const taken = takeAtOnce(admission, sized, deps);
   return taken instanceof Reservation
-    ? admitted(taken, ask, sized, deps)
-    : admitSlowly(taken, ask, sized, deps);
+    ? admitted(taken, admission, sized, deps)
+    : admitSlowly(taken, admission, sized, deps);
 }
 
 async function admitSlowly(
   loading: Promise<KeyCounters> | null,
-  ask: AdmissionRequest,
+  admission: AdmissionRequest,
   sized: SizedRequest,
   deps: AdmissionDeps,
 ): Promise<Outcome> {
   await loading;
-  const first = await take(ask, sized, deps);
-  if (first instanceof Reservation) return admitted(first, ask, sized, deps);
-  if (!isMoney(first)) return refused(first, ask, sized, deps);
+  const first = await take(admission, sized, deps);
+  if (first instanceof Reservation) return admitted(first, admission, sized, deps);
+  if (!isMoney(first)) return refused(first, admission, sized, deps);
   // Bytes bound tokens from above by a factor of three or four, and files are not read: count before refusing
   // for money.
-  const { promptBound, promptHasFiles } = ask.request;
-  const tokens = (await ask.prompt.most()) ?? (promptHasFiles ? null : promptBound);
-  const counted = size(ask, tokens, deps);
-  const second = counted.worst < sized.worst ? await take(ask, counted, deps) : first;
-  if (second instanceof Reservation) return admitted(second, ask, counted, deps);
-  if (!isMoney(second)) return refused(second, ask, counted, deps);
-  let least: Sized = { request: ask, sized: counted, short: second };
+  const { promptBound, promptHasFiles } = admission.request;
+  const tokens = (await admission.prompt.most()) ?? (promptHasFiles ? null : promptBound);
+  const counted = size(admission, tokens, deps);
+  const second = counted.worst < sized.worst ? await take(admission, counted, deps) : first;
+  if (second instanceof Reservation) return admitted(second, admission, counted, deps);
+  if (!isMoney(second)) return refused(second, admission, counted, deps);
+  let least: Sized = { request: admission, sized: counted, short: second };
   for (const modest of [withoutHanded, withoutMoreExpensive]) {
     const request = modest(least.request, tokens, deps);
     if (request === null) continue;
@@ -85,11 +85,11 @@ function withoutHanded(request: AdmissionRequest): AdmissionRequest | null {
 
 function admitted(
   reservation: Reservation,
-  ask: AdmissionRequest,
+  admission: AdmissionRequest,
   sized: SizedRequest,
   { ledger, expected }: AdmissionDeps,
 ): Admitted {
-  const { plan, prompt, request } = ask;
+  const { plan, prompt, request } = admission;
   const { outputCeiling, heldOutput, longest } = sized;
   prompt.paid();
   const isNamed = request.maxOutputTokens !== null;
@@ -135,19 +135,19 @@ export interface Admitted {
 type Outcome = Admitted | Refusal | typeof KEY_CHANGED;
 
 /** A prompt whose bound is null is held at the model's whole context, which bounds every prompt. */
-function size(ask: AdmissionRequest, promptBound: number | null, deps: AdmissionDeps): SizedRequest {
-  const { plan, request, settings } = ask;
+function size(admission: AdmissionRequest, promptBound: number | null, deps: AdmissionDeps): SizedRequest {
+  const { plan, request, settings } = admission;
   const longestOne = longestAnswer(plan);
-  const named = highestCeiling(ask);
+  const named = highestCeiling(admission);
   const ceiling = Math.min(named ?? settings.defaultMaxOutputTokens, longestOne);
   const outputCeiling = ceiling * request.choices;
   // Where the client named no ceiling, the answer may be as long as the model's longest.
   const longest = named === null ? longestOne * request.choices : outputCeiling;
-  const heldOutput = heldAtOnce(outputCeiling, longest, ask, deps);
+  const heldOutput = heldAtOnce(outputCeiling, longest, admission, deps);
   const widest = widestModel(plan).contextLength;
   const bound = promptBound === null || request.promptUnseen ? widest : Math.min(promptBound, widest);
-  const { promptRetentions: retentions, promptBesideAudio } = request;
-  const prompt = { bound, retentions, hasAudio: promptBesideAudio !== null };
+  const { promptRetentions: retentions, promptWithoutAudio } = request;
+  const prompt = { bound, retentions, hasAudio: promptWithoutAudio !== null };
   const bounding = highestPrice(plan.candidates.map((candidate) => heldPrice(candidate, request, bound)));
   const price = request.answersInAudio ? withAudioAnswer(bounding) : bounding;
   const rates = reachedRates(price, bound);
@@ -215,25 +215,32 @@ function widestModel({ candidates }: Plan): Model {
  * Null when a limit is short; a promise, which the caller must await, when something has to be loaded first.
  */
 function takeAtOnce(
-  ask: AdmissionRequest,
+  admission: AdmissionRequest,
   sized: SizedRequest,
   deps: AdmissionDeps,
 ): Reservation | Promise<KeyCounters> | null {
   const at = deps.clock.now();
-  const keyCounters = deps.ledger.counters.of(ask.key, ask.budgets, ask.allowances, at, ask.run, ask.tags);
+  const keyCounters = deps.ledger.counters.of(
+    admission.key,
+    admission.budgets,
+    admission.allowances,
+    at,
+    admission.run,
+    admission.tags,
+  );
   if (keyCounters instanceof Promise) return keyCounters;
-  const outcome = deps.ledger.admit(keyCounters, reservationRequest(ask, sized, at));
+  const outcome = deps.ledger.admit(keyCounters, reservationRequest(admission, sized, at));
   return outcome instanceof Reservation ? outcome : null;
 }
 
 /** What is short once every node has said what it has left, or as far as that could be found out. */
 async function take(
-  ask: AdmissionRequest,
+  admission: AdmissionRequest,
   sized: SizedRequest,
   deps: AdmissionDeps,
 ): Promise<Reservation | KnownShortfall> {
   const { ledger, clock } = deps;
-  const { key, budgets, allowances, run, tags } = ask;
+  const { key, budgets, allowances, run, tags } = admission;
   const claim = new GrantClaim();
   let rereads = 0;
   let answer: GrantAnswer = "room";
@@ -246,7 +253,7 @@ async function take(
         await loading;
         continue;
       }
-      const request = reservationRequest(ask, sized, at);
+      const request = reservationRequest(admission, sized, at);
       const outcome = ledger.admit(loading, request);
       if (outcome instanceof Reservation) return outcome;
       if (outcome.what === "key") {
@@ -262,9 +269,9 @@ async function take(
         // Others may take each time what there was room for.
         if (answer !== "room" || round === MAX_ROUNDS - 1) return asItStands(outcome, answer);
       }
-      const asked = ledger.replenish(loading, request, claim);
-      if (asked === null) return asItStands(outcome as KnownShortfall, "short");
-      answer = await asked;
+      const pending = ledger.replenish(loading, request, claim);
+      if (pending === null) return asItStands(outcome as KnownShortfall, "short");
+      answer = await pending;
       if (answer === "unanswered") throw new StoreUnreachable("parts of limits are not granted: no answer");
     }
     throw new StoreUnreachable("the lease, or a counter, was lost as often as it was regained");
@@ -284,8 +291,12 @@ const asItStands = (short: KnownShortfall, answer: GrantAnswer): KnownShortfall 
     ? { ...short, undecided: true }
     : short;
 
-function reservationRequest(ask: AdmissionRequest, sized: SizedRequest, at: EpochMs): ReservationRequest {
-  const { receipt, key, budgets, run = null, request, plan, allowances, settings } = ask;
+function reservationRequest(
+  admission: AdmissionRequest,
+  sized: SizedRequest,
+  at: EpochMs,
+): ReservationRequest {
+  const { receipt, key, budgets, run = null, request, plan, allowances, settings } = admission;
   return {
     receipt,
     at,
@@ -304,22 +315,22 @@ function reservationRequest(ask: AdmissionRequest, sized: SizedRequest, at: Epoc
     price: sized.price,
     about: {
       surface: request.surface,
-      model: request.modelAsked,
+      model: request.requestedModel,
       stream: request.stream,
       run: run?.name,
-      tags: ask.tags ?? undefined,
-      priceList: ask.priceList ?? undefined,
+      tags: admission.tags ?? undefined,
+      priceList: admission.priceList ?? undefined,
     },
   };
 }
 
 const refused = (
   short: KnownShortfall,
-  ask: AdmissionRequest,
+  admission: AdmissionRequest,
   sized: SizedRequest,
   deps: AdmissionDeps,
 ): Refusal | typeof KEY_CHANGED =>
-  short.what === "key" ? KEY_CHANGED : shortfallRefusal(short, ask, sized, deps.clock.now(), deps);
+  short.what === "key" ? KEY_CHANGED : shortfallRefusal(short, admission, sized, deps.clock.now(), deps);
 
 const isMoney = (short: KnownShortfall): short is BalanceShortfall | CapShortfall =>
   "worst" in short && short.what !== "calls";

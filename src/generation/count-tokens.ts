@@ -16,9 +16,9 @@ export async function countMessages(
   deps: CountTokensDeps,
 ): Promise<number | Refusal> {
   const call = { blocks: () => blocks, signal };
-  const asked = { surface: "messages", body, counting: true } as const;
+  const countRequest = { surface: "messages", body, counting: true } as const;
   const request = isUnpaid
-    ? (await readUnpaid(asked, call, deps)).read
+    ? (await readUnpaid(countRequest, call, deps)).read
     : SURFACES.messages.readRequest(withCeiling(body));
   if (refused(request)) return request;
   const unnamed = deps.nameRefusal(request.model, key);

@@ -185,7 +185,7 @@ class RequestFlow {
         if (refused(run)) return this.refusal(run);
         const { id: receipt, allowances } = this;
         const { key, budgets } = holder;
-        const ask = {
+        const admission = {
           receipt,
           key,
           budgets,
@@ -198,7 +198,7 @@ class RequestFlow {
           allowances,
           settings,
         };
-        const admitting = admit(ask, deps);
+        const admitting = admit(admission, deps);
         const admitted = admitting instanceof Promise ? await admitting : admitting;
         if (admitted === KEY_CHANGED) {
           // As of this moment it may spend less, other models, or nothing.
@@ -253,9 +253,9 @@ class RequestFlow {
             return this.errorAnswer(bookkeepingDown());
           }
           case "abandoned": {
-            const { asked } = outcome;
+            const { workingHost } = outcome;
             if (watch !== null && watch.tooLong !== null) return await this.failed(watch.tooLong, bill);
-            const cost = asked === null ? null : await this.costOfLeaving(asked, priced);
+            const cost = workingHost === null ? null : await this.costOfLeaving(workingHost, priced);
             const nothing = refuse("invalid_request", "The client disconnected before the answer began.");
             return await this.unanswered(nothing, bill, { state: "cancelled", tokens: NO_TOKENS, ...cost });
           }
@@ -357,7 +357,7 @@ class RequestFlow {
     if (refused(overrides)) return overrides;
     const moreModels = idsMeantBy(overrides.moreModels, catalog, deps.suggest);
     if (refused(moreModels)) return moreModels;
-    const sort = sortMeantBy(request.modelAsked, catalog);
+    const sort = sortMeantBy(request.requestedModel, catalog);
     const { model, surface, promptEstimate, json } = request;
     // Hosts refuse `fallbacks` next to the token of an earlier refusal.
     const mayBeHanded = overrides.mayBeHanded && json.fallback_credit_token == null;
@@ -511,18 +511,21 @@ class RequestFlow {
   }
 
   /** A host that a client left before the first token charges for the prompt that it was sent, or for nothing. */
-  private async costOfLeaving(asked: Candidate, request: GenerationRequest): Promise<Partial<RequestEnd>> {
-    if (asked.route.host.billsCancelled !== "prompt") return { candidate: asked };
+  private async costOfLeaving(
+    candidate: Candidate,
+    request: GenerationRequest,
+  ): Promise<Partial<RequestEnd>> {
+    if (candidate.route.host.billsCancelled !== "prompt") return { candidate: candidate };
     const nothing = () => ({ texts: [], unkept: 0 });
     const text = { estimate: 0, estimateSinceReport: 0, all: nothing, sinceReport: nothing };
-    const counts = new Recount(this.deps.counting, asked, unkept(request.body));
-    const about = { request, model: asked.model };
+    const counts = new Recount(this.deps.counting, candidate, unkept(request.body));
+    const about = { request, model: candidate.model };
     const { tokens, from } = await billedTokens(
       { usage: null, text, isLeft: true, isFree: false },
       about,
       counts,
     );
-    return { candidate: asked, tokens, from };
+    return { candidate: candidate, tokens, from };
   }
 
   /** Gives back what the end does not cost and answers with the error, once both are durable. */
@@ -555,7 +558,7 @@ class RequestFlow {
 
   private subject(): Subject | null {
     const { request } = this;
-    return request === null ? null : { model: request.modelAsked, stream: request.stream };
+    return request === null ? null : { model: request.requestedModel, stream: request.stream };
   }
 
   private errorAnswer(refusal: Refusal): WholeAnswer {

@@ -137,8 +137,8 @@ export class Hold {
     if (counting !== null) return counting;
     const missing = Math.max(this.growth.leastStepTokens, this.written - this.output);
     const beyond = this.behind > 0 ? this.behind : worstCase(NO_PROMPT, missing, rates);
-    const asked = this.ledger.replenishHold(reservation, beyond);
-    return asked === null ? null : this.awaitGrants(asked);
+    const pending = this.ledger.replenishHold(reservation, beyond);
+    return pending === null ? null : this.awaitGrants(pending);
   }
 
   /** Holds all that an ended answer costs; where there is too little here, requests room from others first. */
@@ -146,12 +146,12 @@ export class Hold {
     const { ledger, reservation } = this;
     const beyond = reservation.beyond(cost);
     if (beyond <= 0 || ledger.extend(reservation, beyond) || this.rounds === 0) return null;
-    const asked = ledger.replenishHold(reservation, beyond);
-    return asked === null ? null : this.awaitGrants(asked).then(() => this.cover(cost) ?? undefined);
+    const pending = ledger.replenishHold(reservation, beyond);
+    return pending === null ? null : this.awaitGrants(pending).then(() => this.cover(cost) ?? undefined);
   }
 
-  private async awaitGrants(asked: Promise<GrantAnswer>): Promise<void> {
-    this.rounds = (await asked) === "room" ? this.rounds - 1 : 0;
+  private async awaitGrants(pending: Promise<GrantAnswer>): Promise<void> {
+    this.rounds = (await pending) === "room" ? this.rounds - 1 : 0;
   }
 
   /** When to check again although nothing came. */

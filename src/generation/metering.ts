@@ -7,12 +7,13 @@ import type { GenerationRequest } from "../surfaces/surface.ts";
  * tokens are believed only for requests that contain audio.
  */
 export function completed(usage: Tokens, request: GenerationRequest): Tokens {
-  const { promptRetentions, promptBesideAudio, answersInAudio } = request;
-  const { input, cacheWrite, audioInput: heard, audioOutput: spoken = 0, cacheWrites: kept } = usage;
+  const { promptRetentions, promptWithoutAudio, answersInAudio } = request;
+  const { input, cacheWrite, audioInput: reportedInput, audioOutput: spoken = 0, cacheWrites: kept } = usage;
   const cacheWrites = kept ?? longestOf(promptRetentions, cacheWrite);
-  const audioInput = promptBesideAudio === null ? 0 : (heard ?? Math.max(0, input - promptBesideAudio));
+  const audioInput =
+    promptWithoutAudio === null ? 0 : (reportedInput ?? Math.max(0, input - promptWithoutAudio));
   const audioOutput = answersInAudio ? spoken : 0;
-  const isComplete = audioInput === (heard ?? 0) && audioOutput === spoken && cacheWrites === kept;
+  const isComplete = audioInput === (reportedInput ?? 0) && audioOutput === spoken && cacheWrites === kept;
   return isComplete
     ? usage
     : { ...usage, audioInput, audioOutput, ...(cacheWrites === undefined ? {} : { cacheWrites }) };

@@ -75,8 +75,8 @@ function rejection({ candidate, error }: Rejected, request: GenerationRequest): 
 }
 
 /** The host's own figures where it says them: the gateway's may well fit, and contradict the refusal. */
-function lengthsOf(said: string, contextLength: number, { promptEstimate }: GenerationRequest): string {
-  const { tokens, most } = contextLengths(said) ?? { tokens: null, most: contextLength };
+function lengthsOf(message: string, contextLength: number, { promptEstimate }: GenerationRequest): string {
+  const { tokens, most } = contextLengths(message) ?? { tokens: null, most: contextLength };
   if (tokens !== null)
     return `${tokens} tokens > ${most} maximum by its host's count; this model's maximum context length is ${most} tokens there.`;
   const counted = promptEstimate > most ? "it has" : "its host counts more than the gateway, which estimates";

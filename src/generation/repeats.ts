@@ -271,9 +271,9 @@ class RepeatedRequest implements Remembered {
   private keep(answer: WholeAnswer): void {
     this.whole = answer;
     // Nobody would want an error again.
-    const isWanted = answer.status === 200;
-    this.isKept = isWanted && this.take(answer.body.length);
-    if (isWanted) this.end();
+    const isReusable = answer.status === 200;
+    this.isKept = isReusable && this.take(answer.body.length);
+    if (isReusable) this.end();
     else this.forget();
   }
 

@@ -109,7 +109,7 @@ function larger(one: HostContent | null, other: HostContent): HostContent {
       promptBound: Math.max(a.size.promptBound, b.size.promptBound),
       promptEstimate: Math.max(a.size.promptEstimate, b.size.promptEstimate),
       mediaTokens: Math.max(a.size.mediaTokens, b.size.mediaTokens),
-      promptBesideAudio: a.size.promptBesideAudio ?? b.size.promptBesideAudio,
+      promptWithoutAudio: a.size.promptWithoutAudio ?? b.size.promptWithoutAudio,
       promptHasFiles: a.size.promptHasFiles || b.size.promptHasFiles,
       promptUnseen: a.size.promptUnseen || b.size.promptUnseen,
       answersInAudio: a.size.answersInAudio || b.size.answersInAudio,

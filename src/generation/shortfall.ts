@@ -32,7 +32,7 @@ import type { GenerationDeps } from "./deps.ts";
 /** The refusal of a request for whose worst case, `sized`, a limit is short. */
 export function shortfallRefusal(
   short: Exclude<Shortfall, { what: "key" | "books" }>,
-  ask: AdmissionRequest,
+  admission: AdmissionRequest,
   sized: SizedRequest,
   now: EpochMs,
   models: Models,
@@ -41,21 +41,21 @@ export function shortfallRefusal(
     case "open_tier.rpm":
       return freeRateRefusal(short);
     case "rpm_limit":
-      return rateRefusal(short, ask.settings.dashboardUrl);
+      return rateRefusal(short, admission.settings.dashboardUrl);
     case "tpm_limit":
-      return rateRefusal(short, ask.settings.dashboardUrl, shorterFor(short, ask));
+      return rateRefusal(short, admission.settings.dashboardUrl, shorterFor(short, admission));
     case "allowance":
       return allowanceRefusal(short, now);
     case "calls":
       return refuse("budget_exhausted", callsMessage(short), short.undecided ? UNDECIDED : NEVER);
     case "balance":
-      return refuse("insufficient_credit", balanceMessage(short, ask, sized, models), {
+      return refuse("insufficient_credit", balanceMessage(short, admission, sized, models), {
         balance: short.available,
         lacking: Math.max(short.spent + short.worst - short.limit, short.amount - short.available) as NanoUsd,
         ...(short.undecided ? UNDECIDED : {}),
       });
     default:
-      return refuse("budget_exhausted", capMessage(short, ask, sized), untilRoom(short, now));
+      return refuse("budget_exhausted", capMessage(short, admission, sized), untilRoom(short, now));
   }
 }
 
@@ -81,7 +81,7 @@ const UNDECIDED_RETRY_S = 2;
 const UNDECIDED: RefusalDetails = { retryAfterS: UNDECIDED_RETRY_S };
 
 /** The longest answer that fits now is named even where waiting helps: who cannot wait may shorten it. */
-function capMessage(short: CapShortfall, ask: AdmissionRequest, sized: SizedRequest): string {
+function capMessage(short: CapShortfall, admission: AdmissionRequest, sized: SizedRequest): string {
   const { limit, spent, held, worst } = short;
   const { what } = short;
   const used = `${formatUsd(spent)} is used, and ${formatUsd(held)} is held by open requests`;
@@ -89,11 +89,12 @@ function capMessage(short: CapShortfall, ask: AdmissionRequest, sized: SizedRequ
   const wait = isOnlyHeld(short)
     ? ` Open requests give back what they do not use: retry in ${HELD_RETRY_S} s.`
     : "";
-  const fits = outputThatFits(short, ask, sized);
-  const lower = fits >= 1 ? lowered(fits, ask.request) : null;
-  const raise = what === "run" ? ANOTHER_RUN : `raise the cap in the dashboard: ${ask.settings.dashboardUrl}`;
+  const fits = outputThatFits(short, admission, sized);
+  const lower = fits >= 1 ? lowered(fits, admission.request) : null;
+  const raise =
+    what === "run" ? ANOTHER_RUN : `raise the cap in the dashboard: ${admission.settings.dashboardUrl}`;
   const advice = lower === null ? raise : `${lower}, or ${raise}`;
-  return `The ${capName(short)} caps spending at ${formatUsd(limit)}: ${used}. This request could cost ${formatUsd(worst)}.${alone}${wait} ${capital(advice)}.${uncounted(ask)}`;
+  return `The ${capName(short)} caps spending at ${formatUsd(limit)}: ${used}. This request could cost ${formatUsd(worst)}.${alone}${wait} ${capital(advice)}.${uncounted(admission)}`;
 }
 
 /** As a sentence names the limit after "the". */
@@ -168,11 +169,11 @@ function sharers(owner: string): string {
 
 function balanceMessage(
   short: BalanceShortfall,
-  ask: AdmissionRequest,
+  admission: AdmissionRequest,
   sized: SizedRequest,
   models: Models,
 ): string {
-  const { plan, request } = ask;
+  const { plan, request } = admission;
   const { available, held, worst } = short;
   const fits = affordableOutput(available, sized.prompt, request.choices, sized.rates);
   // A node of several does not know the whole credit: what others hold, it cannot tell from what is spent.
@@ -185,8 +186,8 @@ function balanceMessage(
       : isHeld
         ? `${wait} credit.`
         : "Add credit: the balance does not even cover the prompt.";
-  const free = freeInstead(plan.candidates[0]!.model, ask, models);
-  return `${balance} cannot cover this request, whose worst case is ${formatUsd(worst)}. Nothing was sent or charged. ${advice} ${whereCredit(ask)}${free}${uncounted(ask)}`;
+  const free = freeInstead(plan.candidates[0]!.model, admission, models);
+  return `${balance} cannot cover this request, whose worst case is ${formatUsd(worst)}. Nothing was sent or charged. ${advice} ${whereCredit(admission)}${free}${uncounted(admission)}`;
 }
 
 /** Who adds credit to what: the reader may be an agent that has to ask a person. */

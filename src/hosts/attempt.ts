@@ -102,7 +102,7 @@ export type AttemptOutcome = { readonly tries: readonly AttemptRecord[] } & (
 /** The client left. `asked` is a host that was working for it then, which may charge for that; null: none was. */
 interface Abandoned {
   readonly kind: "abandoned";
-  readonly asked: Candidate | null;
+  readonly workingHost: Candidate | null;
 }
 
 const TIMER_SLACK_MS = 2;
@@ -133,7 +133,7 @@ class Walk {
   /** The models that it moved on from with one, or that declined. */
   private judged: readonly Model[] = NONE;
   /** A host that was working when the client left; one that charges for that, if there is one. */
-  private asked: Candidate | null = null;
+  private workingHost: Candidate | null = null;
 
   constructor(
     private readonly request: GenerationRequest,
@@ -185,7 +185,7 @@ class Walk {
     const { clock, health, slots, pairing } = this.deps;
     while (
       this.next < this.candidates.length &&
-      this.hostsAsked < limits.maxHosts &&
+      this.hostsTried < limits.maxHosts &&
       clock.elapsedMs() < this.deadlineMs
     ) {
       // The client may have left while the request stood in a line.
@@ -209,12 +209,12 @@ class Walk {
         this.candidates = [...this.candidates, candidate];
         continue;
       }
-      if (this.hostsAsked > 0 && !health.mayRetry(candidate.model)) {
+      if (this.hostsTried > 0 && !health.mayRetry(candidate.model)) {
         slot?.release();
         return false;
       }
       if (slot !== null) {
-        this.ask(candidate, request, hostRequest, slot);
+        this.startAttempt(candidate, request, hostRequest, slot);
         return true;
       }
       // Nobody stands in a line while another host is already being asked.
@@ -249,11 +249,11 @@ class Walk {
       slot.release();
       return false;
     }
-    this.ask(candidate, request, hostRequest, slot);
+    this.startAttempt(candidate, request, hostRequest, slot);
     return true;
   }
 
-  private get hostsAsked(): number {
+  private get hostsTried(): number {
     return this.startedAttempts - this.followedKeys;
   }
 
@@ -272,12 +272,17 @@ class Walk {
     this.listed += 1;
   }
 
-  private ask(candidate: Candidate, request: GenerationRequest, hostRequest: HostRequest, slot: Slot): void {
+  private startAttempt(
+    candidate: Candidate,
+    request: GenerationRequest,
+    hostRequest: HostRequest,
+    slot: Slot,
+  ): void {
     const { call, deps } = this;
     const { clock, health, deadlines, random } = deps;
     const startedMs = clock.elapsedMs();
     health.enter(candidate.route);
-    if (candidate.isExplored === true) health.looked(candidate.route, call.balanceId);
+    if (candidate.isExplored === true) health.noteExploration(candidate.route, call.balanceId);
     const { ms, early } = this.limitOf(candidate, hostRequest, startedMs);
     const drains = candidate.route.host.onDisconnect === "drain";
     const limit = new TimeLimit(clock, deadlines, ms, drains ? null : call.signal, early);
@@ -314,7 +319,7 @@ class Walk {
   ): { readonly ms: number; readonly early: boolean } {
     const { limits } = this.call;
     const { health } = this.deps;
-    const left = Math.min(limits.maxHosts - this.hostsAsked, this.candidates.length - this.next + 1);
+    const left = Math.min(limits.maxHosts - this.hostsTried, this.candidates.length - this.next + 1);
     const shareMs = (this.deadlineMs - nowMs) / left;
     const other = this.request.stream && hostRequest.stream ? this.readyAfter(1) : null;
     if (other === null) return { ms: shareMs, early: false };
@@ -326,7 +331,7 @@ class Walk {
 
   /** The host that would be asked next, once `more` others have started. */
   private readyAfter(more: number): Candidate | null {
-    if (this.hostsAsked + more >= this.call.limits.maxHosts) return null;
+    if (this.hostsTried + more >= this.call.limits.maxHosts) return null;
     for (let at = this.next; at < this.candidates.length; at++) {
       const candidate = this.candidates[at]!;
       if (!this.isJudged(candidate) && this.deps.health.usable(candidate.route)) return candidate;
@@ -367,7 +372,7 @@ class Walk {
       case "declined":
         return this.afterRefusal(outcome.answer);
       case "abandoned":
-        if (this.asked?.route.host.billsCancelled !== "prompt") this.asked = ended.candidate;
+        if (this.workingHost?.route.host.billsCancelled !== "prompt") this.workingHost = ended.candidate;
         return this.running.length === 0 ? this.abandoned() : null;
       case "rejected":
         if (refusesFallbacks(outcome)) this.addUnhanded(outcome.candidate);
@@ -448,7 +453,7 @@ class Walk {
   }
 
   private abandoned(): Abandoned {
-    return { kind: "abandoned", asked: this.asked };
+    return { kind: "abandoned", workingHost: this.workingHost };
   }
 
   /** Leaves whatever host is still being asked. */
@@ -482,8 +487,8 @@ class Walk {
 /** Which models may follow is the host's own list: others are refused, whatever the request is. */
 function refusesFallbacks({ candidate: { handed }, status, error }: Rejected): boolean {
   if (handed === undefined || status !== REFUSED) return false;
-  const said = `${error.param ?? ""} ${error.message}`;
-  return /fallback/i.test(said) || handed.some(({ route }) => said.includes(route.model));
+  const text = `${error.param ?? ""} ${error.message}`;
+  return /fallback/i.test(text) || handed.some(({ route }) => text.includes(route.model));
 }
 
 const REFUSED = 400;

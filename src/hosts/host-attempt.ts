@@ -62,10 +62,10 @@ export class HostAttempt {
     const { limit, slot, deps } = this;
     let outcome: HostAttemptOutcome | null = null;
     try {
-      let reply = await this.ask(false);
+      let reply = await this.send(false);
       // A pooled connection that the host had closed in the meantime says nothing about the host: retry once,
       // on a fresh one.
-      if (isStale(reply, limit)) reply = await this.ask(true);
+      if (isStale(reply, limit)) reply = await this.send(true);
       try {
         const judged = reply instanceof HostFault ? this.faulted(reply) : this.judge(reply);
         outcome = withoutSecrets(
@@ -91,7 +91,7 @@ export class HostAttempt {
     }
   }
 
-  private ask(fresh: boolean): Promise<HostReply | HostFault> {
+  private send(fresh: boolean): Promise<HostReply | HostFault> {
     const { request, call, deps, limit } = this;
     const { host } = this.candidate.route;
     const { spoken, stream, body } = this.hostRequest;

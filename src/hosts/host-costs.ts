@@ -16,40 +16,40 @@ export class HostCosts {
   constructor(private readonly deps: HostCostDeps) {}
 
   /** An answer of so many tokens has ended; `saidUsd` is what its host reports that it cost there, if it reports that. */
-  answered(candidate: Candidate, tokens: Tokens, saidUsd: number | undefined): void {
+  answered(candidate: Candidate, tokens: Tokens, reportedUsd: number | undefined): void {
     const { cost } = candidate.route;
-    if (saidUsd === undefined && cost === undefined) return;
-    const usd = saidUsd ?? usdFromNano(costOf(tokens, ratesFor(cost!, tokens)));
+    if (reportedUsd === undefined && cost === undefined) return;
+    const usd = reportedUsd ?? usdFromNano(costOf(tokens, ratesFor(cost!, tokens)));
     if (usd > 0) this.charged(candidate, usd, costOf(tokens, ratesFor(candidate.price, tokens)));
   }
 
-  private charged({ model, route }: Candidate, saidUsd: number, cost: NanoUsd): void {
+  private charged({ model, route }: Candidate, reportedUsd: number, cost: NanoUsd): void {
     const { metrics, freeRoutes, log } = this.deps;
     const at = { host: route.host.id, model: route.model };
-    metrics.hostCharged(model.id, at.host, saidUsd);
+    metrics.hostCharged(model.id, at.host, reportedUsd);
     if (route.free) {
       log("free route charges", at);
       freeRoutes.doubt(route);
       return;
     }
-    const undercharged = this.note(`${at.host} ${at.model}`, saidUsd, cost);
+    const undercharged = this.note(`${at.host} ${at.model}`, reportedUsd, cost);
     if (undercharged !== null) log("host charges more", { ...at, ...undercharged });
   }
 
   /** What to report of the route now, at most once an hour; otherwise null. */
-  private note(route: string, saidUsd: number, cost: NanoUsd): Undercharged | null {
+  private note(route: string, reportedUsd: number, cost: NanoUsd): Undercharged | null {
     const nowMs = this.deps.clock.elapsedMs();
     let sums = this.routes.get(route);
-    if (sums === undefined || nowMs - sums.sinceMs >= TOLD_EVERY_MS) {
-      sums = { sinceMs: nowMs, isTold: false, saidUsd: 0, costUsd: 0 };
+    if (sums === undefined || nowMs - sums.sinceMs >= REPORT_EVERY_MS) {
+      sums = { sinceMs: nowMs, isReported: false, reportedUsd: 0, costUsd: 0 };
       this.routes.set(route, sums);
     }
-    sums.saidUsd += saidUsd;
+    sums.reportedUsd += reportedUsd;
     sums.costUsd += usdFromNano(cost);
-    const isMore = sums.saidUsd - sums.costUsd >= MIN_USD && sums.saidUsd > sums.costUsd * TOLERANCE;
-    if (sums.isTold || !isMore) return null;
-    sums.isTold = true;
-    return { host_charged_usd: legible(sums.saidUsd), charged_usd: legible(sums.costUsd) };
+    const isMore = sums.reportedUsd - sums.costUsd >= MIN_USD && sums.reportedUsd > sums.costUsd * TOLERANCE;
+    if (sums.isReported || !isMore) return null;
+    sums.isReported = true;
+    return { host_charged_usd: legible(sums.reportedUsd), charged_usd: legible(sums.costUsd) };
   }
 }
 
@@ -68,12 +68,12 @@ interface Undercharged {
 
 interface ComparedCosts {
   readonly sinceMs: number;
-  isTold: boolean;
-  saidUsd: number;
+  isReported: boolean;
+  reportedUsd: number;
   costUsd: number;
 }
 
-const TOLD_EVERY_MS = 3_600_000;
+const REPORT_EVERY_MS = 3_600_000;
 /** Without the traces of adding fractions. */
 const legible = (usd: number): number => Number(usd.toFixed(6));
 

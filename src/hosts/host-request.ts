@@ -74,9 +74,9 @@ export function hostRequestFor(
 
 /** As the request says, or else the model, or the host; a shorter prompt is not cached by any of Anthropic's models. */
 function marksCache({ json, promptEstimate }: GenerationRequest, { autoCache, host }: Route): boolean {
-  const { auto_cache: asked } = json;
-  const isWanted = typeof asked === "boolean" ? asked : (autoCache ?? host.autoCache ?? false);
-  return isWanted && promptEstimate >= MIN_CACHED_TOKENS;
+  const { auto_cache: requested } = json;
+  const isEnabled = typeof requested === "boolean" ? requested : (autoCache ?? host.autoCache ?? false);
+  return isEnabled && promptEstimate >= MIN_CACHED_TOKENS;
 }
 
 const MIN_CACHED_TOKENS = 1_024;
@@ -93,12 +93,12 @@ const chatLast = (spoken: readonly SurfaceName[]): readonly SurfaceName[] =>
  * nothing more is held for it.
  */
 function ceilingFor(
-  { maxOutputTokens, stream: wanted }: GenerationRequest,
+  { maxOutputTokens, stream: clientStreams }: GenerationRequest,
   model: Model,
   stream: boolean,
   ceilings: OutputCeilings,
 ): number | null {
-  const imposed = wanted && stream ? null : ceilings.outputCeiling;
+  const imposed = clientStreams && stream ? null : ceilings.outputCeiling;
   const most = maxOutputTokens ?? imposed;
   const isTooHigh = most !== null && most > model.maxOutputTokens;
   return isTooHigh ? model.maxOutputTokens : imposed;

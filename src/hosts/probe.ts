@@ -13,10 +13,10 @@ import { HostFault, type HostReply } from "./transport.ts";
  */
 export async function probeFree(route: Route, deps: ProbeDeps): Promise<boolean> {
   const question = { text: "Hi", tokens: 1, stream: false, withinMs: PROBE_MS };
-  const isFree = await askRoute(route, route.host.speaks[0]!, question, deps, async (reply, sent) => {
+  const isFree = await probeRoute(route, route.host.speaks[0]!, question, deps, async (reply, sent) => {
     const answer = reply.status === 200 ? await readShort(reply) : null;
     if (answer === null) return false;
-    const { kind } = sent.pair.readReply(answer, sent.request, sent.asked);
+    const { kind } = sent.pair.readReply(answer, sent.request, sent.metadata);
     return kind === "reply" && !reportsCharge(answer);
   });
   return isFree === true;
@@ -37,14 +37,14 @@ interface ProbeQuestion {
 export interface SentProbe {
   readonly request: GenerationRequest;
   readonly pair: Pairing;
-  readonly asked: AnswerMetadata;
+  readonly metadata: AnswerMetadata;
 }
 
 /**
  * Sends a route one short request in a language of its host's, as a client's would be sent: what `read` makes of the
  * reply, or why there is none.
  */
-export async function askRoute<Answer>(
+export async function probeRoute<Answer>(
   { host, model, quirks = host.quirks }: Route,
   spoken: SurfaceName,
   { text, tokens, stream, withinMs }: ProbeQuestion,
@@ -61,7 +61,7 @@ export async function askRoute<Answer>(
   const target = { model, publicModel: model, stream, quirks, maxOutputTokens: null };
   const body = pair.hostBody(request, { ...target, defaultMaxOutputTokens: tokens });
   if (refused(body)) return body;
-  const asked = { publicModel: model, atS: Math.floor(clock.now() / 1_000) };
+  const metadata = { publicModel: model, atS: Math.floor(clock.now() / 1_000) };
   const exchange = transport.open({
     to: destinations.at(host, spoken, stream),
     headers: ownHeaders(host, spoken, spoken, {}),
@@ -74,7 +74,7 @@ export async function askRoute<Answer>(
   });
   try {
     const reply = await exchange.reply;
-    const answer = reply instanceof HostFault ? reply : await read(reply, { request, pair, asked });
+    const answer = reply instanceof HostFault ? reply : await read(reply, { request, pair, metadata });
     return late ? "late" : answer;
   } finally {
     timer.cancel();

@@ -4,7 +4,7 @@ import { NO_BYTES } from "../surfaces/json/bytes.ts";
 import type { StreamJudge } from "../surfaces/surface.ts";
 import { withoutByteOrderMark } from "../units/byte-order-mark.ts";
 import { refused } from "../units/errors/refusal.ts";
-import { askRoute, type ProbeDeps, readShort, type SentProbe } from "./probe.ts";
+import { type ProbeDeps, probeRoute, readShort, type SentProbe } from "./probe.ts";
 import { redact } from "./redact.ts";
 import { beginsWhole, HostFault, type HostReply, type Read } from "./transport.ts";
 
@@ -17,7 +17,7 @@ export async function checkRoute(route: Route, spoken: SurfaceName, deps: ProbeD
   const stream = (route.quirks ?? route.host.quirks).noStream !== true;
   const question = { text: "Say hi.", tokens: MAX_TOKENS, stream, withinMs: ANSWER_MS };
   const startedMs = clock.elapsedMs();
-  const check = await askRoute(route, spoken, question, deps, async (reply, sent) => {
+  const check = await probeRoute(route, spoken, question, deps, async (reply, sent) => {
     if (reply.status >= 200 && reply.status <= 299)
       return read(reply, stream, sent, () => clock.elapsedMs() - startedMs);
     const body = (await readShort(reply)) ?? NO_BYTES;
@@ -48,18 +48,18 @@ const failed = (status: number | null, message: string): RouteCheck => ({ kind: 
 async function read(
   reply: HostReply,
   stream: boolean,
-  { request, pair, asked }: SentProbe,
+  { request, pair, metadata }: SentProbe,
   ms: () => number,
 ): Promise<RouteCheck> {
   const first = stream ? await reply.read() : NO_BYTES;
   if (first instanceof Uint8Array && (!stream || beginsWhole(first, reply))) {
     const whole = await readShort(reply, first);
     if (whole === null) return brokeOff(reply);
-    const answer = pair.readReply(withoutByteOrderMark(whole), request, asked);
+    const answer = pair.readReply(withoutByteOrderMark(whole), request, metadata);
     if (answer.kind !== "reply") return failed(reply.status, answer.error.message);
     return stream ? { kind: "unstreamed" } : { kind: "whole", ms: ms() };
   }
-  const judge = pair.openStream(request, asked);
+  const judge = pair.openStream(request, metadata);
   const firstTokenMs = await readStream(reply, first, judge, ms);
   if (judge.fault !== null) return failed(reply.status, judge.fault.message);
   return judge.isComplete ? { kind: "streamed", firstTokenMs, usage: judge.usage !== null } : brokeOff(reply);

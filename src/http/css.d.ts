@@ -1,4 +1,4 @@
-/** Style sheets are imported as text: `import look from "./pages/look.css" with { type: "text" }`. */
+/** Style sheets are imported as text: `import look from "./pages/page.css" with { type: "text" }`. */
 declare module "*.css" {
   const text: string;
   export default text;

@@ -94,25 +94,21 @@ export async function identify(
   if (refused(who)) return who;
   exchange.author = authorOf(who);
   if (isEnding(exchange.request)) return who;
-  const asked = { bytes: lengthOf(exchange.request), writes: isChange(exchange.request) };
-  const waitS = deps.unpaidRequests.waitS(
-    await payerOf(who, deps),
-    () => clientBlocks(exchange, deps),
-    asked,
-  );
+  const load = { bytes: lengthOf(exchange.request), writes: isChange(exchange.request) };
+  const waitS = deps.unpaidRequests.waitS(await payerOf(who, deps), () => clientBlocks(exchange, deps), load);
   return waitS === null ? who : tooMuchUnpaid(waitS);
 }
 
 /** A balance with credit, where a session that names none has one. */
 async function payerOf(who: Identity, { keyDeps }: HttpDeps): Promise<BalanceId> {
   const isSession = who.kind === "owner" && who.by === "session";
-  for (const id of isSession ? who.balances.slice(1, MAX_LOOKED_AT) : [])
+  for (const id of isSession ? who.balances.slice(1, MAX_CHECKED) : [])
     if ((await keyDeps.spendable.of(id)) > 0) return id;
   return who.balance.id;
 }
 
 /** Each may have to be read; an account can have any number. */
-const MAX_LOOKED_AT = 16;
+const MAX_CHECKED = 16;
 
 const isEnding = (request: Request): boolean =>
   request.method === "DELETE" || (request.method === "POST" && ENDING.test(pathOf(request)));
@@ -204,9 +200,9 @@ async function byRecovery(
 export async function againstGuessing<Opened>(
   exchange: HttpExchange,
   deps: HttpDeps,
-  lookUp: () => Promise<Opened | Refusal>,
+  resolve: () => Promise<Opened | Refusal>,
 ): Promise<Opened | Refusal> {
-  const found = await lookUp();
+  const found = await resolve();
   if (!refused(found)) return found;
   const wait = await takeOfAll(deps.throttles.wrong_secrets, clientBlocks(exchange, deps), MAX_WRONG);
   return wait === null

@@ -19,7 +19,7 @@ export class IdleTimeout {
   begin(connection: ClientConnection): void {
     if (connection.isExempt) return;
     this.waiting.add(connection);
-    if (!this.looking) this.lookAgain();
+    if (!this.looking) this.recheck();
   }
 
   /** It is the client's turn again; any sign of life restarts its time. */
@@ -30,9 +30,9 @@ export class IdleTimeout {
     connection.setTimeout(this.seconds);
   }
 
-  private lookAgain(): void {
+  private recheck(): void {
     this.looking = true;
-    this.clock.after((this.seconds * 1_000) / LOOKS, () => this.poll());
+    this.clock.after((this.seconds * 1_000) / CHECKS, () => this.poll());
   }
 
   private poll(): void {
@@ -53,4 +53,4 @@ export interface ClientConnection {
 }
 
 /** Within a client's time, so that none runs out while the gateway works. */
-const LOOKS = 4;
+const CHECKS = 4;

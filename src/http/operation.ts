@@ -28,7 +28,7 @@ import type { JsonReply } from "./reply.ts";
 export function operation<P extends string, A extends About>(
   name: `${Endpoint["method"]} ${P}`,
   about: A,
-  handle: (asked: Asked<P, A>, deps: HttpDeps) => Answered<A> | Promise<Answered<A>>,
+  handle: (request: OperationRequest<P, A>, deps: HttpDeps) => Answered<A> | Promise<Answered<A>>,
 ): Endpoint {
   const [method, path] = name.split(" ") as [Endpoint["method"], string];
   return {
@@ -45,7 +45,7 @@ export function operation<P extends string, A extends About>(
         about.body === undefined ? null : await readFields(about.body as TObject, exchange, deps);
       if (refused(fields)) return fields;
       const { params } = exchange;
-      return handle({ who, query, fields, params, exchange } as unknown as Asked<P, A>, deps);
+      return handle({ who, query, fields, params, exchange } as unknown as OperationRequest<P, A>, deps);
     },
   };
 }
@@ -54,7 +54,7 @@ const isOpened = ({ opensWithCatalog }: About, request: Request, { settings }: H
   opensWithCatalog === true && settings().catalogIsPublic && isAnonymous(request);
 
 /** A request to the endpoint, once all of it is known to be as declared. */
-export interface Asked<P extends string, A extends About> {
+export interface OperationRequest<P extends string, A extends About> {
   /** Null for the operator, and where no credential is needed. */
   readonly who: Caller<A["who"][number]>;
   readonly query: { readonly [Q in keyof A["query"]]: Value<A["query"][Q]> };

@@ -114,10 +114,10 @@ function endOf(path: string, method: string, endpoints: readonly Endpoint[]): st
 const ENDPOINT = /^\/v1\/(?!v1\/)[^:]*$/;
 
 function matches(pattern: string, given: readonly string[]): boolean {
-  const wanted = pattern.split("/");
+  const segments = pattern.split("/");
   return (
-    wanted.length === given.length &&
-    wanted.every((part, index) => part.startsWith(":") || part === given[index])
+    segments.length === given.length &&
+    segments.every((part, index) => part.startsWith(":") || part === given[index])
   );
 }
 

@@ -30,7 +30,7 @@ export interface Statement {
   /** What requests are waiting for; below that, others are asked to give back what they do not use. */
   readonly needed: NanoUsd;
   /** What the ledger would like to be granted in all; less than before gives back. */
-  readonly wanted: NanoUsd;
+  readonly requested: NanoUsd;
   /** As the ledger knows it; what a balance was credited, the Authority knows better. */
   readonly limit: NanoUsd;
   /** The latest inquiry about the counter that this ledger had received: see `Grant`. */
@@ -81,7 +81,7 @@ export interface Inquiry {
  * by force.
  */
 export function grant(statement: Statement, known: Standing, elsewhere: NanoUsd, limit: NanoUsd): Standing {
-  const { number, used, wanted, heard, counter, ledger, retires } = statement;
+  const { number, used, requested, heard, counter, ledger, retires } = statement;
   if (number <= known.number) return known;
   if (used > known.granted) {
     assert(isValueCounter(counter), `${ledger} used ${used} of ${counter}, granted ${known.granted}`);
@@ -90,7 +90,9 @@ export function grant(statement: Statement, known: Standing, elsewhere: NanoUsd,
   }
   const free = limit - elsewhere;
   const granted = (
-    wanted <= known.granted ? Math.max(wanted, used) : Math.max(known.granted, Math.min(wanted, free))
+    requested <= known.granted
+      ? Math.max(requested, used)
+      : Math.max(known.granted, Math.min(requested, free))
   ) as NanoUsd;
   return { granted, used, number, heard };
 }

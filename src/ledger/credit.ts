@@ -57,13 +57,13 @@ export interface CreditBooks {
  * requests hold, and is always made, also of nothing: else a repeat would take what was credited since, and nobody would
  * know.
  */
-export function taken(wanted: Debit["amount"], { available, unspent }: Takeable): TakenCredit | null {
-  if (typeof wanted === "object") {
-    const amount = Math.max(0, Math.min(wanted.upTo, unspent));
+export function taken(requested: Debit["amount"], { available, unspent }: Takeable): TakenCredit | null {
+  if (typeof requested === "object") {
+    const amount = Math.max(0, Math.min(requested.upTo, unspent));
     const claimed = Math.max(0, amount - Math.max(0, available));
     return { amount: amount as NanoUsd, claimed: claimed as NanoUsd };
   }
-  const amount = wanted === "all" ? available : wanted;
+  const amount = requested === "all" ? available : requested;
   return amount > 0 && amount <= available ? { amount: amount as NanoUsd, claimed: ZERO_USD } : null;
 }
 

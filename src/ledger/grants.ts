@@ -167,7 +167,7 @@ export class Grants {
     // they do for an answer.
     const used = negotiation.counter.used();
     if (negotiation.statedUse < used || negotiation.statedInquiry < negotiation.inquiry)
-      this.state(negotiation, used, Math.max(negotiation.wanted, used));
+      this.state(negotiation, used, Math.max(negotiation.requested, used));
   }
 
   /** Waits for a lease that ran out a moment ago, which a loaded store may renew late; false where it does not. */
@@ -197,7 +197,7 @@ export class Grants {
     negotiation.counter.elsewhere = elsewhere;
     // Without being short, nobody was asked; then all of it may come back.
     negotiation.counter.openElsewhere = (short ? Math.min(open, elsewhere) : elsewhere) as NanoUsd;
-    if (number === negotiation.lastStated && granted < negotiation.wanted) this.markScarce(negotiation);
+    if (number === negotiation.lastStated && granted < negotiation.requested) this.markScarce(negotiation);
     if (number === negotiation.lastStated && !this.scarce(negotiation) && !isOver(negotiation))
       this.watched.delete(negotiation);
     for (const go of [...negotiation.waiting]) go(true);
@@ -218,7 +218,11 @@ export class Grants {
         continue;
       }
       if (unanswered && nowMs - negotiation.statedMs > RESTATE_MS) {
-        this.state(negotiation, negotiation.needed, Math.max(negotiation.wanted, negotiation.counter.used()));
+        this.state(
+          negotiation,
+          negotiation.needed,
+          Math.max(negotiation.requested, negotiation.counter.used()),
+        );
       } else if (!unanswered && negotiation.waitingAmount === 0) this.returnSlack(negotiation);
       // What was returned just now is watched until that is answered: it may not arrive.
       const isAnswered = negotiation.lastStated === negotiation.lastAnswered;
@@ -272,7 +276,7 @@ export class Grants {
   private need(negotiation: GrantNegotiation, amount: NanoUsd): void {
     const used = negotiation.counter.used();
     const isUnanswered = negotiation.lastStated > negotiation.lastAnswered;
-    if (isUnanswered && (negotiation.retiring !== null || negotiation.wanted >= used + amount)) return;
+    if (isUnanswered && (negotiation.retiring !== null || negotiation.requested >= used + amount)) return;
     const needed = used + negotiation.waitingAmount;
     this.state(negotiation, needed, this.scarce(negotiation) ? needed : this.ahead(negotiation, amount));
   }
@@ -288,21 +292,22 @@ export class Grants {
 
   private returnSlack(negotiation: GrantNegotiation): void {
     const used = negotiation.counter.used();
-    if (used < negotiation.counter.granted || used < negotiation.wanted) this.state(negotiation, used, used);
+    if (used < negotiation.counter.granted || used < negotiation.requested)
+      this.state(negotiation, used, used);
   }
 
   /** Who began to forget the counter, and whom others ask of it meanwhile, states no more than that. */
-  private state(negotiation: GrantNegotiation, needed: number, wanted: number): void {
+  private state(negotiation: GrantNegotiation, needed: number, requested: number): void {
     const { counter, retiring } = negotiation;
     const number = ++this.numbers;
-    if (retiring !== null) [needed, wanted] = [0, retiring];
-    if (wanted < negotiation.wanted) {
+    if (retiring !== null) [needed, requested] = [0, retiring];
+    if (requested < negotiation.requested) {
       // Lowered before it is stated, so that nothing is spent that is on its way back.
       negotiation.lastLowered = number;
-      counter.granted = Math.min(counter.granted, wanted) as NanoUsd;
+      counter.granted = Math.min(counter.granted, requested) as NanoUsd;
     }
     negotiation.needed = needed;
-    negotiation.wanted = wanted;
+    negotiation.requested = requested;
     const used = retiring ?? counter.used();
     negotiation.statedUse = used as NanoUsd;
     negotiation.statedInquiry = negotiation.inquiry;
@@ -317,7 +322,7 @@ export class Grants {
       counter: counter.id,
       used: used as NanoUsd,
       needed: needed as NanoUsd,
-      wanted: wanted as NanoUsd,
+      requested: requested as NanoUsd,
       limit: negotiation.limit,
       heard: negotiation.inquiry,
       inquiry: negotiation.awaited,
@@ -330,7 +335,7 @@ export class Grants {
     const { counter, waiting, waitingAmount } = negotiation;
     negotiation.retiring = null;
     negotiation.answer = null;
-    negotiation.needed = negotiation.wanted = 0;
+    negotiation.needed = negotiation.requested = 0;
     negotiation.lastLowered = negotiation.lastStated;
     if (waitingAmount === 0 && waiting.size === 0) {
       this.watched.delete(negotiation);
@@ -474,7 +479,7 @@ class GrantNegotiation {
   /** The latest that was believed. */
   answer: Grant | null = null;
   needed = 0;
-  wanted = 0;
+  requested = 0;
   /** What the latest statement gave as used. */
   statedUse = 0;
   statedMs = 0;

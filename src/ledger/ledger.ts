@@ -334,10 +334,10 @@ export class Ledger {
    * Holds credit that is to be taken back, until `endDebit`; or holds nothing, and says what there is. Where requests hold
    * the same credit, the balance has no room until they have given it back.
    */
-  async holdDebit(balance: BalanceId, wanted: Debit["amount"]): Promise<TakenCredit | TooMuch> {
+  async holdDebit(balance: BalanceId, requested: Debit["amount"]): Promise<TakenCredit | TooMuch> {
     const { counter, credited } = await this.counters.loadBalance(balance);
     const available = counter.room(credited);
-    const debit = taken(wanted, { available, unspent: credited - counter.spent });
+    const debit = taken(requested, { available, unspent: credited - counter.spent });
     if (debit === null) return { available };
     counter.hold(debit.amount);
     return debit;

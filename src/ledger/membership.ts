@@ -102,10 +102,10 @@ export class Membership {
     // Without a lease nobody has waited for this node: whatever it remembers may have been changed long ago.
     if (!this.usable()) this.events.lapsed();
     for (let round = 0; round < MAX_ROUNDS; round++) {
-      const askedMs = this.clock.elapsedMs();
+      const startedMs = this.clock.elapsedMs();
       const changes = await this.registry.renew(this.name, this.epoch, this.life.seen);
       if (changes.length === 0) {
-        if (!this.stopped) this.usableUntilMs = askedMs + LEASE_MS;
+        if (!this.stopped) this.usableUntilMs = startedMs + LEASE_MS;
         return;
       }
       await this.events.changed(changes);

@@ -93,7 +93,7 @@ export interface Payment {
   readonly createdAt: EpochMs;
   readonly changedAt: EpochMs;
   /** When the watch looks at it next; null for one that is final. A process that works on it puts it off. */
-  readonly lookAt: EpochMs | null;
+  readonly nextPollAt: EpochMs | null;
 }
 
 /** What is new of a payment. Members that are left out stay. */
@@ -110,7 +110,7 @@ export interface PaymentChange
       | "shouldBe"
       | "gas"
       | "wastedAt"
-      | "lookAt"
+      | "nextPollAt"
     >
   > {
   /** Enters the balance's credit in the same transaction. */
@@ -145,7 +145,7 @@ export function advanced(payment: Payment, change: PaymentChange, at: EpochMs): 
 export const TOO_MUCH = {
   state: "held",
   reason: "The balance has been credited with as much as is counted exactly.",
-  lookAt: null,
+  nextPollAt: null,
 } as const satisfies PaymentChange;
 
 /** What entries in a balance's credit a payment may make besides the one that credits it. */

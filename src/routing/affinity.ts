@@ -17,7 +17,7 @@ export class Affinity {
   constructor(
     private readonly clock: Clock,
     /** Other processes that serve the same customers; null where there are none. */
-    private readonly send: ((routes: readonly ToldRoute[]) => void | Promise<void>) | null = null,
+    private readonly send: ((routes: readonly RemoteRoute[]) => void | Promise<void>) | null = null,
   ) {}
 
   stickyRoute(conversation: ConversationId): StickyRoute | null {
@@ -47,7 +47,7 @@ export class Affinity {
   }
 
   /** Another process has served these. */
-  told(routes: readonly ToldRoute[]): void {
+  onRemoteRoutes(routes: readonly RemoteRoute[]): void {
     const nowMs = this.clock.elapsedMs();
     for (const { conversation, keptMs, ...route } of routes)
       this.entries.set(conversation, { route, keptMs, untilMs: nowMs + keptMs, sentMs: nowMs });
@@ -86,7 +86,7 @@ export class Affinity {
 }
 
 /** What one process tells another. */
-export interface ToldRoute extends StickyRoute {
+export interface RemoteRoute extends StickyRoute {
   readonly conversation: ConversationId;
   readonly keptMs: number;
 }

@@ -55,7 +55,7 @@ export function stickyFirst(
 ): readonly Candidate[] {
   const { sticky, overrides, stream } = query;
   if (sticky === null || overrides.provider.order.length > 0) return candidates;
-  const at = placeOf(sticky, candidates);
+  const at = positionOf(sticky, candidates);
   if (at <= 0 || routeState.restMs(candidates[at]!.route) > 0) return candidates;
   if (stream && answersWhole(candidates[at]!) && streamedElsewhere(candidates, candidates[at]!, routeState))
     return candidates;
@@ -73,7 +73,7 @@ function streamedElsewhere(
   );
 }
 
-function placeOf({ host, hostModel, model }: StickyRoute, candidates: readonly Candidate[]): number {
+function positionOf({ host, hostModel, model }: StickyRoute, candidates: readonly Candidate[]): number {
   return candidates.findIndex(
     (candidate) =>
       candidate.route.host.id === host && candidate.route.model === hostModel && candidate.model.id === model,

@@ -86,7 +86,7 @@ export interface RouteState extends RouteAvailability {
   /** Whether the host may be sent `fallbacks`: it has not lately refused these behind that one. */
   takesFallbacks(route: Route, next: readonly Route[]): boolean;
   /** Milliseconds since anybody was sent there to look, Infinity if nobody was; 0 where this customer is not to be. */
-  lookDueMs(route: Route, by: BalanceId): number;
+  explorationDueMs(route: Route, by: BalanceId): number;
 }
 
 /** Routes that can be billed: never a free one, never one without a price. */

@@ -56,13 +56,13 @@ type OpeningRequest = Pick<GenerationRequest, "surface" | "body" | "outline" | "
 
 function ofTurns(opened: bigint, turns: readonly unknown[], request: OpeningRequest): Opening {
   let hash = opened;
-  let asked = false;
+  let userSeen = false;
   for (let at = 0; at < turns.length && at < MAX_TURNS; at++) {
     const turn = turns[at] as RawTurn | null;
     if (isAnswer(turn)) return { hash, turned: true };
-    if (asked) continue;
+    if (userSeen) continue;
     hash = mixedContent(hash, wholeContent(turn, at, request));
-    asked = turn?.role === "user";
+    userSeen = turn?.role === "user";
   }
   return { hash, turned: turns.length > MAX_TURNS };
 }

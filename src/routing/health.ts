@@ -2,8 +2,8 @@ import type { Catalog, Model, Route } from "../catalog/catalog.ts";
 import type { Clock, EpochMs } from "../units/clock.ts";
 import type { BalanceId } from "../units/id.ts";
 import { type AttemptFailure, Circuit, type CircuitState, type Rest } from "./circuit.ts";
+import { ExplorationLog } from "./exploration-log.ts";
 import { RefusedFallbacks } from "./handed-fallbacks.ts";
-import { Looks } from "./looks.ts";
 import { RetryBudget } from "./retry-budget.ts";
 import { Speed, type StreamEnd } from "./speed.ts";
 
@@ -22,7 +22,7 @@ export class Health {
   constructor(
     private readonly clock: Clock,
     /** The machine's other workers hear what one of them found out. */
-    private readonly tell: (rest: HostRest) => void = () => {},
+    private readonly onRest: (rest: HostRest) => void = () => {},
   ) {}
 
   /** How long the route takes no requests, in milliseconds; 0 when it takes one now. */
@@ -76,13 +76,13 @@ export class Health {
   }
 
   /** Before an attempt that is to show how fast the route is now. */
-  looked({ host, model }: Route, by: BalanceId): void {
-    routeHealth(this.hostHealth(host.id), model).looks.note(by, this.clock.elapsedMs());
+  noteExploration({ host, model }: Route, by: BalanceId): void {
+    routeHealth(this.hostHealth(host.id), model).explorations.note(by, this.clock.elapsedMs());
   }
 
-  lookDueMs({ host, model }: Route, by: BalanceId): number {
+  explorationDueMs({ host, model }: Route, by: BalanceId): number {
     const known = this.hosts.get(host.id)?.routes.get(model);
-    return known?.looks.dueMs(by, this.clock.elapsedMs()) ?? Number.POSITIVE_INFINITY;
+    return known?.explorations.dueMs(by, this.clock.elapsedMs()) ?? Number.POSITIVE_INFINITY;
   }
 
   latencyMs(route: Route, promptTokens: number, by: BalanceId): number | null {
@@ -200,14 +200,14 @@ export class Health {
   }
 
   /** Another worker has found out that the host should rest. */
-  told({ host, model, ...rest }: HostRest): void {
+  onRemoteRest({ host, model, ...rest }: HostRest): void {
     const health = this.hostHealth(host);
     const { circuit } = model === null ? health : routeHealth(health, model);
     circuit.open(this.clock.elapsedMs(), rest);
   }
 
   private rested(host: string, model: string | null, rest: Rest | null): void {
-    if (rest !== null) this.tell({ host, model, ...rest });
+    if (rest !== null) this.onRest({ host, model, ...rest });
   }
 
   speed(route: Route): Speed | null {
@@ -335,7 +335,7 @@ interface RouteHealth extends RouteRecord {
   readonly speed: Speed;
   /** Measured by free requests, which anybody can send as they like: paid ones do not choose by it. */
   readonly freeSpeed: Speed;
-  readonly looks: Looks;
+  readonly explorations: ExplorationLog;
   served: number;
   failed: number;
   failingSince: EpochMs | null;
@@ -365,7 +365,7 @@ function routeHealth({ routes }: HostHealth, model: string): RouteHealth {
       circuit: new Circuit(),
       speed: new Speed(),
       freeSpeed: new Speed(),
-      looks: new Looks(),
+      explorations: new ExplorationLog(),
       served: 0,
       failed: 0,
       failingSince: null,

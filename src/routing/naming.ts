@@ -37,8 +37,8 @@ export function nameRefusal(naming: Naming, catalog: Catalog, suggest: Suggest):
  * The id that a request's name stands for: itself, where something is published under it; else the only id
  * that it fits. Refused where it fits none, or several.
  */
-export function idMeantBy(asked: string, catalog: Catalog, suggest: Suggest): string | Refusal {
-  const name = withoutSort(asked, catalog);
+export function idMeantBy(requestedName: string, catalog: Catalog, suggest: Suggest): string | Refusal {
+  const name = withoutSort(requestedName, catalog);
   const unknown = unknownId(name, catalog);
   if (unknown === null) return name;
   const tag = name.endsWith(FREE_SUFFIX) ? FREE_SUFFIX : "";

@@ -220,7 +220,7 @@ function sorted(
   const ordered = inOrder(candidates, by, query, routeState);
   if (by === "price" || ordered.length === 1 || query.sticky !== null) return ordered;
   if (query.chance() < 1 - EXPLORED_SHARE) return ordered;
-  const dueMs = ordered.map(({ route }, at) => (at === 0 ? 0 : routeState.lookDueMs(route, query.by)));
+  const dueMs = ordered.map(({ route }, at) => (at === 0 ? 0 : routeState.explorationDueMs(route, query.by)));
   const longest = Math.max(...dueMs);
   if (longest === 0) return ordered;
   const explored = ordered[dueMs.indexOf(longest)]!;

@@ -96,8 +96,8 @@ import { ServiceEvents } from "./service-events.ts";
 import type { IpcChannel } from "./workers/messages.ts";
 import { PassedRepeats } from "./workers/passed-repeats.ts";
 import { RepeatOwners } from "./workers/repeat-owners.ts";
+import { type WorkerIdentity, workerIdentity } from "./workers/worker-identity.ts";
 import { WorkerPeers } from "./workers/worker-peers.ts";
-import { type WorkerPlace, workerPlace } from "./workers/worker-place.ts";
 
 /**
  * Joins the rooms: whatever any floor needs from another is handed over here and nowhere else, to production
@@ -108,11 +108,11 @@ export function buildGateway(parts: GatewayParts): BuiltGateway {
   const rooms = roomsOf(parts);
   const generation = generationDeps(rooms, parts);
   const generate = generator(generation);
-  const place = workerPlace(parts.env);
-  const repeats = repeatsOf(generate, generation, place);
-  const passed = place === null ? null : passedRepeats(repeats, rooms, parts);
+  const worker = workerIdentity(parts.env);
+  const repeats = repeatsOf(generate, generation, worker);
+  const passed = worker === null ? null : passedRepeats(repeats, rooms, parts);
   // Bound before the port is open: what the other workers find closed is answered elsewhere.
-  const listening = passed?.listen(place!.socketOf(place!.number));
+  const listening = passed?.listen(worker!.socketOf(worker!.number));
   const reporters = listen === null ? [] : reportersOf(rooms, parts, listen.mailer);
   // Endpoints of events first, so that they are sent what the others find.
   const prepare = async () => {
@@ -242,12 +242,12 @@ function roomsOf(parts: GatewayParts) {
   const peers = parts.channel === null ? null : new WorkerPeers(parts.channel, clock);
   const health = new Health(clock, peers?.rests);
   const affinity = new Affinity(clock, books.notices?.send ?? peers?.stays);
-  books.notices?.listen((routes) => affinity.told(routes));
+  books.notices?.listen((routes) => affinity.onRemoteRoutes(routes));
   const spendable = new SpendableCredit(books.ledger, books.balance, clock);
   const receipts = new Receipts(books, peers, spendable);
   const keyFiles = new KeyFiles(clock, catalog, log);
   const slots = new HostSlots(clock, peers?.slots, {
-    processes: workerPlace(parts.env)?.workers ?? 1,
+    processes: workerIdentity(parts.env)?.workers ?? 1,
     onRetired: (host, key, detail) => log("host key refused", { host, key, detail, next: REFUSED_KEY }),
   });
   const bodies = new ByteBudget(active.config.bodyMemoryBytes, clock);
@@ -442,7 +442,7 @@ function deliveredCounts({ books, counting }: GatewayParts): DeliveredCounts {
 /** Requests and `count_tokens` have an allowance each. */
 const promptCountDeps = ({ spendable }: Rooms, { counting, clock }: GatewayParts): PromptCountDeps => ({
   count: (what, { body }, turn) => counting.prompt(what, body, turn),
-  readUnpaid: (asked, turn) => counting.request(asked, turn),
+  readUnpaid: (work, turn) => counting.request(work, turn),
   credit: (balance) => spendable.of(balance),
   allowance: new CountAllowance(clock),
   later: new DeferredCounts(),
@@ -451,7 +451,7 @@ const promptCountDeps = ({ spendable }: Rooms, { counting, clock }: GatewayParts
 const repeatsOf = (
   generate: BuiltGateway["generate"],
   { clock, deadlines, settings, keyring, spendable, unpaidRequests }: GenerationDeps,
-  place: WorkerPlace | null,
+  worker: WorkerIdentity | null,
 ): Repeats =>
   new Repeats({
     clock,
@@ -460,9 +460,9 @@ const repeatsOf = (
     spendable,
     unpaidRequests,
     peers:
-      place === null
+      worker === null
         ? null
-        : new RepeatOwners(place, {
+        : new RepeatOwners(worker, {
             clock,
             deadlines,
             silenceMs: () => settings().totalMs + SETTLED_MS,

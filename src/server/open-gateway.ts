@@ -1,6 +1,6 @@
 import { dirname } from "node:path";
 import { type Config, isDiskless, listeningUrl } from "../config/config.ts";
-import { type ConfigPlace, type FoundConfig, findConfig } from "../config/find-config.ts";
+import { type ConfigEnvironment, type FoundConfig, findConfig } from "../config/find-config.ts";
 import type { FoundHosts } from "../config/found-hosts.ts";
 import { ConfigError, formatProblems } from "../config/problem.ts";
 import { Mailer } from "../customers/mail/mailer.ts";
@@ -222,10 +222,10 @@ async function openBooks(
 
 /** What the configuration says without its hosts; null for a file with problems, which `openGateway` refuses. */
 export async function writtenConfig(
-  place: Omit<ConfigPlace, "simulatedUrl" | "fetch">,
+  source: Omit<ConfigEnvironment, "simulatedUrl" | "fetch">,
 ): Promise<Config | null> {
   const noHost = () => Promise.reject(new Error("only the file is read"));
-  const read = await findConfig({ ...place, simulatedUrl: "http://127.0.0.1", fetch: noHost as never });
+  const read = await findConfig({ ...source, simulatedUrl: "http://127.0.0.1", fetch: noHost as never });
   return Array.isArray(read) ? null : read.config;
 }
 

@@ -55,15 +55,15 @@ const PARENT_CHECK_MS = 50;
 const MAX_WORKERS = 256;
 
 // A signal that nobody listens to would end the start. What was read by then may be old: read it again.
-let reloadWanted = false;
+let reloadRequested = false;
 const requestReload = () => {
-  reloadWanted = true;
+  reloadRequested = true;
 };
 process.on("SIGHUP", requestReload);
 const serving = await start();
 
 process.off("SIGHUP", requestReload).on("SIGHUP", () => serving.reload());
-if (reloadWanted) serving.reload();
+if (reloadRequested) serving.reload();
 // A keeper ends after its workers, even if the signal reached all: its supervisor says when.
 const stopSignalled = keeperOf === undefined ? () => void end() : () => {};
 for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, stopSignalled);
@@ -129,8 +129,8 @@ async function start(): Promise<RunningServer> {
   }
 }
 
-function workersOf(wanted: Config["workers"]): number {
-  return wanted === "auto" ? Math.min(availableParallelism(), MAX_WORKERS) : wanted;
+function workersOf(configured: Config["workers"]): number {
+  return configured === "auto" ? Math.min(availableParallelism(), MAX_WORKERS) : configured;
 }
 
 /** Null where nobody but us could do anything about it. */

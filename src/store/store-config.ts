@@ -1,7 +1,7 @@
 export type StoreConfig = { readonly kind: "sqlite" } | { readonly kind: "postgres"; readonly url: string };
 
 /** Where a node on PostgreSQL makes holds and settlements durable. */
-export type JournalPlace = "disk" | "postgres";
+export type JournalLocation = "disk" | "postgres";
 
 /**
  * `strict`: acknowledged once on the disk. `relaxed`: acknowledged before that, and a power cut or a crash

@@ -65,7 +65,7 @@ export function toRequest(read: Body, maxOutputTokens: number | null, choices: n
     outline,
     list,
     model,
-    modelAsked: model,
+    requestedModel: model,
     stream,
     maxOutputTokens,
     choices,

@@ -42,7 +42,7 @@ export interface PromptSize {
   /** There are embedded files; only reading them tells how many tokens they have. */
   readonly promptHasFiles: boolean;
   /** An estimate of the prompt's tokens that are not audio; null when it contains no audio. */
-  readonly promptBesideAudio: number | null;
+  readonly promptWithoutAudio: number | null;
   /** The host adds content of unknown size: files that it fetches, its own searches. */
   readonly promptUnseen: boolean;
 }
@@ -70,7 +70,7 @@ export interface GenerationRequest extends RequestSize {
   /** The id that is meant; as the client wrote it until the catalog was read. */
   readonly model: string;
   /** The model as the client wrote it. */
-  readonly modelAsked: string;
+  readonly requestedModel: string;
   readonly stream: boolean;
   /** The output ceiling that the client named, per choice; null when it named none. */
   readonly maxOutputTokens: number | null;

@@ -41,8 +41,8 @@ export function spansOf(done: FinishedRequest, trace: RequestTrace, known: Known
     // A refusal that the client brought about is not an error of the server (HTTP conventions, "Status").
     status: errorCode !== null && ERRORS[errorCode].status >= 500 ? FAILED : UNSET,
   };
-  const asked = done.attempts.flatMap((one) => attemptSpan(one, done, trace, { endMs, known }));
-  return [own, ...asked];
+  const attempts = done.attempts.flatMap((one) => attemptSpan(one, done, trace, { endMs, known }));
+  return [own, ...attempts];
 }
 
 /** What is in the catalog. */

@@ -27,7 +27,7 @@ export class BytePairs {
 
   /** Work done so far, in looks at the table and moves in the heap: for tests, which must not read a clock. */
   get steps(): number {
-    return this.table.looks + this.window.moves + this.seam.moves;
+    return this.table.lookups + this.window.moves + this.seam.moves;
   }
 
   count(text: string): number {
@@ -149,32 +149,32 @@ class Merging {
     if (rank === NONE) return;
     const { heap } = this;
     const added = rank * WINDOW_BYTES + at;
-    let place = this.size++;
-    while (place > 0) {
-      const parent = (place - 1) >> 1;
+    let index = this.size++;
+    while (index > 0) {
+      const parent = (index - 1) >> 1;
       if (heap[parent]! <= added) break;
-      heap[place] = heap[parent]!;
-      place = parent;
+      heap[index] = heap[parent]!;
+      index = parent;
       this.moves += 1;
     }
-    heap[place] = added;
+    heap[index] = added;
   }
 
   private take(): number {
     const { heap } = this;
     const least = heap[0]!;
     const last = heap[--this.size]!;
-    let place = 0;
+    let index = 0;
     for (;;) {
-      let child = 2 * place + 1;
+      let child = 2 * index + 1;
       if (child >= this.size) break;
       if (child + 1 < this.size && heap[child + 1]! < heap[child]!) child += 1;
       if (heap[child]! >= last) break;
-      heap[place] = heap[child]!;
-      place = child;
+      heap[index] = heap[child]!;
+      index = child;
       this.moves += 1;
     }
-    heap[place] = last;
+    heap[index] = last;
     return least;
   }
 }

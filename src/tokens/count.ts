@@ -10,8 +10,8 @@ export function countPromptTokens(json: Readonly<Record<string, unknown>>, count
   for (const turns of [json.messages, json.input])
     if (Array.isArray(turns)) tokens += turns.length * FRAMING_PER_MESSAGE;
   // Each is a message whose role is not said.
-  for (const said of [typeof json.input === "string" ? json.input : null, json.instructions, json.system])
-    if (said !== undefined && said !== null) tokens += FRAMING_PER_MESSAGE + 1;
+  for (const content of [typeof json.input === "string" ? json.input : null, json.instructions, json.system])
+    if (content !== undefined && content !== null) tokens += FRAMING_PER_MESSAGE + 1;
   const text = (words: string) => void (tokens += counter.count(words));
   walkPrompt(json, { text, media() {}, tools: (tools) => text(JSON.stringify(tools)) });
   for (const name of SHOWN_AS_JSON) if (json[name] !== undefined) text(JSON.stringify(json[name]));

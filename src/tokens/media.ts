@@ -45,12 +45,12 @@ interface MediaContext {
   readonly depth: number;
 }
 
-function walk(value: unknown, place: MediaContext, visitor: PromptVisitor): void {
-  const { shows, carries, depth } = place;
+function walk(value: unknown, context: MediaContext, visitor: PromptVisitor): void {
+  const { shows, carries, depth } = context;
   if (typeof value === "string") visitor.text(value);
   if (typeof value !== "object" || value === null || depth > MAX_DEPTH) return;
   if (Array.isArray(value)) {
-    for (const item of value) walk(item, { ...place, depth: depth + 1 }, visitor);
+    for (const item of value) walk(item, { ...context, depth: depth + 1 }, visitor);
     return;
   }
   const part = value as Record<string, unknown>;

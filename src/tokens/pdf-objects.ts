@@ -9,7 +9,7 @@ import { inflateSync } from "node:zlib";
 export class PdfObjects {
   private readonly objects = new Map<number, PdfObject>();
   private inflated = 0;
-  private looked = 0;
+  private charactersRead = 0;
   /** The catalog that every trailer names. */
   root = 0;
 
@@ -39,7 +39,7 @@ export class PdfObjects {
 
   text(number: number): string {
     const { text } = this.object(number);
-    this.look(text.length);
+    this.countRead(text.length);
     return text;
   }
 
@@ -48,7 +48,7 @@ export class PdfObjects {
     const { text, data } = this.object(number);
     if (data === null) throw new Unreadable();
     const content = this.decoded(text, data);
-    this.look(content.length);
+    this.countRead(content.length);
     return content;
   }
 
@@ -57,9 +57,9 @@ export class PdfObjects {
   }
 
   /** One that is large may be named many thousand times, and be read each time. */
-  private look(characters: number): void {
-    this.looked += characters;
-    if (this.looked > MAX_LOOKED) throw new Unreadable();
+  private countRead(characters: number): void {
+    this.charactersRead += characters;
+    if (this.charactersRead > MAX_CHARACTERS_READ) throw new Unreadable();
   }
 
   private object(number: number): PdfObject {
@@ -81,7 +81,7 @@ export class PdfObjects {
       // One within another is what one reader finds there and another does not.
       if (mark.index < end || ESCAPED_NAME.test(text.slice(end, mark.index))) throw new Unreadable();
       const from = mark.index + mark[0].length;
-      end = placeOf("endobj", text, from);
+      end = offsetOf("endobj", text, from);
       const object = text.slice(from, end);
       const stream = STREAM.exec(object);
       if (stream === null) {
@@ -89,7 +89,7 @@ export class PdfObjects {
         continue;
       }
       const begin = from + stream.index + stream[0].length;
-      const close = placeOf("endstream", text, begin);
+      const close = offsetOf("endstream", text, begin);
       this.add(Number(mark[1]), {
         text: object.slice(0, stream.index),
         data: this.file.subarray(begin, close),
@@ -112,11 +112,11 @@ export class PdfObjects {
         .map(Number);
       if (numbers.length % 2 !== 0 || numbers.some((number) => !Number.isInteger(number)))
         throw new Unreadable();
-      const places = numbers.filter((_, index) => index % 2 === 1);
-      for (const [index, place] of places.entries()) {
-        const next = places[index + 1] ?? content.length - first;
-        if (next < place) throw new Unreadable();
-        this.add(numbers[2 * index]!, { text: content.slice(first + place, first + next), data: null });
+      const offsets = numbers.filter((_, index) => index % 2 === 1);
+      for (const [index, offset] of offsets.entries()) {
+        const next = offsets[index + 1] ?? content.length - first;
+        if (next < offset) throw new Unreadable();
+        this.add(numbers[2 * index]!, { text: content.slice(first + offset, first + next), data: null });
       }
     }
   }
@@ -165,9 +165,9 @@ const INFLATED_AT_ONCE = 1024 * 1024;
 /**
  * Characters, each counted as often as somebody looks at it; an honest file has hardly any looked at twice.
  */
-const MAX_LOOKED = 2 * MAX_INFLATED;
+const MAX_CHARACTERS_READ = 2 * MAX_INFLATED;
 
-function placeOf(word: string, text: string, from: number): number {
+function offsetOf(word: string, text: string, from: number): number {
   const at = text.indexOf(word, from);
   if (at === -1) throw new Unreadable();
   return at;

@@ -2,7 +2,7 @@ import { assert } from "../units/assert.ts";
 
 /** The rank of each token by its bytes: a hash table over one array, where a `Map` would need a string for every look. */
 export class TokenTable {
-  looks = 0;
+  lookups = 0;
   /** Bytes of the longest token. */
   readonly longest: number;
   private readonly bytes: Uint8Array;
@@ -36,7 +36,7 @@ export class TokenTable {
 
   /** -1 for what is no token. */
   rank(bytes: Uint8Array, from: number, to: number): number {
-    this.looks += 1;
+    this.lookups += 1;
     return to - from > this.longest ? -1 : this.slots[this.slot(bytes, from, to)]! - 1;
   }
 

@@ -69,11 +69,11 @@ export class ByteBudget {
     this.taken += bytes;
     this.takenUnpaid += unpaid;
     let held = bytes;
-    const keepOnly = (wanted: number) => {
-      if (wanted >= held) return;
-      this.taken -= held - wanted;
-      if (unpaid > 0) this.takenUnpaid -= held - wanted;
-      held = wanted;
+    const keepOnly = (keptBytes: number) => {
+      if (keptBytes >= held) return;
+      this.taken -= held - keptBytes;
+      if (unpaid > 0) this.takenUnpaid -= held - keptBytes;
+      held = keptBytes;
       this.invite();
     };
     return Object.assign(() => keepOnly(0), { keepOnly });

@@ -34,7 +34,7 @@ export class Deadlines {
     if (atMs >= this.wakesAtMs) return;
     this.timer?.cancel();
     this.wakesAtMs = atMs;
-    this.timer = this.clock.after(Math.max(0, atMs - this.clock.elapsedMs()), this.look);
+    this.timer = this.clock.after(Math.max(0, atMs - this.clock.elapsedMs()), this.check);
   }
 
   private sleep(): void {
@@ -43,7 +43,7 @@ export class Deadlines {
     this.wakesAtMs = Number.POSITIVE_INFINITY;
   }
 
-  private readonly look = (): void => {
+  private readonly check = (): void => {
     this.sleep();
     const nowMs = this.clock.elapsedMs();
     let next = Number.POSITIVE_INFINITY;

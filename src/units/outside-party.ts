@@ -8,7 +8,7 @@ export class OutsideParty {
   private readonly spelled: readonly RegExp[];
   private readonly encoded: readonly RegExp[];
   private readonly addresses: readonly RegExp[];
-  private readonly place: string;
+  private readonly placeholder: string;
 
   /** `called` stands in place of its addresses. Values that are no secret, such as `none` or `EMPTY`, are left alone. */
   constructor({ called, secrets, addresses }: PartyFacts) {
@@ -16,7 +16,7 @@ export class OutsideParty {
     this.spelled = this.secrets.map(spellings);
     this.encoded = this.secrets.map(inBase64);
     this.addresses = addresses.flatMap((address) => URL.parse(address) ?? []).map(addressForms);
-    this.place = `[${called}]`;
+    this.placeholder = `[${called}]`;
   }
 
   redact(text: string): string {
@@ -24,8 +24,8 @@ export class OutsideParty {
     for (const form of this.spelled) clean = clean.replace(form, HIDDEN);
     for (const form of this.encoded) clean = withoutRuns(clean, form);
     clean = clean.replace(MASKED, HIDDEN);
-    for (const address of this.addresses) clean = clean.replace(address, this.place);
-    return this.withoutBeginning(clean.replace(PRIVATE, this.place));
+    for (const address of this.addresses) clean = clean.replace(address, this.placeholder);
+    return this.withoutBeginning(clean.replace(PRIVATE, this.placeholder));
   }
 
   /** The same parts, whose methods reject with redacted errors. */
@@ -154,10 +154,10 @@ function addressForms({ hostname, pathname }: URL): RegExp {
   const name = escaped(hostname.replace(/^\[|\]$/g, ""));
   const path = escaped(pathname.replace(/\/+$/, ""));
   const scheme = "[a-z][a-z0-9+.-]*:\\/\\/(?:[^\\s/@]*@)?";
-  const place = `\\[?${name}\\]?`;
+  const host = `\\[?${name}\\]?`;
   const forms = /[.:]/.test(hostname)
-    ? [`(?:${scheme})?${place}(?::\\d+)?`]
-    : [`${scheme}${place}(?::\\d+)?`, `${place}:\\d+`];
+    ? [`(?:${scheme})?${host}(?::\\d+)?`]
+    : [`${scheme}${host}(?::\\d+)?`, `${host}:\\d+`];
   return new RegExp(`(?<![\\w.-])(?:${forms.join("|")})(?![\\w-])(?:${path}(?![\\w-]))?`, "gi");
 }
 

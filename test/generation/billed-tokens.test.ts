@@ -13,7 +13,7 @@ const asked = (more: Partial<GenerationRequest> = {}) => ({
     promptHasFiles: false,
     promptUnseen: false,
     promptRetentions: {},
-    promptBesideAudio: null,
+    promptWithoutAudio: null,
     answersInAudio: false,
     ...more,
   } as GenerationRequest,

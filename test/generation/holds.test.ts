@@ -178,7 +178,7 @@ describe("a hold that follows its stream", () => {
       const generation = {
         promptEstimate: 400,
         promptUnseen: false,
-        promptBesideAudio: null,
+        promptWithoutAudio: null,
         promptRetentions: {},
       };
       stream.hold.begin(

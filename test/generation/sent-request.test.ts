@@ -33,7 +33,7 @@ const priced = (request: GenerationRequest, ...candidates: Candidate[]) =>
 /** All that a hold, a bound and a count are computed from. */
 function pricedBy({ body, ...request }: GenerationRequest) {
   const { promptBound, mediaTokens, promptHasFiles } = request;
-  const { promptBesideAudio, promptUnseen, answersInAudio, promptRetentions } = request;
+  const { promptWithoutAudio: promptBesideAudio, promptUnseen, answersInAudio, promptRetentions } = request;
   return {
     ...{ promptBound, mediaTokens, promptHasFiles },
     ...{ promptBesideAudio, promptUnseen, answersInAudio, promptRetentions },

@@ -458,7 +458,7 @@ test("for a client that has left a line no host is asked, although one is free b
   abort.abort();
   await pass(50);
   expect(hosts.asked).toEqual([]);
-  expect(await outcome).toEqual({ kind: "abandoned", asked: null, tries: [] });
+  expect(await outcome).toEqual({ kind: "abandoned", workingHost: null, tries: [] });
   held[1]!.release();
 });
 
@@ -477,7 +477,7 @@ test("a client that leaves as its turn in a line comes leaves the place to the n
   abort.abort();
   await pass(50);
   expect(hosts.asked).toEqual([]);
-  expect(await outcome).toEqual({ kind: "abandoned", asked: null, tries: [] });
+  expect(await outcome).toEqual({ kind: "abandoned", workingHost: null, tries: [] });
   const taken = slots.take(limited.host);
   expect(taken).not.toBeNull();
   taken!.release();

@@ -206,7 +206,7 @@ test("who sends pings while they are behind goes on once they read again", async
   const delta = event("response.output_text.delta", { delta: "x".repeat(100_000) });
   let taken: boolean | Promise<boolean> = true;
   while (taken === true) taken = sink.write(delta);
-  const heard = spyOn(ResponsesConnection.prototype, "heard");
+  const heard = spyOn(ResponsesConnection.prototype, "noteActivity");
   for (let pings = 1; pings <= 5; pings++) {
     await client.write(frame(PING, ""));
     await until(() => heard.mock.calls.length >= pings);
@@ -219,7 +219,7 @@ test("who sends pings while they are behind goes on once they read again", async
 });
 
 test("who takes nothing for minutes is not served any longer, however often they send a ping", async () => {
-  const heard = spyOn(ResponsesConnection.prototype, "heard");
+  const heard = spyOn(ResponsesConnection.prototype, "noteActivity");
   const client = await unread();
   await client.write(frame(TEXT, JSON.stringify(CREATE)));
   const { sink, call, finish } = await stream.passed;
@@ -369,7 +369,7 @@ describe("messages in the making", () => {
   test("who finishes no message within two minutes is disconnected, though they answer pings", async () => {
     const [client] = await opened(paying, "198.18.0.1");
     await client.write(frame(TEXT, "x", { last: false }));
-    const heard = spyOn(ResponsesConnection.prototype, "heard");
+    const heard = spyOn(ResponsesConnection.prototype, "noteActivity");
     for (let ms = 0; ms < 140_000; ms += 20_000) {
       const before = heard.mock.calls.length;
       await client.write(frame(PONG, ""));

@@ -145,7 +145,7 @@ test("what is given back in the moment in which it was granted is not missing", 
   const { grants, counter, pass } = fixture((statement, to) => {
     setImmediate(() => {
       told += 1;
-      const granted = (told === 1 ? 0 : Math.min(150, statement.wanted)) as NanoUsd;
+      const granted = (told === 1 ? 0 : Math.min(150, statement.requested)) as NanoUsd;
       const short = granted < statement.needed;
       const { inquiry } = statement;
       const others = { elsewhere: (LIMIT - granted) as NanoUsd, spare: 0 as NanoUsd };

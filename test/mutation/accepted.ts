@@ -28,8 +28,8 @@ export const ACCEPTED: readonly Accepted[] = [
   },
   {
     file: "src/units/byte-budget.ts",
-    before: "if (wanted >= held) return;",
-    after: "if (wanted > held) return;",
+    before: "if (keptBytes >= held) return;",
+    after: "if (keptBytes > held) return;",
     reason: "Equal sizes change nothing.",
   },
   {

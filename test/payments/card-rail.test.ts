@@ -103,7 +103,7 @@ class World {
       wastedAt: null,
       createdAt: 0 as EpochMs,
       changedAt: 0 as EpochMs,
-      lookAt: 0 as EpochMs,
+      nextPollAt: 0 as EpochMs,
     });
   }
 
@@ -120,7 +120,7 @@ class World {
   /** Stripe is as said from now on, and the payment is looked at. */
   async sees(news: Partial<Checkout>): Promise<void> {
     this.checkout = { ...this.checkout, ...news };
-    await this.rail.look(this.payment);
+    await this.rail.poll(this.payment);
   }
 
   disputes(id: string, outcome: CheckoutDispute["outcome"], cents = 1_061): Promise<void> {
@@ -455,9 +455,9 @@ describe("a card payment", () => {
       for (const lastHappens of [false, true]) {
         for (let dies = 1; dies < 25; dies++) {
           const world = new World();
-          const read = world.rail.look.bind(world.rail);
+          const read = world.rail.poll.bind(world.rail);
           world.life = { left: dies, lastHappens };
-          world.rail.look = async (payment) => {
+          world.rail.poll = async (payment) => {
             try {
               return await read(payment);
             } catch (error) {
@@ -500,10 +500,10 @@ describe("a card payment", () => {
     world.debiting = () => late.promise;
     const refused = world.rail.refund(before);
     world.checkout = { ...world.checkout, refunded: 1_061 as Cents };
-    await world.rail.look(before);
+    await world.rail.poll(before);
     late.resolve();
     expect(await refused).toMatchObject({ available: 0 });
-    expect(world.payment.lookAt).toBe(world.now as EpochMs);
+    expect(world.payment.nextPollAt).toBe(world.now as EpochMs);
     await world.sees({});
     expect(says(world)).toMatchObject({ state: "refunded", credited: 10, lost: 10 });
   });
@@ -527,7 +527,7 @@ describe("a card payment", () => {
         requested!.resolve();
         return late!.promise.then(() => checkout);
       };
-      const read = world.rail.look(before);
+      const read = world.rail.poll(before);
       await requested!.promise;
       world.answered = atOnce;
       // The operator's process dies once its refund is decided.
@@ -537,8 +537,8 @@ describe("a card payment", () => {
       world.life = null;
       late!.resolve();
       await read;
-      expect(world.payment.lookAt).not.toBe(null);
-      world.now = world.payment.lookAt!;
+      expect(world.payment.nextPollAt).not.toBe(null);
+      world.now = world.payment.nextPollAt!;
       await world.sees({});
       expect(says(world)).toMatchObject(expected);
     },
@@ -576,11 +576,11 @@ describe("a card payment", () => {
     late.resolve();
     await slow;
     expect(says(world)).toMatchObject({ state: "credited", suspended: true });
-    world.now = world.payment.lookAt!;
+    world.now = world.payment.nextPollAt!;
     expect(world.now).toBe(PAYMENT_PACE.leaseMs);
     await world.sees({});
     expect(says(world)).toMatchObject({ state: "credited", available: 10, suspended: false });
-    expect(world.payment.lookAt).toBe(null);
+    expect(world.payment.nextPollAt).toBe(null);
   });
 
   test("of a balance of which another one is disputed stays suspended when it is won", async () => {

@@ -18,11 +18,11 @@ function watching(poll: (change: (change: PaymentChange) => void) => void) {
   const change = (change: PaymentChange) => {
     payment = advanced(payment, change, clock.now())!;
   };
-  change({ lookAt: clock.now() });
+  change({ nextPollAt: clock.now() });
   const store = {
     claim: async (now, untilAt) => {
-      if (payment.lookAt === null || payment.lookAt > now) return [];
-      change({ lookAt: untilAt });
+      if (payment.nextPollAt === null || payment.nextPollAt > now) return [];
+      change({ nextPollAt: untilAt });
       return [payment];
     },
     change: async (_, decide) => {
@@ -34,33 +34,33 @@ function watching(poll: (change: (change: PaymentChange) => void) => void) {
   let polls = 0;
   const rail = {
     name: "x402" as const,
-    look: async () => {
+    poll: async () => {
       polls += 1;
       poll(change);
     },
   };
   watch = new PaymentWatch(store, [rail], PAYMENT_PACE, clock, () => {});
-  return { polls: () => polls, lookAt: () => payment.lookAt };
+  return { polls: () => polls, nextPollAt: () => payment.nextPollAt };
 }
 
 test("a payment whose node failed once is polled again at the pace of the watch", async () => {
-  const { polls, lookAt } = watching(() => {
+  const { polls, nextPollAt } = watching(() => {
     throw new Error("the node is away");
   });
   clock.advance(1);
   await until(() => polls() === 1 && clock.pending > 0);
-  expect(lookAt()).toBe(epochMs(clock.now() + PAYMENT_PACE.watchMs));
+  expect(nextPollAt()).toBe(epochMs(clock.now() + PAYMENT_PACE.watchMs));
   clock.advance(PAYMENT_PACE.watchMs);
   await until(() => polls() === 2);
 });
 
 test("a poll that fails after it wrote when to poll next leaves that as it is", async () => {
   const later = epochMs(clock.now() + 60_000);
-  const { polls, lookAt } = watching((change) => {
-    change({ lookAt: later });
+  const { polls, nextPollAt } = watching((change) => {
+    change({ nextPollAt: later });
     throw new Error("the node is away");
   });
   clock.advance(1);
   await until(() => polls() === 1 && clock.pending > 0);
-  expect(lookAt()).toBe(later);
+  expect(nextPollAt()).toBe(later);
 });

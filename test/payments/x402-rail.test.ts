@@ -108,7 +108,7 @@ test("a gateway does not wait for a payment that another one has seen end", asyn
   expect(await one.pending(BALANCE)).toBe((await only()).id);
   const { value, to } = AUTHORIZATION;
   world.movement = { kind: "moved", transaction: "0x1", sender: OURS, block: 9, to, value };
-  expect(await other.look(await only())).toMatchObject({ state: "credited" });
+  expect(await other.poll(await only())).toMatchObject({ state: "credited" });
   await one.prepare();
   expect(await one.pending(BALANCE)).toBeNull();
 });
@@ -136,12 +136,12 @@ test("a transfer that was carried out while it was to be sent again is credited,
   const { value, to } = AUTHORIZATION;
   world.refusal = async () => {
     world.movement = { kind: "moved", transaction: "0x1", sender: OURS, block: 1, to, value };
-    await other.look(await only());
+    await other.poll(await only());
     return "authorization is used";
   };
   const sent = orderOf(await only());
   const due = { ...(await only()), order: JSON.stringify({ ...sent, sentAt: 0 }) };
-  expect(await one.look(due)).toMatchObject({ state: "credited", reason: null, lookAt: null });
+  expect(await one.poll(due)).toMatchObject({ state: "credited", reason: null, nextPollAt: null });
 });
 
 test("a transfer that fails on the chain however often it is sent costs gas three times", async () => {
@@ -150,7 +150,7 @@ test("a transfer that fails on the chain however often it is sent costs gas thre
   await rail.take(SIGNED, ORDER);
   const later = async () => {
     const payment = await only();
-    await rail.look({ ...payment, order: JSON.stringify({ ...orderOf(payment), sentAt: 0 }) });
+    await rail.poll({ ...payment, order: JSON.stringify({ ...orderOf(payment), sentAt: 0 }) });
   };
   // Whoever was asked has lost it, or lied: that costs nothing.
   for (let lost = 0; lost < 4; lost++) await later();
@@ -172,21 +172,21 @@ test("who is on a sanctions list is suspended also where that fails at first", a
     if (++suspended === 1) throw new Error("the store is away");
   };
   expect(await rail.take(SIGNED, ORDER)).toMatchObject({ kind: "paid", payment: { state: "created" } });
-  expect((await only()).lookAt).not.toBeNull();
-  expect(await rail.look(await only())).toMatchObject({ state: "rejected" });
+  expect((await only()).nextPollAt).not.toBeNull();
+  expect(await rail.poll(await only())).toMatchObject({ state: "rejected" });
   expect([suspended, world.sent]).toEqual([2, 0]);
 });
 
 test("what was turned down elsewhere while its payer was screened is not sent", async () => {
   const { store, world, gateway, only } = await open();
   world.isHit = async () => {
-    await store.change((await only()).id, () => ({ state: "rejected", lookAt: null }));
+    await store.change((await only()).id, () => ({ state: "rejected", nextPollAt: null }));
     return false;
   };
   const rail = await gateway();
   expect(await rail.take(SIGNED, ORDER)).toEqual({ kind: "rejected", isSuspended: true });
   expect(world.sent).toBe(0);
-  expect(await only()).toMatchObject({ state: "rejected", lookAt: null });
+  expect(await only()).toMatchObject({ state: "rejected", nextPollAt: null });
 });
 
 const moved = (value: string): Movement => ({
@@ -202,10 +202,13 @@ test.each([true, false])(
     const rail = await gateway();
     world.isHit = async () => true;
     expect(await rail.take(SIGNED, ORDER)).toEqual({ kind: "rejected", isSuspended: true });
-    expect(await rail.look(await only())).toMatchObject({ state: "rejected", lookAt: expect.any(Number) });
+    expect(await rail.poll(await only())).toMatchObject({
+      state: "rejected",
+      nextPollAt: expect.any(Number),
+    });
     world.isHit = async () => stays;
     world.movement = moved("2000000");
-    expect(await rail.look(await only())).toMatchObject({ state: "held", transaction: "0x2", credited: 0 });
+    expect(await rail.poll(await only())).toMatchObject({ state: "held", transaction: "0x2", credited: 0 });
   },
 );
 
@@ -219,7 +222,7 @@ test.each([
   world.isHit = async () => true;
   await rail.take(SIGNED, ORDER);
   Object.assign(world, { movement, head: OVER });
-  expect(await rail.look(await only())).toMatchObject({ state: "rejected", lookAt: null });
+  expect(await rail.poll(await only())).toMatchObject({ state: "rejected", nextPollAt: null });
 });
 
 test("a transfer of another amount is held as a payment of what arrived", async () => {
@@ -227,7 +230,7 @@ test("a transfer of another amount is held as a payment of what arrived", async 
   const rail = await gateway();
   await rail.take(SIGNED, ORDER);
   world.movement = moved("500000");
-  const held = await rail.look(await only());
+  const held = await rail.poll(await only());
   expect(held).toMatchObject({ state: "held", amount: 5e8 });
   expect(held.reason).toContain("$2.00");
   expect(await only()).toEqual(held);

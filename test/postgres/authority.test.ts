@@ -62,7 +62,7 @@ describeOnPostgres("the Authority on PostgreSQL", (cluster) => {
     await Promise.all(names.map(join));
     const grants = await Promise.all(
       names.map((name) =>
-        new PostgresAuthority(postgres).settle(statement(name, { wanted: 700, limit: 1_000 })),
+        new PostgresAuthority(postgres).settle(statement(name, { requested: 700, limit: 1_000 })),
       ),
     );
     const all: number = grants.reduce((sum, { granted }) => sum + granted, 0);
@@ -83,7 +83,7 @@ describeOnPostgres("the Authority on PostgreSQL", (cluster) => {
         number: random.chance(0.9) ? number : Math.max(1, number - 4),
         used: at,
         needed: at + random.below(200),
-        wanted: at + random.below(400),
+        requested: at + random.below(400),
         limit: 600 + random.below(400),
         heard: random.below(number),
         inquiry: random.below(number),
@@ -97,13 +97,13 @@ describeOnPostgres("the Authority on PostgreSQL", (cluster) => {
   test("a grant outlives the process that held it until its next life has read the journal", async () => {
     const authority = await fresh();
     const first = await join("n0");
-    await authority.settle(statement("n0", { wanted: 900, limit: 1_000 }));
+    await authority.settle(statement("n0", { requested: 900, limit: 1_000 }));
     await join("n1");
-    const other = await authority.settle(statement("n1", { wanted: 500, limit: 1_000 }));
+    const other = await authority.settle(statement("n1", { requested: 500, limit: 1_000 }));
     expect({ ...other }).toMatchObject({ granted: 100, elsewhere: 900 });
     const second = await join("n0");
     expect(second.epoch).toBe(first.epoch + 1);
-    const freed = await authority.settle(statement("n1", { number: 2, wanted: 500, limit: 1_000 }));
+    const freed = await authority.settle(statement("n1", { number: 2, requested: 500, limit: 1_000 }));
     expect({ ...freed }).toMatchObject({ granted: 500 });
   });
 
@@ -113,7 +113,7 @@ describeOnPostgres("the Authority on PostgreSQL", (cluster) => {
     const counter = "budget:bud_1~hash:day:0" as CounterId;
     const state = async (number: number, used: number, most: number, retires = false) => ({
       ...(await authority.settle({
-        ...statement("n0", { number, used, needed: used, wanted: most, limit: 1_000 }),
+        ...statement("n0", { number, used, needed: used, requested: most, limit: 1_000 }),
         counter,
         ...(retires ? { retires } : {}),
       })),
@@ -138,8 +138,8 @@ describeOnPostgres("the Authority on PostgreSQL", (cluster) => {
     const ear = new Bun.SQL(address, { max: 1 });
     await ear.listen("gateway_recalls", heard.resolve);
     for (const name of ["n0", "n1"]) await join(name);
-    await authority.settle(statement("n0", { wanted: 900, limit: 1_000 }));
-    const short = await authority.settle(statement("n1", { needed: 500, wanted: 500, limit: 1_000 }));
+    await authority.settle(statement("n0", { requested: 900, limit: 1_000 }));
+    const short = await authority.settle(statement("n1", { needed: 500, requested: 500, limit: 1_000 }));
     expect(short.spare).toBe(900 as NanoUsd);
     expect(await heard.promise).toBe(`n1 ${CAP} 0`);
     await ear.close();
@@ -150,18 +150,20 @@ describeOnPostgres("the Authority on PostgreSQL", (cluster) => {
     async function allHeld(): Promise<PostgresAuthority> {
       const authority = await fresh();
       for (const name of ["n0", "n1"]) await join(name);
-      await authority.settle(statement("n0", { wanted: 1_000, limit: 1_000 }));
-      await authority.settle(statement("n0", { number: 2, used: 1_000, wanted: 1_000, limit: 1_000 }));
+      await authority.settle(statement("n0", { requested: 1_000, limit: 1_000 }));
+      await authority.settle(statement("n0", { number: 2, used: 1_000, requested: 1_000, limit: 1_000 }));
       return authority;
     }
     const short = (authority: PostgresAuthority, number: number, inquiry: number) =>
-      authority.settle(statement("n1", { number, needed: 500, wanted: 500, limit: 1_000, inquiry }));
+      authority.settle(statement("n1", { number, needed: 500, requested: 500, limit: 1_000, inquiry }));
 
     test("is over once they have answered it", async () => {
       const authority = await allHeld();
       expect({ ...(await short(authority, 1, 0)) }).toMatchObject({ open: 1_000, spare: 0, inquiry: 0 });
       expect({ ...(await short(authority, 2, 1)) }).toMatchObject({ inquiry: 1, answered: 0 });
-      await authority.settle(statement("n0", { number: 3, used: 700, wanted: 700, limit: 1_000, heard: 1 }));
+      await authority.settle(
+        statement("n0", { number: 3, used: 700, requested: 700, limit: 1_000, heard: 1 }),
+      );
       expect({ ...(await short(authority, 3, 1)) }).toMatchObject({ granted: 300, answered: 1, open: 700 });
     });
 
@@ -189,7 +191,9 @@ describeOnPostgres("the Authority on PostgreSQL", (cluster) => {
     const authority = await fresh();
     await join("n0");
     await join("n0");
-    expect(authority.settle(statement("n0", { wanted: 1, limit: 10 }))).rejects.toBeInstanceOf(EpochFenced);
+    expect(authority.settle(statement("n0", { requested: 1, limit: 10 }))).rejects.toBeInstanceOf(
+      EpochFenced,
+    );
   });
 
   test("a balance's limit is its credit in the database, whatever a node says", async () => {
@@ -197,7 +201,7 @@ describeOnPostgres("the Authority on PostgreSQL", (cluster) => {
     await join("n0");
     const counter = "balance:bal_1" as CounterId;
     await postgres.query((sql) => sql`INSERT INTO counters (id, credited) VALUES (${counter}, 50)`);
-    const grant = await authority.settle(statement("n0", { counter, wanted: 80, limit: 1_000 }));
+    const grant = await authority.settle(statement("n0", { counter, requested: 80, limit: 1_000 }));
     expect({ ...grant }).toMatchObject({ granted: 50, free: 0 });
   });
 
@@ -230,10 +234,10 @@ describeOnPostgres("the Authority on PostgreSQL", (cluster) => {
             VALUES (${id}, ${id}, 'or-live-', 'bal_1', 'key_1', ${state}, 0, ${limit}, ${limit}, '[]')`,
         );
       }
-      const grant = await authority.settle(statement("n0", { counter, wanted: 80, limit: 1_000 }));
+      const grant = await authority.settle(statement("n0", { counter, requested: 80, limit: 1_000 }));
       expect({ ...grant }).toMatchObject({ granted: 50, free: 0 });
       const lower = await authority.settle(
-        statement("n0", { number: 2, counter, used: 30, needed: 40, wanted: 40, limit: 40 }),
+        statement("n0", { number: 2, counter, used: 30, needed: 40, requested: 40, limit: 40 }),
       );
       expect({ ...lower }).toMatchObject({ granted: 40, free: 0 });
     });

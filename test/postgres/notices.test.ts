@@ -76,8 +76,13 @@ describeOnPostgres("what nodes tell each other through the database", (cluster) 
       heard: 0,
       inquiry: 0,
     };
-    await authority.settle({ ...asked, ledger: "n0", wanted: 900 } as Statement);
-    const short = await authority.settle({ ...asked, ledger: "n1", needed: 500, wanted: 500 } as Statement);
+    await authority.settle({ ...asked, ledger: "n0", requested: 900 } as Statement);
+    const short = await authority.settle({
+      ...asked,
+      ledger: "n1",
+      needed: 500,
+      requested: 500,
+    } as Statement);
     expect({ ...short }).toMatchObject({ granted: 100, spare: 900 });
     await postgres.close();
   });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { Route, SurfaceName } from "../../src/catalog/catalog.ts";
-import { Affinity, type ToldRoute } from "../../src/routing/affinity.ts";
+import { Affinity, type RemoteRoute } from "../../src/routing/affinity.ts";
 import { cacheLifetimeMs } from "../../src/routing/cache-lifetime.ts";
 import { type Candidate, paidCandidates, type RouteQuery } from "../../src/routing/candidate.ts";
 import { type ConversationId, conversationOf } from "../../src/routing/conversation.ts";
@@ -274,11 +274,11 @@ describe("a plan", () => {
 describe("what processes tell each other", () => {
   function pair() {
     const clock = new ManualClock();
-    const batches: (readonly ToldRoute[])[] = [];
+    const batches: (readonly RemoteRoute[])[] = [];
     const other = new Affinity(clock);
     const one = new Affinity(clock, (routes) => {
       batches.push(routes);
-      other.told(routes);
+      other.onRemoteRoutes(routes);
     });
     const turn = (conversation: number, host: string, isHome = false) =>
       one.served(conversation as ConversationId, stopAt(host), { isHome, keptMs: FIVE_MINUTES });

@@ -210,7 +210,7 @@ describe("what one worker of a machine finds out", () => {
     for (const observation of lessons) one.observe(route, observation);
   };
   const receive = (): void => {
-    for (const rest of told) health.told(rest);
+    for (const rest of told) health.onRemoteRest(rest);
   };
 
   const cases: { name: string; lessons: Observation[]; rests: number; others: number }[] = [
@@ -241,7 +241,7 @@ describe("what one worker of a machine finds out", () => {
 
   test("is not told back by those who heard it", () => {
     failing(A, FAILED, FAILED, FAILED);
-    one.told({ host: "b", model: null, ms: 5_000, isHostRequested: true });
+    one.onRemoteRest({ host: "b", model: null, ms: 5_000, isHostRequested: true });
     expect(told).toHaveLength(1);
   });
 

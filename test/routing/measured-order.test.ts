@@ -44,7 +44,7 @@ class World {
       const by = customer(this.sent++ % this.customers);
       const [first] = this.plan({ by }).candidates;
       counts[first!.route.host.id]! += 1;
-      if (first!.isExplored) this.health.looked(first!.route, by);
+      if (first!.isExplored) this.health.noteExploration(first!.route, by);
       this.serve(first!.route.host.id, by);
     }
     return counts;
@@ -108,7 +108,7 @@ describe("hosts in the order of what was measured", () => {
     expect(tries(world.plan({ chance: () => 0 })).join(" ")).toBe("x/one@a x/one@b x/one@c");
     const look = (number: number) => {
       const [first] = world.plan({ chance: () => 0.999, by: customer(number) }).candidates;
-      if (first!.isExplored) world.health.looked(first!.route, customer(number));
+      if (first!.isExplored) world.health.noteExploration(first!.route, customer(number));
       return first!.route.host.id;
     };
     // Five customers look at each; no more within a minute, nor does one of them within 15 s.

@@ -58,7 +58,7 @@ export const routeStateOf = (
   lastAttempt: () => null,
   latencyMs: () => null,
   throughput: () => null,
-  lookDueMs: () => 0,
+  explorationDueMs: () => 0,
   takesFallbacks: () => true,
   ...more,
 });

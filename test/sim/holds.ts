@@ -549,7 +549,7 @@ const ratesUsed = ({ usage }: Work): Rates => ratesOf(usage.input + usage.cacheR
 const requestOf = (promptBound: number, ceiling: number | null): GenerationRequest =>
   ({
     surface: "messages",
-    modelAsked: MODEL.id,
+    requestedModel: MODEL.id,
     body: { length: promptBound } as Uint8Array,
     json: {},
     stream: true,
@@ -560,7 +560,7 @@ const requestOf = (promptBound: number, ceiling: number | null): GenerationReque
     mediaTokens: 0,
     promptHasFiles: false,
     promptUnseen: false,
-    promptBesideAudio: null,
+    promptWithoutAudio: null,
     promptRetentions: {},
     answersInAudio: false,
   }) satisfies Partial<GenerationRequest> as GenerationRequest;

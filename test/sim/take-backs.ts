@@ -142,7 +142,7 @@ class History {
   }
 
   private async isOver(): Promise<boolean> {
-    const waiting = (await this.payments()).some(({ lookAt }) => lookAt !== null);
+    const waiting = (await this.payments()).some(({ nextPollAt }) => nextPollAt !== null);
     return !waiting && this.stripe.isTold && this.wishes.length === 0 && this.claimed === 0;
   }
 
@@ -294,8 +294,8 @@ class History {
     const { store, life } = this;
     void store.claim(now, epochMs(now + PAYMENT_PACE.leaseMs), 16).then((due) => {
       for (const payment of due) {
-        const again = () => store.change(payment.id, () => ({ lookAt: epochMs(now + 5_000) }));
-        rail.look(payment).catch(() => life.over || void again());
+        const again = () => store.change(payment.id, () => ({ nextPollAt: epochMs(now + 5_000) }));
+        rail.poll(payment).catch(() => life.over || void again());
       }
     });
   }

@@ -33,7 +33,7 @@ test("a payment's states that an owner waits for are events, each once, whatever
   for (const [index, state] of states.entries()) {
     clock.advance(1);
     const credit = index === 2 ? { credit: { amount: usd(5) } } : {};
-    await store.change("pay_1", () => ({ state, lookAt: null, ...credit }));
+    await store.change("pay_1", () => ({ state, nextPollAt: null, ...credit }));
   }
   const waiting = await webhooks.waiting("wh_a", 100);
   expect(waiting.map(({ kind }) => kind)).toEqual([

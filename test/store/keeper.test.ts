@@ -115,7 +115,7 @@ const statement = (ledger: string, more: Partial<Statement> = {}): Statement =>
     counter: "day:key_1:0",
     used: 0,
     needed: 0,
-    wanted: 10,
+    requested: 10,
     limit: 100,
     heard: 0,
     inquiry: 0,
@@ -226,12 +226,12 @@ test("a keeper that dies is waited for; what it was granted stays granted", asyn
   const first = await keep(path);
   const node = link(path);
   await node.keeper.join("n0");
-  expect(await node.keeper.settle([statement("n0", { wanted: 60 as NanoUsd })])).toMatchObject([
+  expect(await node.keeper.settle([statement("n0", { requested: 60 as NanoUsd })])).toMatchObject([
     { granted: 60 },
   ]);
   await node.keeper.join("n1");
   await first.die();
-  const state = () => node.keeper.settle([statement("n1", { wanted: 60 as NanoUsd })]);
+  const state = () => node.keeper.settle([statement("n1", { requested: 60 as NanoUsd })]);
   // Once more where the line had not broken yet.
   const waiting = state().catch(state);
   await keep(path);

@@ -8,7 +8,7 @@ import type { KeyDeps } from "../../src/customers/keys/deps.ts";
 import {
   type BalanceCursor,
   BY_GATEWAY,
-  MAX_ENDS_LOOKED_AT,
+  MAX_ENDS_READ,
   type RemovedUnused,
   SWEPT_AT_ONCE,
 } from "../../src/customers/keys/key-store.ts";
@@ -370,7 +370,7 @@ describe("what nobody used is removed", () => {
       const { key: ended } = await done(createKey(deps, balance, {}, ownerOf({ recovery })));
       for (const one of [key, ended]) await done(revoke(deps, one.id, OPERATOR));
       db.transaction(() => {
-        for (let m = 0; m < MAX_ENDS_LOOKED_AT; m++) end.run(`rcpt_${n}_${m}`, balance.id, key.id);
+        for (let m = 0; m < MAX_ENDS_READ; m++) end.run(`rcpt_${n}_${m}`, balance.id, key.id);
       })();
       unused.push(ended.hash);
       clock.advance(1);

@@ -41,7 +41,7 @@ export const payment = (name: string, changes: Partial<Payment> = {}): Payment =
   wastedAt: null,
   createdAt: NOW,
   changedAt: NOW,
-  lookAt: NOW,
+  nextPollAt: NOW,
   ...changes,
 });
 
@@ -75,7 +75,7 @@ export function paymentCases(open: () => Promise<PaymentBench>): void {
     await store.add(keyed("1"), []);
     expect(await store.add(keyed("2"), [])).toMatchObject({ kind: "known", payment: { id: "pay_1" } });
     expect(await store.add(keyed("3", { balanceId: B }), [])).toMatchObject({ kind: "added" });
-    await store.change("pay_1", () => ({ state: "failed", lookAt: null }));
+    await store.change("pay_1", () => ({ state: "failed", nextPollAt: null }));
     expect(await store.add(keyed("4"), [])).toMatchObject({ kind: "added" });
   });
 
@@ -159,7 +159,7 @@ export function paymentCases(open: () => Promise<PaymentBench>): void {
     expect(kinds.toSorted()).toEqual(["added", "added", "capped"]);
     expect(await add("elsewhere", { balanceId: B })).toMatchObject({ kind: "added" });
     const [watched] = await store.list({ balanceId: A, keyId: null, state: "unused" }, 1, null);
-    await store.change(watched!.id, () => ({ lookAt: null }));
+    await store.change(watched!.id, () => ({ nextPollAt: null }));
     expect(await add("4")).toMatchObject({ kind: "added" });
   });
 
@@ -172,7 +172,7 @@ export function paymentCases(open: () => Promise<PaymentBench>): void {
     expect(added.map(({ kind }) => kind).toSorted()).toEqual(["added", "added", "capped"]);
     expect(await add("elsewhere", { balanceId: B })).toMatchObject({ kind: "added" });
     const [open] = added.flatMap((one) => (one.kind === "added" ? [one.payment] : []));
-    await store.change(open!.id, () => ({ state: "expired", lookAt: null }));
+    await store.change(open!.id, () => ({ state: "expired", nextPollAt: null }));
     expect(await add("4")).toMatchObject({ kind: "added" });
   });
 
@@ -180,7 +180,7 @@ export function paymentCases(open: () => Promise<PaymentBench>): void {
     await store.add(payment("1"), []);
     const credit = () =>
       store.change("pay_1", ({ state }) =>
-        state === "credited" ? null : { state: "credited", lookAt: null, credit: { amount: usd(5) } },
+        state === "credited" ? null : { state: "credited", nextPollAt: null, credit: { amount: usd(5) } },
       );
     const done = await Promise.all([credit(), credit(), credit()]);
     expect(done.map(({ state, credited }) => [state, credited])).toEqual(Array(3).fill(["credited", usd(5)]));
@@ -217,14 +217,14 @@ export function paymentCases(open: () => Promise<PaymentBench>): void {
   });
 
   test("one that is settled and not what it should be is found", async () => {
-    for (const name of ["1", "2", "3"]) await store.add(payment(name, { lookAt: null }), []);
+    for (const name of ["1", "2", "3"]) await store.add(payment(name, { nextPollAt: null }), []);
     const credit = { amount: usd(5) };
     await store.change("pay_1", () => ({ state: "credited", credit, shouldBe: usd(5) }));
     await store.change("pay_2", () => ({ state: "credited", credit, shouldBe: usd(4) }));
     expect(await store.drifts()).toEqual([{ payment: "pay_2", driftNano: BigInt(usd(1)) }]);
     await store.change("pay_2", () => ({ lost: usd(1) }));
     expect(await store.drifts()).toEqual([]);
-    await store.change("pay_1", () => ({ shouldBe: usd(6), lookAt: NOW }));
+    await store.change("pay_1", () => ({ shouldBe: usd(6), nextPollAt: NOW }));
     expect(await store.drifts()).toEqual([]);
   });
 
@@ -240,10 +240,10 @@ export function paymentCases(open: () => Promise<PaymentBench>): void {
   });
 
   test("who claims what is due has it for a while, and what is final is never due", async () => {
-    await store.add(payment("1", { lookAt: (NOW - 2) as EpochMs }), []);
-    await store.add(payment("2", { lookAt: (NOW - 1) as EpochMs }), []);
-    await store.add(payment("later", { lookAt: (NOW + 1) as EpochMs }), []);
-    await store.add(payment("final", { lookAt: null }), []);
+    await store.add(payment("1", { nextPollAt: (NOW - 2) as EpochMs }), []);
+    await store.add(payment("2", { nextPollAt: (NOW - 1) as EpochMs }), []);
+    await store.add(payment("later", { nextPollAt: (NOW + 1) as EpochMs }), []);
+    await store.add(payment("final", { nextPollAt: null }), []);
     const claim = (now: number, until: number, limit = 10) =>
       store.claim(now as EpochMs, until as EpochMs, limit);
     const claims = await Promise.all([claim(NOW, NOW + 9, 1), claim(NOW, NOW + 9)]);

@@ -80,7 +80,7 @@ describe("payments in SQLite", () => {
   test("what a process had claimed is due when the next one starts", async () => {
     const { open } = openBench();
     const later = (NOW * 1_000_000) as typeof NOW;
-    await open().add(payment("1", { lookAt: later }), []);
+    await open().add(payment("1", { nextPollAt: later }), []);
     const clock = new ManualClock();
     expect(await open().claim(clock.now(), later, 10)).toHaveLength(1);
   });

@@ -16,7 +16,7 @@ const statement = (counter: number, number: number): Statement => ({
   counter: `balance:bal_${counter}` as CounterId,
   used: ZERO_USD,
   needed: ZERO_USD,
-  wanted: ZERO_USD,
+  requested: ZERO_USD,
   limit: ZERO_USD,
   heard: 0,
   inquiry: 0,

@@ -99,7 +99,7 @@ test("says the same as the Authority in memory, whatever is stated in whatever o
       number: random.chance(0.9) ? number : Math.max(1, number - 4),
       used: at,
       needed: at + random.below(200),
-      wanted: at + random.below(400),
+      requested: at + random.below(400),
       limit: 600 + random.below(400),
       heard: random.below(latest + 1),
       inquiry: latest + random.below(3),
@@ -117,7 +117,7 @@ test("a counter that a node retires is spent by others, once all is shipped that
   const counter = "budget:bud_1~hash:day:0" as CounterId;
   const { epoch } = join("n0");
   const state = (number: number, used: number, most: number, retires = false) =>
-    settle("n0", { counter, number, used, needed: used, wanted: most, ...(retires ? { retires } : {}) });
+    settle("n0", { counter, number, used, needed: used, requested: most, ...(retires ? { retires } : {}) });
   const rows = () => db.query("SELECT granted, shipped FROM grants WHERE counter = ?").all(counter);
   expect(state(1, 0, 600)).toMatchObject({ granted: 600 });
   expect(state(2, 400, 400, true).retired).toBeUndefined();
@@ -138,19 +138,19 @@ test("a counter that a node retires is spent by others, once all is shipped that
 test("a grant outlives the process that held it until its next life has read the journal", () => {
   const { join, settle } = keeper();
   const first = join("n0");
-  settle("n0", { wanted: 900 });
+  settle("n0", { requested: 900 });
   join("n1");
-  expect(settle("n1", { wanted: 500 })).toMatchObject({ granted: 100, elsewhere: 900 });
+  expect(settle("n1", { requested: 500 })).toMatchObject({ granted: 100, elsewhere: 900 });
   expect(join("n0").epoch).toBe(first.epoch + 1);
-  expect(settle("n1", { number: 2, wanted: 500 })).toMatchObject({ granted: 500 });
+  expect(settle("n1", { number: 2, requested: 500 })).toMatchObject({ granted: 500 });
 });
 
 test("an epoch that is over is granted nothing, beside others that are", () => {
   const { join, authority } = keeper();
   for (const name of ["n0", "n0", "n1"]) join(name);
   const [over, open] = authority.settle([
-    [statement("n0", { wanted: 10 })],
-    [statement("n1", { wanted: 10 })],
+    [statement("n0", { requested: 10 })],
+    [statement("n1", { requested: 10 })],
   ]);
   expect(over).toBeInstanceOf(EpochFenced);
   expect(open).toMatchObject([{ granted: 10 }]);
@@ -159,13 +159,13 @@ test("an epoch that is over is granted nothing, beside others that are", () => {
 test("what is shipped leaves the grant and is spent, once; an older life ships nothing", async () => {
   const { join, settle, ledger, shared, store, reserved } = keeper();
   join("n0");
-  settle("n0", { wanted: 900 });
+  settle("n0", { requested: 900 });
   ledger.ship("n0", 1, [charged(100, 1), charged(50, 2)]);
   ledger.ship("n0", 1, [charged(50, 2), charged(25, 3)]);
   expect([store.spent(CAP), reserved()]).toEqual([175, 725]);
   expect((await shared.shipped("n0")).get(CAP)).toBe(175);
   expect(ledger.reached("n0")).toEqual(new Map([[1, 3]]));
-  expect(settle("n0", { number: 2, used: 200, wanted: 2_000 })).toMatchObject({ granted: 1_000 });
+  expect(settle("n0", { number: 2, used: 200, requested: 2_000 })).toMatchObject({ granted: 1_000 });
   // A receipt that was deleted is not booked again: its place in the journal is known.
   expect(store.fold(2_000 as EpochMs)).toBe(3);
   ledger.ship("n0", 1, [charged(25, 3)]);
@@ -182,13 +182,13 @@ test("credit is taken back as far as it is neither spent nor granted, once for e
   store.credit({ balanceId: BALANCE, amount: 1_000 as NanoUsd, idempotencyKey: "in", note: null, at });
   const counter = balanceCounter(BALANCE);
   // Whatever a node says of the limit.
-  expect(settle("n0", { counter, wanted: 400, limit: 9_000 })).toMatchObject({ granted: 400, free: 600 });
+  expect(settle("n0", { counter, requested: 400, limit: 9_000 })).toMatchObject({ granted: 400, free: 600 });
   ledger.ship("n0", 1, [charged(100, 1)]);
   const debit = { balanceId: BALANCE, idempotencyKey: "out", note: null, at };
   expect(await shared.debit({ ...debit, amount: 601 as NanoUsd })).toEqual({ available: 600 as NanoUsd });
   expect(await shared.debit({ ...debit, amount: "all" })).toMatchObject({ amount: -600 });
   expect(await shared.debit({ ...debit, amount: "all" })).toMatchObject({ amount: -600 });
-  expect(settle("n0", { counter, number: 2, used: 100, wanted: 9_000 })).toMatchObject({ granted: 400 });
+  expect(settle("n0", { counter, number: 2, used: 100, requested: 9_000 })).toMatchObject({ granted: 400 });
   expect(store.credits(BALANCE, 9).map(({ amount }) => amount as number)).toEqual([-600, 1_000]);
 });
 
@@ -198,8 +198,8 @@ test("what a node was granted is claimed: what it gives back is nobody's, and wh
   const at = 0 as EpochMs;
   store.credit({ balanceId: BALANCE, amount: 1_000 as NanoUsd, idempotencyKey: "in", note: null, at });
   const counter = balanceCounter(BALANCE);
-  settle("n0", { counter, used: 0, wanted: 700 });
-  settle("n0", { counter, number: 2, used: 700, wanted: 700 });
+  settle("n0", { counter, used: 0, requested: 700 });
+  settle("n0", { counter, number: 2, used: 700, requested: 700 });
   ledger.ship("n0", 1, [charged(100, 1)]);
   const debit = { balanceId: BALANCE, idempotencyKey: "payment:pay_1:back:1", note: null, at };
   const upTo = { ...debit, amount: { upTo: 950 as NanoUsd } };
@@ -213,23 +213,23 @@ test("what a node was granted is claimed: what it gives back is nobody's, and wh
   expect(claim).toMatchObject({ idempotencyKey: debit.idempotencyKey, claimed: 600 });
   expect(await shared.decideClaim(claim!, at)).toBe(null);
   // Its grant is what it holds; it may not be used again.
-  expect(settle("n0", { counter, number: 3, used: 700, wanted: 700 })).toMatchObject({
+  expect(settle("n0", { counter, number: 3, used: 700, requested: 700 })).toMatchObject({
     granted: 100,
     free: 0,
   });
-  expect(settle("n1", { counter, needed: 1, wanted: 10 })).toMatchObject({ granted: 0, short: true });
-  expect(settle("n0", { counter, number: 4, used: 300, wanted: 300 })).toMatchObject({ granted: 100 });
+  expect(settle("n1", { counter, needed: 1, requested: 10 })).toMatchObject({ granted: 0, short: true });
+  expect(settle("n0", { counter, number: 4, used: 300, requested: 300 })).toMatchObject({ granted: 100 });
   expect(await shared.decideClaim(claim!, at)).toBe(null);
   // Its last request was charged 50 of what is no longer there.
   ledger.ship("n0", 1, [charged(50, 2)]);
-  settle("n0", { counter, number: 5, used: 150, wanted: 150 });
+  settle("n0", { counter, number: 5, used: 150, requested: 150 });
   expect([await shared.decideClaim(claim!, at), await shared.decideClaim(claim!, at)]).toEqual([
     50, 0,
   ] as NanoUsd[]);
   expect(store.credits(BALANCE, 9).map(({ amount }) => amount as number)).toEqual([50, -900, 1_000]);
   expect([store.claims("", 9), store.audit().drifts]).toEqual([[], []]);
   store.credit({ ...debit, amount: 10 as NanoUsd, idempotencyKey: "again" });
-  expect(settle("n1", { counter, number: 2, wanted: 30 })).toMatchObject({ granted: 10 });
+  expect(settle("n1", { counter, number: 2, requested: 30 })).toMatchObject({ granted: 10 });
 });
 
 test("credit that comes meanwhile covers a claim", async () => {
@@ -239,30 +239,33 @@ test("credit that comes meanwhile covers a claim", async () => {
   const credit = { balanceId: BALANCE, amount: 1_000 as NanoUsd, idempotencyKey: "in", note: null, at };
   store.credit(credit);
   const counter = balanceCounter(BALANCE);
-  settle("n0", { counter, used: 0, wanted: 700 });
+  settle("n0", { counter, used: 0, requested: 700 });
   const debit = { ...credit, idempotencyKey: "back", amount: { upTo: 1_000 as NanoUsd } };
   expect(await shared.debit(debit)).toMatchObject({ amount: -1_000, claimed: 700 });
   store.credit({ ...credit, idempotencyKey: "more" });
   expect(await shared.decideClaim(store.claims("", 9)[0]!, at)).toBe(ZERO_USD);
-  expect(settle("n0", { counter, number: 2, used: 700, wanted: 900 })).toMatchObject({ granted: 900 });
+  expect(settle("n0", { counter, number: 2, used: 700, requested: 900 })).toMatchObject({ granted: 900 });
 });
 
 test("who runs short asks the others for what they do not use, and those that missed it find it", () => {
   const { join, settle, asked, authority, clock } = keeper();
   for (const name of ["n0", "n1"]) join(name);
-  settle("n0", { wanted: 1_000 });
-  expect(settle("n1", { needed: 500, wanted: 500, inquiry: 1 })).toMatchObject({ spare: 1_000, answered: 0 });
+  settle("n0", { requested: 1_000 });
+  expect(settle("n1", { needed: 500, requested: 500, inquiry: 1 })).toMatchObject({
+    spare: 1_000,
+    answered: 0,
+  });
   expect(asked).toEqual([`n1 ${CAP} 1`]);
   expect([authority.inquiries("n0"), authority.inquiries("n1")]).toMatchObject([[{ inquiry: 1 }], []]);
-  settle("n0", { number: 2, used: 700, wanted: 700, heard: 1 });
+  settle("n0", { number: 2, used: 700, requested: 700, heard: 1 });
   expect(authority.inquiries("n0")).toEqual([]);
-  expect(settle("n1", { number: 2, needed: 500, wanted: 500, inquiry: 1 })).toMatchObject({
+  expect(settle("n1", { number: 2, needed: 500, requested: 500, inquiry: 1 })).toMatchObject({
     granted: 300,
     answered: 1,
     open: 700,
   });
   clock.advance(LEASE_MS);
-  expect(settle("n1", { number: 3, needed: 500, wanted: 500, inquiry: 2 })).toMatchObject({
+  expect(settle("n1", { number: 3, needed: 500, requested: 500, inquiry: 2 })).toMatchObject({
     open: 0,
     answered: 2,
   });
@@ -296,8 +299,8 @@ test.each([
       [id, id, state, limit, limit, limit],
     );
   }
-  expect(settle("n0", { counter, wanted: 80 })).toMatchObject({ granted: 50, free: 0 });
-  expect(settle("n0", { number: 2, counter, used: 30, needed: 40, wanted: 40, limit: 40 })).toMatchObject({
+  expect(settle("n0", { counter, requested: 80 })).toMatchObject({ granted: 50, free: 0 });
+  expect(settle("n0", { number: 2, counter, used: 30, needed: 40, requested: 40, limit: 40 })).toMatchObject({
     granted: 40,
     free: 0,
   });
@@ -306,7 +309,7 @@ test.each([
 test("counters of windows that are over are forgotten once all of them was shipped", async () => {
   const { join, settle, ledger, shared, authority, reserved } = keeper();
   join("n0");
-  settle("n0", { wanted: 100 });
+  settle("n0", { requested: 100 });
   authority.retire("n0", [CAP]);
   expect(reserved()).toBe(100);
   ledger.ship("n0", 1, [charged(100, 1)]);

@@ -211,7 +211,7 @@ function joined(outcomes: readonly ("known" | "left out" | "refused")[]): Outcom
 const ofMember =
   (client: SurfaceName) =>
   (name: string): Outcome => {
-    const kinds = { said: "known", omit: "left out", refuse: "refused" } as const;
+    const kinds = { translated: "known", omit: "left out", refuse: "refused" } as const;
     return joined(othersOf(client).map((host) => kinds[FIELDS[client][name]?.[host]?.kind ?? "omit"]));
   };
 

@@ -177,4 +177,4 @@ export const RECENT_MS = 86_400_000;
 /** Balances that one call of `removeUnused` looks at, so that it takes a millisecond or two. */
 export const SWEPT_AT_ONCE = 100;
 /** Keys are looked for only among so many ends, also by one call, and ended keys of a busier balance stay. */
-export const MAX_ENDS_LOOKED_AT = 1_000;
+export const MAX_ENDS_READ = 1_000;

@@ -64,7 +64,7 @@ export function Balance({ id }: { id: string }) {
         {(data) => (
           <>
             <Head title="Balance" lead={<CopiedId label="the balance's id" value={data.id} />}>
-              <RoleButton label="Add credit" look="primary" onClick={() => show("credit")} />
+              <RoleButton label="Add credit" variant="primary" onClick={() => show("credit")} />
               {(priceLists.length > 0 || data.price_list !== null) && (
                 <RoleButton label="Price list" onClick={() => show("prices")} />
               )}
@@ -74,10 +74,10 @@ export function Balance({ id }: { id: string }) {
                 onClick={() => show("debit")}
               />
               {data.account_id !== null && (
-                <RoleButton label="Detach" look="quiet danger" onClick={() => show("detach")} />
+                <RoleButton label="Detach" variant="quiet danger" onClick={() => show("detach")} />
               )}
               {data.suspended === null ? (
-                <RoleButton label="Suspend" look="quiet danger" onClick={() => show("suspend")} />
+                <RoleButton label="Suspend" variant="quiet danger" onClick={() => show("suspend")} />
               ) : (
                 <RoleButton label="Lift suspension" action={lift} />
               )}

@@ -35,7 +35,9 @@ export function BalanceBudgets({ id }: { id: string }) {
     [
       <Unseen key="actions">Actions</Unseen>,
       "end",
-      (budget) => <RoleButton label="Change" about={budget.name} look="link" onClick={() => edit(budget)} />,
+      (budget) => (
+        <RoleButton label="Change" about={budget.name} variant="link" onClick={() => edit(budget)} />
+      ),
     ],
   ];
   return (

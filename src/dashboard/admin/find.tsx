@@ -15,10 +15,10 @@ export function Find() {
   const text = useField("");
   const [several, setSeveral] = useState<readonly string[]>([]);
   const find = useAction(async () => {
-    const places = await placesOf(text.value.trim(), api);
-    if (places.length === 0) throw new Error("No account with a balance has this email address or wallet.");
-    if (places.length === 1) return go(places[0]!);
-    setSeveral(places);
+    const paths = await pathsFor(text.value.trim(), api);
+    if (paths.length === 0) throw new Error("No account with a balance has this email address or wallet.");
+    if (paths.length === 1) return go(paths[0]!);
+    setSeveral(paths);
   });
   return (
     <Form class="find" onSubmit={find.run}>
@@ -29,10 +29,10 @@ export function Find() {
       <Problem error={find.error} />
       {several.length > 0 && (
         <ul class="found">
-          {several.map((place) => (
-            <li key={place}>
-              <a href={`#/${place}`} class="mono">
-                {place.replace(/^.*\//, "")}
+          {several.map((path) => (
+            <li key={path}>
+              <a href={`#/${path}`} class="mono">
+                {path.replace(/^.*\//, "")}
               </a>
             </li>
           ))}
@@ -46,7 +46,7 @@ export function Find() {
  * The pages that something stands for that a user writes to the operator: an id, a mail address, a wallet, or
  * a key that leaked.
  */
-async function placesOf(text: string, api: Api): Promise<readonly string[]> {
+async function pathsFor(text: string, api: Api): Promise<readonly string[]> {
   const id = encodeURIComponent(text);
   // A whole key, as somebody who found it reports it: also one that no longer works.
   if (text.startsWith("or-live-")) {

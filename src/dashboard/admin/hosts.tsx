@@ -131,7 +131,7 @@ function Host({ of: host, isSearched }: { of: HostAnswer; isSearched: boolean })
         <Button
           label={isOpen ? "Show fewer" : `Show all ${count(routes.length)} models`}
           about={`of ${id}`}
-          look="link"
+          variant="link"
           onClick={() => setOpen(!isOpen)}
         />
       )}

@@ -46,8 +46,8 @@ function Actions({ of, onChanged }: { of: KeyAnswer; onChanged: () => void }) {
     <>
       {works(of) && (
         <div class="row actions">
-          <RoleButton label="Limits" about={`of ${name}`} look="link" onClick={() => show("limits")} />
-          <RoleButton label="Revoke" about={name} look="link danger" onClick={() => show("revoke")} />
+          <RoleButton label="Limits" about={`of ${name}`} variant="link" onClick={() => show("limits")} />
+          <RoleButton label="Revoke" about={name} variant="link danger" onClick={() => show("revoke")} />
         </div>
       )}
       {open === "limits" && <LimitsDialog of={of} {...ends} />}

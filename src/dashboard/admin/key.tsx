@@ -31,7 +31,7 @@ export function KeyPage({ id }: { id: string }) {
             {works(key) && (
               <>
                 <RoleButton label="Change limits" onClick={() => show("limits")} />
-                <RoleButton label="Revoke" look="quiet danger" onClick={() => show("revoke")} />
+                <RoleButton label="Revoke" variant="quiet danger" onClick={() => show("revoke")} />
               </>
             )}
           </Head>

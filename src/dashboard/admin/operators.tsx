@@ -32,7 +32,7 @@ export function Operators() {
   return (
     <>
       <Head title="Operators" lead="Who may open these pages and send commands, each with their own token.">
-        <Button label="Add operator" look="primary" onClick={() => show("new")} />
+        <Button label="Add operator" variant="primary" onClick={() => show("new")} />
       </Head>
       <Listed of={operators} empty={null}>
         {(rows) => <TableCard of={rows} by={({ name }) => name} columns={[...COLUMNS, actions]} />}
@@ -81,11 +81,11 @@ function Actions({ of: { name, source }, isMe, onRotate, onRemoved }: ActionsPro
   if (source !== "store") return null;
   return (
     <div class="row actions">
-      <Button label="New token" about={`for ${name}`} look="link" onClick={onRotate} />
+      <Button label="New token" about={`for ${name}`} variant="link" onClick={onRotate} />
       <ConfirmButton
         label="Remove"
         about={name}
-        look="link danger"
+        variant="link danger"
         title={`Remove ${name}`}
         yes="Remove now"
         no="Keep"

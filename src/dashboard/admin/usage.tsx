@@ -196,9 +196,9 @@ function List<Row extends object>({ title, one, of, order, onOrder, onMore, row:
       ["Cost", "end", ({ cost_usd }: ComparedSum) => cost(cost_usd), "cost"],
     ] as const
   ).map(
-    ([label, look, cell, by]): Column<ComparedSum> => [
+    ([label, className, cell, by]): Column<ComparedSum> => [
       label,
-      look,
+      className,
       cell,
       { isBy: order === by, onSort: () => onOrder(by) },
     ],
@@ -216,7 +216,7 @@ function List<Row extends object>({ title, one, of, order, onOrder, onMore, row:
             <td>
               and {count(rest.rows)} more{" "}
               {onMore !== null && (
-                <Button label="Show" about={`more ${title.toLowerCase()}`} look="link" onClick={onMore} />
+                <Button label="Show" about={`more ${title.toLowerCase()}`} variant="link" onClick={onMore} />
               )}
             </td>
             <Cells of={rest} columns={sums} />
@@ -259,7 +259,7 @@ function KeyName({ key_id, name, prefix }: RankedRow<"keys">) {
       {revoked ? (
         <span class="tag plain-tag">revoked</span>
       ) : (
-        <RoleButton label="Revoke" about={shown} look="link danger" onClick={() => show("revoke")} />
+        <RoleButton label="Revoke" about={shown} variant="link danger" onClick={() => show("revoke")} />
       )}
       {open === "revoke" && (
         <RevokeDialog

@@ -18,7 +18,7 @@ export function Budgets() {
   return (
     <>
       <Head title="Budgets" lead="A named spending cap that any number of keys share.">
-        <Button label="New budget" look="primary" onClick={() => edit("new")} />
+        <Button label="New budget" variant="primary" onClick={() => edit("new")} />
       </Head>
       <Listed
         of={budgets}
@@ -34,7 +34,7 @@ export function Budgets() {
                     {windowText(budget)}
                     {budget.resets_at !== null && ` · resets ${moment(budget.resets_at)}`}
                   </p>
-                  <Button label="Change" about={budget.name} look="link" onClick={() => edit(budget)} />
+                  <Button label="Change" about={budget.name} variant="link" onClick={() => edit(budget)} />
                 </div>
                 <div class="key-meters">
                   {budget.per === null ? (

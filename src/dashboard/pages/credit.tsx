@@ -61,7 +61,7 @@ function LowCredit() {
   const to = account?.email === undefined ? "" : `a mail to ${account.email} and `;
   return (
     <Section title="Low credit" class="card stack">
-      <ActionForm class="inline" action={save} submit="Save" look="quiet">
+      <ActionForm class="inline" action={save} submit="Save" variant="quiet">
         <TextField
           label="Notify me below, in dollars"
           inputMode="decimal"

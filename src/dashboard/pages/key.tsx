@@ -36,7 +36,7 @@ export function KeyPage({ id }: { id: string }) {
               <>
                 <Button label="Change limits" onClick={() => show("limits")} />
                 {data.state === "active" && <Button label="Rotate" onClick={() => show("rotate")} />}
-                <Button label="Revoke" look="quiet danger" onClick={() => show("revoke")} />
+                <Button label="Revoke" variant="quiet danger" onClick={() => show("revoke")} />
               </>
             )}
           </Head>

@@ -33,7 +33,7 @@ export function Keys() {
   return (
     <>
       <Head title="Keys" lead="One key for each program or agent, each with its own limits.">
-        <Button label="New key" look="primary" onClick={() => creation.show("new")} />
+        <Button label="New key" variant="primary" onClick={() => creation.show("new")} />
       </Head>
       <Loaded of={keys}>
         {(data) =>

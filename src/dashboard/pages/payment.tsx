@@ -15,7 +15,7 @@ export function PaymentPage({ id }: { id: string }) {
   const { data, error } = found;
   useEffect(() => {
     if (data === null || isSettled(data)) return;
-    const timer = setTimeout(found.reload, LOOK_MS);
+    const timer = setTimeout(found.reload, POLL_MS);
     return () => clearTimeout(timer);
   }, [data, error]);
   // The balance is shown on other pages.
@@ -31,7 +31,7 @@ export function PaymentPage({ id }: { id: string }) {
   );
 }
 
-const LOOK_MS = 2_000;
+const POLL_MS = 2_000;
 
 const PaymentView = ({ of }: { of: PaymentAnswer }) => (
   <>
@@ -39,7 +39,7 @@ const PaymentView = ({ of }: { of: PaymentAnswer }) => (
       tone={of.state === "credited" ? "good" : isSettled(of) && of.state !== "refunded" ? "warn" : "plain"}
       more={of.reason !== null && <p class="small">{of.reason}</p>}
     >
-      {SAID[of.state](usd(of.amount_usd))}
+      {MESSAGES[of.state](usd(of.amount_usd))}
     </Note>
     <section class="card">
       <Facts
@@ -64,7 +64,7 @@ const PaymentView = ({ of }: { of: PaymentAnswer }) => (
 );
 
 /** What a state means to whoever pays. */
-const SAID: Record<PaymentAnswer["state"], (amount: string) => string> = {
+const MESSAGES: Record<PaymentAnswer["state"], (amount: string) => string> = {
   created: (amount) => `${amount} has not been paid yet. This page updates by itself.`,
   submitted: (amount) => `${amount} is on its way. This page updates by itself.`,
   confirming: (amount) => `${amount} has arrived and is being confirmed. This page updates by itself.`,

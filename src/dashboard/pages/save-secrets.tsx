@@ -40,7 +40,7 @@ export function SaveSecrets({ made, onSaved }: { made: SetUpAnswer; onSaved: () 
           onSaved={setRecoverySaved}
         />
         <div>
-          <Button label="Continue" look="primary" disabled={!both} onClick={onSaved} />
+          <Button label="Continue" variant="primary" disabled={!both} onClick={onSaved} />
           {!both && <p class="hint">Confirm both to continue.</p>}
         </div>
       </div>

@@ -30,7 +30,7 @@ export function SignIn({ onVisit }: { onVisit: (visit: Visit) => void }) {
         <ActionForm
           action={send}
           submit="Email me a link"
-          look="quiet"
+          variant="quiet"
           buttons={wallet !== null && <Button label="Use my wallet" action={sign} />}
           after={<Problem error={sign.error} />}
         >

@@ -1,6 +1,6 @@
 import type { LinkAnswer, SessionAnswer } from "../../api/accounts.ts";
 import { Api } from "../api.ts";
-import { AskFirst } from "../parts/ask-first.tsx";
+import { Confirmation } from "../parts/confirmation.tsx";
 import { Note, Problem } from "../parts/notice.tsx";
 import { useAction, useResource } from "../resource.ts";
 import { sessionVisit, type Visit } from "../visit.ts";
@@ -18,7 +18,7 @@ export function UseLink({ token, onVisit, onDone }: UseLinkProps) {
   });
   const claimed = link.data?.claimed_balance_id ?? null;
   return (
-    <AskFirst
+    <Confirmation
       title="Sign in"
       lead={
         link.data === null
@@ -40,7 +40,7 @@ export function UseLink({ token, onVisit, onDone }: UseLinkProps) {
         </Note>
       )}
       <Problem error={use.error ?? link.error} />
-    </AskFirst>
+    </Confirmation>
   );
 }
 

@@ -1,6 +1,6 @@
 import type { MeAnswer } from "../../api/me.ts";
 import { Api, ApiRefusal } from "../api.ts";
-import { AskFirst } from "../parts/ask-first.tsx";
+import { Confirmation } from "../parts/confirmation.tsx";
 import { Problem } from "../parts/notice.tsx";
 import { useResource } from "../resource.ts";
 import { presentVisit } from "../visit.ts";
@@ -11,10 +11,10 @@ import { TurnedAway } from "./welcome.tsx";
  * link may come from somebody who wants others to pay into a balance of theirs.
  */
 export function UseRecovery({ secret, onOpen, onDone }: UseRecoveryProps) {
-  const found = useResource(() => lookAround(secret), [secret]);
+  const found = useResource(() => identify(secret), [secret]);
   const unknown = found.error instanceof ApiRefusal && found.error.status === 401;
   return (
-    <AskFirst
+    <Confirmation
       title="Use this recovery link?"
       lead={
         found.data && (
@@ -34,12 +34,12 @@ export function UseRecovery({ secret, onOpen, onDone }: UseRecoveryProps) {
             : `This tab shows ${found.data.present} now, and would show that balance instead.`}
         </p>
       )}
-    </AskFirst>
+    </Confirmation>
   );
 }
 
 /** The balance that the secret opens, and whoever is here already. */
-async function lookAround(secret: string): Promise<{ balance: string; present: string | null }> {
+async function identify(secret: string): Promise<{ balance: string; present: string | null }> {
   const { balance_id } = await new Api(secret).get<MeAnswer>("v1/me");
   const visit = await presentVisit(sessionStorage);
   const present = await visit?.api.get<MeAnswer>("v1/me").catch(() => null);

@@ -26,7 +26,7 @@ export function Webhooks() {
   return (
     <>
       <Head title="Webhooks" lead="Addresses that are sent what happens to this balance, as signed events.">
-        <Button label="New webhook" look="primary" onClick={() => edit("new")} />
+        <Button label="New webhook" variant="primary" onClick={() => edit("new")} />
       </Head>
       <Listed
         of={webhooks}
@@ -144,7 +144,7 @@ function WebhookDialog({ of, onSecret, onClose, onDone }: WebhookDialogProps) {
       act={save}
       onClose={onClose}
       error={drop.error}
-      buttons={of !== null && <Button label="Delete" look="quiet danger" action={drop} />}
+      buttons={of !== null && <Button label="Delete" variant="quiet danger" action={drop} />}
     >
       <TextField label="Address" required hint="It begins with https:// and is on the internet." {...url} />
       {of === null && (

@@ -21,7 +21,7 @@ export function Welcome({ onSetUp, onRecovery, onVisit }: WelcomeProps) {
           You get two secrets: an API key for your programs, and a recovery secret that controls the balance.
         </p>
         <Problem error={create.error} />
-        <Button label={create.busy ? "Creating…" : "Create my key"} look="primary" action={create} />
+        <Button label={create.busy ? "Creating…" : "Create my key"} variant="primary" action={create} />
       </Section>
       <SignIn onVisit={onVisit} />
       <Recover onRecovery={onRecovery} />
@@ -52,7 +52,7 @@ function Recover({ onRecovery }: Pick<WelcomeProps, "onRecovery">) {
   return (
     <Section title="Use a recovery secret" class="card">
       <p class="soft">To manage a balance, or to replace a lost key.</p>
-      <ActionForm action={open} submit="Open my balance" look="quiet">
+      <ActionForm action={open} submit="Open my balance" variant="quiet">
         <TextField
           label="Recovery secret or link"
           type="password"

@@ -23,7 +23,7 @@ export function AddCredit() {
       <Loaded of={options}>
         {({ methods, needs }) =>
           methods.length === 0 ? (
-            <AskOperator />
+            <ContactOperator />
           ) : needs.length > 0 ? (
             <ShowSaved onSaved={options.reload} />
           ) : (
@@ -41,7 +41,7 @@ function noneWhereOff(error: unknown): PaymentOptions {
   throw error;
 }
 
-function AskOperator() {
+function ContactOperator() {
   const { me } = useOwner();
   return (
     <>

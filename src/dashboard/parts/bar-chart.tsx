@@ -29,16 +29,16 @@ export function BarChart({ title, bars, series, format, axis, isMost = false }: 
           ))}
         </div>
         <ul class="chart-bars" onMouseLeave={() => setShown(null)}>
-          {bars.map((bar, place) => (
+          {bars.map((bar, index) => (
             <li key={bar.label}>
               <button
                 type="button"
                 class="chart-bar"
                 aria-label={`${bar.label}: ${spoken(bar, series, format)}`}
-                tabIndex={place === Math.min(reached, bars.length - 1) ? 0 : -1}
+                tabIndex={index === Math.min(reached, bars.length - 1) ? 0 : -1}
                 onKeyDown={(event) => {
-                  const to = place + (STEPS[event.key] ?? 0);
-                  if (to === place || bars[to] === undefined) return;
+                  const to = index + (STEPS[event.key] ?? 0);
+                  if (to === index || bars[to] === undefined) return;
                   setReached(to);
                   const { parentElement: item } = event.currentTarget;
                   item?.parentElement?.children[to]?.querySelector("button")?.focus();

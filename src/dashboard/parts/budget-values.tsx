@@ -18,7 +18,7 @@ export function BudgetValues({ of, api }: { of: BudgetAnswer; api: Api }) {
       {isOpen ? (
         <Values of={of} api={api} />
       ) : (
-        <Button label="Show who spent most" about={of.name} look="link" onClick={() => setIsOpen(true)} />
+        <Button label="Show who spent most" about={of.name} variant="link" onClick={() => setIsOpen(true)} />
       )}
     </>
   );

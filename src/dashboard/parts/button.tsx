@@ -1,10 +1,10 @@
 import type { Action } from "../resource.ts";
 
 /** A button that does something on this page; one of an action cannot be pressed while that is under way. */
-export const Button = ({ label, about, look = "quiet", action, disabled, onClick }: ButtonProps) => (
+export const Button = ({ label, about, variant = "quiet", action, disabled, onClick }: ButtonProps) => (
   <button
     type="button"
-    class={look}
+    class={variant}
     disabled={disabled ?? action?.busy}
     onClick={() => (onClick === undefined ? action?.run() : onClick())}
   >
@@ -17,11 +17,11 @@ export interface ButtonProps {
   readonly label: string;
   /** What it is about, for those who have the page read to them. */
   readonly about?: string;
-  readonly look?: ButtonLook;
+  readonly variant?: ButtonVariant;
   /** What it does, unless there is an `onClick`. */
   readonly action?: Action;
   readonly disabled?: boolean;
   readonly onClick?: () => unknown;
 }
 
-export type ButtonLook = "primary" | "primary danger" | "quiet" | "quiet danger" | "link" | "link danger";
+export type ButtonVariant = "primary" | "primary danger" | "quiet" | "quiet danger" | "link" | "link danger";

@@ -41,7 +41,7 @@ export function ChatImages({ images, onImages }: ChatImagesProps) {
           <Button
             label="Remove"
             about={`image ${index + 1}`}
-            look="link"
+            variant="link"
             onClick={() => onImages(images.toSpliced(index, 1))}
           />
         </span>

@@ -36,18 +36,18 @@ export function Conversation({ secret, keyId, models }: ConversationProps) {
     const content = draft.trim();
     if (content === "") return;
     const { system, ...parameters } = settings.read();
-    const asked = [...turns, { role: "user", content, images: sent } as const];
+    const allTurns = [...turns, { role: "user", content, images: sent } as const];
     const stop = new AbortController();
     abort.current = stop;
     let turn: AnsweredTurn = { role: "assistant", content: "", model, answer: null };
-    setTurns(asked);
+    setTurns(allTurns);
     setDraft("");
     setImages([]);
     setComing(turn);
     try {
       await streamChat(
         new Api(secret),
-        { model, messages: messagesOf(asked, system), ...parameters },
+        { model, messages: messagesOf(allTurns, system), ...parameters },
         (answer) => setComing((turn = { ...turn, content: answer.text, answer })),
         stop.signal,
       );
@@ -56,7 +56,7 @@ export function Conversation({ secret, keyId, models }: ConversationProps) {
       if (!stop.signal.aborted) throw error;
     } finally {
       setComing(null);
-      if (turn.content !== "") setTurns([...asked, turn]);
+      if (turn.content !== "") setTurns([...allTurns, turn]);
       else {
         // Nothing came of it: the words go back to where they can be sent again.
         setTurns(turns);
@@ -101,9 +101,9 @@ export function Conversation({ secret, keyId, models }: ConversationProps) {
       <div class="talk" role="log" aria-label="Conversation" aria-busy={coming !== null}>
         {turns.length === 0 && coming === null && <p class="soft">Send a message to begin.</p>}
         {turns.map((turn, index) => (
-          <Said key={index} turn={turn} />
+          <TurnView key={index} turn={turn} />
         ))}
-        {coming !== null && <Said turn={coming} streaming />}
+        {coming !== null && <TurnView turn={coming} streaming />}
       </div>
       <Problem error={send.error} />
       <NextStep error={send.error} keyId={keyId} model={model} models={models} onModel={setModel} />
@@ -180,7 +180,7 @@ const messagesOf = (turns: readonly ChatTurn[], system: string): ChatMessage[] =
 
 const SILENT = `The model returned no text. A model that thinks first may have used up its ${count(MAX_ANSWER_TOKENS)} tokens: ask for something shorter, raise the longest answer in the settings, or choose another model.`;
 
-function Said({ turn, streaming = false }: { turn: ChatTurn; streaming?: boolean }) {
+function TurnView({ turn, streaming = false }: { turn: ChatTurn; streaming?: boolean }) {
   const Markdown = useMarkdown();
   if (turn.role === "user") {
     return (

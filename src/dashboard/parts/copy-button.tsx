@@ -1,9 +1,9 @@
 import type { RefObject } from "preact";
 import { useRef, useState } from "preact/hooks";
-import { Button, type ButtonLook } from "./button.tsx";
+import { Button, type ButtonVariant } from "./button.tsx";
 
 /** Puts a text, which `shown` holds, on the clipboard. */
-export function CopyButton({ label, value, shown, look = "quiet" }: CopyButtonProps) {
+export function CopyButton({ label, value, shown, variant = "quiet" }: CopyButtonProps) {
   const [copied, setCopied] = useState(false);
   const copy = async () => {
     // Browsers give pages the clipboard on https and on this machine only; elsewhere the text is marked, to
@@ -16,7 +16,7 @@ export function CopyButton({ label, value, shown, look = "quiet" }: CopyButtonPr
   };
   return (
     <>
-      <Button label={copied ? "Copied" : "Copy"} about={label} look={look} onClick={copy} />
+      <Button label={copied ? "Copied" : "Copy"} about={label} variant={variant} onClick={copy} />
       <span class="unseen" role="status">
         {copied ? `${label} copied` : ""}
       </span>
@@ -28,7 +28,7 @@ interface CopyButtonProps {
   readonly label: string;
   readonly value: string;
   readonly shown: RefObject<HTMLElement | null>;
-  readonly look?: ButtonLook;
+  readonly variant?: ButtonVariant;
 }
 
 /** An id, which people paste into programs and mails. */
@@ -39,7 +39,7 @@ export function CopiedId({ label, value }: Pick<CopyButtonProps, "label" | "valu
       <span class="mono" ref={shown}>
         {value}
       </span>{" "}
-      <CopyButton label={label} value={value} shown={shown} look="link" />
+      <CopyButton label={label} value={value} shown={shown} variant="link" />
     </span>
   );
 }

@@ -29,7 +29,7 @@ export function Deletion() {
         Any credit that is left is lost.
       </p>
       <div>
-        <Button label={`Delete the ${what}`} look="quiet danger" onClick={() => setAsking(true)} />
+        <Button label={`Delete the ${what}`} variant="quiet danger" onClick={() => setAsking(true)} />
       </div>
       {asking && (
         <FormDialog

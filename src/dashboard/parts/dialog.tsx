@@ -80,7 +80,7 @@ export function Confirm({ title, yes, no, danger = true, act, onClose, children 
       {children}
       <Problem error={acting.error} />
       <div class="row">
-        <Button label={yes} look={danger ? "primary danger" : "primary"} action={acting} />
+        <Button label={yes} variant={danger ? "primary danger" : "primary"} action={acting} />
         <Button label={no} onClick={onClose} />
       </div>
     </Dialog>
@@ -91,7 +91,7 @@ export function Confirm({ title, yes, no, danger = true, act, onClose, children 
 export function ConfirmButton({
   label,
   about,
-  look = "quiet danger",
+  variant = "quiet danger",
   act,
   onDone,
   ...dialog
@@ -106,7 +106,7 @@ export function ConfirmButton({
       <Button
         label={label}
         {...(about === undefined ? {} : { about })}
-        look={look}
+        variant={variant}
         onClick={() => show(true)}
       />
       {open && <Confirm {...dialog} act={confirmed} onClose={ends.onClose} />}
@@ -123,7 +123,7 @@ export function FormDialog({ title, act, danger = false, onClose, buttons, ...fo
       <ActionForm
         {...form}
         action={action}
-        look={danger ? "primary danger" : "primary"}
+        variant={danger ? "primary danger" : "primary"}
         buttons={[buttons, cancel]}
       />
     </Dialog>
@@ -137,7 +137,7 @@ export function SaveOnce({ title, onDone, children, ...secret }: SaveOnceProps) 
     <Dialog title={title} onClose={onDone} closable={saved}>
       {children}
       <Secret {...secret} saved={saved} onSaved={setSaved} />
-      <Button label="Done" look="primary" disabled={!saved} onClick={onDone} />
+      <Button label="Done" variant="primary" disabled={!saved} onClick={onDone} />
     </Dialog>
   );
 }
@@ -159,7 +159,7 @@ interface ConfirmProps extends DialogProps {
 
 interface ConfirmButtonProps
   extends Omit<ConfirmProps, "onClose">,
-    Pick<ComponentProps<typeof Button>, "label" | "about" | "look"> {
+    Pick<ComponentProps<typeof Button>, "label" | "about" | "variant"> {
   readonly onDone: () => void;
 }
 

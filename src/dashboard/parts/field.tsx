@@ -2,7 +2,7 @@ import type { ComponentChildren, InputHTMLAttributes } from "preact";
 import { useId, useState } from "preact/hooks";
 import { DAY_MS } from "../../units/clock.ts";
 import type { Action } from "../resource.ts";
-import type { ButtonLook } from "./button.tsx";
+import type { ButtonVariant } from "./button.tsx";
 import { Problem } from "./notice.tsx";
 
 interface FormProps {
@@ -28,7 +28,7 @@ export const Form = ({ onSubmit, children, ...rest }: FormProps) => (
 export const ActionForm = ({
   action,
   submit,
-  look = "primary",
+  variant = "primary",
   error,
   buttons,
   after,
@@ -38,7 +38,7 @@ export const ActionForm = ({
     {form.children}
     <Problem error={action.error ?? error} />
     <div class="row">
-      <button type="submit" class={look} disabled={action.busy}>
+      <button type="submit" class={variant} disabled={action.busy}>
         {submit}
       </button>
       {buttons}
@@ -50,7 +50,7 @@ export const ActionForm = ({
 interface ActionFormProps extends Omit<FormProps, "onSubmit"> {
   readonly action: Action;
   readonly submit: string;
-  readonly look?: ButtonLook;
+  readonly variant?: ButtonVariant;
   /** Of another action, which one of the other buttons begins. */
   readonly error?: unknown;
   readonly buttons?: ComponentChildren;

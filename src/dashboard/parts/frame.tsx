@@ -2,7 +2,7 @@ import { type ComponentChildren, Fragment, type FunctionComponent } from "preact
 import { useEffect, useId, useLayoutEffect, useRef } from "preact/hooks";
 
 /** A page of an application, behind `#/` and its path. */
-export interface AppPlace {
+export interface AppPage {
   readonly path: string;
   /** What the menu calls it. */
   readonly name: string;
@@ -13,21 +13,21 @@ export interface AppPlace {
 
 const isAt =
   ([first = ""]: readonly string[]) =>
-  ({ path }: Pick<AppPlace, "path">): boolean =>
+  ({ path }: Pick<AppPage, "path">): boolean =>
     path === first;
 
 /** What is shown at a route; the page of another id begins again. */
-export function PageAt({ route, places }: { route: readonly string[]; places: readonly AppPlace[] }) {
-  const place = places.find(isAt(route));
+export function PageAt({ route, pages }: { route: readonly string[]; pages: readonly AppPage[] }) {
+  const page = pages.find(isAt(route));
   const [, id] = route;
-  if (place === undefined) return <Head title="Not found" lead="There is no such page." />;
-  const { page: Page, one: One } = place;
+  if (page === undefined) return <Head title="Not found" lead="There is no such page." />;
+  const { page: Page, one: One } = page;
   return id === undefined || One === undefined ? <Page /> : <One key={id} id={id} />;
 }
 
 /** The page around every page: where one can go, and what is shown now. */
-export function Frame({ places, route, links, foot, children }: FrameProps) {
-  const current = places.find(isAt(route));
+export function Frame({ pages, route, links, foot, children }: FrameProps) {
+  const current = pages.find(isAt(route));
   const name = current?.name ?? "Not found";
   useEffect(() => {
     document.title = `${name} · Gateway`;
@@ -44,7 +44,7 @@ export function Frame({ places, route, links, foot, children }: FrameProps) {
     show();
     addEventListener("resize", show);
     return () => removeEventListener("resize", show);
-  }, [name, places.length]);
+  }, [name, pages.length]);
   return (
     <div class="frame">
       <p class="page-start" tabIndex={-1} ref={start}>
@@ -59,13 +59,9 @@ export function Frame({ places, route, links, foot, children }: FrameProps) {
           <span>Gateway</span>
         </a>
         <nav aria-label="Pages" ref={menu}>
-          {places.map((place) => (
-            <a
-              key={place.path}
-              href={`#/${place.path}`}
-              aria-current={place === current ? "page" : undefined}
-            >
-              {place.name}
+          {pages.map((page) => (
+            <a key={page.path} href={`#/${page.path}`} aria-current={page === current ? "page" : undefined}>
+              {page.name}
             </a>
           ))}
         </nav>
@@ -88,7 +84,7 @@ function skip(): void {
 }
 
 interface FrameProps {
-  readonly places: readonly Pick<AppPlace, "path" | "name">[];
+  readonly pages: readonly Pick<AppPage, "path" | "name">[];
   readonly route: readonly string[];
   /** To pages of other applications; where the window is narrow, at the page's end. */
   readonly links: ComponentChildren;
@@ -140,10 +136,10 @@ export const Crumb = ({ to, name }: { to: string; name: string }) => (
 );
 
 /** A part of a page under a heading of its own. */
-export function Section({ title, children, ...look }: SectionProps) {
+export function Section({ title, children, ...attributes }: SectionProps) {
   const id = useId();
   return (
-    <section {...look} aria-labelledby={id}>
+    <section {...attributes} aria-labelledby={id}>
       <h2 id={id}>{title}</h2>
       {children}
     </section>
@@ -161,15 +157,15 @@ export const Facts = ({ of }: { of: readonly (Fact | null)[] }) => (
   <dl class="facts">
     {of.map((fact) => {
       if (fact === null) return null;
-      const [name, value, look] = fact;
+      const [name, value, className] = fact;
       return (
         <Fragment key={name}>
           <dt>{name}</dt>
-          <dd class={look}>{value}</dd>
+          <dd class={className}>{value}</dd>
         </Fragment>
       );
     })}
   </dl>
 );
 
-export type Fact = readonly [name: string, value: ComponentChildren, look?: string];
+export type Fact = readonly [name: string, value: ComponentChildren, className?: string];

@@ -17,7 +17,7 @@ import { type Column, sortedBy, TableCard, Unseen } from "./table.tsx";
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: the columns of a table.
 export function KeyList({ of, usage, api, revoke, onRevoked }: KeyListProps) {
   const { filters: query, field } = useFilters(["search", "state", "spent", "sort"]);
-  const { open: revoking, show: askToRevoke, ends } = useDialog<KeyAnswer>(onRevoked);
+  const { open: revoking, show: showRevocation, ends } = useDialog<KeyAnswer>(onRevoked);
   const period = (query.spent || "month") as Period;
   const spending = useResource(
     async () => (period === "month" ? null : api.get<UsageAnswer>(`v1/usage?period=${period}`)),
@@ -63,8 +63,8 @@ export function KeyList({ of, usage, api, revoke, onRevoked }: KeyListProps) {
           <Button
             label="Revoke"
             about={key.name ?? key.prefix}
-            look="link danger"
-            onClick={() => askToRevoke(key)}
+            variant="link danger"
+            onClick={() => showRevocation(key)}
           />
         ),
     ],

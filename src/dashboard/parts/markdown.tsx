@@ -136,9 +136,9 @@ const List = ({ of, depth }: { of: Tokens.List; depth: number }) => {
 /** Scrolls in itself, as code does: the page stays as wide as the window. */
 const Table = ({ of, depth }: { of: Tokens.Table; depth: number }) => {
   const cell = ({ tokens, align }: Tokens.TableCell, index: number) => {
-    const place = align === "right" ? { class: "end" } : {};
+    const alignment = align === "right" ? { class: "end" } : {};
     return (
-      <td key={index} {...place}>
+      <td key={index} {...alignment}>
         {inlines(tokens, depth + 1)}
       </td>
     );

@@ -35,7 +35,8 @@ export function ReceiptPages({ api, path, filters, keyNames, empty }: ReceiptPag
                 columns={receiptColumns(keyNames)}
                 rows={(progress) =>
                   exportedReceipts(
-                    (before) => api.get(pathOf(ASKED_AT_ONCE, before === null ? [] : [["before", before]])),
+                    (before) =>
+                      api.get(pathOf(RECEIPTS_PER_PAGE, before === null ? [] : [["before", before]])),
                     progress,
                   )
                 }
@@ -51,7 +52,7 @@ export function ReceiptPages({ api, path, filters, keyNames, empty }: ReceiptPag
 
 const SHOWN = 20;
 /** As many as the API answers with at most. */
-const ASKED_AT_ONCE = 100;
+const RECEIPTS_PER_PAGE = 100;
 
 export interface ReceiptPagesProps {
   readonly api: Api;

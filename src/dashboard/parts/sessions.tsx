@@ -23,7 +23,7 @@ export function Sessions() {
         ) : (
           <ConfirmButton
             label="End"
-            look="link danger"
+            variant="link danger"
             title="End the session"
             yes="End it now"
             no="Keep it"

@@ -15,7 +15,7 @@ export function TakeBack({ title }: { title: string }) {
   };
   return (
     <div>
-      <Button label={title} look="quiet danger" onClick={() => setAsking(true)} />
+      <Button label={title} variant="quiet danger" onClick={() => setAsking(true)} />
       {asking && (
         <Confirm
           title={title}

@@ -41,7 +41,7 @@ function Review() {
             <div class="row">
               <Button
                 label="Confirm"
-                look="primary"
+                variant="primary"
                 disabled={confirm.busy}
                 onClick={() => confirm.run(claim.balance_id)}
               />

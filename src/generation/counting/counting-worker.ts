@@ -33,8 +33,8 @@ export class CountingWorker {
     const { key, rank, signal, withinMs } = turn;
     const ms = Math.min(withinMs, MAX_WORK_MS);
     const dueMs = this.clock.elapsedMs() + ms;
-    const place = this.occupy() ?? (await this.line.wait(key, 1, ms, signal, rank));
-    if (place === null) return null;
+    const slot = this.occupy() ?? (await this.line.wait(key, 1, ms, signal, rank));
+    if (slot === null) return null;
     const leftMs = dueMs - this.clock.elapsedMs();
     if (!this.stopped && !signal.aborted && leftMs > 0) return this.run(work, leftMs, signal, handedOver);
     this.vacate();

@@ -76,9 +76,9 @@ export class Counting {
    * Reads the request of somebody without credit, whose body is handed over and comes back; null when there is
    * too much to do. Only its short members come back.
    */
-  async request(asked: Omit<ReadWork, "what">, turn: Omit<CountTurn, "rank">): Promise<ReadRequest | null> {
-    const work: ReadWork = { what: "request", ...asked };
-    const handedOver = [asked.body.buffer as ArrayBuffer];
+  async request(parts: Omit<ReadWork, "what">, turn: Omit<CountTurn, "rank">): Promise<ReadRequest | null> {
+    const work: ReadWork = { what: "request", ...parts };
+    const handedOver = [work.body.buffer as ArrayBuffer];
     const seen = (await this.unpaid.take(work, { ...turn, rank: 0 }, handedOver)) as RequestSeen | null;
     if (seen === null) return null;
     const { read, subject, body } = seen;

@@ -6,16 +6,16 @@ export class HeaderFields {
   /** `places`, of each field in turn: where its name begins, and where its value begins and ends. */
   constructor(
     private readonly text: string,
-    private readonly places: readonly number[],
+    private readonly offsets: readonly number[],
   ) {}
 
   /** The name in lower case; repeated fields are joined by ", ". */
   get(name: string): string | undefined {
-    const { text, places } = this;
+    const { text, offsets } = this;
     let value: string | undefined;
-    for (let n = 0; n < places.length; n += PLACES_PER_FIELD) {
-      if (!this.isNamed(name, places[n]!)) continue;
-      const given = text.slice(places[n + 1], places[n + 2]);
+    for (let n = 0; n < offsets.length; n += OFFSETS_PER_FIELD) {
+      if (!this.isNamed(name, offsets[n]!)) continue;
+      const given = text.slice(offsets[n + 1], offsets[n + 2]);
       value = value === undefined ? given : `${value}, ${given}`;
     }
     return value;
@@ -27,11 +27,11 @@ export class HeaderFields {
 
   /** Names in lower case, with what `get` says of them. */
   [Symbol.iterator](): Iterator<[string, string]> {
-    const { text, places } = this;
+    const { text, offsets } = this;
     const values = new Map<string, string>();
-    for (let n = 0; n < places.length; n += PLACES_PER_FIELD) {
-      const name = text.slice(places[n], text.indexOf(":", places[n])).toLowerCase();
-      const given = text.slice(places[n + 1], places[n + 2]);
+    for (let n = 0; n < offsets.length; n += OFFSETS_PER_FIELD) {
+      const name = text.slice(offsets[n], text.indexOf(":", offsets[n])).toLowerCase();
+      const given = text.slice(offsets[n + 1], offsets[n + 2]);
       const before = values.get(name);
       values.set(name, before === undefined ? given : `${before}, ${given}`);
     }
@@ -50,7 +50,7 @@ export class HeaderFields {
 
 export const NO_FIELDS = new HeaderFields("", []);
 
-const PLACES_PER_FIELD = 3;
+const OFFSETS_PER_FIELD = 3;
 const COLON = 0x3a;
 
 const lowerCase = (code: number): number => (code >= 0x41 && code <= 0x5a ? code + 0x20 : code);

@@ -51,7 +51,7 @@ export function parseHead(text: string): ResponseHead | HostFault {
 }
 
 function parseFields(text: string): HeaderFields | HostFault {
-  const places: number[] = [];
+  const offsets: number[] = [];
   const lineEnd = text.indexOf("\r\n");
   let at = lineEnd < 0 ? text.length : lineEnd + 2;
   for (let fields = 0; at < text.length; fields++) {
@@ -73,9 +73,9 @@ function parseFields(text: string): HeaderFields | HostFault {
         return malformed("a control character or a lone line break in a header field");
       at += 2;
     }
-    places.push(nameFrom, valueFrom, valueTo);
+    offsets.push(nameFrom, valueFrom, valueTo);
   }
-  return new HeaderFields(text, places);
+  return new HeaderFields(text, offsets);
 }
 
 /** RFC 9112 §6.3, without its leniencies: two readings of one length are how responses get smuggled. */

@@ -41,11 +41,11 @@ export class SimulatedAnswer {
   }
 
   /** A word at a time. */
-  *tellTo(events: AnswerEvents, onBegun = () => {}): Generator<void> {
+  *writeTo(events: AnswerEvents, onStart = () => {}): Generator<void> {
     const { id, usage, block, words, cut } = this;
     events.start(id, { ...usage, output: 0 });
     events.open(block);
-    onBegun();
+    onStart();
     for (const word of words) yield events.delta(word);
     events.close(null);
     events.stop(cut ? "length" : block.kind === "tool_call" ? "tools" : "end", null);

@@ -75,26 +75,26 @@ async function answer(
   const unserved = problemOf(request);
   if (unserved !== null) return refusal(unserved);
 
-  const said = new SimulatedAnswer(conversationOf(request), id, SIMULATED_LIMITS.maxOutputTokens);
-  const { input } = said.usage;
+  const simulated = new SimulatedAnswer(conversationOf(request), id, SIMULATED_LIMITS.maxOutputTokens);
+  const { input } = simulated.usage;
   const { contextLength } = SIMULATED_LIMITS;
   if (input > contextLength)
     return refusal(
       refuse("context_too_long", `The prompt is too long: ${input} tokens > ${contextLength} maximum.`),
     );
   const language = LANGUAGES[request.surface];
-  const asked = { publicModel: SIMULATED_MODEL, atS: Math.floor(clock.now() / 1_000) };
+  const metadata = { publicModel: SIMULATED_MODEL, atS: Math.floor(clock.now() / 1_000) };
   // Freeform tools need no wrapping here: the simulated host reads them in every language.
   const policy = (to: AnswerWriter) =>
     new AnswerPolicy(to, request, { name: request.surface, wrapsCustomTools: false });
   if (request.stream) {
-    const writer = language.openWriter(request, asked, FAMILY);
-    const telling = said.tellTo(policy(writer), () => writer.ping());
-    return stream(writer, telling, { tokens: said.usage, costUsd: 0 }, clock, paceMs);
+    const writer = language.openWriter(request, metadata, FAMILY);
+    const telling = simulated.writeTo(policy(writer), () => writer.ping());
+    return stream(writer, telling, { tokens: simulated.usage, costUsd: 0 }, clock, paceMs);
   }
   const whole = new CollectedAnswer();
-  said.tellTo(policy(whole)).forEach(() => {});
-  return Response.json(language.writeAnswer(whole, said.usage, request, asked, FAMILY));
+  simulated.writeTo(policy(whole)).forEach(() => {});
+  return Response.json(language.writeAnswer(whole, simulated.usage, request, metadata, FAMILY));
 }
 
 /** Nothing that it says is sealed. */

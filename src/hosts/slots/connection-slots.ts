@@ -18,14 +18,14 @@ export class ConnectionSlots {
 
   /** What is given back when the connection is closed; or which of the limits is reached. */
   take(owner: SocketOwner): (() => void) | FullSlots {
-    const wanted = slotsOf(owner, this.most());
-    for (const [name, most, of] of wanted) if ((this.taken.get(name) ?? 0) >= most) return { most, of };
-    for (const [name] of wanted) this.taken.set(name, (this.taken.get(name) ?? 0) + 1);
+    const limits = slotsOf(owner, this.most());
+    for (const [name, most, of] of limits) if ((this.taken.get(name) ?? 0) >= most) return { most, of };
+    for (const [name] of limits) this.taken.set(name, (this.taken.get(name) ?? 0) + 1);
     let isOpen = true;
     return () => {
       if (!isOpen) return;
       isOpen = false;
-      for (const [name] of wanted) this.giveBack(name);
+      for (const [name] of limits) this.giveBack(name);
     };
   }
 

@@ -211,7 +211,7 @@ class HostQueue {
     const slot = this.take(request);
     if (slot !== null) return slot;
     const waiting = this.queue.wait(key, request.tokens, ms, signal);
-    this.askForMore();
+    this.requestSlots();
     this.pollKeys();
     const given = await waiting;
     // It came with any key that had room: now the conversation's own is chosen, where that has.
@@ -246,7 +246,7 @@ class HostQueue {
   }
 
   /** One slot for each request that is in flight or waits, and one for the next. */
-  private askForMore(): void {
+  private requestSlots(): void {
     this.share?.need(Math.min(this.inFlight + this.waiting + 1, this.limit.now(this.clock)));
   }
 
@@ -259,13 +259,13 @@ class HostQueue {
 
   private occupy(request: KeyRequest): HostSlot | null {
     if (this.inFlight >= this.slots) {
-      this.askForMore();
+      this.requestSlots();
       return null;
     }
     const key = this.keys === null ? null : this.keys.take(request);
     if (key === null && this.keys !== null) return null;
     this.inFlight += 1;
-    if (this.inFlight === this.share?.held) this.askForMore();
+    if (this.inFlight === this.share?.held) this.requestSlots();
     return new HostSlot(this, this.clock.elapsedMs(), key);
   }
 

@@ -15,7 +15,7 @@ export class SlotPool {
   ) {}
 
   /** The worker needs `count` more. */
-  asked(worker: number, count: number): void {
+  requested(worker: number, count: number): void {
     this.tally(worker).lacks += count;
     this.settle(worker);
   }
@@ -82,14 +82,14 @@ export class SlotPool {
    * round.
    */
   private due(worker: number, { has, lacks }: WorkerSlots): number {
-    let wanted = 0;
+    let lacking = 0;
     let fewest = Number.POSITIVE_INFINITY;
     for (const [other, tally] of this.tallies) {
       if (other === worker || tally.lacks === 0) continue;
-      wanted += tally.lacks;
+      lacking += tally.lacks;
       fewest = Math.min(fewest, tally.has);
     }
-    return Math.min(wanted, lacks === 0 ? has : Math.ceil(Math.max(0, has - fewest) / 2));
+    return Math.min(lacking, lacks === 0 ? has : Math.ceil(Math.max(0, has - fewest) / 2));
   }
 
   private tally(worker: number): WorkerSlots {

@@ -8,14 +8,14 @@ export class SlotShare {
   private requested = 0;
   private owed = 0;
 
-  constructor(private readonly tell: SlotShareMessages) {}
+  constructor(private readonly messages: SlotShareMessages) {}
 
   /** `count` slots are used or wanted in all. Requests those that are missing. */
   need(count: number): void {
     const lack = count - this.held - this.requested;
     if (lack <= 0) return;
     this.requested += lack;
-    this.tell.ask(lack);
+    this.messages.request(lack);
   }
 
   given(count: number): void {
@@ -35,7 +35,7 @@ export class SlotShare {
     if (count <= 0) return;
     this.held -= count;
     this.owed -= count;
-    this.tell.giveBack(count);
+    this.messages.giveBack(count);
   }
 
   /** A reload has changed the limit: every slot under the old one goes back as it becomes free. */
@@ -45,6 +45,6 @@ export class SlotShare {
 }
 
 export interface SlotShareMessages {
-  ask(count: number): void;
+  request(count: number): void;
   giveBack(count: number): void;
 }

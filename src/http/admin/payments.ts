@@ -38,7 +38,7 @@ export const adminPaymentEndpoints = (): Endpoint[] => [
           : {
               state: as,
               reason: note ?? reason,
-              lookAt: null,
+              nextPollAt: null,
               ...(as === "credited" && amount > 0 ? { credit: { amount }, shouldBe: amount } : {}),
             },
       );
@@ -55,7 +55,7 @@ async function refund(payment: Payment, { ledger, payments, keyDeps }: HttpDeps)
     return answered(await payments!.card.refund(payment), payment, "credited");
   if (payment.state !== "credited" || rail !== "x402") return notIn("credited", payment);
   // A chain that is reorganised next to it would have the credit taken back a second time.
-  if (payment.lookAt !== null) return notFinal();
+  if (payment.nextPollAt !== null) return notFinal();
   const done = await ledger.debit({
     balanceId,
     amount: credited,
@@ -70,7 +70,7 @@ async function refund(payment: Payment, { ledger, payments, keyDeps }: HttpDeps)
           state: "refunded",
           debited: credited,
           shouldBe: ZERO_USD,
-          lookAt: null,
+          nextPollAt: null,
           reason: `The operator sends it back to ${payment.payer}.`,
         }
       : null,

@@ -20,7 +20,7 @@ export class WrongTokens {
   /** Resolves when the wrong token may be answered; null: at once. */
   note(network: string): Promise<void> | null {
     if (this.isQuiet) this.more = { count: (this.more?.count ?? 0) + 1, network };
-    else this.tell(network, 1);
+    else this.notify(network, 1);
     return this.delay(network);
   }
 
@@ -50,14 +50,14 @@ export class WrongTokens {
     return guesser;
   }
 
-  private tell(network: string, count: number): void {
+  private notify(network: string, count: number): void {
     this.report(network, count);
     this.isQuiet = true;
     this.clock.after(INTERVAL_MS, () => {
       this.isQuiet = false;
       const { more } = this;
       this.more = null;
-      if (more !== null) this.tell(more.network, more.count);
+      if (more !== null) this.notify(more.network, more.count);
     });
   }
 }

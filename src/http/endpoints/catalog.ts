@@ -11,7 +11,7 @@ import type { KeyPolicy } from "../../units/key-policy.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Endpoint } from "../endpoint.ts";
 import type { Identity } from "../identity.ts";
-import { type Answered, type Asked, operation } from "../operation.ts";
+import { type Answered, type OperationRequest, operation } from "../operation.ts";
 import { type JsonReply, ok, written } from "../reply.ts";
 import { modelView, namedModel, together } from "./model-view.ts";
 
@@ -128,7 +128,12 @@ interface ModelPage {
  */
 function pageOf(
   all: readonly ModelAnswer[],
-  { limit: most, after_id: after, before_id: before, offset }: Asked<string, typeof CATALOG.models>["query"],
+  {
+    limit: most,
+    after_id: after,
+    before_id: before,
+    offset,
+  }: OperationRequest<string, typeof CATALOG.models>["query"],
 ): ModelPage | Refusal {
   const limit = most ?? all.length;
   if (after !== null && before !== null)
@@ -152,11 +157,11 @@ function model(name: string, who: Identity | null, deps: HttpDeps): Answered<typ
   const { baseUrl } = deps.settings();
   const catalog = catalogFor(who, deps);
   const suggest = (unknown: string) => suggestion(unknown, catalog, baseUrl);
-  const wanted = idMeantBy(name, catalog, suggest);
-  if (refused(wanted)) return wanted;
-  const behind = modelsBehind(wanted, catalog).map((one) => namedModel(one, deps.health));
+  const id = idMeantBy(name, catalog, suggest);
+  if (refused(id)) return id;
+  const behind = modelsBehind(id, catalog).map((one) => namedModel(one, deps.health));
   const [only] = behind;
-  if (only === undefined) return unknownModel(wanted, suggest);
-  const named = only.id === wanted ? only : together(wanted, behind, asksOpenTier(wanted, catalog));
+  if (only === undefined) return unknownModel(id, suggest);
+  const named = only.id === id ? only : together(id, behind, asksOpenTier(id, catalog));
   return ok(modelView(named, baseUrl));
 }

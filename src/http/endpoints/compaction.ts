@@ -10,7 +10,7 @@ import type { HttpDeps } from "../deps.ts";
 import type { Endpoint } from "../endpoint.ts";
 import type { HttpExchange } from "../exchange.ts";
 import { bearerOf, missingKey } from "../identity.ts";
-import { readWanted } from "../wanted-body.ts";
+import { readSenderBody } from "../sender-body.ts";
 
 /**
  * OpenAI's older way to have a conversation shortened: a request of its own. It is served as the newer one, an
@@ -26,7 +26,7 @@ export const compactionEndpoint = (): Endpoint => ({
 async function compact(exchange: HttpExchange, deps: HttpDeps): Promise<Response | Refusal> {
   const secret = bearerOf(exchange.request);
   if (secret === null) return turnedAway(missingKey(exchange.request), deps);
-  const body = await readWanted(exchange, secret, deps);
+  const body = await readSenderBody(exchange, secret, deps);
   if (refused(body)) return turnedAway(body, deps);
   exchange.gatewaysTurn();
   try {

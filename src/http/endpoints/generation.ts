@@ -10,8 +10,8 @@ import { EventLoopTurn } from "../event-loop-turn.ts";
 import type { HttpExchange } from "../exchange.ts";
 import { bearerOf, bearerOrApiKeyOf, identify, keysOnly, missingKey } from "../identity.ts";
 import { type JsonReply, ok } from "../reply.ts";
+import { readSenderBody } from "../sender-body.ts";
 import { answerResponse } from "../streaming.ts";
-import { readWanted } from "../wanted-body.ts";
 import { webSocketEndpoint } from "../websocket/upgrade.ts";
 import { compactionEndpoint } from "./compaction.ts";
 
@@ -57,7 +57,7 @@ function surface(
       await turn.end();
       const secret = secretOf(request);
       if (secret === null) return turnedAway(missingKey(request));
-      const body = await readWanted(exchange, secret, deps);
+      const body = await readSenderBody(exchange, secret, deps);
       if (refused(body)) return turnedAway(body);
       exchange.gatewaysTurn();
       try {
@@ -76,7 +76,7 @@ async function countTokens(exchange: HttpExchange, deps: HttpDeps): Promise<Json
   if (identity.kind !== "key") return keysOnly("count tokens");
   const { suspended } = identity.balance;
   if (suspended !== null) return suspension(suspended, deps.settings().contact);
-  const body = await readWanted(exchange, identity, deps);
+  const body = await readSenderBody(exchange, identity, deps);
   if (refused(body)) return body;
   const { signal } = exchange.request;
   const { isUnpaid } = exchange;

@@ -11,7 +11,7 @@ import type { HttpDeps } from "../deps.ts";
 import type { Endpoint } from "../endpoint.ts";
 import { readUsd, repeated } from "../fields.ts";
 import { againstForging, type Identity } from "../identity.ts";
-import { type Asked, operation } from "../operation.ts";
+import { type OperationRequest, operation } from "../operation.ts";
 import { created, JsonReply, ok, page } from "../reply.ts";
 import { cardMethod, orderByCard } from "./card-orders.ts";
 import { type CreditOrder, orderByX402 } from "./x402-orders.ts";
@@ -41,7 +41,10 @@ export const noPayment = (id: string): Refusal =>
 /** Keys see the payments that they ordered, also before a rotation. */
 const keyOf = (who: Identity) => (who.kind === "key" ? who.key.rotationId : null);
 
-async function saved({ who, fields }: Asked<string, typeof PAYMENTS.saved>, { keyDeps }: HttpDeps) {
+async function saved(
+  { who, fields }: OperationRequest<string, typeof PAYMENTS.saved>,
+  { keyDeps }: HttpDeps,
+) {
   if (who.by !== "recovery")
     return refuse(
       "invalid_request",
@@ -80,7 +83,10 @@ function optionsOf(who: Identity, deps: HttpDeps): PaymentOptions {
   };
 }
 
-async function order({ who, fields, exchange }: Asked<string, typeof PAYMENTS.credit>, deps: HttpDeps) {
+async function order(
+  { who, fields, exchange }: OperationRequest<string, typeof PAYMENTS.credit>,
+  deps: HttpDeps,
+) {
   const { balance } = who;
   if (balance.suspended !== null) return suspension(balance.suspended, deps.settings().contact);
   const amount = readUsd("amount_usd", fields.amount_usd);
@@ -93,13 +99,13 @@ async function order({ who, fields, exchange }: Asked<string, typeof PAYMENTS.cr
   const { rail = x402 === null ? "card" : "x402" } = fields;
   if ((rail === "x402" ? x402 : card) === null)
     return invalidField("rail", "`rail` must be one that GET /v1/payments/options names.");
-  const wanted: CreditOrder = { balance, keyId: keyOf(who), amount, idempotencyKey };
+  const creditOrder: CreditOrder = { balance, keyId: keyOf(who), amount, idempotencyKey };
   if (rail === "card") {
-    const checkout = await orderByCard(wanted, who, exchange.receipt, deps);
+    const checkout = await orderByCard(creditOrder, who, exchange.receipt, deps);
     return refused(checkout) ? checkout : created(checkout);
   }
   const header = exchange.request.headers.get("payment-signature");
-  const take = () => orderByX402(wanted, header, deps);
+  const take = () => orderByX402(creditOrder, header, deps);
   const paid = await (header === null ? take() : againstForging(exchange, deps, take));
   if (refused(paid)) return paid;
   const { payment, response } = paid;

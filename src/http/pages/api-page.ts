@@ -69,14 +69,14 @@ const block = (title: string, text: string): string =>
 const linked = (html: string): string =>
   html.replaceAll(/→ (\w+)/g, (_, name) => `→ <a href="#schema-${name}">${name}</a>`);
 
-function parameterLine({ name, in: place, schema }: Parameter): string {
+function parameterLine({ name, in: location, schema }: Parameter): string {
   const { description, minimum, maximum, default: fallback } = schema as JsonSchema;
   const notes = [
     ...(minimum === undefined || maximum === undefined ? [] : [`${minimum} to ${maximum}`]),
     ...(fallback === undefined ? [] : [`${fallback} by default`]),
     ...(description === undefined ? [] : [description]),
   ];
-  return `${name} (${place}): ${shown(schema)}${notes.length === 0 ? "" : `   — ${notes.join("; ")}`}`;
+  return `${name} (${location}): ${shown(schema)}${notes.length === 0 ? "" : `   — ${notes.join("; ")}`}`;
 }
 
 function answerText({ content }: ResponseObject): string {

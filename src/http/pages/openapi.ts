@@ -148,10 +148,10 @@ const pathParameters = (template: string): Parameter[] =>
   }));
 
 const optionalParameters = ({ query = {}, headers = {} }: About, schemas: Schemas): Parameter[] =>
-  (["query", "header"] as const).flatMap((place) =>
-    Object.entries(place === "query" ? query : headers).map(([name, schema]) => ({
+  (["query", "header"] as const).flatMap((location) =>
+    Object.entries(location === "query" ? query : headers).map(([name, schema]) => ({
       name,
-      in: place,
+      in: location,
       required: false,
       schema: referring(schema, schemas),
     })),

@@ -1,6 +1,6 @@
 import type { MediaType } from "../../api/about.ts";
 import type { Endpoint } from "../endpoint.ts";
-import look from "./look.css" with { type: "text" };
+import pageStyle from "./page.css" with { type: "text" };
 
 /**
  * A page that needs nothing from anywhere: one style, no script, no request. The policy allows that one style
@@ -72,7 +72,7 @@ function pageOf(
   rules: readonly string[],
   forms = "'none'",
 ): HtmlPage {
-  const css = look + style;
+  const css = pageStyle + style;
   const styles = `style-src ${rules.length > 0 ? "'self' " : ""}'sha256-${sha256(css)}'`;
   return {
     policy: [

@@ -41,7 +41,7 @@ export class ClientSocket {
   }
 
   /** An event that nobody waits for. Who takes none of them and causes more is not served any longer. */
-  tell(text: string): void {
+  notify(text: string): void {
     if (this.taking !== null && ++this.untaken > MAX_UNTAKEN) this.abandon();
     else this.send([text]);
   }

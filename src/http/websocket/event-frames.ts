@@ -77,8 +77,8 @@ export class EventFrames implements Sink {
     if (type === "failed") this.ended({ isServed: false });
     else {
       const { id, output } = asObject(parseObject(data)?.response) ?? {};
-      const told = this.items.length > 0 || !Array.isArray(output) ? this.items : output.map(bytesOf);
-      this.ended({ isServed: true, responseId: typeof id === "string" ? id : "", items: told });
+      const outputItems = this.items.length > 0 || !Array.isArray(output) ? this.items : output.map(bytesOf);
+      this.ended({ isServed: true, responseId: typeof id === "string" ? id : "", items: outputItems });
     }
   }
 

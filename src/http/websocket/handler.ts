@@ -12,8 +12,8 @@ export const webSocketHandler = (messageBytes: number) => ({
   message: (socket: Socket, message: string | Uint8Array) => socket.data.received(message),
   drain: (socket: Socket) => socket.data.taken(),
   close: (socket: Socket, _code: number, reason: string) => socket.data.closed(reason === SENT_TOO_MUCH),
-  ping: (socket: Socket) => socket.data.heard(),
-  pong: (socket: Socket) => socket.data.heard(),
+  ping: (socket: Socket) => socket.data.noteActivity(),
+  pong: (socket: Socket) => socket.data.noteActivity(),
   maxPayloadLength: messageBytes,
   backpressureLimit: 67_108_864,
   // `ResponsesConnection.look` sends pings, and ends what is silent.

@@ -17,7 +17,7 @@ import { type Refusal, refuse, refused } from "../../units/errors/refusal.ts";
 import { type BalanceId, newReceiptId } from "../../units/id.ts";
 import type { HttpDeps } from "../deps.ts";
 import { paysFor } from "../sender.ts";
-import { SMALL_BYTES } from "../wanted-body.ts";
+import { SMALL_BYTES } from "../sender-body.ts";
 import { ClientSocket, GOING_AWAY, type ServerSocket, TOO_MUCH } from "./client-socket.ts";
 import { type AnswerEnd, EventFrames } from "./event-frames.ts";
 import { answerTurn, type TurnSender } from "./turn.ts";
@@ -42,7 +42,7 @@ export class ResponsesConnection {
   /** Could still pay for the largest message, when that was last looked at. */
   private pays: boolean;
   private openedMs = 0;
-  private heardMs = 0;
+  private lastActivityMs = 0;
   /** When the client last took some of what waits for it, or nothing waited. */
   private tookMs = 0;
   private idleSinceMs = 0;
@@ -59,15 +59,15 @@ export class ResponsesConnection {
 
   opened(socket: ServerSocket): void {
     this.socket = new ClientSocket(socket);
-    this.openedMs = this.heardMs = this.tookMs = this.idleSinceMs = this.nowMs;
+    this.openedMs = this.lastActivityMs = this.tookMs = this.idleSinceMs = this.nowMs;
   }
 
-  heard(): void {
-    this.heardMs = this.nowMs;
+  noteActivity(): void {
+    this.lastActivityMs = this.nowMs;
   }
 
   taken(): void {
-    this.heard();
+    this.noteActivity();
     this.tookMs = this.nowMs;
     this.socket?.taken();
   }
@@ -87,7 +87,7 @@ export class ResponsesConnection {
   }
 
   received(message: string | Uint8Array): void {
-    this.heard();
+    this.noteActivity();
     this.hasSent = true;
     const isDraining = this.isLeaving && this.isBusy;
     if (this.isEnding && !isDraining) return;
@@ -95,11 +95,11 @@ export class ResponsesConnection {
     const isUnpaid = !this.pays && message.length > SMALL_BYTES;
     const tooMuch = isUnpaid ? this.tooMuchUnpaid(message.length) : null;
     if (tooMuch !== null) return this.refuseLast(tooMuch);
-    if (message.length > SMALL_BYTES) this.lookAtCredit().catch((error) => this.fault(error));
+    if (message.length > SMALL_BYTES) this.recheckCredit().catch((error) => this.fault(error));
     if (typeof message !== "string") return this.refuseEvent(notText(), null);
     const event = readCreateEvent(Buffer.from(message));
     if ("why" in event) return this.refuseEvent(event.why, event.streamId);
-    const why = isDraining ? stopping() : this.placeFor(event);
+    const why = isDraining ? stopping() : this.refusalFor(event);
     if (why !== null) return this.refuseEvent(why, event.streamId);
     this.waiting.push({ event, isUnpaid });
     this.turnBytes += event.bytes;
@@ -124,7 +124,7 @@ export class ResponsesConnection {
     const { nowMs, socket } = this;
     if (socket?.isBehind !== true) this.tookMs = nowMs;
     // Who sends pings and reads nothing keeps a host's place as well as who is gone.
-    if (nowMs - Math.min(this.heardMs, this.tookMs) > SILENT_MS) socket?.abandon();
+    if (nowMs - Math.min(this.lastActivityMs, this.tookMs) > SILENT_MS) socket?.abandon();
     else if (this.isBusy || this.isEnding) socket?.ping();
     else if (this.isOld) this.expire();
     else if (nowMs - this.idleSinceMs > (this.pays && this.hasSent ? IDLE_MS : SHORT_IDLE_MS))
@@ -146,7 +146,7 @@ export class ResponsesConnection {
   }
 
   /** Whoever has spent their credit, is suspended or has a key that has ended has what they send counted from then on. */
-  private async lookAtCredit(): Promise<void> {
+  private async recheckCredit(): Promise<void> {
     const { clock, keyring } = this.deps.keyDeps;
     const { secret, balance, pays } = this.opener;
     const holder = pays ? await keyring.identify(secret, clock.now()) : null;
@@ -158,7 +158,7 @@ export class ResponsesConnection {
     return this.nowMs - this.openedMs > LIFETIME_MS;
   }
 
-  private placeFor({ streamId, bytes }: CreateEvent): Refusal | ProtocolError | null {
+  private refusalFor({ streamId, bytes }: CreateEvent): Refusal | ProtocolError | null {
     if (!this.lanes.admits(streamId))
       return protocolError("websocket_stream_limit_reached", String(MAX_LANES));
     const isFull =
@@ -219,18 +219,19 @@ export class ResponsesConnection {
     const orphan = isChecked ? orphanResult(event, from.items() ?? []) : null;
     const sender = { ...this.opener, isUnpaid, signal: this.leaving.signal };
     const answer = orphan ?? (await answerTurn(event, from, sender, this.deps));
-    if (answer instanceof ProtocolError || refused(answer) || isRefusal(answer)) await this.lookAtCredit();
+    if (answer instanceof ProtocolError || refused(answer) || isRefusal(answer)) await this.recheckCredit();
     let end: AnswerEnd = { isServed: false };
-    const ended = (told: AnswerEnd) => {
-      end = told;
-      if (told.isServed) this.lanes.keep(streamId, told.responseId, from, [event.items, ...told.items]);
+    const ended = (outcome: AnswerEnd) => {
+      end = outcome;
+      if (outcome.isServed)
+        this.lanes.keep(streamId, outcome.responseId, from, [event.items, ...outcome.items]);
     };
     if (refused(answer) && answer === orphan) this.refuseEvent(answer, streamId);
     else if (answer instanceof ProtocolError || refused(answer)) this.refuse(answer, streamId);
     else if (answer instanceof Uint8Array) await this.frames(streamId, {}, ended).write(answer);
     else if (answer.kind === "stream")
-      await answer.run(this.frames(streamId, toldHeaders(answer.headers), ended));
-    else this.socket!.tell(errorAnswerEvent(answer, streamId));
+      await answer.run(this.frames(streamId, gatewayHeaders(answer.headers), ended));
+    else this.socket!.notify(errorAnswerEvent(answer, streamId));
     if (!end.isServed && previousResponseId !== null) this.lanes.failed(streamId, previousResponseId);
   }
 
@@ -260,7 +261,7 @@ export class ResponsesConnection {
     const { clock, random } = this.deps.keyDeps;
     const { baseUrl } = this.deps.settings();
     if (refused(why)) this.deps.turnedAway("responses", why.code);
-    this.socket?.tell(errorEvent(why, streamId, { baseUrl, receipt: newReceiptId(clock.now(), random) }));
+    this.socket?.notify(errorEvent(why, streamId, { baseUrl, receipt: newReceiptId(clock.now(), random) }));
   }
 
   private get nowMs(): number {
@@ -301,7 +302,7 @@ const SHORT_IDLE_MS = 120_000;
 const MAX_CHECKED_BYTES = 1_048_576;
 
 /** What an answer's headers tell next to its events. */
-const toldHeaders = (headers: Readonly<Record<string, string>>): Record<string, string> =>
+const gatewayHeaders = (headers: Readonly<Record<string, string>>): Record<string, string> =>
   Object.fromEntries(Object.entries(headers).filter(([name]) => name.startsWith("x-gateway-")));
 
 const tooOld = (): ProtocolError =>

@@ -9,7 +9,7 @@ import { type Refusal, refuse, refused } from "../../units/errors/refusal.ts";
 import { suspension } from "../../units/errors/suspension-refusal.ts";
 import type { HttpDeps } from "../deps.ts";
 import { senderOf } from "../sender.ts";
-import { ROOM_WAIT_MS, SMALL_BYTES } from "../wanted-body.ts";
+import { ROOM_WAIT_MS, SMALL_BYTES } from "../sender-body.ts";
 
 /** Whoever opened a connection: what every turn of it takes from the request that did. */
 export interface TurnSender {
@@ -36,17 +36,17 @@ export async function answerTurn(
   const bytes = from.bytes + event.bytes;
   if (bytes > bodyBytes) return tooLarge(bodyBytes);
   if (!event.generates) return warmUp(event, bytes, sender, deps);
-  const ask = (isUnpaid: boolean) => {
+  const send = (isUnpaid: boolean) => {
     const before = from.items();
     if (before === null) return protocolError("previous_response_not_found", event.previousResponseId!);
     return deps.generate("responses", callOf(requestBody(event, before), sender, isUnpaid));
   };
-  if (bytes <= SMALL_BYTES) return ask(false);
+  if (bytes <= SMALL_BYTES) return send(false);
   const counted = sender.isUnpaid ? event.bytes : 0;
   const room = await roomFor(bytes, counted, sender, deps);
   if (refused(room)) return room;
   try {
-    return await ask(room.isUnpaid);
+    return await send(room.isUnpaid);
   } finally {
     room.release();
   }

@@ -38,7 +38,7 @@ async function upgraded(exchange: HttpExchange, deps: HttpDeps): Promise<Refusal
   const { request } = exchange;
   const secret = bearerOf(request) ?? offeredKey(request);
   if (secret === null) return missingKey(request);
-  if (!asksForWebSocket(request)) return notAsked();
+  if (!asksForWebSocket(request)) return upgradeRequired();
   const { clock, keyring } = deps.keyDeps;
   const { dashboardUrl, contact, bodyBytes } = deps.settings();
   const holder = await keyring.identify(secret, clock.now());
@@ -68,7 +68,7 @@ async function upgraded(exchange: HttpExchange, deps: HttpDeps): Promise<Refusal
   });
   if (!exchange.upgrade(connection)) {
     release();
-    return notAsked();
+    return upgradeRequired();
   }
   sockets.opened(connection);
   return null;
@@ -104,7 +104,7 @@ function turnHeaders(sent: Headers): Headers {
 
 const OF_UPGRADE = /^(sec-websocket-.*|upgrade|connection|content-type|content-length|idempotency-key)$/;
 
-const notAsked = (): Refusal =>
+const upgradeRequired = (): Refusal =>
   refuse(
     "unsupported_endpoint",
     "GET /v1/responses is served over WebSocket (RFC 6455, version 13), and the request does not ask for one as it must. Proxies on the way have to pass on `Upgrade` and `Connection`. Or send the request with POST.",

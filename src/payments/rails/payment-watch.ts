@@ -11,7 +11,7 @@ export interface WatchedRail {
   /** Before each round. */
   prepare?(): Promise<void>;
   /** Finds out what has become of the payment, and writes it down together with when to look again. */
-  look(payment: Payment): Promise<unknown>;
+  poll(payment: Payment): Promise<unknown>;
 }
 
 /**
@@ -43,14 +43,14 @@ export class PaymentWatch {
     for (let slice = 0; slice < MAX_SLICES && !this.rounds.stopped; slice++) {
       const now = this.clock.now();
       const due = await this.store.claim(now, epochMs(now + this.pace.leaseMs), SLICE);
-      await Promise.all(due.map((payment) => this.lookAt(payment)));
+      await Promise.all(due.map((payment) => this.poll(payment)));
       if (due.length < SLICE) return;
     }
   }
 
-  private async lookAt(payment: Payment): Promise<void> {
+  private async poll(payment: Payment): Promise<void> {
     try {
-      await this.rails.find(({ name }) => name === payment.rail)?.look(payment);
+      await this.rails.find(({ name }) => name === payment.rail)?.poll(payment);
     } catch (error) {
       this.log("payment", { id: payment.id, error: String(error) });
       // Where the store is what failed, the lease ends it.
@@ -59,9 +59,11 @@ export class PaymentWatch {
   }
 
   /** Gives up the lease, unless the rail wrote when to look next before it failed. */
-  private retrySoon({ id, lookAt }: Payment): Promise<unknown> {
+  private retrySoon({ id, nextPollAt }: Payment): Promise<unknown> {
     const soon = epochMs(this.clock.now() + this.pace.watchMs);
-    return this.store.change(id, (present) => (present.lookAt === lookAt ? { lookAt: soon } : null));
+    return this.store.change(id, (present) =>
+      present.nextPollAt === nextPollAt ? { nextPollAt: soon } : null,
+    );
   }
 }
 

@@ -1,6 +1,6 @@
 import type { LiveRoutes } from "../../hosts/route-report.ts";
 import type { Throttled } from "../../ledger/limits/address.ts";
-import type { ToldRoute } from "../../routing/affinity.ts";
+import type { RemoteRoute } from "../../routing/affinity.ts";
 import type { HostRest } from "../../routing/health.ts";
 import type { StoredReceipt } from "../../store/ledger/receipts.ts";
 import type { Metric } from "../../telemetry/metric.ts";
@@ -11,7 +11,7 @@ import type { ReceiptId } from "../../units/id.ts";
  * version.
  */
 export type FromWorker =
-  | { readonly kind: "question"; readonly id: number; readonly ask: SupervisorQuery }
+  | { readonly kind: "question"; readonly id: number; readonly query: SupervisorQuery }
   | { readonly kind: "given_back"; readonly throttled: Throttled; readonly block: string }
   | { readonly kind: "state"; readonly round: number; readonly state: WorkerState }
   | { readonly kind: "receipt_found"; readonly search: number; readonly receipt: StoredReceipt | null }
@@ -42,7 +42,7 @@ interface RestMessage {
 /** Where one worker has served conversations that the others would send elsewhere. */
 interface StaysMessage {
   readonly kind: "stays";
-  readonly routes: readonly ToldRoute[];
+  readonly routes: readonly RemoteRoute[];
 }
 
 export type SupervisorQuery =

@@ -1,7 +1,7 @@
 import { createServer, type Socket } from "node:net";
 import type { SurfaceName } from "../../catalog/catalog.ts";
 import type { GenerationAnswer, GenerationCall, Sink } from "../../generation/answer.ts";
-import { ROOM_WAIT_MS, SMALL_BYTES } from "../../http/wanted-body.ts";
+import { ROOM_WAIT_MS, SMALL_BYTES } from "../../http/sender-body.ts";
 import { listenPrivately } from "../../store/data-folder.ts";
 import { ByteBudget } from "../../units/byte-budget.ts";
 import type { Clock } from "../../units/clock.ts";
@@ -58,11 +58,11 @@ export class PassedRepeats {
     });
     this.open.add(connection);
     try {
-      connection.say({ protocol: REPEAT_PROTOCOL });
-      const request = await connection.heard<PassedRequest>(SENT_MS);
+      connection.sendMessage({ protocol: REPEAT_PROTOCOL });
+      const request = await connection.readMessage<PassedRequest>(SENT_MS);
       const answer = request === null ? null : await this.answerTo(request, connection, left.signal);
       // From here on, nothing keeps the prompt.
-      await tell(answer, connection);
+      await sendAnswer(answer, connection);
       connection.end();
     } catch (error) {
       this.deps.onFault(error);
@@ -114,14 +114,17 @@ const callOf = (
   signal,
 });
 
-async function tell(answer: GenerationAnswer | Refusal | null, connection: RepeatConnection): Promise<void> {
-  if (answer === null) return void connection.say({ kind: "absent" });
+async function sendAnswer(
+  answer: GenerationAnswer | Refusal | null,
+  connection: RepeatConnection,
+): Promise<void> {
+  if (answer === null) return void connection.sendMessage({ kind: "absent" });
   if (refused(answer)) {
     const { code, message, details } = answer;
-    return void connection.say({ kind: "refused", refusal: { code, message, details } });
+    return void connection.sendMessage({ kind: "refused", refusal: { code, message, details } });
   }
   const { kind, status, headers } = answer;
-  connection.say({ kind, status, headers });
+  connection.sendMessage({ kind, status, headers });
   if (answer.kind === "stream") return answer.run(new PassedSink(connection));
   connection.send(answer.body);
 }

@@ -17,7 +17,7 @@ export class ReceiptSearch {
     const { promise, resolve } = Promise.withResolvers<StoredReceipt | null>();
     this.open.set(search, { missing: workers.length, resolve });
     const timer = this.clock.after(ANSWER_MS, () => resolve(null));
-    for (const worker of workers) worker.look(search, id);
+    for (const worker of workers) worker.find(search, id);
     try {
       return await promise;
     } finally {
@@ -35,7 +35,7 @@ export class ReceiptSearch {
 }
 
 export interface SearchedWorker {
-  look(search: number, id: ReceiptId): void;
+  find(search: number, id: ReceiptId): void;
 }
 
 interface OpenSearch {

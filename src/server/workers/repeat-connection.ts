@@ -48,7 +48,7 @@ export class RepeatConnection implements Deadline {
   isSilent = false;
   private pieces: Buffer[] = [];
   private bytes = 0;
-  private wanted = 0;
+  private neededBytes = 0;
   private isPaused = false;
   private isClosed = false;
   private arrival: PromiseWithResolvers<void> | null = null;
@@ -66,7 +66,7 @@ export class RepeatConnection implements Deadline {
     socket.on("close", () => this.closed());
   }
 
-  say(message: RepeatGreeting | PassedRequest | PassedAnswer): boolean | Promise<boolean> {
+  sendMessage(message: RepeatGreeting | PassedRequest | PassedAnswer): boolean | Promise<boolean> {
     return this.send(Buffer.from(JSON.stringify(message)));
   }
 
@@ -84,7 +84,7 @@ export class RepeatConnection implements Deadline {
   }
 
   /** The other end's next message; null where it went, or was silent for so long, before that. */
-  async heard<Message>(withinMs: number): Promise<Message | null> {
+  async readMessage<Message>(withinMs: number): Promise<Message | null> {
     const frame = await this.frame(withinMs);
     return frame === null ? null : (JSON.parse(frame.toString()) as Message);
   }
@@ -111,7 +111,7 @@ export class RepeatConnection implements Deadline {
   }
 
   private async take(length: number, withinMs: number): Promise<Buffer | null> {
-    this.wanted = length;
+    this.neededBytes = length;
     const { clock, deadlines } = this.deps;
     while (this.bytes < length) {
       if (this.isClosed) return null;
@@ -125,14 +125,14 @@ export class RepeatConnection implements Deadline {
     const all = this.pieces.length === 1 ? this.pieces[0]! : Buffer.concat(this.pieces);
     this.pieces = all.length === length ? [] : [all.subarray(length)];
     this.bytes -= length;
-    this.wanted = 0;
+    this.neededBytes = 0;
     // Also because only a reader learns of the end.
     this.goOn();
     return all.subarray(0, length);
   }
 
   private goOn(): void {
-    if (!this.isPaused || this.bytes > this.wanted + AHEAD_BYTES) return;
+    if (!this.isPaused || this.bytes > this.neededBytes + AHEAD_BYTES) return;
     this.isPaused = false;
     this.socket.resume();
   }
@@ -140,8 +140,8 @@ export class RepeatConnection implements Deadline {
   private arrived(piece: Buffer): void {
     this.pieces.push(piece);
     this.bytes += piece.length;
-    if (this.bytes >= this.wanted) this.arrival?.resolve();
-    if (this.isPaused || this.bytes <= this.wanted + AHEAD_BYTES) return;
+    if (this.bytes >= this.neededBytes) this.arrival?.resolve();
+    if (this.isPaused || this.bytes <= this.neededBytes + AHEAD_BYTES) return;
     this.isPaused = true;
     this.socket.pause();
   }

@@ -16,7 +16,7 @@ import {
   RepeatConnection,
   type RepeatGreeting,
 } from "./repeat-connection.ts";
-import type { WorkerPlace } from "./worker-place.ts";
+import type { WorkerIdentity } from "./worker-identity.ts";
 
 /**
  * The worker that a request's `Idempotency-Key` names is its owner and answers it, whichever worker the
@@ -31,15 +31,15 @@ export class RepeatOwners implements RepeatPeers {
   private readonly missedUntilMs: number;
 
   constructor(
-    private readonly place: WorkerPlace,
+    private readonly identity: WorkerIdentity,
     private readonly deps: RepeatOwnersDeps,
   ) {
-    const most = Math.max(1, Math.floor(BACKLOG / place.workers));
+    const most = Math.max(1, Math.floor(BACKLOG / identity.workers));
     this.lines = Array.from(
-      { length: place.workers },
-      (_, at) => new OwnerLine(place.socketOf(at + 1), most, deps),
+      { length: identity.workers },
+      (_, at) => new OwnerLine(identity.socketOf(at + 1), most, deps),
     );
-    this.missedUntilMs = place.isAgain ? deps.clock.elapsedMs() + KEPT_MS : Number.NEGATIVE_INFINITY;
+    this.missedUntilMs = identity.isAgain ? deps.clock.elapsedMs() + KEPT_MS : Number.NEGATIVE_INFINITY;
   }
 
   async answer(
@@ -47,7 +47,7 @@ export class RepeatOwners implements RepeatPeers {
     surface: SurfaceName,
     call: GenerationCall,
   ): Promise<GenerationAnswer | Refusal | null> {
-    const answer = await this.ask(this.workers(request).before, request, surface, call, false);
+    const answer = await this.tryWorkers(this.workers(request).before, request, surface, call, false);
     return answer ?? this.kept(request, surface, call);
   }
 
@@ -57,16 +57,16 @@ export class RepeatOwners implements RepeatPeers {
     call: GenerationCall,
   ): Promise<GenerationAnswer | Refusal | null> {
     if (this.deps.clock.elapsedMs() >= this.missedUntilMs) return null;
-    return this.ask(this.workers(request).behind, request, surface, call, true);
+    return this.tryWorkers(this.workers(request).behind, request, surface, call, true);
   }
 
   private workers({ id }: KeyedRequest) {
-    const order = inOrder(id, this.place.workers);
-    const own = order.indexOf(this.place.number);
+    const order = inOrder(id, this.identity.workers);
+    const own = order.indexOf(this.identity.number);
     return { before: order.slice(0, own), behind: order.slice(own + 1) };
   }
 
-  private async ask(
+  private async tryWorkers(
     workers: readonly number[],
     request: KeyedRequest,
     surface: SurfaceName,
@@ -99,24 +99,24 @@ export class RepeatOwners implements RepeatPeers {
     signal.addEventListener("abort", leave, { once: true });
     if (signal.aborted) leave();
     const [headers, blocks] = [[...call.headers], call.blocks()];
-    connection.say({ surface, secret, balance, headers, blocks, ifKept, bytes: body.length });
+    connection.sendMessage({ surface, secret, balance, headers, blocks, ifKept, bytes: body.length });
     connection.send(body);
     const silenceMs = this.deps.silenceMs();
-    const said = await connection.heard<PassedAnswer>(silenceMs);
-    if (said?.kind === "stream") {
-      const { status, headers } = said;
+    const reply = await connection.readMessage<PassedAnswer>(silenceMs);
+    if (reply?.kind === "stream") {
+      const { status, headers } = reply;
       const brokenOff = () => this.deps.brokenOff(surface, streamLost());
       return new PassedStream(status, headers, { connection, silenceMs, brokenOff });
     }
-    const whole = said?.kind === "whole" ? await connection.frame(silenceMs) : null;
+    const whole = reply?.kind === "whole" ? await connection.frame(silenceMs) : null;
     leave();
-    switch (said?.kind) {
+    switch (reply?.kind) {
       case "absent":
         return null;
       case "refused":
-        return new Refusal(said.refusal.code, said.refusal.message, said.refusal.details);
+        return new Refusal(reply.refusal.code, reply.refusal.message, reply.refusal.details);
       case "whole":
-        return whole === null ? ownerLost() : { ...said, kind: "whole", body: whole };
+        return whole === null ? ownerLost() : { ...reply, kind: "whole", body: whole };
       default:
         // What it may have kept has gone with it.
         return ifKept ? null : ownerLost();
@@ -177,7 +177,7 @@ class OwnerLine {
       return null;
     }
     const connection = new RepeatConnection(connect(this.path), this.deps, closed);
-    const greeting = await connection.heard<RepeatGreeting>(TIMEOUT_MS);
+    const greeting = await connection.readMessage<RepeatGreeting>(TIMEOUT_MS);
     if (greeting?.protocol === REPEAT_PROTOCOL) return connection;
     if (connection.isSilent) this.hangsUntilMs = clock.elapsedMs() + TIMEOUT_MS;
     connection.destroy();

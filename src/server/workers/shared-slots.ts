@@ -7,14 +7,14 @@ export class SharedSlots {
 
   constructor(
     private readonly workers: number,
-    private readonly tell: (worker: number, message: ToWorker) => void,
+    private readonly send: (worker: number, message: ToWorker) => void,
   ) {}
 
   handleMessage(worker: number, { kind, host, most, count }: SlotsMessage): void {
     const key = `${most} ${host}`;
     const pool = this.pools.get(key) ?? this.open(host, most);
     this.pools.set(key, pool);
-    if (kind === "slots_wanted") pool.asked(worker, count);
+    if (kind === "slots_wanted") pool.requested(worker, count);
     else pool.returned(worker, count);
     if (pool.idle) this.pools.delete(key);
   }
@@ -29,8 +29,8 @@ export class SharedSlots {
 
   private open(host: string, most: number): SlotPool {
     return new SlotPool(most, this.workers, {
-      give: (worker, count) => this.tell(worker, { kind: "slots_granted", host, most, count }),
-      recall: (worker, count) => this.tell(worker, { kind: "slots_recalled", host, most, count }),
+      give: (worker, count) => this.send(worker, { kind: "slots_granted", host, most, count }),
+      recall: (worker, count) => this.send(worker, { kind: "slots_recalled", host, most, count }),
     });
   }
 }

@@ -51,7 +51,7 @@ export class Supervisor {
     this.report = new WorkerReport(options.clock, () =>
       [...this.workers, ...(options.isKept ? [this.keeper] : [])].map((worker) => ({
         number: worker.number,
-        tell: worker.serving ? (round) => send(worker, { kind: "state_wanted", round }) : null,
+        requestState: worker.serving ? (round) => send(worker, { kind: "state_wanted", round }) : null,
       })),
     );
   }
@@ -106,7 +106,7 @@ export class Supervisor {
       env: {
         ...RUNTIME,
         ...env,
-        ...this.placeOf(worker),
+        ...this.environmentOf(worker),
       },
       stdin: "ignore",
       stdout: "pipe",
@@ -124,7 +124,7 @@ export class Supervisor {
     return announcement;
   }
 
-  private placeOf({ number, isAgain }: WorkerProcess): Record<string, string> {
+  private environmentOf({ number, isAgain }: WorkerProcess): Record<string, string> {
     const { dataFolder, socketFolder, workers } = this.options;
     return number === KEEPER
       ? { GATEWAY_KEEPER: String(workers), GATEWAY_DATA: dataFolder }
@@ -157,9 +157,12 @@ export class Supervisor {
     }
   }
 
-  private async answer(worker: WorkerProcess, { id, ask }: FromWorker & { kind: "question" }): Promise<void> {
+  private async answer(
+    worker: WorkerProcess,
+    { id, query }: FromWorker & { kind: "question" },
+  ): Promise<void> {
     const { child } = worker;
-    const answer = await this.answerTo(ask, worker);
+    const answer = await this.answerTo(query, worker);
     // Another process in its place has asked nothing.
     if (worker.child === child) send(worker, { kind: "answer", id, answer });
   }
@@ -177,7 +180,7 @@ export class Supervisor {
         return this.search.find(
           question.receipt,
           this.others(asker).map((worker) => ({
-            look: (search, receipt) => send(worker, { kind: "receipt_wanted", search, receipt }),
+            find: (search, receipt) => send(worker, { kind: "receipt_wanted", search, receipt }),
           })),
         );
       case "throttle":
@@ -263,9 +266,9 @@ const LAST_RESTART_MS = 5_000;
  * Workers share the port with each other, and would share it with a stranger too. So this process first takes
  * it exclusively. One that the kernel picked is kept until the workers have it; nobody knows it yet.
  */
-function claimPort(hostname: string, wanted: number): { readonly port: number; release(): void } {
-  const port = freePort(hostname, wanted);
-  if (wanted !== 0) return { port, release() {} };
+function claimPort(hostname: string, requestedPort: number): { readonly port: number; release(): void } {
+  const port = freePort(hostname, requestedPort);
+  if (requestedPort !== 0) return { port, release() {} };
   const kept = Bun.serve({
     hostname,
     port,
@@ -275,14 +278,14 @@ function claimPort(hostname: string, wanted: number): { readonly port: number; r
   return { port, release: () => void kept.stop(true) };
 }
 
-function freePort(hostname: string, wanted: number): number {
+function freePort(hostname: string, requestedPort: number): number {
   try {
-    const alone = Bun.listen({ hostname, port: wanted, socket: { data() {} } });
+    const alone = Bun.listen({ hostname, port: requestedPort, socket: { data() {} } });
     const { port } = alone;
     alone.stop(true);
     return port;
   } catch (error) {
-    throw cannotListen({ hostname, port: wanted }, error);
+    throw cannotListen({ hostname, port: requestedPort }, error);
   }
 }
 

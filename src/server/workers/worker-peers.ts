@@ -1,7 +1,7 @@
 import type { LiveRoutes } from "../../hosts/route-report.ts";
 import type { HostSlots, OpenSlotShare } from "../../hosts/slots/host-slots.ts";
 import { type Throttles, throttlesOf } from "../../ledger/limits/address.ts";
-import type { Affinity, ToldRoute } from "../../routing/affinity.ts";
+import type { Affinity, RemoteRoute } from "../../routing/affinity.ts";
 import type { Health, HostRest } from "../../routing/health.ts";
 import type { StoredReceipt } from "../../store/ledger/receipts.ts";
 import type { Metric } from "../../telemetry/metric.ts";
@@ -13,16 +13,16 @@ import type { IpcChannel, SupervisorAnswers, SupervisorQuery, ToWorker, WorkerSt
 export class WorkerPeers {
   /** The machine's: a network that one worker throttles is throttled by all. */
   readonly throttles: Throttles = throttlesOf((throttled) => ({
-    take: (block, limit) => this.ask({ about: "throttle", throttled, block, limit }),
+    take: (block, limit) => this.query({ about: "throttle", throttled, block, limit }),
     giveBack: (block) => this.channel.send({ kind: "given_back", throttled, block }),
   }));
   readonly slots: OpenSlotShare = (host, most) => ({
-    ask: (count) => this.channel.send({ kind: "slots_wanted", host, most, count }),
+    request: (count) => this.channel.send({ kind: "slots_wanted", host, most, count }),
     giveBack: (count) => this.channel.send({ kind: "slots_returned", host, most, count }),
   });
   readonly rests = (rest: HostRest): void => this.channel.send({ kind: "rests", rest });
-  readonly stays = (routes: readonly ToldRoute[]): void => this.channel.send({ kind: "stays", routes });
-  private asked = 0;
+  readonly stays = (routes: readonly RemoteRoute[]): void => this.channel.send({ kind: "stays", routes });
+  private lastId = 0;
   private readonly open = new Map<number, (answer: unknown) => void>();
 
   constructor(
@@ -37,17 +37,17 @@ export class WorkerPeers {
 
   /** The metrics of all workers. */
   metrics(): Promise<readonly Metric[]> {
-    return this.ask({ about: "metrics" });
+    return this.query({ about: "metrics" });
   }
 
   /** At all workers that answer. */
   hosts(): Promise<LiveRoutes> {
-    return this.ask({ about: "hosts" });
+    return this.query({ about: "hosts" });
   }
 
   /** The receipt of a request that another worker refused, or has ended a moment ago. */
   receipt(receipt: ReceiptId): Promise<StoredReceipt | null> {
-    return this.ask({ about: "receipt", receipt });
+    return this.query({ about: "receipt", receipt });
   }
 
   private handleMessage(message: ToWorker, own: SharedRooms): void {
@@ -67,22 +67,22 @@ export class WorkerPeers {
       case "slots_recalled":
         return own.slots.recalled(message.host, message.most, message.count);
       case "rests":
-        return own.health.told(message.rest);
+        return own.health.onRemoteRest(message.rest);
       case "stays":
-        return own.affinity.told(message.routes);
+        return own.affinity.onRemoteRoutes(message.routes);
     }
   }
 
   /**
    * Fails when the supervisor does not answer: one worker's view in place of all of theirs would be wrong.
    */
-  private async ask<Q extends SupervisorQuery>(question: Q): Promise<SupervisorAnswers[Q["about"]]> {
+  private async query<Q extends SupervisorQuery>(question: Q): Promise<SupervisorAnswers[Q["about"]]> {
     if (this.open.size >= MAX_OPEN) throw new Error("the supervisor is being asked too much");
-    const id = ++this.asked;
+    const id = ++this.lastId;
     const { promise, resolve, reject } = Promise.withResolvers<SupervisorAnswers[Q["about"]]>();
     const timer = this.clock.after(TIMEOUT_MS, () => reject(new Error("the supervisor does not answer")));
     this.open.set(id, resolve as (answer: unknown) => void);
-    this.channel.send({ kind: "question", id, ask: question });
+    this.channel.send({ kind: "question", id, query: question });
     try {
       return await promise;
     } finally {
@@ -96,8 +96,8 @@ export class WorkerPeers {
 interface SharedRooms {
   state(): WorkerState;
   readonly slots: Pick<HostSlots, "given" | "recalled">;
-  readonly health: Pick<Health, "told">;
-  readonly affinity: Pick<Affinity, "told">;
+  readonly health: Pick<Health, "onRemoteRest">;
+  readonly affinity: Pick<Affinity, "onRemoteRoutes">;
   readonly receipts: { here(id: ReceiptId): StoredReceipt | null };
 }
 

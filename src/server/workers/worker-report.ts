@@ -69,17 +69,17 @@ export class WorkerReport {
 
   /** Callers during a round share its result. */
   private round(): Promise<ReadonlySet<number>> {
-    this.running ??= this.ask().finally(() => {
+    this.running ??= this.runRound().finally(() => {
       this.running = null;
     });
     return this.running;
   }
 
-  private async ask(): Promise<ReadonlySet<number>> {
+  private async runRound(): Promise<ReadonlySet<number>> {
     this.rounds += 1;
-    const serving = this.workers().filter((worker) => worker.tell !== null);
+    const serving = this.workers().filter((worker) => worker.requestState !== null);
     for (const { number } of serving) this.missing.add(number);
-    for (const { tell } of serving) tell!(this.rounds);
+    for (const { requestState } of serving) requestState!(this.rounds);
     await this.allAnswered();
     const silent = new Set(this.missing);
     this.missing.clear();
@@ -104,8 +104,8 @@ export class WorkerReport {
     const all = this.workers();
     const workers = all.filter(({ number }) => number !== KEEPER);
     const states = { answered: 0, silent: 0, starting: 0 };
-    for (const { number, tell } of workers)
-      states[tell === null ? "starting" : silent.has(number) ? "silent" : "answered"] += 1;
+    for (const { number, requestState } of workers)
+      states[requestState === null ? "starting" : silent.has(number) ? "silent" : "answered"] += 1;
     const restarts = (name: string, what: string, count: number) =>
       sampled({ name, help: `${what} that ended and were started again.`, type: "counter" }, [["", count]]);
     return [
@@ -127,7 +127,7 @@ export class WorkerReport {
 export interface ReportingWorker {
   readonly number: number;
   /** Asks it to tell of itself; null while it does not serve. */
-  readonly tell: ((round: number) => void) | null;
+  readonly requestState: ((round: number) => void) | null;
 }
 
 /** Samples of one metric: the labels of models that were configured once and of hosts that are gone add up. */

@@ -8,7 +8,7 @@ import { balanceCounter, type CounterId, runOfCounter } from "../../ledger/count
 import { Grants, onceDurable } from "../../ledger/grants.ts";
 import { Ledger } from "../../ledger/ledger.ts";
 import { EpochFenced, Membership, type MembershipChange } from "../../ledger/membership.ts";
-import type { ToldRoute } from "../../routing/affinity.ts";
+import type { RemoteRoute } from "../../routing/affinity.ts";
 import { type Clock, epochMs, pause } from "../../units/clock.ts";
 import type { Figure } from "../../units/figure.ts";
 import { isLaterThan } from "../../units/id.ts";
@@ -36,7 +36,7 @@ export async function openNodeBooks(parts: BookkeepingParts, store: NodeStore): 
   await membership.follow();
   const stopTending = tendGrants(grants, clock);
   const answering = answerInquiries(store.authority, name, grants, clock);
-  const stopLooking = store.lookAfterOthers(() => membership.usable());
+  const stopLooking = store.serveOthers(() => membership.usable());
   const claims = new NodeClaims(store.ledger, clock, log);
   const holds = new FleetHolds({
     node: name,
@@ -46,7 +46,7 @@ export async function openNodeBooks(parts: BookkeepingParts, store: NodeStore): 
     books,
     clock,
   });
-  let takeRoutes: (routes: readonly ToldRoute[]) => void = () => {};
+  let takeRoutes: (routes: readonly RemoteRoute[]) => void = () => {};
   store.listen({
     changed: () => void membership.hurry(),
     recalled(asker, { counter, inquiry }) {
@@ -76,11 +76,11 @@ export async function openNodeBooks(parts: BookkeepingParts, store: NodeStore): 
     journal: books.journal,
     nodes: store.registry,
     node: name,
-    ...(store.tellConversations === undefined
+    ...(store.notifyConversations === undefined
       ? {}
       : {
           notices: {
-            send: (routes) => store.tellConversations!(name, routes),
+            send: (routes) => store.notifyConversations!(name, routes),
             listen: (take) => {
               takeRoutes = take;
             },
@@ -267,11 +267,11 @@ function statementsTo(
   grants: () => Grants,
   log: Log,
 ): (statement: Statement) => void {
-  let lastTold: unknown = null;
+  let lastLogged: unknown = null;
   // The statements of a batch fail together, and are logged once.
   const failed = (error: unknown): void => {
-    if (error !== lastTold) log("grants", { error: String(error) });
-    lastTold = error;
+    if (error !== lastLogged) log("grants", { error: String(error) });
+    lastLogged = error;
   };
   const settle = async (statement: Statement) => grants().receive(await authority.settle(statement));
   return onceDurable(journal, (statement) => void settle(statement).catch(failed));
@@ -291,15 +291,15 @@ function tendGrants(grants: Grants, clock: Clock): () => void {
 
 /** Finds the inquiries that no announcement told of. */
 const answerInquiries = (authority: NodeAuthority, node: string, grants: Grants, clock: Clock): Rounds =>
-  new Rounds(clock, LOOK_MS, async () => {
+  new Rounds(clock, POLL_MS, async () => {
     // A store that is away is told of elsewhere.
     const found = await authority.inquiries(node).catch(() => []);
     for (const { counter, inquiry } of found) grants.recall(counter, inquiry);
-    return LOOK_MS;
+    return POLL_MS;
   });
 
 const TEND_MS = 250;
-const LOOK_MS = 1_000;
+const POLL_MS = 1_000;
 /** Of `TEND_MS`. */
 const IDLE_EVERY = 40;
 

@@ -11,12 +11,12 @@ import { DisklessBooks } from "../journal/diskless-books.ts";
 import { PostgresHolds } from "../journal/holds.ts";
 import { PostgresAuthority, RECALLS } from "../ledger/postgres-authority.ts";
 import { PostgresLedgerStore } from "../ledger/postgres-ledger-store.ts";
-import { CONVERSATIONS, conversationsIn, tellConversations } from "../nodes/conversation-notices.ts";
+import { CONVERSATIONS, conversationsIn, notifyConversations } from "../nodes/conversation-notices.ts";
 import { closeGoneNodes } from "../nodes/gone-nodes.ts";
 import { HELD, heldMessage, postgresHeldExchange } from "../nodes/held-exchange.ts";
 import type { NodeStore } from "../nodes/node-store.ts";
 import { PostgresRegistry } from "../nodes/postgres-registry.ts";
-import type { JournalPlace } from "../store-config.ts";
+import type { JournalLocation } from "../store-config.ts";
 import type { Bookkeeping, BookkeepingParts } from "./bookkeeping.ts";
 import { journalBooks, openNodeBooks } from "./bookkeeping-node.ts";
 import { sqlStores } from "./stores.ts";
@@ -39,7 +39,7 @@ export async function openPostgresBooks(
 
 interface PostgresLocation {
   readonly url: string;
-  readonly journal: JournalPlace;
+  readonly journal: JournalLocation;
 }
 
 function postgresNodeStore(
@@ -65,7 +65,7 @@ function postgresNodeStore(
         : journalBooks(parts, ledger, node, await registry.lastEpoch(node)),
     join: (node) => registry.join(node, journal),
     held: postgresHeldExchange(postgres),
-    tellConversations: (node, routes) => tellConversations(postgres, node, routes),
+    notifyConversations: (node, routes) => notifyConversations(postgres, node, routes),
     listen: ({ changed, recalled, conversations, held }) =>
       postgres.listen({
         [CHANGES]: changed,
@@ -82,7 +82,7 @@ function postgresNodeStore(
           if (message !== null) held(message);
         },
       }),
-    lookAfterOthers: (usable) => closeGoneNodes({ registry, usable, clock, log }),
+    serveOthers: (usable) => closeGoneNodes({ registry, usable, clock, log }),
     close: () => postgres.close(),
   };
 }

@@ -7,7 +7,7 @@ import type { CounterId } from "../../ledger/counter.ts";
 import type { CreditBooks } from "../../ledger/credit.ts";
 import type { Ledger } from "../../ledger/ledger.ts";
 import { recoveredReceipt } from "../../ledger/receipt.ts";
-import type { ToldRoute } from "../../routing/affinity.ts";
+import type { RemoteRoute } from "../../routing/affinity.ts";
 import type { Clock, EpochMs } from "../../units/clock.ts";
 import type { Figure } from "../../units/figure.ts";
 import type { BalanceId } from "../../units/id.ts";
@@ -62,8 +62,8 @@ export interface Bookkeeping extends SqlStores, ReceiptReader, UnbookedReceipts,
 
 /** Where conversations are that the other nodes would send elsewhere: hints, which may be lost. */
 interface ConversationNotices {
-  send(routes: readonly ToldRoute[]): Promise<void>;
-  listen(take: (routes: readonly ToldRoute[]) => void): void;
+  send(routes: readonly RemoteRoute[]): Promise<void>;
+  listen(take: (routes: readonly RemoteRoute[]) => void): void;
 }
 
 /** Where holds and ends become durable: see store/journal and store/journal/postgres-journal. */

@@ -1,7 +1,7 @@
 import {
   type BalanceCursor,
   type InUseHere,
-  MAX_ENDS_LOOKED_AT,
+  MAX_ENDS_READ,
   type RemovedUnused,
   SWEPT_AT_ONCE,
 } from "../../customers/keys/key-store.ts";
@@ -109,12 +109,12 @@ async function boundedSweep(db: Database, rows: readonly SweptBalance[]): Promis
     else if (has_ended) {
       if (!counts.has(id)) counts = await endCounts(db, rows.slice(index));
       const ends = counts.get(id) ?? 0;
-      if (ends <= MAX_ENDS_LOOKED_AT) {
+      if (ends <= MAX_ENDS_READ) {
         counted += ends;
         busy.push(id);
       }
     }
-    if (counted >= MAX_ENDS_LOOKED_AT || index === SWEPT_AT_ONCE - 1)
+    if (counted >= MAX_ENDS_READ || index === SWEPT_AT_ONCE - 1)
       return { swept: rows.slice(0, index + 1), busy, next: { createdAt: created_at, id } };
   }
   return { swept: rows, busy, next: null };
@@ -134,7 +134,7 @@ async function endCounts(
 ): Promise<ReadonlyMap<BalanceId, number>> {
   const ids = rows.flatMap(({ id, unused, has_ended }) => (has_ended && !unused ? [id] : []));
   const counts = await db.read<{ id: BalanceId; ends: number }>`SELECT id, (SELECT count(*) FROM
-      (SELECT 1 FROM ends WHERE balance_id = b.id LIMIT ${MAX_ENDS_LOOKED_AT + 1}) AS few) AS ends
+      (SELECT 1 FROM ends WHERE balance_id = b.id LIMIT ${MAX_ENDS_READ + 1}) AS few) AS ends
     FROM balances b WHERE id IN ${db.among(ids.slice(0, COUNTED_AT_ONCE))}`;
   return new Map(counts.map(({ id, ends }) => [id, ends]));
 }

@@ -47,16 +47,16 @@ export class Postgres {
   }
 
   /** One statement on any connection. */
-  async query<Row>(ask: (sql: SQL) => Promise<Row[]>, limits: WorkLimits = {}): Promise<Row[]> {
-    return inNumbers(await this.untilWon(ask, limits));
+  async query<Row>(run: (sql: SQL) => Promise<Row[]>, limits: WorkLimits = {}): Promise<Row[]> {
+    return inNumbers(await this.untilWon(run, limits));
   }
 
   /**
    * Finds out whether the database delivers notifications; not every database that speaks this protocol does.
    */
-  async tryToSay(): Promise<void> {
+  async probeNotify(): Promise<void> {
     try {
-      await this.query((sql) => sql`SELECT pg_notify(${NOTHING_SAID}, '')`);
+      await this.query((sql) => sql`SELECT pg_notify(${PROBE_CHANNEL}, '')`);
     } catch (error) {
       if (error instanceof StoreUnreachable) throw error;
       this.isMute = true;
@@ -85,7 +85,9 @@ export class Postgres {
     const listener = this.connect(1);
     this.listener = listener;
     this.channels = channels;
-    const listening = Object.entries(channels).map(([channel, heard]) => listener.listen(channel, heard));
+    const listening = Object.entries(channels).map(([channel, onNotification]) =>
+      listener.listen(channel, onNotification),
+    );
     // Only a connection that was once established reconnects by itself.
     Promise.all(listening).then(
       () => this.feel(listener),
@@ -99,8 +101,8 @@ export class Postgres {
       if (this.listener !== listener) return;
       const late = this.clock.after(ANSWER_MS, () => this.listenAgain(listener, 0));
       try {
-        const asked = await listener.listen(NOTHING_SAID, () => {});
-        await asked.unlisten();
+        const probe = await listener.listen(PROBE_CHANNEL, () => {});
+        await probe.unlisten();
         this.feel(listener);
       } catch {
         this.listenAgain(listener, LISTEN_AGAIN_MS);
@@ -289,7 +291,7 @@ const LISTEN_AGAIN_MS = 2_000;
 const FEEL_MS = 5_000;
 const ANSWER_MS = 5_000;
 /** A channel that nobody notifies. */
-const NOTHING_SAID = "gateway_nothing";
+const PROBE_CHANNEL = "gateway_nothing";
 
 /**
  * Brings the schema up to date and finds out what the database supports; nodes that start together wait for
@@ -318,7 +320,7 @@ export async function migratePostgres(postgres: Postgres): Promise<void> {
       WHERE one = 1`;
   };
   await postgres.transaction(bring, { deadlineMs: MIGRATION_MS });
-  await postgres.tryToSay();
+  await postgres.probeNotify();
 }
 
 /**

@@ -31,18 +31,18 @@ export class SqliteMaintenance {
    * achieved because somebody is still reading an older state.
    */
   async checkpoint(): Promise<boolean> {
-    return (await this.ask({ kind: "checkpoint" })) === true;
+    return (await this.run({ kind: "checkpoint" })) === true;
   }
 
   /** As `LedgerStore.fold`. */
   async fold(before: EpochMs): Promise<number> {
-    return (await this.ask({ kind: "fold", before })) as number;
+    return (await this.run({ kind: "fold", before })) as number;
   }
 
   /** Resolves once everything asked has been answered; whatever is asked later is rejected. */
   async close(): Promise<void> {
     this.timer?.cancel();
-    const closed = this.thread === null ? null : this.ask({ kind: "close" });
+    const closed = this.thread === null ? null : this.run({ kind: "close" });
     this.closed = true;
     try {
       await closed;
@@ -63,13 +63,13 @@ export class SqliteMaintenance {
     });
   }
 
-  private ask(task: MaintenanceTask): Promise<unknown> {
+  private run(task: MaintenanceTask): Promise<unknown> {
     if (this.closed) return Promise.reject(CLOSED);
-    const asked = Promise.withResolvers<unknown>();
-    this.questions.push(asked);
+    const pending = Promise.withResolvers<unknown>();
+    this.questions.push(pending);
     const { database } = this;
     this.running().postMessage({ database, task } satisfies MaintenanceQuestion);
-    return asked.promise;
+    return pending.promise;
   }
 
   private running(): Worker {
@@ -78,9 +78,9 @@ export class SqliteMaintenance {
     thread.onmessage = ({ data }: MessageEvent<MaintenanceAnswer>) => {
       // Whoever asked a thread that is gone has been told so.
       if (this.thread !== thread) return;
-      const asked = this.questions.shift();
-      if ("problem" in data) asked?.reject(new Error(data.problem));
-      else asked?.resolve(data.result);
+      const pending = this.questions.shift();
+      if ("problem" in data) pending?.reject(new Error(data.problem));
+      else pending?.resolve(data.result);
     };
     thread.onerror = ({ message }) => this.gone(thread, new Error(message));
     thread.addEventListener("close", () => this.gone(thread, new Error("the database's thread has ended")));

@@ -51,7 +51,7 @@ export interface DiskFile {
 
 /** `slowMs` is what `probeSync` found. */
 export function folderDisk(folder: string, slowMs = 0): Disk {
-  const place = new SyncPlace(slowMs, performance.now());
+  const policy = new SyncPolicy(slowMs, performance.now());
   return {
     list: () => readdirSync(folder),
     read(name) {
@@ -62,7 +62,7 @@ export function folderDisk(folder: string, slowMs = 0): Disk {
     },
     open(name, from) {
       if (from !== undefined) renameSync(join(folder, from), join(folder, name));
-      const file = openFile(join(folder, name), place);
+      const file = openFile(join(folder, name), policy);
       syncPath(folder);
       return file;
     },
@@ -122,7 +122,7 @@ export function probeSync(folder: string): { slowMs: number; syncing: "inline" |
  * sync within a file that does not grow spares the file system's own journal; on ext4 that halves its time
  * and CPU.
  */
-function openFile(path: string, place: Pick<SyncPlace, "onLoop" | "took">): DiskFile {
+function openFile(path: string, policy: Pick<SyncPolicy, "onLoop" | "took">): DiskFile {
   const fd = openSync(path, "a+", 0o600);
   closeSync(fd);
   // Not in append mode: Linux would then ignore the position of each write, and a torn tail could not be
@@ -144,10 +144,10 @@ function openFile(path: string, place: Pick<SyncPlace, "onLoop" | "took">): Disk
     },
     sync(lines) {
       const startMs = performance.now();
-      if (place.onLoop(lines, startMs)) {
+      if (policy.onLoop(lines, startMs)) {
         fdatasyncSync(file);
         const nowMs = performance.now();
-        return place.took(nowMs - startMs, nowMs);
+        return policy.took(nowMs - startMs, nowMs);
       }
       return new Promise((resolve, reject) =>
         fdatasync(file, (error) => (error ? reject(error) : resolve())),
@@ -195,7 +195,7 @@ export function syncPath(path: string): void {
  * disk may become slow, and fast again, while the gateway runs, so every sync on the loop is measured. What is
  * measured also has the moments in which another process had the core: a few slow ones do not mean the disk.
  */
-export class SyncPlace {
+export class SyncPolicy {
   /** The last syncs on the loop, a bit each, 1 for a slow one. */
   private recent = 0;
   private awayMs = FIRST_AWAY_MS;

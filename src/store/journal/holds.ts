@@ -15,18 +15,18 @@ export class PostgresHolds {
    * clock says, nothing of it is booked after what it left open was ended.
    */
   async commit(node: string, epoch: number, batch: CommitBatch): Promise<void> {
-    let asked = false;
+    let isCommitting = false;
     let givenUp = false;
     try {
       await this.postgres.transaction(async (sql) => {
-        asked = false;
+        isCommitting = false;
         await book(sql, node, epoch, batch);
         if (givenUp) throw new Error("its caller has been told that it failed");
-        asked = true;
+        isCommitting = true;
       }, URGENT);
     } catch (error) {
       givenUp = true;
-      throw asked
+      throw isCommitting
         ? new CommitUnknown("PostgreSQL did not say whether it committed", { cause: error })
         : error;
     }

@@ -218,8 +218,8 @@ export class DurableJournal implements Journal {
 
   /** In a relaxed journal, what is written waits until somebody needs it synced, or a second is over. */
   private get isSyncDue(): boolean {
-    const isAsked = this.waiters.any || this.rotating !== null || this.failure !== null;
-    return this.unsynced.length > 0 && (this.overdue || isAsked);
+    const isNeeded = this.waiters.any || this.rotating !== null || this.failure !== null;
+    return this.unsynced.length > 0 && (this.overdue || isNeeded);
   }
 
   private async flush(): Promise<void> {
@@ -242,7 +242,7 @@ export class DurableJournal implements Journal {
     this.waiters.sent(this.appended);
     this.writeWaiters.sent(this.appended);
     this.lines.begin(this.number, this.bytes === this.syncedBytes);
-    for (const line of batch) line.place(this.number, this.bytes + this.lines.add(line.record));
+    for (const line of batch) line.setPosition(this.number, this.bytes + this.lines.add(line.record));
     if (this.unsynced.length === 0) this.unsynced = batch;
     else for (const line of batch) this.unsynced.push(line);
     this.file.write(this.lines.bytes(), this.bytes);
@@ -349,7 +349,7 @@ export interface Unapplied {
 }
 
 /** How far a batch reaches in each of its files. */
-export function places(batch: readonly Unapplied[]): ReadonlyMap<number, number> {
+export function fileOffsets(batch: readonly Unapplied[]): ReadonlyMap<number, number> {
   const reached = new Map<number, number>();
   for (const { file, bytes } of batch) reached.set(file, bytes);
   return reached;
@@ -366,7 +366,7 @@ class PendingRecord {
     readonly sequence: number,
   ) {}
 
-  place(file: number, bytes: number): void {
+  setPosition(file: number, bytes: number): void {
     this.file = file;
     this.bytes = bytes;
   }

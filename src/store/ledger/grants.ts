@@ -218,16 +218,16 @@ export interface OthersRow {
  * others, above the limit.
  */
 function limitsOf(db: Database, counters: readonly CounterId[]): CounterLimits {
-  const asked = counters.map(askedOf);
+  const limited = counters.map(limitSubjectOf);
   const queries = QUERIES.flatMap(({ kinds, of }) => {
-    const subjects = asked.filter(({ kind }) => kinds.includes(kind)).map(({ subject }) => subject);
+    const subjects = limited.filter(({ kind }) => kinds.includes(kind)).map(({ subject }) => subject);
     return subjects.length === 0 ? [] : [of(db, [...new Set(subjects)])];
   });
   return {
     query: queries.length === 0 ? [] : [queries.reduce((all, query) => sql`${all} UNION ALL ${query}`)],
     limits: (rows) =>
       new Map(
-        asked.flatMap(({ counter, kind, subject, window }) => {
+        limited.flatMap(({ counter, kind, subject, window }) => {
           const own = rows.filter(
             (row) => row.subject === subject && (window === "" || window === row.period),
           );
@@ -247,7 +247,7 @@ interface CounterLimits {
   limits(rows: readonly LimitRow[]): Map<CounterId, number>;
 }
 
-interface AskedLimit {
+interface LimitSubject {
   readonly counter: CounterId;
   readonly kind: LimitKind;
   readonly subject: string;
@@ -255,7 +255,7 @@ interface AskedLimit {
   readonly window: string;
 }
 
-function askedOf(counter: CounterId): AskedLimit {
+function limitSubjectOf(counter: CounterId): LimitSubject {
   const [kind, subject = "", window = "", start] = counter.split(":") as [LimitKind, ...string[]];
   const isRun = kind === "run" || kind === "calls";
   return {

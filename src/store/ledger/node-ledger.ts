@@ -1,6 +1,6 @@
 import type { Database } from "bun:sqlite";
 import { EpochFenced } from "../../ledger/membership.ts";
-import { places, type Unapplied } from "../journal/journal.ts";
+import { fileOffsets, type Unapplied } from "../journal/journal.ts";
 import type { LedgerStore } from "./sqlite-ledger-store.ts";
 
 /** The books in SQLite where several nodes spend: their ends leave what they were granted, and enter what is spent. */
@@ -33,7 +33,7 @@ export class NodeLedger {
           const { changes } = statements.ship.run(amount, counter, node);
           if (changes > 0) statements.release.run(amount, counter);
         }
-        for (const [file, bytes] of places(batch)) statements.reach.run(node, file, bytes);
+        for (const [file, bytes] of fileOffsets(batch)) statements.reach.run(node, file, bytes);
       })
       .immediate();
   }

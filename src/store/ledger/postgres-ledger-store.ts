@@ -9,7 +9,7 @@ import { type Postgres, URGENT } from "../database/postgres.ts";
 import { POSTGRES_TABLES, PostgresDatabase, performAll, rowsOf } from "../database/postgres-database.ts";
 import { flattened, sql } from "../database/statement.ts";
 import { exportedOrOld } from "../export/export-store.ts";
-import { places, type Unapplied } from "../journal/journal.ts";
+import { fileOffsets, type Unapplied } from "../journal/journal.ts";
 import { addSpending, countersColumn, folding } from "./fold.ts";
 import type { ReceiptFilter, StoredReceipt, StoredReceiptPage } from "./receipts.ts";
 import { MAX_SCANNED, matching, RECEIPT, SqlLedgerStore } from "./sql-ledger-store.ts";
@@ -31,7 +31,7 @@ export class PostgresLedgerStore extends SqlLedgerStore<PostgresDatabase> {
     await this.postgres.transaction(async (sql) => {
       if (epoch !== null) await holdLife(sql, node, epoch);
       await spend(sql, node, await insertEnds(sql, node, batch));
-      const reached = JSON.stringify([...places(batch)].map(([file, bytes]) => ({ file, bytes })));
+      const reached = JSON.stringify([...fileOffsets(batch)].map(([file, bytes]) => ({ file, bytes })));
       await sql`INSERT INTO shipped (node, file, bytes)
         SELECT ${node}, file, bytes FROM json_to_recordset(${reached}::text::json) AS row (file BIGINT, bytes BIGINT)
         ON CONFLICT (node, file) DO UPDATE SET bytes = greatest(shipped.bytes, excluded.bytes)`;

@@ -20,7 +20,7 @@ import {
 import { SqliteDatabase, writtenFor } from "../database/sqlite-database.ts";
 import { type Batch, flattened, sql } from "../database/statement.ts";
 import { exportedOrOld } from "../export/export-store.ts";
-import { places, type Unapplied } from "../journal/journal.ts";
+import { fileOffsets, type Unapplied } from "../journal/journal.ts";
 import type { StoreAudit } from "./audit.ts";
 import {
   type CreditRow,
@@ -71,7 +71,7 @@ export class LedgerStore implements RunningSums, DebitStore {
     this.db
       .transaction(() => {
         this.book(batch);
-        for (const [file, bytes] of places(batch)) this.statements.reached.run(file, bytes);
+        for (const [file, bytes] of fileOffsets(batch)) this.statements.reached.run(file, bytes);
       })
       .immediate();
   }

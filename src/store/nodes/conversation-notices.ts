@@ -1,11 +1,11 @@
-import type { ToldRoute } from "../../routing/affinity.ts";
+import type { RemoteRoute } from "../../routing/affinity.ts";
 import type { Postgres } from "../database/postgres.ts";
 
 /** Tells all nodes where conversations are, by notifications that nobody waits for; the node hears itself too. */
-export async function tellConversations(
+export async function notifyConversations(
   postgres: Postgres,
   node: string,
-  routes: readonly ToldRoute[],
+  routes: readonly RemoteRoute[],
 ): Promise<void> {
   const payloads: string[] = [];
   for (let at = 0; at < routes.length; at += ROUTES_EACH)
@@ -21,10 +21,10 @@ const PAYLOAD_BYTES = 8_000;
 const ROUTES_EACH = 10;
 
 /** What a node told; what one of another version told otherwise is left out. */
-export function conversationsIn(payload: string): { node: string; routes: readonly ToldRoute[] } {
+export function conversationsIn(payload: string): { node: string; routes: readonly RemoteRoute[] } {
   const end = payload.indexOf(" ");
   const routes = payloadJson(payload.slice(end + 1));
-  return { node: payload.slice(0, end), routes: Array.isArray(routes) ? routes.filter(isToldRoute) : [] };
+  return { node: payload.slice(0, end), routes: Array.isArray(routes) ? routes.filter(isRemoteRoute) : [] };
 }
 
 /** Null for what is no JSON: anybody who may connect to the database can notify. */
@@ -36,7 +36,7 @@ export function payloadJson(text: string): unknown {
   }
 }
 
-function isToldRoute(route: Partial<ToldRoute> | null): route is ToldRoute {
+function isRemoteRoute(route: Partial<RemoteRoute> | null): route is RemoteRoute {
   if (typeof route?.conversation !== "number" || typeof route.keptMs !== "number") return false;
   return [route.model, route.host, route.hostModel].every((name) => typeof name === "string");
 }

@@ -7,14 +7,14 @@ import type { PostgresRegistry } from "./postgres-registry.ts";
  * to renew it.
  */
 export function closeGoneNodes({ registry, usable, clock, log }: Watch): () => void {
-  let timer = clock.after(LOOK_MS, look);
+  let timer = clock.after(CHECK_MS, check);
   let stopped = false;
-  let usableLooks = 0;
+  let usableChecks = 0;
 
-  async function look(): Promise<void> {
-    usableLooks = usable() ? usableLooks + 1 : 0;
-    if (usableLooks >= SURE_LOOKS) await closeGone();
-    if (!stopped) timer = clock.after(LOOK_MS, look);
+  async function check(): Promise<void> {
+    usableChecks = usable() ? usableChecks + 1 : 0;
+    if (usableChecks >= SURE_CHECKS) await closeGone();
+    if (!stopped) timer = clock.after(CHECK_MS, check);
   }
 
   async function closeGone(): Promise<void> {
@@ -41,5 +41,5 @@ interface Watch {
   log(event: string, fields: Readonly<Record<string, unknown>>): void;
 }
 
-const LOOK_MS = 5_000;
-const SURE_LOOKS = 3;
+const CHECK_MS = 5_000;
+const SURE_CHECKS = 3;

@@ -27,7 +27,7 @@ export class KeeperLink {
   private again: Timer | null = null;
   private pauseMs = FIRST_PAUSE_MS;
   private answerMs = START_ANSWER_MS;
-  private told: ((announcement: KeeperAnnouncement) => void) | null = null;
+  private onAnnouncement: ((announcement: KeeperAnnouncement) => void) | null = null;
 
   constructor(
     private readonly path: string,
@@ -43,11 +43,11 @@ export class KeeperLink {
     get:
       (_, call) =>
       (...args: unknown[]) =>
-        this.ask(call as keyof KeeperOperations, args),
+        this.request(call as keyof KeeperOperations, args),
   });
 
-  listen(told: (announcement: KeeperAnnouncement) => void): void {
-    this.told = told;
+  listen(onAnnouncement: (announcement: KeeperAnnouncement) => void): void {
+    this.onAnnouncement = onAnnouncement;
   }
 
   /** The node has started: from here on there are requests that wait for answers. */
@@ -62,7 +62,7 @@ export class KeeperLink {
     this.fail(() => true, "the line to the keeper is closed");
   }
 
-  private ask(call: keyof KeeperOperations, args: readonly unknown[]): Promise<unknown> {
+  private request(call: keyof KeeperOperations, args: readonly unknown[]): Promise<unknown> {
     if (this.closed || this.open.size >= MAX_CALLS)
       return Promise.reject(new StoreUnreachable("the keeper of the database takes no more calls"));
     const id = ++this.calls;
@@ -72,20 +72,20 @@ export class KeeperLink {
       this.open.delete(id);
       reject(new StoreUnreachable(`the keeper of the database did not answer within ${answerMs} ms`));
     });
-    const asked: OpenCall = {
+    const openCall: OpenCall = {
       frame: frameOf({ id, call, args } satisfies KeeperCall),
       late,
       resolve,
       reject,
     };
-    this.open.set(id, asked);
-    if (this.ready) this.send(asked);
+    this.open.set(id, openCall);
+    if (this.ready) this.send(openCall);
     return promise;
   }
 
-  private send(asked: OpenCall): void {
-    this.socket!.write(asked.frame!);
-    asked.frame = null;
+  private send(openCall: OpenCall): void {
+    this.socket!.write(openCall.frame!);
+    openCall.frame = null;
   }
 
   private connect(): void {
@@ -107,13 +107,13 @@ export class KeeperLink {
 
   private handleMessage(message: KeeperMessage): void {
     if ("protocol" in message) return this.greeted(message);
-    if ("kind" in message) return this.told?.(message);
-    const asked = this.open.get(message.id);
-    if (asked === undefined) return;
+    if ("kind" in message) return this.onAnnouncement?.(message);
+    const openCall = this.open.get(message.id);
+    if (openCall === undefined) return;
     this.open.delete(message.id);
-    asked.late.cancel();
-    if ("failed" in message) asked.reject(errorOf(message.failed));
-    else asked.resolve(message.result);
+    openCall.late.cancel();
+    if ("failed" in message) openCall.reject(errorOf(message.failed));
+    else openCall.resolve(message.result);
   }
 
   private greeted({ protocol }: KeeperHello): void {
@@ -125,9 +125,9 @@ export class KeeperLink {
     }
     this.ready = true;
     this.pauseMs = FIRST_PAUSE_MS;
-    for (const asked of this.open.values()) if (asked.frame !== null) this.send(asked);
+    for (const openCall of this.open.values()) if (openCall.frame !== null) this.send(openCall);
     // Whatever was announced meanwhile was missed.
-    this.told?.({ kind: "changed" });
+    this.onAnnouncement?.({ kind: "changed" });
   }
 
   private lost(socket: Socket): void {
@@ -139,12 +139,12 @@ export class KeeperLink {
     this.pauseMs = Math.min(this.pauseMs * 2, LAST_PAUSE_MS);
   }
 
-  private fail(which: (asked: OpenCall) => boolean, why: string): void {
-    for (const [id, asked] of this.open) {
-      if (!which(asked)) continue;
+  private fail(which: (openCall: OpenCall) => boolean, why: string): void {
+    for (const [id, openCall] of this.open) {
+      if (!which(openCall)) continue;
       this.open.delete(id);
-      asked.late.cancel();
-      asked.reject(new StoreUnreachable(why));
+      openCall.late.cancel();
+      openCall.reject(new StoreUnreachable(why));
     }
   }
 }

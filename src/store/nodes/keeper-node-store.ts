@@ -10,7 +10,7 @@ import { SqlAccountStore } from "../customers/account-store.ts";
 import { SqlKeyStore } from "../customers/key-store.ts";
 import { keeperSocketPath } from "../data-folder.ts";
 import type { SqliteDatabase } from "../database/sqlite-database.ts";
-import { places } from "../journal/journal.ts";
+import { fileOffsets } from "../journal/journal.ts";
 import type { ShippedEnds } from "../journal/node-books.ts";
 import type { StoredReceiptPage } from "../ledger/receipts.ts";
 import { SqlLedgerStore } from "../ledger/sql-ledger-store.ts";
@@ -50,7 +50,7 @@ export function keeperNodeStore({ folder, clock }: NodeStoreParts, link: KeeperL
         else if (announcement.kind === "held") held(announcement.message);
         else recalled(announcement.asker, announcement.inquiry);
       }),
-    lookAfterOthers: () => () => {},
+    serveOthers: () => () => {},
     async close() {
       link.close();
       db.close();
@@ -68,7 +68,7 @@ export interface NodeStoreParts extends Pick<BookkeepingParts, "clock"> {
  */
 export const shippedTo = (keeper: KeeperOperations, journal: string): ShippedEnds => ({
   async ship(node, epoch, batch) {
-    const isRead = await keeper.shipFrom(journal, node, epoch, [...places(batch)]);
+    const isRead = await keeper.shipFrom(journal, node, epoch, [...fileOffsets(batch)]);
     if (!isRead) await keeper.ship(node, epoch, batch);
   },
   reached: async (node: string) => new Map(await keeper.reached(node)),

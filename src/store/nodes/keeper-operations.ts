@@ -29,7 +29,7 @@ export interface KeeperOperations
     folder: string,
     node: string,
     epoch: number | null,
-    places: readonly (readonly [file: number, bytes: number])[],
+    offsets: readonly (readonly [file: number, bytes: number])[],
   ): Promise<boolean>;
   reached(node: string): Promise<readonly [file: number, bytes: number][]>;
   sendHeldQuestion: HeldExchange["sendQuestion"];

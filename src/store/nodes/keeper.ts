@@ -118,9 +118,9 @@ function shippingOperations(nodes: NodeLedger) {
   return {
     // Not synced: nodes keep what they have shipped until there was a checkpoint.
     ship: async (node, epoch, batch) => nodes.ship(node, epoch, batch),
-    async shipFrom(folder, node, epoch, places) {
+    async shipFrom(folder, node, epoch, offsets) {
       const reached = nodes.reached(node);
-      const ends = places.map(([file, to]) => endsIn(folder, { file, from: reached.get(file) ?? 0, to }));
+      const ends = offsets.map(([file, to]) => endsIn(folder, { file, from: reached.get(file) ?? 0, to }));
       if (ends.some((part) => part === null)) return false;
       nodes.ship(
         node,

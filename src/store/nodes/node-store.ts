@@ -4,7 +4,7 @@ import type { Authority, Inquiry } from "../../ledger/authority.ts";
 import type { CounterId } from "../../ledger/counter.ts";
 import type { Journal, Ledger } from "../../ledger/ledger.ts";
 import type { Registry } from "../../ledger/membership.ts";
-import type { ToldRoute } from "../../routing/affinity.ts";
+import type { RemoteRoute } from "../../routing/affinity.ts";
 import type { BalanceId } from "../../units/id.ts";
 import type { BookkeepingParts, RequestJournal } from "../books/bookkeeping.ts";
 import type { SqlStores } from "../books/stores.ts";
@@ -30,11 +30,11 @@ export interface NodeStore {
   join(node: string): Promise<{ epoch: number; seen: number }>;
   readonly held: HeldExchange;
   /** Absent where the nodes have another way to tell each other. */
-  tellConversations?(node: string, routes: readonly ToldRoute[]): Promise<void>;
+  notifyConversations?(node: string, routes: readonly RemoteRoute[]): Promise<void>;
   /** What is said at once; it may be missed, so nodes also poll. */
-  listen(told: Announcements): void;
+  listen(announcements: Announcements): void;
   /** What else a node does for the others as long as it has a lease; returns what ends it. */
-  lookAfterOthers(usable: () => boolean): () => void;
+  serveOthers(usable: () => boolean): () => void;
   close(): Promise<void>;
 }
 
@@ -62,7 +62,7 @@ interface Announcements {
   /** Somebody runs short of a counter. */
   recalled(asker: string, inquiry: Inquiry): void;
   /** A node has told where conversations are. */
-  conversations(node: string, routes: readonly ToldRoute[]): void;
+  conversations(node: string, routes: readonly RemoteRoute[]): void;
   /** A node asks what requests hold, or answers; this node's own messages arrive too. */
   held(message: HeldQuestion | HeldAnswer): void;
 }

@@ -47,7 +47,7 @@ import { cancellingClaims, enteringCredit, hasRoom } from "../ledger/credits.ts"
 /** A payment's columns, under the names of its members. */
 const PAYMENT = sql`id, rail, external, balance_id AS "balanceId", key_id AS "keyId", state, amount, payer,
   "transaction", reason, "order", idempotency_key AS "idempotencyKey", is_inline AS "isInline", credited, lost, should_be AS "shouldBe", gas, wasted_at AS "wastedAt",
-  created_at AS "createdAt", changed_at AS "changedAt", look_at AS "lookAt"`;
+  created_at AS "createdAt", changed_at AS "changedAt", look_at AS "nextPollAt"`;
 
 type PaymentRow = Omit<Payment, "isInline"> & { readonly isInline: 0 | 1 };
 
@@ -75,7 +75,7 @@ const rowOf = (payment: Payment) => ({
   wasted_at: payment.wastedAt,
   created_at: payment.createdAt,
   changed_at: payment.changedAt,
-  look_at: payment.lookAt,
+  look_at: payment.nextPollAt,
 });
 
 /** States that count against no limit, as SQL lists them. */
@@ -259,7 +259,7 @@ export class SqlPaymentStore implements PaymentStore, PaymentAudit {
       const mine = due.filter((_, at) => taken?.[at] === 1);
       // What others have taken is not due any more.
       if (mine.length > 0)
-        return mine.map(({ version: _, ...row }) => paymentFromRow({ ...row, lookAt: until }));
+        return mine.map(({ version: _, ...row }) => paymentFromRow({ ...row, nextPollAt: until }));
     }
   }
 

@@ -42,7 +42,7 @@ export function spendingFromSqlite(db: Database, scope: SpendingScope): Spending
   const keyLabels = db
     .query<KeyLabel & Named, [string]>(`${KEY_LABELS} IN (SELECT value FROM json_each(?))`)
     .all(namesOf(ranked.keys));
-  return { ...ranked, owners: byId(owners), keyLabels: byId(keyLabels), ...reach.told };
+  return { ...ranked, owners: byId(owners), keyLabels: byId(keyLabels), ...reach.scope };
 }
 
 export async function spendingFromPostgres(store: Postgres, scope: SpendingScope): Promise<Spending> {
@@ -77,7 +77,7 @@ export async function spendingFromPostgres(store: Postgres, scope: SpendingScope
   const keyLabels = await store.query<KeyLabel & Named>((sql) =>
     sql.unsafe(`${KEY_LABELS} ${listed}`, [namesOf(ranked.keys)]),
   );
-  return { ...ranked, owners: byId(owners), keyLabels: byId(keyLabels), ...reach.told };
+  return { ...ranked, owners: byId(owners), keyLabels: byId(keyLabels), ...reach.scope };
 }
 
 const FAILED = FAILED_STATES.map((state) => `'${state}'`).join(", ");
@@ -110,7 +110,7 @@ function reachOf({ since, until, now, beforeMs }: SpendingScope, lastSkipped: Ep
   const compared = beforeMs !== null && (lastSkipped === null || lastSkipped < from);
   return {
     before: compared ? { from, until: (until ?? now) - beforeMs } : { from: 0, until: 0 },
-    told: {
+    scope: {
       compared,
       countedSince: lastSkipped === null || lastSkipped < since ? null : lastSkipped,
     },

@@ -11,7 +11,7 @@ import type { UsageSplit, UsageSums } from "./usage-sums.ts";
 export class UsageReader {
   private thread: Worker | null = null;
   private readonly waiting = new Map<number, PendingUsage>();
-  private asked = 0;
+  private nextId = 0;
 
   /** `path` of the SQLite file, or the address of a PostgreSQL. */
   constructor(
@@ -21,29 +21,29 @@ export class UsageReader {
 
   /** Null when too much is being asked at once. */
   sums(of: UsageScope): Promise<UsageSums | null> {
-    return this.ask<UsageSums>({ kind: "sums", of });
+    return this.query<UsageSums>({ kind: "sums", of });
   }
 
   /** Of everybody; may take seconds. Null when too much is being asked at once. */
   spending(of: SpendingScope): Promise<Spending | null> {
-    return this.ask<Spending>({ kind: "spending", of });
+    return this.query<Spending>({ kind: "spending", of });
   }
 
-  private ask<T extends UsageSums | Spending>(wanted: Wanted): Promise<T | null> {
-    if (this.waiting.size >= this.maxWaiting || this.isBusyFor(wanted)) return Promise.resolve(null);
-    const id = this.asked++;
+  private query<T extends UsageSums | Spending>(query: UsageQuery): Promise<T | null> {
+    if (this.waiting.size >= this.maxWaiting || this.isBusyFor(query)) return Promise.resolve(null);
+    const id = this.nextId++;
     return new Promise((resolve, reject) => {
-      const { balanceId = null } = wanted.kind === "sums" ? wanted.of : {};
+      const { balanceId = null } = query.kind === "sums" ? query.of : {};
       this.waiting.set(id, { balanceId, resolve: resolve as PendingUsage["resolve"], reject });
-      this.running().postMessage({ id, path: this.path, ...wanted } satisfies UsageQuestion);
+      this.running().postMessage({ id, path: this.path, ...query } satisfies UsageQuestion);
     });
   }
 
   /** One balance must not keep all others from their charts. */
-  private isBusyFor(wanted: Wanted): boolean {
-    if (wanted.kind !== "sums" || wanted.of.balanceId === null) return false;
+  private isBusyFor(query: UsageQuery): boolean {
+    if (query.kind !== "sums" || query.of.balanceId === null) return false;
     let waiting = 0;
-    for (const { balanceId } of this.waiting.values()) if (balanceId === wanted.of.balanceId) waiting += 1;
+    for (const { balanceId } of this.waiting.values()) if (balanceId === query.of.balanceId) waiting += 1;
     return waiting >= MAX_CHARTS_OF_ONE;
   }
 
@@ -86,11 +86,11 @@ export interface UsageScope {
   readonly tag?: string | null;
 }
 
-type Wanted =
+type UsageQuery =
   | { readonly kind: "sums"; readonly of: UsageScope }
   | { readonly kind: "spending"; readonly of: SpendingScope };
 
-export type UsageQuestion = Wanted & { readonly id: number; readonly path: string };
+export type UsageQuestion = UsageQuery & { readonly id: number; readonly path: string };
 
 export type UsageThreadAnswer =
   | { readonly id: number; readonly sums: UsageSums | Spending }

@@ -92,12 +92,12 @@ export class ChatReader implements AnswerReader {
     this.noteThoughts(delta);
     if (typeof delta.content === "string") {
       const list = logprobs?.content;
-      this.told("text", delta.content, Array.isArray(list) ? list : undefined);
+      this.emitText("text", delta.content, Array.isArray(list) ? list : undefined);
     } else if (Array.isArray(delta.content)) {
-      forEachPart(delta.content, (kind, text) => this.told(kind, text));
+      forEachPart(delta.content, (kind, text) => this.emitText(kind, text));
     }
     if (Array.isArray(delta.annotations)) this.noteCitations(delta.annotations);
-    this.told("refusal", delta.refusal);
+    this.emitText("refusal", delta.refusal);
     if (!Array.isArray(delta.tool_calls)) return;
     for (const call of delta.tool_calls) {
       // A single chunk may be megabytes of them.
@@ -108,12 +108,12 @@ export class ChatReader implements AnswerReader {
 
   private noteThoughts(delta: Json): void {
     const plain = delta.reasoning_content ?? delta.reasoning;
-    this.told("reasoning", plain);
+    this.emitText("reasoning", plain);
     if (typeof plain === "string" && plain !== "") this.hasPlainThoughts = true;
     if (!Array.isArray(delta.reasoning_details)) return;
     for (const value of delta.reasoning_details) {
       const detail = asObject(value) ?? {};
-      if (!this.hasPlainThoughts) this.told("reasoning", detail.text ?? detail.summary);
+      if (!this.hasPlainThoughts) this.emitText("reasoning", detail.text ?? detail.summary);
       const seal = sealOf(detail, this.family);
       if (seal === null) continue;
       if (this.current !== "reasoning") this.turnTo("reasoning");
@@ -130,7 +130,11 @@ export class ChatReader implements AnswerReader {
     }
   }
 
-  private told(kind: "text" | "refusal" | "reasoning", text: unknown, logprobs?: readonly unknown[]): void {
+  private emitText(
+    kind: "text" | "refusal" | "reasoning",
+    text: unknown,
+    logprobs?: readonly unknown[],
+  ): void {
     if (typeof text !== "string" || text === "") return;
     if (this.current !== kind) this.turnTo(kind);
     this.queue.delta(kind, text, logprobs);

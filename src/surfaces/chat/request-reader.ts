@@ -74,7 +74,7 @@ function readMessage(message: ObjectReader): Turn[] {
 
 /** An assistant's message: thoughts, then text, then calls. */
 function readAssistantMessage(message: ObjectReader): AssistantPart[] {
-  const parts: AssistantPart[] = [...readThoughts(message), ...readSaid(message)];
+  const parts: AssistantPart[] = [...readThoughts(message), ...readContent(message)];
   const refusal = message.take("refusal");
   if (typeof refusal === "string" && refusal !== "") parts.push({ kind: "refusal", text: refusal });
   if (message.take("function_call") !== null)
@@ -83,7 +83,7 @@ function readAssistantMessage(message: ObjectReader): AssistantPart[] {
   return [...parts, ...message.list("tool_calls").map(readToolCall)];
 }
 
-function readSaid(message: ObjectReader): AssistantPart[] {
+function readContent(message: ObjectReader): AssistantPart[] {
   const content = message.take("content");
   if (typeof content === "string") return content === "" ? [] : [textPart(content, message.cacheMark())];
   return message.parts("content", (part): AssistantPart[] => {
@@ -127,13 +127,13 @@ function readDetails(details: readonly unknown[]): ReasoningPart[] {
     const words = [detail.text, detail.summary].find((one) => typeof one === "string") as string | undefined;
     const seal = readSeal(detail.signature) ?? readSeal(detail.data);
     if (words === undefined && seal === null) continue;
-    const place = `${asText(detail.type)} ${asText(detail.index)}`;
+    const position = `${asText(detail.type)} ${asText(detail.index)}`;
     const last = parts.at(-1);
     // Streams tell a thought in pieces and its seal last; not every client puts them together.
-    if (last?.seal === null && place === before)
+    if (last?.seal === null && position === before)
       parts[parts.length - 1] = { kind: "reasoning", text: last.text + (words ?? ""), seal };
     else parts.push({ kind: "reasoning", text: words ?? "", seal });
-    before = place;
+    before = position;
   }
   return parts;
 }

@@ -12,10 +12,10 @@ import { JsonCursor } from "../json/json-cursor.ts";
 export function withCacheMarks(body: Uint8Array, retention: "5m" | "1h" = "5m"): Uint8Array {
   if (contains(body, OWN_MARK)) return body;
   const cursor = new JsonCursor();
-  const places = placesIn(body, cursor);
-  if (places === null) return body;
+  const blocks = blocksIn(body, cursor);
+  if (blocks === null) return body;
   const edits = new Edits();
-  for (const { start, end, isText } of places) {
+  for (const { start, end, isText } of blocks) {
     if (isText) edits.replace(start, start, TEXT_BEGINS);
     if (isText) edits.replace(end, end, Buffer.concat([MARKS[retention], TEXT_ENDS]));
     else edits.replace(end - 1, end - 1, MARKS[retention]);
@@ -33,28 +33,28 @@ const TEXT_BEGINS = Buffer.from('[{"type":"text","text":');
 const TEXT_ENDS = Buffer.from("}]");
 
 /** A block, or a text in the place of a list of blocks. */
-interface Place {
+interface BlockSpan {
   readonly start: number;
   readonly end: number;
   readonly isText: boolean;
 }
 
-function placesIn(body: Uint8Array, cursor: JsonCursor): readonly Place[] | null {
-  const places: (Place | null)[] = [];
+function blocksIn(body: Uint8Array, cursor: JsonCursor): readonly BlockSpan[] | null {
+  const blocks: (BlockSpan | null)[] = [];
   cursor.begin(body, 0, body.length);
   cursor.enterObject();
   while (cursor.nextMember()) {
-    if (cursor.isNamed("tools")) places.push(lastTool(cursor));
-    else if (cursor.isNamed("system")) places.push(endOf(cursor));
-    else if (cursor.isNamed("messages")) places.push(...turnEnds(cursor));
+    if (cursor.isNamed("tools")) blocks.push(lastTool(cursor));
+    else if (cursor.isNamed("system")) blocks.push(endOf(cursor));
+    else if (cursor.isNamed("messages")) blocks.push(...turnEnds(cursor));
     else cursor.skip();
   }
-  return cursor.isDone ? places.filter((place) => place !== null) : null;
+  return cursor.isDone ? blocks.filter((block) => block !== null) : null;
 }
 
 /** One whose loading is deferred is not a part of the prompt, and takes no mark. */
-function lastTool(cursor: JsonCursor): Place | null {
-  let last: Place | null = null;
+function lastTool(cursor: JsonCursor): BlockSpan | null {
+  let last: BlockSpan | null = null;
   if (!cursor.isArray) return skipped(cursor);
   cursor.enterArray();
   while (cursor.nextValue()) {
@@ -75,10 +75,10 @@ function lastTool(cursor: JsonCursor): Place | null {
 }
 
 /** The ends of the last message, and of the user's last one before it. */
-function turnEnds(cursor: JsonCursor): readonly (Place | null)[] {
-  let last: Place | null = null;
+function turnEnds(cursor: JsonCursor): readonly (BlockSpan | null)[] {
+  let last: BlockSpan | null = null;
   let isUsers = false;
-  let usersBefore: Place | null = null;
+  let usersBefore: BlockSpan | null = null;
   if (!cursor.isArray) return [skipped(cursor)];
   cursor.enterArray();
   while (cursor.nextValue()) {
@@ -102,20 +102,20 @@ function turnEnds(cursor: JsonCursor): readonly (Place | null)[] {
 }
 
 /** Passes a content; its last block that takes a mark. */
-function endOf(cursor: JsonCursor): Place | null {
+function endOf(cursor: JsonCursor): BlockSpan | null {
   const start = cursor.at;
   if (cursor.isText) {
     cursor.skip();
     return cursor.at - start > EMPTY.length ? { start, end: cursor.at, isText: true } : null;
   }
-  let last: Place | null = null;
+  let last: BlockSpan | null = null;
   if (!cursor.isArray) return skipped(cursor);
   cursor.enterArray();
   while (cursor.nextValue()) last = blockAt(cursor) ?? last;
   return last;
 }
 
-function blockAt(cursor: JsonCursor): Place | null {
+function blockAt(cursor: JsonCursor): BlockSpan | null {
   const start = cursor.at;
   if (!cursor.isObject) return skipped(cursor);
   let takesMark = false;

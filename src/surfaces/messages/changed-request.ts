@@ -18,8 +18,8 @@ export function changedRequest(
     changes.set(name, changed === null ? null : JSON.stringify(changed));
   }
   const read = messages.readRequest(changes.applyTo(request.body));
-  const { model, modelAsked } = request;
-  return refused(read) ? read : { ...read, model, modelAsked };
+  const { model, requestedModel } = request;
+  return refused(read) ? read : { ...read, model, requestedModel };
 }
 
 function combined(own: unknown, changed: unknown): object | null {

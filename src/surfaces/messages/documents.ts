@@ -52,9 +52,9 @@ function refuseType(what: string, report: TranslationReport): void {
 /** A name tells more than what clients say when they do not know: no type, or that of any bytes. */
 function typeOf({ mediaType, data }: EmbeddedSource, name: string | null): string {
   const type = mediaType.toLowerCase();
-  const isSaid =
+  const isDeclared =
     type !== "" && type !== "application/octet-stream" && (type !== PDF || data.startsWith(PDF_MARK));
-  if (isSaid) return type;
+  if (isDeclared) return type;
   if (data.startsWith(PDF_MARK)) return PDF;
   const ending = /\.(\w{1,16})$/.exec(name ?? "")?.[1]?.toLowerCase() ?? "";
   if (TEXT_ENDING.test(ending)) return "text/plain";

@@ -139,10 +139,10 @@ function readMessage(message: ObjectReader, tools: OfferedTools): Turn[] {
 function readUserMessage(message: ObjectReader): Turn[] {
   const turns: Turn[] = [];
   let parts: UserPart[] = [];
-  const told = message.parts<UserPart | ToolTurn>("content", (block) =>
+  const entries = message.parts<UserPart | ToolTurn>("content", (block) =>
     block.type === "tool_result" ? [readToolResult(block)] : readUserBlock(block),
   );
-  for (const one of told) {
+  for (const one of entries) {
     if (!("role" in one)) parts.push(one);
     else {
       if (parts.length > 0) turns.push({ role: "user", parts });

@@ -325,7 +325,7 @@ function writeOutputConfig(
 }
 
 function limited(given: Json, report: TranslationReport): Json {
-  const { schema, told } = withinLimits(given);
-  if (told) report.omit("schema.bounds");
+  const { schema, isDescribed } = withinLimits(given);
+  if (isDescribed) report.omit("schema.bounds");
   return schema;
 }

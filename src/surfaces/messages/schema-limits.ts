@@ -8,17 +8,17 @@ import { asObject, type Json } from "../json/json.ts";
  */
 export function withinLimits(schema: Json): LimitedSchema {
   const limiter = new Limiter();
-  return { schema: limiter.limit(schema), told: limiter.told };
+  return { schema: limiter.limit(schema), isDescribed: limiter.isDescribed };
 }
 
 export interface LimitedSchema {
   readonly schema: Json;
   /** Bounds became words. */
-  readonly told: boolean;
+  readonly isDescribed: boolean;
 }
 
 class Limiter {
-  told = false;
+  isDescribed = false;
 
   limit(schema: Json): Json {
     const limited: Record<string, unknown> = {};
@@ -30,7 +30,7 @@ class Limiter {
     }
     if (isObjects(schema) && schema.additionalProperties === undefined) limited.additionalProperties = false;
     if (bounds.length === 0) return limited;
-    this.told = true;
+    this.isDescribed = true;
     const words = typeof schema.description === "string" ? `${schema.description} ` : "";
     return { ...limited, description: `${words}(${bounds.join(", ")})` };
   }

@@ -26,7 +26,7 @@ import type {
 } from "../surface.ts";
 import { type AnswerReader, isFault, type ReadOutcome } from "../vocabulary/answer-reader.ts";
 import { type AnswerWriter, CollectedAnswer } from "../vocabulary/answer-writer.ts";
-import { markStyle, nearestRetention, placeMarks } from "../vocabulary/cache-marks.ts";
+import { adaptMarks, markStyle, nearestRetention } from "../vocabulary/cache-marks.ts";
 import type { Conversation } from "../vocabulary/conversation.ts";
 import { ObjectReader } from "../vocabulary/object-reader.ts";
 import { familyOf } from "../vocabulary/seal.ts";
@@ -72,7 +72,7 @@ function hostBody(
   report.leaveUnread();
   const refusal = report.refusal ?? accountReference(request, target);
   if (refusal !== null) return refusal;
-  const conversation = placeMarks(asRead, report);
+  const conversation = adaptMarks(asRead, report);
   const written = LANGUAGES[host].writeRequest(conversation, report);
   if (report.refusal !== null) return report.refusal;
   const bytes = Buffer.from(JSON.stringify(written));

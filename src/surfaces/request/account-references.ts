@@ -14,19 +14,19 @@ export function accountReference(
   { quirks }: Pick<HostTarget, "quirks">,
 ): Refusal | null {
   if (quirks.accountReferences === true) return null;
-  const place =
+  const reference =
     standsInWhole(json, surface === "responses") ??
     (surface === "responses"
       ? standsInItems(json.input)
       : standsInList(json.messages, "messages", inMessage)) ??
     standsInList(json.tools, "tools", inTool) ??
     standsInInlineTools(json);
-  return place === null
+  return reference === null
     ? null
     : refuse(
         "invalid_request",
-        `\`${place}\` refers to something that the host keeps in the operator's account or on its own machine: send the content itself.`,
-        { param: place },
+        `\`${reference}\` refers to something that the host keeps in the operator's account or on its own machine: send the content itself.`,
+        { param: reference },
       );
 }
 
@@ -136,9 +136,9 @@ function inTool(tool: Json): string | null {
   );
 }
 
-function within(place: Json | null, path: string): string | null {
-  if (place === null) return null;
-  for (const name of TOOL_IDS) if (isPresent(place[name])) return `${path}.${name}`;
+function within(parent: Json | null, path: string): string | null {
+  if (parent === null) return null;
+  for (const name of TOOL_IDS) if (isPresent(parent[name])) return `${path}.${name}`;
   return null;
 }
 
@@ -152,8 +152,8 @@ function standsInList(list: unknown, path: string, inOne: (one: Json) => string 
   if (!Array.isArray(list)) return null;
   for (let at = 0; at < list.length; at++) {
     const one = asObject(list[at]);
-    const place = one === null ? null : inOne(one);
-    if (place !== null) return `${path}[${at}]${place}`;
+    const reference = one === null ? null : inOne(one);
+    if (reference !== null) return `${path}[${at}]${reference}`;
   }
   return null;
 }

@@ -74,6 +74,8 @@ function hasFee(tool: unknown): boolean {
   if (typeof type !== "string") return false;
   if (type === "namespace") return hasFeeAmong(tools);
   // A shell runs where the client says: at the host, it takes a container.
-  const place = asObject(environment)?.type;
-  return FEE_TOOLS.test(type) || (typeof place === "string" && place.startsWith("container"));
+  const environmentType = asObject(environment)?.type;
+  return (
+    FEE_TOOLS.test(type) || (typeof environmentType === "string" && environmentType.startsWith("container"))
+  );
 }

@@ -19,7 +19,7 @@ export function sizePrompt(bytes: number, { json, outline, searched }: SearchedJ
       promptTextEstimate: estimatePrompt(bytes),
       mediaTokens: 0,
       promptHasFiles: false,
-      promptBesideAudio: null,
+      promptWithoutAudio: null,
       promptUnseen: unseen,
     };
   }
@@ -45,7 +45,7 @@ export function sizePrompt(bytes: number, { json, outline, searched }: SearchedJ
     promptTextEstimate: textEstimate,
     mediaTokens: all.mediaTokens,
     promptHasFiles: all.hasFiles,
-    promptBesideAudio: audioTokens === null ? null : estimate - audioTokens,
+    promptWithoutAudio: audioTokens === null ? null : estimate - audioTokens,
     promptUnseen: all.unseen,
   };
 }

@@ -76,18 +76,18 @@ function readInput(body: ObjectReader): Turn[] {
   const input = body.take("input");
   if (typeof input === "string") return [{ role: "user", parts: [textPart(input)] }];
   const turns: Turn[] = [];
-  let said: AssistantPart[] | null = null;
+  let modelParts: AssistantPart[] | null = null;
   for (const item of body.list("input", ({ type }) => type ?? "message")) {
     // Labels of an answer that is sent back.
     item.skip("id", "status");
     const parts = readAssistantItem(item);
     if (parts === null) {
-      said = null;
+      modelParts = null;
       turns.push(...readItem(item));
-    } else if (said === null) {
-      said = parts;
-      turns.push({ role: "assistant", parts: said });
-    } else said.push(...parts);
+    } else if (modelParts === null) {
+      modelParts = parts;
+      turns.push({ role: "assistant", parts: modelParts });
+    } else modelParts.push(...parts);
   }
   return turns;
 }
@@ -97,7 +97,7 @@ function readAssistantItem(item: ObjectReader): AssistantPart[] | null {
   switch (item.type ?? "message") {
     case "message":
       if (item.take("role") !== "assistant") return null;
-      return item.take("content") === "" ? [] : item.parts("content", readSaid);
+      return item.take("content") === "" ? [] : item.parts("content", readContent);
     case "reasoning":
       return [readReasoningItem(item.pick(["id", "summary", "content", "encrypted_content"]))];
     case "function_call":
@@ -108,7 +108,7 @@ function readAssistantItem(item: ObjectReader): AssistantPart[] | null {
   }
 }
 
-function readSaid(part: ObjectReader): AssistantPart[] {
+function readContent(part: ObjectReader): AssistantPart[] {
   if (part.type === "refusal") return [{ kind: "refusal", text: part.neededText("refusal") }];
   if (!TEXTS.has(part.type)) part.wrong("type", "must be output_text or refusal");
   return [readText(part)];

@@ -18,7 +18,7 @@ import type { TranslationReport } from "./translation-report.ts";
  * the end of each message: there the host finds what earlier turns have written. A mark costs nothing itself, because each
  * token is written once.
  */
-export function placeMarks(conversation: Conversation, report: TranslationReport): Conversation {
+export function adaptMarks(conversation: Conversation, report: TranslationReport): Conversation {
   const first = someMark(conversation, () => true);
   if (first === null) return conversation;
   const style = markStyle(report.host, report.target);

@@ -13,9 +13,9 @@ export const INPUT_SCHEMA = {
 } as const;
 
 export function wrappedDescription({ description, format }: CustomTool): string {
-  const said = description ?? "";
-  if (format?.type !== "grammar") return said;
-  return `${said}\n\nThe input must follow this ${asText(format.syntax)} grammar:\n${asText(format.definition)}`;
+  const text = description ?? "";
+  if (format?.type !== "grammar") return text;
+  return `${text}\n\nThe input must follow this ${asText(format.syntax)} grammar:\n${asText(format.definition)}`;
 }
 
 export const wrappedInput = (input: string): string => JSON.stringify({ input });

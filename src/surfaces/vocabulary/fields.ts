@@ -8,7 +8,7 @@ import { asObject } from "../json/json.ts";
  * null counts as absent; a field that is not listed is left out.
  */
 export type Verdict =
-  | { readonly kind: "said" }
+  | { readonly kind: "translated" }
   | Omission
   | { readonly kind: "refuse"; readonly why: string; readonly unless?: (value: unknown) => boolean };
 
@@ -19,7 +19,7 @@ export interface Omission {
 
 type FieldVerdicts = Readonly<Partial<Record<SurfaceName, Verdict>>>;
 
-const SAID: Verdict = { kind: "said" };
+const TRANSLATED: Verdict = { kind: "translated" };
 const omit = (why: string): Omission => ({ kind: "omit", why });
 const refuse = (why: string, unless?: (value: unknown) => boolean): Verdict =>
   unless === undefined ? { kind: "refuse", why } : { kind: "refuse", why, unless };
@@ -35,7 +35,7 @@ const isTextOnly = (value: unknown) => Array.isArray(value) && value.every((one)
 /** Read by the gateway, or the same for every host. */
 const ALWAYS: Readonly<Record<string, Verdict>> = Object.fromEntries(
   ["model", "models", "provider", "route", "fallbacks", "auto_cache", "stream", "stream_options"].map(
-    (name) => [name, SAID],
+    (name) => [name, TRANSLATED],
   ),
 );
 
@@ -60,39 +60,39 @@ const THINKING_WORDS = [
   "disable_reasoning",
 ] as const;
 
-const THINKING = Object.fromEntries(THINKING_WORDS.map((name) => [name, SAID]));
+const THINKING = Object.fromEntries(THINKING_WORDS.map((name) => [name, TRANSLATED]));
 
 const chat: Readonly<Record<string, FieldVerdicts>> = {
   ...both("responses", "messages", {
     ...ALWAYS,
     ...THINKING,
-    reasoning_format: SAID,
-    prompt_cache_options: SAID,
-    cache_control: SAID,
+    reasoning_format: TRANSLATED,
+    prompt_cache_options: TRANSLATED,
+    cache_control: TRANSLATED,
   }),
-  messages: { responses: SAID, messages: SAID },
-  max_tokens: { responses: SAID, messages: SAID },
-  max_completion_tokens: { responses: SAID, messages: SAID },
-  temperature: { responses: SAID, messages: SAID },
-  top_p: { responses: SAID, messages: SAID },
-  top_k: { responses: refuse("it has no `top_k`"), messages: SAID },
-  tools: { responses: SAID, messages: SAID },
-  tool_choice: { responses: SAID, messages: SAID },
-  parallel_tool_calls: { responses: SAID, messages: SAID },
-  response_format: { responses: SAID, messages: SAID },
-  stop: { responses: SAID, messages: SAID },
-  reasoning_effort: { responses: SAID, messages: SAID },
-  reasoning: { responses: SAID, messages: SAID },
-  include_reasoning: { responses: SAID, messages: SAID },
-  verbosity: { responses: SAID, messages: LENGTH_HINT },
-  user: { responses: SAID, messages: SAID },
-  safety_identifier: { responses: SAID, messages: SAID },
-  metadata: { responses: SAID, messages: LABELS },
-  prompt_cache_key: { responses: SAID, messages: SAID },
-  prompt_cache_retention: { responses: SAID, messages: CACHING_HINT },
-  service_tier: { responses: SAID, messages: NO_TIER },
-  logprobs: { responses: SAID, messages: NO_LOGPROBS },
-  top_logprobs: { responses: SAID, messages: NO_LOGPROBS },
+  messages: { responses: TRANSLATED, messages: TRANSLATED },
+  max_tokens: { responses: TRANSLATED, messages: TRANSLATED },
+  max_completion_tokens: { responses: TRANSLATED, messages: TRANSLATED },
+  temperature: { responses: TRANSLATED, messages: TRANSLATED },
+  top_p: { responses: TRANSLATED, messages: TRANSLATED },
+  top_k: { responses: refuse("it has no `top_k`"), messages: TRANSLATED },
+  tools: { responses: TRANSLATED, messages: TRANSLATED },
+  tool_choice: { responses: TRANSLATED, messages: TRANSLATED },
+  parallel_tool_calls: { responses: TRANSLATED, messages: TRANSLATED },
+  response_format: { responses: TRANSLATED, messages: TRANSLATED },
+  stop: { responses: TRANSLATED, messages: TRANSLATED },
+  reasoning_effort: { responses: TRANSLATED, messages: TRANSLATED },
+  reasoning: { responses: TRANSLATED, messages: TRANSLATED },
+  include_reasoning: { responses: TRANSLATED, messages: TRANSLATED },
+  verbosity: { responses: TRANSLATED, messages: LENGTH_HINT },
+  user: { responses: TRANSLATED, messages: TRANSLATED },
+  safety_identifier: { responses: TRANSLATED, messages: TRANSLATED },
+  metadata: { responses: TRANSLATED, messages: LABELS },
+  prompt_cache_key: { responses: TRANSLATED, messages: TRANSLATED },
+  prompt_cache_retention: { responses: TRANSLATED, messages: CACHING_HINT },
+  service_tier: { responses: TRANSLATED, messages: NO_TIER },
+  logprobs: { responses: TRANSLATED, messages: NO_LOGPROBS },
+  top_logprobs: { responses: TRANSLATED, messages: NO_LOGPROBS },
   ...both("responses", "messages", {
     n: refuse("it gives one answer per request; send the request several times", isOneOf(1)),
     seed: NO_SEED,
@@ -112,29 +112,29 @@ const chat: Readonly<Record<string, FieldVerdicts>> = {
 };
 
 const responses: Readonly<Record<string, FieldVerdicts>> = {
-  ...both("chat.completions", "messages", { ...ALWAYS, ...THINKING, reasoning_effort: SAID }),
+  ...both("chat.completions", "messages", { ...ALWAYS, ...THINKING, reasoning_effort: TRANSLATED }),
   ...both("chat.completions", "messages", {
-    input: SAID,
-    instructions: SAID,
-    max_output_tokens: SAID,
-    temperature: SAID,
-    top_p: SAID,
-    tools: SAID,
-    tool_choice: SAID,
-    parallel_tool_calls: SAID,
-    reasoning: SAID,
-    text: SAID,
-    include: SAID,
-    user: SAID,
-    safety_identifier: SAID,
-    prompt_cache_key: SAID,
-    prompt_cache_options: SAID,
-    cache_control: SAID,
+    input: TRANSLATED,
+    instructions: TRANSLATED,
+    max_output_tokens: TRANSLATED,
+    temperature: TRANSLATED,
+    top_p: TRANSLATED,
+    tools: TRANSLATED,
+    tool_choice: TRANSLATED,
+    parallel_tool_calls: TRANSLATED,
+    reasoning: TRANSLATED,
+    text: TRANSLATED,
+    include: TRANSLATED,
+    user: TRANSLATED,
+    safety_identifier: TRANSLATED,
+    prompt_cache_key: TRANSLATED,
+    prompt_cache_options: TRANSLATED,
+    cache_control: TRANSLATED,
     // Judged already when the request was read: they are absent, or ask for nothing to be kept.
-    store: SAID,
-    background: SAID,
-    previous_response_id: SAID,
-    conversation: SAID,
+    store: TRANSLATED,
+    background: TRANSLATED,
+    previous_response_id: TRANSLATED,
+    conversation: TRANSLATED,
     truncation: SHORTENING,
     context_management: SHORTENING,
     max_tool_calls: omit("limits the calls of tools that the host itself runs, and it runs none"),
@@ -143,33 +143,33 @@ const responses: Readonly<Record<string, FieldVerdicts>> = {
     image: refuse("it answers in text only"),
     generate: refuse("it answers every request, and the answer would be charged", isOneOf(true)),
   }),
-  metadata: { "chat.completions": SAID, messages: LABELS },
-  prompt_cache_retention: { "chat.completions": SAID, messages: CACHING_HINT },
-  service_tier: { "chat.completions": SAID, messages: NO_TIER },
-  top_logprobs: { "chat.completions": SAID, messages: NO_LOGPROBS },
-  top_k: { "chat.completions": SAID, messages: SAID },
-  stop: { "chat.completions": SAID, messages: SAID },
-  seed: { "chat.completions": SAID, messages: NO_SEED },
-  random_seed: { "chat.completions": SAID, messages: NO_SEED },
-  presence_penalty: { "chat.completions": SAID, messages: NO_PENALTIES },
-  frequency_penalty: { "chat.completions": SAID, messages: NO_PENALTIES },
+  metadata: { "chat.completions": TRANSLATED, messages: LABELS },
+  prompt_cache_retention: { "chat.completions": TRANSLATED, messages: CACHING_HINT },
+  service_tier: { "chat.completions": TRANSLATED, messages: NO_TIER },
+  top_logprobs: { "chat.completions": TRANSLATED, messages: NO_LOGPROBS },
+  top_k: { "chat.completions": TRANSLATED, messages: TRANSLATED },
+  stop: { "chat.completions": TRANSLATED, messages: TRANSLATED },
+  seed: { "chat.completions": TRANSLATED, messages: NO_SEED },
+  random_seed: { "chat.completions": TRANSLATED, messages: NO_SEED },
+  presence_penalty: { "chat.completions": TRANSLATED, messages: NO_PENALTIES },
+  frequency_penalty: { "chat.completions": TRANSLATED, messages: NO_PENALTIES },
 };
 
 const messages: Readonly<Record<string, FieldVerdicts>> = {
-  ...both("chat.completions", "responses", { ...ALWAYS, ...THINKING, reasoning_effort: SAID }),
+  ...both("chat.completions", "responses", { ...ALWAYS, ...THINKING, reasoning_effort: TRANSLATED }),
   ...both("chat.completions", "responses", {
-    messages: SAID,
-    system: SAID,
-    max_tokens: SAID,
-    temperature: SAID,
-    top_p: SAID,
-    tools: SAID,
-    tool_choice: SAID,
-    thinking: SAID,
-    output_config: SAID,
-    output_format: SAID,
-    metadata: SAID,
-    cache_control: SAID,
+    messages: TRANSLATED,
+    system: TRANSLATED,
+    max_tokens: TRANSLATED,
+    temperature: TRANSLATED,
+    top_p: TRANSLATED,
+    tools: TRANSLATED,
+    tool_choice: TRANSLATED,
+    thinking: TRANSLATED,
+    output_config: TRANSLATED,
+    output_format: TRANSLATED,
+    metadata: TRANSLATED,
+    cache_control: TRANSLATED,
     context_management: SHORTENING,
     diagnostics: omit("asks why the host's cache was missed"),
     service_tier: omit("chooses between the tiers of an account at Anthropic"),
@@ -183,12 +183,12 @@ const messages: Readonly<Record<string, FieldVerdicts>> = {
     workspace_id: refuse("workspaces are kept in an account at Anthropic"),
     billing_policy: refuse("profiles are kept in an account at Anthropic", billsItself),
   }),
-  stop_sequences: { "chat.completions": SAID, responses: SAID },
-  top_k: { "chat.completions": SAID, responses: refuse("it has no `top_k`") },
-  seed: { "chat.completions": SAID, responses: NO_SEED },
-  random_seed: { "chat.completions": SAID, responses: NO_SEED },
-  presence_penalty: { "chat.completions": SAID, responses: NO_PENALTIES },
-  frequency_penalty: { "chat.completions": SAID, responses: NO_PENALTIES },
+  stop_sequences: { "chat.completions": TRANSLATED, responses: TRANSLATED },
+  top_k: { "chat.completions": TRANSLATED, responses: refuse("it has no `top_k`") },
+  seed: { "chat.completions": TRANSLATED, responses: NO_SEED },
+  random_seed: { "chat.completions": TRANSLATED, responses: NO_SEED },
+  presence_penalty: { "chat.completions": TRANSLATED, responses: NO_PENALTIES },
+  frequency_penalty: { "chat.completions": TRANSLATED, responses: NO_PENALTIES },
 };
 
 /** By the client's language, then by the host's. */

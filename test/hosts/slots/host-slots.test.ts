@@ -163,7 +163,7 @@ describe("a worker's slots at a shared host", () => {
   function shared(maxConcurrent: number) {
     const messages: string[] = [];
     const slots = new HostSlots(new ManualClock(), (host, most) => ({
-      ask: (count) => messages.push(`${host} of ${most}: more ${count}`),
+      request: (count) => messages.push(`${host} of ${most}: more ${count}`),
       giveBack: (count) => messages.push(`${host} of ${most}: give back ${count}`),
     }));
     const host = { id: "h", maxConcurrent };

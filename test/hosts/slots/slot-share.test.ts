@@ -5,7 +5,7 @@ import { SlotShare } from "../../../src/hosts/slots/slot-share.ts";
 function shareOf() {
   const messages: string[] = [];
   const share = new SlotShare({
-    ask: (count) => messages.push(`more ${count}`),
+    request: (count) => messages.push(`more ${count}`),
     giveBack: (count) => messages.push(`give back ${count}`),
   });
   return { share, sent: () => messages.splice(0) };
@@ -46,9 +46,9 @@ test("slots that were recalled go back as soon as they are unused, each once", (
 
 test("a pool is idle once no worker has a slot or wants one", () => {
   const pool = new SlotPool(1, 2, { give: () => {}, recall: () => {} });
-  pool.asked(0, 1);
+  pool.requested(0, 1);
   expect(pool.idle).toBeFalse();
-  pool.asked(1, 1);
+  pool.requested(1, 1);
   pool.returned(0, 1);
   expect(pool.idle).toBeFalse();
   pool.returned(1, 1);
@@ -61,13 +61,13 @@ test("a worker that returns more than was recalled is not made to return the sam
     give: () => {},
     recall: (worker, count) => recalled.push(`${count} of ${worker}`),
   });
-  pool.asked(0, 4);
+  pool.requested(0, 4);
   pool.returned(0, 1);
-  pool.asked(1, 1);
+  pool.requested(1, 1);
   expect(recalled).toEqual([]);
-  pool.asked(1, 2);
+  pool.requested(1, 2);
   expect(recalled).toEqual(["2 of 0"]);
   pool.returned(0, 2);
-  pool.asked(1, 1);
+  pool.requested(1, 1);
   expect(recalled).toEqual(["2 of 0", "1 of 0"]);
 });

@@ -12,7 +12,7 @@ import type {
 import type { KeyedRequest } from "../../../src/generation/repeats.ts";
 import { PassedRepeats } from "../../../src/server/workers/passed-repeats.ts";
 import { inOrder, RepeatOwners } from "../../../src/server/workers/repeat-owners.ts";
-import { workerPlace } from "../../../src/server/workers/worker-place.ts";
+import { workerIdentity } from "../../../src/server/workers/worker-identity.ts";
 import { systemClock } from "../../../src/units/clock.ts";
 import { Deadlines } from "../../../src/units/deadlines.ts";
 import { type Refusal, refuse, refused } from "../../../src/units/errors/refusal.ts";
@@ -39,7 +39,7 @@ afterEach(() => {
 });
 
 const placeOf = (number: number, more = {}) =>
-  workerPlace({ GATEWAY_WORKER: String(number), GATEWAY_WORKERS: "3", GATEWAY_SOCKETS: folder, ...more })!;
+  workerIdentity({ GATEWAY_WORKER: String(number), GATEWAY_WORKERS: "3", GATEWAY_SOCKETS: folder, ...more })!;
 
 function ownersAt(
   number: number,

@@ -58,7 +58,7 @@ class Fleet {
 
   private begin(worker: number): HostSlots {
     const slots = new HostSlots(this.clock, () => ({
-      ask: (count) => this.say(worker, worker, () => this.book.asked(worker, count)),
+      request: (count) => this.say(worker, worker, () => this.book.requested(worker, count)),
       giveBack: (count) => this.say(worker, worker, () => this.book.returned(worker, count)),
     }));
     slots.prepare([this.host]);
@@ -163,14 +163,14 @@ test("a worker is asked for what others lack once, and not again for what it was
     act();
     return told.splice(0);
   };
-  expect(after(() => book.asked(1, 4))).toEqual(["give 1: 4"]);
-  expect(after(() => book.asked(2, 1))).toEqual(["recall 1: 1"]);
-  expect(after(() => book.asked(3, 1))).toEqual(["recall 1: 1"]);
+  expect(after(() => book.requested(1, 4))).toEqual(["give 1: 4"]);
+  expect(after(() => book.requested(2, 1))).toEqual(["recall 1: 1"]);
+  expect(after(() => book.requested(3, 1))).toEqual(["recall 1: 1"]);
   // Nobody knows which of them uses its places, so the second is asked as well for what the third lacks.
   expect(after(() => book.returned(1, 1))).toEqual(["give 2: 1", "recall 2: 1"]);
   expect(after(() => book.returned(1, 1))).toEqual(["give 3: 1"]);
   // The second owes its one already.
-  expect(after(() => book.asked(3, 2))).toEqual(["recall 1: 2"]);
+  expect(after(() => book.requested(3, 2))).toEqual(["recall 1: 2"]);
 });
 
 test("below the limit, next to nothing is said", async () => {
@@ -188,7 +188,7 @@ test("below the limit, next to nothing is said", async () => {
 test("a reload that lowers the limit takes back what is not used, and the rest as it ends", async () => {
   const told: string[] = [];
   const slots = new HostSlots(new ManualClock(), (_, most) => ({
-    ask: (count) => void told.push(`${most}: ask ${count}`),
+    request: (count) => void told.push(`${most}: ask ${count}`),
     giveBack: (count) => void told.push(`${most}: back ${count}`),
   }));
   const before = { id: "h", maxConcurrent: 5 };
@@ -205,7 +205,7 @@ test("a reload that lowers the limit takes back what is not used, and the rest a
 test("a reload that drops a host gives its places back and forgets it, once nothing is under way there", () => {
   const told: string[] = [];
   const slots = new HostSlots(new ManualClock(), (host) => ({
-    ask: (count) => void told.push(`${host}: ask ${count}`),
+    request: (count) => void told.push(`${host}: ask ${count}`),
     giveBack: (count) => void told.push(`${host}: back ${count}`),
   }));
   const [kept, dropped, busy] = ["kept", "dropped", "busy"].map((id) => ({ id, maxConcurrent: 5 }));

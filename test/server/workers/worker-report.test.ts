@@ -79,7 +79,7 @@ class Fixture {
 
   private member(index: number): ReportingWorker {
     const tell = this.serving[index]! ? (round: number) => void this.asked[index]!.push(round) : null;
-    return { number: index + 1, tell };
+    return { number: index + 1, requestState: tell };
   }
 }
 
@@ -191,13 +191,13 @@ test("the keeper of the database tells of itself, is no worker, and its restarts
     metrics: [{ ...memory, samples: [["", "", 7]] as const }],
     hosts: { routes: [], loads: [] },
   };
-  deps.keeper = { number: KEEPER, tell: (round) => deps.call.onWorkerState(KEEPER, round, state) };
+  deps.keeper = { number: KEEPER, requestState: (round) => deps.call.onWorkerState(KEEPER, round, state) };
   const lines = await heard(deps);
   expect(lines).toContain('bytes{worker="keeper"} 7');
   expect(lines).toContain('gateway_workers{state="answered"} 2');
   expect(lines).toContain("gateway_keeper_restarts_total 0");
   deps.call.ended(KEEPER);
-  deps.keeper = { number: KEEPER, tell() {} };
+  deps.keeper = { number: KEEPER, requestState() {} };
   const asked = heard(deps);
   await Promise.resolve();
   deps.clock.advance(500);

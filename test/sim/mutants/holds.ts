@@ -97,7 +97,7 @@ export const HOLD_MUTANTS: readonly Mutant[] = [
   }),
   ...mutantsOf("src/generation/admission.ts", {
     "a request is refused whose prompt was not counted": [
-      "const second = counted.worst < sized.worst ? await take(ask, counted, deps) : first;",
+      "const second = counted.worst < sized.worst ? await take(admission, counted, deps) : first;",
       "const second = first;",
     ],
     "the whole ceiling is held of every stream": [

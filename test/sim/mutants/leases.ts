@@ -22,7 +22,7 @@ export const LEASE_MUTANTS: readonly Mutant[] = [
       "await this.events.changed(changes).catch(() => {});",
     ],
     "a lease runs from when its renewal came back": [
-      "askedMs + LEASE_MS",
+      "startedMs + LEASE_MS",
       "this.clock.elapsedMs() + LEASE_MS",
     ],
     "a lease is renewed for a node that has not noticed every change": [

@@ -4,12 +4,12 @@ import { type Mutant, mutantsOf } from "./mutant.ts";
 export const PAYMENT_MUTANTS: readonly Mutant[] = [
   ...mutantsOf("src/payments/rails/x402/next-step.ts", {
     "a payment is credited in any state that it is in, again too": [
-      '  if (payment.state === "credited") return { kind: "write", change: { transaction, lookAt } };\n',
+      '  if (payment.state === "credited") return { kind: "write", change: { transaction, nextPollAt } };\n',
       "",
     ],
     "a credited payment is not watched to finality": [
-      "const lookAt = isFinal ? null : later;",
-      "const lookAt = null;",
+      "const nextPollAt = isFinal ? null : later;",
+      "const nextPollAt = null;",
     ],
     "a transfer that a reorganisation undid stays credited": [
       '    if (state === "credited")',
@@ -18,8 +18,8 @@ export const PAYMENT_MUTANTS: readonly Mutant[] = [
   }),
   ...mutantsOf("src/payments/rails/x402/x402.ts", {
     "one that was not needed is not watched": [
-      'state: "unused", reason, lookAt: this.later() }',
-      'state: "unused", reason, lookAt: null }',
+      'state: "unused", reason, nextPollAt: this.later() }',
+      'state: "unused", reason, nextPollAt: null }',
     ],
     "an authorization that is known is a new payment": [
       "const external = externalOf(signed);",

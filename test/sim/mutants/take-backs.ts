@@ -67,8 +67,8 @@ export const TAKE_BACK_MUTANTS: readonly Mutant[] = [
   }),
   ...mutantsOf("src/ledger/credit.ts", {
     "what requests hold is lost at once": [
-      "Math.min(wanted.upTo, unspent)",
-      "Math.min(wanted.upTo, available)",
+      "Math.min(requested.upTo, unspent)",
+      "Math.min(requested.upTo, available)",
     ],
     "what a claim has lost is known before the last request has ended": [
       "return held > 0 ? null :",

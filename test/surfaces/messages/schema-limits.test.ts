@@ -28,7 +28,7 @@ describe("a schema for Anthropic", () => {
       { ...text, description: '(format: "uri-reference")' },
     ],
   ])("has %s in words", (_what, given, a) => {
-    expect(withinLimits(closed({ a: given }))).toEqual({ schema: closed({ a }), told: true });
+    expect(withinLimits(closed({ a: given }))).toEqual({ schema: closed({ a }), isDescribed: true });
   });
 
   test.each([
@@ -42,7 +42,7 @@ describe("a schema for Anthropic", () => {
     ],
     ["values that look like schemas", { const: { minimum: 3 } }],
   ])("keeps %s", (_what, a) => {
-    expect(withinLimits(closed({ a }))).toEqual({ schema: closed({ a }), told: false });
+    expect(withinLimits(closed({ a }))).toEqual({ schema: closed({ a }), isDescribed: false });
   });
 
   test("closes each object that is not said to be open, at any depth", () => {
@@ -55,7 +55,7 @@ describe("a schema for Anthropic", () => {
       ...closed({ a: { anyOf: [closed({}), { type: "null" }] }, b: { type: "array", items: closed({}) } }),
       $defs: { c: closed({}) },
     };
-    expect(withinLimits(schema)).toEqual({ schema: expected, told: false });
+    expect(withinLimits(schema)).toEqual({ schema: expected, isDescribed: false });
   });
 
   test("offers alternatives in the way it knows, without the marks of other readers", () => {
@@ -64,6 +64,6 @@ describe("a schema for Anthropic", () => {
       oneOf: [{ type: "string" }],
       discriminator: { propertyName: "kind" },
     };
-    expect(withinLimits(schema)).toEqual({ schema: { anyOf: [{ type: "string" }] }, told: false });
+    expect(withinLimits(schema)).toEqual({ schema: { anyOf: [{ type: "string" }] }, isDescribed: false });
   });
 });

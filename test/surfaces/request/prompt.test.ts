@@ -38,7 +38,7 @@ test("what is sound, and what of the prompt is not, is told apart", () => {
   const wav = { type: "input_audio", input_audio: { data: `UklGR${LONG}`, format: "wav" } };
   const file = { type: "file", file: { file_data: `data:Audio/mp3;base64,${LONG}` } };
   const pdf = { type: "file", file: { file_data: `data:application/pdf;base64,${LONG}` } };
-  const beside = (...content: object[]) => size("chat.completions", said(...content)).promptBesideAudio;
+  const beside = (...content: object[]) => size("chat.completions", said(...content)).promptWithoutAudio;
   expect([beside(text), beside(text, pdf)]).toEqual([null, null]);
   const textAlone = size("chat.completions", said(text)).promptEstimate;
   for (const sound of [[wav], [file], [wav, file]]) {

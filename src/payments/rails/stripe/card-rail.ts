@@ -22,9 +22,9 @@ export class CardRail implements WatchedRail {
   readonly name = "card";
   private looking = 0;
   private ordering = 0;
-  private askAt: EpochMs = epochMs(0);
+  private nextEventsAt: EpochMs = epochMs(0);
   /** Events from before then were asked for; null at the start. */
-  private heardUntil: EpochMs | null = null;
+  private eventsUntil: EpochMs | null = null;
   /** What a payer is charged besides. */
   readonly fee: StripeConfig["fee"];
 
@@ -40,13 +40,18 @@ export class CardRail implements WatchedRail {
     if (this.ordering === MAX_ORDERS) return tooManyOrders();
     this.ordering += 1;
     try {
-      return await this.place(request);
+      return await this.placedOrder(request);
     } finally {
       this.ordering -= 1;
     }
   }
 
-  private async place({ balanceId, amount, idempotencyKey, caps }: CardRequest): Promise<Ordered | Refusal> {
+  private async placedOrder({
+    balanceId,
+    amount,
+    idempotencyKey,
+    caps,
+  }: CardRequest): Promise<Ordered | Refusal> {
     const { store, clock, random } = this.deps;
     const now = clock.now();
     const id = newId("pay", random);
@@ -72,29 +77,29 @@ export class CardRail implements WatchedRail {
         wastedAt: null,
         createdAt: now,
         changedAt: now,
-        lookAt: epochMs(now + POLL_MS),
+        nextPollAt: epochMs(now + POLL_MS),
       },
       caps,
     );
     if (added.kind === "capped") return capReached(added.cap);
     const { payment } = added;
     if (payment.rail !== "card" || payment.amount !== amount) return usedKey();
-    const asking = await this.newLook(payment);
-    const checkout = await this.ask(asking);
+    const asking = await this.startPoll(payment);
+    const checkout = await this.checkoutOf(asking);
     return { payment: await this.fold(asking, checkout), checkout };
   }
 
   /**
    * Notes that Stripe has news of a payment, durably; what it is, is looked up afterwards.
    */
-  private async heard(id: PaymentId): Promise<void> {
+  private async handleEvent(id: PaymentId): Promise<void> {
     const { store, clock, onFault } = this.deps;
     // Another gateway's, perhaps, with the same account at Stripe.
     if ((await store.find(id))?.rail !== "card") return;
     const payment = await store.change(id, (present) => dueAt(present, clock.now()));
-    if (this.looking < MAX_LOOKS) {
+    if (this.looking < MAX_POLLS) {
       this.looking += 1;
-      void this.look(payment)
+      void this.poll(payment)
         .catch(onFault)
         .finally(() => {
           this.looking -= 1;
@@ -118,21 +123,21 @@ export class CardRail implements WatchedRail {
   async prepare(): Promise<void> {
     const { clock, onFault } = this.deps;
     const now = clock.now();
-    if (now < this.askAt) return;
-    this.askAt = epochMs(now + ASK_MS);
-    void this.askFor(now).catch(onFault);
+    if (now < this.nextEventsAt) return;
+    this.nextEventsAt = epochMs(now + EVENTS_EVERY_MS);
+    void this.pollEvents(now).catch(onFault);
   }
 
-  private async askFor(now: EpochMs): Promise<void> {
-    for (const concern of await this.deps.api.takenBack(this.heardUntil ?? epochMs(now - FIRST_ASKED_MS)))
+  private async pollEvents(now: EpochMs): Promise<void> {
+    for (const concern of await this.deps.api.takenBack(this.eventsUntil ?? epochMs(now - FIRST_EVENTS_MS)))
       await this.note(concern);
-    this.heardUntil = epochMs(now - ASK_MS);
+    this.eventsUntil = epochMs(now - EVENTS_EVERY_MS);
   }
 
   private async note(concern: Concern): Promise<void> {
     if (concern === "nothing of ours") return;
     const payment = "payment" in concern ? concern.payment : await this.deps.api.paymentOf(concern.intent);
-    if (payment !== null) await this.heard(payment);
+    if (payment !== null) await this.handleEvent(payment);
   }
 
   /**
@@ -150,14 +155,14 @@ export class CardRail implements WatchedRail {
       if (!isStarted) return null;
       return {
         order: orderText({ ...orderOf(now), returning: { amount: booked(now), until } }),
-        lookAt: until,
+        nextPollAt: until,
       };
     });
     if (!isStarted) return orderOf(current).returning === null ? "not refundable" : "under way";
     const { tooMuch } = await this.takeAll(current);
     if (tooMuch !== null) return tooMuch;
     try {
-      const seen = await this.lookForOperator(
+      const seen = await this.pollForOperator(
         await store.change(id, (present) => dueAt(present, clock.now())),
       );
       return seen.state === "refunded" ? seen : "no answer";
@@ -168,12 +173,12 @@ export class CardRail implements WatchedRail {
   }
 
   /** The operator does not see what another process is about to change: the later reading of Stripe decides. */
-  private async lookForOperator(payment: Payment): Promise<Payment> {
+  private async pollForOperator(payment: Payment): Promise<Payment> {
     let seen = payment;
     for (let tries = 0; tries < MAX_TRIES; tries++) {
-      const looks = orderOf(seen).look;
-      seen = await this.look(seen);
-      if (orderOf(seen).look === looks + 1) break;
+      const pollNumber = orderOf(seen).look;
+      seen = await this.poll(seen);
+      if (orderOf(seen).look === pollNumber + 1) break;
     }
     return seen;
   }
@@ -192,7 +197,7 @@ export class CardRail implements WatchedRail {
     });
     if (refusal !== null) return refusal;
     try {
-      return await this.lookForOperator(accepted);
+      return await this.pollForOperator(accepted);
     } catch (error) {
       this.deps.onFault(error);
       return "no answer";
@@ -225,7 +230,7 @@ export class CardRail implements WatchedRail {
   }
 
   /** Does what is to be done by what Stripe says now. */
-  async look(payment: Payment): Promise<Payment> {
+  async poll(payment: Payment): Promise<Payment> {
     const now = this.deps.clock.now();
     const { session, returning } = orderOf(payment);
     if (returning !== null && now < returning.until) return payment;
@@ -233,18 +238,18 @@ export class CardRail implements WatchedRail {
       return this.deps.store.change(payment.id, () => ({
         state: "expired",
         reason: "No checkout page could be opened.",
-        lookAt: null,
+        nextPollAt: null,
       }));
     }
     await this.refundAtStripe((await this.takeAll(payment)).payment);
-    const asking = await this.newLook(payment);
-    const after = await this.fold(asking, await this.ask(asking));
+    const asking = await this.startPoll(payment);
+    const after = await this.fold(asking, await this.checkoutOf(asking));
     const isWatched = isOpen(after) || orderOf(after).isReturned;
-    const lookAt = isWatched ? epochMs(now + POLL_MS) : liftedAgainAt(after, this.deps.pace.leaseMs);
+    const nextPollAt = isWatched ? epochMs(now + POLL_MS) : liftedAgainAt(after, this.deps.pace.leaseMs);
     // News that came meanwhile has another time, and is looked at for itself. While somebody refunds, nothing was decided.
     return this.deps.store.change(payment.id, (present) => {
-      const isOurs = present.lookAt === asking.lookAt && isLatest(present, asking);
-      return isOurs && orderOf(present).returning === null ? { lookAt } : null;
+      const isOurs = present.nextPollAt === asking.nextPollAt && isLatest(present, asking);
+      return isOurs && orderOf(present).returning === null ? { nextPollAt } : null;
     });
   }
 
@@ -261,16 +266,16 @@ export class CardRail implements WatchedRail {
     // From now on Stripe knows: were it to fail at the bank, the credit is given again.
     await store.change(payment.id, (present) => {
       const order = orderText({ ...orderOf(present), isReturned: false });
-      return dueAt({ ...present, order }, present.lookAt);
+      return dueAt({ ...present, order }, present.nextPollAt);
     });
   }
 
   /** Before Stripe is asked: whoever asks later knows more, and decides. */
-  private newLook({ id }: Payment): Promise<Payment> {
-    return this.deps.store.change(id, (present) => dueAt(present, present.lookAt));
+  private startPoll({ id }: Payment): Promise<Payment> {
+    return this.deps.store.change(id, (present) => dueAt(present, present.nextPollAt));
   }
 
-  private ask(payment: Payment): Promise<Checkout> {
+  private checkoutOf(payment: Payment): Promise<Checkout> {
     const { api } = this.deps;
     const { session, total, returnUrl } = orderOf(payment);
     if (session !== null) return api.checkout(session);
@@ -359,9 +364,9 @@ const isRefundable = (payment: Payment): boolean => {
 };
 
 /** To be looked at then. Who has asked Stripe before has not been answered with what is new. */
-const dueAt = (payment: Payment, lookAt: EpochMs | null): PaymentChange => {
+const dueAt = (payment: Payment, nextPollAt: EpochMs | null): PaymentChange => {
   const order = orderOf(payment);
-  return { lookAt, order: orderText({ ...order, look: order.look + 1 }) };
+  return { nextPollAt, order: orderText({ ...order, look: order.look + 1 }) };
 };
 
 const isLatest = (payment: Payment, asking: Payment): boolean =>
@@ -415,11 +420,11 @@ const OPENED_WITHIN_MS = 30 * 60_000;
 const MAX_ORDERS = 16;
 const RETRY_S = 5;
 /** That events have started; of more, the watch looks. */
-const MAX_LOOKS = 16;
+const MAX_POLLS = 16;
 /** Between questions for events; each goes back as far beyond the one before, because events are listed late. */
-const ASK_MS = 10 * 60_000;
+const EVENTS_EVERY_MS = 10 * 60_000;
 /** At the start: as long as Stripe repeats an event. */
-const FIRST_ASKED_MS = 3 * 24 * 60 * 60_000;
+const FIRST_EVENTS_MS = 3 * 24 * 60 * 60_000;
 /** Between looks at an open page whose events do not come. */
 const POLL_MS = 60_000;
 /** Each time, somebody else has asked Stripe at the same moment. */

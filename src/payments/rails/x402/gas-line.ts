@@ -38,7 +38,7 @@ export class GasLine {
     await this.fillGap(waiting, mined, price);
     for (let from = 0; from < waiting.length; from += AT_ONCE)
       await Promise.all(waiting.slice(from, from + AT_ONCE).map((row) => this.advance(row, mined, price)));
-    this.tellIfStalled(waiting);
+    this.logIfStalled(waiting);
     return waiting.length;
   }
 
@@ -99,7 +99,7 @@ export class GasLine {
     return next;
   }
 
-  private tellIfStalled([first, ...others]: readonly GasNonce[]): void {
+  private logIfStalled([first, ...others]: readonly GasNonce[]): void {
     const now = this.deps.clock.now();
     const waitedS = Math.round((now - first!.createdAt) / 1_000);
     if (waitedS < STALLED_S || now - this.loggedAt < STALLED_S * 1_000) return;

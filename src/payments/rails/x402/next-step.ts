@@ -81,20 +81,20 @@ function rejected(
     const { transaction, value } = movement;
     const reason = `${payment.reason} They sent it by hand.`;
     const amount = worthOf(value, token);
-    return { kind: "write", change: { state: "held", amount, transaction, reason, lookAt: null } };
+    return { kind: "write", change: { state: "held", amount, transaction, reason, nextPollAt: null } };
   }
   const isOver =
     kind === "moved" ? movement.block <= head.finalized : kind === "canceled" || isUnusedAtFinality;
-  return { kind: "write", change: { lookAt: isOver ? null : later } };
+  return { kind: "write", change: { nextPollAt: isOver ? null : later } };
 }
 
 /** A node that is behind shows what used the authorization soon; one that still does not in the end may have lost its logs. */
 function unseen(payment: Payment, { head }: Sight, later: EpochMs): Step {
   const isOver = head.finalizedTime >= Number(orderOf(payment).authorization.validBefore);
-  if (!isOver) return { kind: "write", change: { lookAt: later } };
+  if (!isOver) return { kind: "write", change: { nextPollAt: later } };
   const reason = "The node says that the authorization was used, and does not show by which transaction.";
   const change = payment.state === "credited" ? {} : ({ state: "held", reason } as const);
-  return { kind: "write", change: { ...change, lookAt: null } };
+  return { kind: "write", change: { ...change, nextPollAt: null } };
 }
 
 function moved(
@@ -107,23 +107,23 @@ function moved(
   const { authorization, payTo } = orderOf(payment);
   const { transaction, block, to, value } = movement;
   const isFinal = block <= head.finalized;
-  const lookAt = isFinal ? null : later;
+  const nextPollAt = isFinal ? null : later;
   if (to !== payTo || value !== authorization.value)
-    return elsewhere(payment, to === payTo ? worthOf(value, token) : null, { transaction, lookAt });
-  if (payment.state === "credited") return { kind: "write", change: { transaction, lookAt } };
+    return elsewhere(payment, to === payTo ? worthOf(value, token) : null, { transaction, nextPollAt });
+  if (payment.state === "credited") return { kind: "write", change: { transaction, nextPollAt } };
   const isConfirmed =
     payment.amount >= network.finalizedAbove ? isFinal : head.latest - block + 1 >= network.confirmations;
   if (!isConfirmed || (isOurs === null && !isFinal))
     return {
       kind: "write",
-      change: { state: "confirming", transaction, reason: null, lookAt: later },
+      change: { state: "confirming", transaction, reason: null, nextPollAt: later },
     };
   if (isOurs !== true)
-    return { kind: "write", change: { state: "held", transaction, reason: NOT_OURS, lookAt: null } };
+    return { kind: "write", change: { state: "held", transaction, reason: NOT_OURS, nextPollAt: null } };
   const credit = { amount: payment.amount };
   return {
     kind: "write",
-    change: { state: "credited", transaction, reason: null, lookAt, credit, shouldBe: payment.amount },
+    change: { state: "credited", transaction, reason: null, nextPollAt, credit, shouldBe: payment.amount },
   };
 }
 
@@ -136,7 +136,7 @@ function elsewhere(payment: Payment, arrived: NanoUsd | null, change: PaymentCha
   if (payment.state === "credited") return { kind: "take back", reason };
   const now =
     arrived === null ? ({ state: "failed" } as const) : ({ state: "held", amount: arrived } as const);
-  return { kind: "write", change: { ...change, ...now, reason, lookAt: null } };
+  return { kind: "write", change: { ...change, ...now, reason, nextPollAt: null } };
 }
 
 function unused(
@@ -149,7 +149,7 @@ function unused(
   const { state } = payment;
   const endS = Number(authorization.validBefore);
   if (head.finalizedTime >= endS && isUnusedAtFinality) {
-    if (state === "unused") return { kind: "write", change: { lookAt: null } };
+    if (state === "unused") return { kind: "write", change: { nextPollAt: null } };
     if (state === "credited")
       return { kind: "take back", reason: "The chain was reorganised, and the transfer was not made again." };
     return failed("The authorization ran out before the transfer was made.");
@@ -158,27 +158,30 @@ function unused(
   if (head.time >= endS)
     return {
       kind: "write",
-      change: { lookAt: later, ...(state === "unused" || state === "credited" ? {} : { reason: RAN_OUT }) },
+      change: {
+        nextPollAt: later,
+        ...(state === "unused" || state === "credited" ? {} : { reason: RAN_OUT }),
+      },
     };
   if (state === "created") {
     // Whoever wanted an answer for it is gone. An order of credit still stands.
     return payment.isInline
       ? {
           kind: "write",
-          change: { state: "unused", reason: "The request that it was for was cut off.", lookAt: later },
+          change: { state: "unused", reason: "The request that it was for was cut off.", nextPollAt: later },
         }
       : { kind: "begin" };
   }
-  if (state === "unused") return { kind: "write", change: { lookAt: later } };
+  if (state === "unused") return { kind: "write", change: { nextPollAt: later } };
   const isDue = sentAt === undefined || now - sentAt >= resendMs || state !== "submitted";
-  return isDue ? { kind: "send" } : { kind: "write", change: { lookAt: later } };
+  return isDue ? { kind: "send" } : { kind: "write", change: { nextPollAt: later } };
 }
 
 type Moved = Extract<Movement, { kind: "moved" }>;
 
 const failed = (reason: string): Step => ({
   kind: "write",
-  change: { state: "failed", reason, lookAt: null },
+  change: { state: "failed", reason, nextPollAt: null },
 });
 
 /** Another store with the same address may have credited it. */

@@ -26,7 +26,7 @@ function facilitator(address: string, { waitMs }: X402Network, clock: Pick<Clock
         payload: { authorization, signature },
       };
       const leaving = new AbortController();
-      const asked = fetch(`${address}/settle`, {
+      const settling = fetch(`${address}/settle`, {
         method: "POST",
         headers: { "content-type": "application/json" },
         body: JSON.stringify({ x402Version: 2, paymentPayload, paymentRequirements }),
@@ -37,13 +37,13 @@ function facilitator(address: string, { waitMs }: X402Network, clock: Pick<Clock
         const { transaction, errorReason } = answer;
         if (typeof transaction === "string" && HASH.test(transaction)) return { transaction };
         return typeof errorReason === "string"
-          ? { problem: errorReason.slice(0, MAX_TOLD) }
+          ? { problem: errorReason.slice(0, MAX_PROBLEM_CHARS) }
           : lost(`${response.status}`);
       });
       const hint = await atMost(
         clock,
         waitMs,
-        asked.catch((error: unknown) => lost(String(error).slice(0, MAX_TOLD))),
+        settling.catch((error: unknown) => lost(String(error).slice(0, MAX_PROBLEM_CHARS))),
       );
       leaving.abort();
       return hint ?? lost("no answer in time");
@@ -71,4 +71,4 @@ async function signerIsListed(address: string, sender: Address, waitMs: number):
 }
 
 const HASH = /^0x[0-9a-f]{64}$/i;
-const MAX_TOLD = 200;
+const MAX_PROBLEM_CHARS = 200;

@@ -90,7 +90,7 @@ export class X402Rail {
    * The payment for the same order, if the answer that it is credited has not been given yet. Whoever repeats a call
    * whose answer was lost sends no payment with it, and would pay for another offer.
    */
-  async unanswered(order: WantedOrder): Promise<Payment | null> {
+  async unanswered(order: OrderTerms): Promise<Payment | null> {
     const recent = await this.recent(order.balanceId, order.keyId);
     const since = this.repeatsSince();
     const payment = recent.find((one) => isSameOrder(one, order) && isUnanswered(one, since));
@@ -187,17 +187,17 @@ export class X402Rail {
     if (refusal !== null) return null;
     const created = this.newPayment(signed, order, externalOf(signed), head.finalized, risk);
     const reason = "The balance covered the request when its turn came.";
-    const payment: Payment = { ...created, state: "unused", reason, lookAt: this.later() };
+    const payment: Payment = { ...created, state: "unused", reason, nextPollAt: this.later() };
     const added = await this.deps.store.add(payment, [WATCHED_UNUSED]);
     return added.kind === "capped" ? null : payment;
   }
 
   /** Finds out what has become of the payment, and does what is next. */
-  async look(payment: Payment): Promise<Payment> {
+  async poll(payment: Payment): Promise<Payment> {
     const order = orderOf(payment);
     const network = await this.networkOf(order)?.prepare();
     // The operator took it out, or its node is away: it is looked at until it is there again.
-    if (network == null) return this.change(payment, () => ({ lookAt: this.later() }));
+    if (network == null) return this.change(payment, () => ({ nextPollAt: this.later() }));
     const { chain } = network;
     const [head, movement] = await Promise.all([
       chain.head(),
@@ -229,7 +229,11 @@ export class X402Rail {
       case "write":
         if (IS_MOVED.has(step.change.state) && !IS_SCREENED.has(payment.state)) {
           const { transaction = payment.transaction } = step.change;
-          const held = await this.turnedDown(payment, { state: "held", transaction, lookAt: null }, network);
+          const held = await this.turnedDown(
+            payment,
+            { state: "held", transaction, nextPollAt: null },
+            network,
+          );
           if (held !== null) return held;
         }
         return step.change.state === "failed"
@@ -259,7 +263,7 @@ export class X402Rail {
     const lost = (credited - debited) as NanoUsd;
     return store.change(id, ({ state }) =>
       state === "credited"
-        ? { state: "failed", reason, lookAt: null, debited, lost, shouldBe: ZERO_USD }
+        ? { state: "failed", reason, nextPollAt: null, debited, lost, shouldBe: ZERO_USD }
         : null,
     );
   }
@@ -306,7 +310,7 @@ export class X402Rail {
       wastedAt: null,
       createdAt: now,
       changedAt: now,
-      lookAt: epochMs(now + this.deps.pace.leaseMs),
+      nextPollAt: epochMs(now + this.deps.pace.leaseMs),
     };
   }
 
@@ -357,14 +361,14 @@ export class X402Rail {
 
   /** What has become of a payment that nobody is asked to carry out. */
   private async findOut(payment: Payment, network: ReadyNetwork): Promise<Taken> {
-    const found = await this.look(payment).catch((error) => this.interrupted(payment, error));
+    const found = await this.poll(payment).catch((error) => this.interrupted(payment, error));
     return { kind: "paid", payment: await this.await(found, network) };
   }
 
   /** Gives up the lease, so that the watch goes on with it. */
   private async interrupted(payment: Payment, error: unknown): Promise<Payment> {
     this.deps.log("payment", { id: payment.id, error: String(error) });
-    const soon = ({ lookAt }: Payment) => (lookAt === null ? null : { lookAt: this.later() });
+    const soon = ({ nextPollAt }: Payment) => (nextPollAt === null ? null : { nextPollAt: this.later() });
     // Where the store is what failed, the lease ends it.
     return this.change(payment, soon).catch(() => payment);
   }
@@ -372,11 +376,11 @@ export class X402Rail {
   /** Screens the payer, and asks for the transfer once it is durable that this may happen. */
   private async begin(payment: Payment, network: ReadyNetwork): Promise<Payment> {
     const { transaction } = payment;
-    const change = { state: "rejected", transaction, lookAt: this.later() } as const;
+    const change = { state: "rejected", transaction, nextPollAt: this.later() } as const;
     const rejected = await this.turnedDown(payment, change, network);
     if (rejected !== null) return rejected;
-    const lookAt = epochMs(this.deps.clock.now() + this.deps.pace.leaseMs);
-    const submitted = await this.stillChange(payment, { state: "submitted", reason: null, lookAt });
+    const nextPollAt = epochMs(this.deps.clock.now() + this.deps.pace.leaseMs);
+    const submitted = await this.stillChange(payment, { state: "submitted", reason: null, nextPollAt });
     // Else it was decided by somebody else meanwhile.
     return submitted.state === "submitted" ? this.send(submitted, network) : submitted;
   }
@@ -387,7 +391,7 @@ export class X402Rail {
    */
   private async turnedDown(
     payment: Payment,
-    change: Pick<Payment, "state" | "transaction" | "lookAt">,
+    change: Pick<Payment, "state" | "transaction" | "nextPollAt">,
     { network, chain }: ReadyNetwork,
   ): Promise<Payment | null> {
     const { authorization, isOwners } = orderOf(payment);
@@ -399,9 +403,9 @@ export class X402Rail {
   }
 
   private async send(sought: Payment, network: ReadyNetwork): Promise<Payment> {
-    const lookAt = this.later();
+    const nextPollAt = this.later();
     const fate = sought.transaction === null ? "unknown" : await network.chain.fate(sought.transaction);
-    if (fate === "waiting") return this.stillChange(sought, { lookAt });
+    if (fate === "waiting") return this.stillChange(sought, { nextPollAt });
     const payment = fate === "mined" ? await this.failedOnce(sought, network) : sought;
     // Else it was decided by somebody else meanwhile.
     return payment.state === sought.state ? this.sendNow(payment, network) : payment;
@@ -439,18 +443,18 @@ export class X402Rail {
   private async sendNow(payment: Payment, { chain, settler, token }: ReadyNetwork): Promise<Payment> {
     const order = orderOf(payment);
     const { authorization, signature, network, asset, payTo, failures } = order;
-    const lookAt = this.later();
+    const nextPollAt = this.later();
     const still = (change: PaymentChange) => this.stillChange(payment, change);
     if (isGivenUp(order))
-      return still({ lookAt, reason: `The transfer failed on the chain. Attempts: ${failures}.` });
+      return still({ nextPollAt, reason: `The transfer failed on the chain. Attempts: ${failures}.` });
     const refusal = await chain.refusal(order, token, (await settler.terms?.()) ?? null);
-    if (refusal !== null) return still({ reason: `The transfer would fail: ${refusal}.`, lookAt });
+    if (refusal !== null) return still({ reason: `The transfer would fail: ${refusal}.`, nextPollAt });
     const accepted = { scheme: "exact", network, asset, payTo, amount: authorization.value } as const;
     // Durable first: where this process ends before the answer, nobody knows what it was.
-    const asked = await still({
+    const marked = await still({
       order: JSON.stringify({ ...order, isAnswerLost: true } satisfies X402Order),
     });
-    if (asked.state !== payment.state) return asked;
+    if (marked.state !== payment.state) return marked;
     const hint = await settler.settle({ accepted, authorization, signature }, token);
     const named = hint.transaction === undefined ? [] : [hint.transaction.toLowerCase()];
     const answered = {
@@ -461,7 +465,7 @@ export class X402Rail {
     } satisfies X402Order;
     return still({
       order: JSON.stringify(answered),
-      lookAt,
+      nextPollAt,
       ...(payment.state === "confirming" ? { state: "submitted" } : {}),
       ...(hint.transaction === undefined ? {} : { transaction: hint.transaction }),
       ...(hint.problem === undefined ? {} : { reason: `Whoever sends it says: ${hint.problem}.` }),
@@ -478,7 +482,7 @@ export class X402Rail {
       !isDecided(present);
       pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)
     ) {
-      const looking = isBeingSent(present) ? this.reread(present) : this.look(present);
+      const looking = isBeingSent(present) ? this.reread(present) : this.poll(present);
       present = await looking.catch((error) => {
         this.deps.log("payment", { id: present.id, error: String(error) });
         return present;
@@ -523,10 +527,14 @@ export class X402Rail {
     }
   }
 
-  private networkOf(wanted: Pick<PaymentRequirements, "network" | "asset" | "payTo">): OpenNetwork | null {
-    const isWanted = ({ network }: OpenNetwork) =>
-      network.network === wanted.network && network.asset === wanted.asset && network.payTo === wanted.payTo;
-    return this.networks.find(isWanted) ?? null;
+  private networkOf(
+    requirements: Pick<PaymentRequirements, "network" | "asset" | "payTo">,
+  ): OpenNetwork | null {
+    const matches = ({ network }: OpenNetwork) =>
+      network.network === requirements.network &&
+      network.asset === requirements.asset &&
+      network.payTo === requirements.payTo;
+    return this.networks.find(matches) ?? null;
   }
 
   private repeatsSince(): number {
@@ -567,7 +575,7 @@ export interface TakeOrder {
 }
 
 /** What makes two orders the same. */
-type WantedOrder = Pick<TakeOrder, "balanceId" | "keyId" | "amount" | "isInline" | "idempotencyKey">;
+type OrderTerms = Pick<TakeOrder, "balanceId" | "keyId" | "amount" | "isInline" | "idempotencyKey">;
 
 /** `refused`: nothing moved, and another payment may do. `paid`: as far as the payment has come. */
 export type Taken =
@@ -635,7 +643,7 @@ const MAX_RECENT = 64;
 /** After the last change of a payment, the same order again is taken for a repeated call for so long. */
 const REPEATS_MS = 600_000;
 
-const isSameOrder = (payment: Payment, order: WantedOrder): boolean =>
+const isSameOrder = (payment: Payment, order: OrderTerms): boolean =>
   payment.rail === "x402" &&
   payment.isInline === order.isInline &&
   payment.keyId === order.keyId &&

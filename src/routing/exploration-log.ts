@@ -5,12 +5,12 @@ import type { BalanceId } from "../units/id.ts";
  * have to see it within a minute: if one were enough, the busiest customer would see all of it. Requests that go
  * there by themselves do not count, or they could keep everybody else from finding out.
  */
-export class Looks {
+export class ExplorationLog {
   /** Newest last; of one customer each. */
   private readonly last: { readonly by: BalanceId; readonly atMs: number }[] = [];
 
   note(by: BalanceId, nowMs: number): void {
-    const own = this.last.findIndex((look) => look.by === by);
+    const own = this.last.findIndex((entry) => entry.by === by);
     if (own !== -1) this.last.splice(own, 1);
     else if (this.last.length === ENOUGH) this.last.shift();
     this.last.push({ by, atMs: nowMs });
@@ -20,7 +20,7 @@ export class Looks {
   dueMs(by: BalanceId, nowMs: number): number {
     const newest = this.last.at(-1)?.atMs;
     if (newest === undefined) return Number.POSITIVE_INFINITY;
-    const own = this.last.find((look) => look.by === by)?.atMs ?? Number.NEGATIVE_INFINITY;
+    const own = this.last.find((entry) => entry.by === by)?.atMs ?? Number.NEGATIVE_INFINITY;
     if (nowMs - own < EACH_AFTER_MS) return 0;
     const isEnough = this.last.length === ENOUGH && nowMs - this.last[0]!.atMs < LATELY_MS;
     return isEnough ? 0 : Math.max(nowMs - newest, 1);

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 
 /** This process among the workers of its machine. */
-export interface WorkerPlace {
+export interface WorkerIdentity {
   /** From 1. */
   readonly number: number;
   /** How many there are. */
@@ -13,7 +13,7 @@ export interface WorkerPlace {
 }
 
 /** As the supervisor says it in the environment; null for a process that serves alone. */
-export function workerPlace(env: Readonly<Record<string, string | undefined>>): WorkerPlace | null {
+export function workerIdentity(env: Readonly<Record<string, string | undefined>>): WorkerIdentity | null {
   const { GATEWAY_WORKER: number, GATEWAY_WORKERS: workers, GATEWAY_SOCKETS: folder } = env;
   if (number === undefined || workers === undefined || folder === undefined) return null;
   return {

@@ -3,20 +3,20 @@ import { Button } from "./button.tsx";
 import { Entrance } from "./frame.tsx";
 
 /** Where a link leads that somebody else may have sent: nothing changes before it is said what will. */
-export const AskFirst = ({ title, lead, notice, button, onDone, children }: AskFirstProps) => (
+export const Confirmation = ({ title, lead, notice, button, onDone, children }: ConfirmationProps) => (
   <Entrance title={title} lead={lead}>
     {notice}
     <section class="card stack">
       {children}
       <div class="row">
-        {button !== null && <Button look="primary" {...button} />}
+        {button !== null && <Button variant="primary" {...button} />}
         <Button label="Not now" onClick={onDone} />
       </div>
     </section>
   </Entrance>
 );
 
-interface AskFirstProps {
+interface ConfirmationProps {
   readonly title: string;
   readonly lead: ComponentChildren;
   readonly notice?: ComponentChildren;

@@ -16,7 +16,7 @@ import { type Coding, codingOf, unpacked } from "./unpack.ts";
  * socket. `sender` is a secret that has not been looked up yet, or whoever it turned out to be. The exchange
  * keeps the room until its answer has started.
  */
-export function readWanted(
+export function readSenderBody(
   exchange: HttpExchange,
   sender: string | Identity,
   deps: HttpDeps,
@@ -42,7 +42,7 @@ export const ROOM_WAIT_MS = 10_000;
 const READ_AT_ONCE_BYTES = 1_048_576;
 /** Shorter than the time that others wait for room. */
 const CROWDED_GRACE_MS = 4_000;
-const LOOK_MS = 1_000;
+const CHECK_MS = 1_000;
 
 async function readLarge(
   length: number,
@@ -50,7 +50,7 @@ async function readLarge(
   sender: string | Identity,
   deps: HttpDeps,
 ): Promise<Uint8Array | Refusal> {
-  const identity = await wantedSender(exchange, sender, deps);
+  const identity = await permittedSender(exchange, sender, deps);
   if (refused(identity)) return identity;
   const room = await takeRoom(identity, length, exchange, deps);
   if (refused(room)) return room;
@@ -71,7 +71,7 @@ async function readPacked(
   deps: HttpDeps,
 ): Promise<Uint8Array | Refusal> {
   const { bodyBytes } = deps.settings();
-  const identity = await wantedSender(exchange, sender, deps);
+  const identity = await permittedSender(exchange, sender, deps);
   if (refused(identity)) return unread(identity);
   let packed: Uint8Array | Refusal;
   let room: BodyReservation | Refusal;
@@ -98,7 +98,7 @@ async function readPacked(
 }
 
 /** Whoever may send a prompt now. */
-async function wantedSender(
+async function permittedSender(
   exchange: HttpExchange,
   sender: string | Identity,
   deps: HttpDeps,
@@ -152,24 +152,24 @@ async function readAtPace(
 ): Promise<Uint8Array | Refusal> {
   const { clock } = keyDeps;
   const late = Promise.withResolvers<Refusal>();
-  let lookedMs = clock.elapsedMs();
+  let checkedMs = clock.elapsedMs();
   let received = 0;
   let behindMs = 0;
   let isLate = false;
-  const look = () => {
+  const check = () => {
     const nowMs = clock.elapsedMs();
-    behindMs = Math.max(0, behindMs + nowMs - lookedMs - received / MIN_BYTES_PER_MS);
-    lookedMs = nowMs;
+    behindMs = Math.max(0, behindMs + nowMs - checkedMs - received / MIN_BYTES_PER_MS);
+    checkedMs = nowMs;
     received = 0;
     isLate = behindMs > (bodies.waiting > 0 ? CROWDED_GRACE_MS : READ_GRACE_MS);
     if (isLate) late.resolve(tooSlow());
-    else timer = clock.after(LOOK_MS, look);
+    else timer = clock.after(CHECK_MS, check);
   };
   const arrived = (bytes: number) => {
     received += bytes;
     return !isLate;
   };
-  let timer = clock.after(LOOK_MS, look);
+  let timer = clock.after(CHECK_MS, check);
   try {
     return await Promise.race([readBody(request, settings().bodyBytes, arrived), late.promise]);
   } finally {
