@@ -25,6 +25,7 @@ import {
   AdminKeyFields,
   FindFields,
   KeyAnswer,
+  keyQuery,
   MintedAnswer,
   priceListField,
   RevokedAnswer,
@@ -378,7 +379,7 @@ export const ADMIN = {
   keys: {
     ...admin,
     summary: "Lists the keys of a balance, newest first",
-    query: pageQuery(DEFAULT_ROWS, MAX_ROWS),
+    query: { ...pageQuery(DEFAULT_ROWS, MAX_ROWS), ...keyQuery },
     answers: { 200: pageOf(KeyAnswer) },
   },
   createKey: {

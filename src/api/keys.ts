@@ -160,6 +160,20 @@ export type RevokedAnswer = Static<typeof RevokedAnswer>;
 
 const DEFAULT_KEYS = 100;
 const MAX_KEYS = 1_000;
+const MAX_IDS = 100;
+
+/** What lists of keys are cut down to. */
+export const keyQuery = {
+  search: Type.String({
+    maxLength: 100,
+    description: "what keys have in their name, their beginning or their id, at most 100 characters",
+  }),
+  state: oneOf(["active", "ended"], "active: that work now; ended: revoked, or expired"),
+  ids: Type.String({
+    pattern: `^[\\w-]{1,64}(,[\\w-]{1,64}){0,${MAX_IDS - 1}}$`,
+    description: `ids of keys with commas between them, at most ${MAX_IDS}`,
+  }),
+};
 
 export const KEYS = {
   create: {
@@ -174,7 +188,7 @@ export const KEYS = {
     summary: "Lists the keys of a balance, newest first",
     details: "An API key sees only itself.",
     who: ["owner", "key"],
-    query: pageQuery(DEFAULT_KEYS, MAX_KEYS),
+    query: { ...pageQuery(DEFAULT_KEYS, MAX_KEYS), ...keyQuery },
     answers: { 200: pageOf(KeyAnswer) },
   },
   show: { summary: "Shows a key", who: ["owner", "key"], answers: { 200: KeyAnswer } },

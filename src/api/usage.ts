@@ -89,7 +89,7 @@ export const USAGE = {
     key_id: Type.String({ description: "only receipts of this key" }),
     group_by: Type.String({
       pattern: `^tag:${TAG_NAME}$`,
-      description: "`tag:` and the name of a tag (`tag:customer`): adds sums by its values",
+      description: "`tag:` and the name of a tag, such as `tag:customer`, by whose values there are sums too",
     }),
     run: Type.String({
       description:

@@ -74,9 +74,14 @@ const limitOf = (limit: number | "none" | undefined) => (limit === "none" ? null
 
 export async function listKeys(
   balance: string | undefined,
-  options: OwnerOptions & { readonly limit: number },
+  options: OwnerOptions & {
+    readonly limit: number;
+    readonly search?: string | undefined;
+    readonly state?: string | undefined;
+  },
   context: CommandContext,
 ): Promise<void> {
+  const { search, state } = options;
   const owner = ownerClient(options, context);
   if (owner === null && balance === undefined) {
     throw new CommandFailure(
@@ -89,6 +94,7 @@ export async function listKeys(
   const path = owner === null ? keysAt(await balanceIdOf(balance!, client)) : "/v1/keys";
   const listing = {
     path,
+    filters: { ...(search === undefined ? {} : { search }), ...(state === undefined ? {} : { state }) },
     noun: "keys",
     head: ["id", "prefix", "name", "state", "rpm", "tpm", "day USD", "used", "month USD", "used", "budget"],
     cells: (key: KeyAnswer) => [

@@ -325,6 +325,10 @@ function addKeys(gateway: Command, context: CommandContext): void {
     .description("List the keys of a balance, or of --owner.")
     .argument("[balance]", "id of a balance, bal_…")
     .addOption(ownerOption())
+    .option("--search <text>", "only those with this in their name, beginning or id")
+    .addOption(
+      new Option("--state <state>", "only keys that work, or those that ended").choices(["active", "ended"]),
+    )
     .addOption(limitOption())
     .action((balance, options) => listKeys(balance, options, context));
   connected(keys, "show")

@@ -1,4 +1,4 @@
-import type { Static, TInteger, TObject, TSchema } from "@sinclair/typebox";
+import type { Static, TInteger, TObject, TSchema, TString } from "@sinclair/typebox";
 import { Value, type ValueError } from "@sinclair/typebox/value";
 import { usd } from "../api/fields.ts";
 import type { EpochMs } from "../units/clock.ts";
@@ -99,6 +99,9 @@ function readParameter(name: string, given: string, schema: TSchema): string | n
     const fits = value >= minimum && value <= maximum;
     return fits ? value : unfit(name, `a whole number from ${minimum} to ${maximum}`, given);
   }
+  const { pattern, maxLength = Number.MAX_SAFE_INTEGER } = schema as TString;
+  if (given.length > maxLength || (pattern !== undefined && !new RegExp(pattern).test(given)))
+    return unfit(name, String(schema.description), given);
   const known = schema.enum as readonly string[] | undefined;
   return known === undefined || known.includes(given)
     ? given

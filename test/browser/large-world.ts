@@ -13,7 +13,7 @@ const RECEIPTS = 100_000;
  * A gateway as one looks after a busy fortnight: 225 models at two hosts, 1,000 keys of one owner and 100,000 receipts.
  * They are written into the database while no gateway has it open.
  */
-export async function openLargeWorld(): Promise<{
+export async function openLargeWorld(count = KEYS): Promise<{
   gateway: OpenGateway;
   owner: Made;
   keyIds: readonly string[];
@@ -22,7 +22,7 @@ export async function openLargeWorld(): Promise<{
   const owner = await first.key(1_000, { name: "key-0000" });
   const { folder } = first;
   await first.gateway.stop();
-  const keyIds = fill(join(folder.env.GATEWAY_DATA!, "gateway.sqlite"), owner);
+  const keyIds = fill(join(folder.env.GATEWAY_DATA!, "gateway.sqlite"), owner, count);
   return { gateway: await openIn(folder), owner, keyIds };
 }
 
@@ -48,7 +48,7 @@ ${Array.from({ length: MODELS }, (_, index) => {
 }).join("\n")}
 `;
 
-function fill(path: string, owner: Made): string[] {
+function fill(path: string, owner: Made, count: number): string[] {
   const db = new Database(path);
   const ids = db.transaction(() => {
     const own = db
@@ -59,7 +59,7 @@ function fill(path: string, owner: Made): string[] {
       `INSERT INTO keys (${names.join(", ")}) VALUES (${names.map(() => "?").join(", ")})`,
     );
     const keys = [owner.id];
-    for (let index = 1; index < KEYS; index++) {
+    for (let index = 1; index < count; index++) {
       const id = `key_${String(index).padStart(22, "a")}`;
       const row = {
         // Its own id wherever the first key has its: no key replaced another.

@@ -104,3 +104,21 @@ test("an owner says below which credit to be notified; `default` is the gateway'
   expect(JSON.parse((await operator(balance_id, "3")).out).low_credit_usd).toBe(3);
   expect((await operator("bal_nobody", "3")).code).toBe(3);
 });
+
+test("keys are listed by name and state", async () => {
+  const { recovery_secret, id } = await gateway.key(0, { name: "billing" });
+  await gateway.send("POST", "/v1/keys", { bearer: recovery_secret, json: { name: "search" } });
+  const list = async (...args: string[]) => {
+    const { out } = await command(["keys", "list", ...args, "--json"], {
+      GATEWAY_URL: gateway.url,
+      GATEWAY_OWNER: recovery_secret,
+    });
+    return JSON.parse(out).data.map(({ name }: { name: string }) => name);
+  };
+  expect(await list("--search", "BILL")).toEqual(["billing"]);
+  await gateway.send("DELETE", `/v1/keys/${id}`, { bearer: recovery_secret });
+  expect([await list("--state", "active"), await list("--state", "ended")]).toEqual([
+    ["search"],
+    ["billing"],
+  ]);
+});

@@ -18,7 +18,12 @@ export interface KeyStore {
   balanceByRecovery(hash: SecretHash): Promise<Balance | null>;
   balanceWithBudgets(id: BalanceId): Promise<BalanceWithBudgets | null>;
   /** Keys of these balances, newest first; `before` is the id that the last page ended with. */
-  keysOf(balances: readonly BalanceId[], limit: number, before: KeyId | null): Promise<Key[]>;
+  keysOf(
+    balances: readonly BalanceId[],
+    limit: number,
+    before: KeyId | null,
+    filter?: KeyFilter,
+  ): Promise<Key[]>;
   /** Keys that are neither revoked nor expired, newest first. */
   liveKeysOf(balance: BalanceId, limit: number): Promise<Key[]>;
 
@@ -73,6 +78,14 @@ export interface KeyStore {
   suspend(suspension: SuspensionRecord): Promise<Suspended | null>;
   /** Newest first, at most `limit`. */
   suspensions(subject: string, limit: number): Promise<SuspensionRecord[]>;
+}
+
+/** Keys that a list is cut down to; null for all. */
+export interface KeyFilter {
+  /** In the name, the beginning or the id, in upper or lower case. */
+  readonly search: string | null;
+  readonly state: "active" | "ended" | null;
+  readonly ids: readonly string[] | null;
 }
 
 /** Counted apart, so that claims of a balance use up nothing that its owner needs to take it back. */

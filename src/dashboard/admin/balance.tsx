@@ -11,9 +11,9 @@ import { Choice, TextField, useField } from "../parts/field.tsx";
 import { Figure } from "../parts/figure.tsx";
 import { Crumb, Head, Section } from "../parts/frame.tsx";
 import { KeyDialog } from "../parts/key-dialog.tsx";
-import { keyName, keyNames } from "../parts/key-state.tsx";
-import { Loaded, Note, Problem } from "../parts/notice.tsx";
+import { Empty, Loaded, Note, Problem } from "../parts/notice.tsx";
 import { ShowOlder, usePages } from "../parts/pages.tsx";
+import { KeyChoice } from "../parts/receipt-browser.tsx";
 import { ReceiptPages } from "../parts/receipt-pages.tsx";
 import { ShowKeyOnce } from "../parts/show-key-once.tsx";
 import { type Column, TableCard } from "../parts/table.tsx";
@@ -34,7 +34,9 @@ import { RoleButton } from "./role-button.tsx";
 export function Balance({ id }: { id: string }) {
   const api = useOperator();
   const balance = useGet<BalanceAnswer>(api, `admin/balances/${id}`);
-  const keys = usePages<KeyAnswer>(api, `admin/balances/${id}/keys?limit=20`);
+  const keysAt = `admin/balances/${id}/keys`;
+  const search = useField("");
+  const keys = usePages<KeyAnswer>(api, `${keysAt}?limit=20&search=${encodeURIComponent(search.value)}`);
   const [filter, setFilter] = useQuery(["key_id"]);
   const [round, setRound] = useState(0);
   const changed = () => {
@@ -115,7 +117,18 @@ export function Balance({ id }: { id: string }) {
             <RoleButton label="New key" onClick={() => newKey.show("new")} />
           </div>
         )}
-        <Loaded of={keys}>{(data) => <KeyTable of={data} onChanged={keys.reload} />}</Loaded>
+        <div class="filters">
+          <TextField label="Search keys" type="search" placeholder="Name, beginning or id" {...search} />
+        </div>
+        <Loaded of={keys}>
+          {(data) =>
+            data.length === 0 ? (
+              <Empty title="No key matches" />
+            ) : (
+              <KeyTable of={data} onChanged={keys.reload} />
+            )
+          }
+        </Loaded>
         <ShowOlder of={keys} />
       </Section>
       {newKey.open !== null && <KeyDialog choices={choices} save={create} {...newKey.ends} />}
@@ -128,16 +141,16 @@ export function Balance({ id }: { id: string }) {
       <BalanceCredits id={id} round={round} />
       <Section title="Requests">
         <div class="filters">
-          <Choice
-            label="Key"
+          <KeyChoice
+            api={api}
+            keysAt={keysAt}
             value={filter.key_id}
             onValue={(key_id) => setFilter({ key_id })}
-            options={keyOptions(keys.data ?? [], filter.key_id)}
           />
         </div>
         <ReceiptPages
           key={filter.key_id}
-          keyNames={keyNames(keys.data ?? [])}
+          keysAt={keysAt}
           empty="Requests that were refused before they began are not listed."
           api={api}
           path={`admin/balances/${id}/receipts`}
@@ -147,13 +160,6 @@ export function Balance({ id }: { id: string }) {
       <BalanceChanges key={round} api={api} path={`admin/changes?balance_id=${id}&limit=20`} />
     </>
   );
-}
-
-/** Only a page of the keys is known; the one that a link names may be older. */
-function keyOptions(keys: readonly KeyAnswer[], chosen: string): (readonly [string, string])[] {
-  const known = keys.map((key) => [key.id, keyName(key)] as const);
-  const isKnown = chosen === "" || keys.some(({ id }) => id === chosen);
-  return [["", "All keys"], ...known, ...(isKnown ? [] : [[chosen, chosen] as const])];
 }
 
 /** What was decided about the balance and its account, by whom and why. */

@@ -3,7 +3,7 @@ import type { KeyAnswer } from "../../api/keys.ts";
 import { useDialog } from "../parts/dialog.tsx";
 import { Crumb, Facts, Head, Section } from "../parts/frame.tsx";
 import { keyFacts } from "../parts/key-facts.tsx";
-import { KeyState, keyNames, works } from "../parts/key-state.tsx";
+import { KeyState, works } from "../parts/key-state.tsx";
 import { KeyMeters } from "../parts/meter.tsx";
 import { Loaded } from "../parts/notice.tsx";
 import { ReceiptPages } from "../parts/receipt-pages.tsx";
@@ -52,7 +52,7 @@ export function KeyPage({ id }: { id: string }) {
           </div>
           <Section title="Requests">
             <ReceiptPages
-              keyNames={keyNames([key])}
+              keysAt={`admin/balances/${key.balance_id}/keys`}
               empty="Requests that were refused before they began are not listed."
               api={api}
               path="admin/receipts"

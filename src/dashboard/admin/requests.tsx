@@ -18,14 +18,11 @@ export function Requests() {
       <ReceiptBrowser
         api={api}
         path="admin/receipts"
-        keys={[]}
         models={(config.data?.models ?? []).map(({ id }) => id)}
         hosts={(hosts.data ?? []).map(({ id }) => id)}
-        keyNames={NO_NAMES}
+        keysAt={null}
         empty="No request has been made yet."
       />
     </>
   );
 }
-
-const NO_NAMES: ReadonlyMap<string, string> = new Map();

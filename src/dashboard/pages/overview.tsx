@@ -1,11 +1,10 @@
-import type { KeyAnswer } from "../../api/keys.ts";
 import type { ReceiptAnswer } from "../../api/receipts.ts";
 import { atLeast, atMost, count, moment, usd } from "../format.ts";
 import { useOwner } from "../owner.ts";
 import { Figure } from "../parts/figure.tsx";
 import { FirstCall } from "../parts/first-call.tsx";
 import { Head, Section } from "../parts/frame.tsx";
-import { keyNames } from "../parts/key-state.tsx";
+import { useKeyNames } from "../parts/key-state.tsx";
 import { Empty, Listed } from "../parts/notice.tsx";
 import { ReceiptTable } from "../parts/receipt-table.tsx";
 import { UsageCharts } from "../parts/usage-charts.tsx";
@@ -15,7 +14,11 @@ import { useList } from "../resource.ts";
 export function Overview() {
   const { api, me } = useOwner();
   const latest = useList<ReceiptAnswer>(api, "v1/receipts?limit=5");
-  const keys = useList<KeyAnswer>(api, "v1/keys");
+  const names = useKeyNames(
+    api,
+    "v1/keys",
+    (latest.data ?? []).map(({ key_id }) => key_id),
+  );
   const { open_tier } = me;
   return (
     <>
@@ -47,7 +50,7 @@ export function Overview() {
             </>
           }
         >
-          {(rows) => <ReceiptTable rows={rows} keyNames={keyNames(keys.data ?? [])} />}
+          {(rows) => <ReceiptTable rows={rows} keyNames={names} />}
         </Listed>
       </Section>
     </>

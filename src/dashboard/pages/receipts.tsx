@@ -1,20 +1,16 @@
 import type { EntryAnswer } from "../../api/catalog.ts";
-import type { KeyAnswer } from "../../api/keys.ts";
 import type { UsageAnswer } from "../../api/usage.ts";
 import { useOwner } from "../owner.ts";
 import { Head } from "../parts/frame.tsx";
-import { keyName, keyNames } from "../parts/key-state.tsx";
 import { ReceiptBrowser } from "../parts/receipt-browser.tsx";
 import { useGet, useList } from "../resource.ts";
 
 /** What became of every request, newest first. */
 export function Receipts() {
   const { api } = useOwner();
-  const keys = useList<KeyAnswer>(api, "v1/keys?limit=1000");
   const models = useList<EntryAnswer>(api, "v1/catalog");
   // Owners know hosts by what has served them.
   const usage = useGet<UsageAnswer>(api, "v1/usage?period=month");
-  const all = keys.data ?? [];
   return (
     <>
       <Head
@@ -24,10 +20,9 @@ export function Receipts() {
       <ReceiptBrowser
         api={api}
         path="v1/receipts"
-        keys={all.map((key) => [key.id, keyName(key)])}
         models={(models.data ?? []).map(({ id }) => id)}
         hosts={[...new Set((usage.data?.routes ?? []).map(({ host }) => host))]}
-        keyNames={keyNames(all)}
+        keysAt="v1/keys"
         empty={
           <>
             Send a request, for instance from the <a href="#/playground">playground</a>.

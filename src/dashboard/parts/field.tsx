@@ -1,5 +1,5 @@
 import type { ComponentChildren, InputHTMLAttributes } from "preact";
-import { useId, useState } from "preact/hooks";
+import { useEffect, useId, useState } from "preact/hooks";
 import { DAY_MS } from "../../units/clock.ts";
 import type { Action } from "../resource.ts";
 import type { ButtonVariant } from "./button.tsx";
@@ -125,7 +125,7 @@ interface ChoiceProps {
 }
 
 /** A choice among so many that they are searched: what is typed counts once it names one of them. */
-export function SearchChoice({ label, value, onValue, options, placeholder }: SearchChoiceProps) {
+export function SearchChoice({ label, value, onValue, options, placeholder, onTyped }: SearchChoiceProps) {
   const id = useId();
   const [typed, setTyped] = useState<string | null>(null);
   const shown = options.find(([option]) => option === value)?.[1] ?? value;
@@ -133,7 +133,12 @@ export function SearchChoice({ label, value, onValue, options, placeholder }: Se
     const found = options.find(([option, name]) => name === text || option === text);
     setTyped(found === undefined && text !== "" ? text : null);
     if (found !== undefined || text === "") onValue(found?.[0] ?? "");
+    else onTyped?.(text);
   };
+  // Options may come after what was typed.
+  useEffect(() => {
+    if (typed !== null && options.some(([option, name]) => name === typed || option === typed)) type(typed);
+  }, [options.length, typed]);
   return (
     <div class="field">
       <label for={id}>{label}</label>
@@ -159,6 +164,8 @@ export function SearchChoice({ label, value, onValue, options, placeholder }: Se
 interface SearchChoiceProps extends ChoiceProps {
   /** What an empty field means. */
   readonly placeholder: string;
+  /** Called with what names none of the options yet. */
+  readonly onTyped?: (text: string) => void;
 }
 
 /** A limit as it is typed: empty means none. Undefined when it is no number. */

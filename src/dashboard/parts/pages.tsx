@@ -12,8 +12,19 @@ export interface Pages<T> extends Resource<readonly T[]> {
 }
 
 /** `path` may have a query. */
-export function usePages<T extends { readonly id: string }>(api: Api, path: string): Pages<T> {
-  const first = useResource(() => pageWithRows<T>(api, path, null), [api, path]);
+export const usePages = <T extends { readonly id: string }>(api: Api, path: string): Pages<T> =>
+  usePagesOf(
+    (before) =>
+      api.get<Page<T>>(before === null ? path : `${path}${path.includes("?") ? "&" : "?"}before=${before}`),
+    [api, path],
+  );
+
+/** The same of pages that `read` gets; the list begins again whenever a value of `on` changes. */
+export function usePagesOf<T extends { readonly id: string }>(
+  read: (before: string | null) => Promise<Page<T>>,
+  on: readonly unknown[],
+): Pages<T> {
+  const first = useResource(() => pageWithRows(read, null), on);
   const [more, setMore] = useState<readonly Page<T>[]>([]);
   // Another list, or this one again.
   useEffect(() => setMore([]), [first.data]);
@@ -21,7 +32,7 @@ export function usePages<T extends { readonly id: string }>(api: Api, path: stri
   const rows = pages.flatMap(({ data }) => data);
   const next = useAction(async () => {
     const before = pages.at(-1)!.next_before ?? rows.at(-1)!.id;
-    setMore([...more, await pageWithRows<T>(api, path, before)]);
+    setMore([...more, await pageWithRows(read, before)]);
   });
   return {
     data: first.data === null ? null : rows,
@@ -33,31 +44,37 @@ export function usePages<T extends { readonly id: string }>(api: Api, path: stri
 }
 
 /** What filters find may lie pages behind: some that are empty are passed over. */
-async function pageWithRows<T>(api: Api, path: string, from: string | null): Promise<Page<T>> {
+async function pageWithRows<T>(
+  read: (before: string | null) => Promise<Page<T>>,
+  from: string | null,
+): Promise<Page<T>> {
   let before = from;
-  for (let read = 1; ; read++) {
-    const page: Page<T> = await api.get(
-      before === null ? path : `${path}${path.includes("?") ? "&" : "?"}before=${before}`,
-    );
+  for (let pages = 1; ; pages++) {
+    const page = await read(before);
     before = page.next_before ?? null;
-    if (page.data.length > 0 || !page.has_more || before === null || read === MAX_EMPTY_PAGES) return page;
+    if (page.data.length > 0 || !page.has_more || before === null || pages === MAX_EMPTY_PAGES) return page;
   }
 }
 
 const MAX_EMPTY_PAGES = 20;
 
-interface Page<T> extends List<T> {
+export interface Page<T> extends List<T> {
   /** Where the next page begins, unless that is behind the last row. */
   readonly next_before?: string | null;
 }
 
-export const ShowOlder = ({ of: { hasMore, next } }: { of: Pages<unknown> }) => (
+export const ShowOlder = ({ of: { hasMore, next }, label = "Show older" }: ShowOlderProps) => (
   <>
     <Problem error={next.error} />
     {hasMore && (
       <div>
-        <Button label="Show older" action={next} />
+        <Button label={label} action={next} />
       </div>
     )}
   </>
 );
+
+interface ShowOlderProps {
+  readonly of: Pages<unknown>;
+  readonly label?: string;
+}

@@ -1,14 +1,19 @@
+import { useState } from "preact/hooks";
+import type { List } from "../../api/answers.ts";
+import type { KeyAnswer } from "../../api/keys.ts";
 import type { ReceiptState } from "../../api/receipts.ts";
 import { DAY_MS } from "../../units/clock.ts";
 import { ERROR_CODES } from "../../units/errors/codes.ts";
 import type { Api } from "../api.ts";
 import { words } from "../format.ts";
+import { useResource } from "../resource.ts";
 import { go, useFilters } from "../route.ts";
 import { Choice, Form, SearchChoice, TextField, useField } from "./field.tsx";
+import { keyName, useKeyNames } from "./key-state.tsx";
 import { ReceiptPages, type ReceiptPagesProps } from "./receipt-pages.tsx";
 
 /** Receipts with all that they are found by; the address has it, so that what was found can be sent. */
-export function ReceiptBrowser({ api, path, keys, models, hosts, empty, keyNames }: ReceiptBrowserProps) {
+export function ReceiptBrowser({ api, path, models, hosts, empty, keysAt }: ReceiptBrowserProps) {
   const { filters, field } = useFilters(FILTERS);
   const named = (all: readonly string[]) => all.map((name) => [name, name] as const);
   const { time, from, to, ...plain } = filters;
@@ -24,7 +29,7 @@ export function ReceiptBrowser({ api, path, keys, models, hosts, empty, keyNames
             <TextField label="Last day" type="date" {...field("to")} />
           </>
         )}
-        <SearchChoice label="Key" options={keys} placeholder="All keys" {...field("key_id")} />
+        <KeyChoice api={api} keysAt={keysAt} {...field("key_id")} />
         <SearchChoice label="Model" options={named(models)} placeholder="All models" {...field("model")} />
         <SearchChoice label="Host" options={named(hosts)} placeholder="All hosts" {...field("host")} />
         <Choice
@@ -40,17 +45,15 @@ export function ReceiptBrowser({ api, path, keys, models, hosts, empty, keyNames
         api={api}
         path={path}
         filters={{ ...plain, min_cost_usd: decimal(plain.min_cost_usd), ...rangeOf(time, from, to) }}
-        keyNames={keyNames}
+        keysAt={keysAt}
         empty={isFiltered ? "No receipt matches these filters." : empty}
       />
     </>
   );
 }
 
-interface ReceiptBrowserProps extends Pick<ReceiptPagesProps, "api" | "path" | "keyNames" | "empty"> {
+interface ReceiptBrowserProps extends Pick<ReceiptPagesProps, "api" | "path" | "keysAt" | "empty"> {
   readonly api: Api;
-  /** Their ids and names. */
-  readonly keys: readonly (readonly [string, string])[];
   readonly models: readonly string[];
   readonly hosts: readonly string[];
 }
@@ -92,6 +95,38 @@ function rangeOf(time: string, from: string, to: string): Record<string, string>
 const minuteOf = (at: number): string => new Date(at - (at % 60_000)).toISOString();
 
 const decimal = (typed: string): string => (/^\d+(\.\d+)?$/.test(typed.trim()) ? typed.trim() : "");
+
+/** One of any number of keys: those that match what is typed are offered, or an id is typed. */
+export function KeyChoice({ api, keysAt, value, onValue }: KeyChoiceProps) {
+  const [typed, setTyped] = useState("");
+  const found = useResource(
+    async () =>
+      keysAt === null
+        ? []
+        : (await api.get<List<KeyAnswer>>(`${keysAt}?limit=${OFFERED}&search=${encodeURIComponent(typed)}`))
+            .data,
+    [api, keysAt, typed],
+  );
+  const chosen = useKeyNames(api, keysAt, value === "" ? [] : [value]);
+  const offered = (found.data ?? []).map((key) => [key.id, keyName(key)] as const);
+  return (
+    <SearchChoice
+      label="Key"
+      placeholder="All keys"
+      options={[...chosen, ...offered]}
+      value={value}
+      onValue={onValue}
+      onTyped={setTyped}
+    />
+  );
+}
+
+interface KeyChoiceProps extends Pick<ReceiptBrowserProps, "api" | "keysAt"> {
+  readonly value: string;
+  readonly onValue: (id: string) => void;
+}
+
+const OFFERED = 50;
 
 /** By the id that every answer has in its header x-gateway-receipt. */
 function FindReceipt() {

@@ -98,7 +98,7 @@ function Bars({ of, series, measure, nameOf, ...chart }: BarsProps) {
  * What cost or was used most, and the others as one: the same for each chart, so that colours
  * keep meaning.
  */
-function mainNames({ stretches }: Stretches): string[] {
+export function mainNames({ stretches }: Pick<Stretches, "stretches">): string[] {
   const totals = new Map<string, { cost: number; requests: number }>();
   for (const { name, cost_usd, requests } of stretches) {
     const total = totals.get(name) ?? { cost: 0, requests: 0 };

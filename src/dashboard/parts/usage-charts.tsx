@@ -1,23 +1,27 @@
 import { useState } from "preact/hooks";
-import type { KeyAnswer } from "../../api/keys.ts";
 import type { Period, UsageAnswer } from "../../api/usage.ts";
 import { milliseconds } from "../format.ts";
 import { useOwner } from "../owner.ts";
-import { useGet, useList, useLive } from "../resource.ts";
+import { useGet, useLive } from "../resource.ts";
 import { type CsvColumns, ExportButton, usdCell } from "./export-button.tsx";
 import { useField } from "./field.tsx";
-import { keyNames } from "./key-state.tsx";
+import { useKeyNames } from "./key-state.tsx";
 import { Loaded } from "./notice.tsx";
-import { Periods, SplitChoice, UsageBars } from "./usage-bars.tsx";
+import { mainNames, Periods, SplitChoice, UsageBars } from "./usage-bars.tsx";
 
 /** Spend, requests and first-token times of the balance or of one key. */
 export function UsageCharts({ keyId }: { keyId?: string }) {
   const { api } = useOwner();
   const [period, setPeriod] = useState<Period>("week");
-  const split = useField("model");
+  const split = useField<string>("model");
   const of = keyId === undefined ? "" : `&key_id=${keyId}`;
   const usage = useGet<UsageAnswer>(api, `v1/usage?period=${period}&by=${split.value}${of}`);
-  const names = keyNames(useList<KeyAnswer>(api, "v1/keys?limit=1000").data ?? []);
+  const shown = usage.data === null ? [] : mainNames(usage.data);
+  const names = useKeyNames(
+    api,
+    "v1/keys",
+    shown.filter((name) => split.value === "key" && name.startsWith("key_")),
+  );
   useLive(usage);
   return (
     <section class="card charts" aria-labelledby="usage">

@@ -12,11 +12,11 @@ import type { Endpoint } from "../endpoint.ts";
 import { creditView } from "../endpoints/credits.ts";
 import {
   changedKey,
+  keysPage,
   keyWithSecret,
   newBalance,
   newKey,
   noSuchSecret,
-  pageOfKeys,
   revoked,
   shownKey,
 } from "../endpoints/keys.ts";
@@ -60,7 +60,7 @@ export const adminBalanceEndpoints = (): Endpoint[] => [
     if (before !== null && (await store.keyById(before))?.balanceId !== balance.id) {
       return invalidField("before", "`before` must be the id of a key of this balance.");
     }
-    return pageOfKeys(await store.keysOf([balance.id], query.limit + 1, before), query.limit, deps);
+    return keysPage([balance.id], query, deps);
   }),
   // Not throttled: where nobody else may make balances, the operator does.
   operation("POST /admin/keys", ADMIN.createKey, ({ fields }, deps) => newBalance(fields, deps)),

@@ -7,6 +7,7 @@ import {
 } from "../../api/keys.ts";
 import { createKey, setUp } from "../../customers/keys/creation.ts";
 import type { Balance, Key } from "../../customers/keys/key.ts";
+import type { KeyFilter } from "../../customers/keys/key-store.ts";
 import type { Actor } from "../../customers/keys/root.ts";
 import { revise, revoke, rotate } from "../../customers/keys/rotation.ts";
 import { tooMuchUnpaid } from "../../generation/refusals.ts";
@@ -31,13 +32,13 @@ import { recoveryUrl } from "./ownership.ts";
 /** Keys: contract §4. */
 export const keyEndpoints = (): Endpoint[] => [
   { method: "POST", path: "/v1/keys", about: KEYS.create, handle: create },
-  operation("GET /v1/keys", KEYS.list, async ({ who, query: { limit, before } }, deps) => {
+  operation("GET /v1/keys", KEYS.list, async ({ who, query }, deps) => {
+    const { before } = query;
     if (who.kind === "key") return pageOfKeys([who.key], 1, deps);
     if (before !== null && (await visibleKey(before, who, deps)) === null) {
       return invalidField("before", "`before` must be the id of one of your keys.");
     }
-    const keys = await deps.keyDeps.store.keysOf(ownBalances(who), limit + 1, before as KeyId | null);
-    return pageOfKeys(keys, limit, deps);
+    return keysPage(ownBalances(who), query, deps);
   }),
   operation("GET /v1/keys/:id", KEYS.show, async ({ who, params: { id } }, deps) =>
     shownKey(await addressed(id, who, deps), deps),
@@ -130,8 +131,21 @@ export async function newBalance(
   });
 }
 
+interface KeysQuery extends Omit<KeyFilter, "ids"> {
+  readonly limit: number;
+  readonly before: string | null;
+  readonly ids: string | null;
+}
+
+export async function keysPage(balances: readonly BalanceId[], query: KeysQuery, deps: HttpDeps) {
+  const { limit, before, search, state, ids } = query;
+  const filter = { search, state, ids: ids?.split(",") ?? null };
+  const keys = await deps.keyDeps.store.keysOf(balances, limit + 1, before as KeyId | null, filter);
+  return pageOfKeys(keys, limit, deps);
+}
+
 /** Of rows of which one more was asked for than there may be on a page. */
-export function pageOfKeys(keys: readonly Key[], limit: number, { keyDeps, ledger }: HttpDeps) {
+function pageOfKeys(keys: readonly Key[], limit: number, { keyDeps, ledger }: HttpDeps) {
   const now = keyDeps.clock.now();
   return page(keys, limit, (key) => usedKeyView(key, now, ledger));
 }

@@ -9,6 +9,7 @@ import {
   type ChangedKey,
   type InUseHere,
   type KeyDecision,
+  type KeyFilter,
   type KeyStore,
   type NewKeyDecision,
   RECENT_MS,
@@ -118,9 +119,19 @@ export class SqlKeyStore implements KeyStore {
     return found === null ? null : { balance: found.balance, budgets: await this.budgetsOf(id) };
   }
 
-  async keysOf(balances: readonly BalanceId[], limit: number, before: KeyId | null): Promise<Key[]> {
+  async keysOf(
+    balances: readonly BalanceId[],
+    limit: number,
+    before: KeyId | null,
+    { search, state, ids }: KeyFilter = EVERY_KEY,
+  ): Promise<Key[]> {
+    const works = live(this.clock.now());
+    const text = `%${search?.toLowerCase().replace(/[\\%_]/g, "\\$&")}%`;
     const rows = await this.db.read<KeyRow>`
       SELECT ${KEY} FROM keys WHERE balance_id IN ${this.db.among(balances)} AND (created_at, id) < (${behind("keys", before)})
+        AND ${search === null ? sql`TRUE` : sql`lower(coalesce(name, '') || ' ' || prefix || ' ' || id) LIKE ${text} ESCAPE '\\'`}
+        AND ${state === null ? sql`TRUE` : state === "active" ? sql`(${works})` : sql`NOT (${works})`}
+        AND ${ids === null ? sql`TRUE` : sql`id IN ${this.db.among(ids)}`}
       ORDER BY created_at DESC, id DESC LIMIT ${limit}`;
     return rows.map(keyFromRow);
   }
@@ -502,6 +513,8 @@ const byOperator = (subject: string): SqlPart => sql`coalesce((
   ORDER BY s.seq DESC LIMIT 1), false)`;
 
 const BALANCES = sql`balances b LEFT JOIN accounts a ON a.id = b.account_id`;
+
+const EVERY_KEY: KeyFilter = { search: null, state: null, ids: null };
 
 /** Neither revoked nor expired. */
 const live = (now: EpochMs) => sql`state <> 'revoked' AND (expires_at IS NULL OR expires_at > ${now})`;
