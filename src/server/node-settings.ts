@@ -1,5 +1,6 @@
 import { configView } from "../config/config-view.ts";
 import { SETTINGS } from "../config/settings.ts";
+import { SIMULATED_ADDRESS } from "../config/simulated-model.ts";
 import type { Bookkeeping } from "../store/books/bookkeeping.ts";
 import { ADMIN_TOKEN, differences, hashOfToken, NETWORKS, type NodeSettings } from "../store/nodes/fleet.ts";
 import type { Log } from "../units/log.ts";
@@ -21,7 +22,9 @@ export class NodeComparison {
     private readonly parts: {
       readonly books: Pick<Bookkeeping, "fleet" | "node" | "nodes">;
       readonly active: Pick<ActiveConfig, "config" | "links" | "modelVersion">;
-      readonly adminToken: string;
+      readonly folder: { readonly adminToken: string };
+      /** Another port in each process. */
+      readonly simulatedUrl: string;
       readonly secret: string;
       readonly log: Log;
     },
@@ -73,12 +76,14 @@ export class NodeComparison {
   }
 
   private own(): NodeSettings {
-    const { active, adminToken, secret } = this.parts;
+    const { active, folder, simulatedUrl, secret } = this.parts;
     const members = Object.entries(configView(active.config, active.links)).flatMap(([name, value]) =>
-      OF_ONE_NODE.has(name) ? [] : [[name, hashOf(value)]],
+      OF_ONE_NODE.has(name)
+        ? []
+        : [[name, hashOf(JSON.stringify(value).replaceAll(simulatedUrl, SIMULATED_ADDRESS))]],
     );
     return {
-      [ADMIN_TOKEN]: hashOfToken(adminToken, secret),
+      [ADMIN_TOKEN]: hashOfToken(folder.adminToken, secret),
       // Nodes of before the first list, and older ones, say nothing of it.
       ...(active.modelVersion === 0 ? {} : { [APPLIED_MODELS]: String(active.modelVersion) }),
       ...Object.fromEntries(members),
@@ -88,8 +93,8 @@ export class NodeComparison {
 
 const APPLIED_MODELS = "applied model lists";
 
-const hashOf = (value: unknown): string =>
-  new Bun.CryptoHasher("sha256").update(JSON.stringify(value)).digest("hex").slice(0, HASH_DIGITS);
+const hashOf = (value: string): string =>
+  new Bun.CryptoHasher("sha256").update(value).digest("hex").slice(0, HASH_DIGITS);
 
 const HASH_DIGITS = 16;
 

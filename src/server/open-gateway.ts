@@ -53,7 +53,16 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
   try {
     const read = await find();
     folder = openFolder(read.config, options);
-    return await openIn(folder, { ...options, clock, random, active: new ActiveConfig(read), find, release });
+    const active = new ActiveConfig(read);
+    return await openIn(folder, {
+      ...options,
+      clock,
+      random,
+      active,
+      find,
+      simulatedUrl: simulated.url,
+      release,
+    });
   } catch (error) {
     await release();
     throw error;
@@ -79,11 +88,12 @@ interface Start extends GatewayOptions {
   readonly random: RandomBytes;
   readonly active: ActiveConfig;
   find(): Promise<FoundConfig>;
+  readonly simulatedUrl: string;
   release(): Promise<void>;
 }
 
 async function openIn(folder: DataFolder, start: Start): Promise<Gateway> {
-  const { active, clock, random, env, log, onReloaded = () => {} } = start;
+  const { active, clock, random, env, log, simulatedUrl, onReloaded = () => {} } = start;
   const [hostname, shared] = [hostOf(env.HOST), env.GATEWAY_WORKER !== undefined];
   const { metrics } = active.config;
   let metricsServer: Bun.Server<undefined> | null = null;
@@ -96,7 +106,7 @@ async function openIn(folder: DataFolder, start: Start): Promise<Gateway> {
   const books = await openBooks(folder, start);
   const reloads = new ReloadLog(books.changes, clock, active.config);
   const secret = await networkSecret(books, random);
-  const comparison = new NodeComparison({ books, active, adminToken: folder.adminToken, secret, log });
+  const comparison = new NodeComparison({ books, active, folder, simulatedUrl, secret, log });
   const modelLists = await appliedModels(start, books, comparison, () => gateway?.configChanged());
   const transport = http1Transport({ clock, onFault: faultsTo(log) });
   gateway = buildGateway({

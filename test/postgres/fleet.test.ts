@@ -16,7 +16,13 @@ describeOnPostgres(
     beforeAll(async () => {
       host = await startFakeHost(() => json(chatText(["ok"], { input: 10, output: 1 }).whole));
       place = { kind: "postgres", url: await cluster.database(), journal: "disk" };
-      const config = `${oneHost(host.url).replace("routes: [", "routes: [{ host: h, model: free-model, free: true }, ")}
+      const simulated = `models:
+  - id: sim/echo
+    context_length: 1000
+    max_output_tokens: 100
+    price: { input: 0, output: 10 }
+    routes: [{ host: sim, model: echo }]`;
+      const config = `${oneHost(host.url).replace("models:", simulated).replace("routes: [{ host: h,", "routes: [{ host: h, model: free-model, free: true }, { host: h,")}
 setup: { accountless_keys_per_address_per_hour: 1000 }
 open_tier: { rpm: 1000, accountless_requests_per_day: 40 }
 store: ${place.url}`;
