@@ -1,3 +1,4 @@
+import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, mock, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -387,5 +388,37 @@ describe("what nobody used is removed", () => {
       from = some.next;
     }
     expect(removed).toEqual([...unused.map((hash) => [hash]), []]);
+  });
+});
+
+describe("a balance with thousands of keys", () => {
+  test("its keys are not counted for one more, unless there may be too many", async () => {
+    const deps = { ...openDeps(), spendable: { of: () => 1 as NanoUsd } };
+    const made = await done(setUp(deps, {}));
+    const { balance } = (await deps.store.balanceWithBudgets(made.key.balanceId))!;
+    const make = () => createKey(deps, balance, {}, ownerOf(made));
+    await done(make());
+    const db = new Database(join(folder, "gateway.sqlite"));
+    const insert =
+      db.query(`INSERT INTO keys (id, hash, prefix, balance_id, lineage, state, created_at, budgets)
+      VALUES (?1, ?1, 'or-live-', ?2, ?1, 'active', ?3, '')`);
+    db.transaction(() => {
+      for (let n = 0; n < 9_998; n++) insert.run(`key_${n}`, balance.id, clock.now() - 2 * DAY_MS);
+    })();
+    // It knows of 2, and does not look.
+    await done(make());
+    // Another change of the balance says that there may be others.
+    db.run("UPDATE balances SET version = version + 1");
+    const full = await make();
+    expect(refused(full) && full.message).toContain("10001 live keys");
+    db.run("UPDATE keys SET state = 'revoked' WHERE id IN ('key_0', 'key_1')");
+    await done(make());
+    // What it knows is too many now, so it counts.
+    const again = await make();
+    expect(refused(again) && again.message).toContain("10000 live keys");
+    db.run("UPDATE keys SET state = 'revoked' WHERE id = 'key_2'");
+    await done(make());
+    await done(rotate(deps, made.key, KEY));
+    db.close();
   });
 });

@@ -20,7 +20,6 @@ import {
 } from "../../customers/keys/key-store.ts";
 import {
   NO_OTHERS,
-  type OtherRuns,
   type RunChange,
   type RunDecision,
   type RunRevision,
@@ -68,6 +67,7 @@ import {
   loggingRun,
   loggingSuspension,
 } from "./logged-fields.ts";
+import { insertingRun, leavingRoom, otherRuns, updatingRun, versionedRun } from "./run-rows.ts";
 import { removeUnusedKeys } from "./unused-keys.ts";
 
 /**
@@ -160,14 +160,15 @@ export class SqlKeyStore implements KeyStore {
     const now = this.clock.now();
     return this.db.change<Key | Refusal>(balance, async () => {
       const present = await this.withBudgets(balance);
-      const liveKeys = await this.countKeys(balance, live(now));
-      const decided = decide(present, liveKeys, await this.recentKeys(balance, now));
+      const { decided, most } = await this.decidedByKeys(present.row, now, (liveKeys, recentKeys) =>
+        decide(present, liveKeys, recentKeys),
+      );
       if (refused(decided)) return { result: decided };
       // Nobody can have remembered a key that was not there: no node need be told.
       return {
         result: decided,
         statements: [
-          touch("balances", present.row),
+          touchWithKeys(present.row, most + 1),
           insertKey(decided),
           recording(this.db, [keyEvent("key.created", decided, now)]),
           loggingNewKey(decided),
@@ -182,9 +183,10 @@ export class SqlKeyStore implements KeyStore {
     return this.db.change<ChangedKey | Refusal>(balanceId, async () => {
       const present = await this.withBudgets(balanceId);
       const siblings = await this.countKeys(balanceId, sql`lineage = ${rotationId} AND ${live(now)}`);
-      const recent = await this.recentKeys(balanceId, now);
       const before = await this.presentKey(id);
-      const decided = decide(before, present, siblings, recent);
+      const { decided, most } = await this.decidedByKeys(present.row, now, (_, recentKeys) =>
+        decide(before, present, siblings, recentKeys),
+      );
       if (refused(decided)) return { result: decided };
       const others = sql`balance_id = ${balanceId} AND lineage = ${rotationId} AND id <> ${id} AND state <> 'revoked'`;
       const ended = decided.endsSiblings
@@ -193,7 +195,7 @@ export class SqlKeyStore implements KeyStore {
       return {
         result: { ...decided, ended },
         statements: [
-          touch("balances", present.row),
+          touchWithKeys(present.row, most + (decided.successor ? 1 : 0)),
           changesOne(sql`UPDATE keys SET ${assigned(changeable(decided.key))} WHERE id = ${decided.key.id}`),
           decided.endsSiblings &&
             changes(ended.length, sql`UPDATE keys SET state = 'revoked' WHERE ${others}`),
@@ -253,7 +255,7 @@ export class SqlKeyStore implements KeyStore {
   }
 
   async run(balance: BalanceId, name: string): Promise<StoredRun | null> {
-    return (await this.versionedRun(balance, name))?.run ?? null;
+    return (await versionedRun(this.db, balance, name))?.run ?? null;
   }
 
   async changeRun(
@@ -268,11 +270,11 @@ export class SqlKeyStore implements KeyStore {
     if (unchanged !== null && (refused(unchanged) || !unchanged.isWritten)) return unchanged;
     return this.db.change<RunChange | Refusal>(`${balance}/${name}`, async () => {
       // The run's own row, and not its balance's: a fleet starts hundreds at once. Of two that start the same run, one
-      // finds it there when it is decided again; and in that moment there may be a few runs more than the most.
-      const known = await this.versionedRun(balance, name);
+      // finds it there when it is decided again; and as many more than the most may start as commit in one moment.
+      const known = await versionedRun(this.db, balance, name);
       const decided = decide(
         known?.run ?? null,
-        known === null ? await this.otherRuns(balance, most) : NO_OTHERS,
+        known === null ? await otherRuns(this.db, balance, most) : NO_OTHERS,
       );
       if (refused(decided) || !decided.isWritten) return { result: decided };
       const { run, ends, hasNewLimits } = decided;
@@ -280,9 +282,9 @@ export class SqlKeyStore implements KeyStore {
         result: decided,
         statements: [
           ...(ends === null ? [] : [sql`DELETE FROM runs WHERE balance_id = ${balance} AND name = ${ends}`]),
-          known === null
-            ? changesOne(sql`INSERT INTO runs ${inserted({ balance_id: balance, name, ...rowOfRun(run) })}`)
-            : updatingRun(balance, run, known.version),
+          known === null ? insertingRun(balance, run) : updatingRun(balance, run, known.version),
+          // There was room for one more.
+          known === null && ends === null ? leavingRoom(balance, run, most) : null,
         ],
         changes: hasNewLimits ? [changeOfRun(balance, run)] : [],
       };
@@ -292,7 +294,7 @@ export class SqlKeyStore implements KeyStore {
   reviseRun(balance: BalanceId, name: string, decide: RunRevision): Promise<StoredRun | Refusal> {
     return this.db.change<StoredRun | Refusal>(`${balance}/${name}`, async () => {
       const owned = await this.present(balance);
-      const known = await this.versionedRun(balance, name);
+      const known = await versionedRun(this.db, balance, name);
       const decided = decide(known?.run ?? null, owned.balance);
       if (refused(decided)) return { result: decided };
       return {
@@ -433,24 +435,24 @@ export class SqlKeyStore implements KeyStore {
       FROM budgets WHERE balance_id = ${balance} ORDER BY name`;
   }
 
-  private async versionedRun(
-    balance: BalanceId,
-    name: string,
-  ): Promise<{ readonly run: StoredRun; readonly version: number } | null> {
-    const [row] = await this.db.read<StoredRun & { readonly version: number }>`
-      SELECT ${RUN}, version FROM runs WHERE balance_id = ${balance} AND name = ${name}`;
-    if (row === undefined) return null;
-    const { version, ...run } = row;
-    return { run, version };
-  }
-
-  private async otherRuns(balance: BalanceId, most: number): Promise<OtherRuns> {
-    const [{ count } = { count: 0 }] = await this.db.read<{ count: number }>`
-      SELECT count(*) AS count FROM runs WHERE balance_id = ${balance}`;
-    if (count < most) return { most, quietest: null };
-    const [quietest = null] = await this.db.read<NonNullable<OtherRuns["quietest"]>>`
-      SELECT name, used_at AS "usedAt" FROM runs WHERE balance_id = ${balance} ORDER BY used_at, name LIMIT 1`;
-    return { most, quietest };
+  /** By what the balance has at most; its keys, which may be thousands, are counted only where that is too many. */
+  private async decidedByKeys<Decision>(
+    { id, version }: VersionedRow,
+    now: EpochMs,
+    decide: (liveKeys: number, recentKeys: RecentKeys) => Decision | Refusal,
+  ): Promise<{ readonly decided: Decision | Refusal; readonly most: number }> {
+    const [known] = await this.db.read<{ most: number }>`
+      SELECT max_keys AS most FROM balances WHERE id = ${id} AND max_keys_version = ${version}`;
+    if (known !== undefined) {
+      const { most } = known;
+      const decided = decide(most, { ofSetUp: most, ofClaims: most });
+      if (!refused(decided)) return { decided, most };
+    }
+    const balance = id as BalanceId;
+    const liveKeys = await this.countKeys(balance, live(now));
+    const recentKeys = await this.recentKeys(balance, now);
+    const { ofSetUp, ofClaims } = recentKeys;
+    return { decided: decide(liveKeys, recentKeys), most: Math.max(liveKeys, ofSetUp, ofClaims) };
   }
 
   private async recentKeys(balance: BalanceId, now: EpochMs): Promise<RecentKeys> {
@@ -468,18 +470,10 @@ export class SqlKeyStore implements KeyStore {
   }
 }
 
-const updatingRun = (balance: BalanceId, run: StoredRun, version: number): CommitStatement =>
-  changesOne(sql`UPDATE runs SET ${assigned(rowOfRun(run))}, version = version + 1
-    WHERE balance_id = ${balance} AND name = ${run.name} AND version = ${version}`);
-
-const rowOfRun = ({ startedAt, startedBy, usedAt, cap, calls, revision }: StoredRun) => ({
-  started_at: startedAt,
-  started_by: startedBy,
-  used_at: usedAt,
-  cap,
-  calls,
-  revision,
-});
+/** Another change of the balance than one of its keys leaves the number behind, which then says nothing any more. */
+const touchWithKeys = ({ id, version }: VersionedRow, most: number): CommitStatement =>
+  changesOne(sql`UPDATE balances SET version = version + 1, max_keys = ${most}, max_keys_version = version + 1
+    WHERE id = ${id} AND version = ${version}`);
 
 const keyEvent = (
   kind: WebhookEventKind,
@@ -520,5 +514,3 @@ const EVERY_KEY: KeyFilter = { search: null, state: null, ids: null };
 const live = (now: EpochMs) => sql`state <> 'revoked' AND (expires_at IS NULL OR expires_at > ${now})`;
 
 const firstKey = ([row]: readonly KeyRow[]): Key | null => (row === undefined ? null : keyFromRow(row));
-
-const RUN = sql`name, cap, calls, started_at AS "startedAt", started_by AS "startedBy", used_at AS "usedAt", revision`;

@@ -335,6 +335,12 @@ const MIGRATIONS: readonly Migration[] = [
   ALTER TABLE balances ADD COLUMN low_credit INTEGER;
   CREATE INDEX balances_by_low_credit ON balances (id) WHERE low_credit IS NOT NULL;
   `,
+  // how many keys a balance has at most: making one need not count them
+  `
+  -- At least as many as are live, and as were made within a day, at that version of the row.
+  ALTER TABLE balances ADD COLUMN max_keys INTEGER;
+  ALTER TABLE balances ADD COLUMN max_keys_version INTEGER;
+  `,
 ];
 
 /** PostgreSQL's columns have their type anyway, and its whole numbers need saying how long they are. */
