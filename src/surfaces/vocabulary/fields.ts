@@ -41,12 +41,10 @@ const ALWAYS: Readonly<Record<string, Verdict>> = Object.fromEntries(
 
 const NO_LOGPROBS = refuse("it does not report token probabilities", isOneOf(false, 0));
 const NO_TIER = refuse("it has no such service tier", isOneOf("auto", "default"));
-const LABELS = omit("labels for the host's own records, which the client does not see");
-const CACHING_HINT = omit("says how long the host may keep its cache; the answer is the same without it");
-const LENGTH_HINT = omit("a hint about the length of the answer, for which the host's API has no field");
-const SHORTENING = omit(
-  "asks the host to shorten a long prompt; it is sent whole, and refused if it does not fit",
-);
+const LABELS = omit("labels for the host's records");
+const CACHING_HINT = omit("a retention of the host's cache");
+const LENGTH_HINT = omit("a hint about the answer's length");
+const SHORTENING = omit("shortening by the host; the prompt is sent whole, and refused if it does not fit");
 const GATEWAY_STORES_NOTHING = omit("nothing is stored");
 
 const NO_SEED = omit("no API promises the same answer for the same seed");
@@ -100,7 +98,7 @@ const chat: Readonly<Record<string, FieldVerdicts>> = {
     logit_bias: refuse("it cannot favour tokens", isEmpty),
     presence_penalty: NO_PENALTIES,
     frequency_penalty: NO_PENALTIES,
-    prediction: omit("a hint that makes an answer faster, not different"),
+    prediction: omit("a hint that only makes an answer faster"),
     store: GATEWAY_STORES_NOTHING,
     modalities: refuse("it answers in text only", isTextOnly),
     audio: refuse("it answers in text only"),
@@ -137,7 +135,7 @@ const responses: Readonly<Record<string, FieldVerdicts>> = {
     conversation: TRANSLATED,
     truncation: SHORTENING,
     context_management: SHORTENING,
-    max_tool_calls: omit("limits the calls of tools that the host itself runs, and it runs none"),
+    max_tool_calls: omit("limits the host's own tools, and it has none"),
     client_metadata: LABELS,
     prompt: refuse("prompts are stored in an account at OpenAI; send the text in `input`"),
     image: refuse("it answers in text only"),
@@ -172,7 +170,7 @@ const messages: Readonly<Record<string, FieldVerdicts>> = {
     cache_control: TRANSLATED,
     context_management: SHORTENING,
     diagnostics: omit("asks why the host's cache was missed"),
-    service_tier: omit("chooses between the tiers of an account at Anthropic"),
+    service_tier: omit("chooses a tier of an account at Anthropic"),
     speed: refuse("it has no choice of speed", isOneOf("standard")),
     inference_geo: refuse("it has no choice of region", isOneOf("global")),
     thread: refuse("conversations are not stored; send the whole conversation in `messages`"),
@@ -200,43 +198,37 @@ export const FIELDS: Readonly<Record<SurfaceName, Readonly<Record<string, FieldV
 
 /** Parts of fields that are left out. The names are for people: a list shows `[]`. */
 export const NESTED = {
-  cache_control: omit("marks what to cache; the host caches without being asked, or takes fewer marks"),
-  prompt_cache_breakpoint: omit(
-    "marks what to cache; the host caches without being asked, or takes fewer marks",
-  ),
-  prompt_cache_options: omit("how to cache, for hosts that have no choice of it"),
-  "messages[].name": omit("a participant's name, for which the host's API has no field"),
-  "tool_result.is_error": omit("the text of the result tells the model what failed"),
-  reasoning: omit(
-    "reasoning of an earlier answer that this host cannot read, because another family of models produced it",
-  ),
-  "reasoning.summary": omit("the host decides how much of its reasoning it shows"),
-  "thinking.display": omit("the host decides how much of its reasoning it shows"),
-  temperature: omit("the model chooses it itself, and refuses to be told"),
-  top_p: omit("the model chooses it itself, or takes no `temperature` beside it"),
-  top_k: omit("the model chooses it itself, and refuses to be told"),
+  cache_control: omit("the host caches without marks, or takes fewer"),
+  prompt_cache_breakpoint: omit("the host caches without marks, or takes fewer"),
+  prompt_cache_options: omit("the host has no such choice"),
+  "messages[].name": omit("the host's API has no names of participants"),
+  "tool_result.is_error": omit("the result's text says what failed"),
+  reasoning: omit("earlier reasoning of another family of models"),
+  "reasoning.summary": omit("the host decides how much reasoning it shows"),
+  "thinking.display": omit("the host decides how much reasoning it shows"),
+  temperature: omit("the model chooses it and refuses a value"),
+  top_p: omit("the model chooses it, or accepts only `temperature`"),
+  top_k: omit("the model chooses it and refuses a value"),
   "reasoning.effort": omit(
-    "the ceiling leaves no room for thoughts, a tool is forced, which excludes them there, or the model cannot be told",
+    "the ceiling leaves no room, a forced tool excludes reasoning, or the model has no such setting",
   ),
-  "reasoning.mode": omit("how OpenAI's models reason; the host reasons in its standard way"),
-  "reasoning.context": omit("the host decides which of its earlier reasoning the model sees"),
-  task_budget: omit("tells the model how far a task has to get; it answers without knowing that"),
-  "thinking.budget_tokens": omit(
-    "the host's API has effort levels instead of budgets; the nearest level is requested",
-  ),
-  "image.detail": omit("the host decides how closely it looks at the image"),
+  "reasoning.mode": omit("the host has only its standard mode"),
+  "reasoning.context": omit("the host decides which earlier reasoning the model sees"),
+  task_budget: omit("a goal for the model, which answers without it"),
+  "thinking.budget_tokens": omit("the host has effort levels; the gateway requests the nearest"),
+  "image.detail": omit("the host decides the image's resolution"),
   "document.context": omit("the host's API has no field for it"),
   "tools[].format": omit("the grammar is described to the model, not enforced"),
-  "tools[].web_search": omit("the host does not have OpenAI's web search; the model answers without it"),
-  "tools[].hints": omit("hints for how tools are offered and called; the tools are offered plainly"),
-  reasoning_format: omit("reasoning is told beside the answer, never inside it"),
-  tool_search: omit("the host does not search for tools; those that were found before are offered plainly"),
+  "tools[].web_search": omit("the host does not have OpenAI's web search"),
+  "tools[].hints": omit("hints about tools; the tools are offered without them"),
+  reasoning_format: omit("reasoning is separate from the answer"),
+  tool_search: omit("the host does not search for tools; those already found are offered"),
   "input[].own_calls": omit(
-    "searches and programs that OpenAI's hosts ran earlier; the model's words tell what came of them",
+    "earlier searches and programs of OpenAI's hosts; the model's text has their results",
   ),
-  json_mode: omit("the model is told to answer with a JSON object, which the host does not enforce"),
+  json_mode: omit("the model is instructed to answer with a JSON object; the host does not enforce it"),
   "response_format.name": omit("only the schema is sent"),
-  "schema.bounds": omit("bounds that the host cannot enforce are told to the model in the description"),
+  "schema.bounds": omit("the description states bounds that the host cannot enforce"),
   include: omit("details of tools that the host does not have"),
   "metadata.user_id": omit("longer than the 64 characters allowed there"),
   openai: omit("OpenAI's own fields, which this host refuses"),
