@@ -20,10 +20,10 @@ export function readSenderBody(
   exchange: HttpExchange,
   sender: string | Identity,
   deps: HttpDeps,
+  declared = declaredLength(exchange.request),
 ): Promise<Uint8Array | Refusal> | Uint8Array | Refusal {
   const { request } = exchange;
   const { bodyBytes } = deps.settings();
-  const declared = declaredLength(request);
   if (refused(declared)) return declared;
   const length = declared ?? bodyBytes;
   const coding = codingOf(request);
@@ -39,7 +39,7 @@ export const SMALL_BYTES = 65_536;
 /** That a larger one waits for room. */
 export const ROOM_WAIT_MS = 10_000;
 /** A larger one may take minutes, and others may want its room by then. */
-const READ_AT_ONCE_BYTES = 1_048_576;
+const READ_AT_ONCE_BYTES = 2_097_152;
 /** Shorter than the time that others wait for room. */
 const CROWDED_GRACE_MS = 4_000;
 const CHECK_MS = 1_000;
