@@ -1,10 +1,3 @@
-/**
- * What durability costs: requests admitted and settled at a steady rate on a real disk, the way they are in
- * production, with the database following. Reported: how long a last frame waits for its settlement, and how
- * late the event loop runs.
- *
- *     bun run bench settle [--rate 2000] [--seconds 10] [--folder /path]
- */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -14,8 +7,8 @@ import { Reservation, type ReservationRequest } from "../src/ledger/reservation.
 import { openLedger } from "../src/store/books/bookkeeping-sqlite.ts";
 import { openDatabase } from "../src/store/database/sqlite.ts";
 import { SqliteMaintenance } from "../src/store/database/sqlite-maintenance.ts";
+import { type JournalBooks, onTheLoop } from "../src/store/journal/books.ts";
 import { folderDisk, probeSync } from "../src/store/journal/disk.ts";
-import { type Books, onTheLoop } from "../src/store/journal/sqlite-books.ts";
 import { LedgerStore } from "../src/store/ledger/sqlite-ledger-store.ts";
 import { systemClock } from "../src/units/clock.ts";
 import { type BalanceId, newReceiptId } from "../src/units/id.ts";
@@ -25,6 +18,14 @@ import { KnownHolders } from "../test/fakes/holders.ts";
 import { keyOf } from "../test/fakes/key.ts";
 import { ascending, percentile, table } from "./figures.ts";
 import { numberOption, option } from "./options.ts";
+
+/**
+ * What durability costs: requests admitted and settled at a steady rate on a real disk, the way they are in
+ * production, with the database following. Reported: how long a last frame waits for its settlement, and how
+ * late the event loop runs.
+ *
+ *     bun run bench settle [--rate 2000] [--seconds 10] [--folder /path]
+ */
 
 export interface SettleReport {
   readonly syncing: string;
@@ -111,7 +112,7 @@ export async function benchSettle(rate: number, seconds: number, parent = tmpdir
 const BALANCE = "bal_bench" as BalanceId;
 const BODY = JSON.stringify({ filler: "x".repeat(600) });
 
-async function oneRequest(ledger: Ledger, books: Books, waits: number[]): Promise<void> {
+async function oneRequest(ledger: Ledger, books: JournalBooks, waits: number[]): Promise<void> {
   const at = systemClock.now();
   const keyCounters = await ledger.counters.of(KEY, [], [], at);
   const want: ReservationRequest = { ...WANT, receipt: newReceiptId(at, systemRandom), at };

@@ -1,6 +1,5 @@
 import { type SmtpConfig, transportTo } from "../customers/mail/mailer.ts";
-import { connectionMistake } from "../store/database/connection-mistake.ts";
-import { Postgres } from "../store/database/postgres.ts";
+import { connectionMistake, Postgres } from "../store/database/postgres.ts";
 import { PostgresDatabase } from "../store/database/postgres-database.ts";
 import { ADMIN_TOKEN, FleetStore, hashOfToken, NETWORKS } from "../store/nodes/fleet.ts";
 import type { StoreConfig } from "../store/store-config.ts";

@@ -1,7 +1,7 @@
 import type { BookkeepingParts, BooksConfig } from "../store/books/bookkeeping.ts";
 import { dataFolderPath, keeperSocketPath, openDataFolder } from "../store/data-folder.ts";
 import { openKeeper } from "../store/nodes/keeper.ts";
-import { KeeperSocket } from "../store/nodes/keeper-socket.ts";
+import { KeeperSocket } from "../store/nodes/keeper-link.ts";
 import { bookJournalOfOne, bookJournalsOfWorkers } from "../store/nodes/left-journals.ts";
 import { systemClock } from "../units/clock.ts";
 import type { Log } from "../units/log.ts";

@@ -3,7 +3,7 @@ import type { Statement } from "../../src/ledger/authority.ts";
 import type { CounterId } from "../../src/ledger/counter.ts";
 import { EpochFenced } from "../../src/ledger/membership.ts";
 import { migratePostgres, Postgres } from "../../src/store/database/postgres.ts";
-import { PostgresAuthority } from "../../src/store/ledger/postgres-authority.ts";
+import { PostgresAuthority } from "../../src/store/ledger/grants.ts";
 import { PostgresRegistry } from "../../src/store/nodes/postgres-registry.ts";
 import { systemClock } from "../../src/units/clock.ts";
 import type { NanoUsd } from "../../src/units/usd.ts";

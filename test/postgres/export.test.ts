@@ -2,7 +2,7 @@ import { afterAll, expect, test } from "bun:test";
 import { SQL } from "bun";
 import { migratePostgres, Postgres } from "../../src/store/database/postgres.ts";
 import { PostgresDatabase } from "../../src/store/database/postgres-database.ts";
-import { readRows } from "../../src/store/export/export-reader.ts";
+import { readRows } from "../../src/store/export/export-file.ts";
 import { SqlExportStore } from "../../src/store/export/export-store.ts";
 import { PostgresLedgerStore } from "../../src/store/ledger/postgres-ledger-store.ts";
 import { epochMs, systemClock } from "../../src/units/clock.ts";

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { Statement } from "../../src/ledger/authority.ts";
 import { migratePostgres, Postgres } from "../../src/store/database/postgres.ts";
-import { PostgresAuthority } from "../../src/store/ledger/postgres-authority.ts";
+import { PostgresAuthority } from "../../src/store/ledger/grants.ts";
 import { PostgresRegistry } from "../../src/store/nodes/postgres-registry.ts";
 import { systemClock } from "../../src/units/clock.ts";
 import { json } from "../fakes/behaviours.ts";

@@ -1,7 +1,7 @@
 import { Database } from "bun:sqlite";
 import type { DebitStore } from "../../src/ledger/debits.ts";
 import { openDatabase } from "../../src/store/database/sqlite.ts";
-import type { EndStore } from "../../src/store/journal/sqlite-books.ts";
+import type { EndStore } from "../../src/store/journal/books.ts";
 import { LedgerStore } from "../../src/store/ledger/sqlite-ledger-store.ts";
 import type { Clock } from "../../src/units/clock.ts";
 import type { Random } from "./random.ts";

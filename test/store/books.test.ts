@@ -4,9 +4,9 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "no
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openDatabase } from "../../src/store/database/sqlite.ts";
+import { onTheLoop } from "../../src/store/journal/books.ts";
 import { folderDisk } from "../../src/store/journal/disk.ts";
 import { type Damage, journalFiles, type Unapplied } from "../../src/store/journal/journal.ts";
-import { onTheLoop } from "../../src/store/journal/sqlite-books.ts";
 import { LedgerStore } from "../../src/store/ledger/sqlite-ledger-store.ts";
 import { ManualClock } from "../fakes/clock.ts";
 import { SimulatedDisk } from "../sim/disk.ts";

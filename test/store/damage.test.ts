@@ -2,9 +2,8 @@ import { describe, expect, test } from "bun:test";
 import { balanceCounter } from "../../src/ledger/counter.ts";
 import type { LedgerRecord } from "../../src/ledger/record.ts";
 import { openDatabase } from "../../src/store/database/sqlite.ts";
-import type { CutShort } from "../../src/store/journal/books.ts";
+import { type CutShort, JournalBooks, onTheLoop } from "../../src/store/journal/books.ts";
 import { type Damage, DurableJournal, readJournal } from "../../src/store/journal/journal.ts";
-import { Books, onTheLoop } from "../../src/store/journal/sqlite-books.ts";
 import { LedgerStore } from "../../src/store/ledger/sqlite-ledger-store.ts";
 import type { BalanceId, ReceiptId } from "../../src/units/id.ts";
 import { ManualClock } from "../fakes/clock.ts";
@@ -67,7 +66,7 @@ const zeros = (from: string, to: string) => (content: Buffer) =>
 
 async function start(disk: SimulatedDisk, store: LedgerStore) {
   const told = { damages: [] as Damage[], cutShort: [] as CutShort[], recovered: 0 };
-  const books = await Books.open(
+  const books = await JournalBooks.open(
     {
       disk,
       store: onTheLoop(store),

@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test";
 import { creditEvents } from "../../src/ledger/credit-events.ts";
+import { soleSqlitePayments } from "../../src/store/books/bookkeeping-sqlite.ts";
 import { SqlWebhookStore } from "../../src/store/customers/webhook-store.ts";
 import { openDatabase } from "../../src/store/database/sqlite.ts";
 import { SqliteDatabase } from "../../src/store/database/sqlite-database.ts";
-import { soleSqlitePayments } from "../../src/store/payments/sole-payments.ts";
 import { epochMs } from "../../src/units/clock.ts";
 import type { NanoUsd } from "../../src/units/usd.ts";
 import { ManualClock } from "../fakes/clock.ts";

@@ -5,11 +5,14 @@ import { join } from "node:path";
 import { balanceCounter } from "../../src/ledger/counter.ts";
 import { openDatabase } from "../../src/store/database/sqlite.ts";
 import { SqliteDatabase } from "../../src/store/database/sqlite-database.ts";
-import { exportRow } from "../../src/store/export/export-rows.ts";
-import { SqlExportStore } from "../../src/store/export/export-store.ts";
-import { type ExportStorage, readTarget, targetText } from "../../src/store/export/export-target.ts";
+import { exportRow, SqlExportStore } from "../../src/store/export/export-store.ts";
+import {
+  type ExportStorage,
+  FileStorage,
+  readTarget,
+  targetText,
+} from "../../src/store/export/export-target.ts";
 import { Exporter } from "../../src/store/export/exporter.ts";
-import { FileStorage } from "../../src/store/export/file-storage.ts";
 import { LedgerStore } from "../../src/store/ledger/sqlite-ledger-store.ts";
 import { DAY_MS, epochMs } from "../../src/units/clock.ts";
 import type { BalanceId } from "../../src/units/id.ts";

@@ -1,8 +1,7 @@
 import type { KeyStore } from "../../src/customers/keys/key-store.ts";
 import type { Credit, Debit, TooMuch } from "../../src/ledger/credit.ts";
-import type { StoreAudit } from "../../src/store/ledger/audit.ts";
-import type { EpochMs } from "../../src/units/clock.ts";
-import { DAY_MS } from "../../src/units/clock.ts";
+import type { StoreAudit } from "../../src/store/ledger/sql-ledger-store.ts";
+import { DAY_MS, type EpochMs } from "../../src/units/clock.ts";
 import type { BalanceId } from "../../src/units/id.ts";
 
 const CLAIMED = 1_000 * DAY_MS;

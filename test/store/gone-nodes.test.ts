@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { closeGoneNodes } from "../../src/store/nodes/gone-nodes.ts";
+import { closeGoneNodes } from "../../src/store/nodes/postgres-registry.ts";
 import { ManualClock } from "../fakes/clock.ts";
 
 const LOOK_MS = 5_000;

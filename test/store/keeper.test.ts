@@ -10,8 +10,8 @@ import { EpochFenced } from "../../src/ledger/membership.ts";
 import { DataFolderError } from "../../src/store/data-folder.ts";
 import { folderDisk } from "../../src/store/journal/disk.ts";
 import { DurableJournal } from "../../src/store/journal/journal.ts";
-import { type Keeper, openKeeper } from "../../src/store/nodes/keeper.ts";
-import { KeeperLink } from "../../src/store/nodes/keeper-link.ts";
+import { type Keeper, openKeeper, SettlementTurns } from "../../src/store/nodes/keeper.ts";
+import { KeeperLink, KeeperSocket } from "../../src/store/nodes/keeper-link.ts";
 import { keeperNodeStore, type NodeStoreParts, shippedTo } from "../../src/store/nodes/keeper-node-store.ts";
 import {
   FrameReader,
@@ -21,8 +21,6 @@ import {
   type KeeperAnnouncement,
   type KeeperOperations,
 } from "../../src/store/nodes/keeper-operations.ts";
-import { KeeperSocket } from "../../src/store/nodes/keeper-socket.ts";
-import { SettlementTurns } from "../../src/store/nodes/settlement-turns.ts";
 import { systemClock } from "../../src/units/clock.ts";
 import { StoreUnreachable } from "../../src/units/errors/bookkeeping.ts";
 import { refuse, refused } from "../../src/units/errors/refusal.ts";

@@ -8,7 +8,7 @@ import { openDatabase } from "../../src/store/database/sqlite.ts";
 import { SqliteDatabase } from "../../src/store/database/sqlite-database.ts";
 import { SqlCreditStore } from "../../src/store/ledger/credits.ts";
 import { LedgerStore } from "../../src/store/ledger/sqlite-ledger-store.ts";
-import { KeeperDatabase } from "../../src/store/nodes/keeper-database.ts";
+import { KeeperDatabase } from "../../src/store/nodes/keeper-node-store.ts";
 import type { EpochMs } from "../../src/units/clock.ts";
 import { rounds } from "../rounds.ts";
 import { Random } from "../sim/random.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { NodeBooks } from "../../src/store/journal/node-books.ts";
+import { JournalBooks, NODE_PACE, shippedBy } from "../../src/store/journal/books.ts";
 import { ManualClock } from "../fakes/clock.ts";
 import { SimulatedDisk } from "../sim/disk.ts";
 import { end } from "./end-record.ts";
@@ -21,22 +21,23 @@ test("whoever waits for what has happened does not wait for what happens meanwhi
     mayForget: async () => true,
     forgetReachedBefore: async () => {},
   };
-  let books: NodeBooks | null = null;
-  books = await NodeBooks.open({
+  let books: JournalBooks | null = null;
+  const options = {
     disk: new SimulatedDisk(),
-    store,
-    node: "n",
+    store: shippedBy("n", store),
+    pace: NODE_PACE,
     epoch: 1,
     clock: new ManualClock(),
     relaxed: false,
     journalFileBytes: 1_000_000,
     writeOffTokens: 50,
-    defer: (run) => void setImmediate(run),
+    defer: (run: () => void) => void setImmediate(run),
     recoveredBody: () => "{}",
-    onFault: (error) => {
+    onFault: (error: unknown) => {
       throw error;
     },
-  });
+  };
+  books = await JournalBooks.open(options, new Map());
   books.journal.append(end(0));
   await books.journal.flushed();
   await books.catchUp();

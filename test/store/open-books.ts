@@ -1,5 +1,5 @@
 import type { Ledger } from "../../src/ledger/ledger.ts";
-import { Books, type BooksOptions, type EndStore } from "../../src/store/journal/sqlite-books.ts";
+import { type BooksOptions, type EndStore, JournalBooks } from "../../src/store/journal/books.ts";
 import type { ManualClock } from "../fakes/clock.ts";
 import { SimulatedDisk } from "../sim/disk.ts";
 
@@ -15,7 +15,7 @@ export const booksOn = (
   more: Partial<BooksOptions>,
   reached = new Map<number, number>(),
 ) =>
-  Books.open(
+  JournalBooks.open(
     {
       disk: new SimulatedDisk(),
       store: NO_STORE,

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { type Credit, debitEntry } from "../../src/ledger/credit.ts";
+import { soleSqlitePayments } from "../../src/store/books/bookkeeping-sqlite.ts";
 import { openDatabase } from "../../src/store/database/sqlite.ts";
 import { LedgerStore } from "../../src/store/ledger/sqlite-ledger-store.ts";
-import { soleSqlitePayments } from "../../src/store/payments/sole-payments.ts";
 import { epochMs } from "../../src/units/clock.ts";
 import { type NanoUsd, ZERO_USD } from "../../src/units/usd.ts";
 import { ManualClock } from "../fakes/clock.ts";

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import type { Grant, Statement } from "../../src/ledger/authority.ts";
 import type { CounterId } from "../../src/ledger/counter.ts";
 import type { Postgres } from "../../src/store/database/postgres.ts";
-import { PostgresAuthority } from "../../src/store/ledger/postgres-authority.ts";
+import { PostgresAuthority } from "../../src/store/ledger/grants.ts";
 import { ZERO_USD } from "../../src/units/usd.ts";
 import { gate } from "../fakes/gate.ts";
 

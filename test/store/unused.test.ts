@@ -1,8 +1,7 @@
 import { expect, test } from "bun:test";
 import type { BalanceCursor, RemovedUnused } from "../../src/customers/keys/key-store.ts";
-import { UnusedRemoval } from "../../src/store/customers/unused.ts";
-import type { EpochMs } from "../../src/units/clock.ts";
-import { MINUTE_MS } from "../../src/units/clock.ts";
+import { UnusedRemoval } from "../../src/store/customers/unused-keys.ts";
+import { type EpochMs, MINUTE_MS } from "../../src/units/clock.ts";
 import type { BalanceId } from "../../src/units/id.ts";
 import { ManualClock } from "../fakes/clock.ts";
 

@@ -1,6 +1,6 @@
 import { NODES } from "../../api/nodes.ts";
 import type { ChangeLog } from "../../customers/changes/change.ts";
-import type { NodeReport } from "../../store/nodes/node-operations.ts";
+import type { NodeReport } from "../../store/nodes/fleet.ts";
 import { isoTime } from "../../units/clock.ts";
 import { invalidField } from "../../units/errors/refusal.ts";
 import { usdFromNano } from "../../units/usd.ts";

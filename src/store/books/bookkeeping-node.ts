@@ -15,8 +15,8 @@ import { isLaterThan } from "../../units/id.ts";
 import type { Log } from "../../units/log.ts";
 import { Rounds } from "../../units/rounds.ts";
 import { MAX_NANO_USD, ZERO_USD } from "../../units/usd.ts";
-import { NodeBooks, type ShippedEnds } from "../journal/node-books.ts";
-import { lostToClaims, NodeClaims } from "../ledger/claims.ts";
+import { JournalBooks, NODE_PACE, type ShippedEnds, shippedBy } from "../journal/books.ts";
+import { lostToClaims, NodeClaims } from "../ledger/credits.ts";
 import { FleetHolds } from "../nodes/fleet-holds.ts";
 import type { FollowingBooks, NodeAuthority, NodeStore } from "../nodes/node-store.ts";
 import { MAX_CHARTS, MAX_SPENDINGS, UsageReader } from "../usage/usage.ts";
@@ -139,10 +139,13 @@ export async function journalBooks(
   store: ShippedEnds,
   node: string,
   epoch: number | null,
-): Promise<NodeBooks> {
+): Promise<JournalBooks> {
   const path = journalFolder(parts.folder);
   mkdirSync(path, { recursive: true, mode: 0o700 });
-  return NodeBooks.open({ ...journalOptions(parts, path), store, node, epoch });
+  return JournalBooks.open(
+    { ...journalOptions(parts, path), store: shippedBy(node, store), pace: NODE_PACE, epoch },
+    await store.reached(node),
+  );
 }
 
 /** Apart from the files of a gateway on SQLite: ends that are in one store must not be shipped to the other. */

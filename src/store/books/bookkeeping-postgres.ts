@@ -4,22 +4,24 @@ import { recoveredEnd } from "../../ledger/recovery.ts";
 import { StoreUnusable } from "../../units/errors/bookkeeping.ts";
 import { SqlAccountStore } from "../customers/account-store.ts";
 import { SqlKeyStore } from "../customers/key-store.ts";
-import { connectionMistake } from "../database/connection-mistake.ts";
-import { migratePostgres, Postgres } from "../database/postgres.ts";
+import { connectionMistake, migratePostgres, Postgres } from "../database/postgres.ts";
 import { CHANGES, PostgresDatabase } from "../database/postgres-database.ts";
-import { DisklessBooks } from "../journal/diskless-books.ts";
-import { PostgresHolds } from "../journal/holds.ts";
-import { PostgresAuthority, RECALLS } from "../ledger/postgres-authority.ts";
+import { DisklessBooks, PostgresHolds } from "../journal/diskless-books.ts";
+import { PostgresAuthority, RECALLS } from "../ledger/grants.ts";
 import { PostgresLedgerStore } from "../ledger/postgres-ledger-store.ts";
-import { CONVERSATIONS, conversationsIn, notifyConversations } from "../nodes/conversation-notices.ts";
-import { closeGoneNodes } from "../nodes/gone-nodes.ts";
-import { HELD, heldMessage, postgresHeldExchange } from "../nodes/held-exchange.ts";
+import {
+  CONVERSATIONS,
+  conversationsIn,
+  HELD,
+  heldMessage,
+  postgresHeldExchange,
+  notifyConversations,
+} from "../nodes/conversation-notices.ts";
 import type { NodeStore } from "../nodes/node-store.ts";
-import { PostgresRegistry } from "../nodes/postgres-registry.ts";
+import { closeGoneNodes, PostgresRegistry } from "../nodes/postgres-registry.ts";
 import type { JournalLocation } from "../store-config.ts";
-import type { Bookkeeping, BookkeepingParts } from "./bookkeeping.ts";
+import { type Bookkeeping, type BookkeepingParts, sqlStores } from "./bookkeeping.ts";
 import { journalBooks, openNodeBooks } from "./bookkeeping-node.ts";
-import { sqlStores } from "./stores.ts";
 
 /** One of many processes: its journal in the data folder or in PostgreSQL, everything else in PostgreSQL. */
 export async function openPostgresBooks(

@@ -1,9 +1,12 @@
+import type { Database } from "bun:sqlite";
 import { Keyring } from "../../customers/keys/keyring.ts";
 import { Runs } from "../../customers/keys/runs.ts";
 import type { RunningSums } from "../../ledger/counter-cache.ts";
+import type { Credit } from "../../ledger/credit.ts";
 import { type DebitStore, Debits } from "../../ledger/debits.ts";
 import { type KeyHolders, Ledger } from "../../ledger/ledger.ts";
 import { assert } from "../../units/assert.ts";
+import type { Clock } from "../../units/clock.ts";
 import { SqlAccountStore } from "../customers/account-store.ts";
 import { SqlKeyStore } from "../customers/key-store.ts";
 import { LogSync } from "../database/log-sync.ts";
@@ -11,13 +14,18 @@ import { diskRefused, openDatabase } from "../database/sqlite.ts";
 import { SqliteDatabase } from "../database/sqlite-database.ts";
 import { maintenanceOf } from "../database/sqlite-maintenance.ts";
 import { SqlExportStore } from "../export/export-store.ts";
-import { Books, type BooksOptions, onTheLoop } from "../journal/sqlite-books.ts";
-import { lostToClaims, soleClaims } from "../ledger/claims.ts";
+import { type BooksOptions, JournalBooks, onTheLoop } from "../journal/books.ts";
+import { lostToClaims, soleClaims } from "../ledger/credits.ts";
 import { LedgerStore } from "../ledger/sqlite-ledger-store.ts";
-import { soleSqlitePayments } from "../payments/sole-payments.ts";
+import { SqlPaymentStore } from "../payments/payment-store.ts";
 import { MAX_CHARTS, MAX_SPENDINGS, UsageReader } from "../usage/usage.ts";
-import { type Bookkeeping, type BookkeepingParts, journalOptions, withMemory } from "./bookkeeping.ts";
-import { sqlStores } from "./stores.ts";
+import {
+  type Bookkeeping,
+  type BookkeepingParts,
+  journalOptions,
+  sqlStores,
+  withMemory,
+} from "./bookkeeping.ts";
 
 /** One process that keeps everything in its data folder. */
 export async function openSqliteBooks(parts: BookkeepingParts): Promise<Bookkeeping> {
@@ -110,7 +118,7 @@ function creditsOf(
 /** Receipts are read, and added up, once they are all there; on a database that refuses them, those that are. */
 function readsOf(
   store: LedgerStore,
-  books: Books,
+  books: JournalBooks,
   ledger: Ledger,
   { usage, spending }: Readonly<Record<"usage" | "spending", UsageReader>>,
   onFault: (error: unknown) => void,
@@ -149,21 +157,21 @@ export async function openLedger(
   opening: BooksOptions,
   { reached, sums, debits, holders }: LedgerParts,
 ): Promise<LedgerOnDisk> {
-  const books = await Books.open(opening, reached);
+  const books = await JournalBooks.open(opening, reached);
   const ledger = new Ledger(opening.clock, books.journal, sums, holders);
   books.follow(ledger);
   return { books, ledger, debits: new Debits(ledger, books.journal, debits) };
 }
 
 interface LedgerParts {
-  readonly reached: Parameters<typeof Books.open>[1];
+  readonly reached: Parameters<typeof JournalBooks.open>[1];
   readonly sums: RunningSums;
   readonly debits: DebitStore;
   readonly holders: KeyHolders;
 }
 
 export interface LedgerOnDisk {
-  readonly books: Books;
+  readonly books: JournalBooks;
   readonly ledger: Ledger;
   readonly debits: Debits;
 }
@@ -173,3 +181,13 @@ export interface LedgerOnDisk {
  * journal a little longer.
  */
 const BOOKS_WAIT_MS = 20;
+
+/** Payments in SQLite, where nobody else is at them: what the process before had claimed is due. */
+export function soleSqlitePayments(
+  db: Database,
+  clock: Pick<Clock, "now">,
+  credited: (credit: Credit) => void,
+): SqlPaymentStore {
+  db.run("UPDATE payments SET look_at = ?1 WHERE look_at > ?1", [clock.now()]);
+  return new SqlPaymentStore(new SqliteDatabase(db), clock, credited);
+}

@@ -13,18 +13,26 @@ import type { Figure } from "../../units/figure.ts";
 import type { BalanceId } from "../../units/id.ts";
 import type { Log } from "../../units/log.ts";
 import type { NanoUsd } from "../../units/usd.ts";
+import { SqlChangeLog } from "../customers/change-log.ts";
+import { SqlEventReader } from "../customers/events.ts";
+import { SqlOperatorStore } from "../customers/operator-store.ts";
+import { SqlOwnWebhookStore, SqlWebhookStore } from "../customers/webhook-store.ts";
 import type { DataFolder } from "../data-folder.ts";
+import type { Database } from "../database/database.ts";
+import { SqlExportStore } from "../export/export-store.ts";
+import type { BooksOptions } from "../journal/books.ts";
 import { folderDisk, probeSync } from "../journal/disk.ts";
-import type { BooksOptions } from "../journal/sqlite-books.ts";
-import type { StoreAudit } from "../ledger/audit.ts";
 import type { ReceiptReader, UnbookedReceipts } from "../ledger/receipts.ts";
+import type { StoreAudit } from "../ledger/sql-ledger-store.ts";
+import { FleetStore, ModelVersionStore, type NodeOperations, SigningKeyStore } from "../nodes/fleet.ts";
 import type { HeldAmount } from "../nodes/fleet-holds.ts";
-import type { NodeOperations } from "../nodes/node-operations.ts";
+import { SqlGasLineStore } from "../payments/gas-line-store.ts";
+import { SqlPaymentStore } from "../payments/payment-store.ts";
 import type { DurabilityMode } from "../store-config.ts";
 import type { Spending, SpendingScope } from "../usage/spending.ts";
 import type { UsageScope } from "../usage/usage.ts";
 import type { UsageSums } from "../usage/usage-sums.ts";
-import type { SqlStores } from "./stores.ts";
+import { SqlPricesInForce } from "./prices-in-force.ts";
 
 /** Everything that outlives a request: in SQLite for one process, in PostgreSQL for many. */
 export interface Bookkeeping extends SqlStores, ReceiptReader, UnbookedReceipts, CreditBooks {
@@ -144,3 +152,21 @@ export function withMemory(
 }
 
 const JOURNAL_FILE_BYTES = 64 * 1024 * 1024;
+
+/** The stores whose changes no node has to notice. */
+export const sqlStores = (db: Database, clock: Pick<Clock, "now">) => ({
+  events: new SqlEventReader(db),
+  webhooks: new SqlWebhookStore(db),
+  ownWebhooks: new SqlOwnWebhookStore(db),
+  exports: new SqlExportStore(db),
+  payments: new SqlPaymentStore(db, clock),
+  gasLine: new SqlGasLineStore(db),
+  signingKeys: new SigningKeyStore(db),
+  fleet: new FleetStore(db),
+  modelVersions: new ModelVersionStore(db),
+  pricesInForce: new SqlPricesInForce(db),
+  changes: new SqlChangeLog(db),
+  operators: new SqlOperatorStore(db),
+});
+
+export interface SqlStores extends Readonly<ReturnType<typeof sqlStores>> {}

@@ -1,8 +1,7 @@
 import { type NotedPrices, priceEvents } from "../../ledger/price-events.ts";
 import type { EpochMs } from "../../units/clock.ts";
 import { recording } from "../customers/events.ts";
-import type { Database } from "../database/database.ts";
-import { changesOne, sql } from "../database/statement.ts";
+import { changesOne, type Database, sql } from "../database/database.ts";
 
 /**
  * The prices that some process of the store last put in force: whichever is the first to have others records that as an

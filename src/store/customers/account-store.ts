@@ -16,22 +16,22 @@ import type { Clock, EpochMs } from "../../units/clock.ts";
 import { type Refusal, refused } from "../../units/errors/refusal.ts";
 import type { AccountId, BalanceId } from "../../units/id.ts";
 import type { SecretHash } from "../../units/secret-hash.ts";
-import type { Database } from "../database/database.ts";
 import {
   type Batch,
   type CommitStatement,
   changes,
   changesOne,
+  type Database,
   finds,
   type SqlPart,
   sql,
   touch,
-} from "../database/statement.ts";
+} from "../database/database.ts";
 import { changeOfBalance, changeOfKey } from "../nodes/changes.ts";
 import { recording } from "./events.ts";
 import { KEY, type KeyRow, revokedFromRow } from "./key-rows.ts";
-import { loggingAccountChange, loggingEndedSession, loggingEndedSessions } from "./logged-accounts.ts";
-import { removingWebhooks } from "./own-webhook-store.ts";
+import { loggingAccountChange, loggingEndedSession, loggingEndedSessions } from "./logged-fields.ts";
+import { removingWebhooks } from "./webhook-store.ts";
 
 /**
  * Accounts, sessions, sign-in links and claims. What a change was decided on is what it changes: where one of the accounts

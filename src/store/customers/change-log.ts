@@ -10,8 +10,16 @@ import type {
 import { type ChangeStamp, changeStamp } from "../../customers/changes/origin.ts";
 import type { EpochMs } from "../../units/clock.ts";
 import { hashSecret } from "../../units/secret-hash.ts";
-import type { Database } from "../database/database.ts";
-import { type Batch, behind, changesOne, finds, inserted, type SqlPart, sql } from "../database/statement.ts";
+import {
+  type Batch,
+  behind,
+  changesOne,
+  type Database,
+  finds,
+  inserted,
+  type SqlPart,
+  sql,
+} from "../database/database.ts";
 
 /**
  * The change's row of the log, in the transaction of the change. None where nobody asks for it: what the gateway does by

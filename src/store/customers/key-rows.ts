@@ -1,6 +1,6 @@
 import type { Balance, Key } from "../../customers/keys/key.ts";
 import type { EpochMs } from "../../units/clock.ts";
-import { sql } from "../database/statement.ts";
+import { sql } from "../database/database.ts";
 
 /** A key's columns, under the names of its members. */
 export const KEY = sql`id, hash, prefix, name, balance_id AS "balanceId", lineage AS "rotationId", root,

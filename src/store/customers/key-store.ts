@@ -32,19 +32,19 @@ import type { SuspensionReason } from "../../units/errors/suspension.ts";
 import type { WebhookEventKind } from "../../units/event-kinds.ts";
 import type { BalanceId, KeyId } from "../../units/id.ts";
 import type { SecretHash } from "../../units/secret-hash.ts";
-import type { Database } from "../database/database.ts";
 import {
   assigned,
   behind,
   type CommitStatement,
   changes,
   changesOne,
+  type Database,
   inserted,
   type SqlPart,
   sql,
   touch,
   type VersionedRow,
-} from "../database/statement.ts";
+} from "../database/database.ts";
 import { changeOfBalance, changeOfBudget, changeOfKey, changeOfRun } from "../nodes/changes.ts";
 import { logging } from "./change-log.ts";
 import { recording } from "./events.ts";

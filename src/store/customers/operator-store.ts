@@ -1,11 +1,13 @@
 import type { ChangedFields } from "../../customers/changes/change.ts";
-import type { OperatorStore, StoredOperator } from "../../customers/operators/operator.ts";
-import { MAX_OPERATORS } from "../../customers/operators/operator.ts";
+import {
+  MAX_OPERATORS,
+  type OperatorStore,
+  type StoredOperator,
+} from "../../customers/operators/operator.ts";
 import { isoTime } from "../../units/clock.ts";
 import { type Refusal, refused } from "../../units/errors/refusal.ts";
 import type { SecretHash } from "../../units/secret-hash.ts";
-import type { Database } from "../database/database.ts";
-import { type Batch, changesOne, finds, inserted, sql } from "../database/statement.ts";
+import { type Batch, changesOne, type Database, finds, inserted, sql } from "../database/database.ts";
 import { logging } from "./change-log.ts";
 
 export class SqlOperatorStore implements OperatorStore {

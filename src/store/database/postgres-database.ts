@@ -3,13 +3,17 @@ import type { NotedChange } from "../nodes/changes.ts";
 import {
   CommitConflict,
   type CommitOptions,
+  type CommitStatement,
   type Committed,
   Database,
+  flattened,
   type NumberedTable,
   type Planned,
+  SqlPart,
+  sql,
+  verbatim,
 } from "./database.ts";
 import { inNumbers, isTaken, type Postgres, type WorkLimits } from "./postgres.ts";
-import { type CommitStatement, flattened, SqlPart, sql, verbatim } from "./statement.ts";
 
 /**
  * PostgreSQL for one node. A commit writes its notice in the same transaction, and resolves once all nodes have taken it

@@ -1,14 +1,18 @@
 import { type Database as Connection, SQLiteError } from "bun:sqlite";
-import { CommitConflict, type CommitOptions, type Committed, Database, type Planned } from "./database.ts";
 import {
   type Batch,
+  CommitConflict,
+  type CommitOptions,
   type CommitStatement,
+  type Committed,
+  Database,
   flattened,
+  type Planned,
   SqlPart,
   sql,
   verbatim,
   type WrittenSql,
-} from "./statement.ts";
+} from "./database.ts";
 
 /** A connection to SQLite. Nobody comes between the statements of a commit; what nodes must notice is its caller's to announce. */
 export class SqliteDatabase extends Database {

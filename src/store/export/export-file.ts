@@ -1,6 +1,6 @@
 import { createGzip } from "node:zlib";
-import { type EpochMs, isoTime } from "../../units/clock.ts";
-import type { ExportKind, ExportRow } from "./export-rows.ts";
+import { type Clock, type EpochMs, isoTime, pause } from "../../units/clock.ts";
+import type { ExportKind, ExportRow, NumberRange, SqlExportStore } from "./export-store.ts";
 
 /** A file of an export: its name is what it holds, so the same rows are always the same file. */
 export interface ExportFile {
@@ -43,3 +43,29 @@ const padded = (number: number): string => String(number).padStart(12, "0");
 const LEVEL = 3;
 /** A quarter of a megabyte: longer ones stop the event loop for a moment. */
 const ROWS_AT_ONCE = 250;
+
+/** The rows of a range, from its first to where they come to so many characters. In slices, so that requests do not wait. */
+export async function readRows(
+  store: Pick<SqlExportStore, "rows">,
+  clock: Pick<Clock, "after">,
+  kind: ExportKind,
+  range: NumberRange,
+  maxChars = MAX_FILE_CHARS,
+): Promise<readonly ExportRow[]> {
+  const rows: ExportRow[] = [];
+  let chars = 0;
+  for (let { after } = range; chars < maxChars; after = rows.at(-1)!.number) {
+    const slice = await store.rows(kind, { ...range, after }, SLICE);
+    rows.push(...slice);
+    for (const { line } of slice) chars += line.length;
+    if (slice.length < SLICE) break;
+    await pause(clock, PAUSE_MS);
+  }
+  return rows;
+}
+
+/** The size of a file before it is compressed: some 6,000 receipts, and a megabyte then. */
+const MAX_FILE_CHARS = 8 * 1024 * 1024;
+/** A millisecond of SQLite. */
+const SLICE = 250;
+const PAUSE_MS = 2;

@@ -3,10 +3,8 @@ import { atMost, type Clock, type EpochMs, epochMs, pause } from "../../units/cl
 import type { Figure } from "../../units/figure.ts";
 import type { Log } from "../../units/log.ts";
 import { Rounds } from "../../units/rounds.ts";
-import { type ExportFile, exportFile } from "./export-file.ts";
-import { readRows } from "./export-reader.ts";
-import type { ExportKind } from "./export-rows.ts";
-import type { ExportClaim, ExportCursor, SqlExportStore } from "./export-store.ts";
+import { type ExportFile, exportFile, readRows } from "./export-file.ts";
+import type { ExportClaim, ExportCursor, ExportKind, SqlExportStore } from "./export-store.ts";
 import { type ExportSettings, type ExportStorage, targetText } from "./export-target.ts";
 
 /**

@@ -1,7 +1,11 @@
+import type { Database as Connection } from "bun:sqlite";
+import type { TransactionSQL } from "bun";
 import {
+  type Authority,
   decide,
   type Grant,
   type Inquiry,
+  LATE_MS,
   MAX_LATE,
   NOTHING_GRANTED,
   type SharedCounter,
@@ -10,15 +14,19 @@ import {
 } from "../../ledger/authority.ts";
 import { budgetOfSubject, type CounterId, isValueCounter } from "../../ledger/counter.ts";
 import { EpochFenced } from "../../ledger/membership.ts";
+import type { Clock } from "../../units/clock.ts";
 import { MAX_NANO_USD, type NanoUsd } from "../../units/usd.ts";
-import type { Database, Planned } from "../database/database.ts";
-import { type SqlPart, sql } from "../database/statement.ts";
+import { type Database, type Planned, type SqlPart, sql, verbatim } from "../database/database.ts";
+import { type Postgres, URGENT } from "../database/postgres.ts";
+import { PostgresDatabase, rowsOf } from "../database/postgres-database.ts";
+import { SqliteDatabase } from "../database/sqlite-database.ts";
+import { BatchQueue } from "../nodes/batch-queue.ts";
 
 /**
  * The Authority on a database: what one node states together is decided in one transaction, which locks the counters in
  * the order of their ids, decides by the one rule, and writes what changed.
  */
-export function settling(db: Database, now: SqlPart, statements: readonly Statement[]): Planned<Grant[]> {
+function settling(db: Database, now: SqlPart, statements: readonly Statement[]): Planned<Grant[]> {
   const { ledger: node, epoch } = statements[0]!;
   const ids = [...new Set(statements.map(({ counter }) => counter))].sort();
   const all = db.among(ids);
@@ -54,7 +62,7 @@ export function settling(db: Database, now: SqlPart, statements: readonly Statem
 }
 
 /** What others have of counters that the node runs short of, once it is decided; no statement where it does not. */
-export function askingOthers(
+function askingOthers(
   db: Database,
   isAlive: SqlPart,
   statements: readonly Statement[],
@@ -85,7 +93,7 @@ export function askingOthers(
   };
 }
 
-export interface DecidedGrants {
+interface DecidedGrants {
   /** In the order of the statements. */
   readonly grants: readonly Grant[];
   /** Counters that the node runs short of, and the others have something of. */
@@ -93,11 +101,11 @@ export interface DecidedGrants {
 }
 
 /** Forgets grants of counters whose window is over, if everything was shipped. */
-export const retiring = (db: Database, node: string, counters: readonly CounterId[]): SqlPart =>
+const retiring = (db: Database, node: string, counters: readonly CounterId[]): SqlPart =>
   sql`DELETE FROM grants WHERE node = ${node} AND granted = shipped AND counter IN ${db.among(counters)}`;
 
 /** The inquiries since then after what this node was granted, which it has not answered. */
-export const openInquiries = (node: string, since: SqlPart): SqlPart => sql`
+const openInquiries = (node: string, since: SqlPart): SqlPart => sql`
   SELECT counter, inquiries AS inquiry FROM counters JOIN grants ON grants.counter = counters.id
   WHERE inquired_at > ${since} AND node = ${node} AND granted > shipped AND coalesce(heard, 0) < inquiries
   LIMIT ${MAX_LATE}`;
@@ -204,7 +212,7 @@ interface ShortCounter extends Inquiry {
 
 type Others = Pick<Grant, "spare" | "open" | "answered">;
 
-export interface OthersRow {
+interface OthersRow {
   readonly counter: CounterId;
   readonly spare: NanoUsd;
   readonly open: NanoUsd;
@@ -219,9 +227,9 @@ export interface OthersRow {
  */
 function limitsOf(db: Database, counters: readonly CounterId[]): CounterLimits {
   const limited = counters.map(limitSubjectOf);
-  const queries = QUERIES.flatMap(({ kinds, of }) => {
-    const subjects = limited.filter(({ kind }) => kinds.includes(kind)).map(({ subject }) => subject);
-    return subjects.length === 0 ? [] : [of(db, [...new Set(subjects)])];
+  const queries = [...Map.groupBy(limited, ({ kind }) => kind)].flatMap(([kind, some]) => {
+    const subjects = [...new Set(some.map(({ subject }) => subject))];
+    return limitsOfKind(db, kind, subjects) ?? [];
   });
   return {
     query: queries.length === 0 ? [] : [queries.reduce((all, query) => sql`${all} UNION ALL ${query}`)],
@@ -229,12 +237,12 @@ function limitsOf(db: Database, counters: readonly CounterId[]): CounterLimits {
       new Map(
         limited.flatMap(({ counter, kind, subject, window }) => {
           const own = rows.filter(
-            (row) => row.subject === subject && (window === "" || window === row.period),
+            (row) => row.kind === kind && row.subject === subject && (window === "" || window === row.period),
           );
           // Of a chain of keys, the highest limit counts.
           return own.length === 0
             ? []
-            : [[counter, Math.max(...own.map((row) => row[kind] ?? MAX_NANO_USD))] as const];
+            : [[counter, Math.max(...own.map(({ amount }) => amount ?? MAX_NANO_USD))] as const];
         }),
       ),
   };
@@ -272,53 +280,141 @@ const OF_VALUES = " of values";
 
 type LimitKind = "day" | "month" | "rpm" | "tpm" | "budget" | "run" | "calls";
 
-/** The limits of a subject, each under the kind of counter that it limits. */
-type LimitRow = Readonly<Record<LimitKind, number | null>> & {
+interface LimitRow {
+  readonly kind: LimitKind;
   readonly subject: string;
   readonly period: string;
-};
-
-const NONE = sql`CAST(NULL AS BIGINT)`;
-
-const QUERIES: readonly LimitQuery[] = [
-  {
-    kinds: ["day", "month", "rpm", "tpm"],
-    of: (
-      db,
-      rotations,
-    ) => sql`SELECT lineage AS subject, daily_limit AS day, monthly_limit AS month, rpm_limit AS rpm,
-      tpm_limit AS tpm, ${NONE} AS budget, ${NONE} AS run, ${NONE} AS calls, '' AS period
-      FROM keys WHERE lineage IN ${db.among(rotations)} AND state <> 'revoked'`,
-  },
-  {
-    kinds: ["budget"],
-    of: (
-      db,
-      budgets,
-    ) => sql`SELECT id AS subject, ${NONE} AS day, ${NONE} AS month, ${NONE} AS rpm, ${NONE} AS tpm,
-      cap AS budget, ${NONE} AS run, ${NONE} AS calls, period || CASE WHEN per IS NULL THEN '' ELSE ${OF_VALUES} END AS period
-      FROM budgets WHERE id IN ${db.among(budgets)}`,
-  },
-  {
-    kinds: ["run", "calls"],
-    of: (
-      db,
-      subjects,
-    ) => sql`SELECT asked.subject, ${NONE} AS day, ${NONE} AS month, ${NONE} AS rpm, ${NONE} AS tpm,
-      ${NONE} AS budget, runs.cap AS run, runs.calls, '' AS period
-      FROM ${db.table(subjects.map(namedRun), RUN_COLUMNS)} AS asked JOIN runs
-        ON runs.balance_id = asked.balance_id AND runs.name = asked.name AND runs.started_at = asked.started_at`,
-  },
-];
-
-interface LimitQuery {
-  readonly kinds: readonly LimitKind[];
-  of(db: Database, subjects: readonly string[]): SqlPart;
+  /** Null for none. */
+  readonly amount: number | null;
 }
+
+/** Null for counters that no owner limits. */
+function limitsOfKind(db: Database, kind: LimitKind, subjects: readonly string[]): SqlPart | null {
+  switch (kind) {
+    case "day":
+    case "month":
+    case "rpm":
+    case "tpm":
+      return sql`SELECT '${verbatim(kind)}' AS kind, lineage AS subject, '' AS period,
+        ${verbatim(KEY_LIMITS[kind])} AS amount
+        FROM keys WHERE lineage IN ${db.among(subjects)} AND state <> 'revoked'`;
+    case "budget":
+      return sql`SELECT 'budget' AS kind, id AS subject,
+        period || CASE WHEN per IS NULL THEN '' ELSE ${OF_VALUES} END AS period, cap AS amount
+        FROM budgets WHERE id IN ${db.among(subjects)}`;
+    case "run":
+    case "calls":
+      return sql`SELECT '${verbatim(kind)}' AS kind, asked.subject, '' AS period,
+        runs.${verbatim(kind === "run" ? "cap" : "calls")} AS amount
+        FROM ${db.table(subjects.map(namedRun), RUN_COLUMNS)} AS asked JOIN runs
+          ON runs.balance_id = asked.balance_id AND runs.name = asked.name AND runs.started_at = asked.started_at`;
+    default:
+      return null;
+  }
+}
+
+const KEY_LIMITS = {
+  day: "daily_limit",
+  month: "monthly_limit",
+  rpm: "rpm_limit",
+  tpm: "tpm_limit",
+} as const;
 
 const RUN_COLUMNS = { subject: "TEXT", balance_id: "TEXT", name: "TEXT", started_at: "BIGINT" } as const;
 
 function namedRun(subject: string) {
   const [balance, name, startedAt] = subject.split(/[/:]/) as [string, string, string];
   return { subject, balance_id: balance, name, started_at: Number(startedAt) };
+}
+
+/** The Authority on PostgreSQL. Statements that come together are settled in one transaction. */
+export class PostgresAuthority implements Authority {
+  private readonly db: PostgresDatabase;
+  private readonly queue: BatchQueue<Statement, Grant>;
+
+  constructor(
+    private readonly postgres: Postgres,
+    defer: (run: () => void) => void = setImmediate,
+  ) {
+    this.db = new PostgresDatabase(postgres);
+    this.queue = new BatchQueue((statements) => this.settleAll(statements), defer);
+  }
+
+  settle(statement: Statement): Promise<Grant> {
+    return this.queue.request(statement);
+  }
+
+  async retire(node: string, counters: readonly CounterId[]): Promise<void> {
+    if (counters.length > 0) await this.db.commit([retiring(this.db, node, counters)]);
+  }
+
+  /** Notifications arrive sooner, where the database sends them and nothing happened to the connection. */
+  inquiries(node: string): Promise<Inquiry[]> {
+    return this.db.rows<Inquiry>(openInquiries(node, LATE));
+  }
+
+  private async settleAll(statements: readonly Statement[]): Promise<readonly Grant[]> {
+    const asker = statements[0]!.ledger;
+    const others = async (client: TransactionSQL, granted: Grant[]) => {
+      const { query, decided } = askingOthers(this.db, IS_ALIVE, statements, granted);
+      const rows = await Promise.all(query.map((one) => rowsOf(client, one)));
+      const { grants, recalled } = decided(rows.flat() as OthersRow[]);
+      const words = recalled.map(({ counter, inquiry }) => `${asker} ${counter} ${inquiry}`);
+      await this.postgres.notify(client, RECALLS, words);
+      return [...grants];
+    };
+    return this.db.locked(settling(this.db, sql`clock_timestamp()`, statements), others, URGENT);
+  }
+}
+
+/** The channel on which nodes hear which counters somebody runs short of: `asker counter inquiry`. */
+export const RECALLS = "gateway_recalls";
+
+const IS_ALIVE = sql`node IN (SELECT name FROM nodes WHERE lease_until > clock_timestamp())`;
+const LATE = sql`clock_timestamp() - interval '${verbatim(String(LATE_MS))} milliseconds'`;
+
+/** The Authority on SQLite, in the one process that writes the database. */
+export class SqliteAuthority {
+  private readonly db: SqliteDatabase;
+
+  constructor(
+    db: Connection,
+    private readonly clock: Pick<Clock, "now">,
+    /** Nodes that have a lease. */
+    private readonly alive: () => readonly string[],
+    /** Asks the others. */
+    private readonly recall: (asker: string, inquiry: Inquiry) => void,
+  ) {
+    this.db = new SqliteDatabase(db);
+  }
+
+  /** Settles the statements of several nodes; a node whose epoch is over gets that for its answer. */
+  settle(batches: readonly (readonly Statement[])[]): (readonly Grant[] | EpochFenced)[] {
+    return batches.map((statements) => {
+      try {
+        return this.settleOne(statements);
+      } catch (error) {
+        if (error instanceof EpochFenced) return error;
+        throw error;
+      }
+    });
+  }
+
+  private settleOne(statements: readonly Statement[]): readonly Grant[] {
+    const { db } = this;
+    const granted = db.locked(settling(db, sql`${this.clock.now()}`, statements));
+    const isAlive = sql`node IN ${db.among(this.alive())}`;
+    const { query, decided } = askingOthers(db, isAlive, statements, granted);
+    const { grants, recalled } = decided(query.flatMap((one) => db.answer<OthersRow>(one)));
+    for (const { counter, inquiry } of recalled) this.recall(statements[0]!.ledger, { counter, inquiry });
+    return grants;
+  }
+
+  retire(node: string, counters: readonly CounterId[]): void {
+    this.db.answer(retiring(this.db, node, counters));
+  }
+
+  inquiries(node: string): Inquiry[] {
+    return this.db.answer<Inquiry>(openInquiries(node, sql`${this.clock.now() - LATE_MS}`));
+  }
 }

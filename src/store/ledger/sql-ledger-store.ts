@@ -3,9 +3,7 @@ import type { CreditBooks } from "../../ledger/credit.ts";
 import type { EpochMs } from "../../units/clock.ts";
 import type { BalanceId, ReceiptId } from "../../units/id.ts";
 import { type NanoUsd, ZERO_USD } from "../../units/usd.ts";
-import type { Database } from "../database/database.ts";
-import { type SqlPart, sql, verbatim } from "../database/statement.ts";
-import { AUDIT_MS, type StoreAudit } from "./audit.ts";
+import { type Database, type SqlPart, sql, verbatim } from "../database/database.ts";
 import { SqlCreditStore } from "./credits.ts";
 import type { ReceiptFilter, ReceiptReader, StoredReceipt, StoredReceiptPage } from "./receipts.ts";
 
@@ -132,3 +130,20 @@ export function auditFrom(rows: readonly AuditRow[]): StoreAudit {
     ),
   };
 }
+
+/** Every sum of the books, recomputed. `drifts` are the accounts whose running sum is not that. */
+export interface StoreAudit {
+  readonly credits: bigint;
+  readonly charges: bigint;
+  readonly losses: bigint;
+  readonly writeOffs: bigint;
+  readonly drifts: readonly Drift[];
+}
+
+export interface Drift {
+  readonly account: string;
+  readonly driftNano: bigint;
+}
+
+/** An audit reads everything, in so many milliseconds at most. */
+export const AUDIT_MS = 600_000;

@@ -4,6 +4,7 @@ import type { RunningSums } from "../../ledger/counter-cache.ts";
 import type { Credit, CreditClaim } from "../../ledger/credit.ts";
 import { creditEvents } from "../../ledger/credit-events.ts";
 import type { DebitStore } from "../../ledger/debits.ts";
+import { EpochFenced } from "../../ledger/membership.ts";
 import type { TerminalRecord } from "../../ledger/record.ts";
 import { assert } from "../../units/assert.ts";
 import { type EpochMs, HOUR_MS, systemClock } from "../../units/clock.ts";
@@ -17,11 +18,10 @@ import {
   recording,
   recordingCharges,
 } from "../customers/events.ts";
+import { type Batch, flattened, type SqlPart, sql } from "../database/database.ts";
 import { SqliteDatabase, writtenFor } from "../database/sqlite-database.ts";
-import { type Batch, flattened, sql } from "../database/statement.ts";
 import { exportedOrOld } from "../export/export-store.ts";
 import { fileOffsets, type Unapplied } from "../journal/journal.ts";
-import type { StoreAudit } from "./audit.ts";
 import {
   type CreditRow,
   creditedBy,
@@ -44,6 +44,7 @@ import {
   RECEIPT,
   receiptOf,
   recomputing,
+  type StoreAudit,
 } from "./sql-ledger-store.ts";
 
 /**
@@ -71,7 +72,12 @@ export class LedgerStore implements RunningSums, DebitStore {
     this.db
       .transaction(() => {
         this.book(batch);
-        for (const [file, bytes] of fileOffsets(batch)) this.statements.reached.run(file, bytes);
+        this.sql.run(
+          [...fileOffsets(batch)].map(
+            ([file, bytes]) => sql`INSERT INTO applied (file, bytes) VALUES (${file}, ${bytes})
+              ON CONFLICT (file) DO UPDATE SET bytes = max(bytes, excluded.bytes)`,
+          ),
+        );
       })
       .immediate();
   }
@@ -96,12 +102,13 @@ export class LedgerStore implements RunningSums, DebitStore {
 
   /** How far each journal file has been applied, in bytes. */
   reached(): Map<number, number> {
-    return new Map(this.statements.reachedAll.all().map(({ file, bytes }) => [file, bytes]));
+    const rows = this.sql.answer<ReachedFile>(sql`SELECT file, bytes FROM applied`);
+    return new Map(rows.map(({ file, bytes }) => [file, bytes]));
   }
 
-  /** Forgets the places of files that are gone. */
+  /** Forgets the fileOffsets of files that are gone. */
   forgetReachedBefore(file: number): void {
-    this.statements.forgetReached.run(file);
+    this.sql.run([sql`DELETE FROM applied WHERE file < ${file}`]);
   }
 
   /**
@@ -123,7 +130,7 @@ export class LedgerStore implements RunningSums, DebitStore {
 
   /** For whoever must not go on with a balance that was just removed. */
   hasBalance(id: BalanceId): boolean {
-    return this.statements.balance.get(id) !== null;
+    return this.sql.answer(sql`SELECT 1 FROM balances WHERE id = ${id}`).length > 0;
   }
 
   /**
@@ -211,7 +218,7 @@ export class LedgerStore implements RunningSums, DebitStore {
   ): StoredReceiptPage {
     const { since, until } = filter;
     const below = Math.min(
-      before === null ? Number.MAX_SAFE_INTEGER : (this.statements.sequence.get(before)?.seq ?? 0),
+      before === null ? Number.MAX_SAFE_INTEGER : (this.sequence(sql`receipt = ${before}`) ?? 0),
       until === null ? Number.MAX_SAFE_INTEGER : this.firstBehind(until),
     );
     // By the balance's index: further indexes would be paid for by every request.
@@ -235,7 +242,14 @@ export class LedgerStore implements RunningSums, DebitStore {
   /** The sequence from which on no request began before `at`. */
   private firstBehind(at: EpochMs): number {
     const first = firstReceiptId((at + LATE_MS) as EpochMs);
-    return this.statements.firstFrom.get(first)?.seq ?? Number.MAX_SAFE_INTEGER;
+    return this.sequence(sql`receipt >= ${first}`) ?? Number.MAX_SAFE_INTEGER;
+  }
+
+  private sequence(where: SqlPart): number | undefined {
+    const [row] = this.sql.answer<{ seq: number }>(
+      sql`SELECT seq FROM ends WHERE ${where} ORDER BY receipt LIMIT 1`,
+    );
+    return row?.seq;
   }
 
   /** Newest first. */
@@ -328,20 +342,73 @@ function prepare(db: Database) {
     counter: db.query<CounterRow, [string]>(
       "SELECT id, credited, spent, reserved FROM counters WHERE id = ?",
     ),
-    balance: db.query<object, [string]>("SELECT 1 FROM balances WHERE id = ?"),
     taker: db.query<object, []>(`SELECT 1 WHERE ${writtenFor(CHARGES_TAKEN).text}`),
-    sequence: db.query<{ seq: number }, [string]>("SELECT seq FROM ends WHERE receipt = ?"),
-    firstFrom: db.query<{ seq: number }, [string]>(
-      "SELECT seq FROM ends WHERE receipt >= ? ORDER BY receipt LIMIT 1",
-    ),
-    reached: db.query<never, [number, number]>(
-      `INSERT INTO applied (file, bytes) VALUES (?, ?)
-       ON CONFLICT (file) DO UPDATE SET bytes = max(bytes, excluded.bytes)`,
-    ),
-    reachedAll: db.query<{ file: number; bytes: number }, []>("SELECT file, bytes FROM applied"),
-    forgetReached: db.query<never, [number]>("DELETE FROM applied WHERE file < ?"),
     checkpoint: db.query<{ busy: number; log: number; checkpointed: number }, []>(
       "PRAGMA wal_checkpoint(PASSIVE)",
     ),
   };
+}
+
+/** The books in SQLite where several nodes spend: their ends leave what they were granted, and enter what is spent. */
+export class NodeLedger {
+  private readonly sql: SqliteDatabase;
+  private readonly shipping;
+  private readonly releasing;
+
+  constructor(
+    private readonly db: Database,
+    private readonly ledger: LedgerStore,
+  ) {
+    this.sql = new SqliteDatabase(db);
+    this.shipping = db.query<never, [number, string, string]>(
+      "UPDATE grants SET shipped = shipped + ? WHERE counter = ? AND node = ?",
+    );
+    this.releasing = db.query<never, [number, string]>(
+      "UPDATE counters SET reserved = reserved - ? WHERE id = ?",
+    );
+  }
+
+  /**
+   * Books a batch of a node's ends and the place up to which its journal is now known, in one transaction. An
+   * end that is booked already changes nothing: its receipt is there, or, where that is deleted by now, its
+   * place in the journal is known. Unlike grants, ends may still be shipped for an epoch that was closed: they
+   * happened.
+   */
+  ship(node: string, epoch: number | null, batch: readonly Unapplied[]): void {
+    if (batch.length === 0) return;
+    this.db
+      .transaction(() => {
+        const [life] = this.sql.answer<{ epoch: number }>(sql`SELECT epoch FROM nodes WHERE name = ${node}`);
+        if (epoch !== null && life?.epoch !== epoch)
+          throw new EpochFenced(`epoch ${epoch} of ${node} is over`);
+        const reached = this.reached(node);
+        const spent = this.ledger.book(batch.filter(({ file, bytes }) => bytes > (reached.get(file) ?? 0)));
+        for (const [counter, amount] of spent) {
+          const { changes } = this.shipping.run(amount, counter, node);
+          if (changes > 0) this.releasing.run(amount, counter);
+        }
+        this.sql.run(
+          [...fileOffsets(batch)].map(
+            ([file, bytes]) => sql`INSERT INTO shipped (node, file, bytes) VALUES (${node}, ${file}, ${bytes})
+              ON CONFLICT (node, file) DO UPDATE SET bytes = max(bytes, excluded.bytes)`,
+          ),
+        );
+      })
+      .immediate();
+  }
+
+  /** How far each of the node's journal files was shipped, in bytes. */
+  reached(node: string): Map<number, number> {
+    const rows = this.sql.answer<ReachedFile>(sql`SELECT file, bytes FROM shipped WHERE node = ${node}`);
+    return new Map(rows.map(({ file, bytes }) => [file, bytes]));
+  }
+
+  forgetReachedBefore(node: string, file: number): void {
+    this.sql.run([sql`DELETE FROM shipped WHERE node = ${node} AND file < ${file}`]);
+  }
+}
+
+interface ReachedFile {
+  readonly file: number;
+  readonly bytes: number;
 }

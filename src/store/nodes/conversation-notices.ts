@@ -1,5 +1,6 @@
 import type { RemoteRoute } from "../../routing/affinity.ts";
 import type { Postgres } from "../database/postgres.ts";
+import type { HeldAnswer, HeldExchange, HeldQuestion } from "./fleet-holds.ts";
 
 /** Tells all nodes where conversations are, by notifications that nobody waits for; the node hears itself too. */
 export async function notifyConversations(
@@ -28,7 +29,7 @@ export function conversationsIn(payload: string): { node: string; routes: readon
 }
 
 /** Null for what is no JSON: anybody who may connect to the database can notify. */
-export function payloadJson(text: string): unknown {
+function payloadJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
@@ -39,4 +40,32 @@ export function payloadJson(text: string): unknown {
 function isRemoteRoute(route: Partial<RemoteRoute> | null): route is RemoteRoute {
   if (typeof route?.conversation !== "number" || typeof route.keptMs !== "number") return false;
   return [route.model, route.host, route.hostModel].every((name) => typeof name === "string");
+}
+
+/** Notifications carry questions and answers. Every node receives them, the sender too. */
+export const postgresHeldExchange = (postgres: Postgres): HeldExchange => ({
+  sendQuestion: (question) =>
+    postgres.transaction(async (sql) => {
+      const others = await sql<{ name: string; alive: boolean }[]>`
+        SELECT name, lease_until > clock_timestamp() AS alive FROM nodes
+        WHERE open AND name <> ${question.asker}`;
+      const isSent =
+        others.some(({ alive }) => alive) && (await postgres.notify(sql, HELD, [JSON.stringify(question)]));
+      const named = (answers: boolean) =>
+        others.flatMap(({ name, alive }) => ((alive && isSent) === answers ? [name] : []));
+      return { answering: named(true), silent: named(false) };
+    }),
+  async sendAnswer(answer) {
+    await postgres.transaction((sql) => postgres.notify(sql, HELD, [JSON.stringify(answer)]));
+  },
+});
+
+/** The channel of questions and answers. */
+export const HELD = "gateway_held";
+
+/** Null for what a node of another version may send. */
+export function heldMessage(payload: string): HeldQuestion | HeldAnswer | null {
+  const message = payloadJson(payload) as Partial<HeldQuestion & HeldAnswer> | null;
+  const isOurs = Array.isArray(message?.counters) || Array.isArray(message?.amounts);
+  return isOurs ? (message as HeldQuestion | HeldAnswer) : null;
 }

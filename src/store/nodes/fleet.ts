@@ -1,7 +1,7 @@
 import type { EpochMs } from "../../units/clock.ts";
+import type { NanoUsd } from "../../units/usd.ts";
 import { logging } from "../customers/change-log.ts";
-import type { Database } from "../database/database.ts";
-import { changesOne, sql } from "../database/statement.ts";
+import { changesOne, type Database, sql } from "../database/database.ts";
 
 /** What all processes of a store have in common: secrets that the first start makes, and what each node runs with. */
 export class FleetStore {
@@ -49,6 +49,22 @@ export const hashOfToken = (token: string, secret: string): string =>
 /** By which free requests of a network are counted. */
 export const NETWORKS = "networks";
 export const ADMIN_TOKEN = "GATEWAY_ADMIN_TOKEN";
+
+/** Gateways that share a store; none, where one process has its own. */
+export interface NodeOperations {
+  list(): Promise<readonly NodeReport[]>;
+  /** Frees what a node was granted that has no lease any more. */
+  close(name: string): Promise<"closed" | "alive" | "unknown">;
+}
+
+export interface NodeReport {
+  readonly name: string;
+  readonly state: "alive" | "silent" | "left";
+  readonly leaseUntil: EpochMs;
+  readonly epoch: number;
+  /** Of balances: granted, and not shipped as spent. */
+  readonly reserved: NanoUsd;
+}
 
 /** A key that receipts are signed with. */
 export interface SigningKey {

@@ -1,22 +1,21 @@
-import { Database } from "bun:sqlite";
+import { type Database as Connection, Database } from "bun:sqlite";
 import { dirname } from "node:path";
 import type { BalanceCursor, InUseHere, RemovedUnused } from "../../customers/keys/key-store.ts";
 import type { Statement } from "../../ledger/authority.ts";
 import type { Clock, EpochMs } from "../../units/clock.ts";
-import type { Bookkeeping, BookkeepingParts } from "../books/bookkeeping.ts";
+import { type Bookkeeping, type BookkeepingParts, sqlStores } from "../books/bookkeeping.ts";
 import { journalBooks, journalFolder, openNodeBooks } from "../books/bookkeeping-node.ts";
-import { sqlStores } from "../books/stores.ts";
 import { SqlAccountStore } from "../customers/account-store.ts";
 import { SqlKeyStore } from "../customers/key-store.ts";
 import { keeperSocketPath } from "../data-folder.ts";
-import type { SqliteDatabase } from "../database/sqlite-database.ts";
+import type { CommitOptions, CommitStatement, Committed } from "../database/database.ts";
+import { SqliteDatabase, writtenFor } from "../database/sqlite-database.ts";
+import type { ShippedEnds } from "../journal/books.ts";
 import { fileOffsets } from "../journal/journal.ts";
-import type { ShippedEnds } from "../journal/node-books.ts";
 import type { StoredReceiptPage } from "../ledger/receipts.ts";
 import { SqlLedgerStore } from "../ledger/sql-ledger-store.ts";
 import { LedgerStore } from "../ledger/sqlite-ledger-store.ts";
 import { BatchQueue } from "./batch-queue.ts";
-import { KeeperDatabase } from "./keeper-database.ts";
 import { KeeperLink } from "./keeper-link.ts";
 import type { KeeperOperations } from "./keeper-operations.ts";
 import type { NodeStore } from "./node-store.ts";
@@ -134,3 +133,30 @@ export async function openKeeperBooks(parts: BookkeepingParts): Promise<Bookkeep
     throw error;
   }
 }
+
+/** SQLite for a node: read in place, and written by its keeper. */
+export class KeeperDatabase extends SqliteDatabase {
+  constructor(
+    db: Connection,
+    private readonly keeper: Pick<KeeperOperations, "commit">,
+    /** Resolves when no node acts on what was before this change. */
+    readonly acknowledged: (version: number) => Promise<void> = async () => {},
+  ) {
+    super(db, undefined, MAX_WAITING);
+  }
+
+  protected override async attempt(
+    statements: readonly CommitStatement[],
+    { changes = [], confirm, committed }: CommitOptions,
+  ): Promise<Committed | null> {
+    if (confirm?.() === false) return null;
+    const done = await this.keeper.commit(statements.map(writtenFor), changes);
+    if (done === null) return null;
+    committed?.();
+    const { rows, version } = done;
+    return { rows, durable: async () => (version === null ? undefined : this.acknowledged(version)) };
+  }
+}
+
+/** A turn takes a sync of the disk, so whoever comes later would wait for seconds. */
+const MAX_WAITING = 500;

@@ -2,7 +2,7 @@ import type { BalanceCursor, RemovedUnused } from "../../customers/keys/key-stor
 import type { Grant, Inquiry, Statement } from "../../ledger/authority.ts";
 import type { EpochMs } from "../../units/clock.ts";
 import type { WrittenStatement } from "../database/sqlite-database.ts";
-import type { ShippedEnds } from "../journal/node-books.ts";
+import type { ShippedEnds } from "../journal/books.ts";
 import type { SqlLedgerStore } from "../ledger/sql-ledger-store.ts";
 import type { NotedChange } from "./changes.ts";
 import type { HeldAnswer, HeldExchange, HeldQuestion } from "./fleet-holds.ts";

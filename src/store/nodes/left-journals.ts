@@ -3,9 +3,9 @@ import { type BookkeepingParts, journalOptions } from "../books/bookkeeping.ts";
 import { journalBooks, journalFolder } from "../books/bookkeeping-node.ts";
 import { openWorkerFolder, workerFolderPath, workerNumbers } from "../data-folder.ts";
 import { openDatabase } from "../database/sqlite.ts";
+import { JournalBooks, onTheLoop } from "../journal/books.ts";
 import { folderDisk } from "../journal/disk.ts";
 import { journalFiles } from "../journal/journal.ts";
-import { Books, onTheLoop } from "../journal/sqlite-books.ts";
 import { LedgerStore } from "../ledger/sqlite-ledger-store.ts";
 import { openKeeper } from "./keeper.ts";
 import { shippedTo } from "./keeper-node-store.ts";
@@ -18,7 +18,7 @@ export async function bookJournalOfOne(parts: BookkeepingParts): Promise<void> {
   const db = openDatabase(databasePath);
   const ends = new LedgerStore(db);
   const store = onTheLoop(ends);
-  const books = await Books.open({ ...journalOptions(parts, path), store }, ends.reached());
+  const books = await JournalBooks.open({ ...journalOptions(parts, path), store }, ends.reached());
   const { currentFile } = books.journal;
   if (await books.close()) {
     // Everything is booked: the next start need not read it again.

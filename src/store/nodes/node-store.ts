@@ -6,12 +6,11 @@ import type { Journal, Ledger } from "../../ledger/ledger.ts";
 import type { Registry } from "../../ledger/membership.ts";
 import type { RemoteRoute } from "../../routing/affinity.ts";
 import type { BalanceId } from "../../units/id.ts";
-import type { BookkeepingParts, RequestJournal } from "../books/bookkeeping.ts";
-import type { SqlStores } from "../books/stores.ts";
+import type { BookkeepingParts, RequestJournal, SqlStores } from "../books/bookkeeping.ts";
 import type { UnbookedReceipts } from "../ledger/receipts.ts";
 import type { SqlLedgerStore } from "../ledger/sql-ledger-store.ts";
+import type { NodeOperations } from "./fleet.ts";
 import type { HeldAnswer, HeldExchange, HeldQuestion } from "./fleet-holds.ts";
-import type { NodeOperations } from "./node-operations.ts";
 
 /** What the nodes of a gateway share, and know each other by: PostgreSQL, or the keeper of a SQLite database. */
 export interface NodeStore {

@@ -3,14 +3,15 @@ import type { CounterId } from "../../ledger/counter.ts";
 import { EpochFenced, LEASE_MS, type MembershipChange, type Registry } from "../../ledger/membership.ts";
 import type { TerminalRecord } from "../../ledger/record.ts";
 import type { OrphanHold } from "../../ledger/recovery.ts";
+import type { Clock } from "../../units/clock.ts";
 import type { BalanceId } from "../../units/id.ts";
 import type { SecretHash } from "../../units/secret-hash.ts";
+import { sql as statement } from "../database/database.ts";
 import { type Postgres, URGENT } from "../database/postgres.ts";
 import { noteChanges, performAll } from "../database/postgres-database.ts";
-import { sql as statement } from "../database/statement.ts";
-import { PostgresHolds } from "../journal/holds.ts";
+import { PostgresHolds } from "../journal/diskless-books.ts";
 import { freeing } from "../ledger/grants.ts";
-import type { NodeReport } from "./node-operations.ts";
+import type { NodeReport } from "./fleet.ts";
 
 /** Nodes, their epochs and leases, and the log of changes that they must notice, in PostgreSQL. */
 export class PostgresRegistry implements Registry {
@@ -202,3 +203,46 @@ async function free(sql: TransactionSQL, name: string): Promise<void> {
   await performAll(sql, freeing(LOCKS, name));
   await sql`UPDATE nodes SET open = FALSE WHERE name = ${name}`;
 }
+
+/**
+ * Closes nodes that had no journal and are gone for good; returns what ends it. Only a node does so that has
+ * had its own lease for a while: when PostgreSQL comes back everybody's has run out, and everybody is about
+ * to renew it.
+ */
+export function closeGoneNodes({ registry, usable, clock, log }: Watch): () => void {
+  let timer = clock.after(CHECK_MS, check);
+  let stopped = false;
+  let usableChecks = 0;
+
+  async function check(): Promise<void> {
+    usableChecks = usable() ? usableChecks + 1 : 0;
+    if (usableChecks >= SURE_CHECKS) await closeGone();
+    if (!stopped) timer = clock.after(CHECK_MS, check);
+  }
+
+  async function closeGone(): Promise<void> {
+    try {
+      for (const name of await registry.gone()) {
+        log("node closed", { name, found: await registry.close(name) });
+      }
+    } catch (error) {
+      log("nodes", { error: String(error) });
+    }
+  }
+
+  return () => {
+    stopped = true;
+    timer.cancel();
+  };
+}
+
+interface Watch {
+  readonly registry: Pick<PostgresRegistry, "gone" | "close">;
+  /** This node has a lease. */
+  readonly usable: () => boolean;
+  readonly clock: Pick<Clock, "after">;
+  log(event: string, fields: Readonly<Record<string, unknown>>): void;
+}
+
+const CHECK_MS = 5_000;
+const SURE_CHECKS = 3;

@@ -7,8 +7,8 @@ import type { NanoUsd } from "../../units/usd.ts";
 import { SqliteDatabase } from "../database/sqlite-database.ts";
 import { freeing } from "../ledger/grants.ts";
 import type { NotedChange } from "./changes.ts";
+import type { NodeReport } from "./fleet.ts";
 import type { OtherNodes } from "./fleet-holds.ts";
-import type { NodeReport } from "./node-operations.ts";
 
 /**
  * Nodes and their epochs in SQLite; their leases, and the changes that they must notice, in the memory of the

@@ -5,8 +5,7 @@ import {
   MAX_QUEUED,
   type TakenNonce,
 } from "../../payments/gas-line.ts";
-import type { Database } from "../database/database.ts";
-import { assigned, changesOne, finds, inserted, sql, verbatim } from "../database/statement.ts";
+import { assigned, changesOne, type Database, finds, inserted, sql, verbatim } from "../database/database.ts";
 
 /** Nonces of gas accounts. Those of one account are taken one after another. */
 export class SqlGasLineStore implements GasLineStore {

@@ -26,13 +26,13 @@ import type { PaymentId } from "../../units/id.ts";
 import { usdFromNano } from "../../units/usd.ts";
 import { logging } from "../customers/change-log.ts";
 import { recording } from "../customers/events.ts";
-import type { Database } from "../database/database.ts";
 import {
   assigned,
   type Batch,
   behind,
   type CommitStatement,
   changesOne,
+  type Database,
   finds,
   inserted,
   type SqlPart,
@@ -40,9 +40,9 @@ import {
   touch,
   type VersionedRow,
   verbatim,
-} from "../database/statement.ts";
-import { AUDIT_MS } from "../ledger/audit.ts";
+} from "../database/database.ts";
 import { cancellingClaims, enteringCredit, hasRoom } from "../ledger/credits.ts";
+import { AUDIT_MS } from "../ledger/sql-ledger-store.ts";
 
 /** A payment's columns, under the names of its members. */
 const PAYMENT = sql`id, rail, external, balance_id AS "balanceId", key_id AS "keyId", state, amount, payer,

@@ -2,8 +2,7 @@ import { Database } from "bun:sqlite";
 import { systemClock } from "../../units/clock.ts";
 import { StoreUnreachable } from "../../units/errors/bookkeeping.ts";
 import { Postgres } from "../database/postgres.ts";
-import type { Spending } from "./spending.ts";
-import { spendingFromPostgres, spendingFromSqlite } from "./spending-rows.ts";
+import { type Spending, spendingFromPostgres, spendingFromSqlite } from "./spending.ts";
 import type { UsageQuestion, UsageScope, UsageThreadAnswer } from "./usage.ts";
 import { sumUsage, type UsageRow, type UsageSums } from "./usage-sums.ts";
 
