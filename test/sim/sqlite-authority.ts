@@ -54,8 +54,12 @@ export class DatabaseAuthority implements FleetAuthority {
     }
     this.begin(statement.ledger, statement.epoch);
     if (statement.retires) this.shipRetired(statement);
-    const [answer] = this.authority.settle([[statement]]);
-    return answer instanceof EpochFenced ? null : answer![0]!;
+    try {
+      return this.authority.settle([statement])[0]!;
+    } catch (error) {
+      if (error instanceof EpochFenced) return null;
+      throw error;
+    }
   }
 
   /** A ledger retires a counter once what was spent of it is shipped. */

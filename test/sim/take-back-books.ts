@@ -286,9 +286,12 @@ export class NodeBooks implements TakeBackBooks {
   }
 
   private settle(statement: Statement, grants: Grants, clock: Clock): void {
-    const [answer] = this.authority.settle([[statement]]);
-    if (answer instanceof EpochFenced) return;
-    clock.after(this.random.below(5), () => grants.receive(answer![0]!));
+    try {
+      const [answer] = this.authority.settle([statement]);
+      clock.after(this.random.below(5), () => grants.receive(answer!));
+    } catch (error) {
+      if (!(error instanceof EpochFenced)) throw error;
+    }
   }
 
   private ship(node: Node): void {

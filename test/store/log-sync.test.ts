@@ -70,7 +70,17 @@ function setUp(): { id: ReturnType<typeof newId<"bal">>; state: () => string } {
   return { id, state: () => state };
 }
 
-const turn = () => new Promise((resolve) => setImmediate(resolve));
+/** A sync begins at the end of the turn in which it is asked for. */
+const turn = () => new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
+
+test("all that is changed in one turn shares a sync", async () => {
+  const all = [setUp(), setUp(), setUp()];
+  await turn();
+  expect(syncs.length).toBe(1);
+  syncs[0]!.end(null);
+  await turn();
+  expect(all.map(({ state }) => state())).toEqual(["durable", "durable", "durable"]);
+});
 
 test("a change is answered when the log was synced, and not before", async () => {
   const one = setUp();

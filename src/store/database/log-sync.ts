@@ -26,12 +26,7 @@ export class LogSync {
   /** Resolves once everything that was committed before this call survives a power cut. */
   durable(): Promise<void> {
     if (this.failed !== null) return Promise.reject(this.failed);
-    if (this.running === null) return this.begin();
-    // What runs may have started before this commit.
-    this.next ??= this.running.then(() => {
-      this.next = null;
-      return this.begin();
-    });
+    this.next ??= this.syncNext();
     return this.next;
   }
 
@@ -40,12 +35,15 @@ export class LogSync {
     this.file = null;
   }
 
-  private begin(): Promise<void> {
+  /** What runs may have started before this commit. Where nothing does, all that commit in this turn share a sync. */
+  private async syncNext(): Promise<void> {
+    await (this.running ?? new Promise<void>((resolve) => void setImmediate(resolve)));
+    this.next = null;
     const run = this.run().finally(() => {
       this.running = null;
     });
     this.running = run;
-    return run;
+    await run;
   }
 
   private run(): Promise<void> {

@@ -388,19 +388,8 @@ export class SqliteAuthority {
     this.db = new SqliteDatabase(db);
   }
 
-  /** Settles the statements of several nodes; a node whose epoch is over gets that for its answer. */
-  settle(batches: readonly (readonly Statement[])[]): (readonly Grant[] | EpochFenced)[] {
-    return batches.map((statements) => {
-      try {
-        return this.settleOne(statements);
-      } catch (error) {
-        if (error instanceof EpochFenced) return error;
-        throw error;
-      }
-    });
-  }
-
-  private settleOne(statements: readonly Statement[]): readonly Grant[] {
+  /** Settles what one node states together. Throws EpochFenced. */
+  settle(statements: readonly Statement[]): readonly Grant[] {
     const { db } = this;
     const granted = db.locked(settling(db, sql`${this.clock.now()}`, statements));
     const isAlive = sql`node IN ${db.among(this.alive())}`;

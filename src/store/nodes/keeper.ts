@@ -1,5 +1,4 @@
-import type { Grant, Inquiry, Statement } from "../../ledger/authority.ts";
-import type { EpochFenced } from "../../ledger/membership.ts";
+import type { Inquiry } from "../../ledger/authority.ts";
 import type { Clock } from "../../units/clock.ts";
 import { SqlKeyStore } from "../customers/key-store.ts";
 import { LogSync } from "../database/log-sync.ts";
@@ -27,14 +26,18 @@ export function openKeeper({ database: path, clock, onFault, onLost, announce }:
   const authority = new SqliteAuthority(db, clock, () => registry.alive(), recalled);
   const ledger = new LedgerStore(db);
   const maintenance = maintenanceOf(db, path, clock, onFault);
-  const turns = new SettlementTurns((batches) => authority.settle(batches), durable, setImmediate);
   const database = new SqliteDatabase(db, durable);
   const keys = new SqlKeyStore(database, clock);
   return {
     operations: {
       ...registryOperations(registry, durable),
       ...shippingOperations(new NodeLedger(db, ledger)),
-      settle: (statements) => turns.settle(statements),
+      async settle(statements) {
+        const grants = authority.settle(statements);
+        // A grant that a power cut made undone would be given to another, and spent twice.
+        await durable();
+        return grants;
+      },
       async sendHeldQuestion(question) {
         announce({ kind: "held", message: question });
         return registry.others(question.asker);
@@ -131,46 +134,4 @@ function shippingOperations(nodes: NodeLedger) {
     reached: async (node) => [...nodes.reached(node)],
     forgetReachedBefore: async (node, file) => nodes.forgetReachedBefore(node, file),
   } satisfies Partial<KeeperOperations>;
-}
-
-/** What nodes state in one turn of the event loop shares a sync, and is answered once that is done. */
-export class SettlementTurns {
-  private waiting: WaitingBatch[] = [];
-
-  constructor(
-    private readonly settleAll: (
-      batches: readonly (readonly Statement[])[],
-    ) => (readonly Grant[] | EpochFenced)[],
-    private readonly durable: () => Promise<void>,
-    private readonly defer: (run: () => void) => void,
-  ) {}
-
-  /** Of one node, which waits for the answer before it states more. */
-  settle(statements: readonly Statement[]): Promise<readonly Grant[]> {
-    const answer = Promise.withResolvers<readonly Grant[]>();
-    if (this.waiting.push({ statements, answer }) === 1) this.defer(() => void this.settleWaiting());
-    return answer.promise;
-  }
-
-  private async settleWaiting(): Promise<void> {
-    const batches = this.waiting;
-    this.waiting = [];
-    try {
-      const answers = this.settleAll(batches.map(({ statements }) => statements));
-      // A grant that a power cut made undone would be given to another, and spent twice.
-      await this.durable();
-      for (const [index, { answer }] of batches.entries()) {
-        const grants = answers[index]!;
-        if (grants instanceof Error) answer.reject(grants);
-        else answer.resolve(grants);
-      }
-    } catch (error) {
-      for (const { answer } of batches) answer.reject(error);
-    }
-  }
-}
-
-interface WaitingBatch {
-  readonly statements: readonly Statement[];
-  readonly answer: PromiseWithResolvers<readonly Grant[]>;
 }
