@@ -38,4 +38,5 @@ export const NOTHING_OPEN = {
   countDelivered: () => null,
   openRecords: () => [],
   forgetIdle: () => [],
+  counters: { isCrowded: false },
 } as unknown as Ledger;
