@@ -14,8 +14,8 @@ import {
   conversationsIn,
   HELD,
   heldMessage,
-  postgresHeldExchange,
   notifyConversations,
+  postgresHeldExchange,
 } from "../nodes/conversation-notices.ts";
 import type { NodeStore } from "../nodes/node-store.ts";
 import { closeGoneNodes, PostgresRegistry } from "../nodes/postgres-registry.ts";
