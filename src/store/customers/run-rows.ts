@@ -1,7 +1,13 @@
 import type { OtherRuns, StoredRun } from "../../customers/keys/run.ts";
 import type { BalanceId } from "../../units/id.ts";
-import type { Database } from "../database/database.ts";
-import { assigned, type CommitStatement, changesOne, inserted, sql } from "../database/statement.ts";
+import {
+  assigned,
+  type CommitStatement,
+  changesOne,
+  type Database,
+  inserted,
+  sql,
+} from "../database/database.ts";
 
 export async function versionedRun(
   db: Database,
