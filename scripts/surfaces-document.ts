@@ -41,8 +41,8 @@ out gets encrypted reasoning, as OpenAI's Agents SDK expects. Earlier reasoning 
 
 **Tools.** Freeform (\`custom\`) tools become functions with one text argument on hosts of \`chat.completions\` and \`messages\`, and come back as
 freeform calls. Tool names over 64 characters of a \`messages\` client are shortened at other hosts. If such a client adds or removes tools in mid-conversation
-(\`tool_addition\`, \`tool_removal\`), other hosts get the tools that are there at its end. Instructions with \`clear_at: next_user_message\` end with that
-message.
+(\`tool_addition\`, \`tool_removal\`), other hosts get the tools that are there at its end. Instructions with \`clear_at: next_user_message\` are not sent
+after that message.
 
 **Text.** Cited pages (\`url_citation\`) reach clients of OpenAI's two languages; a \`messages\` client gets the text alone. Lists of texts and
 thoughts, as from Mistral, reach chat clients as one text with \`reasoning_content\`. Hosts of \`responses\` have no stop sequences: the gateway cuts the answer
@@ -58,7 +58,7 @@ as text. Items that OpenAI encrypted can go back to hosts of \`responses\` only.
 
 **Prompt caches.** Anthropic's \`cache_control\` and OpenAI's \`prompt_cache_breakpoint\` with \`prompt_cache_options\`
 ([\`quirks.cache_marks\`](configuration.md#hosts)) are translated into each other. A mark that the host does not allow in its place moves to the nearest place before it. What Anthropic's marks leave out is not cached at OpenAI either (\`mode: explicit\`). A host of \`messages\` gets the first mark and the latest three.
-Its retention becomes the nearest one that the host offers and that has a [price](configuration.md#prices): \`5m\` or \`1h\` at Anthropic, \`30m\` or
+A mark's retention becomes the nearest one that the host offers and that has a [price](configuration.md#prices): \`5m\` or \`1h\` at Anthropic, \`30m\` or
 \`12h\` at OpenAI. Other hosts get no marks. A request that wants no answer (\`generate: false\`, \`prompt_cache_options.prewarm\`) goes to hosts of
 its own language only.
 
