@@ -5,6 +5,7 @@
 const SUITES = ["micro", "events", "failover", "macro", "neighbour", "transport", "allocations"] as const;
 const BY_NAME = [
   "attacks",
+  "crossings",
   "scaling",
   "workers",
   "pause",

@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { benchCrossings } from "../../bench/crossings.ts";
 import { benchNeighbour } from "../../bench/neighbour.ts";
 import { benchSoak } from "../../bench/soak.ts";
 
@@ -15,3 +16,9 @@ test("the neighbour bench runs, small: a key at its limit is refused, the other 
   expect(small!.refused).toBeGreaterThan(0);
   expect(large!.refused).toBeGreaterThan(0);
 });
+
+test("each balance that crosses two lines is two events, which are recorded and sent", async () => {
+  const { events, sendingUs } = await benchCrossings(200);
+  expect(events).toBe(400);
+  expect(sendingUs).toBeGreaterThan(0);
+}, 300_000);

@@ -89,10 +89,10 @@ export class EventDelivery {
     let { failures } = webhook;
     try {
       for (;;) {
-        const events = await queue.waiting(webhook.id, NOTED_AT_ONCE);
+        const events = await queue.waiting(webhook.id, pace.atOnce);
         const mayGoOn = () => !this.rounds.stopped && clock.elapsedMs() < endAt;
         const { delivered, failure } = await sendSome(line, events, mayGoOn);
-        const isLast = failure !== null || delivered.length < NOTED_AT_ONCE || pace.restMs > 0 || !mayGoOn();
+        const isLast = failure !== null || delivered.length < pace.atOnce || pace.restMs > 0 || !mayGoOn();
         if (delivered.length > 0) failures = 0;
         const state =
           failure === null ? this.healthy(webhook, isLast) : this.broken({ ...webhook, failures }, failure);
@@ -201,23 +201,24 @@ interface EventDeliveryDeps {
 }
 
 export interface DeliveryPace {
-  /** An endpoint rests so long after `NOTED_AT_ONCE` events; 0: it is sent what waits without a rest. */
+  /** Sent one after another, and then noted in one transaction: as many may be sent again after a crash. */
+  readonly atOnce: number;
+  /** An endpoint rests so long after that; 0: it is sent what waits, with a pause that leaves the processor to requests. */
   readonly restMs: number;
 }
 
-export const OPERATORS_PACE: DeliveryPace = { restMs: 0 };
+/** Some 115 a second; most of what an event costs is the transaction that notes it. */
+export const OPERATORS_PACE: DeliveryPace = { atOnce: 50, restMs: 0 };
 /** Four a second: an owner must not flood somebody else's address by means of the gateway. */
-export const OWNERS_PACE: DeliveryPace = { restMs: 5_000 };
+export const OWNERS_PACE: DeliveryPace = { atOnce: 20, restMs: 5_000 };
 
 const POLL_MS = 1_000;
 /** Where there is no endpoint. */
 const IDLE_MS = 10_000;
 /** Endpoints that one process sends to. */
 const MAX_AT_ONCE = 16;
-/** What a crash may send again. */
-const NOTED_AT_ONCE = 20;
 /** Between so many events, so that an endpoint for which thousands wait leaves the processor to requests. */
-const PAUSE_MS = 120;
+const PAUSE_MS = 400;
 /** Another process may take an endpoint over after this; a process stops well before. */
 const LEASE_MS = 30_000;
 const SENDING_MS = 15_000;
