@@ -73,18 +73,33 @@ function networksOf(row: string): Networks {
   return networks;
 }
 
-test("no document leads to a file that is not there", async () => {
+test("no document leads to a file or to a heading that is not there", async () => {
   const root = new URL("../../", import.meta.url).pathname;
   const broken: string[] = [];
   for (const file of [...new Glob("*.md").scanSync(root), ...new Glob("docs/**/*.md").scanSync(root)]) {
-    for (const [, link] of (await read(file)).matchAll(/\]\(([^)#\s]+)(?:#[^)]*)?\)/g)) {
-      if (/^[a-z]+:/.test(link!) || existsSync(join(root, dirname(file), link!))) continue;
-      broken.push(`${file}: ${link}`);
+    for (const [, link = "", heading] of (await read(file)).matchAll(/\]\(([^)#\s]*)(?:#([^)\s]+))?\)/g)) {
+      if (/^[a-z]+:/.test(link)) continue;
+      const target = link === "" ? join(root, file) : join(root, dirname(file), link);
+      const there = existsSync(target) && (heading === undefined || (await headings(target)).has(heading));
+      if (!there) broken.push(`${file}: ${link}#${heading ?? ""}`);
     }
   }
   expect(broken).toEqual([]);
   expect(await read("SECURITY.md")).toContain("(docs/security.md)");
 });
+
+/** The anchors that GitHub gives the headings of a document. */
+async function headings(path: string): Promise<Set<string>> {
+  const prose = (await Bun.file(path).text()).replace(/```[\s\S]*?```/g, "");
+  return new Set(
+    [...prose.matchAll(/^#+ (.+)$/gm)].map(([, heading]) =>
+      heading!
+        .toLowerCase()
+        .replace(/[^\w\- ]/g, "")
+        .replaceAll(" ", "-"),
+    ),
+  );
+}
 
 test("CONTRIBUTING.md names files that are there", async () => {
   const root = new URL("../../", import.meta.url).pathname;
