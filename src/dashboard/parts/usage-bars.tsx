@@ -1,6 +1,6 @@
 import type { Period, UsageAnswer, UsageSum } from "../../api/usage.ts";
 import { count, usd, usdColumn } from "../format.ts";
-import { type Bar, BarChart, MAX_SERIES } from "./bar-chart.tsx";
+import { BarChart, MAX_SERIES } from "./bar-chart.tsx";
 import { Choice } from "./field.tsx";
 
 /** Spend and requests over time, by what the stretches are split by. */
@@ -74,16 +74,14 @@ interface BarsProps {
 
 /** Every stretch of the period, those without requests too, or time would seem to jump. */
 function Bars({ of, series, measure, nameOf, ...chart }: BarsProps) {
-  const bars: Bar[] = [];
+  const bars: { readonly label: string; readonly values: number[] }[] = [];
   const since = Date.parse(of.since);
-  for (let start = since; start <= endOf(of); start += of.stretch_ms) {
-    const values = series.map(() => 0);
-    for (const stretch of of.stretches) {
-      if (Date.parse(stretch.start) !== start) continue;
-      const index = series.indexOf(stretch.name);
-      values[index < 0 ? series.length - 1 : index]! += measure(stretch);
-    }
-    bars.push({ label: labelOf(start, of.stretch_ms), values });
+  for (let start = since; start <= endOf(of); start += of.stretch_ms)
+    bars.push({ label: labelOf(start, of.stretch_ms), values: series.map(() => 0) });
+  const indexes = new Map(series.map((name, index) => [name, index]));
+  for (const stretch of of.stretches) {
+    const bar = bars[(Date.parse(stretch.start) - since) / of.stretch_ms];
+    if (bar !== undefined) bar.values[indexes.get(stretch.name) ?? series.length - 1]! += measure(stretch);
   }
   return (
     <BarChart

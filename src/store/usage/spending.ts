@@ -81,7 +81,6 @@ export interface SpendingGroup {
   readonly output: number;
 }
 
-/** `groups` in order of time. */
 export function rankSpending(
   groups: Iterable<SpendingGroup>,
   { order, most, by = "model" }: Pick<SpendingScope, "order" | "most" | "by">,
@@ -109,7 +108,7 @@ export function rankSpending(
   const ranked = (sums: SpendingSums) => sums.ranked(order, most);
   return {
     total,
-    stretches: [...stretches.values()],
+    stretches: [...stretches.values()].sort((a, b) => a.start - b.start),
     balances: ranked(balances),
     keys: ranked(keys),
     models: ranked(models),
@@ -190,8 +189,8 @@ function addAll(sum: Writable<Compared>, other: Compared): void {
 }
 
 /**
- * Reads what everybody used, added up by the database: a month has too many receipts to carry each of them
- * out of it.
+ * What everybody used. Each receipt is read and added up here: SQLite would sort them all to group them, which took twice as
+ * long where each key uses each model.
  */
 export function spendingFromSqlite(db: Database, scope: SpendingScope): Spending {
   const newest = db.query<{ seq: number }, []>("SELECT coalesce(max(seq), 0) AS seq FROM ends").get()!.seq;
@@ -202,14 +201,11 @@ export function spendingFromSqlite(db: Database, scope: SpendingScope): Spending
     .query<SpendingGroup, [number, number, number, number, number, number]>(
       `SELECT CASE WHEN at >= ?1 THEN at - at % ?2 END AS start, balance_id AS balanceId, key_id AS keyId,
          coalesce(body ->> 'model', body ->> 'model_requested') AS model, body ->> 'host' AS host,
-         count(*) AS requests, sum(state IN (${FAILED})) AS failed,
-         sum(charged) AS charged,
-         sum((body ->> '$.tokens.input') + (body ->> '$.tokens.cache_read') + (body ->> '$.tokens.cache_write'))
-           AS input,
-         sum(body ->> '$.tokens.output') AS output
+         1 AS requests, state IN (${FAILED}) AS failed, charged,
+         (body ->> '$.tokens.input') + (body ->> '$.tokens.cache_read') + (body ->> '$.tokens.cache_write') AS input,
+         body ->> '$.tokens.output' AS output
        FROM ends
-       WHERE seq > ?3 AND ((at >= ?1 AND at < ?6) OR (at >= ?4 AND at < ?5))
-       GROUP BY 1, 2, 3, 4, 5 ORDER BY 1`,
+       WHERE seq > ?3 AND ((at >= ?1 AND at < ?6) OR (at >= ?4 AND at < ?5))`,
     )
     .iterate(scope.since, scope.stretchMs, lastSkipped, reach.before.from, reach.before.until, endOf(scope));
   const ranked = rankSpending(groups, scope);
@@ -222,6 +218,7 @@ export function spendingFromSqlite(db: Database, scope: SpendingScope): Spending
   return { ...ranked, owners: byId(owners), keyLabels: byId(keyLabels), ...reach.scope };
 }
 
+/** The same, added up by the database: a month has too many receipts to carry each of them out of it. */
 export async function spendingFromPostgres(store: Postgres, scope: SpendingScope): Promise<Spending> {
   const [skipped] = await store.query<{ at: EpochMs }>(
     (sql) => sql`SELECT at FROM ends ORDER BY at DESC LIMIT 1 OFFSET ${MAX_RECEIPTS}`,

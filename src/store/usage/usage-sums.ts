@@ -98,7 +98,7 @@ export function sumUsage(
   const models = new Groups();
   const routes = new Groups();
   const keys = new Groups();
-  const tags = new Groups();
+  const tags = new Groups<string | null>();
   const lastAt = new Map<string, number>();
   const hosts = new Map<string, { attempts: number; failed: number }>();
   let read = 0;
@@ -107,40 +107,42 @@ export function sumUsage(
     const receipt = JSON.parse(row.body) as ReceiptBody;
     const model = receipt.model ?? receipt.model_requested;
     const name = { model, key: row.keyId, host: receipt.host ?? "", all: "" }[by];
-    stretches.add([row.at - (row.at % stretchMs), name], row, receipt);
-    models.add([model], row, receipt);
-    keys.add([row.keyId], row, receipt);
+    stretches.add(`${row.at - (row.at % stretchMs)}\n${name}`, row, receipt);
+    models.add(model, row, receipt);
+    keys.add(row.keyId, row, receipt);
     if (tag !== null) tags.add(tagOf(receipt, tag), row, receipt);
     lastAt.set(row.keyId, Math.max(lastAt.get(row.keyId) ?? 0, row.at));
-    if (receipt.host !== null) routes.add([model, receipt.host], row, receipt);
+    if (receipt.host !== null) routes.add(`${receipt.host}\n${model}`, row, receipt);
     for (const attempt of receipt.attempts) addAttempt(hosts, attempt);
   }
   return {
     stretches: stretches
-      .sums(([start, name], sum, first) => ({
-        start: start as number,
-        name: name as string,
-        ...sum,
-        ...first,
-      }))
+      .sums((id, sum, first) => {
+        const [start, name] = parts(id);
+        return { start: Number(start), name, ...sum, ...first };
+      })
       .sort((a, b) => a.start - b.start),
-    models: models.sums(([model], sum, first) => ({ model: model as string, ...sum, ...first })),
-    keys: keys.sums(([id], sum) => ({ keyId: id as string, lastAt: lastAt.get(id as string)!, ...sum })),
-    routes: routes.sums(([model, host], sum, first) => ({
-      model: model as string,
-      host: host as string,
-      ...sum,
-      ...first,
-    })),
-    ...shownTags(tags.sums(([value = null], sum) => ({ value: value as string | null, ...sum }))),
+    models: models.sums((model, sum, first) => ({ model, ...sum, ...first })),
+    keys: keys.sums((keyId, sum) => ({ keyId, lastAt: lastAt.get(keyId)!, ...sum })),
+    routes: routes.sums((id, sum, first) => {
+      const [host, model] = parts(id);
+      return { model, host, ...sum, ...first };
+    }),
+    ...shownTags(tags.sums((value, sum) => ({ value, ...sum }))),
     hosts: [...hosts].map(([host, counts]) => ({ host, ...counts })),
     truncated: read > maxRows,
   };
 }
 
-/** Nothing for a receipt without the tag, which is not one whose value is empty. */
-const tagOf = ({ tags }: ReceiptBody, tag: string): Name =>
-  tags !== undefined && Object.hasOwn(tags, tag) ? [tags[tag]!] : [];
+/** The names of a stretch or a route: the first has no line break. */
+function parts(id: string): [string, string] {
+  const end = id.indexOf("\n");
+  return [id.slice(0, end), id.slice(end + 1)];
+}
+
+/** Null for a receipt without the tag, which is not one whose value is empty. */
+const tagOf = ({ tags }: ReceiptBody, tag: string): string | null =>
+  tags !== undefined && Object.hasOwn(tags, tag) ? tags[tag]! : null;
 
 function shownTags(all: readonly TagSum[]): Pick<UsageSums, "tagValues" | "otherTagValues"> {
   const sorted = all.toSorted((a, b) => b.chargedNano - a.chargedNano || b.requests - a.requests);
@@ -183,15 +185,12 @@ interface AttemptBody {
   readonly outcome: string;
 }
 
-type Name = readonly (string | number)[];
+class Groups<Id extends string | null = string> {
+  private readonly groups = new Map<Id, Group>();
 
-class Groups {
-  private readonly groups = new Map<string, Group>();
-
-  add(name: Name, { state, charged }: UsageRow, { tokens, first_token_ms }: ReceiptBody): void {
-    const id = JSON.stringify(name);
+  add(id: Id, { state, charged }: UsageRow, { tokens, first_token_ms }: ReceiptBody): void {
     let group = this.groups.get(id);
-    if (group === undefined) this.groups.set(id, (group = newGroup(name)));
+    if (group === undefined) this.groups.set(id, (group = newGroup()));
     const { sum } = group;
     sum.requests += 1;
     sum.failed += FAILURES.has(state) ? 1 : 0;
@@ -201,22 +200,20 @@ class Groups {
     if (first_token_ms !== null) group.firstTokens.push(first_token_ms);
   }
 
-  sums<T>(view: (name: Name, sum: Sum, first: FirstTokens) => T): T[] {
-    return [...this.groups.values()].map(({ name, sum, firstTokens }) => {
+  sums<T>(view: (id: Id, sum: Sum, first: FirstTokens) => T): T[] {
+    return [...this.groups].map(([id, { sum, firstTokens }]) => {
       const sorted = firstTokens.sort((a, b) => a - b);
-      return view(name, sum, { firstTokenMsP50: within(sorted, 0.5), firstTokenMsP95: within(sorted, 0.95) });
+      return view(id, sum, { firstTokenMsP50: within(sorted, 0.5), firstTokenMsP95: within(sorted, 0.95) });
     });
   }
 }
 
 interface Group {
-  readonly name: Name;
   readonly sum: { -readonly [K in keyof Sum]: number };
   readonly firstTokens: number[];
 }
 
-const newGroup = (name: Name): Group => ({
-  name,
+const newGroup = (): Group => ({
   sum: { requests: 0, failed: 0, chargedNano: 0, inputTokens: 0, outputTokens: 0 },
   firstTokens: [],
 });

@@ -2,35 +2,43 @@ import { mkdirSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { AppBundle } from "../../src/dashboard/bundle.ts";
+import { open } from "../gateway/open.ts";
 import { ADMIN } from "../process/gateway.ts";
 import { launch, Visitor } from "./browser.ts";
 import { openLargeWorld } from "./large-world.ts";
+import { PicturedWorld } from "./pictured-world.ts";
 
 /**
- * Every page with 225 models, 1,000 keys and 100,000 receipts: how long each takes until it shows its data and until a
- * list shows its next page, and pictures of them: `bun run test/browser/large-pages.ts <folder> [width…]`.
+ * Every page of an empty gateway, of one with a week behind it, or with 225 models, 1,000 keys and 100,000 receipts: how
+ * long each takes until it shows its data and until a list shows its next page, what is wider than the window, and
+ * pictures of them: `bun run test/browser/all-pages.ts <folder> [empty | small | large] [width…]`.
  */
-const [FOLDER = join(tmpdir(), "large-pages"), ...widths] = process.argv.slice(2);
+const [FOLDER = join(tmpdir(), "all-pages"), size = "large", ...widths] = process.argv.slice(2);
 const WIDTHS = widths.length === 0 ? [320, 768, 1280] : widths.map(Number);
 const MAX_HEIGHT = 2_400;
 
 mkdirSync(FOLDER, { recursive: true });
-const world = await openLargeWorld();
-const { gateway, owner, keyIds } = world;
-for (let request = 0; request < 4; request++) await gateway.chat(owner.key, { model: "aurora/model-0" });
-const { data } = (await gateway.send("GET", "/v1/receipts?limit=1", { bearer: owner.recovery_secret })).json;
+const { gateway, owner } = await openWorld();
+const listOf = async (path: string) =>
+  (await gateway.send("GET", path, { bearer: owner.recovery_secret })).json.data;
+const [receipt] = await listOf("/v1/receipts?limit=1");
+const [key] = await listOf("/v1/keys?limit=1");
+const [model] = await listOf("/v1/catalog");
 const browser = await launch();
 
-const PAGES: readonly [name: string, path: string, next?: RegExp][] = [
+type Page = readonly [name: string, path: string, next?: RegExp];
+const receiptPage: Page = ["receipt", `/dashboard#/receipts/${receipt?.id}`];
+const PAGES: readonly Page[] = [
   ["overview", "/dashboard#/"],
   ["keys", "/dashboard#/keys", /^Show more/],
-  ["key", `/dashboard#/keys/${keyIds[5]}`],
+  ["key", `/dashboard#/keys/${key.id}`],
   ["budgets", "/dashboard#/budgets"],
   ["receipts", "/dashboard#/receipts", /^Show older/],
-  ["receipt", `/dashboard#/receipts/${data[0].id}`],
+  ...(receipt === undefined ? [] : [receiptPage]),
   ["credit", "/dashboard#/credit"],
   ["models", "/dashboard#/models", /^Show more/],
-  ["model", "/dashboard#/models/granite%2Fmodel-123"],
+  ["model", `/dashboard#/models/${encodeURIComponent(model.id)}`],
+  ["webhooks", "/dashboard#/webhooks"],
   ["playground", "/dashboard#/playground"],
   ["account", "/dashboard#/account"],
   ["admin-overview", "/admin#/"],
@@ -38,12 +46,16 @@ const PAGES: readonly [name: string, path: string, next?: RegExp][] = [
   ["admin-hosts", "/admin#/hosts", /^Show all/],
   ["admin-balances", "/admin#/balances"],
   ["admin-balance", `/admin#/balances/${owner.balance_id}`, /^Show older/],
-  ["admin-key", `/admin#/keys/${keyIds[5]}`],
+  ["admin-key", `/admin#/keys/${key.id}`],
   ["admin-usage", "/admin#/usage"],
   ["admin-books", "/admin#/books"],
   ["admin-config", "/admin#/config"],
+  ["admin-payments", "/admin#/payments"],
+  ["admin-changes", "/admin#/changes"],
+  ["admin-events", "/admin#/events"],
+  ["admin-operators", "/admin#/operators"],
   ["public-models", "/models"],
-  ["public-model", "/models/granite/model-123"],
+  ["public-model", `/models/${model.id}`],
   ["status", "/status"],
   ["errors", "/docs/errors"],
 ];
@@ -75,9 +87,19 @@ for (const width of WIDTHS) {
     await visitor.context.close();
   }
 }
-await browser.close();
-await gateway.close();
 process.exit(0);
+
+async function openWorld() {
+  if (size === "empty") {
+    const gateway = await open("catalog: public\n");
+    return { gateway, owner: await gateway.key(0) };
+  }
+  if (size === "small") return PicturedWorld.make();
+  const world = await openLargeWorld();
+  for (let request = 0; request < 4; request++)
+    await world.gateway.chat(world.owner.key, { model: "aurora/model-0" });
+  return world;
+}
 
 async function show({ page }: Visitor, name: string, path: string, next?: RegExp): Promise<void> {
   await page.goto("about:blank");
@@ -91,17 +113,19 @@ async function show({ page }: Visitor, name: string, path: string, next?: RegExp
   await page.screenshot({ path: join(FOLDER, `${name}.png`) });
   await page.setViewportSize(size);
   const more = next === undefined ? null : await nextMs({ page }, next);
+  const wide = await page.evaluate(() => document.documentElement.scrollWidth > innerWidth);
   console.log(
-    `${name.padEnd(32)} shown ${shown.toFixed(0).padStart(5)} ms, ${String(height).padStart(6)} px${more === null ? "" : `, next ${more.toFixed(0)} ms`}`,
+    `${name.padEnd(32)} shown ${shown.toFixed(0).padStart(5)} ms, ${String(height).padStart(6)} px${more === null ? "" : `, next ${more.toFixed(0)} ms`}${wide ? ", wider than the window" : ""}`,
   );
 }
 
 /** In the page itself, from the click to the rows. */
-async function nextMs({ page }: Pick<Visitor, "page">, next: RegExp): Promise<number> {
+async function nextMs({ page }: Pick<Visitor, "page">, next: RegExp): Promise<number | null> {
   return page.evaluate(async (pattern) => {
     const button = [...document.querySelectorAll("button")].find((one) =>
       new RegExp(pattern).test(one.textContent ?? ""),
-    )!;
+    );
+    if (button === undefined) return null;
     const rows = () => document.querySelectorAll("tbody tr").length;
     const before = rows();
     const began = performance.now();
