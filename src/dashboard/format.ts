@@ -19,7 +19,7 @@ export const roughUsd = (amount: number): string => (amount >= 0.01 ? money(amou
  * tell each of them whole or to two digits that count.
  */
 export function usdColumn(amounts: readonly number[]): (amount: number) => string {
-  const digits = [2, 4].find((some) => amounts.every((amount) => isPrecise(amount, some))) ?? 6;
+  const digits = ([2, 4] as const).find((some) => amounts.every((amount) => isPrecise(amount, some))) ?? 6;
   const least = 10 ** -digits;
   return (amount) =>
     amount !== 0 && Math.abs(amount) < least / 2 ? `under ${money(least, digits)}` : money(amount, digits);
@@ -28,11 +28,16 @@ export function usdColumn(amounts: readonly number[]): (amount: number) => strin
 const isPrecise = (amount: number, digits: number): boolean =>
   Math.abs(amount) >= 10 ** (1 - digits) || Number(amount.toFixed(digits)) === amount;
 
-const money = (amount: number, digits: number): string =>
-  `${amount < 0 ? "−" : ""}$${Math.abs(amount).toLocaleString("en", {
-    minimumFractionDigits: digits,
-    maximumFractionDigits: digits,
-  })}`;
+type Digits = 2 | 4 | 6 | 9;
+
+const money = (amount: number, digits: Digits): string =>
+  `${amount < 0 ? "−" : ""}$${MONEY[digits].format(Math.abs(amount))}`;
+
+const decimals = (digits: Digits) =>
+  new Intl.NumberFormat("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+
+/** Made once: that takes longer than a hundred numbers do. */
+const MONEY = { 2: decimals(2), 4: decimals(4), 6: decimals(6), 9: decimals(9) };
 
 /** Behind an amount that is held, where a process does not answer that may hold less than was granted to it. */
 export const atMost = ({ held_at }: { readonly held_at: HeldAt }): string =>
@@ -54,16 +59,25 @@ export const milliseconds = (ms: number): string =>
         : `${Math.round(ms)} ms`;
 
 /** The year only where it is another one. */
-export const moment = (iso: string, precision: "minute" | "second" = "minute"): string =>
-  new Date(iso).toLocaleString("en", {
-    ...(new Date(iso).getFullYear() === new Date().getFullYear() ? {} : { year: "numeric" }),
+export const moment = (iso: string, precision: keyof typeof TIMES = "minute"): string => {
+  const at = new Date(iso);
+  return TIMES[precision][at.getFullYear() === new Date().getFullYear() ? 0 : 1]!.format(at);
+};
+
+const TIMES = { minute: timesWith({}), second: timesWith({ second: "2-digit" }) };
+
+function timesWith(more: Intl.DateTimeFormatOptions): readonly Intl.DateTimeFormat[] {
+  const shown = {
     month: "short",
     day: "numeric",
     hour: "2-digit",
     minute: "2-digit",
-    ...(precision === "second" ? { second: "2-digit" } : {}),
     hour12: false,
-  });
+  } as const;
+  return [{}, { year: "numeric" } as const].map(
+    (year) => new Intl.DateTimeFormat("en", { ...year, ...shown, ...more }),
+  );
+}
 
 /** To the second, for rows that have to be told apart; the zone is in the heading. */
 export const second = (iso: string): string => moment(iso, "second");
