@@ -92,7 +92,7 @@ export function testHeldAmounts({ processes, config: named }: HeldConfig): void 
   type Customer = Awaited<ReturnType<typeof customer>>;
 
   /** Each key's requests reach all processes. */
-  const asked = (n: number, key: string, headers: Named, body: object) =>
+  const requestChat = (n: number, key: string, headers: Named, body: object) =>
     fetch(`${gateways[(n + Math.floor(n / 3)) % gateways.length]!.url}/v1/chat/completions`, {
       method: "POST",
       keepalive: false,
@@ -102,7 +102,7 @@ export function testHeldAmounts({ processes, config: named }: HeldConfig): void 
 
   /** A whole answer, charged or free; returns the receipt's id and how many free requests are left. */
   async function ended(n: number, key: string, model: string, named: Named) {
-    const answer = await asked(n, key, named, { model, max_tokens: 10 });
+    const answer = await requestChat(n, key, named, { model, max_tokens: 10 });
     expect([answer.status, await answer.text()]).toEqual([200, expect.stringContaining("ended")]);
     const { headers } = answer;
     return { id: headers.get("x-gateway-receipt")!, left: headers.get("x-gateway-open-tier-remaining") };
@@ -230,7 +230,7 @@ export function testHeldAmounts({ processes, config: named }: HeldConfig): void 
       const key = of.keys[isFree ? 0 : n % 3]!.secret;
       const model = isFree ? "test/model:free" : "test/model";
       const body = { model, stream: true, max_tokens: 100 + n };
-      const answer = await asked(n, key, isFree ? {} : namedBy(n), body);
+      const answer = await requestChat(n, key, isFree ? {} : namedBy(n), body);
       expect(answer.status).toBe(200);
       let text = "";
       const read = new TextDecoder();
@@ -286,7 +286,7 @@ export function testHeldAmounts({ processes, config: named }: HeldConfig): void 
       const streams = await Promise.all(
         Array.from({ length: 30 }, async (_, n) => {
           const body = { model: "test/model", stream: true, max_tokens: 100 + n };
-          const { headers, body: text } = await asked(n, of.keys[n % 3]!.secret, namedBy(n), body);
+          const { headers, body: text } = await requestChat(n, of.keys[n % 3]!.secret, namedBy(n), body);
           const reader = text!.getReader();
           await reader.read();
           return { id: headers.get("x-gateway-receipt")!, reader };

@@ -1,7 +1,7 @@
 import { AnswerParts, MAX_PARTS, TOO_MANY_PARTS } from "../events/answer-bounds.ts";
 import { ENDED_EARLY, errorOf, fault, NO_EVENT } from "../host-error.ts";
 import { asObject, type Json, parseObject } from "../json/json.ts";
-import type { HostError, Usage } from "../surface.ts";
+import type { GenerationRequest, HostError, Usage } from "../surface.ts";
 import { readOpenAiUsage } from "../usage.ts";
 import type { AnswerEvents, OpenBlock, StopReason } from "../vocabulary/answer-events.ts";
 import type { AnswerReader, ReadOutcome } from "../vocabulary/answer-reader.ts";
@@ -31,6 +31,7 @@ export class ChatReader implements AnswerReader {
   constructor(
     private readonly events: AnswerEvents,
     private readonly family: string,
+    private readonly ceiling: number | null,
   ) {
     this.queue = new BlockQueue(events);
   }
@@ -178,7 +179,8 @@ export class ChatReader implements AnswerReader {
     this.queue.closeAll();
     // It includes blocks that had to wait for their turn.
     if (this.used !== null) this.events.usage(this.used);
-    this.events.stop(reasonOf(this.reason, this.sequence, this.calls.count > 0), this.sequence);
+    const reason = this.reason ?? (isCut(this.used, this.ceiling) ? "length" : null);
+    this.events.stop(reasonOf(reason, this.sequence, this.calls.count > 0), this.sequence);
     return "end";
   }
 }
@@ -205,6 +207,17 @@ function signatureOf(call: Json): string | null {
 /** A reason to finish by which a host says that it broke down. */
 export const brokeDown = (reason: unknown): boolean =>
   reason === "error" || reason === "insufficient_system_resource";
+
+/** Whether an answer whose host gives no reason for its end (Snowflake) has all the tokens that it may have. */
+export const isCut = (usage: Usage | null, ceiling: number | null): boolean =>
+  usage !== null && ceiling !== null && usage.output >= ceiling;
+
+/** Null where several answers share the usage. */
+export const ceilingOf = ({
+  choices,
+  maxOutputTokens,
+}: Pick<GenerationRequest, "choices" | "maxOutputTokens">): number | null =>
+  choices === 1 ? maxOutputTokens : null;
 
 function reasonOf(reason: string | null, sequence: string | null, called: boolean): StopReason {
   switch (reason) {

@@ -18,7 +18,7 @@ import {
 import type { GenerationRequest, HostBody, HostTarget, Pairing, Surface } from "../surface.ts";
 import { readOpenAiUsage } from "../usage.ts";
 import { mayHoldSeals, withoutSeals } from "../vocabulary/seal.ts";
-import { faultIn, isFiltered, withMessages } from "./answer-reader.ts";
+import { ceilingOf, faultIn, isFiltered, withMessages } from "./answer-reader.ts";
 import { ChatCollector } from "./collector.ts";
 import { fitMessages, isStrict } from "./host-messages.ts";
 import { ChatJudge } from "./judge.ts";
@@ -43,8 +43,10 @@ export const chat: Surface = {
 export const chatToChat: Pairing = {
   hostBody,
   readReply: replyReader(faultIn, readTexts, isFiltered, readOpenAiUsage, writeChatUsage),
-  openStream: ({ json }, { publicModel }) => new ChatJudge(publicModel, null, wantsUsage(json)),
-  openWhole: (_request, { publicModel }) => new ChatJudge(publicModel, new ChatCollector(), true),
+  openStream: (request, { publicModel }) =>
+    new ChatJudge(publicModel, null, wantsUsage(request.json), ceilingOf(request)),
+  openWhole: (request, { publicModel }) =>
+    new ChatJudge(publicModel, new ChatCollector(), true, ceilingOf(request)),
 };
 
 function readRequest(bytes: Uint8Array, outlinedFrom?: number): GenerationRequest | Refusal {

@@ -6,7 +6,7 @@ import { billedUsage } from "../passing/billed.ts";
 import { type Collector, encodeEvent, PassingJudge } from "../passing/judge.ts";
 import type { Billed } from "../surface.ts";
 import { readOpenAiUsage } from "../usage.ts";
-import { brokeDown, errorIn } from "./answer-reader.ts";
+import { brokeDown, errorIn, isCut } from "./answer-reader.ts";
 import { CallIndexes } from "./call-indexes.ts";
 import { makeContentPlain } from "./plain-content.ts";
 import { writeChatUsage } from "./usage.ts";
@@ -28,6 +28,7 @@ export class ChatJudge extends PassingJudge {
     publicModel: string,
     collector: Collector | null,
     private readonly wantsUsage: boolean,
+    private readonly ceiling: number | null = null,
   ) {
     super(publicModel, collector);
   }
@@ -52,7 +53,8 @@ export class ChatJudge extends PassingJudge {
 
   /** Some hosts end their stream without a reason, which OpenAI's clients need. */
   private missingEnd(): Json {
-    const reason = this.callIndexes.isEmpty ? "stop" : "tool_calls";
+    const whole = this.callIndexes.isEmpty ? "stop" : "tool_calls";
+    const reason = isCut(this.usage, this.ceiling) ? "length" : whole;
     return { choices: [{ index: 0, delta: {}, finish_reason: reason }] };
   }
 

@@ -1,5 +1,5 @@
 import type { SurfaceName } from "../../catalog/catalog.ts";
-import { ChatReader } from "../chat/answer-reader.ts";
+import { ChatReader, ceilingOf } from "../chat/answer-reader.ts";
 import { ChatWriter, writeChatAnswer } from "../chat/answer-writer.ts";
 import { chat } from "../chat/chat.ts";
 import { wantsUsage } from "../chat/openrouter-words.ts";
@@ -33,7 +33,7 @@ export interface Language {
   readonly name: SurfaceName;
   readRequest(body: ObjectReader, json: Json): Conversation;
   writeRequest(conversation: Conversation, report: TranslationReport): Json;
-  openReader(events: AnswerEvents, family: string): AnswerReader;
+  openReader(events: AnswerEvents, family: string, request: GenerationRequest): AnswerReader;
   readonly texts: TextEvents;
   /** A whole answer as a stream, which is read like any other. */
   readonly synthesizeStream: Surface["synthesizeStream"];
@@ -54,7 +54,7 @@ export const LANGUAGES: Readonly<Record<SurfaceName, Language>> = {
     name: "chat.completions",
     readRequest: readChatRequest,
     writeRequest: writeChatRequest,
-    openReader: (events, family) => new ChatReader(events, family),
+    openReader: (events, family, request) => new ChatReader(events, family, ceilingOf(request)),
     texts: CHAT_TEXTS,
     synthesizeStream: chat.synthesizeStream,
     openWriter: ({ json }, metadata) => new ChatWriter(metadata, wantsUsage(json)),

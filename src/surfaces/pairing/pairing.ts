@@ -131,7 +131,7 @@ class TranslatingJudge extends EventJudge implements StreamJudge {
     super();
     const language = LANGUAGES[host];
     this.policy = new AnswerPolicy(writer, request, language);
-    this.reader = language.openReader(this.policy, hostFamily);
+    this.reader = language.openReader(this.policy, hostFamily, request);
     this.texts = language.texts;
   }
 

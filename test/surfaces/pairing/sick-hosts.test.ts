@@ -4,7 +4,17 @@ import { pairing } from "../../../src/surfaces/surfaces.ts";
 import type { ErrorObject } from "../../../src/units/errors/refusal.ts";
 import { SICK } from "../../fakes/hosts/sick.ts";
 import { brokenRules, wrongEvents } from "../event-order.ts";
-import { ASKED, bodyOf, decode, encode, given, givenSoFar, inPieces, openRequest } from "../harness.ts";
+import {
+  ASKED,
+  bodyOf,
+  decode,
+  encode,
+  given,
+  givenSoFar,
+  inPieces,
+  openRequest,
+  readRequest,
+} from "../harness.ts";
 import { tellable, toldByStream } from "../told.ts";
 
 /**
@@ -53,6 +63,46 @@ describe.each(SICK)("%s", (_name, { host, stream, broken, story }) => {
     const text = before + decode(judge.fail(ERROR, null));
     expect(text).toContain("It broke.");
     expect(brokenRules(host, text, { usage: true })).toEqual([]);
+  });
+});
+
+describe("a chat host that gives no reason for the end of an answer with all the tokens that it may have: it was cut", () => {
+  const chunk = (more: object) => ({
+    id: "c",
+    object: "chat.completion.chunk",
+    created: 1,
+    model: "m",
+    ...more,
+  });
+  const text = chunk({ choices: [{ index: 0, delta: { role: "assistant", content: "Hello" } }] });
+  const streamOf = (tokens: number) =>
+    [
+      text,
+      chunk({
+        choices: [],
+        usage: { prompt_tokens: 3, completion_tokens: tokens, total_tokens: 3 + tokens },
+      }),
+    ]
+      .map((data) => `data: ${JSON.stringify(data)}\n\n`)
+      .join("")
+      .concat("data: [DONE]\n\n");
+  const prompt = { model: "test/model", messages: [{ role: "user", content: "Hi" }], max_tokens: 9 };
+
+  test.each([
+    ["chat.completions", "length", "stop"],
+    ["messages", "max_tokens", "end_turn"],
+  ] as const)("%s client", (client, cut, whole) => {
+    const pair = pairing(client, "chat.completions");
+    for (const [tokens, reason] of [
+      [9, cut],
+      [8, whole],
+    ] as const) {
+      const streamed = pair.openStream(readRequest(client, { ...prompt, stream: true }), ASKED);
+      expect(given(streamed, [encode(streamOf(tokens))])).toContain(`"${reason}"`);
+      const collected = pair.openWhole(readRequest(client, prompt), ASKED);
+      collected.push(encode(streamOf(tokens)));
+      expect(bodyOf(collected.reply())).toContain(`"${reason}"`);
+    }
   });
 });
 
